@@ -162,7 +162,7 @@ func (a api) createEvent(c *web.Call[web.None, eventBody]) (oneEventView, error)
 }
 
 func (a api) changeEvent(c *web.Call[eventParameters, eventPatch]) (oneEventView, error) {
-	detail, err := a.catalog.ChangeEvent(c, appCommand(c), c.Parameters.ID, func(d *catalog.Draft) error {
+	detail, err := a.catalog.ChangeEvent(c, appCommand(c), c.Parameters.ID, func(d *catalog.EventEdit) error {
 		in, err := c.Body()
 		if err != nil {
 			return patchable(err)
@@ -187,7 +187,7 @@ func (a api) deleteEvent(c *web.Call[eventParameters, web.None]) (web.None, erro
 	return web.None{}, a.catalog.DeleteEvent(c, appCommand(c), c.Parameters.ID)
 }
 
-func (in eventBody) apply(d *catalog.Draft) error {
+func (in eventBody) apply(d *catalog.EventEdit) error {
 	err := errors.Join(d.Begin(in.Type.Value, in.Title.Value, in.Status.Value), in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
 	if in.InitialTimelineMessage.Sent {
 		err = errors.Join(err, d.SetInitialEntry(in.InitialTimelineMessage.Value))
@@ -195,7 +195,7 @@ func (in eventBody) apply(d *catalog.Draft) error {
 	return err
 }
 
-func (in eventPatch) apply(d *catalog.Draft) error {
+func (in eventPatch) apply(d *catalog.EventEdit) error {
 	fields := in
 	fields.Notify = optional.Value[web.Notify]{} // no field of the event
 	err := checkSent(fields)
@@ -208,7 +208,7 @@ func (in eventPatch) apply(d *catalog.Draft) error {
 	return errors.Join(err, in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
 }
 
-func (in eventMembers) apply(d *catalog.Draft) error {
+func (in eventMembers) apply(d *catalog.EventEdit) error {
 	putRich(&d.Description, richtext.Rich, in.Description)
 	putRich(&d.Impact, richtext.Rich, in.ImpactAnalysis)
 	putRich(&d.Coordinator, richtext.Plain, in.Coordinator)
@@ -224,7 +224,7 @@ func (in eventMembers) apply(d *catalog.Draft) error {
 	return d.SetTimes(catalog.Times{StartAt: in.StartAt, EndAt: in.EndAt, ScheduledStartAt: in.ScheduledStartAt, ScheduledEndAt: in.ScheduledEndAt})
 }
 
-func applyAffected(d *catalog.Draft, sent optional.Value[[]affectedComponentBody]) error {
+func applyAffected(d *catalog.EventEdit, sent optional.Value[[]affectedComponentBody]) error {
 	if !sent.Sent {
 		return nil
 	}

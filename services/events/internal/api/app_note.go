@@ -75,7 +75,7 @@ func (a api) listNotes(c *web.Call[notesParameters, web.None]) (notesView, error
 
 func (a api) createNote(c *web.Call[eventParameters, noteBody]) (oneNoteView, error) {
 	var note catalog.Note
-	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionNoteCreate), c.Parameters.ID, func(d *catalog.Draft) error {
+	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionNoteCreate), c.Parameters.ID, func(d *catalog.EventEdit) error {
 		in, err := c.Body()
 		if err == nil {
 			note, err = d.AddNote(in.Note.Value)
@@ -91,7 +91,7 @@ type noteParameters struct {
 }
 
 func (a api) replaceNote(c *web.Call[noteParameters, noteBody]) (oneNoteView, error) {
-	detail, err := changeNote(a, c, catalog.ActionNoteUpdate, func(d *catalog.Draft) error {
+	detail, err := changeNote(a, c, catalog.ActionNoteUpdate, func(d *catalog.EventEdit) error {
 		in, err := c.Body()
 		if err != nil {
 			return err
@@ -106,15 +106,15 @@ func (a api) replaceNote(c *web.Call[noteParameters, noteBody]) (oneNoteView, er
 }
 
 func (a api) deleteNote(c *web.Call[noteParameters, web.None]) (web.None, error) {
-	_, err := changeNote(a, c, catalog.ActionNoteDelete, func(d *catalog.Draft) error {
+	_, err := changeNote(a, c, catalog.ActionNoteDelete, func(d *catalog.EventEdit) error {
 		d.RemoveNote(c.Parameters.NoteID)
 		return nil
 	})
 	return web.None{}, err
 }
 
-func changeNote[B any](a api, c *web.Call[noteParameters, B], action string, change func(*catalog.Draft) error) (catalog.EventDetail, error) {
-	return changePart(a, c, c.Parameters.ID, action, change, func(d *catalog.Draft) error {
+func changeNote[B any](a api, c *web.Call[noteParameters, B], action string, change func(*catalog.EventEdit) error) (catalog.EventDetail, error) {
+	return changePart(a, c, c.Parameters.ID, action, change, func(d *catalog.EventEdit) error {
 		_, err := d.NoteOf(c.Parameters.NoteID)
 		return err
 	})
@@ -123,11 +123,11 @@ func changeNote[B any](a api, c *web.Call[noteParameters, B], action string, cha
 // changePart changes a part of an event, for which find returns an error if the event lacks the part. An unknown part
 // precedes another version of the event.
 func changePart[P, B any](
-	a api, c *web.Call[P, B], event, action string, change, find func(*catalog.Draft) error,
+	a api, c *web.Call[P, B], event, action string, change, find func(*catalog.EventEdit) error,
 ) (catalog.EventDetail, error) {
 	command := appCommand(c).As(action)
 	command.IfMatch = nil
-	return a.catalog.ChangeEvent(c, command, event, func(d *catalog.Draft) error {
+	return a.catalog.ChangeEvent(c, command, event, func(d *catalog.EventEdit) error {
 		if err := find(d); err != nil {
 			return err
 		}

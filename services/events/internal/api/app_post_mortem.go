@@ -85,7 +85,7 @@ type actionItemBody struct {
 }
 
 func (a api) replacePostMortem(c *web.Call[eventParameters, postMortemBody]) (onePostMortemView, error) {
-	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionPostMortemUpdate), c.Parameters.ID, func(d *catalog.Draft) error {
+	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionPostMortemUpdate), c.Parameters.ID, func(d *catalog.EventEdit) error {
 		in, err := c.Body()
 		if err != nil {
 			return err
@@ -97,10 +97,10 @@ func (a api) replacePostMortem(c *web.Call[eventParameters, postMortemBody]) (on
 }
 
 func (a api) deletePostMortem(c *web.Call[eventParameters, web.None]) (web.None, error) {
-	_, err := changePart(a, c, c.Parameters.ID, catalog.ActionPostMortemDelete, func(d *catalog.Draft) error {
+	_, err := changePart(a, c, c.Parameters.ID, catalog.ActionPostMortemDelete, func(d *catalog.EventEdit) error {
 		d.PostMortem = nil
 		return nil
-	}, func(d *catalog.Draft) error { return d.CheckPostMortem() })
+	}, func(d *catalog.EventEdit) error { return d.CheckPostMortem() })
 	return web.None{}, err
 }
 

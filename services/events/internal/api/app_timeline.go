@@ -79,7 +79,7 @@ type componentImpactBody struct {
 }
 
 func (a api) postEntry(c *web.Call[eventParameters, entryBody]) (newEntryView, error) {
-	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionTimelineCreate), c.Parameters.ID, func(d *catalog.Draft) error {
+	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionTimelineCreate), c.Parameters.ID, func(d *catalog.EventEdit) error {
 		in, err := c.Body()
 		if err != nil {
 			return err
@@ -101,7 +101,7 @@ type reopenBody struct {
 }
 
 func (a api) reopenEvent(c *web.Call[eventParameters, reopenBody]) (newEntryView, error) {
-	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionReopen), c.Parameters.ID, func(d *catalog.Draft) error {
+	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionReopen), c.Parameters.ID, func(d *catalog.EventEdit) error {
 		in, err := c.Body()
 		if err != nil {
 			return err
@@ -123,7 +123,7 @@ type correctedEntryBody struct {
 }
 
 func (a api) putEntry(c *web.Call[entryParameters, correctedEntryBody]) (oneEntryView, error) {
-	detail, err := changeEntry(a, c, catalog.ActionTimelineUpdate, func(d *catalog.Draft) error {
+	detail, err := changeEntry(a, c, catalog.ActionTimelineUpdate, func(d *catalog.EventEdit) error {
 		in, err := c.Body()
 		if err != nil {
 			return err
@@ -138,12 +138,12 @@ func (a api) putEntry(c *web.Call[entryParameters, correctedEntryBody]) (oneEntr
 }
 
 func (a api) deleteEntry(c *web.Call[entryParameters, web.None]) (web.None, error) {
-	_, err := changeEntry(a, c, catalog.ActionTimelineDelete, func(d *catalog.Draft) error { return d.Retract(c.Parameters.StatusID) })
+	_, err := changeEntry(a, c, catalog.ActionTimelineDelete, func(d *catalog.EventEdit) error { return d.Retract(c.Parameters.StatusID) })
 	return web.None{}, err
 }
 
-func changeEntry[B any](a api, c *web.Call[entryParameters, B], action string, change func(*catalog.Draft) error) (catalog.EventDetail, error) {
-	return changePart(a, c, c.Parameters.ID, action, change, func(d *catalog.Draft) error {
+func changeEntry[B any](a api, c *web.Call[entryParameters, B], action string, change func(*catalog.EventEdit) error) (catalog.EventDetail, error) {
+	return changePart(a, c, c.Parameters.ID, action, change, func(d *catalog.EventEdit) error {
 		_, err := d.EntryOf(c.Parameters.StatusID)
 		return err
 	})

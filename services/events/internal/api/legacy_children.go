@@ -37,7 +37,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 		Pages:       pagesOf(a.catalog.ListLinks),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.LinkDetail, error) {
 			service := in.Ref("service").Key
-			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.Draft) error {
+			detail, err := a.catalog.ChangeEvent(ctx, command(caller), in.Ref("event").Key, func(d *catalog.EventEdit) error {
 				if slices.Contains(d.ComponentIDs(), service) {
 					return fault.Field("service", "must not be linked to the event already")
 				}
@@ -54,7 +54,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 			if err != nil {
 				return err
 			}
-			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.Draft) error {
+			_, err = a.catalog.ChangeEvent(ctx, command(caller), row.EventID, func(d *catalog.EventEdit) error {
 				if !slices.Contains(d.LinkIDs(), id) {
 					return fault.New(fault.NotFound, "There is no such event service.")
 				}
@@ -89,7 +89,7 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 		Pages:       pagesOf(a.catalog.ListUpdates),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.UpdateRow, error) {
 			detail, err := a.catalog.ChangeEvent(ctx, command(caller).As(catalog.ActionTimelineCreate), in.Ref("event").Key,
-				func(d *catalog.Draft) error { return applyUpdate(d, in) })
+				func(d *catalog.EventEdit) error { return applyUpdate(d, in) })
 			if err != nil {
 				return catalog.UpdateRow{}, deletedEvent(err)
 			}
@@ -101,7 +101,7 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 				return err
 			}
 			_, err = a.catalog.ChangeEvent(ctx, command(caller).As(catalog.ActionTimelineDelete), row.EventID,
-				func(d *catalog.Draft) error { return d.RemoveEntry(row.StatusID) })
+				func(d *catalog.EventEdit) error { return d.RemoveEntry(row.StatusID) })
 			return err
 		},
 	}

@@ -64,14 +64,14 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 		Pages: pagesOf(a.catalog.ListEvents),
 		Get:   ofCaller(a.catalog.EventByLegacyID),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.EventDetail, error) {
-			return a.catalog.CreateEvent(ctx, command(caller), func(d *catalog.Draft) error { return applyEvent(d, in) })
+			return a.catalog.CreateEvent(ctx, command(caller), func(d *catalog.EventEdit) error { return applyEvent(d, in) })
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (catalog.EventDetail, error) {
 			key, err := a.catalog.EventID(ctx, caller.Organization, id)
 			if err != nil {
 				return catalog.EventDetail{}, err
 			}
-			return a.catalog.ChangeEvent(ctx, command(caller), key, func(d *catalog.Draft) error { return applyEvent(d, in) })
+			return a.catalog.ChangeEvent(ctx, command(caller), key, func(d *catalog.EventEdit) error { return applyEvent(d, in) })
 		},
 		Delete: func(ctx context.Context, caller passport.Passport, id int64) error {
 			key, err := a.catalog.EventID(ctx, caller.Organization, id)

@@ -17,7 +17,7 @@ import (
 )
 
 // applyEvent applies the body of an event. A body that is sent again changes nothing. It returns all faults.
-func applyEvent(d *catalog.Draft, in legacy.Input) error {
+func applyEvent(d *catalog.EventEdit, in legacy.Input) error {
 	applyLifecycle(d, lifecycle{
 		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"),
 		Start: in.Time("start"), End: in.Time("end"), NoEnd: in.Null("end"),
@@ -54,7 +54,7 @@ func key[N ~string](in legacy.Input, field string) *N {
 // auto returns the legacy flag for both AutoStart and AutoEnd.
 func auto(e *catalog.Event) bool { return e.AutoStart && e.AutoEnd }
 
-func applyAuto(d *catalog.Draft, sent *bool) {
+func applyAuto(d *catalog.EventEdit, sent *bool) {
 	switch {
 	case d.Type == catalog.Incident:
 		d.AutoStart, d.AutoEnd = false, false
@@ -73,7 +73,7 @@ type lifecycle struct {
 
 // applyLifecycle sets type, status and times. The legacy interface has one end: the planned end of an open
 // maintenance, and the actual end of any other event.
-func applyLifecycle(d *catalog.Draft, in lifecycle) {
+func applyLifecycle(d *catalog.EventEdit, in lifecycle) {
 	wasOpen := d.IsNew() || d.Open()
 	moved := in.Start != nil && !in.Start.Equal(d.StartAt)
 	assign(&d.StartAt, in.Start)
@@ -115,7 +115,7 @@ func applyLifecycle(d *catalog.Draft, in lifecycle) {
 
 // applyType changes the type, which only the legacy interface can. The end of an open event becomes the planned
 // end of a maintenance, and the other way round.
-func applyType(d *catalog.Draft, to catalog.EventType) {
+func applyType(d *catalog.EventEdit, to catalog.EventType) {
 	d.Type = to
 	if to == catalog.Incident {
 		d.EndAt = cmp.Or(d.EndAt, d.ScheduledEndAt)
@@ -146,7 +146,7 @@ func applyText(text *catalog.Rich, shown string, sent *string, markdown *bool) {
 const maxDerivedTitle = 80 // characters of a title that is made of a description
 
 // applyDescription changes the description, and the title if it was made of the description.
-func applyDescription(d *catalog.Draft, sent *string, markdown *bool) {
+func applyDescription(d *catalog.EventEdit, sent *string, markdown *bool) {
 	derived := d.Title == titleOf(d.Description)
 	applyText(&d.Description, d.BriefDescription(), sent, markdown)
 	if derived {
@@ -163,7 +163,7 @@ func titleOf(description catalog.Rich) string {
 }
 
 // applyServices adds the services of a body. An item with a resource_uri keeps that link.
-func applyServices(d *catalog.Draft, items []legacy.Input) error {
+func applyServices(d *catalog.EventEdit, items []legacy.Input) error {
 	var problems []error
 	for i, item := range items {
 		id := item.ID()
@@ -180,7 +180,7 @@ func applyServices(d *catalog.Draft, items []legacy.Input) error {
 }
 
 // applyUpdates appends the updates of a body, or edits those with a resource_uri in place.
-func applyUpdates(d *catalog.Draft, items []legacy.Input) error {
+func applyUpdates(d *catalog.EventEdit, items []legacy.Input) error {
 	var problems []error
 	for i, item := range items {
 		err := applyUpdate(d, item)
@@ -197,7 +197,7 @@ func applyUpdates(d *catalog.Draft, items []legacy.Input) error {
 	return errors.Join(problems...)
 }
 
-func applyUpdate(d *catalog.Draft, in legacy.Input) error {
+func applyUpdate(d *catalog.EventEdit, in legacy.Input) error {
 	edit := func(entry *catalog.Entry) {
 		assign(&entry.Status, key[catalog.Status](in, "status"))
 		assign(&entry.Timestamp, in.Time("date"))
@@ -245,7 +245,7 @@ func noticeFields() []legacy.Field {
 var color = regexp.MustCompile(`^#([0-9a-fA-F]{3}){1,2}$`)
 
 // applyNotifications asks to notify the enabled channels of a body. Channels that are not enabled are checked too.
-func applyNotifications(d *catalog.Draft, in legacy.Input) error {
+func applyNotifications(d *catalog.EventEdit, in legacy.Input) error {
 	var problems []error
 	var notify topic.Notify
 	for _, field := range noticeFields() {

@@ -56,7 +56,7 @@ func TestEnd(t *testing.T) {
 		"new and resolved":                      {&catalog.Event{Type: catalog.Incident}, lifecycle{Status: ptr(catalog.Resolved), Start: ptr(at(3, 0))}, &now, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := catalog.NewDraft(c.event, catalog.Command{}, now)
+			d := catalog.NewEventEdit(c.event, catalog.Command{}, now)
 			applyLifecycle(d, c.body)
 			err := d.Check()
 			if (err == nil) != (c.field == "") || err != nil && renamed(err) != c.field {
@@ -105,7 +105,7 @@ func TestTitle(t *testing.T) {
 	if len([]rune(e.Title)) != maxDerivedTitle {
 		t.Errorf("the title has %d characters", len([]rune(e.Title)))
 	}
-	d := catalog.NewDraft(e, catalog.Command{}, at(12, 0))
+	d := catalog.NewEventEdit(e, catalog.Command{}, at(12, 0))
 	if applyDescription(d, ptr("short"), nil); e.Title != "short" {
 		t.Errorf("the title is %q", e.Title)
 	}

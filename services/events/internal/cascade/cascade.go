@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// Cascade implements catalog.Elsewhere.
+// Cascade implements catalog.OtherServices.
 type Cascade struct {
 	peer.Endpoints // of integrations
 	peer.Identity
@@ -36,7 +36,7 @@ func (c Cascade) ComponentGone(ctx context.Context, organization, component stri
 	calls.Wait()
 }
 
-// MaxDashboards implements catalog.Elsewhere.
+// MaxDashboards implements catalog.OtherServices.
 func (c Cascade) MaxDashboards(ctx context.Context, organization string) (int, error) {
 	limits, err := c.Limits(ctx, organization)
 	return limits.MaxDashboards, err

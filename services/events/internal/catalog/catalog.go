@@ -4,7 +4,7 @@
 //
 //   - An event is one record with its links to components and its timeline. Every operation on an event is
 //     one atomic write, with the message about the change. Every interface uses CreateEvent and ChangeEvent with
-//     the steps of a Draft. Inputs name records by uuid; only the legacy interface uses the legacy ids.
+//     the steps of an EventEdit. Inputs name records by uuid; only the legacy interface uses the legacy ids.
 //   - Concurrent writes of one event in one process share one load and one replace, so that they do not compete
 //     for the version of the record.
 //   - Rows derived from the event serve the legacy lists of links and updates, and nothing else.
@@ -54,8 +54,8 @@ const (
 	entryIDs     = "event_update"
 )
 
-// Elsewhere is the other services that store records about components. topic.ComponentDeleted reaches them too.
-type Elsewhere interface {
+// OtherServices is the other services that store records about components. topic.ComponentDeleted reaches them too.
+type OtherServices interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
 	// IsOnlyComponent reports whether an endpoint names this component and no other.
 	IsOnlyComponent(ctx context.Context, organization, componentID string) (bool, error)
@@ -66,20 +66,20 @@ type Elsewhere interface {
 // Catalog runs the operations. It is safe for concurrent use, also by several processes over one store.
 type Catalog struct {
 	store     Store
-	elsewhere Elsewhere
+	others    OtherServices
 	published Published
 	now       func() time.Time
 	platform  []string // hosts
 
-	writes coalesce.Group[*eventWrite, struct{}] // of events, by id
-	joins  coalesce.Group[string, string]        // of first dashboards, by organization; items are new components
-	placed placed
+	writes     coalesce.Group[*eventWrite, struct{}] // of events, by id
+	joins      coalesce.Group[string, string]        // of first dashboards, by organization; items are new components
+	placements placementCache
 }
 
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
 // lower case, which no dashboard may have.
-func New(store Store, elsewhere Elsewhere, published Published, now func() time.Time, platform ...string) *Catalog {
-	return &Catalog{store: store, elsewhere: elsewhere, published: published, now: now, platform: platform}
+func New(store Store, others OtherServices, published Published, now func() time.Time, platform ...string) *Catalog {
+	return &Catalog{store: store, others: others, published: published, now: now, platform: platform}
 }
 
 // runLimit bounds a shared run, which does not end with the request of its first caller.

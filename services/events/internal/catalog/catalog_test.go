@@ -65,7 +65,7 @@ func TestTypeChange(t *testing.T) {
 	for status, fits := range map[Status]bool{Identified: false, StatusUpdate: true} {
 		e := stored(Incident, Monitoring, nil)
 		e.Timeline = []Entry{{Status: status}}
-		d := NewDraft(e, Command{}, at(12, 0))
+		d := NewEventEdit(e, Command{}, at(12, 0))
 		d.Type, d.ScheduledEndAt = Maintenance, ptr(at(13, 0))
 		d.SetStatus(Started)
 		err := d.Check()
@@ -77,7 +77,7 @@ func TestTypeChange(t *testing.T) {
 
 // TestMaxLinks checks that an event affects no more components than a message can name.
 func TestMaxLinks(t *testing.T) {
-	d := NewDraft(stored(Incident, Monitoring, nil), Command{}, at(12, 0))
+	d := NewEventEdit(stored(Incident, Monitoring, nil), Command{}, at(12, 0))
 	for range 2 { // the second time nothing is added
 		for i := range maxLinks {
 			if err := d.AddComponent(strings.Repeat("x", i+1)); err != nil {

@@ -236,7 +236,7 @@ func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id strin
 	if err := c.checkUnaffected(ctx, component); err != nil {
 		return err
 	}
-	only, err := c.elsewhere.IsOnlyComponent(ctx, command.Organization, id)
+	only, err := c.others.IsOnlyComponent(ctx, command.Organization, id)
 	if err == nil && only {
 		err = fault.New(fault.Conflict, "This component is the only one of an endpoint. Delete the endpoint or give it another component first.")
 	}
@@ -269,7 +269,7 @@ func (c *Catalog) remove(ctx context.Context, command Command, id string, check 
 		return check()
 	})
 	if err == nil {
-		c.elsewhere.ComponentGone(ctx, command.Organization, id)
+		c.others.ComponentGone(ctx, command.Organization, id)
 	}
 	return err
 }
@@ -321,7 +321,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 // unlink removes links to missing components. It bypasses the shared run of ChangeEvent, within which EventWritten
 // calls it.
 func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
-	write := &eventWrite{command: Command{Organization: organization}, change: func(d *Draft) error {
+	write := &eventWrite{command: Command{Organization: organization}, change: func(d *EventEdit) error {
 		for _, id := range gone {
 			d.RemoveComponent(id)
 		}

@@ -104,7 +104,7 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 		return Dashboard{}, err
 	}
 	dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
-	limit, err := c.elsewhere.MaxDashboards(ctx, command.Organization)
+	limit, err := c.others.MaxDashboards(ctx, command.Organization)
 	if err != nil {
 		return Dashboard{}, err
 	}

@@ -29,7 +29,7 @@ func (e *Event) textSize() int {
 }
 
 // checkSize refuses a write that makes the texts too large. An event that is too large can still be changed and shrink.
-func (d *Draft) checkSize() error {
+func (d *EventEdit) checkSize() error {
 	if size := d.textSize(); size > maxEventText && size > d.formerSize {
 		return fault.New(fault.Conflict, "The texts of the event would have more than %d MiB. Shorten or delete timeline entries or notes first.", maxEventText>>20)
 	}

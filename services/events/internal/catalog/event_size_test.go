@@ -17,10 +17,10 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 		event.Timeline = append(event.Timeline, Entry{StatusID: newID(), Message: Rich{Text: strings.Repeat("x", each)}})
 	}
 	for name, test := range map[string]struct {
-		change func(d *Draft) error
+		change func(d *EventEdit) error
 		fits   bool
 	}{
-		"a note": {func(d *Draft) error {
+		"a note": {func(d *EventEdit) error {
 			for range 5 {
 				if _, err := d.AddNote(strings.Repeat("x", maxNote)); err != nil {
 					return err
@@ -28,22 +28,22 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 			}
 			return nil
 		}, false},
-		"a post-mortem": {func(d *Draft) error {
+		"a post-mortem": {func(d *EventEdit) error {
 			return d.SetPostMortem(PostMortem{Summary: Rich{Text: strings.Repeat("x", each)}, ActionItems: []ActionItem{{Text: "y"}}})
 		}, false},
-		"a description": {func(d *Draft) error { d.Description.Text = strings.Repeat("x", each); return nil }, false},
-		"an entry": {func(d *Draft) error {
+		"a description": {func(d *EventEdit) error { d.Description.Text = strings.Repeat("x", each); return nil }, false},
+		"an entry": {func(d *EventEdit) error {
 			return d.AppendEntry(Entry{Status: StatusUpdate, Message: Rich{Text: strings.Repeat("x", each)}})
 		}, false},
-		"a short note":  {func(d *Draft) error { _, err := d.AddNote("x"); return err }, true},
-		"a flag":        {func(d *Draft) error { d.HiddenFromDashboard = true; return nil }, true},
-		"an entry less": {func(d *Draft) error { return d.RemoveEntry(d.Timeline[0].StatusID) }, true},
-		"a note and an exit": {func(d *Draft) error {
+		"a short note":  {func(d *EventEdit) error { _, err := d.AddNote("x"); return err }, true},
+		"a flag":        {func(d *EventEdit) error { d.HiddenFromDashboard = true; return nil }, true},
+		"an entry less": {func(d *EventEdit) error { return d.RemoveEntry(d.Timeline[0].StatusID) }, true},
+		"a note and an exit": {func(d *EventEdit) error {
 			_, err := d.AddNote("x")
 			return cmp.Or(err, d.RemoveEntry(d.Timeline[0].StatusID))
 		}, true},
 	} {
-		d := NewDraft(event.clone(), Command{}, time.Now())
+		d := NewEventEdit(event.clone(), Command{}, time.Now())
 		if err := test.change(d); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -52,7 +52,7 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 		}
 	}
 	event.Title = strings.Repeat("x", 2*each) // too large already, from a time without the bound
-	d := NewDraft(event.clone(), Command{}, time.Now())
+	d := NewEventEdit(event.clone(), Command{}, time.Now())
 	if d.Status = Monitoring; d.checkSize() != nil {
 		t.Error("an event that is too large cannot be changed")
 	}

@@ -35,7 +35,7 @@ func (r *Rich) Set(format richtext.Format, text string) {
 }
 
 // Begin sets the type, the title and the first status of a new event. An empty status is investigating or planning.
-func (d *Draft) Begin(t EventType, title string, status Status) error {
+func (d *EventEdit) Begin(t EventType, title string, status Status) error {
 	if status == "" {
 		status = map[EventType]Status{Incident: Investigating, Maintenance: Planning}[t]
 	}
@@ -44,7 +44,7 @@ func (d *Draft) Begin(t EventType, title string, status Status) error {
 	return d.Rename(title)
 }
 
-func (d *Draft) Rename(title string) error {
+func (d *EventEdit) Rename(title string) error {
 	if blank(title) || utf8.RuneCountInString(title) > maxTitle {
 		return fault.Field("title", "must be 1 to %d characters and not only white space", maxTitle)
 	}
@@ -59,7 +59,7 @@ type Times struct {
 
 // SetTimes sets times by the rules of the App interface. It follows Begin. StartAt and EndAt are the actual times,
 // so that they are not in the future. Until a maintenance starts, its StartAt is the planned start.
-func (d *Draft) SetTimes(in Times) error {
+func (d *EventEdit) SetTimes(in Times) error {
 	in.ScheduledStartAt.SetNullable(&d.ScheduledStartAt)
 	in.ScheduledEndAt.SetNullable(&d.ScheduledEndAt)
 	if err := d.checkSchedule(); err != nil {
@@ -68,7 +68,7 @@ func (d *Draft) SetTimes(in Times) error {
 	return errors.Join(d.setStart(in.StartAt), d.setEnd(in.EndAt))
 }
 
-func (d *Draft) checkSchedule() error {
+func (d *EventEdit) checkSchedule() error {
 	start, end := d.ScheduledStartAt, d.ScheduledEndAt
 	switch {
 	case d.Type == Maintenance && start == nil:
@@ -81,7 +81,7 @@ func (d *Draft) checkSchedule() error {
 	return nil
 }
 
-func (d *Draft) setStart(in optional.Value[time.Time]) error {
+func (d *EventEdit) setStart(in optional.Value[time.Time]) error {
 	planned := d.Type == Maintenance && d.Status == Planning
 	switch {
 	case planned && in.Sent && !in.Value.Equal(*d.ScheduledStartAt):
@@ -100,7 +100,7 @@ func (d *Draft) setStart(in optional.Value[time.Time]) error {
 	return nil
 }
 
-func (d *Draft) setEnd(in optional.Value[time.Time]) error {
+func (d *EventEdit) setEnd(in optional.Value[time.Time]) error {
 	end := in.Pointer()
 	switch {
 	case d.Open() && end != nil:
@@ -126,7 +126,7 @@ func (d *Draft) setEnd(in optional.Value[time.Time]) error {
 
 // SetComponents makes the affected components those given. A component that stays keeps its link. Severity must be
 // assigned before.
-func (d *Draft) SetComponents(affected []ComponentImpact) error {
+func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
 	if len(affected) == 0 || len(affected) > maxAffected {
 		return fault.Field("affectedComponents", "must name 1 to %d components", maxAffected)
 	}
@@ -150,7 +150,7 @@ func (d *Draft) SetComponents(affected []ComponentImpact) error {
 }
 
 // SetInitialEntry appends the first entry of a new event. It has the status of the event, and the end of a closed one as its time.
-func (d *Draft) SetInitialEntry(message string) error {
+func (d *EventEdit) SetInitialEntry(message string) error {
 	if err := checkMessage("initialTimelineMessage", message); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (d *Draft) SetInitialEntry(message string) error {
 }
 
 // checkFields checks the fields that the write has changed.
-func (d *Draft) checkFields() []error {
+func (d *EventEdit) checkFields() []error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))

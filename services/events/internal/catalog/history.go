@@ -17,7 +17,7 @@ type Pause struct {
 
 // recordPause records the time in which the event was closed, when a write reopens it. The record survives the
 // removal of the timeline entries, and the legacy interface reopens without an entry.
-func (d *Draft) recordPause() {
+func (d *EventEdit) recordPause() {
 	if !d.before.Status.Closed() || !d.Open() {
 		return
 	}
@@ -31,7 +31,7 @@ func (d *Draft) recordPause() {
 // states the impact for the whole time of the event and overrides the impacts of the timeline entries until now. An
 // impact that the component has already changes nothing, so that a client may send back what it has read. Severity
 // must be assigned before.
-func (d *Draft) SetImpact(componentID string, impact Impact) {
+func (d *EventEdit) SetImpact(componentID string, impact Impact) {
 	at := slices.IndexFunc(d.Links, func(link Link) bool { return link.ComponentID == componentID })
 	if at < 0 {
 		return

@@ -45,8 +45,8 @@ func (p *painted) stated(impact Impact) Impact {
 }
 
 // write runs one write of the event at a time, as ChangeEvent does.
-func (p *painted) write(now time.Time, change func(*Draft)) {
-	draft := NewDraft(p.event.clone(), Command{Author: Author{UserID: "u"}}, now)
+func (p *painted) write(now time.Time, change func(*EventEdit)) {
+	draft := NewEventEdit(p.event.clone(), Command{Author: Author{UserID: "u"}}, now)
 	change(draft)
 	draft.finish(false)
 	draft.Version++
@@ -57,7 +57,7 @@ func (p *painted) write(now time.Time, change func(*Draft)) {
 }
 
 func (p *painted) state(at, now time.Time, impact Impact) {
-	p.write(now, func(d *Draft) {
+	p.write(now, func(d *EventEdit) {
 		d.Timeline = append(d.Timeline, Entry{Status: StatusUpdate, Timestamp: at, CreatedAt: now, Impacts: []ComponentImpact{{"other", Operational}, {"c", impact}}})
 	})
 	p.said = append(p.said, ImpactFrom{at, impact})
@@ -77,7 +77,7 @@ func anyEvent(r *rand.Rand, id string, from, to time.Time) *painted {
 		p.event.Type, closed, open = Maintenance, Completed, InProgress
 	}
 	now := after(from.Add(-time.Duration(length/5) * time.Second))
-	p.write(now, func(d *Draft) {
+	p.write(now, func(d *EventEdit) {
 		d.Status, d.StartAt, d.Links = open, now, []Link{{ComponentID: "other"}, {ComponentID: "c", Impact: p.base}}
 	})
 	for range r.IntN(16) {
@@ -90,17 +90,17 @@ func anyEvent(r *rand.Rand, id string, from, to time.Time) *painted {
 			if p.stated(impact) != p.shown() {
 				p.base, p.said = impact, nil
 			}
-			p.write(now, func(d *Draft) { d.SetImpact("c", impact) })
+			p.write(now, func(d *EventEdit) { d.SetImpact("c", impact) })
 		case action == 11:
-			p.write(now, func(d *Draft) { d.StartAt = before(now) })
+			p.write(now, func(d *EventEdit) { d.StartAt = before(now) })
 		case p.event.Open():
-			p.write(now, func(d *Draft) { d.SetStatus(closed) })
+			p.write(now, func(d *EventEdit) { d.SetStatus(closed) })
 		case action < 18:
 			end := uptime.Later(before(now), p.event.StartAt)
-			p.write(now, func(d *Draft) { d.EndAt = &end })
+			p.write(now, func(d *EventEdit) { d.EndAt = &end })
 		default:
 			p.close(*p.event.EndAt, now)
-			p.write(now, func(d *Draft) { d.SetStatus(open) })
+			p.write(now, func(d *EventEdit) { d.SetStatus(open) })
 		}
 	}
 	p.finish()
@@ -241,36 +241,36 @@ func checkBySecond(t *testing.T, got uptime.ComponentUptime, component Component
 
 // TestPauses checks the times that count of an event that is reopened after its end was corrected.
 func TestPauses(t *testing.T) {
-	status := func(at string, status Status) func(*Draft) {
-		return func(d *Draft) { d.Now = clock(at); d.SetStatus(status) }
+	status := func(at string, status Status) func(*EventEdit) {
+		return func(d *EventEdit) { d.Now = clock(at); d.SetStatus(status) }
 	}
-	end := func(at string) func(*Draft) { end := clock(at); return func(d *Draft) { d.EndAt = &end } }
+	end := func(at string) func(*EventEdit) { end := clock(at); return func(d *EventEdit) { d.EndAt = &end } }
 	for name, c := range map[string]struct {
-		writes []func(*Draft)
+		writes []func(*EventEdit)
 		want   string
 	}{
 		"never closed":        {nil, "10:00-23:00 "},
-		"closed":              {[]func(*Draft){status("12:00", Resolved)}, "10:00-12:00 "},
-		"reopened":            {[]func(*Draft){status("12:00", Resolved), status("13:00", Investigating)}, "10:00-12:00 13:00-23:00 "},
-		"reopened and closed": {[]func(*Draft){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved)}, "10:00-12:00 13:00-14:00 "},
-		"reopened twice": {[]func(*Draft){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved), status("15:00", Monitoring)},
+		"closed":              {[]func(*EventEdit){status("12:00", Resolved)}, "10:00-12:00 "},
+		"reopened":            {[]func(*EventEdit){status("12:00", Resolved), status("13:00", Investigating)}, "10:00-12:00 13:00-23:00 "},
+		"reopened and closed": {[]func(*EventEdit){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved)}, "10:00-12:00 13:00-14:00 "},
+		"reopened twice": {[]func(*EventEdit){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved), status("15:00", Monitoring)},
 			"10:00-12:00 13:00-14:00 15:00-23:00 "},
-		"an earlier end": {[]func(*Draft){status("12:00", Resolved), end("11:00"), status("13:00", Investigating)}, "10:00-11:00 13:00-23:00 "},
-		"an end before the reopening": {[]func(*Draft){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved), end("11:00"), status("15:00", Monitoring)},
+		"an earlier end": {[]func(*EventEdit){status("12:00", Resolved), end("11:00"), status("13:00", Investigating)}, "10:00-11:00 13:00-23:00 "},
+		"an end before the reopening": {[]func(*EventEdit){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved), end("11:00"), status("15:00", Monitoring)},
 			"10:00-11:00 15:00-23:00 "},
-		"an end within the time closed": {[]func(*Draft){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved), end("12:30"), status("15:00", Monitoring)},
+		"an end within the time closed": {[]func(*EventEdit){status("12:00", Resolved), status("13:00", Monitoring), status("14:00", Resolved), end("12:30"), status("15:00", Monitoring)},
 			"10:00-12:00 15:00-23:00 "},
-		"an end in the future":   {[]func(*Draft){status("12:00", Resolved), end("20:00"), status("13:00", Monitoring)}, "10:00-23:00 "},
-		"a start within":         {[]func(*Draft){status("12:00", Resolved), status("13:00", Monitoring), func(d *Draft) { d.StartAt = clock("12:30") }}, "13:00-23:00 "},
-		"hidden":                 {[]func(*Draft){func(d *Draft) { d.HiddenFromDashboard = true }}, ""},
-		"hidden from reports":    {[]func(*Draft){func(d *Draft) { d.HiddenFromUptimeReports = true }}, ""},
-		"a draft":                {[]func(*Draft){func(d *Draft) { d.Published = false }}, ""},
-		"an operational impact":  {[]func(*Draft){func(d *Draft) { d.SetImpact("c", Operational) }}, ""},
-		"closed before it began": {[]func(*Draft){status("12:00", Resolved), end("10:00")}, ""},
+		"an end in the future":   {[]func(*EventEdit){status("12:00", Resolved), end("20:00"), status("13:00", Monitoring)}, "10:00-23:00 "},
+		"a start within":         {[]func(*EventEdit){status("12:00", Resolved), status("13:00", Monitoring), func(d *EventEdit) { d.StartAt = clock("12:30") }}, "13:00-23:00 "},
+		"hidden":                 {[]func(*EventEdit){func(d *EventEdit) { d.HiddenFromDashboard = true }}, ""},
+		"hidden from reports":    {[]func(*EventEdit){func(d *EventEdit) { d.HiddenFromUptimeReports = true }}, ""},
+		"a draft":                {[]func(*EventEdit){func(d *EventEdit) { d.Published = false }}, ""},
+		"an operational impact":  {[]func(*EventEdit){func(d *EventEdit) { d.SetImpact("c", Operational) }}, ""},
+		"closed before it began": {[]func(*EventEdit){status("12:00", Resolved), end("10:00")}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &painted{event: &Event{ID: "e", Type: Incident, Status: Identified, Published: true, StartAt: clock("10:00"), Links: []Link{{ComponentID: "c"}}}}
-			for _, write := range append([]func(*Draft){func(*Draft) {}}, c.writes...) {
+			for _, write := range append([]func(*EventEdit){func(*EventEdit) {}}, c.writes...) {
 				p.write(clock("12:00"), write)
 			}
 			got := ""

@@ -122,7 +122,7 @@ func (c *Catalog) ingest(ctx context.Context, command Command, in Inbound) (Inbo
 	case in.Action != Trigger:
 		return InboundOutcome{}, fault.New(fault.NotFound, "There is no event with this externalId. Send a trigger to create one.")
 	}
-	detail, err := c.CreateEvent(ctx, command, func(d *Draft) error { return in.create(d, components) })
+	detail, err := c.CreateEvent(ctx, command, func(d *EventEdit) error { return in.create(d, components) })
 	return InboundOutcome{InboundCreated, detail.ID}, err
 }
 
@@ -130,7 +130,7 @@ func (c *Catalog) ingest(ctx context.Context, command Command, in Inbound) (Inbo
 func (c *Catalog) ingestInto(ctx context.Context, command Command, id string, in Inbound, components []string) (InboundOutcome, error) {
 	mine := &eventWrite{command: command, origin: audit.From(ctx)}
 	var result InboundResult
-	mine.change = func(d *Draft) (err error) {
+	mine.change = func(d *EventEdit) (err error) {
 		known, is := d.inboundResult(in.ID)
 		switch {
 		case is:

@@ -40,7 +40,7 @@ func (in Inbound) check(now time.Time) error {
 }
 
 // create fills a new event.
-func (in Inbound) create(d *Draft, components []string) error {
+func (in Inbound) create(d *EventEdit, components []string) error {
 	err := d.Begin(Incident, in.Title, in.Status)
 	d.Description.Set(richtext.Rich, in.Description)
 	d.ExternalID, d.Published, d.Severity = in.ExternalID, in.Publish, in.DefaultSeverity
@@ -62,7 +62,7 @@ func (in Inbound) create(d *Draft, components []string) error {
 }
 
 // apply changes the event of an earlier message, and returns the result and the action of the audit log.
-func (in Inbound) apply(d *Draft, components []string) (InboundResult, string, error) {
+func (in Inbound) apply(d *EventEdit, components []string) (InboundResult, string, error) {
 	if in.Action == Resolve && !d.Open() {
 		return InboundIgnored, "", nil
 	}
@@ -106,7 +106,7 @@ func (in Inbound) apply(d *Draft, components []string) (InboundResult, string, e
 	return InboundUpdated, ActionTimelineCreate, err
 }
 
-func (in Inbound) addComponent(d *Draft, id string) error {
+func (in Inbound) addComponent(d *EventEdit, id string) error {
 	if slices.Contains(d.ComponentIDs(), id) {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (in Inbound) addComponent(d *Draft, id string) error {
 }
 
 // impacts returns the changes of impact on components that the event has: on those that the message names, or on all.
-func (in Inbound) impacts(d *Draft, components []string) []ComponentImpact {
+func (in Inbound) impacts(d *EventEdit, components []string) []ComponentImpact {
 	var changed []ComponentImpact
 	for _, link := range d.Links {
 		named := len(components) == 0 || slices.Contains(components, link.ComponentID)
@@ -129,7 +129,7 @@ func (in Inbound) impacts(d *Draft, components []string) []ComponentImpact {
 
 // news reports whether a trigger on an open event says what its timeline does not say yet. A tool repeats its triggers, so
 // the text that its last entry has is none.
-func (in Inbound) news(d *Draft, impacts []ComponentImpact) bool {
+func (in Inbound) news(d *EventEdit, impacts []ComponentImpact) bool {
 	if in.Status != "" && in.Status != d.Status || len(impacts) > 0 {
 		return true
 	}
@@ -152,7 +152,7 @@ func (in Inbound) text(otherwise string) string {
 }
 
 // defaultText returns the text of an entry for a message without one.
-func (in Inbound) defaultText(d *Draft, entry NewEntry) string {
+func (in Inbound) defaultText(d *EventEdit, entry NewEntry) string {
 	words := func(value string) string { return strings.ReplaceAll(cmp.Or(value, "none"), "_", " ") }
 	switch {
 	case !d.Open() && in.Severity == nil:
@@ -189,7 +189,7 @@ func (e *Event) inboundResult(id string) (InboundResult, bool) {
 	return e.Inbound[at].Result, true
 }
 
-func (d *Draft) remember(id string, result InboundResult) {
+func (d *EventEdit) remember(id string, result InboundResult) {
 	kept := []InboundRecord{}
 	for _, record := range d.Inbound {
 		if d.Now.Sub(record.At) <= rememberInbound {

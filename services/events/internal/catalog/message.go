@@ -8,7 +8,7 @@ import (
 
 // change returns the message about a write: the event as of this change, with its texts rendered. before is nil for
 // a new event.
-func (a *affected) change(before *Event, draft *Draft) topic.EventChange {
+func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: newID(), Kind: draft.kind(before), Organization: event.OrganizationID, OccurredAt: draft.Now,

@@ -17,7 +17,7 @@ const (
 )
 
 // AddNote appends a note by the author of the write, and returns it.
-func (d *Draft) AddNote(text string) (Note, error) {
+func (d *EventEdit) AddNote(text string) (Note, error) {
 	if err := checkNote(text); err != nil {
 		return Note{}, err
 	}
@@ -30,7 +30,7 @@ func (d *Draft) AddNote(text string) (Note, error) {
 }
 
 // EditNote replaces the text of a note.
-func (d *Draft) EditNote(id, text string) error {
+func (d *EventEdit) EditNote(id, text string) error {
 	note, err := d.NoteOf(id)
 	if err = cmp.Or(err, checkNote(text)); err != nil || text == note.Text {
 		return err
@@ -45,7 +45,7 @@ func (d *Draft) EditNote(id, text string) error {
 	return nil
 }
 
-func (d *Draft) RemoveNote(id string) {
+func (d *EventEdit) RemoveNote(id string) {
 	d.Notes = slices.DeleteFunc(slices.Clone(d.Notes), func(note Note) bool { return note.ID == id })
 }
 

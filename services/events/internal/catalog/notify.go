@@ -23,7 +23,7 @@ type facts struct {
 	request   request
 	occasion  occasion
 	draft     bool // after the write
-	backdated bool // see Draft.backdated
+	backdated bool // see EventEdit.backdated
 	named     bool // messages may name a component of the event
 }
 
@@ -87,7 +87,7 @@ func (f facts) wanted() (now, later audience) {
 
 // Notify states the channels that the request asks to notify: none, or nil if it does not say. A write without Notify
 // notifies nobody.
-func (d *Draft) Notify(channels topic.Notify) {
+func (d *EventEdit) Notify(channels topic.Notify) {
 	d.request, d.asked = asks, channels
 	if channels == nil {
 		d.request = omits
@@ -96,7 +96,7 @@ func (d *Draft) Notify(channels topic.Notify) {
 
 // decide fixes whom the write notifies, and marks the entries of the write as notified. named: messages may name a
 // component of the event.
-func (d *Draft) decide(named bool) {
+func (d *EventEdit) decide(named bool) {
 	now, later := d.facts(named).decide()
 	d.notify = maps.Clone(d.channels(now))
 	if wording, there := d.notify[topic.Email]; there {
@@ -111,11 +111,11 @@ func (d *Draft) decide(named bool) {
 	d.keep(d.channels(later))
 }
 
-func (d *Draft) facts(named bool) facts {
+func (d *EventEdit) facts(named bool) facts {
 	return facts{d.source, d.request, d.occasion(), !d.Published, d.backdated(), named}
 }
 
-func (d *Draft) channels(of audience) topic.Notify {
+func (d *EventEdit) channels(of audience) topic.Notify {
 	switch of {
 	case askedChannels:
 		return d.asked
@@ -132,7 +132,7 @@ func (d *Draft) channels(of audience) topic.Notify {
 }
 
 // keep stores the channels for the scheduler, without the texts, which are for this write only.
-func (d *Draft) keep(channels topic.Notify) {
+func (d *EventEdit) keep(channels topic.Notify) {
 	kept := topic.Notify{}
 	for channel, wording := range channels {
 		kept[channel] = topic.Wording{Details: wording.Details, Color: wording.Color, Endpoints: wording.Endpoints}
@@ -146,7 +146,7 @@ func sameWording(a, b topic.Wording) bool {
 	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
 }
 
-func (d *Draft) occasion() occasion {
+func (d *EventEdit) occasion() occasion {
 	switch {
 	case d.reminds && !d.ScheduledStartAt.After(d.Now):
 		return lateReminder
@@ -168,7 +168,7 @@ func (d *Draft) occasion() occasion {
 
 // backdated reports whether the write creates or publishes an event that had started long before it was created, or
 // writes an entry about a time long ago.
-func (d *Draft) backdated() bool {
+func (d *EventEdit) backdated() bool {
 	switch {
 	case d.IsNew():
 		return d.Now.Sub(d.StartAt) > backdatedAfter
@@ -181,9 +181,9 @@ func (d *Draft) backdated() bool {
 }
 
 // published reports whether the write publishes a draft.
-func (d *Draft) published() bool { return !d.IsNew() && !d.before.Published && d.Published }
+func (d *EventEdit) published() bool { return !d.IsNew() && !d.before.Published && d.Published }
 
-func (d *Draft) postMortemChanged() bool {
+func (d *EventEdit) postMortemChanged() bool {
 	return !reflect.DeepEqual(d.before.PostMortem, d.PostMortem)
 }
 
@@ -225,7 +225,7 @@ func (c *Catalog) EventState(ctx context.Context, organization, id string) (topi
 }
 
 // kind returns the kind of the message about the write. before is nil for a new event.
-func (d *Draft) kind(before *Event) topic.Kind {
+func (d *EventEdit) kind(before *Event) topic.Kind {
 	if d.reminds {
 		return topic.MaintenanceReminder
 	}

@@ -104,7 +104,7 @@ type written struct {
 	name   string
 	source Source
 	event  *Event // nil: the write creates it
-	do     func(*Draft) error
+	do     func(*EventEdit) error
 	want   facts
 }
 
@@ -125,8 +125,8 @@ func writes() []written {
 	explained := incident(func(e *Event) {
 		e.Status, e.EndAt, e.PostMortem = Resolved, ptr(at(11, 30)), &PostMortem{Summary: Rich{Text: "s"}, Published: true}
 	})
-	begin := func(status Status, start time.Time, published bool) func(*Draft) error {
-		return func(d *Draft) error {
+	begin := func(status Status, start time.Time, published bool) func(*EventEdit) error {
+		return func(d *EventEdit) error {
 			d.StartAt, d.Published = start, published
 			return d.Begin(Incident, "t", status)
 		}
@@ -143,26 +143,26 @@ func writes() []written {
 		return e
 	}
 	under := func(e *Event) *Event { e.Status = Started; return e }
-	set := func(change func(*Event)) func(*Draft) error {
-		return func(d *Draft) error { change(d.Event); return nil }
+	set := func(change func(*Event)) func(*EventEdit) error {
+		return func(d *EventEdit) error { change(d.Event); return nil }
 	}
-	omitting := func(write func(*Draft) error) func(*Draft) error {
-		return func(d *Draft) error { d.Notify(nil); return write(d) }
+	omitting := func(write func(*EventEdit) error) func(*EventEdit) error {
+		return func(d *EventEdit) error { d.Notify(nil); return write(d) }
 	}
-	asking := func(write func(*Draft) error) func(*Draft) error {
-		return func(d *Draft) error { d.Notify(topic.Notify{}); return write(d) }
+	asking := func(write func(*EventEdit) error) func(*EventEdit) error {
+		return func(d *EventEdit) error { d.Notify(topic.Notify{}); return write(d) }
 	}
-	post := func(entry NewEntry) func(*Draft) error {
-		return func(d *Draft) error { entry.Message = "m"; return d.Post(entry) }
+	post := func(entry NewEntry) func(*EventEdit) error {
+		return func(d *EventEdit) error { entry.Message = "m"; return d.Post(entry) }
 	}
-	reopen := func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }
-	explain := func(published bool) func(*Draft) error {
-		return func(d *Draft) error {
+	reopen := func(d *EventEdit) error { return d.Reopen(NewEntry{Message: "m"}) }
+	explain := func(published bool) func(*EventEdit) error {
+		return func(d *EventEdit) error {
 			return d.SetPostMortem(PostMortem{Summary: Rich{Text: "another"}, Published: published})
 		}
 	}
-	ingest := func(in Inbound) func(*Draft) error {
-		return func(d *Draft) error { _, _, err := in.apply(d, nil); return err }
+	ingest := func(in Inbound) func(*EventEdit) error {
+		return func(d *EventEdit) error { _, _, err := in.apply(d, nil); return err }
 	}
 	title := set(func(e *Event) { e.Title = "another" })
 	text := "m"
@@ -179,10 +179,10 @@ func writes() []written {
 		{"create closed, longer ago", app, nil, omitting(begin(Resolved, longer, true)), fact(app, omits, creation, "backdated")},
 		{"create a draft", app, nil, asking(begin(Investigating, at(12, 0), false)), fact(app, asks, creation, "draft")},
 		{"change of the title", app, incident(nil), omitting(title), fact(app, omits, change)},
-		{"change of components", app, incident(nil), omitting(func(d *Draft) error {
+		{"change of components", app, incident(nil), omitting(func(d *EventEdit) error {
 			return d.SetComponents([]ComponentImpact{{ComponentID: "api"}, {ComponentID: "web"}})
 		}), fact(app, omits, change)},
-		{"change of an impact", app, incident(nil), omitting(func(d *Draft) error {
+		{"change of an impact", app, incident(nil), omitting(func(d *EventEdit) error {
 			return d.SetComponents([]ComponentImpact{{ComponentID: "api", Impact: MajorOutage}})
 		}), fact(app, omits, change)},
 		{"change of the plan", app, plan(at(13, 0)), omitting(set(func(e *Event) { e.ScheduledEndAt = ptr(at(20, 0)) })), fact(app, omits, change)},
@@ -201,8 +201,8 @@ func writes() []written {
 		{"entry, longer ago", app, incident(nil), omitting(post(NewEntry{Timestamp: &longer})), fact(app, omits, change, "backdated")},
 		{"entry that closes, longer ago", app, incident(nil), omitting(post(NewEntry{Status: Resolved, Timestamp: &longer})), fact(app, omits, change, "backdated")},
 		{"entry, impact only", app, incident(nil), omitting(post(NewEntry{Impacts: []ComponentImpact{{"api", MajorOutage}}})), fact(app, omits, change)},
-		{"timeline PUT", app, incident(nil), func(d *Draft) error { return d.Correct("first", "m", nil) }, fact(app, neverAsks, change, "backdated")},
-		{"timeline DELETE", app, incident(nil), func(d *Draft) error { return d.Retract("first") }, fact(app, neverAsks, change)},
+		{"timeline PUT", app, incident(nil), func(d *EventEdit) error { return d.Correct("first", "m", nil) }, fact(app, neverAsks, change, "backdated")},
+		{"timeline DELETE", app, incident(nil), func(d *EventEdit) error { return d.Retract("first") }, fact(app, neverAsks, change)},
 		{"note", app, incident(nil), set(func(e *Event) { e.Notes = []Note{{ID: "n"}} }), fact(app, neverAsks, trifle)},
 		{"reopen", app, closed.clone(), omitting(reopen), fact(app, omits, change)},
 		{"post-mortem", app, closed.clone(), omitting(explain(true)), fact(app, omits, change)},
@@ -215,17 +215,17 @@ func writes() []written {
 		{"legacy create, notifications", legacy, nil, asking(begin(Investigating, longer, true)), fact(legacy, asks, creation, "backdated")},
 		{"legacy change", legacy, incident(nil), omitting(title), fact(legacy, omits, change)},
 		{"legacy change, notifications", legacy, incident(nil), asking(set(func(*Event) {})), fact(legacy, asks, trifle)},
-		{"legacy event/update", legacy, incident(nil), func(d *Draft) error { return d.AppendEntry(Entry{Status: StatusUpdate, Timestamp: d.Now}) }, fact(legacy, neverAsks, change)},
-		{"legacy event/service", legacy, incident(nil), func(d *Draft) error { return d.AddComponent("web") }, fact(legacy, neverAsks, change)},
-		{"component deleted", "", incident(nil), func(d *Draft) error { d.RemoveComponent("api"); return nil }, fact("", neverAsks, change)},
+		{"legacy event/update", legacy, incident(nil), func(d *EventEdit) error { return d.AppendEntry(Entry{Status: StatusUpdate, Timestamp: d.Now}) }, fact(legacy, neverAsks, change)},
+		{"legacy event/service", legacy, incident(nil), func(d *EventEdit) error { return d.AddComponent("web") }, fact(legacy, neverAsks, change)},
+		{"component deleted", "", incident(nil), func(d *EventEdit) error { d.RemoveComponent("api"); return nil }, fact("", neverAsks, change)},
 
-		{"trigger creates", inbound, nil, func(d *Draft) error {
+		{"trigger creates", inbound, nil, func(d *EventEdit) error {
 			return Inbound{Title: "t", Publish: true, Impact: Degraded}.create(d, []string{"api"})
 		}, fact(inbound, omits, creation)},
-		{"trigger creates, longer ago", inbound, nil, func(d *Draft) error {
+		{"trigger creates, longer ago", inbound, nil, func(d *EventEdit) error {
 			return Inbound{Title: "t", Publish: true, Timestamp: &longer}.create(d, []string{"api"})
 		}, fact(inbound, omits, creation, "backdated")},
-		{"trigger creates a draft", inbound, nil, func(d *Draft) error {
+		{"trigger creates a draft", inbound, nil, func(d *EventEdit) error {
 			return Inbound{Title: "t", Notify: topic.Notify{}}.create(d, []string{"api"})
 		}, fact(inbound, asks, creation, "draft")},
 		{"trigger on an open event", inbound, incident(nil), ingest(Inbound{Action: Trigger, Message: &text, Timestamp: &longer}), fact(inbound, omits, change)},
@@ -236,12 +236,12 @@ func writes() []written {
 		{"resolve", inbound, incident(nil), ingest(Inbound{Action: Resolve, Notify: topic.Notify{}}), fact(inbound, asks, change)},
 		{"resolve of a closed one", inbound, closed.clone(), ingest(Inbound{Action: Resolve}), fact(inbound, neverAsks, trifle)},
 
-		{"start", scheduler, plan(at(12, 0)), (*Draft).runStep, fact(scheduler, neverAsks, step)},
-		{"start, late", scheduler, plan(at(4, 0)), (*Draft).runStep, fact(scheduler, neverAsks, step, "backdated")},
-		{"start that another process has made", scheduler, under(plan(at(11, 30))), (*Draft).runStep, fact(scheduler, neverAsks, trifle)},
-		{"end", scheduler, under(plan(at(11, 0))), (*Draft).runStep, fact(scheduler, neverAsks, step)},
-		{"reminder", scheduler, remind(at(13, 0)), (*Draft).runStep, fact(scheduler, neverAsks, reminder)},
-		{"reminder at the start", scheduler, remind(at(12, 0)), (*Draft).runStep, fact(scheduler, neverAsks, lateReminder)},
+		{"start", scheduler, plan(at(12, 0)), (*EventEdit).runStep, fact(scheduler, neverAsks, step)},
+		{"start, late", scheduler, plan(at(4, 0)), (*EventEdit).runStep, fact(scheduler, neverAsks, step, "backdated")},
+		{"start that another process has made", scheduler, under(plan(at(11, 30))), (*EventEdit).runStep, fact(scheduler, neverAsks, trifle)},
+		{"end", scheduler, under(plan(at(11, 0))), (*EventEdit).runStep, fact(scheduler, neverAsks, step)},
+		{"reminder", scheduler, remind(at(13, 0)), (*EventEdit).runStep, fact(scheduler, neverAsks, reminder)},
+		{"reminder at the start", scheduler, remind(at(12, 0)), (*EventEdit).runStep, fact(scheduler, neverAsks, lateReminder)},
 	}
 }
 
@@ -252,7 +252,7 @@ func TestFactsOfWrites(t *testing.T) {
 		if event == nil {
 			event = &Event{Published: true, CreatedAt: at(12, 0)}
 		}
-		d := NewDraft(event, Command{Source: w.source}, at(12, 0))
+		d := NewEventEdit(event, Command{Source: w.source}, at(12, 0))
 		if err := w.do(d); err != nil {
 			t.Errorf("%s: %v", w.name, err)
 			continue
@@ -280,7 +280,7 @@ func TestKindOfMessages(t *testing.T) {
 		if w.event != nil {
 			before, event = w.event.clone(), w.event
 		}
-		d := NewDraft(event, Command{Source: w.source}, at(12, 0))
+		d := NewEventEdit(event, Command{Source: w.source}, at(12, 0))
 		if err := w.do(d); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -302,7 +302,7 @@ func TestNotifiedEntries(t *testing.T) {
 	} {
 		e := stored(Incident, Monitoring, nil)
 		e.Timeline = []Entry{{StatusID: "old", LegacyID: 1}}
-		d := NewDraft(e, Command{}, at(12, 0))
+		d := NewEventEdit(e, Command{}, at(12, 0))
 		d.Notify(c.asked)
 		err := d.Post(NewEntry{Message: "m"})
 		d.finish(c.named)
@@ -316,7 +316,7 @@ func TestNotifiedEntries(t *testing.T) {
 func TestWordingOfNotify(t *testing.T) {
 	e := stored(Incident, Monitoring, nil)
 	e.EmailSubject = "Trouble"
-	d := NewDraft(e, Command{}, at(12, 0))
+	d := NewEventEdit(e, Command{}, at(12, 0))
 	d.Notify(topic.Notify{topic.Email: {Subject: "ignored"}, topic.SMS: {Text: "once"}, topic.Teams: {Message: "once", Color: "#fff", Details: true, Endpoints: []int64{4}}})
 	changed, announcedOnly := d.finish(true)
 	if d.notify[topic.Email].Subject != "Trouble" || d.notify[topic.SMS].Text != "once" || changed || !announcedOnly {
@@ -330,7 +330,7 @@ func TestWordingOfNotify(t *testing.T) {
 
 // TestAppNotifiesAllChannels checks that the default is every channel with recipients, and none that only the legacy interface knows.
 func TestAppNotifiesAllChannels(t *testing.T) {
-	d := NewDraft(stored(Incident, Monitoring, nil), Command{Source: SourceApp}, at(12, 0))
+	d := NewEventEdit(stored(Incident, Monitoring, nil), Command{Source: SourceApp}, at(12, 0))
 	d.Notify(nil)
 	err := d.Post(NewEntry{Message: "m"})
 	d.finish(true)

@@ -18,7 +18,7 @@ const (
 
 // SetPostMortem replaces the post-mortem by the given texts, action items and Published, or creates it. A post-mortem
 // keeps its author and its creation. It has a PublishedAt while it is published.
-func (d *Draft) SetPostMortem(p PostMortem) error {
+func (d *EventEdit) SetPostMortem(p PostMortem) error {
 	if err := p.check(); err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 	})
 	return errors.Join(err, AtOnce(ctx, due, func(event owned) error {
 		command := Command{Organization: event.organization, Source: SourceScheduler}
-		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, event.id, (*Draft).runStep)
+		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, event.id, (*EventEdit).runStep)
 		if fault.UnlessMissing(err) != nil {
 			return fmt.Errorf("event %s: %w", event.id, err)
 		}
@@ -123,7 +123,7 @@ func (e *Event) nextReminder() (next *time.Time) {
 func (e *Event) sequence() int64 { return e.Version + e.RemindersSent }
 
 // runStep takes the step of the scheduler that is due, if any. Of several reminders that are due, one is sent.
-func (d *Draft) runStep() error {
+func (d *EventEdit) runStep() error {
 	due := d.DueAt()
 	if due == nil || due.After(d.Now) {
 		return nil
@@ -140,7 +140,7 @@ func (d *Draft) runStep() error {
 
 // moveTo changes the status as of the planned time. An event of the App gets a timeline entry. An event of the legacy
 // interface gets none: there a status changes without an update.
-func (d *Draft) moveTo(status Status, at time.Time, message string) error {
+func (d *EventEdit) moveTo(status Status, at time.Time, message string) error {
 	err := d.Move(Advance, status, at)
 	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries {
 		return err
@@ -149,7 +149,7 @@ func (d *Draft) moveTo(status Status, at time.Time, message string) error {
 }
 
 // arm decides which steps are left to the scheduler after a write.
-func (d *Draft) arm() {
+func (d *EventEdit) arm() {
 	if d.Type != Maintenance {
 		return
 	}

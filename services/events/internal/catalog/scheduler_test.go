@@ -29,9 +29,9 @@ type plan struct {
 	start   bool
 	end     bool
 	draft   bool
-	silent  bool                             // notify false
-	down    [2]time.Time                     // the scheduler does not run in between
-	steps   map[time.Time]func(*Draft) error // by time
+	silent  bool                                 // notify false
+	down    [2]time.Time                         // the scheduler does not run in between
+	steps   map[time.Time]func(*EventEdit) error // by time
 }
 
 // run returns the messages, and the event at the end of the day.
@@ -44,7 +44,7 @@ func (p plan) run(t *testing.T) ([]string, Event) {
 	}}
 	c := New(Store{Events: events, Components: oneComponent{}, Dashboards: noDashboards{}, Next: func(context.Context, string, int64) (int64, error) { return 1, nil }},
 		nil, unpublished{}, func() time.Time { return now })
-	draft := NewDraft(&events.event, Command{}, p.made)
+	draft := NewEventEdit(&events.event, Command{}, p.made)
 	if draft.Notify(nil); p.silent {
 		draft.Notify(topic.Notify{})
 	}
@@ -96,20 +96,20 @@ func (p plan) run(t *testing.T) ([]string, Event) {
 
 // TestSteps checks which steps the scheduler takes, when, and that it takes each once.
 func TestSteps(t *testing.T) {
-	post := func(status Status) func(*Draft) error {
-		return func(d *Draft) error { return d.Post(NewEntry{Message: "m", Status: status}) }
+	post := func(status Status) func(*EventEdit) error {
+		return func(d *EventEdit) error { return d.Post(NewEntry{Message: "m", Status: status}) }
 	}
-	move := func(hour int) func(*Draft) error {
-		return func(d *Draft) error {
+	move := func(hour int) func(*EventEdit) error {
+		return func(d *EventEdit) error {
 			d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt = at(hour, 0), ptr(at(hour, 0)), ptr(at(hour+1, 0))
 			return nil
 		}
 	}
-	moveEnd := func(d *Draft) error { d.ScheduledEndAt = ptr(at(6, 0)); return nil }
-	remind := func(minutes ...int) func(*Draft) error {
-		return func(d *Draft) error { d.ReminderMinutes = minutes; return nil }
+	moveEnd := func(d *EventEdit) error { d.ScheduledEndAt = ptr(at(6, 0)); return nil }
+	remind := func(minutes ...int) func(*EventEdit) error {
+		return func(d *EventEdit) error { d.ReminderMinutes = minutes; return nil }
 	}
-	type day = map[time.Time]func(*Draft) error
+	type day = map[time.Time]func(*EventEdit) error
 	for name, c := range map[string]struct {
 		plan
 		want string
@@ -121,7 +121,7 @@ func TestSteps(t *testing.T) {
 		"end of a hand start":  {plan{end: true, steps: day{at(2, 0): post(Started)}}, "04:00 completed to all"},
 		"reminders only":       {plan{minutes: []int{5, 1440, 10}}, "02:50 reminder to all, 02:55 reminder to all"},
 		"draft":                {plan{minutes: []int{15}, start: true, end: true, draft: true}, ""},
-		"published late":       {plan{minutes: []int{60, 15}, draft: true, steps: day{at(2, 30): func(d *Draft) error { d.Published = true; return nil }}}, "02:45 reminder to 0"},
+		"published late":       {plan{minutes: []int{60, 15}, draft: true, steps: day{at(2, 30): func(d *EventEdit) error { d.Published = true; return nil }}}, "02:45 reminder to 0"},
 		"made late":            {plan{made: at(2, 30), minutes: []int{60, 15}}, "02:45 reminder to all"},
 		"made after its time":  {plan{made: at(5, 0), minutes: []int{60}, start: true, end: true}, "05:00 started to 0, 05:00 completed to 0"},
 		"down at a reminder":   {plan{minutes: []int{60, 30, 20}, down: [2]time.Time{at(1, 0), at(2, 45)}}, "02:45 reminder to all"},
@@ -129,24 +129,24 @@ func TestSteps(t *testing.T) {
 		"down, too late":       {plan{minutes: []int{60, 30}, down: [2]time.Time{at(1, 0), at(3, 30)}}, "03:30 reminder to 0"},
 		"down, then by hand":   {plan{minutes: []int{60}, end: true, down: [2]time.Time{at(1, 0), at(3, 10)}, steps: day{at(3, 20): post(Started)}}, "03:10 reminder to 0, 04:00 completed to all"},
 		"down at both":         {plan{start: true, end: true, down: [2]time.Time{at(1, 0), at(9, 0)}}, "09:00 started to all, 09:00 completed to all"},
-		"another change":       {plan{minutes: []int{60, 15}, steps: day{at(2, 30): func(d *Draft) error { d.Title = "x"; return nil }}}, "02:00 reminder to all, 02:45 reminder to all"},
+		"another change":       {plan{minutes: []int{60, 15}, steps: day{at(2, 30): func(d *EventEdit) error { d.Title = "x"; return nil }}}, "02:00 reminder to all, 02:45 reminder to all"},
 		"moved":                {plan{minutes: []int{60}, start: true, end: true, steps: day{at(2, 30): move(8)}}, "02:00 reminder to all, 07:00 reminder to all, 08:00 started to all, 09:00 completed to all"},
 		"moved into reminders": {plan{minutes: []int{120, 60, 15}, start: true, steps: day{at(0, 40): move(2)}}, "01:00 reminder to all, 01:45 reminder to all, 02:00 started to all"},
 		"other minutes":        {plan{minutes: []int{60}, steps: day{at(1, 0): remind(150, 30), at(2, 50): remind(20, 5)}}, "02:30 reminder to all, 02:55 reminder to all"},
 		"started by hand":      {plan{minutes: []int{60, 15}, start: true, steps: day{at(2, 30): post(InProgress)}}, "02:00 reminder to all"},
 		"ended by hand":        {plan{start: true, end: true, steps: day{at(3, 30): post(Completed)}}, "03:00 started to all"},
-		"taken back": {plan{start: true, end: true, steps: day{at(4, 30): func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }}},
+		"taken back": {plan{start: true, end: true, steps: day{at(4, 30): func(d *EventEdit) error { return d.Reopen(NewEntry{Message: "m"}) }}},
 			"03:00 started to all, 04:00 completed to all"},
-		"taken back and moved": {plan{end: true, start: true, steps: day{at(4, 30): func(d *Draft) error { return d.Reopen(NewEntry{Message: "m"}) }, at(4, 40): moveEnd}},
+		"taken back and moved": {plan{end: true, start: true, steps: day{at(4, 30): func(d *EventEdit) error { return d.Reopen(NewEntry{Message: "m"}) }, at(4, 40): moveEnd}},
 			"03:00 started to all, 04:00 completed to all, 06:00 completed to all"},
 		"started after its end": {plan{end: true, steps: day{at(5, 0): post(Started)}}, ""},
 		"started late, moved":   {plan{end: true, steps: day{at(5, 0): post(Started), at(5, 1): moveEnd}}, "06:00 completed to all"},
-		"unpublished":           {plan{start: true, minutes: []int{15}, steps: day{at(1, 0): func(d *Draft) error { d.Published = false; return nil }}}, ""},
+		"unpublished":           {plan{start: true, minutes: []int{15}, steps: day{at(1, 0): func(d *EventEdit) error { d.Published = false; return nil }}}, ""},
 		"asked for one": {plan{start: true, end: true, steps: day{
-			at(1, 0):  func(d *Draft) error { d.Notify(topic.Notify{topic.Email: {}}); return post(StatusUpdate)(d) },
+			at(1, 0):  func(d *EventEdit) error { d.Notify(topic.Notify{topic.Email: {}}); return post(StatusUpdate)(d) },
 			at(3, 10): post(StatusUpdate), // does not say whom to notify
 		}}, "03:00 started to 1, 04:00 completed to 1"},
-		"silenced": {plan{start: true, end: true, steps: day{at(3, 10): func(d *Draft) error { d.Notify(topic.Notify{}); return nil }}}, "03:00 started to all, 04:00 completed to 0"},
+		"silenced": {plan{start: true, end: true, steps: day{at(3, 10): func(d *EventEdit) error { d.Notify(topic.Notify{}); return nil }}}, "03:00 started to all, 04:00 completed to 0"},
 	} {
 		if c.made.IsZero() {
 			c.made = at(0, 30)
@@ -176,7 +176,7 @@ func TestLegacyStepsHaveNoEntry(t *testing.T) {
 		e.AutoStart = true
 		change(e)
 		had := len(e.Timeline)
-		d := NewDraft(e, Command{Source: SourceScheduler}, at(3, 0))
+		d := NewEventEdit(e, Command{Source: SourceScheduler}, at(3, 0))
 		if err := d.runStep(); err != nil || d.Status != Started || len(d.Timeline) != had {
 			t.Errorf("%s: %s with %d entries (%v)", name, d.Status, len(d.Timeline), err)
 		}
@@ -194,7 +194,7 @@ func TestSchedulerLooksEverySecond(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		status := func() Status {
 			synctest.Wait()
-			event, err := c.ChangeEvent(ctx, Command{Organization: "acme"}, "id", func(*Draft) error { return nil })
+			event, err := c.ChangeEvent(ctx, Command{Organization: "acme"}, "id", func(*EventEdit) error { return nil })
 			if err != nil {
 				t.Error(err)
 			}

@@ -43,7 +43,7 @@ func (e *Event) entryAt(statusID string) (int, error) {
 
 // Post appends an entry, and changes the status to that of the entry by the table of transitions. An entry with
 // StatusUpdate or the status that the event has is no transition.
-func (d *Draft) Post(in NewEntry) error {
+func (d *EventEdit) Post(in NewEntry) error {
 	entry := Entry{
 		Status: cmp.Or(in.Status, StatusUpdate), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts,
 	}
@@ -63,7 +63,7 @@ func (d *Draft) Post(in NewEntry) error {
 }
 
 // Reopen opens a closed event again, with an entry.
-func (d *Draft) Reopen(in NewEntry) error {
+func (d *EventEdit) Reopen(in NewEntry) error {
 	defaults := append(transitions()[Reopen][d.Status], d.Status)
 	entry := Entry{Status: cmp.Or(in.Status, defaults[0]), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts}
 	err := checkMessage("message", in.Message)
@@ -77,7 +77,7 @@ func (d *Draft) Reopen(in NewEntry) error {
 }
 
 // appendMove appends an entry that changes the status.
-func (d *Draft) appendMove(by Move, entry Entry) error {
+func (d *EventEdit) appendMove(by Move, entry Entry) error {
 	if err := d.Move(by, entry.Status, entry.Timestamp); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (d *Draft) appendMove(by Move, entry Entry) error {
 }
 
 // append is AppendEntry for an interface on which a full timeline is a conflict.
-func (d *Draft) append(entry Entry) error {
+func (d *EventEdit) append(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.New(fault.Conflict, "The timeline has %d entries, which is the most. Delete an entry before you add one.", maxEntries)
 	}
@@ -93,7 +93,7 @@ func (d *Draft) append(entry Entry) error {
 }
 
 // Correct changes the message of an entry, and the timestamp unless it is nil.
-func (d *Draft) Correct(statusID, message string, timestamp *time.Time) error {
+func (d *EventEdit) Correct(statusID, message string, timestamp *time.Time) error {
 	entry, err := d.EntryOf(statusID)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (d *Draft) Correct(statusID, message string, timestamp *time.Time) error {
 }
 
 // Retract removes an entry other than the one that set the current status.
-func (d *Draft) Retract(statusID string) error {
+func (d *EventEdit) Retract(statusID string) error {
 	if _, err := d.EntryOf(statusID); err == nil && statusID == d.StatusEntry {
 		return fault.New(fault.Conflict, "The entry set the current status, %s. Change the status before you delete the entry.", d.Status)
 	}
@@ -122,7 +122,7 @@ func (d *Draft) Retract(statusID string) error {
 }
 
 // markTransition finds the new entry that set the status of this write.
-func (d *Draft) markTransition() {
+func (d *EventEdit) markTransition() {
 	if !d.IsNew() && d.Status == d.before.Status {
 		return
 	}
@@ -139,7 +139,7 @@ func (d *Draft) markTransition() {
 }
 
 // checkTimestamp checks the timestamp of an entry that a request names. closes: the entry closes the event.
-func (d *Draft) checkTimestamp(at time.Time, closes bool) error {
+func (d *EventEdit) checkTimestamp(at time.Time, closes bool) error {
 	switch {
 	case at.After(d.Now):
 		return fault.Field("timestamp", "must not be in the future")
@@ -149,7 +149,7 @@ func (d *Draft) checkTimestamp(at time.Time, closes bool) error {
 	return nil
 }
 
-func (d *Draft) checkImpacts(impacts []ComponentImpact) error {
+func (d *EventEdit) checkImpacts(impacts []ComponentImpact) error {
 	components := d.ComponentIDs()
 	for i, impact := range impacts {
 		field := fmt.Sprintf("componentImpacts[%d].componentId", i)

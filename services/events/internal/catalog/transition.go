@@ -41,7 +41,7 @@ func transitions() map[Move]map[Status][]Status {
 // Move changes the status as of a time, or returns a Conflict fault if the table does not have the transition. The
 // time becomes the end of an event that closes, and the start of a maintenance that starts. Both are the same for a
 // maintenance that is completed without a start, so reports do not count it.
-func (d *Draft) Move(by Move, to Status, at time.Time) error {
+func (d *EventEdit) Move(by Move, to Status, at time.Time) error {
 	from := d.Status
 	if allowed := transitions()[by][from]; !slices.Contains(allowed, to) {
 		return refuseMove(by, from, to)

@@ -31,7 +31,7 @@ func statusesOf(t EventType) []Status {
 }
 
 // newDraft returns a draft of a stored event of an hour ago.
-func newDraft(t EventType, status Status, now time.Time) *Draft {
+func newDraft(t EventType, status Status, now time.Time) *EventEdit {
 	start := now.Add(-time.Hour)
 	event := &Event{
 		Type: t, Status: status, StartAt: start, Version: 1, Timeline: []Entry{}, Links: []Link{{LegacyID: 1, ComponentID: "c"}},
@@ -42,7 +42,7 @@ func newDraft(t EventType, status Status, now time.Time) *Draft {
 	if t == Maintenance {
 		event.ScheduledStartAt, event.ScheduledEndAt = new(start), new(now.Add(time.Hour))
 	}
-	return NewDraft(event, Command{}, now)
+	return NewEventEdit(event, Command{}, now)
 }
 
 // TestTransitions walks at random through timelines and reopens. It checks that a step is accepted exactly if the contract
@@ -61,7 +61,7 @@ func TestTransitions(t *testing.T) {
 			now = now.Add(time.Minute)
 			from, to := event.Status, statuses[random.IntN(len(statuses))]
 			before := *event.clone()
-			draft := NewDraft(event.clone(), Command{}, now)
+			draft := NewEventEdit(event.clone(), Command{}, now)
 			word, step := ">", draft.Post
 			if random.IntN(2) == 0 {
 				word, step = "^", draft.Reopen
@@ -143,7 +143,7 @@ func TestTimesOfMoves(t *testing.T) {
 	for name, c := range map[string]struct {
 		status     Status
 		start      time.Time
-		step       func(*Draft) error
+		step       func(*EventEdit) error
 		from       time.Time
 		to         *time.Time
 		scheduled  time.Time
@@ -155,8 +155,8 @@ func TestTimesOfMoves(t *testing.T) {
 		"cancelled":                          {Planning, ahead, post(Completed, nil), now, &now, ahead, &ahead},
 		"completed":                          {InProgress, ago, post(Completed, nil), ago, &now, ago, &ago},
 		"completed at the time of the entry": {InProgress, now.Add(-time.Hour), post(Completed, &ago), now.Add(-time.Hour), &ago, now.Add(-time.Hour), new(now.Add(-time.Hour))},
-		"reopened after it was cancelled":    {Completed, ahead, func(d *Draft) error { return d.Reopen(NewEntry{Message: "x"}) }, now, nil, ahead, &ahead},
-		"started by the scheduler":           {Planning, ago, func(d *Draft) error { return d.Move(Advance, Started, ago) }, ago, nil, ago, &ago},
+		"reopened after it was cancelled":    {Completed, ahead, func(d *EventEdit) error { return d.Reopen(NewEntry{Message: "x"}) }, now, nil, ahead, &ahead},
+		"started by the scheduler":           {Planning, ago, func(d *EventEdit) error { return d.Move(Advance, Started, ago) }, ago, nil, ago, &ago},
 	} {
 		draft := newDraft(Maintenance, c.status, now)
 		draft.StartAt, draft.ScheduledStartAt, draft.ScheduledEndAt = c.start, new(c.start), new(c.start.Add(time.Hour))
@@ -171,8 +171,8 @@ func TestTimesOfMoves(t *testing.T) {
 	}
 }
 
-func post(status Status, at *time.Time) func(*Draft) error {
-	return func(d *Draft) error { return d.Post(NewEntry{Message: "x", Status: status, Timestamp: at}) }
+func post(status Status, at *time.Time) func(*EventEdit) error {
+	return func(d *EventEdit) error { return d.Post(NewEntry{Message: "x", Status: status, Timestamp: at}) }
 }
 
 // TestFullTimeline checks that a full timeline is a conflict.

@@ -31,8 +31,8 @@ func (d *EventDetail) DashboardIDs() []string {
 	return slices.Compact(ids)
 }
 
-// CreateEvent stores the event that fill makes. Faults of fill and of Draft.Check are returned together.
-func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*Draft) error) (EventDetail, error) {
+// CreateEvent stores the event that fill makes. Faults of fill and of EventEdit.Check are returned together.
+func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*EventEdit) error) (EventDetail, error) {
 	now := c.now()
 	plain := Rich{Format: richtext.Plain}
 	event := Event{
@@ -40,7 +40,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*D
 		Description: plain, Impact: plain, Coordinator: plain,
 		Links: []Link{}, Timeline: []Entry{}, CreatedBy: command.Author, CreatedAt: now, UpdatedAt: now,
 	}
-	draft := NewDraft(&event, command, now)
+	draft := NewEventEdit(&event, command, now)
 	if err := errors.Join(fill(draft), draft.Check()); err != nil {
 		return EventDetail{}, err
 	}
@@ -76,7 +76,7 @@ func takenExternalID(err error) error {
 type eventWrite struct {
 	command Command
 	origin  audit.Origin // of this change; the shared run has the context of its first caller
-	change  func(*Draft) error
+	change  func(*EventEdit) error
 	outcome EventDetail
 	err     error
 }
@@ -84,7 +84,7 @@ type eventWrite struct {
 // ChangeEvent stores the draft that change makes of an event, with the message about it, and returns the event as
 // it is after this change. It stores nothing if the draft equals the event and notifies nobody. Changes that are
 // requested at the same time are stored in one write. A queued change is stored even if its caller gives up.
-func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*Draft) error) (EventDetail, error) {
+func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*EventEdit) error) (EventDetail, error) {
 	return c.queue(ctx, id, &eventWrite{command: command, origin: audit.From(ctx), change: change})
 }
 
@@ -123,7 +123,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			if write.err = write.command.checkVersion(event.Version); write.err != nil {
 				continue
 			}
-			draft := NewDraft(event.clone(), write.command, c.now())
+			draft := NewEventEdit(event.clone(), write.command, c.now())
 			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
 				continue
 			}
@@ -224,7 +224,7 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 			return nil, err
 		}
 		event.Version++
-		draft := NewDraft(event, command, c.now())
+		draft := NewEventEdit(event, command, c.now())
 		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), near.change(before, draft)), nil
 	})
 }

@@ -58,18 +58,18 @@ func TestWritesOfOneRun(t *testing.T) {
 		counters[counter] += n
 		return counters[counter] - n + 1, nil
 	}}, nil, unpublished{}, func() time.Time { return at(12, 0) })
-	write := func(organization string, change func(*Draft) error) *eventWrite {
+	write := func(organization string, change func(*EventEdit) error) *eventWrite {
 		return &eventWrite{command: Command{Organization: organization}, change: change}
 	}
-	entry := func(d *Draft) error { return d.AppendEntry(Entry{Status: StatusUpdate, Timestamp: d.Now}) }
-	refused := func(d *Draft) error {
+	entry := func(d *EventEdit) error { return d.AppendEntry(Entry{Status: StatusUpdate, Timestamp: d.Now}) }
+	refused := func(d *EventEdit) error {
 		d.SetStatus(Planning)
 		return entry(d)
 	}
 	writes := []*eventWrite{
-		write("acme", entry), write("acme", refused), write("other", entry), write("acme", func(*Draft) error { return nil }),
-		write("acme", func(d *Draft) error { return d.AddComponent("unknown") }),
-		write("acme", func(d *Draft) error { d.SetStatus(Resolved); return entry(d) }),
+		write("acme", entry), write("acme", refused), write("other", entry), write("acme", func(*EventEdit) error { return nil }),
+		write("acme", func(d *EventEdit) error { return d.AddComponent("unknown") }),
+		write("acme", func(d *EventEdit) error { d.SetStatus(Resolved); return entry(d) }),
 	}
 	if err := c.writeEvent(t.Context(), "id", writes); err != nil {
 		t.Fatal(err)

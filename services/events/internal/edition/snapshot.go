@@ -73,7 +73,7 @@ type ShownEvent struct {
 }
 
 // Cancelled reports whether the event is a maintenance that never took place, because it was completed out of planning.
-// Draft.Move sets its start to its end.
+// EventEdit.Move sets its start to its end.
 func (e *ShownEvent) Cancelled() bool {
 	return e.Type == catalog.Maintenance && e.Status == catalog.Completed && e.EndAt != nil && !e.StartAt.Before(*e.EndAt)
 }

@@ -43,7 +43,7 @@ func TestSortedListExaminesEventsOnce(t *testing.T) {
 	start := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour * 24)
 	var wanted []int64
 	for i := range 150 {
-		made, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
+		made, err := c.CreateEvent(t.Context(), ours, func(d *catalog.EventEdit) error {
 			d.Type, d.StartAt = catalog.Incident, start.Add(-time.Duration(i*7%150)*time.Minute)
 			d.SetStatus(catalog.Identified)
 			d.Description.Text = strings.Repeat("€", 1000*(1+i%20))

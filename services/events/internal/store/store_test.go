@@ -86,8 +86,8 @@ func (nobody) RemovalsWritten(context.Context, *catalog.Removals) error         
 // ours is a write of the organization org.
 var ours = catalog.Command{Organization: org, Source: catalog.SourceLegacy}
 
-func link(id string) func(*catalog.Draft) error {
-	return func(d *catalog.Draft) error { return d.AddComponent(id) }
+func link(id string) func(*catalog.EventEdit) error {
+	return func(d *catalog.EventEdit) error { return d.AddComponent(id) }
 }
 
 func hide(hidden bool) func(*catalog.Component) error {
@@ -105,7 +105,7 @@ func add(t *testing.T, c library, name string) catalog.Component {
 
 func incident(t *testing.T, c library, components ...string) catalog.EventDetail {
 	t.Helper()
-	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
+	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.EventEdit) error {
 		d.Type, d.StartAt = catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 		d.SetStatus(catalog.Identified)
 		var problems []error
@@ -330,7 +330,7 @@ func TestRowsOvertaken(t *testing.T) {
 	slow.armed.Store(true)
 	updated, deleted := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := c.ChangeEvent(t.Context(), ours, event.ID, func(d *catalog.Draft) error {
+		_, err := c.ChangeEvent(t.Context(), ours, event.ID, func(d *catalog.EventEdit) error {
 			return d.AppendEntry(catalog.Entry{Status: catalog.StatusUpdate, Message: catalog.Rich{Text: "late"}, Timestamp: d.Now})
 		})
 		updated <- err
@@ -375,7 +375,7 @@ func TestSchedulerGoesOn(t *testing.T) {
 	if err := records.Events.Insert(t.Context(), stuck); err != nil {
 		t.Fatal(err)
 	}
-	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.Draft) error {
+	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.EventEdit) error {
 		end := from.Add(24 * time.Hour)
 		d.Type, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = catalog.Maintenance, from, &from, &end, true
 		d.SetStatus(catalog.Planning)

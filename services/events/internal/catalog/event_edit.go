@@ -17,10 +17,10 @@ const (
 	maxEntries = 1000 // the event holds all of them, and each has a row that is written before the response
 )
 
-// Draft is an event in a write. The write assigns texts, flags, severity, external id and reminders directly, and
+// EventEdit is an event in a write. The write assigns texts, flags, severity, external id and reminders directly, and
 // calls a method for everything that has a consequence. The legacy interface also assigns title, type and times,
 // because it has other rules. A write must not assign any other field.
-type Draft struct {
+type EventEdit struct {
 	*Event
 	Now time.Time
 
@@ -38,17 +38,17 @@ type Draft struct {
 	notify  topic.Notify // whom the write notifies; see decide
 }
 
-func NewDraft(event *Event, command Command, now time.Time) *Draft {
-	d := &Draft{Event: event, Now: now, author: command.Author, source: command.Source, before: *event, formerSize: event.textSize()}
+func NewEventEdit(event *Event, command Command, now time.Time) *EventEdit {
+	d := &EventEdit{Event: event, Now: now, author: command.Author, source: command.Source, before: *event, formerSize: event.textSize()}
 	d.before.Links, d.before.Timeline = nil, nil
 	return d
 }
 
-func (d *Draft) IsNew() bool { return d.Version == 0 }
+func (d *EventEdit) IsNew() bool { return d.Version == 0 }
 
 // SetStatus also sets the actual end when the event closes (now, or the start of an event that never began), and
 // clears it when the event opens again.
-func (d *Draft) SetStatus(status Status) {
+func (d *EventEdit) SetStatus(status Status) {
 	wasClosed := d.Status.Closed()
 	d.Status = status
 	switch {
@@ -61,7 +61,7 @@ func (d *Draft) SetStatus(status Status) {
 }
 
 // AddComponent links the event to a component, unless it is linked.
-func (d *Draft) AddComponent(id string) error {
+func (d *EventEdit) AddComponent(id string) error {
 	if slices.Contains(d.ComponentIDs(), id) {
 		return nil
 	}
@@ -73,14 +73,14 @@ func (d *Draft) AddComponent(id string) error {
 	return nil
 }
 
-func (d *Draft) RemoveComponent(id string) {
+func (d *EventEdit) RemoveComponent(id string) {
 	n := len(d.Links)
 	d.Links = slices.DeleteFunc(d.Links, func(link Link) bool { return link.ComponentID == id })
 	d.changed = d.changed || len(d.Links) < n
 }
 
 // AppendEntry appends an entry with the Status, Message, Timestamp and Impacts of the given one. The event's status stays.
-func (d *Draft) AppendEntry(entry Entry) error {
+func (d *EventEdit) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
 	}
@@ -94,7 +94,7 @@ func (d *Draft) AppendEntry(entry Entry) error {
 }
 
 // EditEntry changes Status, Message and Timestamp of an entry in place.
-func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
+func (d *EventEdit) EditEntry(statusID string, edit func(*Entry)) error {
 	at, err := d.entryAt(statusID)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (d *Draft) EditEntry(statusID string, edit func(*Entry)) error {
 	return nil
 }
 
-func (d *Draft) RemoveEntry(statusID string) error {
+func (d *EventEdit) RemoveEntry(statusID string) error {
 	at, err := d.entryAt(statusID)
 	if err != nil {
 		return err
@@ -131,14 +131,14 @@ func (d *Draft) RemoveEntry(statusID string) error {
 	return nil
 }
 
-func (d *Draft) checkEntry(status Status) error {
+func (d *EventEdit) checkEntry(status Status) error {
 	if status != StatusUpdate && !d.Type.allows(status) {
 		return fault.Field("status", "must be a status of the type %s, or update", d.Type)
 	}
 	return nil
 }
 
-func (d *Draft) entryWritten(entry Entry) {
+func (d *EventEdit) entryWritten(entry Entry) {
 	d.changed = true
 	d.written = append(d.written, entry.StatusID)
 	if d.entry == nil || !entry.Timestamp.Before(d.entry.Timestamp) {
@@ -146,7 +146,7 @@ func (d *Draft) entryWritten(entry Entry) {
 	}
 }
 
-func (d *Draft) Check() error {
+func (d *EventEdit) Check() error {
 	problems := d.checkFields()
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
@@ -176,7 +176,7 @@ func (d *Draft) Check() error {
 
 // finish completes the fields that follow from others, decides whom the write notifies, and returns whether the event
 // differs from before. named: messages may name a component of the event.
-func (d *Draft) finish(named bool) (changed, announcedOnly bool) {
+func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
 	d.markTransition()
 	if len(d.ReminderMinutes) == 0 {
 		d.ReminderMinutes = nil

@@ -10,22 +10,22 @@ import (
 // maxHeld bounds the placements that a process remembers, over all organizations: about 100 MB.
 const maxHeld = 1 << 20
 
-// placed remembers which components dashboards hold, by the version of the dashboard. A record of a dashboard grows with
+// placementCache has which components dashboards hold, by the version of the dashboard. A record of a dashboard grows with
 // its components, so reading it for each request would make requests slower with every component. The zero value is empty.
-type placed struct {
+type placementCache struct {
 	mu         sync.Mutex
-	dashboards map[string]holding
+	dashboards map[string]heldComponents
 	size       int
 }
 
-// holding is the components of a dashboard of a version.
-type holding struct {
+// heldComponents is the components of a dashboard of a version.
+type heldComponents struct {
 	version    int64
 	components map[string]bool
 }
 
 // stale returns the keys of the rows whose version is not remembered. The rows have the version as their value.
-func (p *placed) stale(rows []find.Row) (keys []string) {
+func (p *placementCache) stale(rows []find.Row) (keys []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, row := range rows {
@@ -36,7 +36,7 @@ func (p *placed) stale(rows []find.Row) (keys []string) {
 	return keys
 }
 
-func (p *placed) remember(dashboards []Dashboard) {
+func (p *placementCache) remember(dashboards []Dashboard) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range dashboards {
@@ -49,9 +49,9 @@ func (p *placed) remember(dashboards []Dashboard) {
 			components[placement.ComponentID] = true
 		}
 		if p.size += len(components) - len(p.dashboards[d.ID].components); p.dashboards == nil || p.size > maxHeld {
-			p.dashboards, p.size = map[string]holding{}, len(components)
+			p.dashboards, p.size = map[string]heldComponents{}, len(components)
 		}
-		p.dashboards[d.ID] = holding{d.Version, components}
+		p.dashboards[d.ID] = heldComponents{d.Version, components}
 	}
 }
 
@@ -63,16 +63,16 @@ func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, co
 		return nil, err
 	}
 	var fresh []Dashboard
-	if stale := c.placed.stale(rows); len(stale) > 0 {
+	if stale := c.placements.stale(rows); len(stale) > 0 {
 		if fresh, err = c.store.Dashboards.GetMany(ctx, stale); err != nil {
 			return nil, err
 		}
-		c.placed.remember(fresh)
+		c.placements.remember(fresh)
 	}
-	return c.placed.holding(rows, components), nil
+	return c.placements.holding(rows, components), nil
 }
 
-func (p *placed) holding(rows []find.Row, components []string) map[string][]string {
+func (p *placementCache) holding(rows []find.Row, components []string) map[string][]string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	dashboards := make(map[string][]string, len(components))
