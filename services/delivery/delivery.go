@@ -17,12 +17,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/api"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/bus"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/gauge"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/kafka"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/telemetry"
 )
 
 // Config holds the service's settings.
@@ -86,7 +86,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	messages := bus.New(s.Kafka, c.Log)
+	messages := kafka.New(s.Kafka, c.Log)
 	parts := dispatch.Parts{
 		Store: store.New(s.Database), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Channels: channels,
@@ -95,7 +95,7 @@ func Run(ctx context.Context, c Config) error {
 			topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
 		},
 		Events: peer.Events{Client: s.Peer("events", c.EventsURL)},
-		Traces: gauge.Traces{Propagator: c.Propagator}, Observer: gauge.New(c.Metrics),
+		Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
 	}
 	if err := api.New(dispatch.NewLogs(parts), web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err

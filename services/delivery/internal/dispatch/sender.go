@@ -20,7 +20,7 @@ const (
 //
 // Its goroutines are in [ ]:
 //
-//	bus.Send: Take(shard)       [retry]: rows that are due, grouped into shards
+//	Kafka: Take(shard)          [retry]: rows that are due, grouped into shards
 //	        \                      /        ^
 //	         v                    v         |
 //	queue: per organization, channel and service, the requeued members, then the shards

@@ -1,5 +1,5 @@
-// Package gauge provides the Prometheus metrics and the traces of package dispatch.
-package gauge
+// Package telemetry provides the Prometheus metrics and the traces of package dispatch.
+package telemetry
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Gauge implements dispatch.Observer.
-type Gauge struct {
+// Metrics implements dispatch.Observer.
+type Metrics struct {
 	attempts *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	slow     prometheus.Gauge
@@ -21,11 +21,11 @@ type Gauge struct {
 }
 
 // New registers the metrics.
-func New(registerer prometheus.Registerer) *Gauge {
+func New(registerer prometheus.Registerer) *Metrics {
 	name := func(name, help string) prometheus.GaugeOpts {
 		return prometheus.GaugeOpts{Namespace: "bellbuoy", Subsystem: "delivery", Name: name, Help: help}
 	}
-	g := &Gauge{
+	m := &Metrics{
 		attempts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "bellbuoy", Subsystem: "delivery", Name: "attempt_seconds", Help: "Time of attempts, by channel and result.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .2, .5, 1, 2.5, 5, 10},
@@ -38,21 +38,21 @@ func New(registerer prometheus.Registerer) *Gauge {
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 	}
-	registerer.MustRegister(g.attempts, g.inFlight, g.slow, g.waiting, g.lag)
-	return g
+	registerer.MustRegister(m.attempts, m.inFlight, m.slow, m.waiting, m.lag)
+	return m
 }
 
-func (g *Gauge) Attempted(channel topic.Channel, result string, took time.Duration) {
-	g.attempts.WithLabelValues(string(channel), result).Observe(took.Seconds())
+func (m *Metrics) Attempted(channel topic.Channel, result string, took time.Duration) {
+	m.attempts.WithLabelValues(string(channel), result).Observe(took.Seconds())
 }
 
-func (g *Gauge) InFlight(delta int) { g.inFlight.Add(float64(delta)) }
+func (m *Metrics) InFlight(delta int) { m.inFlight.Add(float64(delta)) }
 
-func (g *Gauge) SlowSlots(delta int) { g.slow.Add(float64(delta)) }
+func (m *Metrics) SlowSlots(delta int) { m.slow.Add(float64(delta)) }
 
-func (g *Gauge) Waiting(deliveries int) { g.waiting.Set(float64(deliveries)) }
+func (m *Metrics) Waiting(deliveries int) { m.waiting.Set(float64(deliveries)) }
 
-func (g *Gauge) Planned(lag time.Duration) { g.lag.Observe(lag.Seconds()) }
+func (m *Metrics) Planned(lag time.Duration) { m.lag.Observe(lag.Seconds()) }
 
 // Traces implements dispatch.Traces.
 type Traces struct{ Propagator propagation.TextMapPropagator }

@@ -1,6 +1,6 @@
-// Package bus connects package dispatch to Kafka. It reads changes and shards, and publishes shards and
+// Package kafka connects package dispatch to Kafka. It reads changes and shards, and publishes shards and
 // outcomes.
-package bus
+package kafka
 
 import (
 	"context"
