@@ -16,12 +16,17 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
 const secret = "a secret of the tests, long enough to be one"
@@ -43,8 +48,6 @@ type platform struct {
 	process   boot.Process
 	url       string
 	stop      func()
-	// closeDirect closes the database of the last call of direct.
-	closeDirect func()
 }
 
 // surround makes everything but the service.
@@ -298,4 +301,25 @@ func (p *platform) publish(values ...any) {
 	if err := p.bus.Publish(p.t.Context(), records...); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// direct returns the domain on the records of the service, without the service. observe gets the operations of the store.
+func (p *platform) direct(observe func(string)) *audience.Audience {
+	p.t.Helper()
+	db, err := document.Open(p.documents, "subscribers", document.Options{Observe: observe})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { db.Close() })
+	var people *audience.Audience
+	people = audience.New(audience.Options{
+		Store: store.New(db, func() store.Follower { return people }), Now: p.now, Log: p.process.Log, Links: audience.NewLinks(seal.Key(secret, "subscriber-link"), "https://status.example.com"),
+		Events: client.NewEvents(peer.Events{Client: peer.NewClient("events", p.events.server.URL, peer.Options{
+			Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+		})}, p.now),
+	})
+	if err := db.Migrate(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+	return people
 }

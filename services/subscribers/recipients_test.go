@@ -156,7 +156,7 @@ func TestABlockedNumberIsSuppressed(t *testing.T) {
 	p := surround(t)
 	o := p.organization()
 	number := audience.Address{
-		ID: id(), OrganizationID: o.id, Channel: topic.SMS, LegacyID: 7, Text: "+4915112345678", Normal: "+4915112345678", Blocked: true, CreatedAt: p.now(),
+		ID: id(), OrganizationID: o.id, Channel: topic.SMS, LegacyID: 7, Text: "+4915112345678", Normal: "+4915112345678", Suppression: &audience.Suppression{Reason: audience.Unusable, At: p.now()}, CreatedAt: p.now(),
 	}
 	p.keep(func(s audience.Store) error { return s.Addresses.Insert(t.Context(), number) })
 	p.run()

@@ -54,7 +54,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer counter.Close()
-	links := audience.NewLinks(seal.Key(c.Secret.Secret, "subscriber-link"), seal.Key(c.Secret.Secret, "unsubscribe"), c.AppBaseURL)
+	links := audience.NewLinks(seal.Key(c.Secret.Secret, "subscriber-link"), c.AppBaseURL)
 	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
 	var people *audience.Audience
 	people = audience.New(audience.Options{

@@ -1,12 +1,8 @@
 package endpoint
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-	"strings"
-
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 )
 
 // purpose is what a link is for, and the last segment of its path.
@@ -21,75 +17,42 @@ const (
 // LinkPath is the path above the links in mail about endpoints.
 const LinkPath = "/public/endpoints/"
 
-// Links makes and reads the tokens of the links in mail about endpoints. A token names one endpoint and the state of
-// the endpoint for which it was made, and is signed. So it needs no record. It must not appear in a log.
-type Links struct {
-	key  []byte
-	base string
-}
+// Links makes and reads the links in mail about endpoints.
+type Links struct{ signer link.Signer }
 
 // NewLinks returns the links under base, a URL, signed with the key.
-func NewLinks(key []byte, base string) Links {
-	return Links{key: key, base: strings.TrimSuffix(base, "/")}
-}
-
-// claim is the content of a token.
-type claim struct {
-	purpose          purpose
-	organization, id string // id of the endpoint
-	state            string // see stateOf
-}
+func NewLinks(key []byte, base string) Links { return Links{link.NewSigner(key, base)} }
 
 // to returns the link of a purpose for the endpoint.
 func (l Links) to(p purpose, e Endpoint) string {
-	return l.base + LinkPath + string(p) + "?token=" + l.token(p, e)
+	return l.signer.URL(LinkPath+string(p)) + "?token=" + l.token(p, e)
 }
 
 func (l Links) token(p purpose, e Endpoint) string {
-	text := strings.Join([]string{string(p), e.OrganizationID, e.ID, stateOf(p, e)}, "/")
-	return base64.RawURLEncoding.EncodeToString(append(l.sign(text), text...))
+	return l.signer.Token(string(p), e.ID, stateOf(p, e)...)
 }
 
 // read returns the content of a token. It returns fault.NotFound for a token that this platform has not made for the
 // purpose.
-func (l Links) read(p purpose, token string) (claim, error) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(raw) < sha256.Size || !hmac.Equal(raw[:sha256.Size], l.sign(string(raw[sha256.Size:]))) {
-		return claim{}, noLink()
+func (l Links) read(p purpose, token string) (link.Claim, error) {
+	claim, ok := l.signer.Read(string(p), token)
+	if !ok {
+		return claim, fault.New(fault.NotFound, "This link is not valid. Use the link as it is in the mail.")
 	}
-	parts := strings.Split(string(raw[sha256.Size:]), "/")
-	if len(parts) != 4 || parts[0] != string(p) {
-		return claim{}, noLink()
-	}
-	return claim{p, parts[1], parts[2], parts[3]}, nil
+	return claim, nil
 }
 
-func (l Links) sign(text string) []byte {
-	mac := hmac.New(sha256.New, l.key)
-	mac.Write([]byte(text))
-	return mac.Sum(nil)
-}
-
-// stateOf returns a digest of the state on which a link depends: the URL and the management address, and for a link that
-// verifies also the visitor's request. A change of one of them ends the link.
-func stateOf(p purpose, e Endpoint) string {
+// stateOf returns the state on which a link depends: the URL and the management address, and for a link that verifies also
+// the visitor's request.
+func stateOf(p purpose, e Endpoint) []string {
 	state := []string{e.URLHash, e.ManagementEmail}
 	if p == toVerify && e.Request != nil {
 		state = append(state, e.Request.ID)
 	}
-	sum := sha256.Sum256([]byte(strings.Join(state, "\x00")))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
+	return state
 }
 
-// of reports whether the endpoint is the one of the link, in the state for which the link was made.
-func (c claim) of(e Endpoint) bool {
-	return e.ID == c.id && e.OrganizationID == c.organization && (c.purpose == toVerify) == (e.VerifiedAt == nil) && stateOf(c.purpose, e) == c.state
-}
-
-func noLink() error {
-	return fault.New(fault.NotFound, "This link is not valid. Use the link as it is in the mail.")
-}
-
-func endedLink() error {
-	return fault.New(fault.Gone, "This link was used, has expired, or was replaced by a newer one.")
+// leadsTo reports whether the endpoint is in the state for which a link was made.
+func leadsTo(claim link.Claim, p purpose, e Endpoint) bool {
+	return (p == toVerify) == (e.VerifiedAt == nil) && claim.In(stateOf(p, e)...)
 }

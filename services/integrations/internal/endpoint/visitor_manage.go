@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -57,7 +58,7 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 		return Visit{}, err
 	}
 	if e, err = s.dropDeleted(ctx, e); err != nil {
-		return Visit{}, endedIfMissing(err)
+		return Visit{}, link.EndedIfMissing(err)
 	}
 	return s.visit(ctx, e, dashboard)
 }
@@ -101,7 +102,7 @@ func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) 
 		e.Version, e.UpdatedAt = e.Version+1, s.Now()
 		return audit.Entry(audit.From(ctx), "endpoint.manage", e.UpdatedAt, &before, e), nil
 	})
-	return e, endedIfMissing(err)
+	return e, link.EndedIfMissing(err)
 }
 
 // Unsubscribe deletes the endpoint of a link that unsubscribes. The visit names no more than its dashboard.
@@ -124,7 +125,7 @@ func (s *Endpoints) unsubscribe(ctx context.Context, p purpose, token string) (V
 			return audit.Entry(audit.From(ctx), "endpoint.unsubscribe", s.Now(), e, nil), allow(*e)
 		})
 		if !errors.Is(err, errAgain) {
-			return Visit{DashboardID: e.DashboardID}, endedIfMissing(err)
+			return Visit{DashboardID: e.DashboardID}, link.EndedIfMissing(err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -58,25 +59,25 @@ func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
 // linked returns the endpoint of a link, with an error if the link is refused. allow returns an error if the endpoint, as
 // it is stored, does not permit what the link is for.
 func (s *Endpoints) linked(ctx context.Context, p purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
-	link, err := s.Links.read(p, token)
+	claim, err := s.Links.read(p, token)
 	if err != nil {
 		return Endpoint{}, nil, err
 	}
 	allow = func(e Endpoint) error {
 		switch {
-		case !link.of(e), p == toVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
-			return endedLink()
+		case !leadsTo(claim, p, e), p == toVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
+			return link.Ended()
 		case e.Locked:
 			return fault.New(fault.Forbidden, "The operator of the dashboard has locked this endpoint.")
 		}
 		return nil
 	}
-	found, err := s.Store.Endpoints.GetMany(ctx, []string{link.id})
+	found, err := s.Store.Endpoints.GetMany(ctx, []string{claim.ID})
 	if err != nil {
 		return Endpoint{}, nil, err
 	}
 	if len(found) == 0 {
-		return Endpoint{}, nil, endedLink()
+		return Endpoint{}, nil, link.Ended()
 	}
 	return found[0], allow, allow(found[0])
 }
@@ -105,7 +106,7 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) 
 func (s *Endpoints) linkedDashboard(ctx context.Context, p purpose, e Endpoint) (Dashboard, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if fault.Is(err, fault.NotFound) {
-		return dashboard, endedLink()
+		return dashboard, link.Ended()
 	}
 	if err != nil || p != toVerify {
 		return dashboard, err
@@ -152,7 +153,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 		case err == nil:
 			_, err = s.dropDeleted(ctx, e)
 		}
-		return visit, endedIfMissing(err)
+		return visit, link.EndedIfMissing(err)
 	}
 }
 
@@ -183,12 +184,5 @@ func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint)
 		}
 		return audit.Entry(audit.From(ctx), "endpoint.verify", now, &before, current), nil
 	})
-	return err
-}
-
-func endedIfMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return endedLink()
-	}
 	return err
 }

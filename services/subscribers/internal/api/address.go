@@ -94,7 +94,7 @@ func (k kind) addressDoc() legacy.Doc {
 func (k kind) addressView(a audience.Address) any {
 	view := map[string]any{k.name: a.Text, "resource_uri": legacy.URI(k.name, a.LegacyID)}
 	if k.blocked {
-		view["blocked"] = a.Suppressed() != nil
+		view["blocked"] = a.Suppression != nil
 	}
 	return view
 }

@@ -20,19 +20,10 @@ type Address struct {
 	Text           string        `json:"text" audit:"address"` // as given
 	Normal         string        `json:"normal"`               // as compared
 	Suppression    *Suppression  `json:"suppression,omitempty" audit:"suppression"`
-	Blocked        bool          `json:"blocked,omitempty"`     // suppressed by an earlier version, which stored no reason
 	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // the last change to another address
 	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // the last end of a suppression by a member
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
-}
-
-// Suppressed returns why no message is sent to the address, or nil.
-func (a Address) Suppressed() *Suppression {
-	if a.Suppression == nil && a.Blocked {
-		return &Suppression{Reason: Unusable, At: a.CreatedAt}
-	}
-	return a.Suppression
 }
 
 // write checks text and stores it in the address. If the address becomes another one, write ends its suppression:
@@ -44,16 +35,10 @@ func (a *Address) write(text string, now time.Time) error {
 		return fault.Field(FieldText, "%s", kind.needed)
 	}
 	if a.Normal != "" && a.Normal != normal {
-		a.Suppression, a.Blocked, a.RewrittenAt = nil, false, &now
+		a.Suppression, a.RewrittenAt = nil, &now
 	}
 	a.Text, a.Normal = text, normal
 	return nil
-}
-
-// Stale reports whether an earlier version has stored the address, which compared it in another form.
-func (a Address) Stale() bool {
-	normal, ok := kindOf(a.Channel).normal(a.Text)
-	return ok && normal != a.Normal
 }
 
 // Edition returns a number that differs for each address that the record has had: the time of the last
@@ -176,6 +161,17 @@ func (a *Audience) mark(ctx context.Context, organization, id string, removed bo
 // purge deletes a removed address. Its subscribers follow, in AddressWritten.
 func (a *Audience) purge(ctx context.Context, address Address) error {
 	return fault.UnlessMissing(a.Store.Addresses.Delete(ctx, address.ID, nil))
+}
+
+// Sweep deletes the removed addresses that a killed process did not delete. It runs at the start, before requests are served.
+func (a *Audience) Sweep(ctx context.Context) error {
+	page, err := a.Store.Addresses.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldRemoved, true)}})
+	for _, address := range page.Items {
+		if err := a.purge(ctx, address); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // unmake removes an address that was stored for a subscriber that failed, unless the address has other

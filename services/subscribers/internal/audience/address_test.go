@@ -89,24 +89,24 @@ func TestMailAddresses(t *testing.T) {
 	}
 }
 
-// A block is the number's own; mail addresses are compared regardless of case.
+// A suppression is the number's own; mail addresses are compared regardless of case.
 func TestWhatAChangeKeeps(t *testing.T) {
-	a := Address{Channel: topic.SMS, Text: "+12345678", Normal: "+12345678", Blocked: true}
-	if err := a.write("+12345678", time.Now()); err != nil || !a.Blocked || a.RewrittenAt != nil {
+	a := Address{Channel: topic.SMS, Text: "+12345678", Normal: "+12345678", Suppression: &Suppression{Reason: Bounce}}
+	if err := a.write("+12345678", time.Now()); err != nil || a.Suppression == nil || a.RewrittenAt != nil {
 		t.Errorf("the same number: %+v %v", a, err)
 	}
-	if err := a.write("+12345679", time.Now()); err != nil || a.Blocked || a.RewrittenAt == nil {
+	if err := a.write("+12345679", time.Now()); err != nil || a.Suppression != nil || a.RewrittenAt == nil {
 		t.Errorf("another number: %+v %v", a, err)
 	}
 	mail := Address{Channel: topic.Email}
 	if err := mail.write("Ann@Example.COM", time.Now()); err != nil || mail.Text != "Ann@Example.COM" || mail.Normal != "ann@example.com" || mail.RewrittenAt != nil {
 		t.Errorf("%+v %v", mail, err)
 	}
-	mail.Blocked = true
-	if err := mail.write("ann@example.com", time.Now()); err != nil || !mail.Blocked {
+	mail.Suppression = &Suppression{Reason: Bounce}
+	if err := mail.write("ann@example.com", time.Now()); err != nil || mail.Suppression == nil {
 		t.Errorf("the same mail address: %+v %v", mail, err)
 	}
-	if err := mail.write("bob@example.com", time.Now()); err != nil || mail.Blocked {
+	if err := mail.write("bob@example.com", time.Now()); err != nil || mail.Suppression != nil {
 		t.Errorf("another mail address: %+v %v", mail, err)
 	}
 }

@@ -35,11 +35,10 @@ const (
 	FieldNormal       = "normal"     // of an address, as compared
 	FieldBlocked      = "blocked"    // of an address: suppressed
 	FieldRemoved      = "removed"    // of an address
-	FieldStale        = "stale"      // of an address: Stale
 	FieldAddress      = "address"    // the address's id
 	FieldComponent    = "component"  // of a subscription: the component's id
 	FieldConfirmed    = "confirmed"  // of a subscription
-	FieldSubscriber   = "subscriber" // of a subscription: the subscriber's id; absent in a record of an earlier version
+	FieldSubscriber   = "subscriber" // of a subscription: the subscriber's id
 	FieldDashboard    = "dashboard"  // of a subscriber
 	FieldStates       = "states"     // of a subscriber: see State
 	FieldSubscribed   = "subscribed" // of a subscriber: the component ids of its entries, or allOf its dashboard
@@ -55,7 +54,6 @@ const (
 	IndexSame            = "same" // of addresses: the compared form
 	IndexAddress         = "address"
 	IndexComponent       = "component"
-	IndexPair            = "couple" // address, component
 	IndexNormal          = "listed"
 	IndexDashboard       = "dashboard"
 	IndexStates          = "states"

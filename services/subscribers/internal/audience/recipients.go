@@ -91,9 +91,6 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 			known[s.ID] = s
 		}
 	}
-	if err := a.byAddress(ctx, organization, query.IDs, known); err != nil {
-		return nil, err
-	}
 	dashboards, outage, err := a.dashboardsOf(ctx, organization, known)
 	if err != nil {
 		return nil, err
@@ -115,27 +112,6 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 		}
 	}
 	return out, nil
-}
-
-// byAddress adds the subscribers of ids that are of addresses: the recipients of an earlier version.
-func (a *Audience) byAddress(ctx context.Context, organization string, ids []string, known map[string]*Subscriber) error {
-	var unknown []string
-	for _, id := range ids {
-		if known[id] == nil {
-			unknown = append(unknown, id)
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	found, err := a.Store.Subscribers.Find(ctx, find.Query{Where: []find.Condition{find.In(FieldAddress, unknown...)}})
-	for i := range found.Items {
-		s := &found.Items[i]
-		if s.OrganizationID == organization && !s.Gone() && !s.Address.Removed && s.Source == FromLegacy && known[s.AddressID] == nil {
-			known[s.AddressID] = s
-		}
-	}
-	return err
 }
 
 // dashboardsOf returns the dashboards of the subscribers. During an outage of events there are none: a message without the

@@ -101,7 +101,7 @@ func SubscriberID(dashboard, address string) string {
 
 // copyOf returns what a subscriber repeats of the address.
 func copyOf(a Address) AddressCopy {
-	return AddressCopy{Text: a.Text, Normal: a.Normal, Suppression: a.Suppressed(), Edition: a.Edition(), Removed: a.Removed}
+	return AddressCopy{Text: a.Text, Normal: a.Normal, Suppression: a.Suppression, Edition: a.Edition(), Removed: a.Removed}
 }
 
 // equal reports whether two copies are of the same state of the address.
@@ -125,20 +125,15 @@ func (s Subscriber) Confirmed() bool {
 	return !slices.ContainsFunc(s.Entries, func(e Entry) bool { return !e.Confirmed })
 }
 
-// ConfirmedAt returns the last confirmation of an entry, or nil unless all are confirmed. An earlier version stored no
-// time; then it is the creation.
+// ConfirmedAt returns the last confirmation of an entry, or nil unless all are confirmed.
 func (s Subscriber) ConfirmedAt() *time.Time {
 	if s.Gone() || !s.Confirmed() {
 		return nil
 	}
 	var last time.Time
 	for _, e := range s.Entries {
-		at := e.CreatedAt
-		if e.ConfirmedAt != nil {
-			at = *e.ConfirmedAt
-		}
-		if at.After(last) {
-			last = at
+		if e.ConfirmedAt.After(last) {
+			last = *e.ConfirmedAt
 		}
 	}
 	return &last

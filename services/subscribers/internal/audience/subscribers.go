@@ -258,10 +258,10 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 	after, now := s, a.Now()
 	after.Address.Suppression = nil
 	_, err := a.Store.Addresses.Update(ctx, s.AddressID, func(address *Address) ([]topic.Message, error) {
-		if address.Suppressed() == nil {
+		if address.Suppression == nil {
 			return nil, fault.ErrUnchanged
 		}
-		address.Suppression, address.Blocked, address.ClearedAt = nil, false, &now
+		address.Suppression, address.ClearedAt = nil, &now
 		return subscriberEntry(ctx, "", now, &s, &after), nil
 	})
 	if fault.Is(err, fault.NotFound) {

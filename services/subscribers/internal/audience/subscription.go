@@ -21,7 +21,7 @@ type Subscription struct {
 	ComponentID    string        `json:"componentId"`
 	Confirmed      bool          `json:"confirmed"`
 	CreatedAt      time.Time     `json:"createdAt"`
-	SubscriberID   string        `json:"subscriberId,omitempty"` // empty: of an earlier version, which had no subscribers
+	SubscriberID   string        `json:"subscriberId"`
 }
 
 // Detail is a subscription with its address and its component.

@@ -46,25 +46,17 @@ func (a *Audience) Suppress(ctx context.Context, outcomes []topic.Outcome) error
 		if !final || o.Result == topic.Delivered || o.Channel.RecipientService() != topic.Subscribers {
 			continue
 		}
-		address, err := a.addressOf(ctx, o)
+		found, err := a.Store.Subscribers.GetMany(ctx, []string{o.Recipient})
 		if err != nil {
 			return err
 		}
-		if err := a.suppress(ctx, address, reason, o); err != nil {
-			return err
+		for _, s := range found {
+			if err := a.suppress(ctx, s.AddressID, reason, o); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// addressOf returns the id of the address of an outcome's recipient: a subscriber, or in an outcome of an earlier version
-// an address.
-func (a *Audience) addressOf(ctx context.Context, o topic.Outcome) (string, error) {
-	found, err := a.Store.Subscribers.GetMany(ctx, []string{o.Recipient})
-	if err != nil || len(found) == 0 {
-		return o.Recipient, err
-	}
-	return found[0].AddressID, nil
 }
 
 func (a *Audience) suppress(ctx context.Context, id string, reason SuppressedReason, o topic.Outcome) error {
@@ -86,6 +78,6 @@ func (a *Audience) suppress(ctx context.Context, id string, reason SuppressedRea
 // the channel of the address, and must not be about a former address or a delivery before the last clearing.
 func (a Address) concernedBy(o topic.Outcome) bool {
 	after := func(t *time.Time) bool { return t == nil || o.At.After(t.Add(underWay)) }
-	return a.OrganizationID == o.Organization && a.Channel == o.Channel && a.Suppressed() == nil && !a.Removed &&
+	return a.OrganizationID == o.Organization && a.Channel == o.Channel && a.Suppression == nil && !a.Removed &&
 		after(a.RewrittenAt) && after(a.ClearedAt)
 }

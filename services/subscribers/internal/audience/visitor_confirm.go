@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -67,32 +68,25 @@ func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID, Loca
 // linked returns the subscriber of a link, with an error if the link is refused. allow returns an error if the subscriber,
 // as it is stored, does not permit what the link is for.
 func (v *Visitors) linked(ctx context.Context, p purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
-	link, err := v.Links.read(p, token)
+	claim, err := v.Links.read(p, token)
 	if err != nil {
 		return Subscriber{}, nil, err
 	}
 	allow = func(s Subscriber) error {
 		switch {
-		case !link.of(s), p == toConfirm && v.expired(s):
-			return endedLink()
+		case !leadsTo(claim, p, s), p == toConfirm && v.expired(s):
+			return link.Ended()
 		case p != toUnsubscribe && s.Locked:
 			return lockedLink()
 		}
 		return nil
 	}
-	if link.address != "" {
-		first, err := v.Audience.Events.FirstDashboard(ctx, link.organization)
-		if err != nil {
-			return Subscriber{}, nil, endedIfMissing(err)
-		}
-		link.id = SubscriberID(first.ID, link.address)
-	}
-	found, err := v.Audience.Store.Subscribers.GetMany(ctx, []string{link.id})
+	found, err := v.Audience.Store.Subscribers.GetMany(ctx, []string{claim.ID})
 	if err != nil {
 		return Subscriber{}, nil, err
 	}
 	if len(found) == 0 {
-		return Subscriber{}, nil, endedLink()
+		return Subscriber{}, nil, link.Ended()
 	}
 	return found[0], allow, allow(found[0])
 }
@@ -100,14 +94,7 @@ func (v *Visitors) linked(ctx context.Context, p purpose, token string) (s Subsc
 // dashboard returns the dashboard of a subscriber. The links of a subscriber end with its dashboard.
 func (v *Visitors) dashboard(ctx context.Context, s Subscriber) (Dashboard, error) {
 	dashboard, err := v.Audience.Events.Dashboard(ctx, s.OrganizationID, s.DashboardID)
-	return dashboard, endedIfMissing(err)
-}
-
-func endedIfMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return endedLink()
-	}
-	return err
+	return dashboard, link.EndedIfMissing(err)
 }
 
 // visit returns the view of a subscriber for the pages.
@@ -181,7 +168,7 @@ func (v *Visitors) change(ctx context.Context, id, action string, change func(*S
 	if errors.Is(err, errMoving) {
 		err = fault.Wrap(fault.Unavailable, err, "The subscription is being changed. Try again shortly.")
 	}
-	return s, endedIfMissing(err)
+	return s, link.EndedIfMissing(err)
 }
 
 // ConfirmCode fulfils the Request whose message to the phone number has the code. A wrong code is a try for

@@ -71,7 +71,7 @@ func (a *Audience) forgetAddress(ctx context.Context, s Subscriber) error {
 		return nil
 	}
 	found, err := a.Store.Addresses.GetMany(ctx, []string{s.AddressID})
-	if err != nil || len(found) == 0 || found[0].Suppressed() != nil {
+	if err != nil || len(found) == 0 || found[0].Suppression != nil {
 		return err
 	}
 	return a.unmake(audit.With(ctx, audit.Origin{}), &found[0])

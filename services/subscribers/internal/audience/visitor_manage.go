@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -140,7 +141,7 @@ func (v *Visitors) unsubscribe(ctx context.Context, p purpose, token string) (Vi
 	}
 	err = v.Audience.remove(ctx, s.ID, actionUnsubscribe, func(s *Subscriber) error { return allow(*s) })
 	if err != nil {
-		return Visit{}, endedIfMissing(err)
+		return Visit{}, link.EndedIfMissing(err)
 	}
 	return v.visit(s, dashboard), v.Audience.forgetAddress(ctx, s)
 }

@@ -71,7 +71,7 @@ func (v *Visitors) asked(offer Offer, channel topic.Channel, wish Wish) (want as
 func (v *Visitors) request(ctx context.Context, want asked) error {
 	people := v.Audience
 	address, isNew, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
-	if err != nil || address.Suppressed() != nil {
+	if err != nil || address.Suppression != nil {
 		return err
 	}
 	var made *Address

@@ -57,16 +57,14 @@ func addresses(follower func() Follower) document.Schema[audience.Address] {
 			{Name: audience.FieldLegacyID, Value: func(a *a) any { return a.LegacyID }},
 			{Name: audience.FieldText, Value: func(a *a) any { return a.Text }},
 			{Name: audience.FieldNormal, Value: func(a *a) any { return a.Normal }},
-			{Name: audience.FieldBlocked, Value: func(a *a) any { return a.Suppressed() != nil }},
+			{Name: audience.FieldBlocked, Value: func(a *a) any { return a.Suppression != nil }},
 			{Name: audience.FieldRemoved, Value: func(a *a) any { return unless(!a.Removed, true) }},
-			{Name: audience.FieldStale, Value: func(a *a) any { return unless(!a.Stale(), true) }},
 		},
 		Indexes: []document.Index{
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
 			{Name: "normal", Fields: inChannel(audience.FieldNormal), Unique: true},
 			{Name: audience.IndexSame, Fields: inChannel(audience.FieldNormal, audience.FieldLegacyID)},
 			{Name: "removed", Fields: []string{audience.FieldRemoved}},
-			{Name: "stale", Fields: []string{audience.FieldStale}},
 		},
 		Derive: func(ctx context.Context, key string, current *a) error {
 			return follower().AddressWritten(ctx, key, current)
@@ -127,11 +125,10 @@ func subscriptions() document.Schema[audience.Subscription] {
 			{Name: audience.FieldAddress, Value: func(s *s) any { return s.AddressID }},
 			{Name: audience.FieldComponent, Value: func(s *s) any { return s.ComponentID }},
 			{Name: audience.FieldConfirmed, Value: func(s *s) any { return s.Confirmed }},
-			{Name: audience.FieldSubscriber, Value: func(s *s) any { return unless(s.SubscriberID == "", s.SubscriberID) }},
+			{Name: audience.FieldSubscriber, Value: func(s *s) any { return s.SubscriberID }},
 		},
 		Indexes: []document.Index{
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
-			{Name: audience.IndexPair, Fields: []string{audience.FieldAddress, audience.FieldComponent}},
 			{Name: audience.IndexAddress, Fields: inChannel(audience.FieldAddress, audience.FieldLegacyID)},
 			{Name: audience.IndexComponent, Fields: inChannel(audience.FieldComponent, audience.FieldLegacyID)},
 			{Name: "subscriber", Fields: []string{audience.FieldSubscriber, audience.FieldLegacyID}},
