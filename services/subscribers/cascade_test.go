@@ -183,18 +183,27 @@ func (p *platform) ann(o organization, legacyID int64) audience.Address {
 	}
 }
 
-// fill stores an address with confirmed subscriptions to all services of the organization.
+// fill stores an address with a subscriber that has confirmed entries for all services of the organization.
 func (p *platform) fill(o organization, address audience.Address) {
 	p.t.Helper()
+	now := p.now()
+	subscriber := audience.Subscriber{
+		ID: audience.SubscriberID(o.dashboard, address.ID), OrganizationID: o.id, Channel: topic.Email, DashboardID: o.dashboard, AddressID: address.ID,
+		Address: audience.AddressCopy{Text: address.Text, Normal: address.Normal, Removed: address.Removed}, Source: audience.FromLegacy, CreatedAt: now, UpdatedAt: now,
+	}
 	p.keep(func(s audience.Store) error {
 		err := s.Addresses.Insert(p.t.Context(), address)
 		for i, service := range o.services {
+			entry := audience.Entry{
+				ID: id(), LegacyID: address.LegacyID + int64(i), ComponentID: service.ID, Confirmed: true, ConfirmedAt: &now, CreatedAt: now, Anywhere: true,
+			}
+			subscriber.Entries = append(subscriber.Entries, entry)
 			err = errors.Join(err, s.Subscriptions.Insert(p.t.Context(), audience.Subscription{
-				ID: id(), OrganizationID: o.id, Channel: topic.Email, LegacyID: address.LegacyID + int64(i),
-				AddressID: address.ID, ComponentID: service.ID, Confirmed: true, CreatedAt: p.now(),
+				ID: entry.ID, OrganizationID: o.id, Channel: topic.Email, LegacyID: entry.LegacyID, AddressID: address.ID, ComponentID: service.ID,
+				Confirmed: true, CreatedAt: now, SubscriberID: subscriber.ID,
 			}))
 		}
-		return err
+		return errors.Join(err, s.Subscribers.Insert(p.t.Context(), subscriber))
 	})
 }
 

@@ -80,7 +80,7 @@ func (o Offer) Kind(channel string) (Kind, error) {
 // address has got enough mail, nothing happens. Neither the result nor its time depends on any of that, so a visitor does
 // not learn which URLs and addresses are known.
 func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish Wish, ip string) error {
-	asked, address, err := s.asked(offer, kind, wish)
+	wanted, address, err := s.requested(offer, kind, wish)
 	if err != nil {
 		return err
 	}
@@ -91,20 +91,20 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 		if s.Quota.MailTo(ctx, wish.ManagementEmail) > 0 {
 			return struct{}{}, nil
 		}
-		return struct{}{}, s.request(ctx, asked, address)
+		return struct{}{}, s.request(ctx, wanted, address)
 	})
 	return err
 }
 
 // request stores what a visitor asked for.
-func (s *Endpoints) request(ctx context.Context, asked Endpoint, address Address) error {
+func (s *Endpoints) request(ctx context.Context, wanted Endpoint, address Address) error {
 	for range maxTries {
-		known, err := s.one(ctx, asked.OrganizationID, asked.Channel, Target{DashboardID: asked.DashboardID, URLHash: asked.URLHash})
+		known, err := s.one(ctx, wanted.OrganizationID, wanted.Channel, Target{DashboardID: wanted.DashboardID, URLHash: wanted.URLHash})
 		switch {
 		case err == nil:
-			err = s.repeatRequest(ctx, known.ID, asked)
+			err = s.repeatRequest(ctx, known.ID, wanted)
 		case fault.Is(err, fault.NotFound):
-			err = s.addRequest(ctx, asked, address)
+			err = s.addRequest(ctx, wanted, address)
 		}
 		// Another writer has added or deleted the endpoint meanwhile.
 		if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.NotFound) {
@@ -114,8 +114,8 @@ func (s *Endpoints) request(ctx context.Context, asked Endpoint, address Address
 	return fault.New(fault.Unavailable, "Others are changing the endpoint. Try again shortly.")
 }
 
-// asked returns the endpoint that the visitor asks for, and its URL.
-func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address, error) {
+// requested returns the endpoint that a visitor asks for, and its URL.
+func (s *Endpoints) requested(offer Offer, kind Kind, wish Wish) (Endpoint, Address, error) {
 	now := s.Now()
 	e := Endpoint{
 		OrganizationID: offer.Organization, Channel: kind.Channel, DashboardID: offer.Dashboard.ID, DashboardName: offer.Dashboard.Name,
@@ -141,32 +141,32 @@ func (s *Endpoints) asked(offer Offer, kind Kind, wish Wish) (Endpoint, Address,
 }
 
 // addRequest stores the first request for a URL on a dashboard.
-func (s *Endpoints) addRequest(ctx context.Context, asked Endpoint, address Address) (err error) {
-	asked.ID = uuid.Must(uuid.NewV7()).String()
-	s.setURL(&asked, address)
-	if asked.LegacyID, err = s.Store.Next(ctx, "endpoint"); err != nil {
+func (s *Endpoints) addRequest(ctx context.Context, wanted Endpoint, address Address) (err error) {
+	wanted.ID = uuid.Must(uuid.NewV7()).String()
+	s.setURL(&wanted, address)
+	if wanted.LegacyID, err = s.Store.Next(ctx, "endpoint"); err != nil {
 		return err
 	}
-	messages := audit.Entry(audit.From(ctx), "endpoint.subscribe", asked.CreatedAt, nil, &asked)
-	return s.Store.Endpoints.Insert(ctx, asked, append(messages, s.mail(asked, topic.EndpointVerify))...)
+	messages := audit.Entry(audit.From(ctx), "endpoint.subscribe", wanted.CreatedAt, nil, &wanted)
+	return s.Store.Endpoints.Insert(ctx, wanted, append(messages, s.mail(wanted, topic.EndpointVerify))...)
 }
 
 // repeatRequest replaces the request for an endpoint. It sends the owner of a verified endpoint the link that manages it.
-func (s *Endpoints) repeatRequest(ctx context.Context, id string, asked Endpoint) error {
+func (s *Endpoints) repeatRequest(ctx context.Context, id string, wanted Endpoint) error {
 	_, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
 		switch {
-		case e.URLHash != asked.URLHash:
+		case e.URLHash != wanted.URLHash:
 			return nil, missing()
 		case e.Locked:
 			return nil, fault.ErrUnchanged
-		case e.VerifiedAt != nil && !strings.EqualFold(e.ManagementEmail, asked.ManagementEmail):
+		case e.VerifiedAt != nil && !strings.EqualFold(e.ManagementEmail, wanted.ManagementEmail):
 			return nil, fault.ErrUnchanged
 		case e.VerifiedAt != nil:
 			return []topic.Message{s.mail(*e, topic.EndpointManage)}, nil
 		}
 		before := *e
-		e.ManagementEmail, e.ComponentIDs, e.Request = asked.ManagementEmail, asked.ComponentIDs, asked.Request
-		e.DashboardName, e.Version, e.UpdatedAt = asked.DashboardName, e.Version+1, asked.UpdatedAt
+		e.ManagementEmail, e.ComponentIDs, e.Request = wanted.ManagementEmail, wanted.ComponentIDs, wanted.Request
+		e.DashboardName, e.Version, e.UpdatedAt = wanted.DashboardName, e.Version+1, wanted.UpdatedAt
 		messages := audit.Entry(audit.From(ctx), "endpoint.subscribe", e.UpdatedAt, &before, e)
 		return append(messages, s.mail(*e, topic.EndpointVerify)), nil
 	})

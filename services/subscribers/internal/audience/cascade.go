@@ -9,10 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// ForgetComponent deletes the entries of a deleted component. A subscriber of this component alone stays without a
-// component, unless it consists of legacy subscriptions, which go with their component. A repeated call has no effect. Another call may have changed a
-// subscriber whose rows are about to follow, so ForgetComponent deletes the rows too: the legacy interface shows none of them
-// when it returns.
+// ForgetComponent deletes the entries of a deleted component. A subscriber of this component alone stays without a component.
+// If the subscriber was made on the legacy interface, ForgetComponent deletes it. A repeated call has no effect. The rows of a
+// subscriber that another call has changed may still be stored. ForgetComponent deletes them too, so the legacy interface shows
+// none of them when it returns.
 func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Has(FieldSubscribed, component)), func(s Subscriber) error {

@@ -9,8 +9,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// ask adds a Request to the subscriber and returns the message that asks the owner of the address to confirm it. Nothing is
-// sent to a suppressed address, or about a locked subscriber, whose owner cannot confirm it. With entries it asks for these, else for the subscriber's own.
+// ask adds a Request for the entries to the subscriber, or for all its entries if there are none. It returns the message that
+// asks the owner of the address to confirm the Request. It returns no message if the address is suppressed, or if the
+// subscriber is locked, because its owner cannot confirm it.
 func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 	s.Request = &Request{Nonce: rand.Text(), At: now, Entries: entries}
 	if s.Address.Suppression != nil || s.Locked {

@@ -31,7 +31,7 @@ func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Addres
 			return fault.ErrUnchanged
 		}
 		if s.Address.Edition != address.Edition() {
-			s.Request = nil // the former address was asked
+			s.Request = nil // the message with its link went to the former address
 		}
 		s.Address = copyOf(address)
 		return nil
@@ -51,7 +51,7 @@ func (a *Audience) SubscriberWritten(ctx context.Context, id string, current *Su
 		return err
 	}
 	if current.Gone() || len(addresses) == 0 {
-		return a.bury(ctx, id, len(addresses) == 0)
+		return a.deleteGone(ctx, id, len(addresses) == 0)
 	}
 	if err := a.copyAddress(ctx, *current, addresses[0]); err != nil {
 		return err
@@ -62,13 +62,13 @@ func (a *Audience) SubscriberWritten(ctx context.Context, id string, current *Su
 	return a.replaceRows(ctx, id, rowsOf(*current))
 }
 
-// bury deletes a subscriber that must not exist: it has no entries, or no address.
-func (a *Audience) bury(ctx context.Context, id string, homeless bool) error {
+// deleteGone deletes a subscriber that has no entries or no address.
+func (a *Audience) deleteGone(ctx context.Context, id string, noAddress bool) error {
 	if err := a.replaceRows(ctx, id, nil); err != nil {
 		return err
 	}
 	return fault.UnlessMissing(a.Store.Subscribers.Delete(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
-		if !homeless && !s.Gone() {
+		if !noAddress && !s.Gone() {
 			return nil, noSubscriber() // it was created again
 		}
 		return nil, nil

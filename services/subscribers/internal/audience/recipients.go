@@ -138,9 +138,9 @@ func (a *Audience) destination(s *Subscriber, dashboard Dashboard, shows shows, 
 	d := topic.Destination{ID: s.ID, Channel: s.Channel, State: topic.RecipientGone, Components: []string{}}
 	confirms, manages := kind == topic.SubscriberConfirm, kind == topic.SubscriberManage
 	notice := confirms || manages
-	components, any := s.told(shows)
+	components, any := s.confirmed(shows)
 	switch {
-	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // both links are refused to a locked one
+	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // a locked subscriber cannot use the links of notices
 		return d
 	case s.Address.Suppression != nil:
 		d.State = topic.RecipientSuppressed
@@ -152,7 +152,7 @@ func (a *Audience) destination(s *Subscriber, dashboard Dashboard, shows shows, 
 	d.State, d.Address, d.Locale = topic.RecipientActive, s.Address.Text, s.Locale
 	d.Dashboard = topic.Dashboard{ID: s.DashboardID, Name: dashboard.Name, URL: dashboard.URL, Timezone: dashboard.Timezone, Locale: dashboard.Locale}
 	if confirms {
-		d.Link, d.Code, d.Names = a.Links.Confirm(*s), a.Links.Code(*s), dashboard.names(s.asked())
+		d.Link, d.Code, d.Names = a.Links.Confirm(*s), a.Links.Code(*s), dashboard.names(s.requestedComponents())
 		return d
 	}
 	if manages {
@@ -210,8 +210,9 @@ func (a *Audience) limit(ctx context.Context, organization string, subscribers .
 	return nil
 }
 
-// told returns the components of the confirmed entries, nil for all components, and whether there are any.
-func (s *Subscriber) told(shows shows) (components []string, any bool) {
+// confirmed returns the components of the confirmed entries that shows allows, nil for all components, and false if there is
+// no such entry.
+func (s *Subscriber) confirmed(shows shows) (components []string, any bool) {
 	for _, e := range s.Entries {
 		switch {
 		case !e.Confirmed || !shows(s, e):
@@ -224,8 +225,8 @@ func (s *Subscriber) told(shows shows) (components []string, any bool) {
 	return components, len(components) > 0
 }
 
-// asked returns the components that the Request of the subscriber is about, or nil for all components.
-func (s *Subscriber) asked() []string {
+// requestedComponents returns the components of the Request, or nil for all components.
+func (s *Subscriber) requestedComponents() []string {
 	entries := s.Request.Entries
 	if len(entries) == 0 {
 		entries = s.Entries

@@ -45,8 +45,7 @@ type Quota interface {
 // Visitors are the operations of people who have no key: they subscribe on a dashboard, and follow the links in
 // messages. A link concerns one subscriber, that is one dashboard and one address.
 //
-// Nobody learns which addresses are known. The result of an operation does not depend on that, and timing.Run makes the time
-// that it takes the same.
+// Nobody learns which addresses are known. Neither the result of an operation nor its time (timing.Run) depends on that.
 type Visitors struct{ VisitorOptions }
 
 // VisitorOptions are the parts that the operations of visitors use.

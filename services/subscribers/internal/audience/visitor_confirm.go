@@ -104,7 +104,7 @@ func (v *Visitors) visit(s Subscriber, dashboard Dashboard) Visit {
 		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil, Manage: v.Links.token(toManage, s),
 	}
 	if s.Request != nil {
-		out.Wanted = dashboard.names(s.asked())
+		out.Wanted = dashboard.names(s.requestedComponents())
 	}
 	for _, component := range dashboard.public().Components {
 		out.Components = append(out.Components, Choice{component, s.entry(component.ID) >= 0})
@@ -240,8 +240,8 @@ func (v *Visitors) hasCode(s Subscriber, code string) bool {
 	return hmac.Equal([]byte(v.Links.Code(s)), []byte(code))
 }
 
-// try counts a try before the code is compared, so that requests at the same time have no more tries than others. It
-// returns false if none is left.
+// try uses one of the maxWrong tries before the code is compared, so concurrent requests cannot exceed the limit. It returns
+// false if no try is left.
 func (v *Visitors) try(ctx context.Context, id string) (s Subscriber, may bool, err error) {
 	s, err = v.Audience.Store.Subscribers.Change(ctx, id, func(s *Subscriber) error {
 		if may = s.Request != nil && s.Request.Wrong < maxWrong; !may {
@@ -255,7 +255,7 @@ func (v *Visitors) try(ctx context.Context, id string) (s Subscriber, may bool, 
 	return s, may && err == nil, fault.UnlessMissing(err)
 }
 
-// giveBack takes back a try of a code that was right for another request.
+// giveBack returns the try of a code that was right for another request.
 func (v *Visitors) giveBack(ctx context.Context, tried Subscriber) error {
 	_, err := v.Audience.Store.Subscribers.Change(ctx, tried.ID, func(s *Subscriber) error {
 		if s.Request == nil || s.Request.Nonce != tried.Request.Nonce || s.Request.Wrong == 0 {

@@ -18,8 +18,8 @@ type Wish struct {
 	Locale       string   // BCP 47; empty: the dashboard's
 }
 
-// asked is a valid Wish.
-type asked struct {
+// validWish is a Wish that was checked.
+type validWish struct {
 	organization, dashboard string
 	channel                 topic.Channel
 	address, locale         string
@@ -33,7 +33,7 @@ type asked struct {
 // subscription, so a lost link comes again. If the subscriber is locked, the address is suppressed or has got enough
 // messages, nothing happens.
 func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Channel, wish Wish, ip string) error {
-	want, err := v.asked(offer, channel, wish)
+	want, err := v.check(offer, channel, wish)
 	if err != nil {
 		return err
 	}
@@ -54,9 +54,9 @@ func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Cha
 	return err
 }
 
-// asked checks a Wish.
-func (v *Visitors) asked(offer Offer, channel topic.Channel, wish Wish) (want asked, err error) {
-	want = asked{organization: offer.Organization, dashboard: offer.Dashboard.ID, channel: channel, at: v.Audience.Now()}
+// check returns the valid form of a Wish.
+func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want validWish, err error) {
+	want = validWish{organization: offer.Organization, dashboard: offer.Dashboard.ID, channel: channel, at: v.Audience.Now()}
 	if want.address, err = strictText(channel, wish.Address); err != nil {
 		return want, err
 	}
@@ -68,7 +68,7 @@ func (v *Visitors) asked(offer Offer, channel topic.Channel, wish Wish) (want as
 }
 
 // request stores what a visitor asked for.
-func (v *Visitors) request(ctx context.Context, want asked) error {
+func (v *Visitors) request(ctx context.Context, want validWish) error {
 	people := v.Audience
 	address, isNew, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
 	if err != nil || address.Suppression != nil {
@@ -104,7 +104,7 @@ const actionSubscribe = "subscriber.subscribe"
 
 // add changes a subscriber that exists, and returns the message to its owner. Until that is confirmed, only the Request of
 // the subscriber changes. A subscriber that nobody has confirmed yet becomes what its last visitor asked for.
-func (want asked) add(s *Subscriber) ([]topic.Message, error) {
+func (want validWish) add(s *Subscriber) ([]topic.Message, error) {
 	switch {
 	case s.Locked || s.Address.Suppression != nil || s.Address.Removed:
 		return nil, fault.ErrUnchanged
@@ -120,7 +120,7 @@ func (want asked) add(s *Subscriber) ([]topic.Message, error) {
 }
 
 // replace makes the wish the only content of a subscriber.
-func (want asked) replace(s *Subscriber) []topic.Message {
+func (want validWish) replace(s *Subscriber) []topic.Message {
 	s.Entries, s.Locale, s.UpdatedAt = want.entries, want.locale, want.at
 	return s.ask(nil, want.at)
 }
