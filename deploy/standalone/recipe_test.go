@@ -27,9 +27,9 @@ func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	t.Parallel()
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
-	for _, title := range []string{"Add a channel", "Ship a locale or a word"} {
-		follow(t, clone, "services", recipe(t, "services", title))
-	}
+	channel := strings.Replace(recipe(t, "services", "Add a channel"), "\n```bash\nmake generate\n```\n", "", 1) // the next recipe does it for both
+	follow(t, clone, "services", channel)
+	follow(t, clone, "services", recipe(t, "services", "Ship a locale or a word"))
 	binary := filepath.Join(t.TempDir(), "bellbuoy")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./deploy/standalone")
 	build.Dir = clone

@@ -16,8 +16,8 @@ func TestWordsAreInTheLocaleOfTheVisitorThenTheDashboardThenTheBrowser(t *testin
 	for _, one := range []struct {
 		want, locale, dashboard, browser string
 	}{
-		{"de", "de", "fr", "it"}, {"de", "DE_at", "fr", "it"}, {"pt", "pt-BR", "fr", ""}, {"zh", "zh-CN", "fr", ""}, {"fr", "", "fr", "it"}, {"fr", "sv", "fr", "it"},
-		{"fr", "nonsense!", "fr-CA", ""}, {"it", "sv", "", "sv, it-CH;q=0.8, en;q=0.5"}, {"it", "", "down", "it"}, {"en", "", "", ""}, {"en", "x", "", "!"},
+		{"de", "de", "fr", "it"}, {"de", "DE_at", "fr", "it"}, {"pt", "pt-BR", "fr", ""}, {"zh", "zh-CN", "fr", ""}, {"fr", "", "fr", "it"}, {"fr", "hu", "fr", "it"},
+		{"fr", "nonsense!", "fr-CA", ""}, {"it", "hu", "", "hu, it-CH;q=0.8, en;q=0.5"}, {"it", "", "down", "it"}, {"en", "", "", ""}, {"en", "x", "", "!"},
 	} {
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
 		asked := 0
