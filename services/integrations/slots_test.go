@@ -462,26 +462,6 @@ func TestAnEndpointThatLeavesTwiceIsSubtractedOnce(t *testing.T) {
 	}
 }
 
-// The URLs of endpoints that were stored before the organization had Slots are counted.
-func TestEndpointsWithoutSlotsAreCounted(t *testing.T) {
-	p := start(t, nil)
-	o := p.organization(3)
-	p.create(o, "https://hooks.example.com/1", nil)
-	p.create(o, "https://hooks.example.com/1", object{"dashboardId": o.second, "componentIds": []string{o.elsewhere}})
-	db, err := document.Open(p.documents, "integrations", document.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := store.New(db).Slots.Delete(t.Context(), o.id+"/webhook", nil); err != nil {
-		t.Fatal(err)
-	}
-	if have, used := p.urls(o); have != 1 || used != 1 {
-		t.Errorf("%d URLs, usage shows %d", have, used)
-	}
-	p.full(o, 2)
-}
-
 // Random kills of random writes in a row, by several processes: in the end the limit is exact.
 func TestManyKillsLoseNoSlot(t *testing.T) {
 	p := start(t, nil)

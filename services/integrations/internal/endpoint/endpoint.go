@@ -30,7 +30,7 @@ type Endpoint struct {
 	Paced          string        `json:"paced,omitempty"`                     // pacedBy
 	// MovedSuppression is the suppression of the former URL, until reconcile decides whether it applies
 	// to the new URL.
-	MovedSuppression *Suppression `json:"carried,omitempty"`
+	MovedSuppression *Suppression `json:"movedSuppression,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
 	Request          *Request     `json:"request,omitempty"`                       // of a visitor; nil: verified

@@ -51,18 +51,19 @@ type Slots struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel"`
 	Used           int           `json:"used"`
-	Claims         []Claim       `json:"claims,omitempty"` // of the writes under way, oldest first
+	Claims         []Claim       `json:"claims,omitempty"` // claims of the writes under way, oldest first
 }
 
 // Claim announces one write of a verified endpoint.
 type Claim struct {
-	ID         string    `json:"id"` // random
-	EndpointID string    `json:"endpointId"`
-	New        bool      `json:"new,omitempty"`    // the write creates the endpoint
-	Version    int64     `json:"version"`          // else: of the endpoint before the write, which fails for another version
-	Comes      string    `json:"comes,omitempty"`  // hash of the URL that the endpoint gets
-	Leaves     string    `json:"leaves,omitempty"` // hash of the URL that the endpoint has
-	At         time.Time `json:"at"`
+	ID         string `json:"id"` // random
+	EndpointID string `json:"endpointId"`
+	New        bool   `json:"new,omitempty"` // the write creates the endpoint
+	// Version of the stored endpoint before the write (0 if New). The write fails if the stored version differs.
+	Version int64     `json:"version"`
+	Comes   string    `json:"comes,omitempty"`  // hash of the URL that the endpoint gets
+	Leaves  string    `json:"leaves,omitempty"` // hash of the URL that the endpoint has
+	At      time.Time `json:"at"`
 }
 
 // Key returns the natural key.
@@ -133,10 +134,6 @@ func (s *Endpoints) claim(ctx context.Context, e Endpoint, c Claim) (Claim, erro
 		_, err := s.Store.Slots.Upsert(limited, slotsKey(e.OrganizationID, e.Channel), func(slots *Slots, exists bool) ([]topic.Message, error) {
 			if !exists {
 				slots.OrganizationID, slots.Channel = e.OrganizationID, e.Channel
-				var err error
-				if slots.Used, err = s.countURLs(limited, e.OrganizationID, e.Channel); err != nil {
-					return nil, err
-				}
 			}
 			others = slots.Claims
 			c.At = s.Now()
@@ -288,13 +285,7 @@ func (s *Endpoints) verifiedAt(ctx context.Context, organization string, channel
 	return len(page.Items), err
 }
 
-func (s *Endpoints) countURLs(ctx context.Context, organization string, channel topic.Channel) (int, error) {
-	n, err := s.Store.Endpoints.CountDistinct(ctx, FieldSlot, find.Query{Where: ofKind(organization, channel), Scan: IndexSlots})
-	return int(n), err
-}
-
-// usage returns the number of unique URLs and its limit. It counts the endpoints only if they were stored before the
-// organization had Slots.
+// usage returns the number of unique URLs and its limit.
 func (s *Endpoints) usage(ctx context.Context, organization string, channel topic.Channel) (Usage, error) {
 	limit, err := s.Services.UniqueEndpoints(ctx, organization)
 	if err != nil {
@@ -302,11 +293,7 @@ func (s *Endpoints) usage(ctx context.Context, organization string, channel topi
 	}
 	usage := Usage{Limit: limit}
 	found, err := s.Store.Slots.GetMany(ctx, []string{slotsKey(organization, channel)})
-	if err != nil {
-		return usage, err
-	}
-	if len(found) == 0 {
-		usage.UniqueEndpoints, err = s.countURLs(ctx, organization, channel)
+	if err != nil || len(found) == 0 {
 		return usage, err
 	}
 	usage.UniqueEndpoints = found[0].Used

@@ -36,7 +36,6 @@ const AllKinds = "*"
 
 // The indexes that queries name in Scan.
 const (
-	IndexSlots     = "slots"     // organization, channel, slot
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
 

@@ -108,7 +108,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: "kind", Fields: kind()},
 			{Name: "dashboards", Fields: kind(endpoint.FieldDashboard)},
 			{Name: "urls", Fields: kind(endpoint.FieldURLHash)},
-			{Name: endpoint.IndexSlots, Fields: kind(endpoint.FieldSlot)},
+			{Name: "slots", Fields: kind(endpoint.FieldSlot)},
 			{Name: "subscriptions", Fields: kind(endpoint.FieldDashboard, endpoint.FieldURLHash), Unique: true},
 			{Name: endpoint.IndexConcerned, Fields: kind(endpoint.FieldPaused, endpoint.FieldComponents)},
 			{Name: "components", Fields: []string{endpoint.FieldOrganization, endpoint.FieldComponents}},
