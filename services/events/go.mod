@@ -84,6 +84,7 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect
@@ -99,7 +100,6 @@ require (
 	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
 	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
 	golang.org/x/net v0.62.0
-	golang.org/x/text v0.43.0
 )
 
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs
