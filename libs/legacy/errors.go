@@ -97,7 +97,7 @@ func validationError(resource string, rename map[string]string, all []*fault.Err
 	fields := map[string][]string{}
 	summary := ""
 	for _, problem := range all {
-		name := problem.Field[strings.LastIndex(problem.Field, ".")+1:] // of services[1].name only the last part
+		name := problem.Field[strings.LastIndex(problem.Field, ".")+1:] // only the last part of services[1].name
 		if renamed, ok := rename[name]; ok {
 			name = renamed
 		}

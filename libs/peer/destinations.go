@@ -42,7 +42,7 @@ type Destinations struct {
 	Now func() time.Time
 
 	mu             sync.Mutex
-	recent, former kept // of two periods
+	recent, former kept // destinations of two periods
 	sweeping       bool
 	organizations  map[string]*organization
 	noVersions     time.Time // until then, the service is not asked for versions

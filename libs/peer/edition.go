@@ -39,7 +39,7 @@ type Frame struct {
 	Between string `json:"between"`
 	After   string `json:"after"`
 	Policy  string `json:"policy"` // Content-Security-Policy
-	Lang    string `json:"lang"`   // of the dashboard, BCP 47
+	Lang    string `json:"lang"`   // locale of the dashboard, BCP 47
 }
 
 // Access is what the gateway needs to decide who gets the files of an edition.

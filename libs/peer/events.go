@@ -54,10 +54,10 @@ type Plan struct {
 // Inbound is a message of a monitoring tool whose signature is valid.
 type Inbound struct {
 	ID        string `json:"id"`        // webhook-id
-	KeyID     string `json:"keyId"`     // of the signing key
+	KeyID     string `json:"keyId"`     // id of the signing key
 	KeyName   string `json:"keyName"`   // the author of what the message changes
-	IP        string `json:"ip"`        // of the client
-	RequestID string `json:"requestId"` // of the client's request
+	IP        string `json:"ip"`        // address of the client
+	RequestID string `json:"requestId"` // id of the client's request
 
 	Action          string                  `json:"action"` // trigger, update or resolve
 	ExternalID      string                  `json:"externalId"`

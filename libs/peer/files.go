@@ -11,8 +11,8 @@ import (
 type DashboardFile struct {
 	Path    string // below the address of the dashboard; {id} and {month} stand for any value
 	Media   string // media type
-	ID      string // of the operation in the OpenAPI document
-	Summary string // of the operation
+	ID      string // operation id in the OpenAPI document
+	Summary string // summary of the operation in the OpenAPI document
 	AtOnce  bool   // the gateway reads the file with each edition; it reads other files at their first request
 	// Of is the Path of the file that this one is the same as; empty for a file of its own.
 	Of string

@@ -75,7 +75,7 @@ func (i Identity) Features(ctx context.Context, organization string) (passport.F
 // identity. Gateways fill with SET NX, so that a fill that has started already cannot overwrite Void.
 const (
 	Void          = "void"
-	CredentialTTL = 60 * time.Second // of a filled entry
+	CredentialTTL = 60 * time.Second // lifetime of a cached credential
 	VoidTTL       = 60 * time.Second // longer than any lookup may take
 )
 

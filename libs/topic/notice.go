@@ -15,8 +15,8 @@ type Notice struct {
 	Recipient    string           `json:"recipient"` // id of an endpoint
 	// Destination is a digest of the URL or address, as in Recipient.
 	Destination string          `json:"destination"`
-	Event       *Event          `json:"event,omitempty"`    // of EndpointTest: an example
-	Endpoint    *EndpointReport `json:"endpoint,omitempty"` // of mail about an endpoint
+	Event       *Event          `json:"event,omitempty"`    // example of an event, for EndpointTest
+	Endpoint    *EndpointReport `json:"endpoint,omitempty"` // report for mail about an endpoint
 }
 
 // EndpointReport is the state of an endpoint that a mail describes.
@@ -25,8 +25,8 @@ type EndpointReport struct {
 	URLDisplay string     `json:"urlDisplay"`
 	Failures   int        `json:"failures"` // consecutive
 	Since      *time.Time `json:"since,omitempty"`
-	HTTPStatus int        `json:"httpStatus,omitempty"` // of the last failure
-	ErrorCode  string     `json:"errorCode,omitempty"`  // of the last failure
+	HTTPStatus int        `json:"httpStatus,omitempty"` // status of the last failure
+	ErrorCode  string     `json:"errorCode,omitempty"`  // code of the last failure
 }
 
 // Topic implements topic.Message.

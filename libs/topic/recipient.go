@@ -49,7 +49,7 @@ type VersionQuery struct {
 // current while the version stays the same, except for its Dashboard.
 type RecipientsVersion struct {
 	Version    int64       `json:"version"`
-	Dashboards []Dashboard `json:"dashboards"` // those of the query that exist
+	Dashboards []Dashboard `json:"dashboards"` // dashboards of the query that exist
 }
 
 // RecipientState says whether messages may be sent to a recipient.
@@ -83,7 +83,7 @@ type Destination struct {
 	Unsubscribe string   `json:"unsubscribe,omitempty"`
 	Manage      string   `json:"manage,omitempty"`
 	Link        string   `json:"link,omitempty"`  // URL that a notice names: it confirms, verifies, or shows an endpoint
-	Code        string   `json:"code,omitempty"`  // of SubscriberConfirm: six digits that confirm instead of Link
+	Code        string   `json:"code,omitempty"`  // six digits that confirm a SubscriberConfirm instead of Link
 	Names       []string `json:"names,omitempty"` // the components to confirm, or of SubscriberManage the confirmed ones; none: all
 }
 

@@ -189,7 +189,7 @@ type Shard struct {
 	ChangeID     string           `json:"changeId"`
 	Organization string           `json:"organization"`
 	Channel      Channel          `json:"channel"`
-	Service      RecipientService `json:"keeper,omitempty"` // of a Notice; empty: the channel's
+	Service      RecipientService `json:"keeper,omitempty"` // service that a Notice names; empty: the service of the channel
 	Bucket       int              `json:"bucket"`
 	Recipients   []string         `json:"recipients"` // ids, at most 256
 	// Replay is the id of a stored delivery to the one recipient, which a user wants to be sent again.
@@ -221,12 +221,12 @@ const (
 // An outcome with Successes reports deliveries of one change that succeeded at the first attempt. Its DeliveryID,
 // Recipient, URLHash and At are empty. Each returns its outcomes one by one.
 type Outcome struct {
-	Bucket       int       `json:"bucket"` // of the destination
+	Bucket       int       `json:"bucket"` // bucket of the destination
 	DeliveryID   string    `json:"deliveryId"`
 	Organization string    `json:"organization"`
 	Channel      Channel   `json:"channel"`
 	Recipient    string    `json:"recipient"`
-	URLHash      string    `json:"urlHash,omitempty"` // of the URL of the last attempt
+	URLHash      string    `json:"urlHash,omitempty"` // hash of the URL of the last attempt
 	EventID      string    `json:"eventId"`
 	EventKind    Kind      `json:"eventKind"`
 	Result       Result    `json:"result"`

@@ -34,7 +34,7 @@ func Tags() []string {
 type Section string
 
 const (
-	Pages    Section = "pages"    // of dashboards, and behind links
+	Pages    Section = "pages"    // pages of dashboards and pages behind links
 	Messages Section = "messages" // mail, cards and texts
 	shared   Section = "shared"   // part of every other section
 )

@@ -109,7 +109,7 @@ func newFileQuestion(of *edition, staleEdition bool, name, coding, id string) *f
 func (q *fileQuestion) isCurrent(response *cached) bool { return response.edition.ID == q.edition.ID }
 
 func (q *fileQuestion) received(response message.Response, _ string) (*cached, error) {
-	response.Header.Del("Cache-Control") // that of the visitor's response depends on the access
+	response.Header.Del("Cache-Control") // the Cache-Control of the visitor's response depends on the access
 	response.Header.Set("X-Content-Type-Options", "nosniff")
 	return &cached{Response: response, edition: q.edition}, nil
 }

@@ -48,7 +48,7 @@ import (
 
 const (
 	format       = "bellbuoy-backup"
-	version      = 1 // of the format; Restore refuses a higher one
+	version      = 1 // version of the format; Restore refuses a higher one
 	manifestName = "manifest.json"
 	documents    = "documents"
 	// holdTime bounds the time to stop the writers. It is below the time that a write waits (10 s), so no write fails.
@@ -77,7 +77,7 @@ type Manifest struct {
 type File struct {
 	Name   string `json:"name"`   // relative to the data folder, with slashes
 	Size   int64  `json:"size"`   // in bytes
-	SHA256 string `json:"sha256"` // of the content, in hexadecimal digits
+	SHA256 string `json:"sha256"` // sum of the content, in hexadecimal digits
 }
 
 // Has reports whether the backup has the file.
@@ -97,7 +97,7 @@ func (m Manifest) Bytes() (sum int64) {
 type kept struct {
 	name string  // relative to the data folder, with slashes
 	file fs.File // nil for letters
-	size int64   // of file, in bytes, at the moment
+	size int64   // size of file at the moment, in bytes
 }
 
 // Write copies the data folder into file, which it creates or replaces. program names the version of the program. The

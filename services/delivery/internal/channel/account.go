@@ -43,7 +43,7 @@ type account struct {
 	pause
 	target   *url.URL
 	login    string   // the header Authorization
-	hidden   []string // of the operator's account
+	hidden   []string // parts of the operator's account that no log may show
 	sender   string
 	log      *slog.Logger
 	reminded atomic.Int64 // time of the last log line about a refused account, in Unix ns

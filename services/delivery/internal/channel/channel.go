@@ -24,7 +24,7 @@ import (
 
 // Options are the settings and dependencies of channels.
 type Options struct {
-	Timeout       time.Duration   // of one attempt
+	Timeout       time.Duration   // time limit of one attempt
 	Resolve       egress.Resolve  // DELIVERY_RESOLVE
 	Roots         *x509.CertPool  // nil: the system's
 	Mail          boot.Mail       // the mail server

@@ -35,7 +35,7 @@ const bodyMark = "\x00\x00"
 
 // letter is a mail to be sent.
 type letter struct {
-	id       string // of the delivery
+	id       string // id of the delivery
 	from, to string // the envelope's addresses
 	body     []byte // RFC 5322
 }

@@ -22,7 +22,7 @@ const codeUnwritten = dispatch.Code("unwritten")
 const (
 	mailFolder, mailFile = "mail", ".eml"
 	smsFolder, smsFile   = "sms", ".json"
-	draftFile            = ".draft" // of an incomplete file
+	draftFile            = ".draft" // ending of the name of an incomplete file
 )
 
 // pruneBatch is the number of files of a folder that PruneFolders reads at once.

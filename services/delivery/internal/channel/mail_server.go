@@ -40,7 +40,7 @@ type mailServer struct {
 	account       *url.Userinfo
 	loopback      bool
 	hello         string        // the name in EHLO
-	timeout       time.Duration // of an attempt
+	timeout       time.Duration // time limit of an attempt
 	tls           *tls.Config
 	outages       *failurelog.Log
 	down          failurelog.Cause

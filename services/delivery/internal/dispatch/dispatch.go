@@ -134,7 +134,7 @@ type Parts struct {
 	Recipients map[topic.RecipientService]Recipients
 	Events     Events
 	Policy     Policy
-	Timeout    time.Duration // of one attempt
+	Timeout    time.Duration // time limit of one attempt
 	Now        func() time.Time
 	Log        *slog.Logger
 	Traces     Traces

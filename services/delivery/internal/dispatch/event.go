@@ -14,7 +14,7 @@ import (
 
 const (
 	stateKept    = time.Second     // how long the state of an event is used
-	stateTimeout = 2 * time.Second // of the question
+	stateTimeout = 2 * time.Second // time limit of the question
 	maxStates    = 10_000
 )
 

@@ -59,7 +59,7 @@ type Sender struct {
 	inFlight  sync.WaitGroup
 	tasks     chan task       // to goroutines that wait; closed at the end
 	idle      chan struct{}   // one entry for each of them
-	work      context.Context // of attempts and rows; it ends at most stopTimeout after the stop
+	work      context.Context // context of attempts and rows; it ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
 }
 

@@ -30,13 +30,13 @@ const (
 // shard is a group of deliveries of one change on one channel: a topic.Shard, or rows that are due. The
 // queue's mutex guards its fields, except for those that never change.
 type shard struct {
-	id           string          // of the topic.Shard
+	id           string          // id of the topic.Shard
 	ctx          context.Context // ends when no delivery of the partition may begin any more
 	trace        context.Context // carries the trace and ends with Sender.work
 	partition    int
 	organization string
 	channel      topic.Channel
-	service      topic.RecipientService // of a topic.Notice; empty: the channel's
+	service      topic.RecipientService // service that a topic.Notice names; empty: the service of the channel
 	changeID     string
 	retry        bool
 	replay       string // id of the stored row of a topic.Shard that wakes it
@@ -63,15 +63,15 @@ type member struct {
 	shard      *shard
 	id         string
 	recipient  string
-	row        *Delivery // of a retry
+	row        *Delivery // stored row of a retry
 	to         *topic.Destination
 	asked      time.Time // when the destination was requested
 	components []topic.Component
 	locked     bool     // it holds the lock of its recipient
 	leased     bool     // this process has leased the row
 	hadTurn    bool     // it has waited for its turn (paces)
-	failures   int      // of the store or another service, since the member was taken
-	request    *Request // of the attempt, if it is not stored yet
+	failures   int      // failures of the store or another service since the member was taken
+	request    *Request // request of the attempt, if the attempt is not stored yet
 }
 
 // opened is the result of opening a shard.

@@ -10,16 +10,16 @@ import (
 )
 
 const (
-	snapshotBytes = 16 << 20 // of the changes in the cache; beside them, each shard that is sent keeps its own
-	textBytes     = 16 << 20 // of the rendered texts of all changes in the cache
-	maxLoggedKeys = 256      // of one change
+	snapshotBytes = 16 << 20 // size of the changes in the cache; each shard that is sent also keeps its own change
+	textBytes     = 16 << 20 // size of the rendered texts of all changes in the cache
+	maxLoggedKeys = 256      // number of logged keys of one change
 )
 
 // Snapshot is a change with the texts that channels rendered from it.
 type Snapshot struct {
 	topic.EventChange
 
-	bytes int           // of the change
+	bytes int           // size of the change
 	room  *atomic.Int64 // bytes of texts that may still be cached, of all changes
 
 	mu     sync.Mutex

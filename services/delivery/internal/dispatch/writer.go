@@ -17,7 +17,7 @@ import (
 // 256 there is room for attempts that only a busy machine makes slow, as after a start, when each attempt opens a
 // connection.
 const (
-	batchRows = 80                   // of first attempts
+	batchRows = 80                   // number of first attempts in a batch
 	batchWait = 5 * time.Millisecond // how long a batch waits for more results
 	// Outcomes are not urgent, and for the broker a message with many costs about as much as one.
 	waitingBatches = 32

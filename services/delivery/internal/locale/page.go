@@ -8,7 +8,7 @@ import (
 // Event is the input of the templates of mail about an event. The events service has sanitised its HTML. An empty
 // field is unknown or does not apply.
 type Event struct {
-	Kind, Type                              string // of the interface: maintenance.reminder, maintenance
+	Kind, Type                              string // words of the interface: maintenance.reminder, maintenance
 	Dashboard, Title                        string
 	Headline                                string // the status, or what happened, and the title
 	Status, Severity                        string // in words
@@ -17,7 +17,7 @@ type Event struct {
 	Components                              []Component
 	Entry, Description, Impact, Coordinator Prose
 	EntryAt                                 string // with the status
-	URL                                     string // of the event's page
+	URL                                     string // address of the event's page
 	Manage, Unsubscribe                     string // links of the recipient
 }
 
@@ -37,7 +37,7 @@ func NewProse(text, markup string) Prose {
 
 // Notice is the input of the templates of mail about an endpoint. The texts are in words.
 type Notice struct {
-	Kind                   string // of the interface: endpoint.verify
+	Kind                   string // word of the interface: endpoint.verify
 	Dashboard, Title, Lead string
 	Facts                  []Fact
 	Link, LinkTitle        string
@@ -52,7 +52,7 @@ type Fact struct{ Name, Value string }
 // subscription, which have neither Code nor Until. Of is the dashboard in words.
 type Confirmation struct {
 	Dashboard, Of string
-	Names         []string // of the components; none: all
+	Names         []string // names of the components; none: all components
 	Link          string
 	Code          string // six digits; only of texts
 	Until         string

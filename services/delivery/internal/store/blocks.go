@@ -22,7 +22,7 @@ const (
 	fieldURLs       = "urls"
 	fieldDashboards = "dashboards"
 	fieldSize       = "size"
-	fieldPlace      = "place" // of the change and the partition
+	fieldPlace      = "place" // place of the change and the partition
 	fieldRecipients = "recipients"
 )
 
@@ -116,7 +116,7 @@ func (s *Store) Stored(ctx context.Context, change string, partition int, ids []
 			continue
 		case err != nil:
 			return nil, err
-		case b.ChangeID != change || b.Partition != partition: // of another change with the same hash
+		case b.ChangeID != change || b.Partition != partition: // a block of another change with the same hash
 			continue
 		}
 		members, err := b.Rows(recipients)

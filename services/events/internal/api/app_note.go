@@ -40,7 +40,7 @@ type noteView struct {
 
 type oneNoteView struct {
 	Note    noteView `json:"note"`
-	version int64    // of the event
+	version int64    // version of the event
 }
 
 // RecordVersion implements web.Versioned.

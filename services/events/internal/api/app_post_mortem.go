@@ -52,7 +52,7 @@ type actionItemView struct {
 
 type onePostMortemView struct {
 	PostMortem postMortemView `json:"postMortem"`
-	version    int64          // of the event
+	version    int64          // version of the event
 }
 
 // RecordVersion implements web.Versioned.

@@ -59,7 +59,7 @@ func (v newEntryView) RecordVersion() int64 { return v.Event.Version }
 
 type oneEntryView struct {
 	TimelineEntry entryView `json:"timelineEntry"`
-	version       int64     // of the event
+	version       int64     // version of the event
 }
 
 // RecordVersion implements web.Versioned.

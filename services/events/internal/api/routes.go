@@ -24,7 +24,7 @@ type Options struct {
 	Pages         web.Pages
 	LegacyBase    string       // what /api/v1/ is reached under
 	DashboardBase string       // what /d/{slug} is reached under
-	Entries       seal.Tickets // of visitors who know the password of a page
+	Entries       seal.Tickets // tickets of visitors who know the password of a page
 }
 
 type api struct {

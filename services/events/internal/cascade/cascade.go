@@ -14,7 +14,7 @@ import (
 
 // Cascade implements catalog.OtherServices.
 type Cascade struct {
-	peer.Endpoints // of integrations
+	peer.Endpoints // client of integrations
 	peer.Identity
 	services []peer.Recipients
 	log      *slog.Logger

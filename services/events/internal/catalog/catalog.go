@@ -71,8 +71,8 @@ type Catalog struct {
 	now       func() time.Time
 	platform  []string // hosts
 
-	writes     coalesce.Group[*eventWrite, struct{}] // of events, by id
-	joins      coalesce.Group[string, string]        // of first dashboards, by organization; items are new components
+	writes     coalesce.Group[*eventWrite, struct{}] // writes of events, by id
+	joins      coalesce.Group[string, string]        // writes of first dashboards, by organization; items are new components
 	placements placementCache
 }
 

@@ -37,7 +37,7 @@ type Component struct {
 }
 
 const (
-	DefaultGroup            = "default" // of a component without one
+	DefaultGroup            = "default" // group of a component without a group name
 	maxComponentName        = 50
 	maxComponentDescription = 250
 	maxGroupName            = 50

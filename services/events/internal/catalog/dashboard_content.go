@@ -33,11 +33,11 @@ type Modules struct {
 
 // UptimeSettings say how a page shows uptime, and how a partial outage counts in pages and reports.
 type UptimeSettings struct {
-	WindowDays          int     `json:"windowDays" audit:"windowDays"` // of the bars
+	WindowDays          int     `json:"windowDays" audit:"windowDays"` // days of the bars
 	ShowPercentage      bool    `json:"showPercentage" audit:"showPercentage"`
 	Precision           int     `json:"precision" audit:"precision"`                     // decimals of percentages
 	PartialOutageWeight float64 `json:"partialOutageWeight" audit:"partialOutageWeight"` // 0: not at all; 1: like a major outage
-	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // of the event history
+	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // days of the event history
 }
 
 // moduleNames returns the modules by the names of their JSON members, in the order of a new dashboard.

@@ -26,7 +26,7 @@ type Event struct {
 
 	StartAt          time.Time  `json:"startAt" audit:"startAt"`
 	EndAt            *time.Time `json:"endAt" audit:"endAt"`                       // the actual end
-	ScheduledStartAt *time.Time `json:"scheduledStartAt" audit:"scheduledStartAt"` // of a maintenance
+	ScheduledStartAt *time.Time `json:"scheduledStartAt" audit:"scheduledStartAt"` // planned start of a maintenance
 	ScheduledEndAt   *time.Time `json:"scheduledEndAt" audit:"scheduledEndAt"`
 	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
@@ -44,7 +44,7 @@ type Event struct {
 	PublishedAt             *time.Time `json:"publishedAt" audit:"publishedAt"`
 	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // created closed, with both times in the past
 	ExternalID              string     `json:"externalId" audit:"externalId,null"`      // empty: none; unique in the organization while the event is open
-	ReminderMinutes         []int      `json:"reminderMinutes" audit:"reminderMinutes"` // of a maintenance: minutes before the planned start
+	ReminderMinutes         []int      `json:"reminderMinutes" audit:"reminderMinutes"` // minutes before the planned start of a maintenance
 	HiddenFromDashboard     bool       `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
 	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports" audit:"hiddenFromUptimeReports"`
 
@@ -58,7 +58,7 @@ type Event struct {
 	// Inbound is the messages of monitoring tools that have changed the event lately, oldest first.
 	Inbound []InboundRecord `json:"inbound"`
 
-	EmailSubject string `json:"emailSubject"` // of mails about this event, as last given
+	EmailSubject string `json:"emailSubject"` // subject of mails about this event, as last given
 	// Announced is the channels of the last write that asked for any or for none, without texts. The scheduler notifies them.
 	Announced topic.Notify `json:"announced"`
 	Source    Source       `json:"source" audit:"source"`
@@ -83,8 +83,8 @@ func (r Rich) Plain() string { return richtext.PlainText(r.Format, r.Text) }
 
 // The most characters of texts on the legacy interface (specification, "Limits").
 const (
-	BriefText  = 5000 // of a description or a timeline entry
-	BriefExtra = 1000 // of an impact analysis or a coordinator
+	BriefText  = 5000 // length of a description or a timeline entry
+	BriefExtra = 1000 // length of an impact analysis or a coordinator
 )
 
 // Brief returns the text as the legacy interface shows it: as it is stored, or the beginning of its plain text if it has
@@ -149,7 +149,7 @@ type PostMortem struct {
 	ActionItems    []ActionItem `json:"actionItems" audit:"actionItems"`
 	Published      bool         `json:"published" audit:"published"` // visitors see it
 	PublishedAt    *time.Time   `json:"publishedAt" audit:"publishedAt"`
-	Author         Author       `json:"author" audit:"author"` // of the first version
+	Author         Author       `json:"author" audit:"author"` // author of the first version
 	CreatedAt      time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt      time.Time    `json:"updatedAt" audit:"updatedAt"`
 }

@@ -31,7 +31,7 @@ type EventEdit struct {
 	entry      *Entry   // the newest entry that the write has added or edited
 	written    []string // ids of the entries that the write has added or edited
 
-	source  Source // of the write
+	source  Source // source of the write
 	reminds bool   // the write is a reminder: it changes nothing that the event shows, so its version stays
 	request request
 	asked   topic.Notify // the channels that the request asks for

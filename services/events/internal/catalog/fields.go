@@ -17,7 +17,7 @@ import (
 // The limits of the App interface, in characters unless the name says otherwise. Those of the legacy interface are lower.
 const (
 	maxTitle       = 255
-	maxText        = 20000 // of a description or message
+	maxText        = 20000 // length of a description or message
 	maxImpact      = 8000
 	maxCoordinator = 1000
 	maxExternalID  = 255

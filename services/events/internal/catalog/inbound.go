@@ -49,7 +49,7 @@ const (
 
 // Inbound is a message of a monitoring tool about the problem that the tool calls ExternalID.
 type Inbound struct {
-	ID         string // of the message, which changes an event once, however often it arrives
+	ID         string // id of the message, which changes an event once, however often it arrives
 	Action     InboundAction
 	ExternalID string
 	Message    *string

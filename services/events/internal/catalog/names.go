@@ -7,9 +7,9 @@ const (
 	FieldOrganization = "organization"
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
-	FieldVersion      = "version" // of a dashboard
+	FieldVersion      = "version" // version of a dashboard
 	FieldSlug         = "slug"
-	FieldPlace        = "place"        // of a dashboard in its organization
+	FieldPlace        = "place"        // place of a dashboard in its organization
 	FieldHosts        = "hosts"        // multi-valued
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
@@ -32,7 +32,7 @@ const (
 	FieldSeverity = "severity"
 	FieldAuthor   = "author"
 
-	FieldEvent     = "event" // of a row: the event's id; with FactField: the prefix
+	FieldEvent     = "event" // event id of a row; with FactField: the prefix
 	FieldComponent = "component"
 )
 

@@ -13,7 +13,7 @@ import (
 
 const (
 	maxNote  = 5000 // characters
-	maxNotes = 200  // of an event, which holds all of them
+	maxNotes = 200  // limit of the notes of an event, which contains them
 )
 
 // AddNote appends a note by the author of the write, and returns it.

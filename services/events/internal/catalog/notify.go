@@ -19,7 +19,7 @@ const backdatedAfter = time.Hour
 
 // facts are all that decides who is notified of a write.
 type facts struct {
-	source    Source // of the write, not of the event
+	source    Source // source of the write, not of the event
 	request   request
 	occasion  occasion
 	draft     bool // after the write
@@ -41,8 +41,8 @@ type occasion string
 
 const (
 	creation          occasion = "create"
-	publication       occasion = "publish" // of a draft
-	change            occasion = "change"  // of what messages show: also an entry, a reopening, a post-mortem
+	publication       occasion = "publish" // publication of a draft
+	change            occasion = "change"  // change of what messages show: also an entry, a reopening, a post-mortem
 	trifle            occasion = "trifle"  // messages show no change
 	privatePostMortem occasion = "private post-mortem"
 	step              occasion = "step"          // the scheduler starts or ends a maintenance
@@ -55,8 +55,8 @@ type audience string
 
 const (
 	nobody        audience = "nobody"
-	askedChannels audience = "asked" // those of the request
-	allChannels   audience = "all"   // of the App interface
+	askedChannels audience = "asked" // the channels that the request names
+	allChannels   audience = "all"   // all channels of the App interface
 	keptChannels  audience = "kept"  // Event.Announced
 )
 

@@ -27,7 +27,7 @@ const (
 	Verifying  Status = "verifying"
 	Completed  Status = "completed"
 
-	StatusUpdate Status = "update" // of timeline entries only: an entry without a transition
+	StatusUpdate Status = "update" // status of a timeline entry without a transition; no event has it
 )
 
 func (t EventType) allows(s Status) bool {

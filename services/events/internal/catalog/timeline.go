@@ -16,7 +16,7 @@ type NewEntry struct {
 	Message   string
 	Status    Status            // empty: StatusUpdate for Post, and the default for Reopen
 	Timestamp *time.Time        // nil: now
-	Impacts   []ComponentImpact // of affected components
+	Impacts   []ComponentImpact // impacts on affected components
 }
 
 // Chronicle returns the timeline by timestamp, then by creation. Timeline has the order of creation.

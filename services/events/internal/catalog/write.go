@@ -75,7 +75,7 @@ func takenExternalID(err error) error {
 // eventWrite is a change that waits for its run, and then has its outcome.
 type eventWrite struct {
 	command Command
-	origin  audit.Origin // of this change; the shared run has the context of its first caller
+	origin  audit.Origin // origin of this change; the shared run has the context of its first caller
 	change  func(*EventEdit) error
 	outcome EventDetail
 	err     error

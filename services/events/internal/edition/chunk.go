@@ -19,9 +19,9 @@ const (
 // chunk is successive events of a state. Editions share their chunks, so nobody changes one. A write therefore copies and
 // encodes the events of few chunks, however many events the dashboard has.
 type chunk struct {
-	id     string       // of the Part with the events; empty: not stored yet
+	id     string       // id of the Part with the events; empty: not stored yet
 	events []shownEvent // the newest first, at least one
-	open   bool         // one of the events is open
+	open   bool         // at least one event is open
 	// recentUntil is the last time since which all closed events are recent.
 	recentUntil time.Time
 	from, to    time.Time // all Spans are between these times

@@ -27,7 +27,7 @@ type composition struct {
 	was      *State // nil: none
 	state    State
 	calendar uptime.Calendar
-	names    map[string]string // of the shown components, by id
+	names    map[string]string // names of the shown components, by id
 	loaded   bool              // the dashboard and the components were read
 	changed  bool
 	redo     map[string]bool // the dates whose numbers are computed again

@@ -26,9 +26,9 @@ type Records struct {
 const (
 	FieldMark      = "mark"      // PublishedPage.Mark
 	FieldEnabled   = "enabled"   // visitors may ask for the page
-	FieldDashboard = "dashboard" // of a part and a file
-	FieldEdition   = "edition"   // of a file: the id of the edition
-	FieldNumber    = "number"    // of a part
+	FieldDashboard = "dashboard" // dashboard id of a part and a file
+	FieldEdition   = "edition"   // edition id of a file
+	FieldNumber    = "number"    // number of a part
 	FieldCreatedAt = "createdAt"
 
 	IndexEnabled   = "enabled"

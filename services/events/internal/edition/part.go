@@ -22,8 +22,8 @@ type Part struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	// Number is the number of the edition; 0: the part is no head.
 	Number int64     `json:"number"`
-	Chunks []string  `json:"chunks"` // of a head: the parts that each have a chunk, in their order
-	Days   []DayPart `json:"days"`   // of a head: the parts that each have a day, the oldest first
+	Chunks []string  `json:"chunks"` // parts with a chunk each, in their order; a head has them
+	Days   []DayPart `json:"days"`   // parts with a day each, the oldest first; a head has them
 	// Body is JSON in gzip. A head has the State without the days of its components, a chunk has its events, and a day has
 	// a uptime.AffectedDay by the id of the component.
 	Body []byte `json:"body"`

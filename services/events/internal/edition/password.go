@@ -64,6 +64,6 @@ func (e *Editions) enter(ctx context.Context, which find.Condition, ip, password
 		return PublishedPage{}, fault.New(fault.Forbidden, "The password is wrong.")
 	}
 	tries.TryWasRight(ctx, ip, dashboard.ID)
-	page.Access = e.accessOf(&dashboard) // of the password that was compared, which may be newer than the page
+	page.Access = e.accessOf(&dashboard) // access by the password that was compared, which may be newer than the page
 	return page, nil
 }

@@ -24,10 +24,10 @@ func newTexts() *texts {
 // nobody has used since former became full are dropped.
 type rendered struct {
 	render func(catalog.Rich) string
-	limit  int // of the bytes of recent
+	limit  int // limit of size, in bytes
 
 	lock           sync.Mutex
-	size           int // of recent
+	size           int // bytes of the texts in recent
 	recent, former map[catalog.Rich]string
 }
 

@@ -18,7 +18,7 @@ type eventView struct {
 	Open            bool
 	Affected        []affectedView
 	Began, Ended    *moment  // nil for a maintenance that has not begun
-	Planned         []moment // of a maintenance: its start, and its end if that is known
+	Planned         []moment // planned start of a maintenance, and its planned end if that is known
 	Lasts           []moment // from the beginning to the end, the planned one until then; the planned period before the beginning
 	Lasted          string
 	description     catalog.Rich

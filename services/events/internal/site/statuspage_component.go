@@ -23,7 +23,7 @@ type statusComponent struct {
 	PageID             string         `json:"page_id"`
 	Group              bool           `json:"group"`
 	OnlyShowIfDegraded bool           `json:"only_show_if_degraded"`
-	Components         []string       `json:"components,omitempty"` // of a group, which has at least one
+	Components         []string       `json:"components,omitempty"` // ids of the components of a group, which has at least one
 }
 
 // groupID returns the id of a group. A group is a name without a record, so its id follows from the dashboard and

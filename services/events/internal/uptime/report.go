@@ -12,10 +12,10 @@ import (
 // Report is the uptime of components in a month.
 type Report struct {
 	Month      string
-	Timezone   string    // of the month and its days
+	Timezone   string    // time zone of the month and its days
 	From, To   time.Time // only the past part of the current month
 	Partial    bool      // the month is not over
-	Weight     float64   // of a partial outage; a major outage has the weight 1
+	Weight     float64   // weight of a partial outage; a major outage has the weight 1
 	Total      Tally
 	Components []ComponentUptime
 	Formula    string

@@ -33,7 +33,7 @@ type Endpoint struct {
 	MovedSuppression *Suppression `json:"movedSuppression,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
-	Request          *Request     `json:"request,omitempty"`                       // of a visitor; nil: verified
+	Request          *Request     `json:"request,omitempty"`                       // request of a visitor; nil: verified
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`

@@ -21,7 +21,7 @@ const (
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
 	FieldOnly         = "only"       // the component of a verified endpoint that has no other; else absent
-	FieldExpires      = "expires"    // of a visitor's request; else absent
+	FieldExpires      = "expires"    // time when a visitor's request expires; absent otherwise
 	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all; absent before the endpoint is verified
 )
 

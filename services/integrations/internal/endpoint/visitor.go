@@ -22,7 +22,7 @@ const maxTries = 8
 var (
 	ErrNoOffer  = errors.New("endpoint: no offer")               // which does not say whether there is a dashboard
 	ErrNotTaken = errors.New("endpoint: the offer has ended")    // since the visitor asked
-	ErrFull     = errors.New("endpoint: the limit is exhausted") // of the organization
+	ErrFull     = errors.New("endpoint: the limit is exhausted") // limit of the organization
 )
 
 func noOffer(cause error) error {

@@ -14,7 +14,7 @@ import (
 
 // Settings are what the owner of an endpoint chooses on the page that manages it.
 type Settings struct {
-	ComponentIDs []string // of the components that the dashboard shows; the endpoint keeps its other components
+	ComponentIDs []string // ids of components that the dashboard shows; the endpoint keeps its other components
 	Paused       bool
 }
 

@@ -12,7 +12,7 @@ import (
 
 const (
 	secretPrefix = "whsec_"
-	tolerance    = 300 * time.Second // of webhook-timestamp, both ways
+	tolerance    = 300 * time.Second // largest difference of webhook-timestamp from now, both ways
 	maxWebhookID = 255
 )
 

@@ -34,11 +34,11 @@ func New(audience *audience.Audience, visitors *audience.Visitors, frames page.F
 type kind struct {
 	*API
 	channel       topic.Channel
-	name          string // of the resource of addresses, and of its field
+	name          string // name of the resource of addresses and of its field
 	subscriptions string // the name of the resource of subscriptions
 	label         string
 	blocked       bool           // the view of an address has the field blocked
-	keywords      map[string]any // of the field's schema in the document
+	keywords      map[string]any // keywords of the field's schema in the document
 }
 
 // Legacy returns the resources, for the document of the legacy interface.

@@ -15,7 +15,7 @@ import (
 type Address struct {
 	ID             string        `json:"id" audit:"id"`
 	OrganizationID string        `json:"organizationId"`
-	Channel        topic.Channel `json:"channel" audit:"channel"` // one of topic.Subscribers
+	Channel        topic.Channel `json:"channel" audit:"channel"` // a channel of topic.Subscribers
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
 	Text           string        `json:"text" audit:"address"` // as given
 	Normal         string        `json:"normal"`               // as compared

@@ -31,27 +31,27 @@ const (
 	FieldOrganization = "organization"
 	FieldChannel      = "channel"
 	FieldLegacyID     = "legacyId"
-	FieldText         = "text"       // of an address, as given; of a subscriber, as Searched returns it
-	FieldNormal       = "normal"     // of an address, as compared
-	FieldBlocked      = "blocked"    // of an address: suppressed
-	FieldRemoved      = "removed"    // of an address
+	FieldText         = "text"       // text of an address as given; text of a subscriber as Searched returns it
+	FieldNormal       = "normal"     // text of an address as compared
+	FieldBlocked      = "blocked"    // an address is suppressed
+	FieldRemoved      = "removed"    // an address is removed
 	FieldAddress      = "address"    // the address's id
-	FieldComponent    = "component"  // of a subscription: the component's id
-	FieldConfirmed    = "confirmed"  // of a subscription
-	FieldSubscriber   = "subscriber" // of a subscription: the subscriber's id
-	FieldDashboard    = "dashboard"  // of a subscriber
-	FieldStates       = "states"     // of a subscriber: see State
-	FieldSubscribed   = "subscribed" // of a subscriber: the component ids of its entries, or allOf its dashboard
+	FieldComponent    = "component"  // component id of a subscription
+	FieldConfirmed    = "confirmed"  // a subscription is confirmed
+	FieldSubscriber   = "subscriber" // subscriber id of a subscription
+	FieldDashboard    = "dashboard"  // dashboard id of a subscriber
+	FieldStates       = "states"     // states of a subscriber, see State
+	FieldSubscribed   = "subscribed" // component ids of a subscriber's entries, or allOf its dashboard
 	FieldConcerned    = "concerned"  // as subscribed, of confirmed entries, and Everything; absent while it is paused
-	FieldWaiting      = "waiting"    // of a subscriber: see Waiting
-	FieldRequested    = "requested"  // of a subscriber: the time of its Request
+	FieldWaiting      = "waiting"    // a subscriber waits, see Waiting
+	FieldRequested    = "requested"  // time of a subscriber's Request
 )
 
 // The indexes that queries name: organization, channel and the field in the name. The legacy id
 // follows in those of addresses and subscriptions.
 const (
 	IndexLegacy          = "legacy"
-	IndexSame            = "same" // of addresses: the compared form
+	IndexSame            = "same" // compared form of addresses
 	IndexAddress         = "address"
 	IndexComponent       = "component"
 	IndexNormal          = "listed"

@@ -53,7 +53,7 @@ type Import struct {
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
 	Rows           int           `json:"rows" audit:"rows"`
 	Created        int           `json:"created" audit:"created"`
-	Addresses      []string      `json:"addresses" audit:"addresses"` // of the new subscribers
+	Addresses      []string      `json:"addresses" audit:"addresses"` // addresses of the new subscribers
 	Subscribers    []Subscriber  `json:"subscribers"`
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }

@@ -15,7 +15,7 @@ import (
 type Subscriber struct {
 	ID             string           `json:"id"` // SubscriberID
 	OrganizationID string           `json:"organizationId"`
-	Channel        topic.Channel    `json:"channel"` // one of topic.Subscribers
+	Channel        topic.Channel    `json:"channel"` // a channel of topic.Subscribers
 	DashboardID    string           `json:"dashboardId"`
 	AddressID      string           `json:"addressId"`
 	Address        AddressCopy      `json:"address"`

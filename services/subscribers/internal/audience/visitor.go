@@ -65,7 +65,7 @@ func NewVisitors(o VisitorOptions) *Visitors { return &Visitors{o} }
 type Offer struct {
 	Organization string
 	Dashboard    Dashboard       // with the components that its page shows
-	Channels     []topic.Channel // of people
+	Channels     []topic.Channel // channels of people
 }
 
 // Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is no such dashboard.

@@ -143,7 +143,7 @@ func (v *Visitors) confirm(ctx context.Context, s Subscriber, allow func(Subscri
 // limitRequest removes from the Request the components that the dashboard no longer has. It returns false if none is left.
 func (s *Subscriber) limitRequest(dashboard Dashboard) bool {
 	left := func(e Entry) bool { return e.ComponentID != "" && !e.Anywhere && !dashboard.has(e.ComponentID) }
-	if len(s.Request.Entries) == 0 { // of all entries
+	if len(s.Request.Entries) == 0 { // the subscriber requested all entries
 		return slices.ContainsFunc(s.Entries, func(e Entry) bool { return !left(e) })
 	}
 	request := *s.Request

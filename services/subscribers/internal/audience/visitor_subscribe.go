@@ -24,7 +24,7 @@ type validWish struct {
 	channel                 topic.Channel
 	address, locale         string
 	components              []string // nil: all
-	entries                 []Entry  // of the components, not confirmed
+	entries                 []Entry  // unconfirmed entries of the components
 	at                      time.Time
 }
 
