@@ -17,7 +17,7 @@ type Versions interface {
 }
 
 const (
-	// versionTime is the time for which the answer about a version is used again, counted from the question. So a
+	// versionTime is the time for which the reply about a version is used again, counted from the question. So a
 	// destination of Resolve may have been current this long before the call.
 	versionTime = 15 * time.Millisecond
 	// destinationTime is the time for which a destination is kept. It bounds the effect of a write whose process was
@@ -33,7 +33,7 @@ const (
 )
 
 // Destinations resolves recipients of integrations. It keeps the destinations, and asks only whether the organization's
-// recipients have changed since. It asks before it reads, so what it keeps is not older than its version. The answer also
+// recipients have changed since. It asks before it reads, so what it keeps is not older than its version. The reply also
 // has the present names of the dashboards.
 //
 // The destinations contain secrets. They stay in memory for at most twice destinationTime.
@@ -68,11 +68,11 @@ type keptDestination struct {
 // organization is what is known of the destinations of an organization.
 type organization struct {
 	dashboards map[string]bool
-	last       *versionAnswer
+	last       *versionReply
 }
 
-// versionAnswer is the answer to a question about a version. done is closed when it is there.
-type versionAnswer struct {
+// versionReply is the reply to a question about a version. done is closed when the reply has arrived.
+type versionReply struct {
 	asked      time.Time
 	done       chan struct{}
 	version    int64
@@ -90,12 +90,12 @@ func (d *Destinations) Resolve(ctx context.Context, organization string, query t
 	if query.Channel.RecipientService() != topic.Integrations { // mail about an endpoint
 		return d.Versions.Resolve(ctx, organization, query)
 	}
-	answer := d.version(ctx, organization)
-	if answer == nil {
+	reply := d.version(ctx, organization)
+	if reply == nil {
 		return d.Versions.Resolve(ctx, organization, query)
 	}
 	out := make([]topic.Destination, len(query.IDs))
-	unknown := d.find(organization, query, answer, out)
+	unknown := d.find(organization, query, reply, out)
 	if len(unknown) == 0 {
 		return out, nil
 	}
@@ -115,12 +115,12 @@ func (d *Destinations) Resolve(ctx context.Context, organization string, query t
 	for i, at := range unknown {
 		out[at] = found[i]
 	}
-	d.keep(organization, found, answer.version, read)
+	d.keep(organization, found, reply.version, read)
 	return out, nil
 }
 
-// version returns the answer to a question that was asked at most versionTime ago, or nil if there is none.
-func (d *Destinations) version(ctx context.Context, of string) *versionAnswer {
+// version returns the reply to a question that was asked at most versionTime ago, or nil if there is none.
+func (d *Destinations) version(ctx context.Context, of string) *versionReply {
 	d.mu.Lock()
 	now := d.Now()
 	if now.Before(d.noVersions) {
@@ -137,33 +137,33 @@ func (d *Destinations) version(ctx context.Context, of string) *versionAnswer {
 		d.mu.Unlock()
 		return nil
 	}
-	answer := known.last
-	if answer != nil && now.Sub(answer.asked) <= versionTime {
+	reply := known.last
+	if reply != nil && now.Sub(reply.asked) <= versionTime {
 		d.mu.Unlock()
-		<-answer.done
+		<-reply.done
 	} else {
-		answer = &versionAnswer{asked: now, done: make(chan struct{})}
-		known.last = answer
+		reply = &versionReply{asked: now, done: make(chan struct{})}
+		known.last = reply
 		query := topic.VersionQuery{Dashboards: make([]string, 0, len(known.dashboards))}
 		for id := range known.dashboards {
 			query.Dashboards = append(query.Dashboards, id)
 		}
 		d.mu.Unlock()
-		d.ask(ctx, of, query, answer)
+		d.ask(ctx, of, query, reply)
 	}
-	if answer.err != nil { // Resolve says what is wrong
+	if reply.err != nil { // Resolve says what is wrong
 		return nil
 	}
-	return answer
+	return reply
 }
 
-func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQuery, answer *versionAnswer) {
-	defer close(answer.done)
+func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQuery, reply *versionReply) {
+	defer close(reply.done)
 	version, err := d.Version(ctx, of, query)
-	answer.version, answer.err = version.Version, err
-	answer.dashboards = make(map[string]topic.Dashboard, len(version.Dashboards))
+	reply.version, reply.err = version.Version, err
+	reply.dashboards = make(map[string]topic.Dashboard, len(version.Dashboards))
 	for _, dashboard := range version.Dashboards {
-		answer.dashboards[dashboard.ID] = dashboard
+		reply.dashboards[dashboard.ID] = dashboard
 	}
 	if fault.Is(err, fault.NotFound) {
 		d.mu.Lock()
@@ -173,7 +173,7 @@ func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQu
 }
 
 // find fills out with the kept destinations that are current, and returns the places of the others.
-func (d *Destinations) find(organization string, query topic.ResolveQuery, answer *versionAnswer, out []topic.Destination) (unknown []int) {
+func (d *Destinations) find(organization string, query topic.ResolveQuery, reply *versionReply, out []topic.Destination) (unknown []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.Now()
@@ -183,8 +183,8 @@ func (d *Destinations) find(organization string, query topic.ResolveQuery, answe
 		if !is {
 			found, is = d.former.byKey[key]
 		}
-		dashboard, exists := answer.dashboards[found.Dashboard.ID]
-		if !is || !exists || found.version != answer.version || now.Sub(found.read) > destinationTime {
+		dashboard, exists := reply.dashboards[found.Dashboard.ID]
+		if !is || !exists || found.version != reply.version || now.Sub(found.read) > destinationTime {
 			unknown = append(unknown, i)
 			continue
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/api"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
@@ -182,7 +182,7 @@ func startCounted(t *testing.T) (*platform, *operations) {
 		return next(ctx, counter, count)
 	}
 	editions := edition.New(records.Store, records.Records, edition.Options{Now: p.now})
-	made := catalog.New(records.Store, cascade.New(slog.New(slog.DiscardHandler)), editions, p.now)
+	made := catalog.New(records.Store, client.NewServices(slog.New(slog.DiscardHandler)), editions, p.now)
 	records.Follow(countedFollower{made, n})
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 	"github.com/google/uuid"
@@ -41,7 +41,7 @@ func startLibrary(t testing.TB, now func() time.Time) *library {
 	l := &library{}
 	l.records = store.Declare(db)
 	editions := edition.New(l.records.Store, l.records.Records, edition.Options{Now: now})
-	l.Catalog = catalog.New(l.records.Store, cascade.New(slog.New(slog.DiscardHandler)), editions, now)
+	l.Catalog = catalog.New(l.records.Store, client.NewServices(slog.New(slog.DiscardHandler)), editions, now)
 	l.records.Follow(l.Catalog)
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/api"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/site"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
@@ -51,7 +51,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer s.Close()
 	integrations := s.Peer("integrations", c.IntegrationsURL)
-	others := cascade.New(c.Log, peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}, peer.Recipients{Client: integrations})
+	others := client.NewServices(c.Log, peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}, peer.Recipients{Client: integrations})
 	others.Endpoints, others.Identity = peer.Endpoints{Client: integrations}, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}
 	platform, err := c.Links.Hosts()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/cascade"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
@@ -28,12 +28,12 @@ const (
 // ahead is added to the present time that all catalogs read, in nanoseconds.
 var ahead atomic.Int64
 
-// elsewhere allows dashboardLimit dashboards.
-type elsewhere struct{ cascade.Cascade }
+// otherServices allows dashboardLimit dashboards.
+type otherServices struct{ client.Services }
 
 const dashboardLimit = 50
 
-func (elsewhere) MaxDashboards(context.Context, string) (int, error) { return dashboardLimit, nil }
+func (otherServices) MaxDashboards(context.Context, string) (int, error) { return dashboardLimit, nil }
 
 // library is a catalog with its editions.
 type library struct {
@@ -73,7 +73,7 @@ func open(t *testing.T, folder string, deaf bool, changes ...func(*store.Store))
 
 func newLibrary(records *store.Store, now func() time.Time) library {
 	editions := edition.New(records.Store, records.Records, edition.Options{Renderer: name{}, Now: now})
-	return library{catalog.New(records.Store, elsewhere{cascade.New(slog.New(slog.DiscardHandler))}, editions, now), editions}
+	return library{catalog.New(records.Store, otherServices{client.NewServices(slog.New(slog.DiscardHandler))}, editions, now), editions}
 }
 
 type nobody struct{}
