@@ -172,7 +172,7 @@ func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQu
 	}
 }
 
-// find fills out with the kept destinations that are current, and returns the places of the others.
+// find copies each current cached destination into out and returns the indexes of the others.
 func (d *Destinations) find(organization string, query topic.ResolveQuery, reply *versionReply, out []topic.Destination) (unknown []int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -47,7 +47,7 @@ func (r Row[T]) Read() (T, error) {
 	return in, decode(r.text, &in, true)
 }
 
-// Element returns a zero T, for those who describe the type of the element.
+// Element returns the zero T. The document generator reads the element's type from it.
 func (r Row[T]) Element() any { return *new(T) }
 
 func readJSON(c *gin.Context) ([]byte, error) {

@@ -48,7 +48,8 @@ const (
 const (
 	keyActive, keyInactive = "+", "-"
 
-	// A list from a time on contains events that began before it. Those of a class began at most its length before.
+	// A list with From also contains events that began earlier and lasted until From. An event lasts at most its class's
+	// length, so the query starts that much earlier.
 	// Only long and open events have keys with their class, beside the keys without one that every event has.
 	classShort, classDays, classYears, classEndless = "", "/days", "/years", "/endless"
 
