@@ -41,7 +41,15 @@ type Error struct {
 	Err     error  // the cause, for the log
 }
 
+// unexpected is the sentence for a client if the cause is for operators only.
+const unexpected = "Something went wrong on our side."
+
+// Error returns the text for the log: the field, the message and the cause. It leaves the message out if the message only
+// says that there is a cause.
 func (e *Error) Error() string {
+	if e.Message == unexpected && e.Err != nil {
+		return e.Err.Error()
+	}
 	text := e.Message
 	if e.Field != "" {
 		text = e.Field + ": " + text
@@ -84,7 +92,7 @@ func As(err error) *Error {
 	case ok:
 		return fault
 	}
-	return &Error{Kind: Internal, Message: "Something went wrong on our side.", Err: err}
+	return &Error{Kind: Internal, Message: unexpected, Err: err}
 }
 
 // Is reports whether err's chain contains a fault of the kind.

@@ -70,5 +70,5 @@ func Opaque(err error, doing string) error {
 	case unreachable || errors.Is(err, context.Canceled):
 		return fault.Wrap(fault.Unavailable, cause, "The database cannot be reached at the moment.")
 	}
-	return fault.Wrap(fault.Internal, cause, "Something went wrong on our side.")
+	return fault.As(cause)
 }
