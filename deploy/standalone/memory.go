@@ -19,7 +19,7 @@ const (
 
 // boundMemory sets the percentage and the memory limit of the garbage collector unless GOGC or GOMEMLIMIT does.
 //
-// Decision. The limit follows the live heap: after each collection it is memoryFloor, or one and a half of the live heap and
+// Decision. The limit follows the live heap: after each collection it is memoryFloor, or five quarters of the live heap and
 // memorySpare if that is more. So a large heap grows less than threefold. A fixed limit below the live heap would make the
 // collector run all the time.
 func boundMemory() {
@@ -40,4 +40,4 @@ func followHeap() {
 }
 
 // memoryLimit returns the memory limit for the bytes of a live heap.
-func memoryLimit(live uint64) int64 { return max(memoryFloor, int64(live)*3/2+memorySpare) }
+func memoryLimit(live uint64) int64 { return max(memoryFloor, int64(live)*5/4+memorySpare) }

@@ -31,7 +31,7 @@ func TestTheMemoryLimitFollowsTheLiveHeap(t *testing.T) {
 		}
 	}
 	live := make([]byte, 2*memoryFloor)
-	follows("a large heap", func() bool { return limit() >= int64(len(live))*3/2+memorySpare })
+	follows("a large heap", func() bool { return limit() >= int64(len(live))*5/4+memorySpare })
 	runtime.KeepAlive(live)
 	live = nil
 	follows("a small heap", func() bool { return limit() < 2*memoryFloor })
