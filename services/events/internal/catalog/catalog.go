@@ -85,8 +85,8 @@ func New(store Store, others OtherServices, published Published, now func() time
 // runLimit bounds a shared run, which does not end with the request of its first caller.
 const runLimit = 30 * time.Second
 
-// share returns the result of a run that begins after the call, with the items of all callers. See coalesce.Group.
-func share[I, R any](ctx context.Context, runs *coalesce.Group[I, R], key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
+// Share returns the result of a run that begins after the call, with the items of all callers. See coalesce.Group.
+func Share[I, R any](ctx context.Context, runs *coalesce.Group[I, R], key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
 	result, err := runs.Do(ctx, key, items, func(ctx context.Context, items []I) (R, error) {
 		ctx, cancel := context.WithTimeout(ctx, runLimit)
 		defer cancel()

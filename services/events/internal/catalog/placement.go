@@ -106,7 +106,7 @@ func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboa
 // join adds a component to the organization's first dashboard, and returns the id of the dashboard. Components created
 // at the same time share a write.
 func (c *Catalog) join(ctx context.Context, organization, id string) (string, error) {
-	return share(ctx, &c.joins, organization, []string{id}, func(ctx context.Context, ids []string) (string, error) {
+	return Share(ctx, &c.joins, organization, []string{id}, func(ctx context.Context, ids []string) (string, error) {
 		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
 		if err != nil || len(first.Items) == 0 {
 			return "", err

@@ -89,7 +89,7 @@ func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, c
 }
 
 func (c *Catalog) queue(ctx context.Context, id string, mine *eventWrite) (EventDetail, error) {
-	_, err := share(context.WithoutCancel(ctx), &c.writes, id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
+	_, err := Share(context.WithoutCancel(ctx), &c.writes, id, []*eventWrite{mine}, func(ctx context.Context, all []*eventWrite) (struct{}, error) {
 		return struct{}{}, c.writeEvent(ctx, id, all)
 	})
 	return mine.outcome, cmp.Or(err, mine.err)

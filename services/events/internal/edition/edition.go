@@ -73,22 +73,6 @@ func New(records catalog.Store, store Records, options Options) *Editions {
 	return &Editions{records: records, store: store, Options: options, hashing: make(chan struct{}, hashesAtOnce)}
 }
 
-// runLimit bounds a shared run, which does not end with the request of its first caller.
-const runLimit = 30 * time.Second
-
-// share returns the result of a run that begins after the call, with the items of all callers. See coalesce.Group.
-func share[I, R any](ctx context.Context, runs *coalesce.Group[I, R], key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
-	result, err := runs.Do(ctx, key, items, func(ctx context.Context, items []I) (R, error) {
-		ctx, cancel := context.WithTimeout(ctx, runLimit)
-		defer cancel()
-		return work(ctx, items)
-	})
-	if err != nil && ctx.Err() != nil {
-		err = fault.Wrap(fault.Unavailable, err, "Too many writes wait for each other. Try again later.")
-	}
-	return result, err
-}
-
 // Follow renders the pages of dashboards after records were written.
 func (e *Editions) Follow(ctx context.Context, dashboards []string, written ...catalog.Written) error {
 	for _, id := range dashboards {

@@ -46,7 +46,7 @@ func (e *Editions) EditionFile(ctx context.Context, id, name string) (File, erro
 	if !fault.Is(err, fault.NotFound) {
 		return kept.File, err
 	}
-	return share(ctx, &e.files, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return e.renderFile(ctx, of, name) })
+	return catalog.Share(ctx, &e.files, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return e.renderFile(ctx, of, name) })
 }
 
 // renderFile renders and stores a file. If another process stored the file meanwhile, it returns that one.

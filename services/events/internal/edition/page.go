@@ -137,7 +137,7 @@ func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (
 // change must have no other effect: no page names the parts of a run that wrote nothing, and sweep deletes them. A page that does not change is written too if a record
 // was written. Otherwise an older rendering of another process could still replace it.
 func (e *Editions) render(ctx context.Context, dashboardID string, written ...catalog.Written) (PublishedPage, error) {
-	return share(ctx, &e.renders, dashboardID, written, func(ctx context.Context, written []catalog.Written) (PublishedPage, error) {
+	return catalog.Share(ctx, &e.renders, dashboardID, written, func(ctx context.Context, written []catalog.Written) (PublishedPage, error) {
 		var made *decodedEdition
 		page, err := e.store.Pages.Upsert(ctx, dashboardID, func(page *PublishedPage, _ bool) ([]topic.Message, error) {
 			made = nil
