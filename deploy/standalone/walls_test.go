@@ -27,12 +27,14 @@ type wall struct {
 
 // domains are the services' domain packages. Those of integrations share no record and no rule.
 var domains = map[string][]string{
-	"identity": {"account"}, "events": {"catalog", "edition", "uptime"}, "subscribers": {"audience"}, "integrations": {"endpoint", "inbound"}, "delivery": {"dispatch"},
+	"identity": {"account"}, "events": {"catalog", "edition", "uptime"}, "subscribers": {"audience"}, "integrations": {"endpoint", "inbound"}, "delivery": {"deliverylog", "dispatch"},
 }
 
 // foundations are the packages that a domain package of the same service builds on. The catalog does not import edition:
-// it knows visitors only by its interface Published. Edition does not import site, which renders its files.
+// it knows visitors only by its interface Published. Edition does not import site, which renders its files. The delivery log
+// does not import dispatch: a stored delivery has no rule that depends on how the delivery is sent.
 var foundations = map[string][]string{
+	"services/delivery/internal/dispatch":     {"services/delivery/internal/deliverylog"},
 	"services/integrations/internal/endpoint": {"services/integrations/internal/outcome"},
 	"services/events/internal/catalog":        {"services/events/internal/uptime"},
 	"services/events/internal/edition":        {"services/events/internal/catalog", "services/events/internal/uptime"},

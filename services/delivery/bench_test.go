@@ -22,7 +22,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // BenchmarkFanout sends one event to BENCH_ENDPOINTS (10,000) receivers with the service as a separate process.
@@ -157,17 +157,17 @@ func (w *world) recorded() int64 {
 		w.t.Fatal(err)
 	}
 	defer db.Close()
-	rows := document.Declare(db, document.Schema[dispatch.Delivery]{
-		Name: "deliveries", Key: func(d *dispatch.Delivery) string { return d.ID },
-		Fields: []document.Field[dispatch.Delivery]{
-			{Name: "waitsIn", Value: func(*dispatch.Delivery) any { return nil }},
-			{Name: "nextAttemptAt", Value: func(*dispatch.Delivery) any { return nil }},
+	rows := document.Declare(db, document.Schema[deliverylog.Delivery]{
+		Name: "deliveries", Key: func(d *deliverylog.Delivery) string { return d.ID },
+		Fields: []document.Field[deliverylog.Delivery]{
+			{Name: "waitsIn", Value: func(*deliverylog.Delivery) any { return nil }},
+			{Name: "nextAttemptAt", Value: func(*deliverylog.Delivery) any { return nil }},
 		},
 		Indexes: []document.Index{{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}},
 	})
-	blocks := document.Declare(db, document.Schema[dispatch.Block]{
-		Name: "blocks", Key: func(b *dispatch.Block) string { return b.ID },
-		Fields: []document.Field[dispatch.Block]{{Name: "size", Value: func(b *dispatch.Block) any { return b.Size }}},
+	blocks := document.Declare(db, document.Schema[deliverylog.Block]{
+		Name: "blocks", Key: func(b *deliverylog.Block) string { return b.ID },
+		Fields: []document.Field[deliverylog.Block]{{Name: "size", Value: func(b *deliverylog.Block) any { return b.Size }}},
 	})
 	n, err := rows.Count(w.t.Context(), find.Query{Where: []find.Condition{find.Absent("waitsIn")}})
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/kafka"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
@@ -87,26 +88,28 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	messages := kafka.New(s.Kafka, c.Log)
+	records, events := store.New(s.Database), peer.Events{Client: s.Peer("events", c.EventsURL)}
+	logs := &deliverylog.Logs{Store: records, EventState: events.EventState, Now: c.Now, Log: c.Log}
 	parts := dispatch.Parts{
-		Store: store.New(s.Database), Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
+		Store: records, Logs: logs, Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Channels: channels,
 		Recipients: map[topic.RecipientService]dispatch.Recipients{
 			topic.Integrations: peer.KeepDestinations(peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}),
 			topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
 		},
-		Events: peer.Events{Client: s.Peer("events", c.EventsURL)},
-		Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
-	}
-	if err := api.New(dispatch.NewLogs(parts), web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
-		return err
+		Events: events, Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
+	handlers := &api.API{Logs: logs, Planner: planner, Pages: web.NewPages(c.Secret.Secret)}
+	if err := handlers.Mount(s.Engine); err != nil {
+		return err
+	}
 	return s.Serve(ctx, service.Work{
 		Background: []func(context.Context) error{
 			sender.Run,
 			s.Relay,
 			func(ctx context.Context) error {
-				return dispatch.Retain(ctx, parts, func(before time.Time) error { return channel.PruneFolders(c.Data, before) })
+				return logs.Retain(ctx, func(before time.Time) error { return channel.PruneFolders(c.Data, before) })
 			},
 		},
 		Topics: append(service.Topics(topic.EventChanges, topic.Notices, topic.DeliveryOutcomes, topic.Audit),

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 func TestWebhook_200(t *testing.T) {
@@ -46,7 +46,7 @@ func TestWebhook_200(t *testing.T) {
 		t.Errorf("traceparent %q is not of trace %s", parent, trace)
 	}
 	checkBody(t, got[0].body, id, sent)
-	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 || row.Attempts[0].HTTPStatus != 204 || row.ErrorCode != "" ||
+	if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 1 || row.Attempts[0].HTTPStatus != 204 || row.ErrorCode != "" ||
 		row.URLHash == "" || row.DashboardID != dashboardID || row.EventKind != sent.Kind || row.Sequence != 1 || row.MaxAttempts != 3 {
 		t.Errorf("row %+v", row)
 	}
@@ -75,7 +75,7 @@ func TestRetry_anotherURL(t *testing.T) {
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "r1")[0]
-	if len(one.got()) != 1 || len(two.got()) != 1 || row.Status != dispatch.StatusDelivered || row.MovedTo != hash {
+	if len(one.got()) != 1 || len(two.got()) != 1 || row.Status != deliverylog.StatusDelivered || row.MovedTo != hash {
 		t.Errorf("%d and %d requests, row %+v", len(one.got()), len(two.got()), row)
 	}
 	if outcome := w.outcomes.of(t, row.ID); outcome.URLHash != hash {
@@ -95,10 +95,10 @@ func TestDestination_unreadable(t *testing.T) {
 			sent := change(newEvent(), 1)
 			sent.Notify = topic.Notify{channel: {}}
 			w.publish(sent, nil)
-			if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusFailed || row.ErrorCode != "unsendable" || len(row.Attempts) != 3 {
+			if row := w.ended(sent.ID, "r1")[0]; row.Status != deliverylog.StatusFailed || row.ErrorCode != "unsendable" || len(row.Attempts) != 3 {
 				t.Errorf("row %+v", row)
 			}
-			if row := w.ended(sent.ID, "r2")[0]; row.Status != dispatch.StatusDelivered || len(hooks.got()) != 1 {
+			if row := w.ended(sent.ID, "r2")[0]; row.Status != deliverylog.StatusDelivered || len(hooks.got()) != 1 {
 				t.Errorf("row %+v", row)
 			}
 		})
@@ -178,22 +178,22 @@ func TestWebhook_answers(t *testing.T) {
 		name     string
 		answer   http.HandlerFunc
 		arrivals int
-		status   dispatch.Status
-		code     dispatch.Code
+		status   deliverylog.Status
+		code     deliverylog.Code
 		gone     bool
 	}{
-		{"then-fine", inTurn(status(500), status(502), status(202)), 3, dispatch.StatusDelivered, "", false},
-		{"server-error", status(503), 3, dispatch.StatusFailed, dispatch.CodeServerError, false},
-		{"client-error", status(404), 2, dispatch.StatusFailed, dispatch.CodeClientError, false},
-		{"timeout-408", status(408), 2, dispatch.StatusFailed, dispatch.CodeClientError, false},
-		{"too-early-425", status(425), 2, dispatch.StatusFailed, dispatch.CodeClientError, false},
-		{"too-many-429", status(429), 3, dispatch.StatusFailed, dispatch.CodeRateLimited, false},
-		{"gone-410", status(410), 1, dispatch.StatusFailed, dispatch.CodeGone, true},
+		{"then-fine", inTurn(status(500), status(502), status(202)), 3, deliverylog.StatusDelivered, "", false},
+		{"server-error", status(503), 3, deliverylog.StatusFailed, deliverylog.CodeServerError, false},
+		{"client-error", status(404), 2, deliverylog.StatusFailed, deliverylog.CodeClientError, false},
+		{"timeout-408", status(408), 2, deliverylog.StatusFailed, deliverylog.CodeClientError, false},
+		{"too-early-425", status(425), 2, deliverylog.StatusFailed, deliverylog.CodeClientError, false},
+		{"too-many-429", status(429), 3, deliverylog.StatusFailed, deliverylog.CodeRateLimited, false},
+		{"gone-410", status(410), 1, deliverylog.StatusFailed, deliverylog.CodeGone, true},
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "https://elsewhere.test/", http.StatusTemporaryRedirect)
-		}, 3, dispatch.StatusFailed, dispatch.CodeRedirect, false},
-		{"oversized", endless, 1, dispatch.StatusDelivered, "", false},
-		{"hanging", hang, 3, dispatch.StatusFailed, dispatch.CodeTimeout, false},
+		}, 3, deliverylog.StatusFailed, deliverylog.CodeRedirect, false},
+		{"oversized", endless, 1, deliverylog.StatusDelivered, "", false},
+		{"hanging", hang, 3, deliverylog.StatusFailed, deliverylog.CodeTimeout, false},
 	}
 	receivers := make([]*receiver, len(cases))
 	ids := make([]string, len(cases))
@@ -251,7 +251,7 @@ func TestWebhook_retryAfter(t *testing.T) {
 	w.publish(sent, map[string]string{"traceparent": trace + "b7ad6b7169203331-01"})
 	row := w.ended(sent.ID, "r1")[0]
 	got := hooks.got()
-	if row.Status != dispatch.StatusDelivered || len(got) != 2 {
+	if row.Status != deliverylog.StatusDelivered || len(got) != 2 {
 		t.Fatalf("%d requests, row %+v", len(got), row)
 	}
 	if parent := got[1].header.Get("Traceparent"); !strings.HasPrefix(parent, trace) || parent == got[0].header.Get("Traceparent") {
@@ -279,12 +279,12 @@ func TestSkipped(t *testing.T) {
 	sent := change(newEvent(), 1)
 	sent.Notify[topic.Chatroom], sent.Notify["pigeon"] = topic.Wording{}, topic.Wording{}
 	w.publish(sent, nil)
-	want := map[string]dispatch.Delivery{
-		"paused":        {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodePaused},
-		"suppressed":    {Status: dispatch.StatusSuppressed, ErrorCode: dispatch.CodeSuppressed},
-		"gone":          {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodeNoRecipient},
-		"not-concerned": {Status: dispatch.StatusSkipped, ErrorCode: dispatch.CodeNotConcerned},
-		"all":           {Status: dispatch.StatusDelivered},
+	want := map[string]deliverylog.Delivery{
+		"paused":        {Status: deliverylog.StatusSkipped, ErrorCode: deliverylog.CodePaused},
+		"suppressed":    {Status: deliverylog.StatusSuppressed, ErrorCode: deliverylog.CodeSuppressed},
+		"gone":          {Status: deliverylog.StatusSkipped, ErrorCode: deliverylog.CodeNoRecipient},
+		"not-concerned": {Status: deliverylog.StatusSkipped, ErrorCode: deliverylog.CodeNotConcerned},
+		"all":           {Status: deliverylog.StatusDelivered},
 	}
 	for id, expected := range want {
 		row := w.ended(sent.ID, id)[0]
@@ -298,11 +298,11 @@ func TestSkipped(t *testing.T) {
 	if got := hooks.got(); len(got) != 1 || got[0].path != "/all" {
 		t.Errorf("%d requests arrived", len(got))
 	}
-	for channel, code := range map[topic.Channel]dispatch.Code{
-		topic.Chatroom: dispatch.CodeNoService, "pigeon": dispatch.CodeUnavailable,
+	for channel, code := range map[topic.Channel]deliverylog.Code{
+		topic.Chatroom: deliverylog.CodeNoService, "pigeon": deliverylog.CodeUnavailable,
 	} {
 		rows := w.rows(topic.ChannelDeliveryID(sent.ID, channel))
-		if len(rows) != 1 || rows[0].Status != dispatch.StatusSkipped || rows[0].ErrorCode != code {
+		if len(rows) != 1 || rows[0].Status != deliverylog.StatusSkipped || rows[0].ErrorCode != code {
 			t.Errorf("%s: %+v", channel, rows)
 		}
 	}
@@ -349,7 +349,7 @@ func TestPeer_down(t *testing.T) {
 	before := w.peer.refused()
 	apitest.Eventually(t, "the retry to fail to resolve", func() bool { return w.peer.refused() > before })
 	w.peer.setDown(false)
-	if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 {
+	if row := w.ended(sent.ID, "r1")[0]; row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 2 {
 		t.Errorf("row %+v", row)
 	}
 	s.stop()

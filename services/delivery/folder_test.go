@@ -11,7 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // A data folder that cannot be written is logged, and its messages wait for a retry.
@@ -43,7 +43,7 @@ func TestFolder_unwritable(t *testing.T) {
 			w.publish(sent, nil)
 			id := topic.DeliveryID(sent.ID, x.to.ID)
 			apitest.Eventually(t, "the first attempt", func() bool { return len(w.rows(id)) == 1 })
-			if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != "unwritten" || row.Status != dispatch.StatusRetrying {
+			if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != "unwritten" || row.Status != deliverylog.StatusRetrying {
 				t.Errorf("row %+v", row)
 			}
 			if told := s.logs.String(); !strings.Contains(told, "A message cannot be written") || !strings.Contains(told, path+": not a directory") || strings.Contains(told, x.to.Address) {
@@ -52,7 +52,7 @@ func TestFolder_unwritable(t *testing.T) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			if row := w.ended(sent.ID, x.to.ID)[0]; row.Status != dispatch.StatusDelivered {
+			if row := w.ended(sent.ID, x.to.ID)[0]; row.Status != deliverylog.StatusDelivered {
 				t.Errorf("row %+v", row)
 			}
 			if _, err := os.Stat(filepath.Join(path, id+x.file)); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // space adds an endpoint of a space of Google Chat.
@@ -65,7 +65,7 @@ func TestGChat_thread(t *testing.T) {
 	for _, c := range sent { // one after the other, because a newer update replaces one that waits for a retry
 		w.publish(c, nil)
 		row := w.ended(c.ID, "g1")[0]
-		if row.Status != dispatch.StatusDelivered || row.Channel != topic.GChat {
+		if row.Status != deliverylog.StatusDelivered || row.Channel != topic.GChat {
 			t.Errorf("row %+v", row)
 		}
 		if text := fmt.Sprintf("%+v %s", row, s.logs); strings.Contains(text, "token=") || strings.Contains(text, "AI%2F") {
@@ -114,7 +114,7 @@ func TestGChat_pace(t *testing.T) {
 	}
 	for _, c := range sent {
 		for _, row := range w.ended(c.ID, "g1", "g2", "g3") {
-			if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 {
+			if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 1 {
 				t.Errorf("row %+v", row)
 			}
 		}
@@ -155,7 +155,7 @@ func TestGChat_429(t *testing.T) {
 	attempts := 0
 	for _, row := range w.ended(sent.ID, "g1", "g2") {
 		attempts += len(row.Attempts)
-		if row.Status != dispatch.StatusDelivered {
+		if row.Status != deliverylog.StatusDelivered {
 			t.Errorf("row %+v", row)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // addresses are the records of names that any user can register: the address of a name is known only when it is dialled.
@@ -163,11 +163,11 @@ func blocks(t *testing.T, least int, urls []string) {
 	w.ended(sent.ID, "fine")
 	blocked := 0
 	for i, row := range w.ended(sent.ID, ids...) {
-		if row.Status != dispatch.StatusFailed {
+		if row.Status != deliverylog.StatusFailed {
 			t.Errorf("%s: %+v", urls[i], row)
 		}
 		switch last := row.Attempts[len(row.Attempts)-1].ErrorCode; last {
-		case dispatch.CodeBlocked:
+		case deliverylog.CodeBlocked:
 			blocked++
 			if len(row.Attempts) != 1 && !strings.Contains(urls[i], "later.example") {
 				t.Errorf("%s was tried %d times", urls[i], len(row.Attempts))
@@ -235,7 +235,7 @@ func TestWebhook_untrusted(t *testing.T) {
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "r1")[0]
-	if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeTLS || len(row.Attempts) != 2 || len(hooks.got()) != 0 {
+	if row.Status != deliverylog.StatusFailed || row.ErrorCode != deliverylog.CodeTLS || len(row.Attempts) != 2 || len(hooks.got()) != 0 {
 		t.Errorf("row %+v", row)
 	}
 }

@@ -43,7 +43,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
@@ -262,7 +262,7 @@ type archive struct {
 	t     testing.TB
 	store *store.Store
 	db    *document.Database
-	all   *document.Collection[dispatch.Block]
+	all   *document.Collection[deliverylog.Block]
 }
 
 // archive opens the service's database until the caller closes it.
@@ -278,7 +278,7 @@ func (w *world) archive() *archive {
 	a := &archive{t: w.t, db: open()}
 	a.store = store.New(a.db)
 	plain := open()
-	a.all = document.Declare(plain, document.Schema[dispatch.Block]{Name: "blocks", Key: func(b *dispatch.Block) string { return b.ID }})
+	a.all = document.Declare(plain, document.Schema[deliverylog.Block]{Name: "blocks", Key: func(b *deliverylog.Block) string { return b.ID }})
 	w.t.Cleanup(func() { plain.Close() })
 	return a
 }
@@ -286,20 +286,20 @@ func (w *world) archive() *archive {
 func (a *archive) close() { a.db.Close() }
 
 // rows returns the deliveries with the ids that are stored, in the order of the ids.
-func (a *archive) rows(ids ...string) []dispatch.Delivery {
+func (a *archive) rows(ids ...string) []deliverylog.Delivery {
 	a.t.Helper()
 	found, err := a.store.Deliveries(a.t.Context(), ids)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	byID := make(map[string]dispatch.Delivery, len(ids))
+	byID := make(map[string]deliverylog.Delivery, len(ids))
 	if len(found) < len(ids) {
 		blocks, err := a.all.Find(a.t.Context(), find.Query{})
 		if err != nil {
 			a.t.Fatal(err)
 		}
 		for i := range blocks.Items {
-			members, err := blocks.Items[i].Select(dispatch.LogFilter{})
+			members, err := blocks.Items[i].Select(deliverylog.Filter{})
 			if err != nil {
 				a.t.Fatal(err)
 			}
@@ -311,7 +311,7 @@ func (a *archive) rows(ids ...string) []dispatch.Delivery {
 	for _, row := range found {
 		byID[row.ID] = row
 	}
-	rows := make([]dispatch.Delivery, 0, len(ids))
+	rows := make([]deliverylog.Delivery, 0, len(ids))
 	for _, id := range ids {
 		if row, stored := byID[id]; stored {
 			rows = append(rows, row)
@@ -321,7 +321,7 @@ func (a *archive) rows(ids ...string) []dispatch.Delivery {
 }
 
 // rows reads deliveries from the service's database.
-func (w *world) rows(ids ...string) []dispatch.Delivery {
+func (w *world) rows(ids ...string) []deliverylog.Delivery {
 	w.t.Helper()
 	a := w.archive()
 	defer a.close()
@@ -329,12 +329,12 @@ func (w *world) rows(ids ...string) []dispatch.Delivery {
 }
 
 // ended waits until the deliveries of a change to the recipients have ended, and returns their rows.
-func (w *world) ended(change string, recipients ...string) []dispatch.Delivery {
+func (w *world) ended(change string, recipients ...string) []deliverylog.Delivery {
 	w.t.Helper()
 	ids := deliveries(change, recipients)
 	a := w.archive()
 	defer a.close()
-	rows := make([]dispatch.Delivery, 0, len(ids))
+	rows := make([]deliverylog.Delivery, 0, len(ids))
 	const some = 1000 // at a time, so that waiting uses little processor time
 	apitest.Eventually(w.t, "the deliveries to end", func() bool {
 		for len(rows) < len(ids) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const otherOrganization = "0190a000-0000-7000-8000-000000000002"
@@ -83,7 +83,7 @@ func TestSMS_retryAfterHoldsTheAccount(t *testing.T) {
 			attempts, buckets := 0, map[int]bool{}
 			for key, one := range sent {
 				for _, row := range w.ended(one.ID, ids[key[:len(organization)]]...) {
-					if row.Status != dispatch.StatusDelivered {
+					if row.Status != deliverylog.StatusDelivered {
 						t.Errorf("row %+v", row)
 					}
 					attempts += len(row.Attempts)
@@ -154,7 +154,7 @@ func TestSMS_kill(t *testing.T) {
 	release()
 	w.child(env...)
 	for _, row := range w.ended(sent.ID, ids...) {
-		if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeAmbiguous || len(row.Attempts) != 1 || row.Attempts[0].ErrorCode != dispatch.CodeAmbiguous {
+		if row.Status != deliverylog.StatusFailed || row.ErrorCode != deliverylog.CodeAmbiguous || len(row.Attempts) != 1 || row.Attempts[0].ErrorCode != deliverylog.CodeAmbiguous {
 			t.Errorf("row %+v", row)
 		}
 		if outcome := w.outcomes.of(t, row.ID); outcome.Result != topic.Failed || outcome.Gone || outcome.Attempts != 1 {
@@ -162,7 +162,7 @@ func TestSMS_kill(t *testing.T) {
 		}
 	}
 	for _, row := range w.ended(second.ID, ids...) {
-		if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 {
+		if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 1 {
 			t.Errorf("row %+v", row)
 		}
 	}
@@ -205,7 +205,7 @@ func TestSMS_killDuringRetry(t *testing.T) {
 	child.kill()
 	w.child(env...)
 	row := w.ended(sent.ID, "p1")[0]
-	if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeAmbiguous || len(row.Attempts) != 2 || row.Attempts[0].ErrorCode != dispatch.CodeRateLimited || api.requests.Load() != 2 {
+	if row.Status != deliverylog.StatusFailed || row.ErrorCode != deliverylog.CodeAmbiguous || len(row.Attempts) != 2 || row.Attempts[0].ErrorCode != deliverylog.CodeRateLimited || api.requests.Load() != 2 {
 		t.Errorf("%d requests, row %+v", api.requests.Load(), row)
 	}
 }

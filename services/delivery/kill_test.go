@@ -12,7 +12,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // groupMembers returns the number of members with partitions of a stable group, and 0 for other groups.
@@ -88,7 +88,7 @@ func TestKill_anywhere(t *testing.T) {
 		rows := w.ended(id, ids...)
 		arrived := count(hooks.got())
 		for _, row := range rows {
-			if row.Status != dispatch.StatusDelivered {
+			if row.Status != deliverylog.StatusDelivered {
 				t.Errorf("row %+v", row)
 			}
 			w.outcomes.of(t, row.ID)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // BenchmarkLogs measures the list of logs for an organization with BENCH_RECORDS (100,000) logs and for one with 1,000, of
@@ -81,11 +81,11 @@ func newLibrary(b *testing.B, n int) *library {
 	kept := l.kept()
 	began := time.Now()
 	for at := 0; at < n; at += 1000 {
-		rows := make([]dispatch.Delivery, 1000)
+		rows := make([]deliverylog.Delivery, 1000)
 		for i := range rows {
-			status := dispatch.StatusDelivered
+			status := deliverylog.StatusDelivered
 			if (at+i)%20 == 0 {
-				status = dispatch.StatusFailed
+				status = deliverylog.StatusFailed
 			}
 			rows[i] = l.entry(organization, topic.Webhook, status, l.first.Add(time.Duration(at+i)*(29*24*time.Hour/time.Duration(n))).Truncate(time.Millisecond))
 			rows[i].EventID = l.events[(at+i)/100]
@@ -146,9 +146,9 @@ func BenchmarkRetention(b *testing.B) {
 			db, kept := w.openStore()
 			j := newJournal(1, 5, 100, 100)
 			for at := 0; at < old; at += 1000 {
-				rows := make([]dispatch.Delivery, 1000)
+				rows := make([]deliverylog.Delivery, 1000)
 				for k := range rows {
-					rows[k] = j.entry(newEvent(), topic.Webhook, dispatch.StatusDelivered, time.Now().Add(-40*24*time.Hour))
+					rows[k] = j.entry(newEvent(), topic.Webhook, deliverylog.StatusDelivered, time.Now().Add(-40*24*time.Hour))
 				}
 				if _, err := kept.Insert(b.Context(), rows); err != nil {
 					b.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
@@ -62,51 +62,51 @@ func newJournal(seed uint64, dashboards, urls, events int) *journal {
 func urlHash(i int) string { return fmt.Sprintf("%064x", i*2654435761) }
 
 // entry returns a stored log with the status.
-func (j *journal) entry(owner string, channel topic.Channel, status dispatch.Status, at time.Time) dispatch.Delivery {
+func (j *journal) entry(owner string, channel topic.Channel, status deliverylog.Status, at time.Time) deliverylog.Delivery {
 	j.made++
 	event, recipient := j.random.IntN(len(j.events)), "r"+strconv.Itoa(j.made)
 	change := topic.DeriveID(j.changes[event], owner, string(channel))
 	id := topic.DeliveryID(change, recipient)
-	d := dispatch.Delivery{
+	d := deliverylog.Delivery{
 		ID: id, Organization: owner, Channel: channel, Recipient: recipient, EventID: j.events[event], EventKind: topic.IncidentCreated,
-		ChangeID: change, Status: status, EndedAt: &at, Logged: dispatch.Logged{
+		ChangeID: change, Status: status, EndedAt: &at, Logged: deliverylog.Logged{
 			DashboardID: j.dashboards[j.random.IntN(len(j.dashboards))], URLHash: urlHash(j.random.IntN(j.urls)), URLDisplay: "hooks.test/…",
 			MaxAttempts: 3, SentAt: at,
 		},
 	}
-	attempt := dispatch.Attempt{At: at, DurationMS: 3, HTTPStatus: 204}
+	attempt := deliverylog.Attempt{At: at, DurationMS: 3, HTTPStatus: 204}
 	switch status {
-	case dispatch.StatusSkipped, dispatch.StatusSuppressed:
+	case deliverylog.StatusSkipped, deliverylog.StatusSuppressed:
 		d.ErrorCode = "paused"
 		return d
-	case dispatch.StatusRetrying:
+	case deliverylog.StatusRetrying:
 		due := time.Now().Add(time.Hour)
 		attempt.NextAttemptAt, d.NextAttemptAt, d.EndedAt = &due, &due, nil
 		fallthrough
-	case dispatch.StatusFailed:
-		attempt.HTTPStatus, attempt.ErrorCode, d.ErrorCode = 500, dispatch.CodeServerError, dispatch.CodeServerError
+	case deliverylog.StatusFailed:
+		attempt.HTTPStatus, attempt.ErrorCode, d.ErrorCode = 500, deliverylog.CodeServerError, deliverylog.CodeServerError
 	}
-	d.Attempts = []dispatch.Attempt{attempt}
+	d.Attempts = []deliverylog.Attempt{attempt}
 	if j.random.IntN(10) == 0 { // a later log
-		d.ID, d.Log, d.Attempts = topic.LogID(id, 1), 1, []dispatch.Attempt{attempt, attempt}
+		d.ID, d.Log, d.Attempts = topic.LogID(id, 1), 1, []deliverylog.Attempt{attempt, attempt}
 	}
 	return d
 }
 
 // store stores logs: of the deliveries that can be in blocks half in blocks, and half as rows, as the version of the program
 // before blocks did.
-func (j *journal) store(t testing.TB, kept *store.Store, all ...dispatch.Delivery) {
+func (j *journal) store(t testing.TB, kept *store.Store, all ...deliverylog.Delivery) {
 	t.Helper()
-	var rows []dispatch.Delivery
-	var quick []*dispatch.Delivery
+	var rows []deliverylog.Delivery
+	var quick []*deliverylog.Delivery
 	for i := range all {
-		if d := &all[i]; j.random.IntN(2) == 0 && d.Status == dispatch.StatusDelivered && d.Log == 0 {
+		if d := &all[i]; j.random.IntN(2) == 0 && d.Status == deliverylog.StatusDelivered && d.Log == 0 {
 			quick = append(quick, d)
 		} else {
 			rows = append(rows, *d)
 		}
 	}
-	if err := kept.InsertBlocks(t.Context(), dispatch.BlocksOf(quick)); err != nil {
+	if err := kept.InsertBlocks(t.Context(), deliverylog.BlocksOf(quick)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := kept.Insert(t.Context(), rows); err != nil {
@@ -121,8 +121,8 @@ func TestLogs_filters(t *testing.T) {
 	kept, j := w.kept(), newJournal(7, 3, 5, 3)
 	const span = 3000
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	statuses := dispatch.Statuses()
-	var all []dispatch.Delivery
+	statuses := deliverylog.Statuses()
+	var all []deliverylog.Delivery
 	for i := range 2000 {
 		owner, channel := organization, topic.Webhook
 		if i%7 == 0 {
@@ -134,12 +134,12 @@ func TestLogs_filters(t *testing.T) {
 		at := now.Add(-time.Duration(j.random.IntN(span)) * time.Millisecond)
 		all = append(all, j.entry(owner, channel, statuses[max(0, j.random.IntN(12)-7)], at))
 	}
-	held := j.entry(organization, topic.Webhook, dispatch.StatusRetrying, now) // it waits for its first attempt
+	held := j.entry(organization, topic.Webhook, deliverylog.StatusRetrying, now) // it waits for its first attempt
 	held.ID, held.Log, held.Attempts = topic.DeliveryID(newEvent(), "held"), 0, nil
-	expired := j.entry(organization, topic.Webhook, dispatch.StatusDelivered, now.Add(-31*24*time.Hour))
+	expired := j.entry(organization, topic.Webhook, deliverylog.StatusDelivered, now.Add(-31*24*time.Hour))
 	j.store(t, kept, append(slices.Clone(all), held)...)
 	s := w.start(w.config())
-	if _, err := kept.Insert(t.Context(), []dispatch.Delivery{expired}); err != nil { // after the first deletion of old logs
+	if _, err := kept.Insert(t.Context(), []deliverylog.Delivery{expired}); err != nil { // after the first deletion of old logs
 		t.Fatal(err)
 	}
 	maybe := func(name, value string, q url.Values) {
@@ -182,7 +182,7 @@ func TestLogs_filters(t *testing.T) {
 			if newest++; newest > 300 {
 				continue
 			}
-			newer := j.entry(organization, topic.Webhook, dispatch.StatusDelivered, time.Now().UTC().Add(time.Hour))
+			newer := j.entry(organization, topic.Webhook, deliverylog.StatusDelivered, time.Now().UTC().Add(time.Hour))
 			j.store(t, kept, newer)
 		}
 		seen := map[string]int{}
@@ -196,7 +196,7 @@ func TestLogs_filters(t *testing.T) {
 			delete(seen, id)
 		}
 		for id := range seen {
-			if slices.ContainsFunc(all, func(d dispatch.Delivery) bool { return d.ID == id }) || id == held.ID || id == expired.ID {
+			if slices.ContainsFunc(all, func(d deliverylog.Delivery) bool { return d.ID == id }) || id == held.ID || id == expired.ID {
 				t.Fatalf("%v: %s does not match", q, id)
 			}
 		}
@@ -220,7 +220,7 @@ func TestLogs_filters(t *testing.T) {
 }
 
 // selects is the filter of the list in plain Go.
-func selects(q url.Values, log dispatch.Log) bool {
+func selects(q url.Values, log deliverylog.Log) bool {
 	is := func(name, value string) bool { return !q.Has(name) || q.Get(name) == value }
 	after := func(name string, otherwise bool) bool {
 		limit, err := time.Parse(time.RFC3339, q.Get(name))
@@ -273,7 +273,7 @@ func TestKill_logs(t *testing.T) {
 			t.Fatalf("%s has %d attempts and %d logs", row.ID, len(row.Attempts), len(found))
 		}
 		for i, log := range found {
-			want := dispatch.StatusRetrying
+			want := deliverylog.StatusRetrying
 			if i == len(found)-1 {
 				want = row.Status
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // Each script has an organization of its own with one delivered message to four endpoints. Since then one of them was
@@ -37,7 +37,7 @@ func TestOperations(t *testing.T) {
 		w.incidents.set(owner, vars["quiet"], topic.EventState{})
 		w.publish(sent, nil)
 		for _, row := range w.ended(sent.ID, owner+"active", owner+"paused", owner+"suppressed", owner+"gone") {
-			if row.Status != dispatch.StatusDelivered {
+			if row.Status != deliverylog.StatusDelivered {
 				t.Fatalf("row %+v", row)
 			}
 			for state := range states {

@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // shownLog is a log as the App interface shows it.
@@ -26,11 +26,11 @@ type shownLog struct {
 	DashboardID, URLHash *string
 	URLDisplay, EventID  *string
 	EventKind            topic.Kind
-	Status               dispatch.Status
+	Status               deliverylog.Status
 	Attempt, MaxAttempts int
 	HTTPStatus           *int
 	DurationMS           *int64
-	ErrorCode            *dispatch.Code
+	ErrorCode            *deliverylog.Code
 	NextAttemptAt        *time.Time
 	ReplayOf             *string
 	Request, Response    *shownMessage
@@ -48,7 +48,7 @@ type shownAttempt struct {
 	LogID      string
 	At         time.Time
 	HTTPStatus *int
-	ErrorCode  *dispatch.Code
+	ErrorCode  *deliverylog.Code
 }
 
 // member returns the passport of a member of the organization.
@@ -145,7 +145,7 @@ func TestLogs_attempts(t *testing.T) {
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "r1")[0]
-	if row.Status != dispatch.StatusFailed {
+	if row.Status != deliverylog.StatusFailed {
 		t.Fatalf("row %+v", row)
 	}
 	logs, _ := s.list(t, topic.Webhook, nil)
@@ -153,12 +153,12 @@ func TestLogs_attempts(t *testing.T) {
 		t.Fatalf("%d logs", len(logs))
 	}
 	second, first := logs[0], logs[1]
-	if first.Status != dispatch.StatusRetrying || first.Attempt != 1 || first.MaxAttempts != 5 || *first.HTTPStatus != 500 || *first.ErrorCode != dispatch.CodeServerError ||
+	if first.Status != deliverylog.StatusRetrying || first.Attempt != 1 || first.MaxAttempts != 5 || *first.HTTPStatus != 500 || *first.ErrorCode != deliverylog.CodeServerError ||
 		first.NextAttemptAt == nil || first.DurationMS == nil || first.ReplayOf != nil || first.DeliveryID != row.ID || *first.EventID != sent.Event.ID ||
 		first.EventKind != sent.Kind || *first.DashboardID != dashboardID || *first.URLHash != endpoint.URLHash || *first.URLDisplay != endpoint.URLDisplay {
 		t.Errorf("the first: %+v", first)
 	}
-	if second.Status != dispatch.StatusFailed || second.Attempt != 2 || second.MaxAttempts != 2 || *second.HTTPStatus != 404 || *second.ErrorCode != dispatch.CodeClientError ||
+	if second.Status != deliverylog.StatusFailed || second.Attempt != 2 || second.MaxAttempts != 2 || *second.HTTPStatus != 404 || *second.ErrorCode != deliverylog.CodeClientError ||
 		second.NextAttemptAt != nil || second.DeliveryID != row.ID || second.LogID == first.LogID || !second.SentAt.After(first.SentAt) {
 		t.Errorf("the second: %+v", second)
 	}
@@ -177,7 +177,7 @@ func TestLogs_attempts(t *testing.T) {
 		t.Errorf("response %+v", one.Response)
 	}
 	if len(one.Attempts) != 2 || one.Attempts[0].LogID != first.LogID || one.Attempts[1].LogID != second.LogID || *one.Attempts[0].HTTPStatus != 500 ||
-		*one.Attempts[1].ErrorCode != dispatch.CodeClientError || !one.Attempts[1].At.Equal(second.SentAt) {
+		*one.Attempts[1].ErrorCode != deliverylog.CodeClientError || !one.Attempts[1].At.Equal(second.SentAt) {
 		t.Errorf("attempts %+v", one.Attempts)
 	}
 }
@@ -201,8 +201,8 @@ func TestLogs_withoutAttempt(t *testing.T) {
 	for _, log := range logs {
 		of[log.DeliveryID] = append(of[log.DeliveryID], log)
 	}
-	for id, want := range map[string][]dispatch.Status{"paused": {dispatch.StatusSkipped}, "suppressed": {dispatch.StatusSuppressed}, "gone": {dispatch.StatusSkipped},
-		"retried": {dispatch.StatusSkipped, dispatch.StatusRetrying}} {
+	for id, want := range map[string][]deliverylog.Status{"paused": {deliverylog.StatusSkipped}, "suppressed": {deliverylog.StatusSuppressed}, "gone": {deliverylog.StatusSkipped},
+		"retried": {deliverylog.StatusSkipped, deliverylog.StatusRetrying}} {
 		found := of[topic.DeliveryID(sent.ID, id)]
 		if len(found) != len(want) {
 			t.Fatalf("%s has %+v", id, found)
@@ -412,7 +412,7 @@ func TestLogs_noHTTP(t *testing.T) {
 	w.publish(sent, nil)
 	w.ended(sent.ID, "r1")
 	logs, _ := s.list(t, topic.Webhook, nil)
-	if len(logs) != 2 || logs[0].Status != dispatch.StatusDelivered || *logs[1].ErrorCode != dispatch.CodeConnect || logs[1].HTTPStatus != nil {
+	if len(logs) != 2 || logs[0].Status != deliverylog.StatusDelivered || *logs[1].ErrorCode != deliverylog.CodeConnect || logs[1].HTTPStatus != nil {
 		t.Errorf("logs %+v", logs)
 	}
 }

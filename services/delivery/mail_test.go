@@ -23,7 +23,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -270,7 +270,7 @@ func (w *world) mailing(url string, settings ...func(*delivery.Config)) *service
 }
 
 // mail sends a mail through the service and returns its row.
-func (w *world) mail(s *service, set ...func(*topic.EventChange)) (dispatch.Delivery, topic.Outcome) {
+func (w *world) mail(s *service, set ...func(*topic.EventChange)) (deliverylog.Delivery, topic.Outcome) {
 	w.t.Helper()
 	sent := change(newEvent(), 1)
 	sent.Notify = topic.Notify{topic.Email: {}}
@@ -294,41 +294,41 @@ func TestMail_replies(t *testing.T) {
 	none := smtp.EnhancedCodeNotSet
 	for name, x := range map[string]struct {
 		recipient, content func(int) error
-		status             dispatch.Status
-		code               dispatch.Code
+		status             deliverylog.Status
+		code               deliverylog.Code
 		times, mails       int
 	}{
-		"250":                       {nil, nil, dispatch.StatusDelivered, "", 1, 1},
-		"451, then 250":             {nil, replies(reply(451, none), nil), dispatch.StatusDelivered, "", 2, 2},
-		"421, then 250":             {nil, replies(reply(421, none), nil), dispatch.StatusDelivered, "", 2, 2},
-		"451 for good":              {nil, replies(reply(451, none)), dispatch.StatusFailed, "smtp_4xx", 3, 3},
-		"450 of the recipient":      {replies(reply(450, smtp.EnhancedCode{4, 2, 0}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
-		"554":                       {nil, replies(reply(554, none)), dispatch.StatusFailed, "smtp_5xx", 1, 1},
-		"550 5.1.1":                 {refuses(550, 5, 1, 1), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
-		"550 5.1.1 after the mail":  {nil, refuses(550, 5, 1, 1), dispatch.StatusFailed, dispatch.CodeGone, 1, 1},
-		"553 5.1.3":                 {refuses(553, 5, 1, 3), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
-		"556 5.1.10":                {refuses(556, 5, 1, 10), nil, dispatch.StatusFailed, dispatch.CodeGone, 1, 0},
-		"550 5.2.1":                 {refuses(550, 5, 2, 1), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
-		"550 5.2.1 after the mail":  {nil, refuses(550, 5, 2, 1), dispatch.StatusFailed, dispatch.CodeBounce, 1, 1},
-		"550 of the recipient":      {replies(reply(550, smtp.NoEnhancedCode)), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
-		"551 of the recipient":      {replies(reply(551, smtp.NoEnhancedCode)), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
-		"550 5.0.0 of it":           {refuses(550, 5, 0, 0), nil, dispatch.StatusFailed, dispatch.CodeBounce, 1, 0},
-		"550 of the mail":           {nil, replies(reply(550, smtp.NoEnhancedCode)), dispatch.StatusFailed, "smtp_5xx", 1, 1},
-		"554 of the recipient":      {replies(reply(554, none)), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
-		"552 5.2.2 is a full box":   {refuses(552, 5, 2, 2), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
-		"552 5.2.3 is a long mail":  {nil, refuses(552, 5, 2, 3), dispatch.StatusFailed, "smtp_5xx", 1, 1},
-		"550 5.7.1 is not about it": {refuses(550, 5, 7, 1), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
-		"550 5.4.1 is a route":      {refuses(550, 5, 4, 1), nil, dispatch.StatusFailed, "smtp_5xx", 1, 0},
-		"530 of the account":        {replies(reply(530, smtp.EnhancedCode{5, 7, 0}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
-		"535 after the mail":        {nil, replies(reply(535, smtp.EnhancedCode{5, 7, 8}), nil), dispatch.StatusDelivered, "", 2, 2},
-		"553 5.1.8 of the sender":   {replies(reply(553, smtp.EnhancedCode{5, 1, 8}), nil), nil, dispatch.StatusDelivered, "", 2, 1},
+		"250":                       {nil, nil, deliverylog.StatusDelivered, "", 1, 1},
+		"451, then 250":             {nil, replies(reply(451, none), nil), deliverylog.StatusDelivered, "", 2, 2},
+		"421, then 250":             {nil, replies(reply(421, none), nil), deliverylog.StatusDelivered, "", 2, 2},
+		"451 for good":              {nil, replies(reply(451, none)), deliverylog.StatusFailed, "smtp_4xx", 3, 3},
+		"450 of the recipient":      {replies(reply(450, smtp.EnhancedCode{4, 2, 0}), nil), nil, deliverylog.StatusDelivered, "", 2, 1},
+		"554":                       {nil, replies(reply(554, none)), deliverylog.StatusFailed, "smtp_5xx", 1, 1},
+		"550 5.1.1":                 {refuses(550, 5, 1, 1), nil, deliverylog.StatusFailed, deliverylog.CodeGone, 1, 0},
+		"550 5.1.1 after the mail":  {nil, refuses(550, 5, 1, 1), deliverylog.StatusFailed, deliverylog.CodeGone, 1, 1},
+		"553 5.1.3":                 {refuses(553, 5, 1, 3), nil, deliverylog.StatusFailed, deliverylog.CodeGone, 1, 0},
+		"556 5.1.10":                {refuses(556, 5, 1, 10), nil, deliverylog.StatusFailed, deliverylog.CodeGone, 1, 0},
+		"550 5.2.1":                 {refuses(550, 5, 2, 1), nil, deliverylog.StatusFailed, deliverylog.CodeBounce, 1, 0},
+		"550 5.2.1 after the mail":  {nil, refuses(550, 5, 2, 1), deliverylog.StatusFailed, deliverylog.CodeBounce, 1, 1},
+		"550 of the recipient":      {replies(reply(550, smtp.NoEnhancedCode)), nil, deliverylog.StatusFailed, deliverylog.CodeBounce, 1, 0},
+		"551 of the recipient":      {replies(reply(551, smtp.NoEnhancedCode)), nil, deliverylog.StatusFailed, deliverylog.CodeBounce, 1, 0},
+		"550 5.0.0 of it":           {refuses(550, 5, 0, 0), nil, deliverylog.StatusFailed, deliverylog.CodeBounce, 1, 0},
+		"550 of the mail":           {nil, replies(reply(550, smtp.NoEnhancedCode)), deliverylog.StatusFailed, "smtp_5xx", 1, 1},
+		"554 of the recipient":      {replies(reply(554, none)), nil, deliverylog.StatusFailed, "smtp_5xx", 1, 0},
+		"552 5.2.2 is a full box":   {refuses(552, 5, 2, 2), nil, deliverylog.StatusFailed, "smtp_5xx", 1, 0},
+		"552 5.2.3 is a long mail":  {nil, refuses(552, 5, 2, 3), deliverylog.StatusFailed, "smtp_5xx", 1, 1},
+		"550 5.7.1 is not about it": {refuses(550, 5, 7, 1), nil, deliverylog.StatusFailed, "smtp_5xx", 1, 0},
+		"550 5.4.1 is a route":      {refuses(550, 5, 4, 1), nil, deliverylog.StatusFailed, "smtp_5xx", 1, 0},
+		"530 of the account":        {replies(reply(530, smtp.EnhancedCode{5, 7, 0}), nil), nil, deliverylog.StatusDelivered, "", 2, 1},
+		"535 after the mail":        {nil, replies(reply(535, smtp.EnhancedCode{5, 7, 8}), nil), deliverylog.StatusDelivered, "", 2, 2},
+		"553 5.1.8 of the sender":   {replies(reply(553, smtp.EnhancedCode{5, 1, 8}), nil), nil, deliverylog.StatusDelivered, "", 2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			office := newPostOffice(t, &postOffice{recipient: x.recipient, content: x.content})
 			row, outcome := w.mail(w.mailing(office.url("smtp", "")))
-			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == dispatch.CodeGone) {
+			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == deliverylog.CodeGone) {
 				t.Errorf("row %+v, outcome %+v", row, outcome)
 			}
 			mails, _, _ := office.got()
@@ -374,7 +374,7 @@ func TestMail_login(t *testing.T) {
 		certificate string // its host; none: no TLS
 		host        string
 		password    string
-		code        dispatch.Code
+		code        deliverylog.Code
 		refused     int
 	}{
 		"PLAIN over STARTTLS":           {"smtp", plain, localhost, localhost, mailPassword, "", 0},
@@ -385,13 +385,13 @@ func TestMail_login(t *testing.T) {
 		"none is known":                 {"smtp", []string{"CRAM-MD5"}, localhost, localhost, mailPassword, "smtp_session", 0},
 		"another password":              {"smtp", plain, localhost, localhost, "another-password", "smtp_session", 3},
 		"another password by LOGIN":     {"smtps", login, localhost, localhost, "another-password", "smtp_session", 3},
-		"a certificate of mail.test":    {"smtp", plain, "mail.test", localhost, mailPassword, dispatch.CodeTLS, 0},
-		"smtps with that certificate":   {"smtps", plain, "mail.test", localhost, mailPassword, dispatch.CodeTLS, 0},
-		"smtps to a server without TLS": {"smtps", plain, "", localhost, mailPassword, dispatch.CodeTLS, 0},
+		"a certificate of mail.test":    {"smtp", plain, "mail.test", localhost, mailPassword, deliverylog.CodeTLS, 0},
+		"smtps with that certificate":   {"smtps", plain, "mail.test", localhost, mailPassword, deliverylog.CodeTLS, 0},
+		"smtps to a server without TLS": {"smtps", plain, "", localhost, mailPassword, deliverylog.CodeTLS, 0},
 		"PLAIN on the loopback":         {"smtp", plain, "", localhost, mailPassword, "", 0},
 		"LOGIN on the loopback":         {"smtp", login, "", localhost, mailPassword, "", 0},
-		"PLAIN in the clear":            {"smtp", plain, "", elsewhere, mailPassword, dispatch.CodeTLS, 0},
-		"LOGIN in the clear":            {"smtp", login, "", elsewhere, mailPassword, dispatch.CodeTLS, 0},
+		"PLAIN in the clear":            {"smtp", plain, "", elsewhere, mailPassword, deliverylog.CodeTLS, 0},
+		"LOGIN in the clear":            {"smtp", login, "", elsewhere, mailPassword, deliverylog.CodeTLS, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -411,10 +411,10 @@ func TestMail_login(t *testing.T) {
 			}
 			if x.code == "" {
 				if len(mails) != 1 || mails[0].secure != (x.certificate != "") || mails[0].user != mailUser ||
-					mails[0].mechanism != x.mechanisms[len(x.mechanisms)-1] || row.Status != dispatch.StatusDelivered {
+					mails[0].mechanism != x.mechanisms[len(x.mechanisms)-1] || row.Status != deliverylog.StatusDelivered {
 					t.Errorf("mails %+v, row %+v", mails, row)
 				}
-			} else if len(mails) != 0 || row.Status != dispatch.StatusFailed || len(row.Attempts) != 3 {
+			} else if len(mails) != 0 || row.Status != deliverylog.StatusFailed || len(row.Attempts) != 3 {
 				t.Errorf("mails %+v, row %+v", mails, row)
 			}
 		})
@@ -426,7 +426,7 @@ func TestMail_wrongCertificateWithoutAccount(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{}, newAuthority(t).issue(t, "localhost"))
 	row, _ := w.mail(w.mailing(office.url("smtp", "")))
-	if mails, _, _ := office.got(); len(mails) != 0 || row.ErrorCode != dispatch.CodeTLS {
+	if mails, _, _ := office.got(); len(mails) != 0 || row.ErrorCode != deliverylog.CodeTLS {
 		t.Errorf("mails %+v, row %+v", mails, row)
 	}
 }
@@ -440,7 +440,7 @@ func TestMail_senderRefused(t *testing.T) {
 	if told := s.logs.String(); strings.Count(told, "The mail server cannot be used") != 2 || !strings.Contains(told, `"reply":550`) || !strings.Contains(told, "An outage is over.") {
 		t.Errorf("the log must have one line about the refusals and one about their end: %s", told)
 	}
-	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 3 || row.Attempts[0].ErrorCode != "smtp_session" || row.Attempts[1].ErrorCode != "smtp_session" || outcome.Gone {
+	if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 3 || row.Attempts[0].ErrorCode != "smtp_session" || row.Attempts[1].ErrorCode != "smtp_session" || outcome.Gone {
 		t.Errorf("row %+v, outcome %+v", row, outcome)
 	}
 }
@@ -456,7 +456,7 @@ func TestMail_hanging(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	s := w.mailing(fmt.Sprintf("smtp://127.0.0.1:%d", port), func(c *delivery.Config) { c.Timeout = 300 * time.Millisecond })
 	row, outcome := w.mail(s)
-	if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeTimeout || len(row.Attempts) != 3 || outcome.Gone {
+	if row.Status != deliverylog.StatusFailed || row.ErrorCode != deliverylog.CodeTimeout || len(row.Attempts) != 3 || outcome.Gone {
 		t.Errorf("row %+v, outcome %+v", row, outcome)
 	}
 }
@@ -471,7 +471,7 @@ func TestMail_connections(t *testing.T) {
 		return nil
 	}})
 	s := w.mailing(office.url("smtp", ""))
-	for n, want := range []dispatch.Status{dispatch.StatusDelivered, dispatch.StatusFailed, dispatch.StatusDelivered} {
+	for n, want := range []deliverylog.Status{deliverylog.StatusDelivered, deliverylog.StatusFailed, deliverylog.StatusDelivered} {
 		if row, _ := w.mail(s); row.Status != want || len(row.Attempts) != 1 {
 			t.Errorf("mail %d: row %+v", n+1, row)
 		}
@@ -486,7 +486,7 @@ func TestMail_connections(t *testing.T) {
 		t.Fatal(err)
 	}
 	row, _ := w.mail(s)
-	if _, connections, _ := office.got(); row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 || connections != 2 {
+	if _, connections, _ := office.got(); row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 1 || connections != 2 {
 		t.Errorf("%d connections, row %+v", connections, row)
 	}
 }
@@ -574,12 +574,12 @@ func TestMail_slowRecipients(t *testing.T) {
 	sent.Notify = topic.Notify{topic.Email: {}}
 	w.publish(sent, nil)
 	for _, row := range w.ended(sent.ID, fast...) {
-		if row.Status != dispatch.StatusDelivered {
+		if row.Status != deliverylog.StatusDelivered {
 			t.Errorf("row %+v", row)
 		}
 	}
 	for _, row := range w.ended(sent.ID, gone...) {
-		if row.ErrorCode != dispatch.CodeGone || len(row.Attempts) != 1 {
+		if row.ErrorCode != deliverylog.CodeGone || len(row.Attempts) != 1 {
 			t.Errorf("row %+v", row)
 		}
 	}
@@ -590,7 +590,7 @@ func TestMail_slowRecipients(t *testing.T) {
 	}
 	release()
 	for _, row := range w.ended(sent.ID, late...) {
-		if row.Status != dispatch.StatusDelivered {
+		if row.Status != deliverylog.StatusDelivered {
 			t.Errorf("row %+v", row)
 		}
 	}
@@ -635,11 +635,11 @@ func TestMail_restart(t *testing.T) {
 	office.mu.Unlock()
 	close(resume)
 	apitest.Eventually(t, "an attempt without a server", func() bool {
-		return slices.ContainsFunc(w.rows(deliveries(sent.ID, ids)...), func(row dispatch.Delivery) bool { return row.ErrorCode == dispatch.CodeConnect })
+		return slices.ContainsFunc(w.rows(deliveries(sent.ID, ids)...), func(row deliverylog.Delivery) bool { return row.ErrorCode == deliverylog.CodeConnect })
 	})
 	again := newPostOffice(t, &postOffice{address: address})
 	for _, row := range w.ended(sent.ID, ids...) {
-		if row.Status != dispatch.StatusDelivered {
+		if row.Status != deliverylog.StatusDelivered {
 			t.Errorf("row %+v", row)
 		}
 	}
@@ -697,11 +697,11 @@ func TestMail_moreThanConnections(t *testing.T) {
 	release()
 	timeouts := 0
 	for _, row := range w.ended(sent.ID, ids...) {
-		if row.Status != dispatch.StatusDelivered {
+		if row.Status != deliverylog.StatusDelivered {
 			t.Errorf("row %+v", row)
 		}
 		for _, attempt := range row.Attempts[:len(row.Attempts)-1] {
-			if attempt.ErrorCode != dispatch.CodeTimeout {
+			if attempt.ErrorCode != deliverylog.CodeTimeout {
 				t.Errorf("row %+v", row)
 			}
 			timeouts++

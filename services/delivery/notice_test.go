@@ -13,7 +13,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const managementLink = "https://status.test/public/endpoints/verify?token=of-the-endpoint"
@@ -53,7 +53,7 @@ func (w *world) retrying(id string) {
 	w.t.Helper()
 	apitest.Eventually(w.t, "the delivery to wait for its retry", func() bool {
 		rows := w.rows(id)
-		return len(rows) == 1 && rows[0].Status == dispatch.StatusRetrying
+		return len(rows) == 1 && rows[0].Status == deliverylog.StatusRetrying
 	})
 }
 
@@ -81,7 +81,7 @@ func TestNotice_mail(t *testing.T) {
 		if i == 0 {
 			attempts = 2
 		}
-		if row.Status != dispatch.StatusDelivered || len(row.Attempts) != attempts || row.EventID != "" || row.EventKind != n.Kind ||
+		if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != attempts || row.EventID != "" || row.EventKind != n.Kind ||
 			row.Channel != topic.Email || row.Service != topic.Integrations || row.DashboardID != dashboardID {
 			t.Errorf("row %+v", row)
 		}
@@ -141,7 +141,7 @@ func TestNotice_mailAlone(t *testing.T) {
 	apitest.Eventually(t, "the webhook to be sent", func() bool { return w.peer.questions() > 0 })
 	notice := mailAbout("h1", topic.EndpointFailing)
 	w.publish(notice, nil)
-	if row := w.ended(notice.ID, "h1")[0]; row.Status != dispatch.StatusDelivered {
+	if row := w.ended(notice.ID, "h1")[0]; row.Status != deliverylog.StatusDelivered {
 		t.Errorf("row %+v", row)
 	}
 }
@@ -164,7 +164,7 @@ func TestNotice_test(t *testing.T) {
 			w.publish(notice, nil)
 			row := w.ended(notice.ID, id)[0]
 			outcome := w.outcomes.of(t, row.ID)
-			if row.Status != dispatch.StatusDelivered || row.EventID != "" || row.EventKind != topic.EndpointTest || row.Channel != channel ||
+			if row.Status != deliverylog.StatusDelivered || row.EventID != "" || row.EventKind != topic.EndpointTest || row.Channel != channel ||
 				outcome.EventKind != topic.EndpointTest || outcome.EventID != "" || outcome.Channel != channel {
 				t.Errorf("row %+v, outcome %+v", row, outcome)
 			}
@@ -213,15 +213,15 @@ func TestNotice_recipient(t *testing.T) {
 	w.start(w.config())
 	for _, c := range []struct {
 		notice topic.Notice
-		code   dispatch.Code
+		code   deliverylog.Code
 	}{
-		{testOf("h1", topic.Webhook), dispatch.CodePaused},
-		{testOf("h2", topic.Webhook), dispatch.CodeNoRecipient},
-		{mailAbout("h1", topic.EndpointFailing), dispatch.CodeNoRecipient}, // without an address
+		{testOf("h1", topic.Webhook), deliverylog.CodePaused},
+		{testOf("h2", topic.Webhook), deliverylog.CodeNoRecipient},
+		{mailAbout("h1", topic.EndpointFailing), deliverylog.CodeNoRecipient}, // without an address
 	} {
 		w.publish(c.notice, nil)
 		row := w.ended(c.notice.ID, c.notice.Recipient)[0]
-		if outcome := w.outcomes.of(t, row.ID); row.Status != dispatch.StatusSkipped || row.ErrorCode != c.code || outcome.EventKind != c.notice.Kind {
+		if outcome := w.outcomes.of(t, row.ID); row.Status != deliverylog.StatusSkipped || row.ErrorCode != c.code || outcome.EventKind != c.notice.Kind {
 			t.Errorf("row %+v, outcome %+v", row, outcome)
 		}
 	}
@@ -247,7 +247,7 @@ func TestNotice_kill(t *testing.T) {
 	c.kill()
 	w.peer.setDown(false)
 	c = w.child(env...)
-	if row := w.ended(notices[0].ID, "h1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 {
+	if row := w.ended(notices[0].ID, "h1")[0]; row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 1 {
 		t.Errorf("row %+v", row)
 	}
 	w.publish(notices[1], nil)
@@ -255,7 +255,7 @@ func TestNotice_kill(t *testing.T) {
 	c.kill()
 	w.child(env...)
 	row := w.ended(notices[1].ID, "h1")[0]
-	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 || row.Service != topic.Integrations {
+	if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 2 || row.Service != topic.Integrations {
 		t.Errorf("row %+v", row)
 	}
 	ids := map[string]int{}

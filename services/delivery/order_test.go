@@ -13,7 +13,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 func sequenceOf(t *testing.T, a arrival) int64 {
@@ -40,17 +40,17 @@ func TestOrder_replacedWhileWaiting(t *testing.T) {
 	id := topic.DeliveryID(first.ID, "r1")
 	apitest.Eventually(t, "the first to wait", func() bool {
 		rows := w.rows(id)
-		return len(rows) == 1 && rows[0].Status == dispatch.StatusRetrying
+		return len(rows) == 1 && rows[0].Status == deliverylog.StatusRetrying
 	})
 	w.publish(other, nil)
 	w.ended(other.ID, "r1")
-	if row := w.rows(id)[0]; row.Status != dispatch.StatusRetrying {
+	if row := w.rows(id)[0]; row.Status != deliverylog.StatusRetrying {
 		t.Errorf("another event's delivery replaced it: %+v", row)
 	}
 	w.publish(second, nil)
 	w.ended(second.ID, "r1")
 	row := w.ended(first.ID, "r1")[0]
-	if row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodeReplaced || len(row.Attempts) != 1 {
+	if row.Status != deliverylog.StatusSkipped || row.ErrorCode != deliverylog.CodeReplaced || len(row.Attempts) != 1 {
 		t.Errorf("row %+v", row)
 	}
 	if outcome := w.outcomes.of(t, id); outcome.Result != topic.Skipped || outcome.Attempts != 1 {
@@ -118,7 +118,7 @@ func TestRetry_pausedMeanwhile(t *testing.T) {
 	apitest.Eventually(t, "the first attempt", func() bool { return len(hooks.got()) == 1 })
 	w.peer.set("r1", func(d *topic.Destination) { d.State = topic.RecipientPaused })
 	row := w.ended(sent.ID, "r1")[0]
-	if row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodePaused || len(hooks.got()) != 1 {
+	if row.Status != deliverylog.StatusSkipped || row.ErrorCode != deliverylog.CodePaused || len(hooks.got()) != 1 {
 		t.Errorf("row %+v", row)
 	}
 	if outcome := w.outcomes.of(t, row.ID); outcome.Result != topic.Skipped {
@@ -147,7 +147,7 @@ func TestStop_resumes(t *testing.T) {
 	w.peer.setDown(false)
 	w.start(w.config(2 * time.Second))
 	w.ended(later.ID, "r1")
-	if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 {
+	if row := w.ended(sent.ID, "r1")[0]; row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 2 {
 		t.Errorf("row %+v", row)
 	}
 	if n := len(hooks.got()); n != 3 {
@@ -253,7 +253,7 @@ func TestPause_midway(t *testing.T) {
 	paused := time.Now()
 	after, skipped := 0, 0
 	for _, row := range w.ended(sent.ID, ids...) {
-		if row.Status == dispatch.StatusSkipped {
+		if row.Status == deliverylog.StatusSkipped {
 			skipped++
 		}
 		for _, attempt := range row.Attempts {

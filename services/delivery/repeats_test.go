@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
@@ -146,7 +146,7 @@ func TestKill_blockWithoutOutcome(t *testing.T) {
 		if err := s.SaveChange(t.Context(), sent); err != nil {
 			return err
 		}
-		return s.InsertBlocks(t.Context(), dispatch.BlocksOf([]*dispatch.Delivery{success(sent, "r1"), success(sent, "r2")}))
+		return s.InsertBlocks(t.Context(), deliverylog.BlocksOf([]*deliverylog.Delivery{success(sent, "r1"), success(sent, "r2")}))
 	})
 	w.shard(sent, topic.Webhook, "r1", "r3")
 	w.ended(sent.ID, "r1", "r3")
@@ -161,12 +161,12 @@ func TestKill_blockWithoutOutcome(t *testing.T) {
 }
 
 // success returns a delivery of the change that succeeded quickly at the first attempt.
-func success(sent topic.EventChange, recipient string) *dispatch.Delivery {
+func success(sent topic.EventChange, recipient string) *deliverylog.Delivery {
 	at := sent.OccurredAt
-	return &dispatch.Delivery{
+	return &deliverylog.Delivery{
 		ID: topic.DeliveryID(sent.ID, recipient), Organization: organization, Channel: topic.Webhook, Recipient: recipient,
-		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: dispatch.StatusDelivered,
-		Logged: dispatch.Logged{SentAt: at, MaxAttempts: 3}, EndedAt: &at, Attempts: []dispatch.Attempt{{At: at, DurationMS: 1, HTTPStatus: 200}},
+		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: deliverylog.StatusDelivered,
+		Logged: deliverylog.Logged{SentAt: at, MaxAttempts: 3}, EndedAt: &at, Attempts: []deliverylog.Attempt{{At: at, DurationMS: 1, HTTPStatus: 200}},
 	}
 }
 
@@ -184,12 +184,12 @@ func (w *world) outside(write func(*store.Store) error) {
 }
 
 // waitingRow returns the row of a delivery that waits for a retry at a time.
-func waitingRow(sent topic.EventChange, channel topic.Channel, recipient string, at time.Time) dispatch.Delivery {
-	return dispatch.Delivery{
+func waitingRow(sent topic.EventChange, channel topic.Channel, recipient string, at time.Time) deliverylog.Delivery {
+	return deliverylog.Delivery{
 		ID: topic.DeliveryID(sent.ID, recipient), Organization: organization, Channel: channel, Recipient: recipient,
-		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: dispatch.StatusRetrying,
-		Logged: dispatch.Logged{SentAt: sent.OccurredAt, MaxAttempts: 3}, NextAttemptAt: &at,
-		Attempts: []dispatch.Attempt{{At: sent.OccurredAt, HTTPStatus: 500, ErrorCode: dispatch.CodeServerError}},
+		EventID: sent.Event.ID, EventKind: sent.Kind, ChangeID: sent.ID, Sequence: sent.Sequence, Status: deliverylog.StatusRetrying,
+		Logged: deliverylog.Logged{SentAt: sent.OccurredAt, MaxAttempts: 3}, NextAttemptAt: &at,
+		Attempts: []deliverylog.Attempt{{At: sent.OccurredAt, HTTPStatus: 500, ErrorCode: deliverylog.CodeServerError}},
 	}
 }
 
@@ -222,11 +222,11 @@ func TestRebalance_recordedLate(t *testing.T) {
 		if err := s.SaveChange(t.Context(), sent); err != nil {
 			return err
 		}
-		_, err := s.Insert(t.Context(), []dispatch.Delivery{waitingRow(sent, topic.Webhook, "r1", time.Now().Add(time.Second))})
+		_, err := s.Insert(t.Context(), []deliverylog.Delivery{waitingRow(sent, topic.Webhook, "r1", time.Now().Add(time.Second))})
 		return err
 	})
 	w.shard(sent, topic.Webhook, "r1")
-	if row := w.ended(sent.ID, "r1")[0]; row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 || len(hooks.got()) != 2 {
+	if row := w.ended(sent.ID, "r1")[0]; row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 2 || len(hooks.got()) != 2 {
 		t.Errorf("row %+v", row)
 	}
 }
@@ -243,11 +243,11 @@ func TestChannel_notThere(t *testing.T) {
 	s.stop()
 	const channel = "pigeon"
 	w.outside(func(s *store.Store) error {
-		_, err := s.Insert(t.Context(), []dispatch.Delivery{waitingRow(sent, channel, "r2", time.Now())})
+		_, err := s.Insert(t.Context(), []deliverylog.Delivery{waitingRow(sent, channel, "r2", time.Now())})
 		return err
 	})
 	w.start(w.config())
-	if row := w.ended(sent.ID, "r2")[0]; row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeUnavailable {
+	if row := w.ended(sent.ID, "r2")[0]; row.Status != deliverylog.StatusFailed || row.ErrorCode != deliverylog.CodeUnavailable {
 		t.Errorf("row %+v", row)
 	}
 	w.shard(sent, channel, "r3")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // A replay is a new delivery of the same message. Any log can be replayed, and a replay too. Its result counts.
@@ -30,7 +30,7 @@ func TestReplay(t *testing.T) {
 		t.Errorf("outcome %+v", outcome)
 	}
 	logs, _ := s.list(t, topic.Webhook, nil)
-	if len(logs) != 3 || logs[0].DeliveryID != id || *logs[0].ReplayOf != failed[0].LogID || logs[0].Status != dispatch.StatusDelivered || logs[0].Attempt != 1 {
+	if len(logs) != 3 || logs[0].DeliveryID != id || *logs[0].ReplayOf != failed[0].LogID || logs[0].Status != deliverylog.StatusDelivered || logs[0].Attempt != 1 {
 		t.Fatalf("logs %+v", logs)
 	}
 	arrivals := hooks.got()
@@ -41,7 +41,7 @@ func TestReplay(t *testing.T) {
 	again := s.replay(t, logs[0]) // of a delivered replay; it is retried as others are
 	w.outcomes.of(t, again)
 	logs, _ = s.list(t, topic.Webhook, nil)
-	if len(logs) != 5 || *logs[0].ReplayOf != id || *logs[1].ReplayOf != id || logs[0].DeliveryID != again || logs[0].Attempt != 2 || logs[1].Status != dispatch.StatusRetrying {
+	if len(logs) != 5 || *logs[0].ReplayOf != id || *logs[1].ReplayOf != id || logs[0].DeliveryID != again || logs[0].Attempt != 2 || logs[1].Status != deliverylog.StatusRetrying {
 		t.Errorf("logs %+v", logs)
 	}
 	if one, text := s.log(t, logs[0]); one.Request == nil || !strings.Contains(one.Request.Body, again) || len(one.Attempts) != 2 {
@@ -76,10 +76,10 @@ func TestReplay_replacesNothing(t *testing.T) {
 	third.Event = first.Event
 	w.publish(third, nil)
 	w.ended(third.ID, "r1")
-	if row := w.rows(waits)[0]; row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodeReplaced {
+	if row := w.rows(waits)[0]; row.Status != deliverylog.StatusSkipped || row.ErrorCode != deliverylog.CodeReplaced {
 		t.Errorf("the waiting delivery, which the third replaces: %+v", row)
 	}
-	if row := w.rows(waiting)[0]; row.Status != dispatch.StatusRetrying {
+	if row := w.rows(waiting)[0]; row.Status != deliverylog.StatusRetrying {
 		t.Errorf("the waiting replay: %+v", row)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
@@ -38,12 +38,12 @@ func TestRetention(t *testing.T) {
 		if err := kept.SaveChange(t.Context(), told.change); err != nil {
 			t.Fatal(err)
 		}
-		rows := make([]dispatch.Delivery, told.rows)
+		rows := make([]deliverylog.Delivery, told.rows)
 		for i := range rows {
 			at := told.change.OccurredAt.UTC().Truncate(time.Millisecond)
-			rows[i] = dispatch.Delivery{
+			rows[i] = deliverylog.Delivery{
 				ID: newEvent(), Organization: organization, Channel: topic.Webhook, Recipient: "r", ChangeID: told.change.ID,
-				EventID: told.change.Event.ID, EventKind: told.change.Kind, Status: dispatch.StatusDelivered, Logged: dispatch.Logged{SentAt: at}, EndedAt: &at,
+				EventID: told.change.Event.ID, EventKind: told.change.Kind, Status: deliverylog.StatusDelivered, Logged: deliverylog.Logged{SentAt: at}, EndedAt: &at,
 			}
 			if i%10 == 9 {
 				rows[i].ID, rows[i].Log = topic.LogID(rows[i-1].ID, 7), 7
@@ -54,15 +54,15 @@ func TestRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := told.change.OccurredAt
-		var members []*dispatch.Delivery
+		var members []*deliverylog.Delivery
 		for i := range 500 {
 			members = append(members, success(told.change, "member"+strconv.Itoa(i)))
 			members[i].URLHash = urlHash(i) // in many blocks
 		}
-		if err := kept.InsertBlocks(t.Context(), dispatch.BlocksOf(members)); err != nil {
+		if err := kept.InsertBlocks(t.Context(), deliverylog.BlocksOf(members)); err != nil {
 			t.Fatal(err)
 		}
-		requests := []dispatch.Request{{ID: told.change.ID, StoredAt: at}, {ID: told.change.ID + "-much-older", StoredAt: at.Add(-30 * day)}}
+		requests := []deliverylog.Request{{ID: told.change.ID, StoredAt: at}, {ID: told.change.ID + "-much-older", StoredAt: at.Add(-30 * day)}}
 		if err := kept.SaveRequests(t.Context(), requests); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -123,7 +123,7 @@ func textChange(text string) topic.EventChange {
 }
 
 // text sends a text through the service and returns its row and the service's log.
-func (w *world) text(c delivery.Config, text string) (dispatch.Delivery, topic.Outcome, string) {
+func (w *world) text(c delivery.Config, text string) (deliverylog.Delivery, topic.Outcome, string) {
 	w.t.Helper()
 	w.person(&c, phone())
 	s := w.start(c)
@@ -148,28 +148,28 @@ func TestSMS(t *testing.T) {
 	}
 	for name, x := range map[string]struct {
 		answer http.HandlerFunc
-		status dispatch.Status
-		code   dispatch.Code
+		status deliverylog.Status
+		code   deliverylog.Code
 		times  int
 	}{
-		"201":                   {acceptSMS, dispatch.StatusDelivered, "", 1},
-		"400, opted out":        {refuseSMS(400, 21610), dispatch.StatusFailed, dispatch.CodeOptedOut, 1},
-		"400, not a number":     {refuseSMS(400, 21211), dispatch.StatusFailed, dispatch.CodeGone, 1},
-		"400, not mobile":       {refuseSMS(400, 21614), dispatch.StatusFailed, dispatch.CodeGone, 1},
-		"400, something else":   {refuseSMS(400, 21606), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"410 is not the number": {refuseSMS(410, 20410), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"302 is not followed":   {status(http.StatusFound), dispatch.StatusFailed, dispatch.CodeRedirect, 3},
-		"429, then 201":         {resting(http.StatusTooManyRequests), dispatch.StatusDelivered, "", 2},
-		"503, then 201":         {resting(http.StatusServiceUnavailable), dispatch.StatusDelivered, "", 2},
-		"500 is ambiguous":      {inTurn(status(500), acceptSMS), dispatch.StatusFailed, dispatch.CodeServerError, 1},
-		"502 is ambiguous":      {inTurn(status(502), acceptSMS), dispatch.StatusFailed, dispatch.CodeServerError, 1},
-		"504 is ambiguous":      {inTurn(status(504), acceptSMS), dispatch.StatusFailed, dispatch.CodeServerError, 1},
-		"401 is told":           {refuseSMS(401, 20003), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"403 is told":           {refuseSMS(403, 21211), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"404":                   {refuseSMS(404, 20404), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"408":                   {inTurn(status(408), acceptSMS), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"no JSON":               {status(400), dispatch.StatusFailed, dispatch.CodeClientError, 1},
-		"cut off is ambiguous":  {inTurn(cutOff, acceptSMS), dispatch.StatusFailed, dispatch.CodeConnect, 1},
+		"201":                   {acceptSMS, deliverylog.StatusDelivered, "", 1},
+		"400, opted out":        {refuseSMS(400, 21610), deliverylog.StatusFailed, deliverylog.CodeOptedOut, 1},
+		"400, not a number":     {refuseSMS(400, 21211), deliverylog.StatusFailed, deliverylog.CodeGone, 1},
+		"400, not mobile":       {refuseSMS(400, 21614), deliverylog.StatusFailed, deliverylog.CodeGone, 1},
+		"400, something else":   {refuseSMS(400, 21606), deliverylog.StatusFailed, deliverylog.CodeClientError, 1},
+		"410 is not the number": {refuseSMS(410, 20410), deliverylog.StatusFailed, deliverylog.CodeClientError, 1},
+		"302 is not followed":   {status(http.StatusFound), deliverylog.StatusFailed, deliverylog.CodeRedirect, 3},
+		"429, then 201":         {resting(http.StatusTooManyRequests), deliverylog.StatusDelivered, "", 2},
+		"503, then 201":         {resting(http.StatusServiceUnavailable), deliverylog.StatusDelivered, "", 2},
+		"500 is ambiguous":      {inTurn(status(500), acceptSMS), deliverylog.StatusFailed, deliverylog.CodeServerError, 1},
+		"502 is ambiguous":      {inTurn(status(502), acceptSMS), deliverylog.StatusFailed, deliverylog.CodeServerError, 1},
+		"504 is ambiguous":      {inTurn(status(504), acceptSMS), deliverylog.StatusFailed, deliverylog.CodeServerError, 1},
+		"401 is told":           {refuseSMS(401, 20003), deliverylog.StatusFailed, deliverylog.CodeClientError, 1},
+		"403 is told":           {refuseSMS(403, 21211), deliverylog.StatusFailed, deliverylog.CodeClientError, 1},
+		"404":                   {refuseSMS(404, 20404), deliverylog.StatusFailed, deliverylog.CodeClientError, 1},
+		"408":                   {inTurn(status(408), acceptSMS), deliverylog.StatusFailed, deliverylog.CodeClientError, 1},
+		"no JSON":               {status(400), deliverylog.StatusFailed, deliverylog.CodeClientError, 1},
+		"cut off is ambiguous":  {inTurn(cutOff, acceptSMS), deliverylog.StatusFailed, deliverylog.CodeConnect, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestSMS(t *testing.T) {
 			c := w.config()
 			c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
 			row, outcome, logs := w.text(c, "API is down – sorry")
-			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == dispatch.CodeGone || x.code == dispatch.CodeOptedOut) {
+			if row.Status != x.status || row.ErrorCode != x.code || len(row.Attempts) != x.times || outcome.Gone != (x.code == deliverylog.CodeGone || x.code == deliverylog.CodeOptedOut) {
 				t.Errorf("row %+v, outcome %+v", row, outcome)
 			}
 			got := api.got()
@@ -206,7 +206,7 @@ func TestSMS_wrongToken(t *testing.T) {
 	c := w.config()
 	c.SMSURL = smsURL(server.URL, "wrong", "MG0123456789abcdef0123456789abcdef")
 	row, outcome, _ := w.text(c, "")
-	if row.Status != dispatch.StatusFailed || len(row.Attempts) != 1 || outcome.Gone || outcome.HTTPStatus != http.StatusUnauthorized {
+	if row.Status != deliverylog.StatusFailed || len(row.Attempts) != 1 || outcome.Gone || outcome.HTTPStatus != http.StatusUnauthorized {
 		t.Errorf("row %+v, outcome %+v", row, outcome)
 	}
 }
@@ -251,7 +251,7 @@ func TestSMS_hanging(t *testing.T) {
 	c.Timeout = time.Second
 	c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
 	row, outcome, _ := w.text(c, "API is down")
-	if row.Status != dispatch.StatusFailed || row.ErrorCode != dispatch.CodeTimeout || len(row.Attempts) != 1 || api.requests.Load() != 1 || outcome.Gone {
+	if row.Status != deliverylog.StatusFailed || row.ErrorCode != deliverylog.CodeTimeout || len(row.Attempts) != 1 || api.requests.Load() != 1 || outcome.Gone {
 		t.Errorf("%d requests, row %+v", api.requests.Load(), row)
 	}
 }
@@ -273,7 +273,7 @@ func TestSMS_connectionRefused(t *testing.T) {
 	w.publish(sent, nil)
 	id := topic.DeliveryID(sent.ID, "p1")
 	apitest.Eventually(t, "the first attempt", func() bool { rows := w.rows(id); return len(rows) == 1 && len(rows[0].Attempts) == 1 })
-	if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != dispatch.CodeConnect {
+	if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != deliverylog.CodeConnect {
 		t.Errorf("row %+v", row)
 	}
 	if listener, err = net.Listen("tcp", address); err != nil {
@@ -283,7 +283,7 @@ func TestSMS_connectionRefused(t *testing.T) {
 	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: api}}
 	server.Start()
 	t.Cleanup(server.Close)
-	if row := w.ended(sent.ID, "p1")[0]; row.Status != dispatch.StatusDelivered || len(api.got()) != 1 {
+	if row := w.ended(sent.ID, "p1")[0]; row.Status != deliverylog.StatusDelivered || len(api.got()) != 1 {
 		t.Errorf("%d texts, row %+v", len(api.got()), row)
 	}
 }
@@ -293,7 +293,7 @@ func TestSMS_folder(t *testing.T) {
 	c := w.config()
 	c.Data = filepath.Join(w.dir, "data")
 	row, _, _ := w.text(c, "API is down")
-	if row.Status != dispatch.StatusDelivered {
+	if row.Status != deliverylog.StatusDelivered {
 		t.Errorf("row %+v", row)
 	}
 	folder := filepath.Join(c.Data, "sms")
@@ -326,11 +326,11 @@ func TestSMS_folder(t *testing.T) {
 func TestSMS_overTLS(t *testing.T) {
 	for name, x := range map[string]struct {
 		strange bool
-		code    dispatch.Code
+		code    deliverylog.Code
 		texts   int
 	}{
 		"an authority of the operator's": {false, "", 1},
-		"another authority":              {true, dispatch.CodeTLS, 0},
+		"another authority":              {true, deliverylog.CodeTLS, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -346,7 +346,7 @@ func TestSMS_overTLS(t *testing.T) {
 			c := w.config()
 			c.SMSURL = smsURL(strings.Replace(server.URL, "127.0.0.1", "localhost", 1), smsToken, smsFrom)
 			row, _, _ := w.text(c, "API is down")
-			if row.ErrorCode != x.code || len(api.got()) != x.texts || x.texts == 0 && (row.Status != dispatch.StatusFailed || len(row.Attempts) != 3) {
+			if row.ErrorCode != x.code || len(api.got()) != x.texts || x.texts == 0 && (row.Status != deliverylog.StatusFailed || len(row.Attempts) != 3) {
 				t.Errorf("%d texts, row %+v", len(api.got()), row)
 			}
 		})

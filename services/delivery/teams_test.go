@@ -11,7 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // workflow adds a Teams endpoint.
@@ -36,7 +36,7 @@ func TestTeams_202(t *testing.T) {
 	sent := toTeams(topic.Wording{Message: "m", Details: true, Color: "#c00"})
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "t1")[0]
-	if row.Status != dispatch.StatusDelivered || row.Channel != topic.Teams || len(row.Attempts) != 1 || row.Attempts[0].HTTPStatus != http.StatusAccepted {
+	if row.Status != deliverylog.StatusDelivered || row.Channel != topic.Teams || len(row.Attempts) != 1 || row.Attempts[0].HTTPStatus != http.StatusAccepted {
 		t.Errorf("row %+v", row)
 	}
 	got := flows.got()
@@ -78,7 +78,7 @@ func TestTeams_429(t *testing.T) {
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "t1")[0]
 	got := flows.got()
-	if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 2 || row.Attempts[0].ErrorCode != dispatch.CodeRateLimited || len(got) != 2 {
+	if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 2 || row.Attempts[0].ErrorCode != deliverylog.CodeRateLimited || len(got) != 2 {
 		t.Fatalf("row %+v, %d arrivals", row, len(got))
 	}
 	if rest := got[1].at.Sub(got[0].at); rest < time.Second {
@@ -120,7 +120,7 @@ func TestTeams_pace(t *testing.T) {
 	}
 	for _, c := range sent {
 		for _, row := range w.ended(c.ID, "t1", "t2") {
-			if row.Status != dispatch.StatusDelivered || len(row.Attempts) != 1 {
+			if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 1 {
 				t.Errorf("row %+v", row)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const template = "HX0123456789abcdef0123456789abcdef"
@@ -26,7 +26,7 @@ func chatter() topic.Destination {
 }
 
 // chat sends a change to a WhatsApp subscriber and returns its row and outcome.
-func (w *world) chat(c delivery.Config, to topic.Destination) (*service, topic.EventChange, dispatch.Delivery, topic.Outcome) {
+func (w *world) chat(c delivery.Config, to topic.Destination) (*service, topic.EventChange, deliverylog.Delivery, topic.Outcome) {
 	w.t.Helper()
 	w.person(&c, to)
 	s := w.start(c)
@@ -42,17 +42,17 @@ func TestWhatsApp(t *testing.T) {
 	for name, x := range map[string]struct {
 		sender, template string
 		answer           http.HandlerFunc
-		code             dispatch.Code
+		code             deliverylog.Code
 	}{
 		"plain text":            {smsFrom, "", acceptSMS, ""},
 		"template":              {smsFrom, template, acceptSMS, ""},
 		"messaging service":     {"MG0123456789abcdef0123456789abcdef", template, acceptSMS, ""},
-		"no such address":       {smsFrom, template, refuseSMS(400, 63003), dispatch.CodeGone},
-		"not a number":          {smsFrom, template, refuseSMS(400, 21211), dispatch.CodeGone},
-		"blocked by the user":   {smsFrom, template, refuseSMS(400, 63014), dispatch.CodeOptedOut},
-		"may accept it later":   {smsFrom, template, refuseSMS(400, 63024), dispatch.CodeClientError},
-		"outside of the window": {smsFrom, "", refuseSMS(400, 63016), dispatch.CodeClientError},
-		"unknown template":      {smsFrom, template, refuseSMS(404, 20404), dispatch.CodeClientError},
+		"no such address":       {smsFrom, template, refuseSMS(400, 63003), deliverylog.CodeGone},
+		"not a number":          {smsFrom, template, refuseSMS(400, 21211), deliverylog.CodeGone},
+		"blocked by the user":   {smsFrom, template, refuseSMS(400, 63014), deliverylog.CodeOptedOut},
+		"may accept it later":   {smsFrom, template, refuseSMS(400, 63024), deliverylog.CodeClientError},
+		"outside of the window": {smsFrom, "", refuseSMS(400, 63016), deliverylog.CodeClientError},
+		"unknown template":      {smsFrom, template, refuseSMS(404, 20404), deliverylog.CodeClientError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +63,7 @@ func TestWhatsApp(t *testing.T) {
 			c := w.config()
 			c.SMSURL, c.WhatsAppTemplate = smsURL(server.URL, smsToken, x.sender), x.template
 			s, sent, row, outcome := w.chat(c, chatter())
-			if row.ErrorCode != x.code || len(row.Attempts) != 1 || outcome.Gone != (x.code == dispatch.CodeGone || x.code == dispatch.CodeOptedOut) ||
+			if row.ErrorCode != x.code || len(row.Attempts) != 1 || outcome.Gone != (x.code == deliverylog.CodeGone || x.code == deliverylog.CodeOptedOut) ||
 				outcome.Channel != topic.WhatsApp || outcome.ErrorCode != string(x.code) {
 				t.Errorf("row %+v, outcome %+v", row, outcome)
 			}
@@ -159,7 +159,7 @@ func TestText_link(t *testing.T) {
 		}
 		w.publish(notice, nil)
 		row := w.ended(notice.ID, "p1")[0]
-		if got := api.got(); row.Status != dispatch.StatusDelivered || len(got) != 1 || got[0].Get("Body") != want {
+		if got := api.got(); row.Status != deliverylog.StatusDelivered || len(got) != 1 || got[0].Get("Body") != want {
 			t.Errorf("row %+v, texts %v, want %q", row, got, want)
 		}
 		logs, text := s.list(t, channel, nil)

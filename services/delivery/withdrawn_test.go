@@ -12,7 +12,7 @@ import (
 	"github.com/emersion/go-smtp"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const secondComponent = "0190a000-0000-7000-8000-0000000000c2"
@@ -72,7 +72,7 @@ func TestRetry_ofWithdrawnEvent(t *testing.T) {
 				}
 			default:
 				want = counts{Planned: 1, Skipped: 1}
-				if len(retries) > 0 || len(logs) != 2 || logs[0].Status != dispatch.StatusSkipped || *logs[0].ErrorCode != "event_withdrawn" {
+				if len(retries) > 0 || len(logs) != 2 || logs[0].Status != deliverylog.StatusSkipped || *logs[0].ErrorCode != "event_withdrawn" {
 					t.Errorf("%d retries, logs %+v", len(retries), logs)
 				}
 			}
@@ -123,7 +123,7 @@ func TestRetry_ofDeletedEvent(t *testing.T) {
 			w.start(c)
 			w.publish(sent, nil)
 			row := w.ended(sent.ID, "p1")[0]
-			if row.Status != dispatch.StatusSkipped || row.ErrorCode != dispatch.CodeWithdrawn || len(row.Attempts) != 1 {
+			if row.Status != deliverylog.StatusSkipped || row.ErrorCode != deliverylog.CodeWithdrawn || len(row.Attempts) != 1 {
 				t.Errorf("row %+v", row)
 			}
 			mails, _, _ := office.got()

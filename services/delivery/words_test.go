@@ -13,7 +13,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // summer is a time with daylight saving time in Berlin.
@@ -150,7 +150,7 @@ func TestWords_confirmation(t *testing.T) {
 	}
 	w.publish(notice, nil)
 	row := w.ended(notice.ID, "p1")[0]
-	if row.Status != dispatch.StatusDelivered || row.EventKind != topic.SubscriberConfirm {
+	if row.Status != deliverylog.StatusDelivered || row.EventKind != topic.SubscriberConfirm {
 		t.Errorf("row %+v", row)
 	}
 	got := office.told(t)[mailAddress]

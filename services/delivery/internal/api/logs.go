@@ -1,5 +1,5 @@
-// Package api serves the delivery log and the progress of deliveries on the App interface. Each handler makes one call of the domain and returns its
-// view.
+// Package api serves the delivery log and the progress of deliveries on the App interface. Each handler makes one call of
+// the domain and returns its view.
 package api
 
 import (
@@ -12,17 +12,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 // API holds what the handlers use.
 type API struct {
-	logs  *dispatch.Logs
-	pages web.Pages
+	Logs    *deliverylog.Logs
+	Planner *dispatch.Planner // for replays
+	Pages   web.Pages
 }
-
-// New returns the handlers.
-func New(logs *dispatch.Logs, pages web.Pages) *API { return &API{logs: logs, pages: pages} }
 
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation { return (&API{}).operations() }
@@ -83,18 +82,18 @@ func (a *API) list(c *web.Call[listParameters, web.None]) (logsView, error) {
 	if err != nil {
 		return logsView{}, err
 	}
-	after, err := a.pages.Position(c.List, in.Paging)
+	after, err := a.Pages.Position(c.List, in.Paging)
 	if err != nil {
 		return logsView{}, err
 	}
-	page, err := a.logs.List(c, dispatch.LogQuery{
+	page, err := a.Logs.List(c, deliverylog.Query{
 		Organization: c.Caller.Organization, Channel: channel, Limit: in.Limit, After: after,
-		LogFilter: dispatch.LogFilter{
-			DashboardID: given(in.DashboardID), URLHash: given(in.URLHash), EventID: given(in.EventID), Status: dispatch.Status(given(in.Status)),
+		Filter: deliverylog.Filter{
+			DashboardID: given(in.DashboardID), URLHash: given(in.URLHash), EventID: given(in.EventID), Status: deliverylog.Status(given(in.Status)),
 			From: given(in.From), To: given(in.To),
 		},
 	})
-	response := logsView{Logs: make([]logView, len(page.Items)), NextToken: a.pages.Token(c.List, page.Next)}
+	response := logsView{Logs: make([]logView, len(page.Items)), NextToken: a.Pages.Token(c.List, page.Next)}
 	for i := range page.Items {
 		response.Logs[i] = viewLog(&page.Items[i])
 	}
@@ -113,7 +112,7 @@ func (a *API) get(c *web.Call[getParameters, web.None]) (oneLogView, error) {
 	if err != nil {
 		return oneLogView{}, err
 	}
-	found, err := a.logs.Get(c, dispatch.LogKey{Organization: c.Caller.Organization, Channel: channel, ID: in.LogID, SentAt: in.SentAt})
+	found, err := a.Logs.Get(c, deliverylog.Key{Organization: c.Caller.Organization, Channel: channel, ID: in.LogID, SentAt: in.SentAt})
 	if err != nil {
 		return oneLogView{}, err
 	}
@@ -138,7 +137,7 @@ func (a *API) replay(c *web.Call[replayParameters, replayBody]) (replayView, err
 	if err != nil {
 		return replayView{}, err
 	}
-	id, err := a.logs.Replay(c, dispatch.LogKey{
+	id, err := a.Planner.Replay(c, deliverylog.Key{
 		Organization: c.Caller.Organization, Channel: channel, ID: c.Parameters.LogID, SentAt: in.SentAt.Value,
 	})
 	return replayView{id}, err

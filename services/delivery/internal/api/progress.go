@@ -43,7 +43,7 @@ type deliveriesView struct {
 }
 
 func (a *API) progress(c *web.Call[progressParameters, web.None]) (deliveriesView, error) {
-	all, channels, err := a.logs.EventProgress(c, c.Caller.Organization, c.Parameters.EventID)
+	all, channels, err := a.Logs.EventProgress(c, c.Caller.Organization, c.Parameters.EventID)
 	view := deliveriesView{progressView{progressCountsView(all), make(map[topic.Channel]progressCountsView, len(channels))}}
 	for channel, progress := range channels {
 		view.Deliveries.Channels[channel] = progressCountsView(progress)

@@ -4,7 +4,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // logView is a log in a list.
@@ -70,7 +70,7 @@ type replayView struct {
 	DeliveryID string `json:"deliveryId" format:"uuid" description:"Of the new delivery."`
 }
 
-func viewLog(l *dispatch.Log) logView {
+func viewLog(l *deliverylog.Log) logView {
 	view := logView{
 		LogID: l.ID, SentAt: web.Time(l.SentAt), DeliveryID: l.DeliveryID, Kind: l.Channel, DashboardID: optional.OrNull(l.DashboardID),
 		URLHash: optional.OrNull(l.URLHash), URLDisplay: optional.OrNull(l.URLDisplay), EventID: optional.OrNull(l.EventID), EventKind: l.EventKind, Status: string(l.Status),
@@ -83,15 +83,15 @@ func viewLog(l *dispatch.Log) logView {
 	return view
 }
 
-func viewExchange(e *dispatch.Exchange) exchangeView {
+func viewExchange(e *deliverylog.Exchange) exchangeView {
 	view := exchangeView{logView: viewLog(&e.Log), Attempts: make([]attemptView, len(e.Attempts))}
 	if e.Request != nil {
 		view.Request = &requestView{
-			Method: optional.OrNull(e.Request.Method), URLDisplay: view.URLDisplay, Headers: dispatch.Lines(e.Request.Header), Body: e.Request.Body,
+			Method: optional.OrNull(e.Request.Method), URLDisplay: view.URLDisplay, Headers: deliverylog.Lines(e.Request.Header), Body: e.Request.Body,
 		}
 	}
 	if e.Response != nil && e.Made != nil {
-		view.Response = &responseView{HTTPStatus: e.Made.HTTPStatus, Headers: dispatch.Lines(e.Response.Header), Body: e.Response.Body}
+		view.Response = &responseView{HTTPStatus: e.Made.HTTPStatus, Headers: deliverylog.Lines(e.Response.Header), Body: e.Response.Body}
 	}
 	for i, attempt := range e.Attempts {
 		view.Attempts[i] = attemptView{

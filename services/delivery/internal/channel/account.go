@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
@@ -91,9 +92,9 @@ func (a *account) address(form url.Values, prefix, to string) {
 }
 
 // post makes one attempt. shown is the text for the log.
-func (a *account) post(ctx context.Context, form url.Values, shown dispatch.Sent) dispatch.Result {
+func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.Sent) dispatch.Result {
 	if wait := a.Hold(time.Now()); wait > 0 { // another request has just been refused
-		return dispatch.Result{Code: dispatch.CodeHeld, RetryAfter: wait}
+		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: wait}
 	}
 	header := http.Header{
 		"Authorization": {a.login},
@@ -121,7 +122,7 @@ func (a *account) refine(ctx context.Context, result *dispatch.Result, body []by
 	case status >= 400:
 		result.Code, result.Again = refusal(body), dispatch.Never
 		if status == http.StatusUnauthorized || status == http.StatusForbidden {
-			result.Code = dispatch.CodeClientError
+			result.Code = deliverylog.CodeClientError
 			a.remind(ctx, status)
 		}
 	}
@@ -129,22 +130,22 @@ func (a *account) refine(ctx context.Context, result *dispatch.Result, body []by
 
 // refusal returns the code of a refused request. The API's own code is in the body. Only codes that say that no later
 // message can reach the number become CodeGone or CodeOptedOut. The status 410 is never about a number.
-func refusal(body []byte) dispatch.Code {
+func refusal(body []byte) deliverylog.Code {
 	var refused struct{ Code int }
 	if json.Unmarshal(body, &refused) != nil {
-		return dispatch.CodeClientError
+		return deliverylog.CodeClientError
 	}
 	switch refused.Code {
 	case 21211, // not a valid number
 		21614, // not a mobile number
 		63003: // WhatsApp: the address is inactive or invalid
-		return dispatch.CodeGone
+		return deliverylog.CodeGone
 	case 21610, // the recipient has replied STOP
 		63014, // WhatsApp: the recipient has blocked the sender
 		63033: // its predecessor
-		return dispatch.CodeOptedOut
+		return deliverylog.CodeOptedOut
 	}
-	return dispatch.CodeClientError
+	return deliverylog.CodeClientError
 }
 
 // remind logs that the account is refused, at most once in remindOnce.

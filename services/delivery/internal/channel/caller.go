@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/wire"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -31,7 +32,7 @@ const (
 	idlePerHost    = 256
 	idleTotal      = 1024
 	idleTimeout    = 30 * time.Second
-	codeUnsendable = dispatch.Code("unsendable") // the request cannot be made from the destination
+	codeUnsendable = deliverylog.Code("unsendable") // the request cannot be made from the destination
 )
 
 // errBlocked is the error of a connection to a forbidden address.
@@ -111,7 +112,7 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 	}
 	target, err := url.Parse(address)
 	if err != nil || !reachable(target) {
-		return dispatch.Result{Code: dispatch.CodeBlocked}
+		return dispatch.Result{Code: deliverylog.CodeBlocked}
 	}
 	return c.traced(ctx, http.MethodPost, target.Hostname(), func(ctx context.Context) dispatch.Result {
 		// If a kept connection breaks before a response, Do may send the request twice. A retry would do the same,
@@ -129,7 +130,7 @@ func (c *caller) exchange(
 	header["User-Agent"] = []string{userAgent}
 	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
 	request := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
-	sent := dispatch.Sent{Method: http.MethodPost, Header: header, Body: body}
+	sent := deliverylog.Sent{Method: http.MethodPost, Header: header, Body: body}
 	response, err := c.wire.Do(request, body, repeatable)
 	if err != nil {
 		return dispatch.Result{Code: codeOf(ctx, err), Sent: sent}, nil, err
@@ -144,7 +145,7 @@ func (c *caller) exchange(
 		Code:       dispatch.CodeOf(response.StatusCode),
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 		Sent:       sent,
-		Received:   dispatch.Received{Header: response.Header, Body: content},
+		Received:   deliverylog.Received{Header: response.Header, Body: content},
 	}, content, nil
 }
 
@@ -171,20 +172,20 @@ func retryAfter(value string, now time.Time) time.Duration {
 
 // codeOf returns the code of an attempt without a response. A response that is not HTTP is CodeConnect, because the
 // contract has no other code for it.
-func codeOf(ctx context.Context, err error) dispatch.Code {
+func codeOf(ctx context.Context, err error) deliverylog.Code {
 	var lookup *net.DNSError
 	var network net.Error
 	switch {
 	case errors.Is(err, errBlocked):
-		return dispatch.CodeBlocked
+		return deliverylog.CodeBlocked
 	case errors.As(err, &lookup) && !lookup.IsTimeout:
-		return dispatch.CodeDNS
+		return deliverylog.CodeDNS
 	case ctx.Err() != nil, errors.As(err, &network) && network.Timeout():
-		return dispatch.CodeTimeout
+		return deliverylog.CodeTimeout
 	case secure(err):
-		return dispatch.CodeTLS
+		return deliverylog.CodeTLS
 	default:
-		return dispatch.CodeConnect
+		return deliverylog.CodeConnect
 	}
 }
 

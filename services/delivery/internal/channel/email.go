@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
@@ -79,7 +80,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
 	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: written.head.to.Address, body: written.content})
-	result.Sent = dispatch.Sent{Text: written.key, Header: written.head.logged(), Body: []byte(written.text)}
+	result.Sent = deliverylog.Sent{Text: written.key, Header: written.head.logged(), Body: []byte(written.text)}
 	return result
 }
 

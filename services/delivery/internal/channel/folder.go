@@ -12,11 +12,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 // codeUnwritten is the code of a file that could not be written.
-const codeUnwritten = dispatch.Code("unwritten")
+const codeUnwritten = deliverylog.Code("unwritten")
 
 // The folders in the data folder, and the ends of the names of their files.
 const (

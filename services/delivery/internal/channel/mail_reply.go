@@ -6,16 +6,16 @@ import (
 	"net/textproto"
 	"strings"
 
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Codes of mail servers, besides dispatch.CodeGone and dispatch.CodeBounce, which suppress the address.
+// Codes of mail servers, besides deliverylog.CodeGone and deliverylog.CodeBounce, which suppress the address.
 const (
-	codeMailLater   = dispatch.Code("smtp_4xx")
-	codeMailRefused = dispatch.Code("smtp_5xx") // the mail, and not the address
+	codeMailLater   = deliverylog.Code("smtp_4xx")
+	codeMailRefused = deliverylog.Code("smtp_5xx") // the mail, and not the address
 	// codeNoSession means that the server refused the connection, the credentials or the sender. The cause is
 	// the server or the settings, so the mail waits for its next attempt.
-	codeNoSession = dispatch.Code("smtp_session")
+	codeNoSession = deliverylog.Code("smtp_session")
 )
 
 // refusedRecipient is the error of a server's reply to the recipient.
@@ -26,7 +26,7 @@ func (r refusedRecipient) Unwrap() error { return r.error }
 
 // replyCode returns the code of a server's reply to a mail (RFC 5321, 4.2.1), and "" for success. A final refusal of the
 // address suppresses it. A refusal of the account, the sender or the mail does not.
-func replyCode(ctx context.Context, err error) dispatch.Code {
+func replyCode(ctx context.Context, err error) deliverylog.Code {
 	var reply *textproto.Error
 	switch {
 	case err == nil:
@@ -43,7 +43,7 @@ func replyCode(ctx context.Context, err error) dispatch.Code {
 	}
 	var recipient refusedRecipient
 	if errors.As(err, &recipient) && refusesMailbox(reply.Code) {
-		return dispatch.CodeBounce
+		return deliverylog.CodeBounce
 	}
 	return codeMailRefused
 }
@@ -56,7 +56,7 @@ func refusesAccount(code int) bool { return code == 530 || code == 534 || code =
 func refusesMailbox(code int) bool { return code == 550 || code == 551 || code == 553 }
 
 // statusCode returns the code of an enhanced status (RFC 3463), and false without one and for "undefined".
-func statusCode(text string) (dispatch.Code, bool) {
+func statusCode(text string) (deliverylog.Code, bool) {
 	status, _, _ := strings.Cut(text, " ")
 	class, rest, found := strings.Cut(status, ".")
 	subject, detail, both := strings.Cut(rest, ".")
@@ -67,9 +67,9 @@ func statusCode(text string) (dispatch.Code, bool) {
 	case subject == "1" && (detail == "7" || detail == "8"): // 3.2: the sender's address
 		return codeNoSession, true
 	case subject == "1": // 3.2: the recipient's address
-		return dispatch.CodeGone, true
+		return deliverylog.CodeGone, true
 	case subject == "2" && detail != "2" && detail != "3": // 3.3: the mailbox, unless it is full or the mail too long
-		return dispatch.CodeBounce, true
+		return deliverylog.CodeBounce, true
 	}
 	return codeMailRefused, true // 3.4 to 3.8: systems, routes, protocol, content, and policy
 }

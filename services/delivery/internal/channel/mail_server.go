@@ -17,6 +17,7 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
@@ -83,7 +84,7 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	defer cancel()
 	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result {
 		result := dispatch.Result{Code: s.attempt(ctx, l)}
-		if result.Code == codeMailRefused || result.Code == dispatch.CodeBounce {
+		if result.Code == codeMailRefused || result.Code == deliverylog.CodeBounce {
 			result.Again = dispatch.Never
 		}
 		return result
@@ -91,8 +92,8 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 }
 
 // attempt waits at most half of the time limit for a free connection. If none is free, it makes no attempt and
-// returns dispatch.CodeHeld. The other half is for the mail.
-func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Code {
+// returns deliverylog.CodeHeld. The other half is for the mail.
+func (s *mailServer) attempt(ctx context.Context, l letter) deliverylog.Code {
 	patience := time.NewTimer(s.timeout / 2)
 	defer patience.Stop()
 	select {
@@ -100,9 +101,9 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Code {
 		defer s.yieldWhenSlow()()
 		return s.transmit(ctx, l)
 	case <-patience.C:
-		return dispatch.CodeHeld
+		return deliverylog.CodeHeld
 	case <-ctx.Done():
-		return dispatch.CodeTimeout
+		return deliverylog.CodeTimeout
 	}
 }
 
@@ -135,7 +136,7 @@ func (s *mailServer) yieldWhenSlow() (release func()) {
 
 // transmit sends the mail over a kept connection. If the server has closed that connection, transmit tries
 // another one: before the server has accepted the sender, it cannot have accepted the mail.
-func (s *mailServer) transmit(ctx context.Context, l letter) dispatch.Code {
+func (s *mailServer) transmit(ctx context.Context, l letter) deliverylog.Code {
 	for {
 		session, err := s.connect(ctx)
 		if err != nil {
@@ -273,7 +274,7 @@ func (s *mailServer) keep(session *mailSession) {
 }
 
 // noSession logs the failure and returns the code of a failure before the server has accepted the sender.
-func (s *mailServer) noSession(ctx context.Context, err error) dispatch.Code {
+func (s *mailServer) noSession(ctx context.Context, err error) deliverylog.Code {
 	code := codeOf(ctx, err)
 	var reply *textproto.Error
 	if errors.As(err, &reply) || errors.Is(err, errNoAuth) {
@@ -284,7 +285,7 @@ func (s *mailServer) noSession(ctx context.Context, err error) dispatch.Code {
 }
 
 // replied returns the code of the server's reply to the recipient or to the mail. It logs a refusal of the account.
-func (s *mailServer) replied(ctx context.Context, err error) dispatch.Code {
+func (s *mailServer) replied(ctx context.Context, err error) deliverylog.Code {
 	code := replyCode(ctx, err)
 	switch code {
 	case codeNoSession:
@@ -296,7 +297,7 @@ func (s *mailServer) replied(ctx context.Context, err error) dispatch.Code {
 }
 
 // logOutage logs the code, and the number of the reply if there is one. The text of a reply may name an address.
-func (s *mailServer) logOutage(ctx context.Context, code dispatch.Code, err error) {
+func (s *mailServer) logOutage(ctx context.Context, code deliverylog.Code, err error) {
 	number := 0
 	var reply *textproto.Error
 	if errors.As(err, &reply) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
@@ -52,7 +53,7 @@ func (s sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result
 	}
 	form := url.Values{"Body": {body}}
 	s.address(form, "", message.To.Address)
-	return s.post(ctx, form, dispatch.Sent{Text: s.key(message), Body: []byte(body)})
+	return s.post(ctx, form, deliverylog.Sent{Text: s.key(message), Body: []byte(body)})
 }
 
 // key returns the key of the text, and "" if no other delivery has the text.
@@ -164,6 +165,6 @@ func (f folder) sendText(ctx context.Context, message dispatch.Message, key stri
 		return dispatch.Result{Code: codeUnwritten}
 	}
 	result := f.send(ctx, message.DeliveryID+smsFile, append(content, '\n'))
-	result.Sent = dispatch.Sent{Text: key, Body: []byte(t.Body)}
+	result.Sent = deliverylog.Sent{Text: key, Body: []byte(t.Body)}
 	return result
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
@@ -37,7 +38,7 @@ func (w whatsapp) Send(ctx context.Context, message dispatch.Message) dispatch.R
 		form, shown = url.Values{"ContentSid": {t.ContentSid}, "ContentVariables": {t.ContentVariables}}, t.ContentVariables
 	}
 	w.address(form, whatsappPrefix, message.To.Address)
-	return w.post(ctx, form, dispatch.Sent{Text: w.key(message), Body: []byte(shown)})
+	return w.post(ctx, form, deliverylog.Sent{Text: w.key(message), Body: []byte(shown)})
 }
 
 // whatsappFolder writes messages to files.

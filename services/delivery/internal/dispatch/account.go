@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // Account is a Channel that sends through an account of a provider. The provider limits all requests of the account
@@ -29,7 +30,7 @@ func (p *Parts) destination(channel topic.Channel, digest string) string {
 }
 
 // held makes the row wait while the provider wants no request. It returns true if it did so.
-func (s *Sender) held(m *member, row *Delivery) bool {
+func (s *Sender) held(m *member, row *deliverylog.Delivery) bool {
 	account, is := s.Channels[m.shard.channel].(Account)
 	if !is {
 		return false
@@ -37,14 +38,14 @@ func (s *Sender) held(m *member, row *Delivery) bool {
 	now := s.Now()
 	wait := account.Hold(now)
 	if wait > 0 {
-		s.retryAt(m, row, CodeHeld, now.Add(wait))
+		s.retryAt(m, row, deliverylog.CodeHeld, now.Add(wait))
 	}
 	return wait > 0
 }
 
 // begin stores that m's attempt begins, if the channel is an Account. It returns errStored if another copy of the shard
 // has stored the row, and errInterrupted if another process has taken the row.
-func (s *Sender) begin(m *member, row *Delivery) error {
+func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 	if _, is := s.Channels[m.shard.channel].(Account); !is {
 		return nil
 	}
@@ -54,11 +55,11 @@ func (s *Sender) begin(m *member, row *Delivery) error {
 		return s.beginAgain(m, now, until)
 	}
 	mark := *row
-	s.retryAt(m, &mark, CodeHeld, until)
+	s.retryAt(m, &mark, deliverylog.CodeHeld, until)
 	mark.SendingAt = &now
-	var stored []Delivery
+	var stored []deliverylog.Delivery
 	err := s.writer.persist(s.work, "An attempt cannot be stored yet.", func() (err error) {
-		stored, err = s.Store.Insert(s.work, []Delivery{mark})
+		stored, err = s.Store.Insert(s.work, []deliverylog.Delivery{mark})
 		return err
 	})
 	switch {
@@ -77,8 +78,8 @@ func (s *Sender) begin(m *member, row *Delivery) error {
 // beginAgain stores that an attempt of a leased row begins.
 func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	leased := false
-	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) bool {
-		if leased = d.Status == StatusRetrying && d.NextAttemptAt.Equal(*m.row.NextAttemptAt); leased {
+	row, err := s.writer.amend(s.work, m.id, func(d *deliverylog.Delivery) bool {
+		if leased = d.Status == deliverylog.StatusRetrying && d.NextAttemptAt.Equal(*m.row.NextAttemptAt); leased {
 			d.NextAttemptAt, d.SendingAt = &until, &now
 		}
 		return leased
@@ -91,11 +92,11 @@ func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 }
 
 // ambiguous returns the row of a retry whose last attempt began, but has no result: the process was killed.
-func (s *Sender) ambiguous(m *member) *Delivery {
+func (s *Sender) ambiguous(m *member) *deliverylog.Delivery {
 	row := *m.row
 	at, count := *row.SendingAt, len(row.Attempts)
 	row.SentAt, row.MaxAttempts, row.Request, row.Response = at, count+1, 0, nil
-	row.Attempts = append(row.Attempts[:count:count], Attempt{At: at, ErrorCode: CodeAmbiguous})
-	row.end(StatusFailed, CodeAmbiguous, s.Now())
+	row.Attempts = append(row.Attempts[:count:count], deliverylog.Attempt{At: at, ErrorCode: deliverylog.CodeAmbiguous})
+	row.Finish(deliverylog.StatusFailed, deliverylog.CodeAmbiguous, s.Now())
 	return &row
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // fullPause is the wait of a delivery for which no slow slot or no connection of the channel is free.
@@ -12,7 +13,7 @@ const fullPause = 2 * time.Second
 
 // attempt makes an attempt, or decides that none is needed, and returns the row to be stored. If wait is not
 // 0, there is no row and the delivery must wait. Every error means that there is no row either.
-func (s *Sender) attempt(m *member, slot *slot) (row *Delivery, wait time.Duration, err error) {
+func (s *Sender) attempt(m *member, slot *slot) (row *deliverylog.Delivery, wait time.Duration, err error) {
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
 	}
@@ -50,7 +51,7 @@ func (s *Sender) attempt(m *member, slot *slot) (row *Delivery, wait time.Durati
 		if !s.crowded(m) {
 			return row, wait, nil
 		}
-		s.retryAt(m, row, CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
+		s.retryAt(m, row, deliverylog.CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
 		return row, 0, nil
 	}
 	if err := s.begin(m, row); err != nil {
@@ -66,12 +67,12 @@ func (m *member) again() time.Duration {
 }
 
 // rowOf returns the row before this attempt, with the current destination.
-func (s *Sender) rowOf(m *member) *Delivery {
-	var row Delivery
+func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
+	var row deliverylog.Delivery
 	if m.row != nil {
 		row = *m.row
 	} else {
-		row = newDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy, s.Now())
+		row = deliverylog.NewDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy.attempts(), s.Now())
 		row.Partition, row.Service = m.shard.partition, m.shard.service
 		if m.shard.ofNotice() {
 			row.EventID = "" // the event of a test is an example
@@ -87,13 +88,13 @@ func (s *Sender) rowOf(m *member) *Delivery {
 }
 
 // retryAt makes the row wait for a retry.
-func (s *Sender) retryAt(m *member, row *Delivery, code Code, at time.Time) {
-	row.wait(code, at, s.Traces.Carry(m.shard.trace))
+func (s *Sender) retryAt(m *member, row *deliverylog.Delivery, code deliverylog.Code, at time.Time) {
+	row.ScheduleRetry(code, at, s.Traces.Carry(m.shard.trace))
 }
 
 // decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so. event is that of
 // eventStates.of.
-func (s *Sender) decided(m *member, row *Delivery, event *topic.EventState, slot *slot) bool {
+func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.EventState, slot *slot) bool {
 	now := s.Now()
 	m.components = m.shard.change.Event.Components
 	if !m.shard.ofNotice() {
@@ -102,21 +103,21 @@ func (s *Sender) decided(m *member, row *Delivery, event *topic.EventState, slot
 	receiver := s.receivers.get(m.limit())
 	switch {
 	case !s.replaceOlder(row):
-		row.skip(StatusSkipped, CodeReplaced, now)
+		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeReplaced, now)
 	case withdrawn(event, m.shard.change.Event.Components):
-		row.skip(StatusSkipped, CodeWithdrawn, now)
+		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeWithdrawn, now)
 	case m.to.State == topic.RecipientPaused:
-		row.skip(StatusSkipped, CodePaused, now)
+		row.Skip(deliverylog.StatusSkipped, deliverylog.CodePaused, now)
 	case m.to.State == topic.RecipientSuppressed:
-		row.skip(StatusSuppressed, CodeSuppressed, now)
+		row.Skip(deliverylog.StatusSuppressed, deliverylog.CodeSuppressed, now)
 	case m.to.State != topic.RecipientActive:
-		row.skip(StatusSkipped, CodeNoRecipient, now)
+		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeNoRecipient, now)
 	case len(m.components) == 0 && len(m.shard.change.Event.Components) > 0:
-		row.skip(StatusSkipped, CodeNotConcerned, now)
+		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeNotConcerned, now)
 	case now.Before(receiver.pausedUntil):
-		s.retryAt(m, row, CodeHeld, s.afterPause(m, receiver.pausedUntil))
+		s.retryAt(m, row, deliverylog.CodeHeld, s.afterPause(m, receiver.pausedUntil))
 	case now.Before(receiver.slowUntil) && !slot.move():
-		s.retryAt(m, row, CodeHeld, now.Add(fullPause+jitter(fullPause)))
+		s.retryAt(m, row, deliverylog.CodeHeld, now.Add(fullPause+jitter(fullPause)))
 	default:
 		return s.held(m, row)
 	}
@@ -125,22 +126,22 @@ func (s *Sender) decided(m *member, row *Delivery, event *topic.EventState, slot
 
 // replaceOlder ends an older delivery of the same event to the same recipient that waits for a retry. It
 // returns false if the waiting delivery is the newer one.
-func (s *Sender) replaceOlder(row *Delivery) bool {
-	older, found := s.retries.find(row.subject(), row.Recipient)
+func (s *Sender) replaceOlder(row *deliverylog.Delivery) bool {
+	older, found := s.retries.find(row.Subject(), row.Recipient)
 	if !found || older.id == row.ID {
 		return true
 	}
 	if older.sequence > row.Sequence {
 		return false
 	}
-	ended, err := s.writer.settle(s.work, older.id, func(d *Delivery) bool {
-		replaced := d.subject() == row.subject() && d.Recipient == row.Recipient
+	ended, err := s.writer.settle(s.work, older.id, func(d *deliverylog.Delivery) bool {
+		replaced := d.Subject() == row.Subject() && d.Recipient == row.Recipient
 		if replaced {
-			d.skip(StatusSkipped, CodeReplaced, s.Now())
+			d.Skip(deliverylog.StatusSkipped, deliverylog.CodeReplaced, s.Now())
 		}
 		return replaced
 	})
-	if err == nil && ended.Status != StatusRetrying {
+	if err == nil && ended.Status != deliverylog.StatusRetrying {
 		s.retries.remove(&ended)
 	}
 	return true
@@ -148,7 +149,7 @@ func (s *Sender) replaceOlder(row *Delivery) bool {
 
 // send makes the attempt and adds its result to the row. It returns errInterrupted if the attempt failed
 // because the sender was interrupted.
-func (s *Sender) send(m *member, row *Delivery) error {
+func (s *Sender) send(m *member, row *deliverylog.Delivery) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
 	result := s.Channels[m.shard.channel].Send(m.shard.trace, Message{
@@ -161,25 +162,25 @@ func (s *Sender) send(m *member, row *Delivery) error {
 	}
 	s.Observer.Attempted(m.shard.channel, cmp.Or(string(result.Code), "success"), took)
 	now := s.Now()
-	if result.Code == CodeHeld {
-		s.retryAt(m, row, CodeHeld, now.Add(cmp.Or(result.RetryAfter, fullPause+jitter(fullPause))))
+	if result.Code == deliverylog.CodeHeld {
+		s.retryAt(m, row, deliverylog.CodeHeld, now.Add(cmp.Or(result.RetryAfter, fullPause+jitter(fullPause))))
 		return nil
 	}
 	s.receivers.record(m.limit(), result, now)
-	made := Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code}
+	made := deliverylog.Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code}
 	count := len(row.Attempts) + 1
 	row.SentAt, row.MaxAttempts = at, s.Policy.granted(count, result)
-	s.logExchange(m, row, &result)
+	m.request = row.LogExchange(m.to, &result.Sent, &result.Received, m.shard.change.isLogged)
 	wait, again := s.Policy.next(count, result)
 	switch {
 	case result.Code == "":
-		row.end(StatusDelivered, "", now)
+		row.Finish(deliverylog.StatusDelivered, "", now)
 	case again:
 		due := now.Add(wait)
 		made.NextAttemptAt = &due
 		s.retryAt(m, row, result.Code, due)
 	default:
-		row.end(StatusFailed, result.Code, now)
+		row.Finish(deliverylog.StatusFailed, result.Code, now)
 	}
 	row.Attempts = append(row.Attempts[:count-1:count-1], made)
 	return nil

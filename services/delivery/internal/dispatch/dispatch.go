@@ -11,8 +11,6 @@
 //     (maxFastSlots + batchRows = 208), and attempts in slow slots. A repeated plan repeats no delivery, unless
 //     the URL of an endpoint has changed since the first: the owner of the new bucket then makes the delivery again, with the
 //     same id to the new URL. The log and the progress show both.
-//   - A delivery that succeeds quickly at the first attempt is the member of a Block. Every other delivery is a row. So a
-//     fan-out stores one record for each batch and bucket, not one for each delivery.
 //   - A process that is to give a partition away starts no more of its deliveries, waits for those under way, and stores
 //     their results. Only then does the next owner get the partition, so nothing is repeated (libs/stream).
 //   - Only the owner of a partition stores first attempts. A result that arrives after the partition has moved all the same
@@ -21,10 +19,8 @@
 //   - A row is inserted once, and the first insert wins. Later changes are updates guarded by the row's
 //     version. Rows that wait for a retry are in the database. The owner of their partition keeps the
 //     due times in memory.
-//   - Each attempt has one log, which never changes. The row or member is the first log. A later log is stored before its
-//     row changes, and the first log with a number wins. So kill -9 stores no log twice and loses none.
-//   - Logs never show a secret. Deliveries of a change with the same text share one stored request. The response is
-//     stored after every spelling of the URL, the signatures and the address was replaced.
+//   - The log of a later attempt is stored before its row changes, and the first log with a number wins. So kill -9 stores
+//     no log twice and loses none.
 //   - Each recipient has at most one attempt at a time. Its lock is held until the row is durable, so that
 //     no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
 //     delivery of the same event replaces it.
@@ -41,12 +37,11 @@ package dispatch
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // Store stores deliveries and their changes. Its errors are faults.
@@ -55,38 +50,26 @@ type Store interface {
 	SaveChange(ctx context.Context, change topic.EventChange) error
 	Change(ctx context.Context, id string) (topic.EventChange, error)
 	// Deliveries returns the rows that exist for the ids.
-	Deliveries(ctx context.Context, ids []string) ([]Delivery, error)
+	Deliveries(ctx context.Context, ids []string) ([]deliverylog.Delivery, error)
 	// Insert stores the rows with new ids and returns them. They are durable when it returns.
-	Insert(ctx context.Context, rows []Delivery) ([]Delivery, error)
+	Insert(ctx context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error)
 	// InsertBlocks stores the blocks with new ids. They are durable when it returns.
-	InsertBlocks(ctx context.Context, blocks []Block) error
+	InsertBlocks(ctx context.Context, blocks []deliverylog.Block) error
 	// Stored returns the stored deliveries of a change in a partition: the rows with the ids, and the members of blocks with
 	// the recipients, as rows.
-	Stored(ctx context.Context, change string, partition int, ids []string, recipients Wanted) ([]Delivery, error)
-	// InBlocks returns the member of a block that is the log, if there is one.
-	InBlocks(ctx context.Context, key LogKey) ([]Delivery, error)
+	Stored(ctx context.Context, change string, partition int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error)
 	// Amend changes a row, guarded by its version. It publishes the outcome, if any, at least once. If change
 	// returns fault.ErrUnchanged, Amend returns the unchanged row without an error.
-	Amend(ctx context.Context, id string, change func(*Delivery) (*topic.Outcome, error)) (Delivery, error)
+	Amend(ctx context.Context, id string, change func(*deliverylog.Delivery) (*topic.Outcome, error)) (deliverylog.Delivery, error)
 	// Schedule stores a new row that waits for a retry. It publishes the messages at least once.
-	Schedule(ctx context.Context, row Delivery, messages ...topic.Message) error
+	Schedule(ctx context.Context, row deliverylog.Delivery, messages ...topic.Message) error
 	// SaveRequests stores the requests with new ids.
-	SaveRequests(ctx context.Context, requests []Request) error
-	Request(ctx context.Context, id string) (Request, error)
-	// Logs returns a page of logs, newest first: rows, later logs, and the members of blocks.
-	Logs(ctx context.Context, q LogQuery) (find.Page[Delivery], error)
+	SaveRequests(ctx context.Context, requests []deliverylog.Request) error
 	// SavePage stores the page unless it is stored already.
-	SavePage(ctx context.Context, page PlannedPage) error
-	// Planned returns the number of recipients on the pages of an event, by channel.
-	Planned(ctx context.Context, organization, event string) (map[topic.Channel]int64, error)
-	// Progress counts the deliveries of an event on a channel. It leaves Planned 0.
-	Progress(ctx context.Context, organization, event string, channel topic.Channel) (Progress, error)
+	SavePage(ctx context.Context, page deliverylog.PlannedPage) error
 	// Waiting returns the rows of the partition that wait for a retry, ordered by due time. next is the
 	// position after the last row, and "" at the end. after is the next of an earlier call, or "".
-	Waiting(ctx context.Context, partition int, after string, limit int) (rows []Delivery, next string, err error)
-	// Prune deletes up to limit logs of ended deliveries and up to limit changes from before the time, and up to limit
-	// requests from before the time for requests. It returns the number of deleted records.
-	Prune(ctx context.Context, before, requestsBefore time.Time, limit int) (int64, error)
+	Waiting(ctx context.Context, partition int, after string, limit int) (rows []deliverylog.Delivery, next string, err error)
 }
 
 // Bus publishes shards and outcomes. They are durable when the call returns.
@@ -129,6 +112,7 @@ type Observer interface {
 // Parts are the dependencies and settings of a Planner and a Sender.
 type Parts struct {
 	Store      Store
+	Logs       *deliverylog.Logs // for replays
 	Bus        Bus
 	Channels   map[topic.Channel]Channel // those whose recipients a service stores
 	Recipients map[topic.RecipientService]Recipients
@@ -172,27 +156,11 @@ type Message struct {
 // attempt because all its connections were in use, or because its provider asked for a pause of RetryAfter.
 type Result struct {
 	HTTPStatus int
-	Code       Code
+	Code       deliverylog.Code
 	RetryAfter time.Duration // requested by the receiver; 0: nothing requested
 	Again      Again
-	Sent       Sent
-	Received   Received
-}
-
-// Sent is the request of an attempt, for its log. Requests with the same Text differ only in the delivery's id, the
-// time and what logs hide.
-type Sent struct {
-	Text   string // empty: no other delivery has the text
-	Method string
-	Header http.Header
-	Body   []byte
-	Hidden []string // parts of the request and response that logs must not show, beside those of the destination
-}
-
-// Received is the response of an attempt, for its log. Body is the beginning of the body.
-type Received struct {
-	Header http.Header
-	Body   []byte
+	Sent       deliverylog.Sent
+	Received   deliverylog.Received
 }
 
 // Again says whether the channel wants another attempt.
@@ -217,11 +185,9 @@ func (s signal) set() {
 
 // rest waits for the pause, or until one of the contexts ends.
 func rest(a, b context.Context, pause time.Duration) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
 	case <-a.Done():
 	case <-b.Done():
-	case <-timer.C:
+	case <-time.After(pause):
 	}
 }

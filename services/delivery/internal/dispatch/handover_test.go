@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // counting is a store that counts the members of blocks, and the work on a shard. ended is when the work ended.
@@ -20,14 +21,14 @@ type counting struct {
 	began                   time.Time
 }
 
-func (c counting) InsertBlocks(_ context.Context, blocks []Block) error {
+func (c counting) InsertBlocks(_ context.Context, blocks []deliverylog.Block) error {
 	for i := range blocks {
 		c.stored.Add(int64(blocks[i].Size))
 	}
 	return nil
 }
 
-func (c counting) Insert(_ context.Context, rows []Delivery) ([]Delivery, error) {
+func (c counting) Insert(_ context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error) {
 	c.stored.Add(int64(len(rows)))
 	return rows, nil
 }

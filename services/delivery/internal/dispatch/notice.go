@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // Notify plans a notice: one delivery to one recipient. It retries after errors until one of the contexts ends, as
@@ -42,7 +43,7 @@ func (p *Planner) planNotice(ctx context.Context, notice topic.Notice) error {
 	}
 	shard := topic.Shard{
 		ID: topic.DeriveID(notice.ID, "shard"), ChangeID: notice.ID, Organization: notice.Organization,
-		Channel: notice.Channel, Service: notice.Service, Bucket: BucketOf(p.destination(notice.Channel, notice.Destination)), Recipients: []string{notice.Recipient},
+		Channel: notice.Channel, Service: notice.Service, Bucket: deliverylog.BucketOf(p.destination(notice.Channel, notice.Destination)), Recipients: []string{notice.Recipient},
 	}
 	if err := p.Bus.Shards(ctx, []topic.Shard{shard}); err != nil {
 		return fmt.Errorf("publish the shard: %w", err)

@@ -7,6 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // open loads what a shard needs: the change and the members without a row, unless the shard has them, and the
@@ -17,9 +18,9 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 		_, err := s.withoutRow(sh, members)
 		return opened{}, err
 	}
-	_, kept := s.Recipients[serviceOf(sh.channel, sh.service)]
+	_, kept := s.Recipients[sh.recipientService()]
 	if _, known := s.Channels[sh.channel]; !known || !kept { // another build stored the shard or row
-		return s.fail(sh, members, CodeUnavailable)
+		return s.fail(sh, members, deliverylog.CodeUnavailable)
 	}
 	if !sh.checked {
 		if err := s.retries.awaitLoaded(sh.ctx, sh.partition); err != nil {
@@ -28,7 +29,7 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 		var err error
 		found.change, err = s.snapshots.get(s.work, sh.changeID)
 		if fault.Is(err, fault.NotFound) {
-			return s.fail(sh, members, CodeExpired)
+			return s.fail(sh, members, deliverylog.CodeExpired)
 		}
 		if err == nil && !sh.retry {
 			found.members, err = s.withoutRow(sh, members)
@@ -54,11 +55,11 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 
 func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Destination, error) {
 	query := topic.ResolveQuery{Kind: change.Kind, Channel: sh.channel, IDs: ids}
-	destinations, err := s.Recipients[serviceOf(sh.channel, sh.service)].Resolve(sh.trace, sh.organization, query)
+	destinations, err := s.Recipients[sh.recipientService()].Resolve(sh.trace, sh.organization, query)
 	if err == nil && len(destinations) != len(ids) {
 		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(ids), len(destinations))
 	}
-	cause := failurelog.Cause{Message: "Recipients cannot be resolved yet.", Of: string(serviceOf(sh.channel, sh.service))}
+	cause := failurelog.Cause{Message: "Recipients cannot be resolved yet.", Of: string(sh.recipientService())}
 	if err != nil {
 		return nil, s.warn(sh, err, cause)
 	}
@@ -84,14 +85,14 @@ func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 	if err != nil || len(rows) == 0 {
 		return members, err
 	}
-	stored, found := make(map[string]bool, len(rows)), make([]*Delivery, len(rows))
+	stored, found := make(map[string]bool, len(rows)), make([]*deliverylog.Delivery, len(rows))
 	for i := range rows {
 		stored[rows[i].ID], found[i] = true, &rows[i]
-		if rows[i].Status == StatusRetrying {
+		if rows[i].Status == deliverylog.StatusRetrying {
 			s.retries.add(&rows[i])
 		}
 	}
-	if outcomes := outcomesOf(found); len(outcomes) > 0 {
+	if outcomes := deliverylog.Outcomes(found); len(outcomes) > 0 {
 		s.queue.hold(sh)
 		s.writer.batches <- outcomeBatch{outcomes, map[*shard]int{sh: 1}}
 	}
@@ -99,7 +100,7 @@ func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 }
 
 // storedRows returns the rows of the members, which have the ids, and those of them that are in blocks.
-func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]Delivery, error) {
+func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]deliverylog.Delivery, error) {
 	if sh.replay != "" {
 		return s.Store.Deliveries(sh.trace, ids)
 	}
@@ -107,18 +108,18 @@ func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]Deliv
 	for i, m := range members {
 		recipients[i] = m.recipient
 	}
-	return s.Store.Stored(sh.trace, sh.changeID, sh.partition, ids, newWanted(recipients))
+	return s.Store.Stored(sh.trace, sh.changeID, sh.partition, ids, deliverylog.NewWanted(recipients))
 }
 
 // fail ends the waiting rows of a shard that has no change or no channel any more.
-func (s *Sender) fail(sh *shard, members []*member, code Code) (opened, error) {
+func (s *Sender) fail(sh *shard, members []*member, code deliverylog.Code) (opened, error) {
 	s.Log.WarnContext(sh.trace, "Deliveries failed without an attempt.", "change", sh.changeID, "deliveries", len(members), "code", code)
 	for _, m := range members {
 		if m.row == nil {
 			continue
 		}
-		row, err := s.writer.settle(s.work, m.row.ID, func(d *Delivery) bool {
-			d.skip(StatusFailed, code, s.Now())
+		row, err := s.writer.settle(s.work, m.row.ID, func(d *deliverylog.Delivery) bool {
+			d.Skip(deliverylog.StatusFailed, code, s.Now())
 			return true
 		})
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const groups = 4
@@ -49,7 +50,7 @@ func (a *away) Resolve(_ context.Context, _ string, query topic.ResolveQuery) ([
 // planned is a store that stores changes and pages.
 type planned struct{ plainParts }
 
-func (planned) SavePage(context.Context, PlannedPage) error { return nil }
+func (planned) SavePage(context.Context, deliverylog.PlannedPage) error { return nil }
 
 func (planned) SaveChange(context.Context, topic.EventChange) error { return nil }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // spaces is a Recipients whose endpoints have ids like "space-7". Endpoints of a space have different URLs and share
@@ -162,7 +163,7 @@ func TestPace_retryAfter(t *testing.T) {
 		const n, gap, asked = 5, time.Second, 30 * time.Second
 		chat := &slowly{gap: gap, answer: func(_ string, n int) Result {
 			if n == 1 {
-				return Result{HTTPStatus: 429, Code: CodeRateLimited, RetryAfter: asked}
+				return Result{HTTPStatus: 429, Code: deliverylog.CodeRateLimited, RetryAfter: asked}
 			}
 			return Result{}
 		}}
@@ -176,7 +177,7 @@ func TestPace_retryAfter(t *testing.T) {
 			due := map[time.Time]bool{}
 			for _, row := range rows.all() {
 				due[row.NextAttemptAt.Truncate(gap/2)] = true
-				if row.Status != StatusRetrying || row.NextAttemptAt.Sub(row.SentAt) < asked-n*gap {
+				if row.Status != deliverylog.StatusRetrying || row.NextAttemptAt.Sub(row.SentAt) < asked-n*gap {
 					t.Errorf("row %+v", row)
 				}
 			}
@@ -191,17 +192,17 @@ func TestPace_retryAfter(t *testing.T) {
 type remembering struct {
 	plainParts
 	mu   sync.Mutex
-	rows []Delivery
+	rows []deliverylog.Delivery
 }
 
-func (r *remembering) Insert(_ context.Context, rows []Delivery) ([]Delivery, error) {
+func (r *remembering) Insert(_ context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rows = append(r.rows, rows...)
 	return rows, nil
 }
 
-func (r *remembering) all() []Delivery {
+func (r *remembering) all() []deliverylog.Delivery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rows

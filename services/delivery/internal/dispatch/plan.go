@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -156,8 +156,8 @@ func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channe
 	return nil
 }
 
-func plannedPage(change *topic.EventChange, channel topic.Channel, page, recipients int, now time.Time) PlannedPage {
-	return PlannedPage{
+func plannedPage(change *topic.EventChange, channel topic.Channel, page, recipients int, now time.Time) deliverylog.PlannedPage {
+	return deliverylog.PlannedPage{
 		ID: topic.DeriveID(change.ID, "page", string(channel), strconv.Itoa(page)), Organization: change.Organization,
 		EventID: change.Event.ID, Channel: channel, Recipients: recipients, PlannedAt: now,
 	}
@@ -165,13 +165,13 @@ func plannedPage(change *topic.EventChange, channel topic.Channel, page, recipie
 
 // skip stores a row that says why the channel sent nothing.
 func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
-	code := CodeUnavailable
+	code := deliverylog.CodeUnavailable
 	if channel.RecipientService() == topic.Nobody {
-		code = CodeNoService
+		code = deliverylog.CodeNoService
 	}
-	row := newDelivery(topic.ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy, p.Now())
-	row.end(StatusSkipped, code, row.SentAt)
-	if _, err := p.Store.Insert(ctx, []Delivery{row}); err != nil {
+	row := deliverylog.NewDelivery(topic.ChannelDeliveryID(change.ID, channel), channel, "", &change, p.Policy.attempts(), p.Now())
+	row.Finish(deliverylog.StatusSkipped, code, row.SentAt)
+	if _, err := p.Store.Insert(ctx, []deliverylog.Delivery{row}); err != nil {
 		return fmt.Errorf("store the skipped delivery: %w", err)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel to
 func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) []topic.Shard {
 	var buckets [topic.Buckets][]string
 	for _, recipient := range recipients {
-		bucket := BucketOf(recipient.Destination)
+		bucket := deliverylog.BucketOf(recipient.Destination)
 		buckets[bucket] = append(buckets[bucket], recipient.ID)
 	}
 	var out []topic.Shard
@@ -194,11 +194,4 @@ func shards(change *topic.EventChange, channel topic.Channel, page int, recipien
 		}
 	}
 	return out
-}
-
-// BucketOf returns the bucket of a destination.
-func BucketOf(destination string) int {
-	hash := fnv.New32a()
-	hash.Write([]byte(destination))
-	return int(hash.Sum32() % topic.Buckets)
 }

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -20,7 +22,7 @@ func (p Policy) attempts() int { return len(p) + 1 }
 // next returns the wait after the count-th attempt, and false if there is no further attempt.
 func (p Policy) next(count int, result Result) (time.Duration, bool) {
 	switch {
-	case result.Code == CodeBlocked || result.Code == CodeGone || result.Again == Never:
+	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Again == Never:
 		return 0, false
 	case count >= p.attempts():
 		return 0, false
@@ -38,7 +40,7 @@ func (p Policy) next(count int, result Result) (time.Duration, bool) {
 // granted returns the number of attempts that the policy grants after the count-th.
 func (p Policy) granted(count int, result Result) int {
 	switch {
-	case result.Code == CodeBlocked || result.Code == CodeGone || result.Again == Never:
+	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Again == Never:
 		return count
 	case result.Again != AsPlanned && wrong(result.HTTPStatus):
 		return max(count, min(clientAttempts, p.attempts()))
@@ -62,19 +64,19 @@ func wrong(status int) bool {
 func jitter(wait time.Duration) time.Duration { return rand.N(wait/10 + 1) }
 
 // CodeOf returns the code of an HTTP status, and "" for success.
-func CodeOf(status int) Code {
+func CodeOf(status int) deliverylog.Code {
 	switch {
 	case status >= 200 && status < 300:
 		return ""
 	case status == http.StatusGone:
-		return CodeGone
+		return deliverylog.CodeGone
 	case status == http.StatusTooManyRequests:
-		return CodeRateLimited
+		return deliverylog.CodeRateLimited
 	case status >= 500:
-		return CodeServerError
+		return deliverylog.CodeServerError
 	case status >= 400:
-		return CodeClientError
+		return deliverylog.CodeClientError
 	default:
-		return CodeRedirect
+		return deliverylog.CodeRedirect
 	}
 }

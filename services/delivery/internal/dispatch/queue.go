@@ -87,7 +87,7 @@ func (q *queue) postpone(m *member, wait time.Duration, requeue func(*member)) {
 }
 
 func (q *queue) tenantLocked(s *shard) *tenant {
-	key := tenantKey{s.organization, s.channel, serviceOf(s.channel, s.service)}
+	key := tenantKey{s.organization, s.channel, s.recipientService()}
 	t := q.tenants[key]
 	if t == nil {
 		t = &tenant{key: key}

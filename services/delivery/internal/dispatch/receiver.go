@@ -3,6 +3,8 @@ package dispatch
 import (
 	"sync"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -37,7 +39,7 @@ func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
 	case result.Code == "":
 		delete(r.known, limit)
 		return
-	case result.Code == CodeTimeout:
+	case result.Code == deliverylog.CodeTimeout:
 		known.slowUntil = now.Add(slowMemory)
 	case asksForPause(result):
 		known.pausedUntil = now.Add(min(result.RetryAfter, maxRetryAfter))

@@ -9,6 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // replay is a delivery that a user repeats, for the audit log.
@@ -31,36 +32,36 @@ func (r replay) AuditEntity() audit.Entity {
 // Replay sends the delivery of the log again and returns the id of the new delivery. It refuses a delivery that waits for
 // its next attempt, because the recipient would get the message twice. The new delivery is durable: its
 // row waits for its first attempt. One write stores the row with the message that wakes the owner of its partition.
-func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err error) {
-	log, row, err := l.read(ctx, key)
+func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID string, err error) {
+	log, row, err := p.Logs.Find(ctx, key)
 	if err != nil {
 		return "", err
 	}
-	if row.Status == StatusRetrying {
+	if row.Status == deliverylog.StatusRetrying {
 		return "", fault.New(fault.Conflict, "The delivery is not over: it waits for its next attempt. Replay it when it has ended.")
 	}
-	change, err := l.Store.Change(ctx, row.ChangeID)
+	change, err := p.Store.Change(ctx, row.ChangeID)
 	if fault.Is(err, fault.NotFound) {
 		return "", fault.New(fault.NotFound, "The message of this log is no longer stored.")
 	}
 	if err != nil {
 		return "", err
 	}
-	if err := l.shown(ctx, &row, &change); err != nil {
+	if err := p.shown(ctx, &row, &change); err != nil {
 		return "", err
 	}
-	to, err := l.recipient(ctx, &row, change.Kind)
+	to, err := p.recipient(ctx, &row, change.Kind)
 	if err != nil {
 		return "", err
 	}
-	now := l.Now()
-	again := newDelivery(topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), row.Recipient), row.Channel, row.Recipient, &change, l.Policy, now)
+	now := p.Now()
+	again := deliverylog.NewDelivery(topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), row.Recipient), row.Channel, row.Recipient, &change, p.Policy.attempts(), now)
 	again.EventID, again.Service, again.ReplayOf = row.EventID, row.Service, log.ID
 	again.DashboardID, again.Partition = to.Dashboard.ID, row.Partition
 	if row.Channel.RecipientService() == topic.Integrations {
-		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, BucketOf(cmp.Or(to.Paced, to.URLHash))
+		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, deliverylog.BucketOf(cmp.Or(to.Paced, to.URLHash))
 	}
-	again.wait(CodeHeld, now, l.Traces.Carry(ctx))
+	again.ScheduleRetry(deliverylog.CodeHeld, now, p.Traces.Carry(ctx))
 	shard := topic.Shard{
 		ID: again.ID, ChangeID: again.ChangeID, Organization: again.Organization, Channel: again.Channel, Service: again.Service,
 		Bucket: again.Partition, Recipients: []string{again.Recipient}, Replay: again.ID,
@@ -70,21 +71,21 @@ func (l *Logs) Replay(ctx context.Context, key LogKey) (deliveryID string, err e
 		EventID: again.EventID, EventKind: again.EventKind, Endpoint: again.URLDisplay,
 	})
 	if again.EventID != "" {
-		page := PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
-		if err := l.Store.SavePage(ctx, page); err != nil {
+		page := deliverylog.PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
+		if err := p.Store.SavePage(ctx, page); err != nil {
 			return "", err
 		}
 	}
-	return again.ID, l.Store.Schedule(ctx, again, append(entry, shard)...)
+	return again.ID, p.Store.Schedule(ctx, again, append(entry, shard)...)
 }
 
 // shown returns an error if the event of a delivery that is to be sent again was deleted, or may not be shown. If the events
 // service does not respond, the sender asks it again before the attempt.
-func (l *Logs) shown(ctx context.Context, row *Delivery, change *topic.EventChange) error {
+func (p *Planner) shown(ctx context.Context, row *deliverylog.Delivery, change *topic.EventChange) error {
 	if row.EventID == "" {
 		return nil
 	}
-	state, err := l.Events.EventState(ctx, row.Organization, row.EventID)
+	state, err := p.Events.EventState(ctx, row.Organization, row.EventID)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return fault.New(fault.NotFound, "The event of this log no longer exists.")
@@ -95,9 +96,9 @@ func (l *Logs) shown(ctx context.Context, row *Delivery, change *topic.EventChan
 }
 
 // recipient returns the destination of a delivery that is to be sent again.
-func (l *Logs) recipient(ctx context.Context, row *Delivery, kind topic.Kind) (topic.Destination, error) {
+func (p *Planner) recipient(ctx context.Context, row *deliverylog.Delivery, kind topic.Kind) (topic.Destination, error) {
 	gone := fault.New(fault.NotFound, "The recipient of this log no longer exists.")
-	service, kept := l.Recipients[serviceOf(row.Channel, row.Service)]
+	service, kept := p.Recipients[cmp.Or(row.Service, row.Channel.RecipientService())]
 	if row.Recipient == "" || !kept {
 		return topic.Destination{}, gone
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // retry queues due rows until ctx ends.
@@ -37,7 +38,7 @@ func (s *Sender) retry(ctx context.Context) {
 }
 
 // enqueue groups due rows into shards by change and channel, and queues the shards.
-func (s *Sender) enqueue(p *partitionRetries, rows []Delivery) {
+func (s *Sender) enqueue(p *partitionRetries, rows []deliverylog.Delivery) {
 	type group struct {
 		change  string
 		channel topic.Channel
@@ -82,8 +83,8 @@ func (s *Sender) lease(m *member) bool {
 	now := s.Now()
 	until := now.Add(s.Timeout + leaseMargin)
 	taken := false
-	row, err := s.writer.amend(s.work, m.id, func(d *Delivery) bool {
-		taken = d.Status == StatusRetrying &&
+	row, err := s.writer.amend(s.work, m.id, func(d *deliverylog.Delivery) bool {
+		taken = d.Status == deliverylog.StatusRetrying &&
 			(!d.NextAttemptAt.After(now) || m.leased && d.NextAttemptAt.Equal(*m.row.NextAttemptAt))
 		if taken {
 			d.NextAttemptAt = &until

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -138,7 +139,7 @@ func (x *retryIndex) key(event, recipient string) uint64 {
 }
 
 // add adds a row that waits for a retry.
-func (x *retryIndex) add(row *Delivery) {
+func (x *retryIndex) add(row *deliverylog.Delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	p := x.partitions[row.Partition]
@@ -147,7 +148,7 @@ func (x *retryIndex) add(row *Delivery) {
 	}
 	delete(p.queued, row.ID)
 	x.scheduleLocked(p, *row.NextAttemptAt)
-	key := x.key(row.subject(), row.Recipient)
+	key := x.key(row.Subject(), row.Recipient)
 	if known, ok := x.entries[key]; !ok || known.sequence <= row.Sequence {
 		x.entries[key] = waitingDelivery{row.ID, row.Sequence, row.Partition}
 	}
@@ -155,13 +156,13 @@ func (x *retryIndex) add(row *Delivery) {
 }
 
 // remove removes a row that no longer waits for a retry.
-func (x *retryIndex) remove(row *Delivery) {
+func (x *retryIndex) remove(row *deliverylog.Delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p := x.partitions[row.Partition]; p != nil {
 		delete(p.queued, row.ID)
 	}
-	key := x.key(row.subject(), row.Recipient)
+	key := x.key(row.Subject(), row.Recipient)
 	if x.entries[key].id == row.ID {
 		delete(x.entries, key)
 		x.observer.Waiting(len(x.entries))
@@ -170,7 +171,7 @@ func (x *retryIndex) remove(row *Delivery) {
 
 // release removes row from queued, and makes its partition due after indexPause. If the row is still due then, collect
 // returns it again. The Sender calls release after it abandoned a retry, which may have been attempted but not stored.
-func (x *retryIndex) release(row *Delivery, now time.Time) {
+func (x *retryIndex) release(row *deliverylog.Delivery, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p := x.partitions[row.Partition]; p != nil {
@@ -210,7 +211,7 @@ func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait ti
 }
 
 // collect reads the due rows of a partition that are not in the queue.
-func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) ([]Delivery, error) {
+func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) ([]deliverylog.Delivery, error) {
 	x.mu.Lock()
 	if len(p.queued) >= maxDueRows {
 		p.next = now.Add(indexPause)
@@ -223,7 +224,7 @@ func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.
 	rows, _, err := x.store.Waiting(ctx, p.Partition, "", limit)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var due []Delivery
+	var due []deliverylog.Delivery
 	for _, row := range rows {
 		if row.NextAttemptAt.After(now) {
 			x.scheduleLocked(p, *row.NextAttemptAt)

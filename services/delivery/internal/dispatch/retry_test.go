@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // slowReads is a store whose reads of waiting rows take some time.
 type slowReads struct {
 	plainParts
-	rows []Delivery
+	rows []deliverylog.Delivery
 	took time.Duration
 }
 
-func (s *slowReads) Waiting(context.Context, int, string, int) ([]Delivery, string, error) {
+func (s *slowReads) Waiting(context.Context, int, string, int) ([]deliverylog.Delivery, string, error) {
 	time.Sleep(s.took)
 	return s.rows, "", nil
 }
@@ -27,12 +28,12 @@ func TestSender_retry_dueMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = 200 * time.Millisecond // of each read
 		start := time.Now()
-		row := func(id string, due time.Duration) Delivery {
+		row := func(id string, due time.Duration) deliverylog.Delivery {
 			at := start.Add(due)
-			return Delivery{ID: id, ChangeID: id, Recipient: id, EventID: id, Organization: "o",
-				Channel: topic.Webhook, Status: StatusRetrying, NextAttemptAt: &at}
+			return deliverylog.Delivery{ID: id, ChangeID: id, Recipient: id, EventID: id, Organization: "o",
+				Channel: topic.Webhook, Status: deliverylog.StatusRetrying, NextAttemptAt: &at}
 		}
-		s := NewSender(Parts{Store: &slowReads{rows: []Delivery{row("a", 0), row("b", took+took/2), row("c", 2*took+took/2), row("d", 3*took+took/2)}, took: took},
+		s := NewSender(Parts{Store: &slowReads{rows: []deliverylog.Delivery{row("a", 0), row("b", took+took/2), row("c", 2*took+took/2), row("d", 3*took+took/2)}, took: took},
 			Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -212,13 +213,13 @@ func (s *Sender) deliver(m *member, slot *slot) {
 
 // storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row. A delivery that
 // waits again without an attempt gets no log.
-func (s *Sender) storeRetry(m *member, row *Delivery) (Delivery, error) {
+func (s *Sender) storeRetry(m *member, row *deliverylog.Delivery) (deliverylog.Delivery, error) {
 	made := len(m.row.Attempts)
-	if row.Status == StatusRetrying && len(row.Attempts) == made {
-		return s.writer.amend(s.work, m.id, func(d *Delivery) bool {
-			waits := d.Status == StatusRetrying && len(d.Attempts) == made
+	if row.Status == deliverylog.StatusRetrying && len(row.Attempts) == made {
+		return s.writer.amend(s.work, m.id, func(d *deliverylog.Delivery) bool {
+			waits := d.Status == deliverylog.StatusRetrying && len(d.Attempts) == made
 			if waits {
-				d.wait(row.ErrorCode, *row.NextAttemptAt, row.Trace)
+				d.ScheduleRetry(row.ErrorCode, *row.NextAttemptAt, row.Trace)
 			}
 			return waits
 		})
@@ -234,8 +235,8 @@ func (s *Sender) storeRetry(m *member, row *Delivery) (Delivery, error) {
 
 // stored updates the retryIndex after a row is durable and unlocks the recipient. A nil row means that the
 // sender was interrupted.
-func (s *Sender) stored(m *member, row *Delivery) {
-	if row != nil && row.Status == StatusRetrying {
+func (s *Sender) stored(m *member, row *deliverylog.Delivery) {
+	if row != nil && row.Status == deliverylog.StatusRetrying {
 		s.retries.add(row)
 	} else if row != nil {
 		s.retries.remove(row)

@@ -10,22 +10,27 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // plainParts is a store, a bus and work without errors.
 type plainParts struct{ Store }
 
-func (plainParts) Waiting(context.Context, int, string, int) ([]Delivery, string, error) {
+func (plainParts) Waiting(context.Context, int, string, int) ([]deliverylog.Delivery, string, error) {
 	return nil, "", nil
 }
 
 func (plainParts) Change(_ context.Context, id string) (topic.EventChange, error) {
 	return topic.EventChange{ID: id}, nil
 }
-func (plainParts) Deliveries(context.Context, []string) ([]Delivery, error)      { return nil, nil }
-func (plainParts) Insert(_ context.Context, rows []Delivery) ([]Delivery, error) { return rows, nil }
-func (plainParts) InsertBlocks(context.Context, []Block) error                   { return nil }
-func (plainParts) Stored(context.Context, string, int, []string, Wanted) ([]Delivery, error) {
+func (plainParts) Deliveries(context.Context, []string) ([]deliverylog.Delivery, error) {
+	return nil, nil
+}
+func (plainParts) Insert(_ context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error) {
+	return rows, nil
+}
+func (plainParts) InsertBlocks(context.Context, []deliverylog.Block) error { return nil }
+func (plainParts) Stored(context.Context, string, int, []string, deliverylog.Wanted) ([]deliverylog.Delivery, error) {
 	return nil, nil
 }
 func (plainParts) Shards(context.Context, []topic.Shard) error     { return nil }
@@ -154,7 +159,7 @@ type slowStore struct {
 	took time.Duration
 }
 
-func (s slowStore) InsertBlocks(ctx context.Context, blocks []Block) error {
+func (s slowStore) InsertBlocks(ctx context.Context, blocks []deliverylog.Block) error {
 	time.Sleep(s.took)
 	return s.plainParts.InsertBlocks(ctx, blocks)
 }

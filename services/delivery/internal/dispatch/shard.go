@@ -1,10 +1,12 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // A pause must hold for every attempt that starts more than 100 ms after the response to it. So the
@@ -63,15 +65,15 @@ type member struct {
 	shard      *shard
 	id         string
 	recipient  string
-	row        *Delivery // stored row of a retry
+	row        *deliverylog.Delivery // stored row of a retry
 	to         *topic.Destination
 	asked      time.Time // when the destination was requested
 	components []topic.Component
-	locked     bool     // it holds the lock of its recipient
-	leased     bool     // this process has leased the row
-	hadTurn    bool     // it has waited for its turn (paces)
-	failures   int      // failures of the store or another service since the member was taken
-	request    *Request // request of the attempt, if the attempt is not stored yet
+	locked     bool                 // it holds the lock of its recipient
+	leased     bool                 // this process has leased the row
+	hadTurn    bool                 // it has waited for its turn (paces)
+	failures   int                  // failures of the store or another service since the member was taken
+	request    *deliverylog.Request // request of the attempt, if the attempt is not stored yet
 }
 
 // opened is the result of opening a shard.
@@ -99,6 +101,11 @@ func (s *shard) makeMembers() {
 // ofNotice reports whether the shard is of a topic.Notice. The components to which its recipient
 // subscribed do not matter.
 func (s *shard) ofNotice() bool { return s.service != "" }
+
+// recipientService returns the service that resolves the recipients.
+func (s *shard) recipientService() topic.RecipientService {
+	return cmp.Or(s.service, s.channel.RecipientService())
+}
 
 // left returns how many members were not taken.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }

@@ -5,16 +5,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
 	fastPerCore  = 64  // more attempts would wait for the processor and delay everything else
 	maxFastSlots = 128 // see batchRows
 	slowSlots    = 1024
-	fastTime     = 200 * time.Millisecond // how long an attempt may use a fast slot
-	overtakeTime = 75 * time.Millisecond  // the same for an attempt that others have overtaken
-	overtakers   = 8                      // for each fast slot; they have ended since the attempt started
-	moveAgain    = 20 * time.Millisecond  // before the next try to move, or the next look whether others have overtaken
+	fastTime     = deliverylog.MaxQuick  // how long an attempt may use a fast slot
+	overtakeTime = 75 * time.Millisecond // the same for an attempt that others have overtaken
+	overtakers   = 8                     // for each fast slot; they have ended since the attempt started
+	moveAgain    = 20 * time.Millisecond // before the next try to move, or the next look whether others have overtaken
 )
 
 // slots limit the deliveries in progress. Each delivery starts in a fast slot. A delivery that takes longer

@@ -10,6 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // A kill -9 repeats at most the attempts in fast slots (maxFastSlots) and a batch of results (batchRows): together 208. A
@@ -22,7 +23,6 @@ const (
 	// Outcomes are not urgent, and for the broker a message with many costs about as much as one.
 	waitingBatches = 32
 	outcomeWait    = 100 * time.Millisecond
-	maxSuccesses   = 512                    // in one topic.Outcome
 	writePause     = 100 * time.Millisecond // after the first failure; it doubles with each failure
 	maxWritePause  = 5 * time.Second
 )
@@ -32,7 +32,7 @@ const (
 type batchWriter struct {
 	Parts
 	owned   func(partition int) bool
-	stored  func(*member, *Delivery)                  // called when a result is durable; the row is nil if it is not stored
+	stored  func(*member, *deliverylog.Delivery)      // called when a result is durable; the row is nil if it is not stored
 	finish  func(s *shard, members int, durable bool) // called after stored, when the outcomes are published
 	rows    chan newRow
 	batches chan outcomeBatch
@@ -41,7 +41,7 @@ type batchWriter struct {
 
 // newRow is a result to be stored.
 type newRow struct {
-	row    *Delivery
+	row    *deliverylog.Delivery
 	member *member
 }
 
@@ -92,19 +92,19 @@ func collect[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
 // write stores a batch of results and hands their outcomes to publish.
 func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	inserted := make(map[string]bool)
-	var blocks []Block
+	var blocks []deliverylog.Block
 	failed := w.persist(ctx, "Deliveries cannot be stored yet.", func() error {
 		if kept := w.release(batch); blocks == nil || len(kept) < len(batch) {
-			batch, blocks = kept, BlocksOf(results(kept))
+			batch, blocks = kept, deliverylog.BlocksOf(results(kept))
 		}
 		return w.insert(ctx, batch, blocks, inserted)
 	})
 	out := outcomeBatch{members: make(map[*shard]int)}
-	var ended []*Delivery
+	var ended []*deliverylog.Delivery
 	for _, n := range batch {
 		row, err := n.row, failed
-		if err == nil && !row.inBlock() && !inserted[row.ID] { // it was stored before
-			var known Delivery
+		if err == nil && !row.InBlock() && !inserted[row.ID] { // it was stored before
+			var known deliverylog.Delivery
 			known, err = w.read(ctx, row.ID)
 			row = &known
 		}
@@ -117,7 +117,7 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 		ended = append(ended, row)
 		out.members[n.member.shard]++
 	}
-	out.outcomes = outcomesOf(ended)
+	out.outcomes = deliverylog.Outcomes(ended)
 	w.batches <- out
 }
 
@@ -136,8 +136,8 @@ func (w *batchWriter) release(batch []newRow) []newRow {
 	return kept
 }
 
-func results(batch []newRow) []*Delivery {
-	out := make([]*Delivery, len(batch))
+func results(batch []newRow) []*deliverylog.Delivery {
+	out := make([]*deliverylog.Delivery, len(batch))
 	for i, n := range batch {
 		out[i] = n.row
 	}
@@ -146,13 +146,13 @@ func results(batch []newRow) []*Delivery {
 
 // insert stores the batch, of which blocks are the deliveries that are inBlock. It adds the ids of the new rows to
 // inserted.
-func (w *batchWriter) insert(ctx context.Context, batch []newRow, blocks []Block, inserted map[string]bool) error {
+func (w *batchWriter) insert(ctx context.Context, batch []newRow, blocks []deliverylog.Block, inserted map[string]bool) error {
 	if err := w.saveRequests(ctx, batch); err != nil {
 		return err
 	}
-	var rows []Delivery
+	var rows []deliverylog.Delivery
 	for i := range batch {
-		if !batch[i].row.inBlock() {
+		if !batch[i].row.InBlock() {
 			rows = append(rows, *batch[i].row)
 		}
 	}
@@ -171,8 +171,32 @@ func (w *batchWriter) insert(ctx context.Context, batch []newRow, blocks []Block
 	return err
 }
 
+// saveRequests stores the requests of the batch that are not stored yet.
+func (w *batchWriter) saveRequests(ctx context.Context, batch []newRow) error {
+	var requests []deliverylog.Request
+	for _, n := range batch {
+		if request := n.member.request; request != nil && !n.member.shard.change.isLogged(n.row.Request) &&
+			!slices.ContainsFunc(requests, func(r deliverylog.Request) bool { return r.ID == request.ID }) {
+			requests = append(requests, *request)
+		}
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	if err := w.Store.SaveRequests(ctx, requests); err != nil {
+		return err
+	}
+	for _, n := range batch {
+		if n.member.request != nil {
+			n.member.shard.change.setLogged(n.row.Request)
+			n.member.request = nil
+		}
+	}
+	return nil
+}
+
 // read returns a stored row.
-func (w *batchWriter) read(ctx context.Context, id string) (row Delivery, err error) {
+func (w *batchWriter) read(ctx context.Context, id string) (row deliverylog.Delivery, err error) {
 	err = w.persist(ctx, "A delivery cannot be read yet.", func() error {
 		rows, err := w.Store.Deliveries(ctx, []string{id})
 		if err == nil && len(rows) == 0 {
@@ -188,19 +212,19 @@ func (w *batchWriter) read(ctx context.Context, id string) (row Delivery, err er
 
 // settle ends a row that waits for a retry, unless change returns false. change gets the row and sets the state after
 // the end. settle returns the stored row.
-func (w *batchWriter) settle(ctx context.Context, id string, change func(*Delivery) bool) (Delivery, error) {
+func (w *batchWriter) settle(ctx context.Context, id string, change func(*deliverylog.Delivery) bool) (deliverylog.Delivery, error) {
 	for {
 		known, err := w.read(ctx, id)
 		if err != nil {
-			return Delivery{}, err
+			return deliverylog.Delivery{}, err
 		}
 		next := known
 		next.Attempts = slices.Clip(next.Attempts)
-		if next.Status != StatusRetrying || !change(&next) {
+		if next.Status != deliverylog.StatusRetrying || !change(&next) {
 			return known, nil
 		}
 		stored, err := w.advance(ctx, len(known.Attempts), next)
-		if err != nil || stored.Status != StatusRetrying {
+		if err != nil || stored.Status != deliverylog.StatusRetrying {
 			return stored, err
 		}
 	}
@@ -210,11 +234,11 @@ func (w *batchWriter) settle(ctx context.Context, id string, change func(*Delive
 // If an attempt was made before, advance stores the log of next first. The first log with a number wins: if another log
 // has it, because a process was killed before it changed the row, or because another process is faster, that log is the
 // next state.
-func (w *batchWriter) advance(ctx context.Context, number int, next Delivery) (Delivery, error) {
+func (w *batchWriter) advance(ctx context.Context, number int, next deliverylog.Delivery) (deliverylog.Delivery, error) {
 	if number > 0 {
-		log := next.asLog(number)
+		log := next.AsLog(number)
 		err := w.persist(ctx, "A log cannot be stored yet.", func() error {
-			stored, err := w.Store.Insert(ctx, []Delivery{log})
+			stored, err := w.Store.Insert(ctx, []deliverylog.Delivery{log})
 			if err == nil && len(stored) == 0 {
 				stored, err = w.Store.Deliveries(ctx, []string{log.ID})
 			}
@@ -224,21 +248,21 @@ func (w *batchWriter) advance(ctx context.Context, number int, next Delivery) (D
 			return err
 		})
 		if err != nil {
-			return Delivery{}, err
+			return deliverylog.Delivery{}, err
 		}
 	}
-	return w.amend(ctx, topic.LogID(next.ID, 0), func(d *Delivery) bool { return d.advance(number, &next) })
+	return w.amend(ctx, topic.LogID(next.ID, 0), func(d *deliverylog.Delivery) bool { return d.Advance(number, &next) })
 }
 
 // amend changes a stored row unless change returns false. It retries until the store succeeds or ctx ends.
-func (w *batchWriter) amend(ctx context.Context, id string, change func(*Delivery) bool) (Delivery, error) {
-	var row Delivery
+func (w *batchWriter) amend(ctx context.Context, id string, change func(*deliverylog.Delivery) bool) (deliverylog.Delivery, error) {
+	var row deliverylog.Delivery
 	err := w.persist(ctx, "A delivery cannot be changed yet.", func() (err error) {
-		row, err = w.Store.Amend(ctx, id, func(d *Delivery) (*topic.Outcome, error) {
+		row, err = w.Store.Amend(ctx, id, func(d *deliverylog.Delivery) (*topic.Outcome, error) {
 			if !change(d) {
 				return nil, fault.ErrUnchanged
 			}
-			return d.outcome(), nil
+			return d.Outcome(), nil
 		})
 		return err
 	})

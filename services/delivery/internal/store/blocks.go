@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // The collection "blocks" holds blocks of deliveries. Each block has one entry in each index, but several in the index by
@@ -26,34 +26,34 @@ const (
 	fieldRecipients = "recipients"
 )
 
-func declareBlocks(db *document.Database) *document.Collection[dispatch.Block] {
-	field := func(name string, value func(*dispatch.Block) any) document.Field[dispatch.Block] {
-		return document.Field[dispatch.Block]{Name: name, Value: value}
+func declareBlocks(db *document.Database) *document.Collection[deliverylog.Block] {
+	field := func(name string, value func(*deliverylog.Block) any) document.Field[deliverylog.Block] {
+		return document.Field[deliverylog.Block]{Name: name, Value: value}
 	}
-	return document.Declare(db, document.Schema[dispatch.Block]{
+	return document.Declare(db, document.Schema[deliverylog.Block]{
 		Name: "blocks",
-		Key:  func(b *dispatch.Block) string { return b.ID },
-		Fields: []document.Field[dispatch.Block]{
-			field(fieldLast, func(b *dispatch.Block) any { return b.Last }),
-			field(fieldSize, func(b *dispatch.Block) any { return b.Size }),
-			field(fieldAll, func(b *dispatch.Block) any { return blockHash(b.Organization, b.Channel, "") }),
-			field(fieldEvent, func(b *dispatch.Block) any { return blockHash(b.Organization, b.Channel, b.EventID) }),
-			field(fieldDashboards, func(b *dispatch.Block) any {
+		Key:  func(b *deliverylog.Block) string { return b.ID },
+		Fields: []document.Field[deliverylog.Block]{
+			field(fieldLast, func(b *deliverylog.Block) any { return b.Last }),
+			field(fieldSize, func(b *deliverylog.Block) any { return b.Size }),
+			field(fieldAll, func(b *deliverylog.Block) any { return blockHash(b.Organization, b.Channel, "") }),
+			field(fieldEvent, func(b *deliverylog.Block) any { return blockHash(b.Organization, b.Channel, b.EventID) }),
+			field(fieldDashboards, func(b *deliverylog.Block) any {
 				hashes := make([]int64, len(b.Dashboards))
 				for i, dashboard := range b.Dashboards {
 					hashes[i] = blockHash(b.Organization, b.Channel, dashboard)
 				}
 				return hashes
 			}),
-			field(fieldURLDay, func(b *dispatch.Block) any {
+			field(fieldURLDay, func(b *deliverylog.Block) any {
 				if b.URLs == "" {
 					return nil
 				}
 				return blockURLDay(b.Organization, b.Channel, b.URLBucket, dayOf(b.Last))
 			}),
-			field(fieldURLs, func(b *dispatch.Block) any { return b.URLs }),
-			field(fieldRecipients, func(b *dispatch.Block) any { return b.Recipients }),
-			field(fieldPlace, func(b *dispatch.Block) any { return placeOf(b.ChangeID, b.Partition) }),
+			field(fieldURLs, func(b *deliverylog.Block) any { return b.URLs }),
+			field(fieldRecipients, func(b *deliverylog.Block) any { return b.Recipients }),
+			field(fieldPlace, func(b *deliverylog.Block) any { return placeOf(b.ChangeID, b.Partition) }),
 		},
 		Indexes: []document.Index{
 			{Name: fieldAll, Fields: []string{fieldAll, fieldLast}},
@@ -67,28 +67,28 @@ func declareBlocks(db *document.Database) *document.Collection[dispatch.Block] {
 }
 
 func blockHash(organization string, channel topic.Channel, last string) int64 {
-	return dispatch.Hash(organization, string(channel), last)
+	return deliverylog.Hash(organization, string(channel), last)
 }
 
 // blockURLDay is like urlDay, for all URLs of a bucket.
 func blockURLDay(organization string, channel topic.Channel, bucket int, day int64) int64 {
-	return day<<40 | int64(bucket)<<34 | dispatch.Hash(organization, string(channel))&(1<<34-1)
+	return day<<40 | int64(bucket)<<34 | deliverylog.Hash(organization, string(channel))&(1<<34-1)
 }
 
 // placeOf returns the value of fieldPlace.
 func placeOf(change string, partition int) int64 {
-	return dispatch.Hash(change, strconv.Itoa(partition))
+	return deliverylog.Hash(change, strconv.Itoa(partition))
 }
 
 // InsertBlocks implements dispatch.Store.
-func (s *Store) InsertBlocks(ctx context.Context, blocks []dispatch.Block) error {
+func (s *Store) InsertBlocks(ctx context.Context, blocks []deliverylog.Block) error {
 	_, err := s.blocks.InsertMany(ctx, blocks)
 	return err
 }
 
 // Stored implements dispatch.Store. Nearly always nothing is stored. So it reads the ids of the rows and the recipients of
 // the blocks in the index only.
-func (s *Store) Stored(ctx context.Context, change string, partition int, ids []string, recipients dispatch.Wanted) ([]dispatch.Delivery, error) {
+func (s *Store) Stored(ctx context.Context, change string, partition int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error) {
 	there := find.Query{Where: []find.Condition{find.Eq(fieldPlace, placeOf(change, partition))}}
 	keys, err := s.deliveries.Keys(ctx, there)
 	if err != nil {
@@ -128,23 +128,23 @@ func (s *Store) Stored(ctx context.Context, change string, partition int, ids []
 	return rows, nil
 }
 
-// InBlocks implements dispatch.Store. The last SentAt of the block is less than dispatch.BlockSpan after that of the log.
-func (s *Store) InBlocks(ctx context.Context, key dispatch.LogKey) ([]dispatch.Delivery, error) {
+// InBlocks implements deliverylog.Store. The last SentAt of the block is less than deliverylog.BlockSpan after that of the log.
+func (s *Store) InBlocks(ctx context.Context, key deliverylog.Key) ([]deliverylog.Delivery, error) {
 	page, err := s.blocks.Find(ctx, find.Query{Where: []find.Condition{
 		find.Eq(fieldAll, blockHash(key.Organization, key.Channel, "")),
-		find.Gte(fieldLast, key.SentAt), find.Lt(fieldLast, key.SentAt.Add(dispatch.BlockSpan)),
+		find.Gte(fieldLast, key.SentAt), find.Lt(fieldLast, key.SentAt.Add(deliverylog.BlockSpan)),
 	}})
 	if err != nil {
 		return nil, err
 	}
 	for i := range page.Items {
-		rows, err := page.Items[i].Select(dispatch.LogFilter{From: key.SentAt, To: key.SentAt.Add(time.Millisecond)})
+		rows, err := page.Items[i].Select(deliverylog.Filter{From: key.SentAt, To: key.SentAt.Add(time.Millisecond)})
 		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
 			if row.ID == key.ID && row.Organization == key.Organization && row.Channel == key.Channel {
-				return []dispatch.Delivery{row}, nil
+				return []deliverylog.Delivery{row}, nil
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // Four indexes serve the lists of logs, newest first. Three begin with a number: the hash of the organization, the
@@ -43,9 +43,9 @@ func logIndexes() []document.Index {
 }
 
 // logFields returns the fields of the indexes. A row without a log lacks the first field of each.
-func logFields() []document.Field[dispatch.Delivery] {
-	logged := func(name string, value func(*dispatch.Delivery, dispatch.Status) any) document.Field[dispatch.Delivery] {
-		return document.Field[dispatch.Delivery]{Name: name, Value: func(d *dispatch.Delivery) any {
+func logFields() []document.Field[deliverylog.Delivery] {
+	logged := func(name string, value func(*deliverylog.Delivery, deliverylog.Status) any) document.Field[deliverylog.Delivery] {
+		return document.Field[deliverylog.Delivery]{Name: name, Value: func(d *deliverylog.Delivery) any {
 			status, logged := d.LogStatus()
 			if !logged {
 				return nil
@@ -53,20 +53,20 @@ func logFields() []document.Field[dispatch.Delivery] {
 			return value(d, status)
 		}}
 	}
-	hashed := func(name string, last func(*dispatch.Delivery) string) document.Field[dispatch.Delivery] {
-		return logged(name, func(d *dispatch.Delivery, status dispatch.Status) any {
+	hashed := func(name string, last func(*deliverylog.Delivery) string) document.Field[deliverylog.Delivery] {
+		return logged(name, func(d *deliverylog.Delivery, status deliverylog.Status) any {
 			return logHash(d.Organization, d.Channel, status, last(d))
 		})
 	}
-	return []document.Field[dispatch.Delivery]{
-		{Name: fieldSentAt, Value: func(d *dispatch.Delivery) any { return d.SentAt }},
-		{Name: fieldURL, Value: func(d *dispatch.Delivery) any { return dispatch.Hash(d.URLHash) }},
-		logged(fieldStatus, func(_ *dispatch.Delivery, status dispatch.Status) any { return statusNumber(status) }),
-		hashed(fieldAll, func(*dispatch.Delivery) string { return "" }),
-		hashed(fieldDashboard, func(d *dispatch.Delivery) string { return d.DashboardID }),
-		hashed(fieldEvent, func(d *dispatch.Delivery) string { return d.EventID }),
-		{Name: fieldOn, Value: func(d *dispatch.Delivery) any { return dispatch.Hash(d.DashboardID) }},
-		logged(fieldURLDay, func(d *dispatch.Delivery, _ dispatch.Status) any {
+	return []document.Field[deliverylog.Delivery]{
+		{Name: fieldSentAt, Value: func(d *deliverylog.Delivery) any { return d.SentAt }},
+		{Name: fieldURL, Value: func(d *deliverylog.Delivery) any { return deliverylog.Hash(d.URLHash) }},
+		logged(fieldStatus, func(_ *deliverylog.Delivery, status deliverylog.Status) any { return statusNumber(status) }),
+		hashed(fieldAll, func(*deliverylog.Delivery) string { return "" }),
+		hashed(fieldDashboard, func(d *deliverylog.Delivery) string { return d.DashboardID }),
+		hashed(fieldEvent, func(d *deliverylog.Delivery) string { return d.EventID }),
+		{Name: fieldOn, Value: func(d *deliverylog.Delivery) any { return deliverylog.Hash(d.DashboardID) }},
+		logged(fieldURLDay, func(d *deliverylog.Delivery, _ deliverylog.Status) any {
 			if d.URLHash == "" {
 				return nil
 			}
@@ -80,28 +80,28 @@ func dayOf(at time.Time) int64 { return at.Unix() / int64((24 * time.Hour).Secon
 
 // urlDay returns the value of fieldURLDay: 24 bits of the day, 6 of the bucket, and 34 of a hash.
 func urlDay(organization string, channel topic.Channel, urlHash string, day int64) int64 {
-	return day<<40 | int64(dispatch.BucketOf(urlHash))<<34 | dispatch.Hash(organization, string(channel), urlHash)&(1<<34-1)
+	return day<<40 | int64(deliverylog.BucketOf(urlHash))<<34 | deliverylog.Hash(organization, string(channel), urlHash)&(1<<34-1)
 }
 
-// statusNumber returns the place of the status in dispatch.Statuses.
-func statusNumber(status dispatch.Status) int64 {
-	return int64(slices.Index(dispatch.Statuses(), status))
+// statusNumber returns the place of the status in deliverylog.Statuses.
+func statusNumber(status deliverylog.Status) int64 {
+	return int64(slices.Index(deliverylog.Statuses(), status))
 }
 
-func logHash(organization string, channel topic.Channel, status dispatch.Status, last string) int64 {
-	return dispatch.Hash(organization, string(channel), string(status), last)
+func logHash(organization string, channel topic.Channel, status deliverylog.Status, last string) int64 {
+	return deliverylog.Hash(organization, string(channel), string(status), last)
 }
 
-// Logs implements dispatch.Store.
-func (s *Store) Logs(ctx context.Context, q dispatch.LogQuery) (find.Page[dispatch.Delivery], error) {
+// Logs implements deliverylog.Store.
+func (s *Store) Logs(ctx context.Context, q deliverylog.Query) (find.Page[deliverylog.Delivery], error) {
 	if q.URLHash != "" && q.Channel.RecipientService() != topic.Integrations {
-		return find.Page[dispatch.Delivery]{}, nil // its recipients have no URL
+		return find.Page[deliverylog.Delivery]{}, nil // its recipients have no URL
 	}
 	var after *position
 	if q.After != "" {
 		at, err := parsePosition(q.After)
 		if err != nil {
-			return find.Page[dispatch.Delivery]{}, err
+			return find.Page[deliverylog.Delivery]{}, err
 		}
 		after = &at
 		if to := time.UnixMilli(at.sentAt + 1); to.Before(q.To) {
@@ -110,7 +110,7 @@ func (s *Store) Logs(ctx context.Context, q dispatch.LogQuery) (find.Page[dispat
 	}
 	where, index := logsWhere(q)
 	sources := []source{&rowSource{
-		store: s, keep: func(d *dispatch.Delivery) bool {
+		store: s, keep: func(d *deliverylog.Delivery) bool {
 			return d.Organization == q.Organization && d.Channel == q.Channel && (q.EventID == "" || d.EventID == q.EventID) &&
 				(q.URLHash == "" || d.URLHash == q.URLHash) && (q.DashboardID == "" || d.DashboardID == q.DashboardID)
 		},
@@ -124,10 +124,10 @@ func (s *Store) Logs(ctx context.Context, q dispatch.LogQuery) (find.Page[dispat
 
 // logsWhere returns the conditions of the query and the index that serves it. Of several filters it takes the index of the
 // one with the fewest logs.
-func logsWhere(q dispatch.LogQuery) (where []find.Condition, index string) {
-	statuses := dispatch.Statuses()
+func logsWhere(q deliverylog.Query) (where []find.Condition, index string) {
+	statuses := deliverylog.Statuses()
 	if q.Status != "" {
-		statuses = []dispatch.Status{q.Status}
+		statuses = []deliverylog.Status{q.Status}
 	}
 	add := func(field, last string) {
 		var hashes []int64
@@ -140,7 +140,7 @@ func logsWhere(q dispatch.LogQuery) (where []find.Condition, index string) {
 	case q.EventID != "":
 		add(fieldEvent, q.EventID)
 		if q.URLHash != "" {
-			where = append(where, find.Eq(fieldURL, dispatch.Hash(q.URLHash)))
+			where = append(where, find.Eq(fieldURL, deliverylog.Hash(q.URLHash)))
 		}
 	case q.URLHash != "":
 		where, index = append(where, find.In(fieldURLDay, urlDays(q)...)), fieldURLDay
@@ -153,13 +153,13 @@ func logsWhere(q dispatch.LogQuery) (where []find.Condition, index string) {
 		add(fieldAll, "")
 	}
 	if q.DashboardID != "" && index != fieldDashboard {
-		where = append(where, find.Eq(fieldOn, dispatch.Hash(q.DashboardID)))
+		where = append(where, find.Eq(fieldOn, deliverylog.Hash(q.DashboardID)))
 	}
 	return append(where, find.Gte(fieldSentAt, q.From), find.Lt(fieldSentAt, q.To)), index
 }
 
 // urlDays returns the values of fieldURLDay for the days of the query.
-func urlDays(q dispatch.LogQuery) []int64 {
+func urlDays(q deliverylog.Query) []int64 {
 	var days []int64
 	for day := dayOf(q.From); day <= dayOf(q.To); day++ {
 		days = append(days, urlDay(q.Organization, q.Channel, q.URLHash, day))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 const (
@@ -25,7 +25,7 @@ type position struct {
 	id     string
 }
 
-func positionOf(d *dispatch.Delivery) position { return position{d.SentAt.UnixMilli(), d.ID} }
+func positionOf(d *deliverylog.Delivery) position { return position{d.SentAt.UnixMilli(), d.ID} }
 
 func (p position) compare(other position) int {
 	return cmp.Or(cmp.Compare(other.sentAt, p.sentAt), cmp.Compare(other.id, p.id))
@@ -45,26 +45,26 @@ func parsePosition(text string) (position, error) {
 // source reads logs, newest first. Logs of one chunk may be in any order.
 type source interface {
 	// read returns the next logs. No later one is newer than rest, in milliseconds. It returns more = false with the last.
-	read(ctx context.Context) (logs []dispatch.Delivery, rest int64, more bool, err error)
+	read(ctx context.Context) (logs []deliverylog.Delivery, rest int64, more bool, err error)
 }
 
 // stream puts the logs of a source in order.
 type stream struct {
 	source source
-	ready  []dispatch.Delivery // in order; those that are newer than rest are complete
+	ready  []deliverylog.Delivery // in order; those that are newer than rest are complete
 	rest   int64
 	more   bool
 }
 
 // first returns the first log, or nil at the end.
-func (s *stream) first(ctx context.Context) (*dispatch.Delivery, error) {
+func (s *stream) first(ctx context.Context) (*deliverylog.Delivery, error) {
 	for s.more && (len(s.ready) == 0 || s.ready[0].SentAt.UnixMilli() <= s.rest) {
 		logs, rest, more, err := s.source.read(ctx)
 		if err != nil {
 			return nil, err
 		}
 		s.ready, s.rest, s.more = append(s.ready, logs...), rest, more
-		slices.SortStableFunc(s.ready, func(a, b dispatch.Delivery) int { return positionOf(&a).compare(positionOf(&b)) })
+		slices.SortStableFunc(s.ready, func(a, b deliverylog.Delivery) int { return positionOf(&a).compare(positionOf(&b)) })
 	}
 	if len(s.ready) == 0 {
 		return nil, nil
@@ -73,14 +73,14 @@ func (s *stream) first(ctx context.Context) (*dispatch.Delivery, error) {
 }
 
 // merge returns a page of the logs of the sources that are behind the position.
-func merge(ctx context.Context, sources []source, after *position, limit int) (find.Page[dispatch.Delivery], error) {
-	var page find.Page[dispatch.Delivery]
+func merge(ctx context.Context, sources []source, after *position, limit int) (find.Page[deliverylog.Delivery], error) {
+	var page find.Page[deliverylog.Delivery]
 	streams := make([]stream, len(sources))
 	for i, s := range sources {
 		streams[i] = stream{source: s, more: true}
 	}
 	for {
-		var next *dispatch.Delivery
+		var next *deliverylog.Delivery
 		var from *stream
 		for i := range streams {
 			first, err := streams[i].first(ctx)
@@ -109,27 +109,27 @@ func merge(ctx context.Context, sources []source, after *position, limit int) (f
 type rowSource struct {
 	store *Store
 	query find.Query
-	keep  func(*dispatch.Delivery) bool
+	keep  func(*deliverylog.Delivery) bool
 }
 
-func (r *rowSource) read(ctx context.Context) ([]dispatch.Delivery, int64, bool, error) {
+func (r *rowSource) read(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
 	page, err := r.store.deliveries.Find(ctx, r.query)
 	if err != nil || len(page.Items) == 0 {
 		return nil, 0, false, err
 	}
 	rest := page.Items[len(page.Items)-1].SentAt.UnixMilli()
 	r.query.After = page.Next
-	return slices.DeleteFunc(page.Items, func(d dispatch.Delivery) bool { return !r.keep(&d) }), rest, page.Next != "", nil
+	return slices.DeleteFunc(page.Items, func(d deliverylog.Delivery) bool { return !r.keep(&d) }), rest, page.Next != "", nil
 }
 
 // blockSource reads the members of blocks.
 type blockSource struct {
 	store *Store
 	query find.Query
-	logs  dispatch.LogQuery
+	logs  deliverylog.Query
 }
 
-func (b *blockSource) read(ctx context.Context) ([]dispatch.Delivery, int64, bool, error) {
+func (b *blockSource) read(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
 	page, err := b.store.blocks.Find(ctx, b.query)
 	if err != nil || len(page.Items) == 0 {
 		return nil, 0, false, err
@@ -140,14 +140,14 @@ func (b *blockSource) read(ctx context.Context) ([]dispatch.Delivery, int64, boo
 }
 
 // members returns the members of the blocks that the query selects.
-func members(blocks []dispatch.Block, q *dispatch.LogQuery) ([]dispatch.Delivery, error) {
-	var logs []dispatch.Delivery
+func members(blocks []deliverylog.Block, q *deliverylog.Query) ([]deliverylog.Delivery, error) {
+	var logs []deliverylog.Delivery
 	for i := range blocks {
 		b := &blocks[i]
 		if b.Organization != q.Organization || b.Channel != q.Channel || q.EventID != "" && b.EventID != q.EventID {
 			continue
 		}
-		selected, err := b.Select(q.LogFilter)
+		selected, err := b.Select(q.Filter)
 		if err != nil {
 			return nil, err
 		}
@@ -160,17 +160,17 @@ func members(blocks []dispatch.Block, q *dispatch.LogQuery) ([]dispatch.Delivery
 type urlSource struct {
 	store *Store
 	query find.Query
-	logs  dispatch.LogQuery
+	logs  deliverylog.Query
 }
 
-func (u *urlSource) read(ctx context.Context) ([]dispatch.Delivery, int64, bool, error) {
+func (u *urlSource) read(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
 	entries, err := u.store.blocks.Keys(ctx, u.query, fieldLast, fieldURLs)
 	if err != nil || len(entries) == 0 {
 		return nil, 0, false, err
 	}
 	var keys []string
 	for _, entry := range entries {
-		if urls, _ := entry.Values[1].(string); dispatch.HasURL(urls, u.logs.URLHash) {
+		if urls, _ := entry.Values[1].(string); deliverylog.HasURL(urls, u.logs.URLHash) {
 			keys = append(keys, entry.Key)
 		}
 	}
@@ -186,20 +186,20 @@ func (u *urlSource) read(ctx context.Context) ([]dispatch.Delivery, int64, bool,
 }
 
 // blocksOf returns the source of the members of blocks that match q, or nil if no block can have one.
-func (s *Store) blocksOf(q dispatch.LogQuery) source {
-	if q.Status != "" && q.Status != dispatch.StatusDelivered {
+func (s *Store) blocksOf(q deliverylog.Query) source {
+	if q.Status != "" && q.Status != deliverylog.StatusDelivered {
 		return nil
 	}
 	query := find.Query{
 		Order: []find.Order{{Field: fieldLast, Descending: true}}, Limit: blocksAtOnce,
-		Where: []find.Condition{find.Gte(fieldLast, q.From), find.Lt(fieldLast, q.To.Add(dispatch.BlockSpan))},
+		Where: []find.Condition{find.Gte(fieldLast, q.From), find.Lt(fieldLast, q.To.Add(deliverylog.BlockSpan))},
 	}
 	on := find.Has(fieldDashboards, blockHash(q.Organization, q.Channel, q.DashboardID))
 	switch {
 	case q.URLHash != "":
 		var days []int64
-		for day := dayOf(q.From); day <= dayOf(q.To.Add(dispatch.BlockSpan)); day++ {
-			days = append(days, blockURLDay(q.Organization, q.Channel, dispatch.BucketOf(q.URLHash), day))
+		for day := dayOf(q.From); day <= dayOf(q.To.Add(deliverylog.BlockSpan)); day++ {
+			days = append(days, blockURLDay(q.Organization, q.Channel, deliverylog.BucketOf(q.URLHash), day))
 		}
 		query.Where, query.Limit = append(query.Where, find.In(fieldURLDay, days...)), urlsAtOnce
 		return &urlSource{s, query, q}

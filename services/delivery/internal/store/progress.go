@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // The collection "pages" has the number of planned deliveries of each page of recipients. Rows are counted by
@@ -17,13 +17,13 @@ const (
 	fieldPlannedAt = "plannedAt"
 )
 
-func declarePages(db *document.Database) *document.Collection[dispatch.PlannedPage] {
-	return document.Declare(db, document.Schema[dispatch.PlannedPage]{
+func declarePages(db *document.Database) *document.Collection[deliverylog.PlannedPage] {
+	return document.Declare(db, document.Schema[deliverylog.PlannedPage]{
 		Name: "pages",
-		Key:  func(p *dispatch.PlannedPage) string { return p.ID },
-		Fields: []document.Field[dispatch.PlannedPage]{
-			{Name: fieldEvent, Value: func(p *dispatch.PlannedPage) any { return p.EventID }},
-			{Name: fieldPlannedAt, Value: func(p *dispatch.PlannedPage) any { return p.PlannedAt }},
+		Key:  func(p *deliverylog.PlannedPage) string { return p.ID },
+		Fields: []document.Field[deliverylog.PlannedPage]{
+			{Name: fieldEvent, Value: func(p *deliverylog.PlannedPage) any { return p.EventID }},
+			{Name: fieldPlannedAt, Value: func(p *deliverylog.PlannedPage) any { return p.PlannedAt }},
 		},
 		Indexes: []document.Index{
 			{Name: fieldEvent, Fields: []string{fieldEvent}},
@@ -33,7 +33,7 @@ func declarePages(db *document.Database) *document.Collection[dispatch.PlannedPa
 }
 
 // progressOf returns the value of fieldProgress.
-func progressOf(d *dispatch.Delivery) any {
+func progressOf(d *deliverylog.Delivery) any {
 	status, counts := d.Counts()
 	if !counts {
 		return nil
@@ -41,17 +41,17 @@ func progressOf(d *dispatch.Delivery) any {
 	return progressHash(d.Organization, d.EventID, d.Channel, status)
 }
 
-func progressHash(organization, event string, channel topic.Channel, status dispatch.Status) int64 {
-	return dispatch.Hash("progress", organization, event, string(channel), string(status))
+func progressHash(organization, event string, channel topic.Channel, status deliverylog.Status) int64 {
+	return deliverylog.Hash("progress", organization, event, string(channel), string(status))
 }
 
 // SavePage implements dispatch.Store.
-func (s *Store) SavePage(ctx context.Context, page dispatch.PlannedPage) error {
-	_, err := s.pages.InsertMany(ctx, []dispatch.PlannedPage{page})
+func (s *Store) SavePage(ctx context.Context, page deliverylog.PlannedPage) error {
+	_, err := s.pages.InsertMany(ctx, []deliverylog.PlannedPage{page})
 	return err
 }
 
-// Planned implements dispatch.Store.
+// Planned implements deliverylog.Store.
 func (s *Store) Planned(ctx context.Context, organization, event string) (map[topic.Channel]int64, error) {
 	planned := make(map[topic.Channel]int64)
 	pages, err := s.pages.Find(ctx, find.Query{Where: []find.Condition{find.Eq(fieldEvent, event)}})
@@ -63,15 +63,15 @@ func (s *Store) Planned(ctx context.Context, organization, event string) (map[to
 	return planned, err
 }
 
-// Progress implements dispatch.Store. It reads retrying last: a delivery that ends meanwhile is then counted at most once.
-func (s *Store) Progress(ctx context.Context, organization, event string, channel topic.Channel) (dispatch.Progress, error) {
-	var p dispatch.Progress
+// Progress implements deliverylog.Store. It reads retrying last: a delivery that ends meanwhile is then counted at most once.
+func (s *Store) Progress(ctx context.Context, organization, event string, channel topic.Channel) (deliverylog.Progress, error) {
+	var p deliverylog.Progress
 	for _, part := range []struct {
-		status dispatch.Status
+		status deliverylog.Status
 		into   *int64
 	}{
-		{dispatch.StatusDelivered, &p.Delivered}, {dispatch.StatusFailed, &p.Failed}, {dispatch.StatusSkipped, &p.Skipped},
-		{dispatch.StatusSuppressed, &p.Suppressed}, {dispatch.StatusRetrying, &p.Retrying},
+		{deliverylog.StatusDelivered, &p.Delivered}, {deliverylog.StatusFailed, &p.Failed}, {deliverylog.StatusSkipped, &p.Skipped},
+		{deliverylog.StatusSuppressed, &p.Suppressed}, {deliverylog.StatusRetrying, &p.Retrying},
 	} {
 		n, err := s.deliveries.Count(ctx, find.Query{Where: []find.Condition{
 			find.Eq(fieldProgress, progressHash(organization, event, channel, part.status)),

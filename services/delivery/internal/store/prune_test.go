@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 // Prune deletes what is older than its times from every collection, in slices, and nothing else: a retry that still waits
@@ -29,24 +29,24 @@ func TestPrune(t *testing.T) {
 	}
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	before, requestsBefore := now.Add(-time.Hour), now.Add(-2*time.Hour)
-	var deliveries []dispatch.Delivery
-	var blocks []dispatch.Block
-	var pages []dispatch.PlannedPage
+	var deliveries []deliverylog.Delivery
+	var blocks []deliverylog.Block
+	var pages []deliverylog.PlannedPage
 	var changes []topic.EventChange
-	var requests []dispatch.Request
+	var requests []deliverylog.Request
 	for i := range old + fresh {
 		id, at, sent := strconv.Itoa(i), before, requestsBefore
 		if i < old {
 			at, sent = before.Add(-time.Second), requestsBefore.Add(-time.Second)
 		}
-		deliveries = append(deliveries, dispatch.Delivery{ID: id, Logged: dispatch.Logged{SentAt: at}, Status: dispatch.StatusFailed, EndedAt: &at})
-		blocks = append(blocks, dispatch.Block{ID: id, Last: at})
-		pages = append(pages, dispatch.PlannedPage{ID: id, PlannedAt: at})
+		deliveries = append(deliveries, deliverylog.Delivery{ID: id, Logged: deliverylog.Logged{SentAt: at}, Status: deliverylog.StatusFailed, EndedAt: &at})
+		blocks = append(blocks, deliverylog.Block{ID: id, Last: at})
+		pages = append(pages, deliverylog.PlannedPage{ID: id, PlannedAt: at})
 		changes = append(changes, topic.EventChange{ID: id, OccurredAt: at})
-		requests = append(requests, dispatch.Request{ID: id, StoredAt: sent})
+		requests = append(requests, deliverylog.Request{ID: id, StoredAt: sent})
 	}
 	long := before.Add(-time.Hour)
-	deliveries = append(deliveries, dispatch.Delivery{ID: "waits", Logged: dispatch.Logged{SentAt: long}, Status: dispatch.StatusRetrying, NextAttemptAt: &long})
+	deliveries = append(deliveries, deliverylog.Delivery{ID: "waits", Logged: deliverylog.Logged{SentAt: long}, Status: deliverylog.StatusRetrying, NextAttemptAt: &long})
 	for _, insert := range []func() error{
 		func() error { _, err := s.deliveries.InsertMany(t.Context(), deliveries); return err },
 		func() error { _, err := s.blocks.InsertMany(t.Context(), blocks); return err },

@@ -13,16 +13,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Store implements dispatch.Store.
+// Store implements dispatch.Store and deliverylog.Store.
 type Store struct {
 	changes    *document.Collection[topic.EventChange]
-	deliveries *document.Collection[dispatch.Delivery]
-	requests   *document.Collection[dispatch.Request]
-	blocks     *document.Collection[dispatch.Block]
-	pages      *document.Collection[dispatch.PlannedPage]
+	deliveries *document.Collection[deliverylog.Delivery]
+	requests   *document.Collection[deliverylog.Request]
+	blocks     *document.Collection[deliverylog.Block]
+	pages      *document.Collection[deliverylog.PlannedPage]
 }
 
 // New declares the collections in db.
@@ -38,24 +38,24 @@ func New(db *document.Database) *Store {
 			},
 			Indexes: []document.Index{{Name: "age", Fields: []string{"occurredAt"}}},
 		}),
-		deliveries: document.Declare(db, document.Schema[dispatch.Delivery]{
+		deliveries: document.Declare(db, document.Schema[deliverylog.Delivery]{
 			Name: "deliveries",
-			Key:  func(d *dispatch.Delivery) string { return d.ID },
+			Key:  func(d *deliverylog.Delivery) string { return d.ID },
 			Fields: append(logFields(),
-				document.Field[dispatch.Delivery]{Name: fieldProgress, Value: progressOf},
-				document.Field[dispatch.Delivery]{Name: fieldPlace, Value: rowPlace},
-				document.Field[dispatch.Delivery]{Name: "waitsIn", Value: waitsIn},
-				document.Field[dispatch.Delivery]{Name: "nextAttemptAt", Value: nextAttemptAt}),
+				document.Field[deliverylog.Delivery]{Name: fieldProgress, Value: progressOf},
+				document.Field[deliverylog.Delivery]{Name: fieldPlace, Value: rowPlace},
+				document.Field[deliverylog.Delivery]{Name: "waitsIn", Value: waitsIn},
+				document.Field[deliverylog.Delivery]{Name: "nextAttemptAt", Value: nextAttemptAt}),
 			Indexes: append(logIndexes(),
 				document.Index{Name: fieldPlace, Fields: []string{fieldPlace}},
 				document.Index{Name: fieldProgress, Fields: []string{fieldProgress, fieldSentAt}, Counted: true},
 				document.Index{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}),
 		}),
-		requests: document.Declare(db, document.Schema[dispatch.Request]{
+		requests: document.Declare(db, document.Schema[deliverylog.Request]{
 			Name: "requests",
-			Key:  func(r *dispatch.Request) string { return r.ID },
-			Fields: []document.Field[dispatch.Request]{
-				{Name: "storedAt", Value: func(r *dispatch.Request) any { return r.StoredAt }},
+			Key:  func(r *deliverylog.Request) string { return r.ID },
+			Fields: []document.Field[deliverylog.Request]{
+				{Name: "storedAt", Value: func(r *deliverylog.Request) any { return r.StoredAt }},
 			},
 			Indexes: []document.Index{{Name: "age", Fields: []string{"storedAt"}}},
 		}),
@@ -63,7 +63,7 @@ func New(db *document.Database) *Store {
 }
 
 // rowPlace returns the place of a row, and nil for a later log.
-func rowPlace(d *dispatch.Delivery) any {
+func rowPlace(d *deliverylog.Delivery) any {
 	if d.Log > 0 {
 		return nil
 	}
@@ -71,8 +71,8 @@ func rowPlace(d *dispatch.Delivery) any {
 }
 
 // waitsIn returns the partition of a row that waits for a retry, and nil for other rows.
-func waitsIn(d *dispatch.Delivery) any {
-	if d.Status != dispatch.StatusRetrying || d.Log > 0 {
+func waitsIn(d *deliverylog.Delivery) any {
+	if d.Status != deliverylog.StatusRetrying || d.Log > 0 {
 		return nil
 	}
 	return d.Partition
@@ -80,7 +80,7 @@ func waitsIn(d *dispatch.Delivery) any {
 
 // nextAttemptAt returns the due time of a row that waits for a retry. For other rows it returns SentAt, which
 // Prune needs. Each new row is at the end of the index.
-func nextAttemptAt(d *dispatch.Delivery) any {
+func nextAttemptAt(d *deliverylog.Delivery) any {
 	if d.NextAttemptAt == nil || d.Log > 0 {
 		return d.SentAt
 	}
@@ -96,31 +96,31 @@ func (s *Store) Change(ctx context.Context, id string) (topic.EventChange, error
 	return s.changes.Get(ctx, id)
 }
 
-func (s *Store) Deliveries(ctx context.Context, ids []string) ([]dispatch.Delivery, error) {
+func (s *Store) Deliveries(ctx context.Context, ids []string) ([]deliverylog.Delivery, error) {
 	return s.deliveries.GetMany(ctx, ids)
 }
 
-func (s *Store) Insert(ctx context.Context, rows []dispatch.Delivery) ([]dispatch.Delivery, error) {
+func (s *Store) Insert(ctx context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error) {
 	return s.deliveries.InsertMany(ctx, rows)
 }
 
 // Schedule implements dispatch.Store.
-func (s *Store) Schedule(ctx context.Context, row dispatch.Delivery, messages ...topic.Message) error {
+func (s *Store) Schedule(ctx context.Context, row deliverylog.Delivery, messages ...topic.Message) error {
 	return s.deliveries.Insert(ctx, row, messages...)
 }
 
-func (s *Store) SaveRequests(ctx context.Context, requests []dispatch.Request) error {
+func (s *Store) SaveRequests(ctx context.Context, requests []deliverylog.Request) error {
 	_, err := s.requests.InsertMany(ctx, requests)
 	return err
 }
 
-func (s *Store) Request(ctx context.Context, id string) (dispatch.Request, error) {
+func (s *Store) Request(ctx context.Context, id string) (deliverylog.Request, error) {
 	return s.requests.Get(ctx, id)
 }
 
 // Amend implements dispatch.Store. It stores the outcome in the row's outbox.
-func (s *Store) Amend(ctx context.Context, id string, change func(*dispatch.Delivery) (*topic.Outcome, error)) (dispatch.Delivery, error) {
-	return s.deliveries.Update(ctx, id, func(d *dispatch.Delivery) ([]topic.Message, error) {
+func (s *Store) Amend(ctx context.Context, id string, change func(*deliverylog.Delivery) (*topic.Outcome, error)) (deliverylog.Delivery, error) {
+	return s.deliveries.Update(ctx, id, func(d *deliverylog.Delivery) ([]topic.Message, error) {
 		outcome, err := change(d)
 		if err != nil || outcome == nil {
 			return nil, err
@@ -129,7 +129,7 @@ func (s *Store) Amend(ctx context.Context, id string, change func(*dispatch.Deli
 	})
 }
 
-func (s *Store) Waiting(ctx context.Context, partition int, after string, limit int) ([]dispatch.Delivery, string, error) {
+func (s *Store) Waiting(ctx context.Context, partition int, after string, limit int) ([]deliverylog.Delivery, string, error) {
 	page, err := s.deliveries.Find(ctx, find.Query{
 		Where: []find.Condition{find.Eq("waitsIn", int64(partition))},
 		Order: []find.Order{{Field: "nextAttemptAt"}}, Limit: limit, After: after,

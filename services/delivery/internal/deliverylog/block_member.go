@@ -1,4 +1,4 @@
-package dispatch
+package deliverylog
 
 import (
 	"encoding/binary"

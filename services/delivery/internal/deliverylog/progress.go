@@ -1,4 +1,4 @@
-package dispatch
+package deliverylog
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func (l *Logs) EventProgress(ctx context.Context, organization, event string) (P
 	var all Progress
 	planned, err := l.Store.Planned(ctx, organization, event)
 	if err == nil && len(planned) == 0 {
-		_, err = l.Events.EventState(ctx, organization, event)
+		_, err = l.EventState(ctx, organization, event)
 	}
 	if err != nil {
 		return all, nil, err

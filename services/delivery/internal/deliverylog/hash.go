@@ -1,4 +1,10 @@
-package dispatch
+package deliverylog
+
+import (
+	"hash/fnv"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
 
 // Hash returns the FNV-1a hash of the parts. It is the same in every process and build, because stored records have it.
 func Hash(parts ...string) int64 {
@@ -11,4 +17,11 @@ func Hash(parts ...string) int64 {
 		hash *= prime // as for a byte 0
 	}
 	return int64(hash) //nolint:gosec // all 64 bits
+}
+
+// BucketOf returns the bucket of a destination.
+func BucketOf(destination string) int {
+	hash := fnv.New32a()
+	hash.Write([]byte(destination))
+	return int(hash.Sum32() % topic.Buckets)
 }

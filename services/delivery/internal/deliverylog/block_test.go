@@ -1,4 +1,4 @@
-package dispatch
+package deliverylog
 
 import (
 	"fmt"
@@ -62,7 +62,7 @@ func TestTheMembersOfBlocksEqualTheRowsTheyWereMadeOf(t *testing.T) {
 	batch = append(batch, &slow, &failed)
 	size := 0
 	for _, b := range BlocksOf(batch) {
-		rows, err := b.Select(LogFilter{})
+		rows, err := b.Select(Filter{})
 		if err != nil || len(rows) != b.Size || b.Last.Sub(b.First) >= BlockSpan || b.Size > blockMembers || len(b.Responses) > 3 {
 			t.Fatalf("%d of %d members, %v from %v to %v, %d responses", len(rows), b.Size, err, b.First, b.Last, len(b.Responses))
 		}
@@ -75,15 +75,15 @@ func TestTheMembersOfBlocksEqualTheRowsTheyWereMadeOf(t *testing.T) {
 				i > 0 && row.SentAt.Before(rows[i-1].SentAt) || row.SentAt.Before(b.First) || row.SentAt.After(b.Last) {
 				t.Fatalf("%+v is in %+v", row, b)
 			}
-			if only := newWanted([]string{"nobody", row.Recipient}); !only.MayBeIn(b.Recipients) || newWanted([]string{"nobody"}).MayBeIn(b.Recipients) {
+			if only := NewWanted([]string{"nobody", row.Recipient}); !only.MayBeIn(b.Recipients) || NewWanted([]string{"nobody"}).MayBeIn(b.Recipients) {
 				t.Fatalf("%s in %s", row.Recipient, b.Recipients)
 			}
-			some, err := b.Rows(newWanted([]string{row.Recipient, "nobody"}))
+			some, err := b.Rows(NewWanted([]string{row.Recipient, "nobody"}))
 			if err != nil || len(some) != 1 || some[0].ID != row.ID {
 				t.Fatalf("%+v, %v", some, err)
 			}
 		}
-		chosen, err := b.Select(LogFilter{DashboardID: "d1", URLHash: rows[0].URLHash, From: b.First.Add(time.Millisecond), To: b.Last})
+		chosen, err := b.Select(Filter{DashboardID: "d1", URLHash: rows[0].URLHash, From: b.First.Add(time.Millisecond), To: b.Last})
 		wanted := slices.DeleteFunc(slices.Clone(rows), func(d Delivery) bool {
 			return d.DashboardID != "d1" || d.URLHash != rows[0].URLHash && rows[0].URLHash != "" || !d.SentAt.After(b.First) || !d.SentAt.Before(b.Last)
 		})
@@ -104,7 +104,7 @@ func TestARowKeepsTheColumnsOfItsFirstLogWhenARetryAdvancesIt(t *testing.T) {
 	first, next := *quickSuccess(random, "c", time.Now()), *quickSuccess(random, "c", time.Now().Add(time.Second))
 	first.Status, first.MaxAttempts, first.Request = StatusRetrying, 8, 9
 	row := first
-	if !row.advance(1, &next) || !reflect.DeepEqual(row.Logged, first.Logged) {
+	if !row.Advance(1, &next) || !reflect.DeepEqual(row.Logged, first.Logged) {
 		t.Errorf("%+v\nis not\n%+v", row.Logged, first.Logged)
 	}
 }
@@ -152,7 +152,7 @@ func TestDamagedMembersAreAnErrorAndNeverAWrongLog(t *testing.T) {
 	whole := b.Members
 	for n := range whole {
 		b.Members = whole[:n]
-		rows, err := b.Select(LogFilter{})
+		rows, err := b.Select(Filter{})
 		if err == nil && len(rows) == b.Size || err != nil && !fault.Is(err, fault.Internal) {
 			t.Fatalf("%d of %d bytes: %d rows, %v", n, len(whole), len(rows), err)
 		}
@@ -162,6 +162,6 @@ func TestDamagedMembersAreAnErrorAndNeverAWrongLog(t *testing.T) {
 		for range 3 {
 			b.Members[random.IntN(len(whole))] = byte(random.Uint32())
 		}
-		_, _ = b.Select(LogFilter{}) // must not panic
+		_, _ = b.Select(Filter{}) // must not panic
 	}
 }

@@ -1,4 +1,4 @@
-package dispatch
+package deliverylog
 
 import (
 	"context"
@@ -66,8 +66,8 @@ func (d *Delivery) ShownLog() (Log, bool) {
 	return log, logged
 }
 
-// LogFilter restricts a list of logs. Zero fields do not restrict it.
-type LogFilter struct {
+// Filter restricts a list of logs. Zero fields do not restrict it.
+type Filter struct {
 	DashboardID string
 	URLHash     string
 	EventID     string
@@ -78,23 +78,17 @@ type LogFilter struct {
 // clockSkew is the largest expected difference between the times of two processes.
 const clockSkew = time.Hour
 
-// LogQuery selects a page of an organization's logs on a channel.
-type LogQuery struct {
+// Query selects a page of an organization's logs on a channel.
+type Query struct {
 	Organization string
 	Channel      topic.Channel
-	LogFilter
+	Filter
 	Limit int
 	After string
 }
 
-// Logs reads the delivery log and the progress of deliveries, and repeats deliveries.
-type Logs struct{ Parts }
-
-// NewLogs returns the delivery log.
-func NewLogs(parts Parts) *Logs { return &Logs{parts} }
-
 // List returns a page of the logs that match q, newest first.
-func (l *Logs) List(ctx context.Context, q LogQuery) (find.Page[Log], error) {
+func (l *Logs) List(ctx context.Context, q Query) (find.Page[Log], error) {
 	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
 		return find.Page[Log]{}, fault.Field("to", "must be after from")
 	}
@@ -115,8 +109,8 @@ func (l *Logs) List(ctx context.Context, q LogQuery) (find.Page[Log], error) {
 	return page, err
 }
 
-// LogKey names one log.
-type LogKey struct {
+// Key names one log.
+type Key struct {
 	Organization string
 	Channel      topic.Channel
 	ID           string
@@ -138,8 +132,8 @@ type LoggedAttempt struct {
 }
 
 // Get returns one log.
-func (l *Logs) Get(ctx context.Context, key LogKey) (Exchange, error) {
-	stored, row, err := l.read(ctx, key)
+func (l *Logs) Get(ctx context.Context, key Key) (Exchange, error) {
+	stored, row, err := l.Find(ctx, key)
 	if err != nil {
 		return Exchange{}, err
 	}
@@ -162,8 +156,8 @@ func (l *Logs) Get(ctx context.Context, key LogKey) (Exchange, error) {
 	return out, nil
 }
 
-// read returns the stored log and the row of its delivery. Both may be the member of a block.
-func (l *Logs) read(ctx context.Context, key LogKey) (log, row Delivery, err error) {
+// Find returns the stored log and the row of its delivery. Both may be the member of a block.
+func (l *Logs) Find(ctx context.Context, key Key) (log, row Delivery, err error) {
 	unknown := fault.New(fault.NotFound, "There is no such log. sentAt must be the sentAt of the log.")
 	found, err := l.Store.Deliveries(ctx, slices.Compact([]string{topic.LogID(key.ID, 0), key.ID}))
 	if err == nil && len(found) == 0 {

@@ -1,4 +1,4 @@
-package dispatch
+package deliverylog
 
 import (
 	"cmp"
@@ -89,12 +89,12 @@ type Logged struct {
 	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt
 }
 
-// newDelivery returns the row of a delivery that starts now.
-func newDelivery(id string, channel topic.Channel, recipient string, change *topic.EventChange, policy Policy, now time.Time) Delivery {
+// NewDelivery returns the row of a delivery that starts now and may have the number of attempts.
+func NewDelivery(id string, channel topic.Channel, recipient string, change *topic.EventChange, attempts int, now time.Time) Delivery {
 	return Delivery{
 		ID: id, Organization: change.Organization, Channel: channel, Recipient: recipient,
 		EventID: change.Event.ID, EventKind: change.Kind, ChangeID: change.ID, Sequence: change.Sequence,
-		Logged: Logged{MaxAttempts: policy.attempts(), SentAt: now},
+		Logged: Logged{MaxAttempts: attempts, SentAt: now},
 	}
 }
 
@@ -108,34 +108,29 @@ type Attempt struct {
 	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"`
 }
 
-// subject returns what orders the deliveries to one recipient: the event, or the notice. A replay is ordered with no
+// Subject returns what orders the deliveries to one recipient: the event, or the notice. A replay is ordered with no
 // other delivery, so it replaces none.
-func (d *Delivery) subject() string {
+func (d *Delivery) Subject() string {
 	if d.ReplayOf != "" {
 		return d.ID
 	}
 	return cmp.Or(d.EventID, d.ChangeID)
 }
 
-// serviceOf returns the service that resolves the recipients of a delivery.
-func serviceOf(channel topic.Channel, service topic.RecipientService) topic.RecipientService {
-	return cmp.Or(service, channel.RecipientService())
-}
-
-// end sets a final status and EndedAt.
-func (d *Delivery) end(status Status, code Code, at time.Time) {
+// Finish sets a final status and EndedAt.
+func (d *Delivery) Finish(status Status, code Code, at time.Time) {
 	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace, d.SendingAt = status, code, &at, nil, "", nil
 }
 
-// skip ends the delivery without another attempt.
-func (d *Delivery) skip(status Status, code Code, at time.Time) {
+// Skip ends the delivery without another attempt.
+func (d *Delivery) Skip(status Status, code Code, at time.Time) {
 	d.SentAt, d.Request, d.Response = at, 0, nil
-	d.end(status, code, at)
+	d.Finish(status, code, at)
 }
 
-// advance makes next the state of a row that waits for a retry after the number of attempts. It returns false if the
+// Advance makes next the state of a row that waits for a retry after the number of attempts. It returns false if the
 // row is in another state.
-func (d *Delivery) advance(number int, next *Delivery) bool {
+func (d *Delivery) Advance(number int, next *Delivery) bool {
 	if d.Status != StatusRetrying || len(d.Attempts) != number {
 		return false
 	}
@@ -151,57 +146,14 @@ func (d *Delivery) advance(number int, next *Delivery) bool {
 	return true
 }
 
-// asLog returns the log of the state that follows the number of attempts.
-func (d *Delivery) asLog(number int) Delivery {
+// AsLog returns the log of the state that follows the number of attempts.
+func (d *Delivery) AsLog(number int) Delivery {
 	log := *d
 	log.ID, log.Log = topic.LogID(d.ID, uint8(number)), number //nolint:gosec // the schedule has at most 20 waits
 	return log
 }
 
-// wait sets the status retrying and NextAttemptAt.
-func (d *Delivery) wait(code Code, until time.Time, trace string) {
+// ScheduleRetry sets the status retrying and NextAttemptAt.
+func (d *Delivery) ScheduleRetry(code Code, until time.Time, trace string) {
 	d.Status, d.ErrorCode, d.NextAttemptAt, d.Trace, d.SendingAt = StatusRetrying, code, &until, trace, nil
-}
-
-// outcome returns the message for the service that stores the recipient, and nil if the delivery has not ended or has
-// no recipient.
-func (d *Delivery) outcome() *topic.Outcome {
-	if d.Recipient == "" || d.EndedAt == nil {
-		return nil
-	}
-	outcome := &topic.Outcome{
-		Bucket: d.Partition, DeliveryID: d.ID, Organization: d.Organization, Channel: d.Channel, Recipient: d.Recipient, URLHash: cmp.Or(d.MovedTo, d.URLHash),
-		EventID: d.EventID, EventKind: d.EventKind, Result: topic.Result(d.Status), Attempts: len(d.Attempts), ErrorCode: string(d.ErrorCode),
-		Gone: d.ErrorCode == CodeGone || d.ErrorCode == CodeOptedOut, At: *d.EndedAt,
-	}
-	if n := len(d.Attempts); n > 0 {
-		outcome.HTTPStatus = d.Attempts[n-1].HTTPStatus
-	}
-	return outcome
-}
-
-// outcomesOf returns the outcomes of the rows. Deliveries of one change and bucket that succeeded at the first attempt
-// have one in common.
-func outcomesOf(rows []*Delivery) []topic.Outcome {
-	var out []topic.Outcome
-	groups := make(map[blockKey]int) // index in out
-	for _, d := range rows {
-		if d.Recipient == "" || d.EndedAt == nil || d.Status != StatusDelivered || len(d.Attempts) != 1 {
-			if one := d.outcome(); one != nil {
-				out = append(out, *one)
-			}
-			continue
-		}
-		key := blockKey{change: d.ChangeID, channel: d.Channel, service: d.Service, partition: d.Partition}
-		at, grouped := groups[key]
-		if !grouped || len(out[at].Successes) == maxSuccesses {
-			at = len(out)
-			groups[key], out = at, append(out, *d.outcome())
-			out[at].DeliveryID, out[at].Recipient, out[at].URLHash, out[at].HTTPStatus, out[at].At = "", "", "", 0, time.Time{}
-		}
-		out[at].Successes = append(out[at].Successes, topic.Success{
-			DeliveryID: d.ID, Recipient: d.Recipient, URLHash: cmp.Or(d.MovedTo, d.URLHash), HTTPStatus: d.Attempts[0].HTTPStatus, At: *d.EndedAt,
-		})
-	}
-	return out
 }

@@ -1,8 +1,7 @@
-package dispatch
+package deliverylog
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -36,6 +35,22 @@ type Response struct {
 	Body   string `json:"body,omitempty"`   // at most maxLogged bytes
 }
 
+// Sent is the request of an attempt. Requests with the same Text differ only in the delivery's id, the time and what logs
+// hide.
+type Sent struct {
+	Text   string // empty: no other delivery has the text
+	Method string
+	Header http.Header
+	Body   []byte
+	Hidden []string // parts of the request and response that logs must not show, beside those of the destination
+}
+
+// Received is the response of an attempt. Body is the beginning of the body.
+type Received struct {
+	Header http.Header
+	Body   []byte
+}
+
 // requestKey returns the number of the request among those of its change.
 func requestKey(channel topic.Channel, sent *Sent, delivery string) int64 {
 	return Hash(string(channel), cmp.Or(sent.Text, delivery))
@@ -46,28 +61,28 @@ func requestID(change string, key int64) string {
 	return change + "-" + strconv.FormatUint(uint64(key), 16) //nolint:gosec // all 64 bits
 }
 
-// logExchange adds the request and the response of m's attempt to the row. Nearly every request shares a stored one.
-func (s *Sender) logExchange(m *member, row *Delivery, result *Result) {
-	sent, received := &result.Sent, &result.Received
-	row.Request, row.Response, m.request = 0, nil, nil
+// LogExchange sets Request and Response to those of the attempt that began at SentAt. It returns the request if the store
+// lacks it. Nearly every request shares a stored one.
+func (d *Delivery) LogExchange(to *topic.Destination, sent *Sent, received *Received, isStored func(request int64) bool) (missing *Request) {
+	d.Request, d.Response = 0, nil
 	if sent.Body != nil {
-		row.Request = requestKey(m.shard.channel, sent, m.id)
-		if !m.shard.change.isLogged(row.Request) {
-			m.request = newRequest(m, row, sent)
+		if d.Request = requestKey(d.Channel, sent, d.ID); !isStored(d.Request) {
+			missing = newRequest(d, to, sent)
 		}
 	}
 	if received.Header != nil {
-		row.Response = newResponse(m.to, sent, received)
+		d.Response = newResponse(to, sent, received)
 	}
+	return missing
 }
 
-// newRequest returns the request of m for the store.
-func newRequest(m *member, row *Delivery, sent *Sent) *Request {
-	hidden := secretsOf(m.to, sent)
-	marks := strings.NewReplacer(m.id, markDelivery)
-	timed := strings.NewReplacer(m.id, markDelivery, strconv.FormatInt(row.SentAt.Unix(), 10), markTime, row.SentAt.UTC().Format(time.RFC1123Z), markDate)
+// newRequest returns the request of the delivery for the store.
+func newRequest(d *Delivery, to *topic.Destination, sent *Sent) *Request {
+	hidden := secretsOf(to, sent)
+	marks := strings.NewReplacer(d.ID, markDelivery)
+	timed := strings.NewReplacer(d.ID, markDelivery, strconv.FormatInt(d.SentAt.Unix(), 10), markTime, d.SentAt.UTC().Format(time.RFC1123Z), markDate)
 	return &Request{
-		ID: requestID(m.shard.changeID, row.Request), StoredAt: row.SentAt, Method: sent.Method,
+		ID: requestID(d.ChangeID, d.Request), StoredAt: d.SentAt, Method: sent.Method,
 		Header: timed.Replace(hidden.hide(headerText(sent.Header))),
 		Body:   marks.Replace(hidden.hide(strings.ToValidUTF8(string(sent.Body), "\uFFFD"))),
 	}
@@ -183,28 +198,4 @@ func headerText(header http.Header) string {
 		out.WriteByte('\n')
 	}
 	return out.String()
-}
-
-// saveRequests stores the requests of the batch that are not stored yet.
-func (w *batchWriter) saveRequests(ctx context.Context, batch []newRow) error {
-	var requests []Request
-	for _, n := range batch {
-		if request := n.member.request; request != nil && !n.member.shard.change.isLogged(n.row.Request) &&
-			!slices.ContainsFunc(requests, func(r Request) bool { return r.ID == request.ID }) {
-			requests = append(requests, *request)
-		}
-	}
-	if len(requests) == 0 {
-		return nil
-	}
-	if err := w.Store.SaveRequests(ctx, requests); err != nil {
-		return err
-	}
-	for _, n := range batch {
-		if n.member.request != nil {
-			n.member.shard.change.setLogged(n.row.Request)
-			n.member.request = nil
-		}
-	}
-	return nil
 }

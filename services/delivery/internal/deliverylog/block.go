@@ -1,4 +1,4 @@
-package dispatch
+package deliverylog
 
 import (
 	"encoding/base64"
@@ -13,6 +13,8 @@ import (
 )
 
 const (
+	// MaxQuick is longer than an attempt whose delivery is in a block.
+	MaxQuick = 200 * time.Millisecond
 	// BlockSpan is longer than the time between the first and the last SentAt of a block.
 	BlockSpan    = 250 * time.Millisecond
 	blockMembers = 256
@@ -43,10 +45,10 @@ type Block struct {
 // Common holds the columns that all members of a block have in common. The other columns are empty.
 type Common Delivery
 
-// inBlock reports whether the new delivery can be stored in a block: the first attempt succeeded quickly.
-func (d *Delivery) inBlock() bool {
+// InBlock reports whether the new delivery can be stored in a block: the first attempt succeeded quickly.
+func (d *Delivery) InBlock() bool {
 	return d.Status == StatusDelivered && len(d.Attempts) == 1 && d.Log == 0 && d.ReplayOf == "" && d.Recipient != "" &&
-		d.EndedAt.Sub(d.SentAt) < fastTime
+		d.EndedAt.Sub(d.SentAt) < MaxQuick
 }
 
 // blockKey is what the members of a block have in common.
@@ -62,7 +64,7 @@ type blockKey struct {
 func BlocksOf(results []*Delivery) []Block {
 	groups := make(map[blockKey][]*Delivery)
 	for _, d := range results {
-		if !d.inBlock() {
+		if !d.InBlock() {
 			continue
 		}
 		key := blockKey{d.ChangeID, d.Channel, d.Service, d.Partition, BucketOf(d.URLHash)}
@@ -150,8 +152,8 @@ func HasURL(urls, urlHash string) bool {
 // Wanted are recipients by their short hash.
 type Wanted map[uint32][]string
 
-// newWanted returns the recipients.
-func newWanted(recipients []string) Wanted {
+// NewWanted returns the recipients.
+func NewWanted(recipients []string) Wanted {
 	w := make(Wanted, len(recipients))
 	for _, r := range recipients {
 		hash := shortHash(r)
@@ -179,7 +181,7 @@ func hasShort(packed string, right func(uint32) bool) bool {
 
 // Select returns the members that the filter selects as rows, in the order of their SentAt. It ignores EventID and Status,
 // which all members have in common.
-func (b *Block) Select(filter LogFilter) ([]Delivery, error) {
+func (b *Block) Select(filter Filter) ([]Delivery, error) {
 	from, to := filter.From.UnixMilli(), filter.To.UnixMilli()
 	var rows []Delivery
 	err := b.each(func(m *blockMember) {

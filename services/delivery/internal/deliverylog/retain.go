@@ -1,4 +1,4 @@
-package dispatch
+package deliverylog
 
 import (
 	"context"
@@ -17,23 +17,26 @@ const (
 // Retain deletes logs, changes and requests that are older than the retention time, until ctx ends. pruneFiles deletes the
 // messages in files that were written before a time. Several processes may run Retain. A request is needed longer than
 // its change: the last log that shows it may be as late as the retention time.
-func Retain(ctx context.Context, parts Parts, pruneFiles func(before time.Time) error) error {
+func (l *Logs) Retain(ctx context.Context, pruneFiles func(before time.Time) error) error {
 	for ctx.Err() == nil {
 		pause, began := pruneEvery, time.Now()
-		before := parts.Now().Add(-retention)
-		n, err := parts.Store.Prune(ctx, before, before.Add(-retention), pruneSlice)
+		before := l.Now().Add(-retention)
+		n, err := l.Store.Prune(ctx, before, before.Add(-retention), pruneSlice)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			parts.Log.WarnContext(ctx, "Old deliveries cannot be deleted.", "error", err)
+			l.Log.WarnContext(ctx, "Old deliveries cannot be deleted.", "error", err)
 		case n > 0:
 			pause = pruneRest * time.Since(began)
 		}
 		if n == 0 {
 			if err := pruneFiles(before); err != nil {
-				parts.Log.WarnContext(ctx, "Old message files cannot be deleted.", "error", err)
+				l.Log.WarnContext(ctx, "Old message files cannot be deleted.", "error", err)
 			}
 		}
-		rest(ctx, ctx, pause)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
 	}
 	return nil
 }
