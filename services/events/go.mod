@@ -6,6 +6,7 @@ require (
 	github.com/alecthomas/kong v1.17.0 // indirect
 	github.com/gin-gonic/gin v1.12.0
 	github.com/google/uuid v1.6.0
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/segmentio/kafka-go v0.4.51 // indirect
 	go.mongodb.org/mongo-driver/v2 v2.9.3 // indirect

@@ -18,12 +18,6 @@ const (
 	ActionComponentsUpdate = "dashboard.components.update"
 )
 
-// As returns the command of an operation that has its own action in the audit log.
-func (c Command) As(action string) Command {
-	c.Action = action
-	return c
-}
-
 // AuditEntity implements audit.Record.
 func (e Event) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: e.OrganizationID, Type: "event", ID: e.ID, Name: e.Title}
@@ -37,12 +31,4 @@ func (d Dashboard) AuditEntity() audit.Entity {
 // AuditEntity implements audit.Record.
 func (c Component) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: c.OrganizationID, Type: "component", ID: c.ID, Name: c.Name}
-}
-
-// AuditValue implements audit.Value.
-func (r Rich) AuditValue() any {
-	if r.Text == "" {
-		return nil
-	}
-	return r.Text
 }

@@ -278,3 +278,10 @@ func checkURL(field, text string, schemes ...string) error {
 	}
 	return nil
 }
+
+const (
+	maxDashboardName = 100
+	minSlug, maxSlug = 3, 63
+	lowNumbers       = 10 // the attempts to number a slug before the number follows from the legacy id
+	dashboardsPage   = 50 // dashboards that SetIntegrations reads at a time
+)

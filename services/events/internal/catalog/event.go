@@ -3,11 +3,9 @@ package catalog
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
-	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -66,41 +64,13 @@ type Event struct {
 	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
 	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes
-	// ShownVersion and ShownAt are the Version and the time of the last change that dashboards show. ShownAt is zero in
-	// an event that is stored without it.
+	// ShownVersion and ShownAt are the Version and the time of the last change that dashboards show.
 	ShownVersion int64     `json:"shownVersion"`
 	ShownAt      time.Time `json:"shownAt"`
 }
 
-type Rich struct {
-	Text   string          `json:"text"`
-	Format richtext.Format `json:"format"`
-}
-
-func (r Rich) HTML() string { return richtext.HTML(r.Format, r.Text) }
-
-func (r Rich) Plain() string { return richtext.PlainText(r.Format, r.Text) }
-
-// The most characters of texts on the legacy interface (specification, "Limits").
-const (
-	BriefText  = 5000 // length of a description or a timeline entry
-	BriefExtra = 1000 // length of an impact analysis or a coordinator
-)
-
-// Brief returns the text as the legacy interface shows it: as it is stored, or the beginning of its plain text if it has
-// more characters than limit. A client can send it back unchanged.
-func (r Rich) Brief(limit int) string {
-	if utf8.RuneCountInString(r.Text) <= limit {
-		return r.Text
-	}
-	text := []rune(cmp.Or(r.Plain(), strings.TrimSpace(r.Text)))
-	return string(text[:min(len(text), limit)])
-}
-
 // BriefDescription returns the title for an event without a description, because each legacy event has a description.
 func (e *Event) BriefDescription() string { return cmp.Or(e.Description.Brief(BriefText), e.Title) }
-
-func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
 
 type Link struct {
 	LegacyID    int64  `json:"legacyId"`
@@ -210,3 +180,50 @@ func (e *Event) Active(now time.Time) bool {
 
 // Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
 func (e *Event) Alerts() bool { return e.Published && !e.HiddenFromDashboard && e.Status.Underway() }
+
+// InboundRecord is what an event remembers of a message that has changed it.
+type InboundRecord struct {
+	ID     string        `json:"id"`
+	Result InboundResult `json:"result"`
+	At     time.Time     `json:"at"`
+}
+
+// InboundResult is what a message has done.
+type InboundResult string
+
+const (
+	InboundCreated  InboundResult = "created"
+	InboundUpdated  InboundResult = "updated"
+	InboundResolved InboundResult = "resolved"
+	InboundReopened InboundResult = "reopened"
+	InboundIgnored  InboundResult = "ignored"
+)
+
+// Pause is a time between the start and the end of an event in which the event was closed, because it was reopened
+// later.
+type Pause struct {
+	From time.Time `json:"from"`
+	To   time.Time `json:"to"`
+}
+
+// Chronicle returns the timeline by timestamp, then by creation. Timeline has the order of creation.
+func (e *Event) Chronicle() []Entry {
+	return slices.SortedStableFunc(slices.Values(e.Timeline), func(a, b Entry) int { return a.Timestamp.Compare(b.Timestamp) })
+}
+
+// EntryOf returns the timeline entry with the id, or NotFound.
+func (e *Event) EntryOf(statusID string) (Entry, error) {
+	at, err := e.entryAt(statusID)
+	if err != nil {
+		return Entry{}, err
+	}
+	return e.Timeline[at], nil
+}
+
+func (e *Event) entryAt(statusID string) (int, error) {
+	at := slices.IndexFunc(e.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
+	if at < 0 {
+		return at, fault.New(fault.NotFound, "The event has no such timeline entry.")
+	}
+	return at, nil
+}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"reflect"
@@ -195,4 +196,44 @@ func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
 	d.recordPause()
 	d.arm()
 	return changed, announcedOnly
+}
+
+// recordPause records the time in which the event was closed, when a write reopens it. The record survives the
+// removal of the timeline entries, and the legacy interface reopens without an entry.
+func (d *EventEdit) recordPause() {
+	if !d.before.Status.Closed() || !d.Open() {
+		return
+	}
+	if closed := d.before.End(); closed != nil && closed.Before(d.Now) {
+		earlier := slices.DeleteFunc(slices.Clone(d.Pauses), func(p Pause) bool { return !p.From.Before(*closed) })
+		d.Pauses = append(earlier, Pause{*closed, d.Now})
+	}
+}
+
+// SetImpact sets the impact of the event on an affected component; empty for the default of type and severity. It
+// states the impact for the whole time of the event and overrides the impacts of the timeline entries until now. An
+// impact that the component has already changes nothing, so that a client may send back what it has read. Severity
+// must be assigned before.
+func (d *EventEdit) SetImpact(componentID string, impact Impact) {
+	at := slices.IndexFunc(d.Links, func(link Link) bool { return link.ComponentID == componentID })
+	if at < 0 {
+		return
+	}
+	link := &d.Links[at]
+	if link.LegacyID != 0 && d.ImpactOn(*link) == cmp.Or(impact, defaultImpact(d.Type, d.Severity)) {
+		return
+	}
+	if len(d.ImpactsOn(*link)) > 1 {
+		now := d.Now
+		link.StatedAt = &now
+	}
+	link.Impact, d.changed = impact, true
+}
+
+// checkSize refuses a write that makes the texts too large. An event that is too large can still be changed and shrink.
+func (d *EventEdit) checkSize() error {
+	if size := d.textSize(); size > maxEventText && size > d.formerSize {
+		return fault.New(fault.Conflict, "The texts of the event would have more than %d MiB. Shorten or delete timeline entries or notes first.", maxEventText>>20)
+	}
+	return nil
 }

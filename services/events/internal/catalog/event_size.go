@@ -1,7 +1,5 @@
 package catalog
 
-import "github.com/bellbuoy/bellbuoy/libs/fault"
-
 // maxEventText is how many bytes the texts of an event may have together. MongoDB refuses a document of 16 MiB, and the
 // document also has copies of some texts and the messages that wait for Kafka.
 const maxEventText = 8 << 20
@@ -26,12 +24,4 @@ func (e *Event) textSize() int {
 		}
 	}
 	return size
-}
-
-// checkSize refuses a write that makes the texts too large. An event that is too large can still be changed and shrink.
-func (d *EventEdit) checkSize() error {
-	if size := d.textSize(); size > maxEventText && size > d.formerSize {
-		return fault.New(fault.Conflict, "The texts of the event would have more than %d MiB. Shorten or delete timeline entries or notes first.", maxEventText>>20)
-	}
-	return nil
 }

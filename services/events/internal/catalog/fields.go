@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -26,13 +25,6 @@ const (
 	maxReminders           = 5
 	minReminder, maxRemind = 5, 1440 // minutes
 )
-
-// Set stores a text in the format. It changes nothing if the text is the same.
-func (r *Rich) Set(format richtext.Format, text string) {
-	if text != r.Text {
-		*r = Rich{text, format}
-	}
-}
 
 // Begin sets the type, the title and the first status of a new event. An empty status is investigating or planning.
 func (d *EventEdit) Begin(t EventType, title string, status Status) error {
@@ -209,27 +201,3 @@ func (d *EventEdit) checkFields() []error {
 	}
 	return problems
 }
-
-// checkText checks a text by the rules of its format.
-func checkText(field string, text Rich, limit int) error {
-	var err error
-	switch {
-	case text.Format == richtext.Rich:
-		err = richtext.Check(text.Text, limit)
-	case utf8.RuneCountInString(text.Text) > limit:
-		err = fault.New(fault.Invalid, "must be at most %d characters", limit)
-	}
-	if err != nil {
-		return fault.Field(field, "%s", fault.As(err).Message)
-	}
-	return nil
-}
-
-func checkMessage(field, message string) error {
-	if blank(message) {
-		return fault.Field(field, "must not be empty or only white space")
-	}
-	return checkText(field, Rich{message, richtext.Rich}, maxText)
-}
-
-func blank(text string) bool { return strings.TrimSpace(text) == "" }

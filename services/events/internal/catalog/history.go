@@ -8,45 +8,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// Pause is a time between the start and the end of an event in which the event was closed, because it was reopened
-// later.
-type Pause struct {
-	From time.Time `json:"from"`
-	To   time.Time `json:"to"`
-}
-
-// recordPause records the time in which the event was closed, when a write reopens it. The record survives the
-// removal of the timeline entries, and the legacy interface reopens without an entry.
-func (d *EventEdit) recordPause() {
-	if !d.before.Status.Closed() || !d.Open() {
-		return
-	}
-	if closed := d.before.End(); closed != nil && closed.Before(d.Now) {
-		earlier := slices.DeleteFunc(slices.Clone(d.Pauses), func(p Pause) bool { return !p.From.Before(*closed) })
-		d.Pauses = append(earlier, Pause{*closed, d.Now})
-	}
-}
-
-// SetImpact sets the impact of the event on an affected component; empty for the default of type and severity. It
-// states the impact for the whole time of the event and overrides the impacts of the timeline entries until now. An
-// impact that the component has already changes nothing, so that a client may send back what it has read. Severity
-// must be assigned before.
-func (d *EventEdit) SetImpact(componentID string, impact Impact) {
-	at := slices.IndexFunc(d.Links, func(link Link) bool { return link.ComponentID == componentID })
-	if at < 0 {
-		return
-	}
-	link := &d.Links[at]
-	if link.LegacyID != 0 && d.ImpactOn(*link) == cmp.Or(impact, defaultImpact(d.Type, d.Severity)) {
-		return
-	}
-	if len(d.ImpactsOn(*link)) > 1 {
-		now := d.Now
-		link.StatedAt = &now
-	}
-	link.Impact, d.changed = impact, true
-}
-
 // ImpactOn returns the present impact of the event on the component of one of its links.
 func (e *Event) ImpactOn(link Link) Impact {
 	impacts := e.ImpactsOn(link)

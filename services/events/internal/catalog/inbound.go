@@ -36,17 +36,6 @@ const (
 	Resolve InboundAction = "resolve"
 )
 
-// InboundResult is what a message has done.
-type InboundResult string
-
-const (
-	InboundCreated  InboundResult = "created"
-	InboundUpdated  InboundResult = "updated"
-	InboundResolved InboundResult = "resolved"
-	InboundReopened InboundResult = "reopened"
-	InboundIgnored  InboundResult = "ignored"
-)
-
 // Inbound is a message of a monitoring tool about the problem that the tool calls ExternalID.
 type Inbound struct {
 	ID         string // id of the message, which changes an event once, however often it arrives
@@ -65,13 +54,6 @@ type Inbound struct {
 	Description     string
 	DefaultSeverity string
 	Publish         bool
-}
-
-// InboundRecord is what an event remembers of a message that has changed it.
-type InboundRecord struct {
-	ID     string        `json:"id"`
-	Result InboundResult `json:"result"`
-	At     time.Time     `json:"at"`
 }
 
 // InboundOutcome is the result of a message with the event that it is about.

@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"math"
-	"slices"
 )
 
 // Published is what visitors see of the records.
@@ -31,38 +30,4 @@ func (w Written) Version() int64 {
 		return math.MaxInt64
 	}
 	return w.Current.Version
-}
-
-// DashboardWritten updates what visitors of a dashboard see. current is nil for a deleted dashboard.
-func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
-	if current == nil {
-		return c.published.Withdraw(ctx, id)
-	}
-	return c.published.Follow(ctx, []string{id}, Written{Dashboard: true})
-}
-
-// publishEvent updates the dashboards that hold a component of the event, or held one by the former rows of its links.
-func (c *Catalog) publishEvent(ctx context.Context, id string, former []LinkRow, current *Event) error {
-	var organization string
-	var components []string
-	written := Written{Event: id, Current: current}
-	for _, link := range former {
-		organization, written.Former = link.OrganizationID, &link.Event
-		components = append(components, link.ComponentID)
-	}
-	if current != nil {
-		organization = current.OrganizationID
-		components = append(components, current.ComponentIDs()...)
-	}
-	slices.Sort(components)
-	holding, err := c.DashboardsHolding(ctx, organization, slices.Compact(components))
-	if err != nil {
-		return err
-	}
-	var dashboards []string
-	for _, ids := range holding {
-		dashboards = append(dashboards, ids...)
-	}
-	slices.Sort(dashboards)
-	return c.published.Follow(ctx, slices.Compact(dashboards), written)
 }

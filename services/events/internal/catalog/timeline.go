@@ -19,28 +19,6 @@ type NewEntry struct {
 	Impacts   []ComponentImpact // impacts on affected components
 }
 
-// Chronicle returns the timeline by timestamp, then by creation. Timeline has the order of creation.
-func (e *Event) Chronicle() []Entry {
-	return slices.SortedStableFunc(slices.Values(e.Timeline), func(a, b Entry) int { return a.Timestamp.Compare(b.Timestamp) })
-}
-
-// EntryOf returns the timeline entry with the id, or NotFound.
-func (e *Event) EntryOf(statusID string) (Entry, error) {
-	at, err := e.entryAt(statusID)
-	if err != nil {
-		return Entry{}, err
-	}
-	return e.Timeline[at], nil
-}
-
-func (e *Event) entryAt(statusID string) (int, error) {
-	at := slices.IndexFunc(e.Timeline, func(entry Entry) bool { return entry.StatusID == statusID })
-	if at < 0 {
-		return at, fault.New(fault.NotFound, "The event has no such timeline entry.")
-	}
-	return at, nil
-}
-
 // Post appends an entry, and changes the status to that of the entry by the table of transitions. An entry with
 // StatusUpdate or the status that the event has is no transition.
 func (d *EventEdit) Post(in NewEntry) error {

@@ -159,3 +159,9 @@ func (e *ShownEvent) size() int {
 	}
 	return n
 }
+
+func collect(into map[string][]uptime.Span, event string, spans []Span) {
+	for _, s := range spans {
+		into[s.ComponentID] = append(into[s.ComponentID], uptime.Span{From: s.From, To: s.To, Impact: s.Impact, EventID: event})
+	}
+}

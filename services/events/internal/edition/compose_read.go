@@ -68,12 +68,6 @@ func (m *composition) readBetween(ctx context.Context, scopes []string, from tim
 	return spans, err
 }
 
-func collect(into map[string][]uptime.Span, event string, spans []Span) {
-	for _, s := range spans {
-		into[s.ComponentID] = append(into[s.ComponentID], uptime.Span{From: s.From, To: s.To, Impact: s.Impact, EventID: event})
-	}
-}
-
 // readFirstMonth moves the first month back to that of the oldest event of the scope and of the components.
 func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 	for _, component := range m.state.Snapshot.Components {
@@ -86,10 +80,4 @@ func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 		m.since(event.StartAt)
 		return false
 	})
-}
-
-func (m *composition) since(at time.Time) {
-	if month := m.calendar.Month(at); m.state.FirstMonth == "" || month < m.state.FirstMonth {
-		m.state.FirstMonth = month
-	}
 }

@@ -5,14 +5,12 @@ package edition
 
 import (
 	"context"
-	"reflect"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/coalesce"
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Records stores pages and editions.
@@ -63,36 +61,36 @@ type Editions struct {
 	Options
 	renders coalesce.Group[catalog.Written, PublishedPage] // by dashboard
 	files   coalesce.Group[struct{}, File]                 // by edition and name
-	decoded decodedEditions
-	pages   pageCache
-	hashing chan struct{} // has an item for each password that is compared
+	decoded *decodedEditions
+	pages   *lru.Cache[string, markedPage] // by dashboard
+	hashing chan struct{}                  // has an item for each password that is compared
 }
 
 // New returns the editions of the dashboards in records.
 func New(records catalog.Store, store Records, options Options) *Editions {
-	return &Editions{records: records, store: store, Options: options, hashing: make(chan struct{}, hashesAtOnce)}
-}
-
-// Follow renders the pages of dashboards after records were written.
-func (e *Editions) Follow(ctx context.Context, dashboards []string, written ...catalog.Written) error {
-	for _, id := range dashboards {
-		if _, err := e.render(ctx, id, written...); fault.UnlessMissing(err) != nil {
-			return err
-		}
+	pages, _ := lru.New[string, markedPage](maxMarked) // fails only for a size below 1
+	return &Editions{
+		records: records, store: store, Options: options, decoded: newDecodedEditions(), pages: pages, hashing: make(chan struct{}, hashesAtOnce),
 	}
-	return nil
 }
 
-// Withdraw marks the page of a deleted dashboard as removed. The scheduler deletes the page.
-func (e *Editions) Withdraw(ctx context.Context, dashboard string) error {
-	_, err := e.store.Pages.Upsert(ctx, dashboard, func(page *PublishedPage, _ bool) ([]topic.Message, error) {
-		*page = PublishedPage{DashboardID: dashboard, Removed: true, SweepAt: new(e.Now().Add(sweepAfter))}
-		return nil, nil
-	})
-	return err
+// Tries limits the passwords that a visitor may try.
+type Tries interface {
+	// Try counts a try by the IP address and returns 0, or the time until the next one is allowed.
+	Try(ctx context.Context, ip, dashboard string) (wait time.Duration)
+	// TryWasRight takes back the count of a try, because only wrong ones are limited.
+	TryWasRight(ctx context.Context, ip, dashboard string)
 }
 
-// Differ reports whether visitors of any dashboard see a difference between two states of an event.
-func (e *Editions) Differ(before, after *catalog.Event) bool {
-	return !reflect.DeepEqual(shownOnAll(before), shownOnAll(after))
+// hashesAtOnce bounds the passwords that a process compares at the same time, because each needs 19 MiB.
+const hashesAtOnce = 4
+
+// markedPage is a page with its mark. Nobody changes it. The gateway asks for the page of a busy dashboard many times a
+// second, and most of that time went into decoding the page.
+type markedPage struct {
+	PublishedPage
+	mark any
 }
+
+// maxMarked bounds the pages that a process keeps in memory.
+const maxMarked = 256

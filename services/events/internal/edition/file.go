@@ -96,20 +96,11 @@ func (e *Editions) eventOf(ctx context.Context, of *decodedEdition, id string) (
 	if fault.Is(err, fault.NotFound) {
 		return nil, noFile()
 	}
-	shown := shownOn(&event, of.names())
+	shown := shownOn(&event, of.state.names())
 	if err == nil && shown.Event == nil {
 		err = noFile()
 	}
 	return shown.Event, cmp.Or(err, of.state.unlessAhead(shown.Event))
-}
-
-// names returns the names of the components of an edition, by id.
-func (e *decodedEdition) names() map[string]string {
-	names := make(map[string]string, len(e.state.Snapshot.Components))
-	for _, component := range e.state.Snapshot.Components {
-		names[component.ID] = component.Name
-	}
-	return names
 }
 
 // monthOf returns a month of history as the dashboard of an edition shows it, or NotFound.
@@ -120,7 +111,7 @@ func (e *Editions) monthOf(ctx context.Context, of *decodedEdition, name string)
 		return nil, noFile()
 	}
 	calendar := uptime.MonthCalendar(month, snapshot.Dashboard.Zone(), snapshot.At)
-	m := &composition{records: &e.records, calendar: calendar, names: of.names(), state: State{OrganizationID: of.state.OrganizationID}}
+	m := &composition{records: &e.records, calendar: calendar, names: of.state.names(), state: State{OrganizationID: of.state.OrganizationID}}
 	out := &ShownMonth{Month: name, Events: []ShownEvent{}, Uptimes: map[string]*float64{}}
 	from, to := calendar.Days[0].From, calendar.Today().To
 	var found []shownEvent

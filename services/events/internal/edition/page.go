@@ -1,16 +1,12 @@
 package edition
 
 import (
-	"cmp"
-	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/bellbuoy/bellbuoy/libs/seal"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
@@ -58,8 +54,12 @@ type Seen struct {
 	At      time.Time `json:"at"`
 }
 
-// seenFor is how long a page remembers the versions of events. A rendering takes seconds.
-const seenFor = 10 * time.Minute
+const (
+	// seenFor is how long a page remembers the versions of events. A rendering takes seconds.
+	seenFor = 10 * time.Minute
+	// sweepAfter is how long an edition stays that is not current. A gateway may still request its files.
+	sweepAfter = time.Minute
+)
 
 // lastSeen returns the version of the event that the page follows, or 0.
 func lastSeen(seen []Seen, event string) int64 {
@@ -90,153 +90,6 @@ const (
 	ListedIncident    ListedStatus = "active incident" // wins over a maintenance
 )
 
-// PublicBySlug returns the page of an enabled dashboard with its current edition, or NotFound. It returns private
-// dashboards too: the gateway decides who asks.
-func (e *Editions) PublicBySlug(ctx context.Context, slug string) (PublishedPage, error) {
-	return e.public(ctx, find.Eq(catalog.FieldSlug, slug))
-}
-
-// PublicByHost is PublicBySlug by a custom domain of the dashboard.
-func (e *Editions) PublicByHost(ctx context.Context, host string) (PublishedPage, error) {
-	return e.public(ctx, find.Has(catalog.FieldHosts, host))
-}
-
-// PublicDashboard returns the dashboard with the slug, or with the host if slug is empty, under the conditions of
-// PublicBySlug.
-func (e *Editions) PublicDashboard(ctx context.Context, slug, host string) (catalog.Dashboard, error) {
-	which := find.Eq(catalog.FieldSlug, slug)
-	if slug == "" {
-		which = find.Has(catalog.FieldHosts, host)
-	}
-	page, err := e.public(ctx, which)
-	if err != nil {
-		return catalog.Dashboard{}, err
-	}
-	dashboard, err := e.records.Dashboards.Get(ctx, page.DashboardID)
-	if fault.Is(err, fault.NotFound) {
-		err = catalog.NoDashboard()
-	}
-	return dashboard, err
-}
-
-func (e *Editions) public(ctx context.Context, which find.Condition) (PublishedPage, error) {
-	page, err := e.enabledPage(ctx, which)
-	return e.current(ctx, page, err)
-}
-
-// current returns the page with an edition that is right now. It passes an error on.
-func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
-	if err != nil || page.ChangesAt == nil || e.Now().Before(*page.ChangesAt) {
-		return page, err
-	}
-	return e.render(ctx, page.DashboardID)
-}
-
-// render renders and stores the page of a dashboard. The page is composed inside the guarded write: of two concurrent
-// renderings the later one therefore follows the earlier one. The change inserts the parts of the edition, although a
-// change must have no other effect: no page names the parts of a run that wrote nothing, and sweep deletes them. A page that does not change is written too if a record
-// was written. Otherwise an older rendering of another process could still replace it.
-func (e *Editions) render(ctx context.Context, dashboardID string, written ...catalog.Written) (PublishedPage, error) {
-	return catalog.Share(ctx, &e.renders, dashboardID, written, func(ctx context.Context, written []catalog.Written) (PublishedPage, error) {
-		var made *decodedEdition
-		page, err := e.store.Pages.Upsert(ctx, dashboardID, func(page *PublishedPage, _ bool) ([]topic.Message, error) {
-			made = nil
-			next, edition, err := e.compose(ctx, page, dashboardID, written)
-			if err != nil {
-				return nil, err
-			}
-			*page, made = next, edition
-			return nil, nil
-		})
-		if err == nil && made != nil {
-			e.decoded.remember(made)
-		}
-		return page, err
-	})
-}
-
-// compose returns the page that follows the former one, and stores its edition if that is a new one. It returns
-// fault.ErrUnchanged if the page follows all written records already.
-func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboardID string, written []catalog.Written) (PublishedPage, *decodedEdition, error) {
-	now := e.Now()
-	due := former.ExpiresAt == nil || !now.Before(*former.ExpiresAt)
-	var current *decodedEdition
-	if former.EditionID != "" {
-		var err error
-		if current, err = e.edition(ctx, former.EditionID); fault.UnlessMissing(err) != nil {
-			return PublishedPage{}, nil, err
-		}
-	}
-	fresh := func(w catalog.Written) bool { return w.Event == "" || lastSeen(former.Seen, w.Event) < w.Version() }
-	if current != nil && !due && !slices.ContainsFunc(written, fresh) {
-		return PublishedPage{}, nil, fault.ErrUnchanged
-	}
-	m, page, err := e.prepare(ctx, former, current, dashboardID, written, now)
-	if err == nil {
-		err = m.follow(ctx, written, former.Seen, due)
-	}
-	if err != nil {
-		return PublishedPage{}, nil, err
-	}
-	page.see(written, now)
-	if !m.changed {
-		page.setStatuses(&current.state)
-		return page, nil, nil
-	}
-	m.finish()
-	m.state.Snapshot.Edition = former.Edition + 1
-	made, err := e.insertEdition(ctx, &page, m, current)
-	if err != nil {
-		return PublishedPage{}, nil, err
-	}
-	page.setStatuses(&m.state)
-	page.EditionID, page.Edition = made.ID, made.Number
-	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextStart(), new(m.expires()), nil
-	page.SweepAt = cmp.Or(page.SweepAt, new(now.Add(sweepAfter)))
-	return page, made, nil
-}
-
-func (p *PublishedPage) setStatuses(of *State) {
-	statuses := of.statuses()
-	for i := range p.Rows {
-		p.Rows[i].Status = cmp.Or(statuses[p.Rows[i].ComponentID], ListedOperational)
-	}
-	p.List = digest(p.Rows)
-}
-
-// prepare returns the page and a composition with the dashboard and the components. It loads them only if one of
-// them was written: every writer of a dashboard or component renders the pages that show it, so the former ones are
-// right or that writer corrects them.
-func (e *Editions) prepare(ctx context.Context, former *PublishedPage, current *decodedEdition, dashboardID string, written []catalog.Written, now time.Time) (*composition, PublishedPage, error) {
-	page := *former
-	page.Rows = slices.Clone(former.Rows)
-	ofEvent := func(w catalog.Written) bool { return w.Event != "" }
-	if current != nil && !slices.ContainsFunc(written, func(w catalog.Written) bool { return !ofEvent(w) }) {
-		was := &current.state
-		m := e.begin(was, was.Snapshot.Dashboard, was.OrganizationID, slices.Clone(was.Snapshot.Components), now)
-		m.state.Snapshot.URL, m.state.Snapshot.FeedKey = was.Snapshot.URL, was.Snapshot.FeedKey
-		return m, page, nil
-	}
-	dashboard, err := e.records.Dashboards.Get(ctx, dashboardID)
-	if err != nil {
-		return nil, PublishedPage{}, err
-	}
-	var was *State
-	if current != nil {
-		was = &current.state
-	}
-	rows, components, err := e.rows(ctx, former, was, &dashboard, written)
-	if err != nil {
-		return nil, PublishedPage{}, err
-	}
-	page.DashboardID, page.Slug, page.Hosts, page.Enabled, page.Private = dashboard.ID, dashboard.Slug, dashboard.CustomDomains, dashboard.Enabled, dashboard.Access.Private()
-	page.Rows, page.Access, page.Removed = rows, e.accessOf(&dashboard), false
-	m := e.begin(was, dashboard, dashboard.OrganizationID, components, now)
-	m.loaded = true
-	m.state.Snapshot.URL, m.state.Snapshot.FeedKey = dashboard.URL(e.DashboardBase), page.Access.FeedKey
-	return m, page, nil
-}
-
 // see notes the versions of written events.
 func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 	versions := map[string]int64{}
@@ -251,71 +104,6 @@ func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 	for id, version := range versions {
 		p.Seen = append(p.Seen, Seen{id, version, now})
 	}
-}
-
-// entrance returns what decides who sees the page of a dashboard.
-func (e *Editions) accessOf(d *catalog.Dashboard) PageAccess {
-	entry := PageAccess{Mode: d.Access.Mode, AllowedIPs: d.Access.AllowedIPs}
-	if !d.Access.Private() {
-		return entry
-	}
-	version := d.ID + "/" + string(d.Access.Mode) + "/" + strings.Join(d.Access.AllowedIPs, ",")
-	if d.Access.PasswordSetAt != nil {
-		version += "/" + d.Access.PasswordSetAt.Format(time.RFC3339Nano)
-	}
-	if d.Access.Mode == catalog.AccessPassword {
-		entry.Password = seal.Sign(e.Secret, "page password", version)
-	}
-	entry.FeedKey = seal.Sign(e.Secret, "page feeds", version)
-	return entry
-}
-
-// rows returns the rows and the components of a page. It loads a component that both have only if it is in written. A
-// page with many rows then costs little more than a page with few.
-func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, dashboard *catalog.Dashboard, written []catalog.Written) ([]ListedComponent, []ShownComponent, error) {
-	kept := &PublishedPage{}
-	shown := map[string]ShownComponent{}
-	if was != nil {
-		kept = former
-		for _, component := range was.Snapshot.Components {
-			shown[component.ID] = component
-		}
-	}
-	rows, stale := kept.kept(dashboard.ComponentIDs(), written)
-	fresh, err := e.records.ComponentsOf(ctx, dashboard.OrganizationID, stale)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, component := range fresh {
-		if component.Hidden {
-			continue
-		}
-		rows = append(rows, ListedComponent{
-			ComponentID: component.ID, LegacyID: component.LegacyID, Name: component.Name, OwnGroup: component.Group,
-			Description: component.Description, Status: ListedOperational,
-		})
-		one := shown[component.ID]
-		one.ID, one.LegacyID, one.Name, one.Description = component.ID, component.LegacyID, component.Name, component.Description
-		one.Since, one.UpdatedAt = component.Since(), component.UpdatedAt
-		shown[component.ID] = one
-	}
-	byID := make(map[string]*ListedComponent, len(rows))
-	for i := range rows {
-		byID[rows[i].ComponentID] = &rows[i]
-	}
-	var components []ShownComponent
-	for _, placement := range dashboard.Components {
-		if row := byID[placement.ComponentID]; row != nil {
-			row.Group = cmp.Or(placement.GroupName, row.OwnGroup)
-			one := shown[row.ComponentID]
-			one.Group = row.Group
-			components = append(components, one)
-		}
-	}
-	slices.SortFunc(rows, func(a, b ListedComponent) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name), cmp.Compare(a.LegacyID, b.LegacyID))
-	})
-	return rows, components, nil
 }
 
 // kept returns the rows of placed components that were not written, and the ids of the other placed components.
@@ -336,4 +124,13 @@ func (p *PublishedPage) kept(placed []string, written []catalog.Written) (rows [
 		}
 	}
 	return rows, stale
+}
+
+// Mark returns a digest of the page. It is a declared field: reading it costs much less than reading the page.
+func (p *PublishedPage) Mark() string { return digest(p) }
+
+func digest(of any) string {
+	text, _ := json.Marshal(of) // strings, numbers and times: cannot fail
+	sum := sha256.Sum256(text)
+	return base64.RawStdEncoding.EncodeToString(sum[:])
 }

@@ -1,13 +1,16 @@
 package edition
 
 import (
-	"context"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
 // Part is a stored part of the editions of a dashboard: the head of an edition, or what several editions share. The id
@@ -77,148 +80,6 @@ func (f *StoredFile) Key() string { return f.EditionID + "/" + f.File.Name }
 
 func noFile() error { return fault.New(fault.NotFound, "The dashboard has no such file.") }
 
-// decodedEdition is an edition with its decoded state. Nobody changes it.
-type decodedEdition struct {
-	Part   // the head, without its body
-	state  State
-	former string // the id of the edition that this one follows; empty if the process has read this one
-	// snapshot returns the snapshot with the events.
-	snapshot func() Snapshot
-}
-
-func newDecodedEdition(head Part, state State) *decodedEdition {
-	head.Body = nil
-	return &decodedEdition{Part: head, state: state, snapshot: sync.OnceValue(state.shown)}
-}
-
-// size returns about how many bytes the decodedEdition uses. The events count twice: in chunks, and in the snapshot that files are
-// rendered from.
-func (e *decodedEdition) size() int {
-	n := headSize
-	for _, one := range e.state.chunks {
-		n += 2 * one.size
-	}
-	for i := range e.state.Snapshot.Components {
-		component := &e.state.Snapshot.Components[i]
-		n += 512 + len(component.Description) + 256*len(component.Days)
-	}
-	return n
-}
-
-const (
-	// maxDecoded bounds the editions that a process remembers, in bytes.
-	maxDecoded = 24 << 20
-	// headSize is what an edition uses without components and events, in bytes, about.
-	headSize = 3 << 10
-)
-
-// decodedEditions remembers the newest editions that the process has made or read. The zero value is empty.
-type decodedEditions struct {
-	mu   sync.Mutex
-	byID map[string]*decodedEdition
-	size int
-}
-
-func (d *decodedEditions) get(id string) *decodedEdition {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.byID[id]
-}
-
-// remember adds an edition. It evicts the older ones of the dashboard but the former one, of which a gateway may still
-// read files. The older ones include those that the process has read for a gateway.
-func (d *decodedEditions) remember(fresh *decodedEdition) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.byID == nil {
-		d.byID = map[string]*decodedEdition{}
-	}
-	for id, old := range d.byID {
-		if old.DashboardID == fresh.DashboardID && old.Number < fresh.Number && id != fresh.former {
-			d.evict(id)
-		}
-	}
-	d.evict(fresh.ID)
-	for id := range d.byID {
-		if d.size+fresh.size() <= maxDecoded {
-			break
-		}
-		d.evict(id)
-	}
-	d.byID[fresh.ID] = fresh
-	d.size += fresh.size()
-}
-
-func (d *decodedEditions) evict(id string) {
-	if old, there := d.byID[id]; there {
-		d.size -= old.size()
-		delete(d.byID, id)
-	}
-}
-
-// edition returns the edition with the id, or NotFound.
-func (e *Editions) edition(ctx context.Context, id string) (*decodedEdition, error) {
-	if known := e.decoded.get(id); known != nil {
-		return known, nil
-	}
-	read, err := e.store.edition(ctx, id)
-	if err == nil {
-		e.decoded.remember(read)
-	}
-	return read, err
-}
-
-// Snapshot returns the snapshot of an edition, or NotFound.
-func (r *Records) Snapshot(ctx context.Context, edition string) (Snapshot, error) {
-	read, err := r.edition(ctx, edition)
-	if err != nil {
-		return Snapshot{}, err
-	}
-	return read.snapshot(), nil
-}
-
-// edition reads an edition. It returns NotFound if one of the parts is missing.
-func (r *Records) edition(ctx context.Context, id string) (*decodedEdition, error) {
-	head, err := r.Parts.Get(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	wanted := head.uses()
-	parts, err := r.Parts.GetMany(ctx, wanted)
-	if err != nil {
-		return nil, err
-	}
-	if head.Number == 0 || len(parts) < len(wanted) {
-		return nil, fault.New(fault.NotFound, "The edition %s is not complete.", id)
-	}
-	var state State
-	if err := unpack(head.Body, &state); err != nil {
-		return nil, err
-	}
-	for _, part := range parts[:len(head.Chunks)] {
-		var events []shownEvent
-		if err := unpack(part.Body, &events); err != nil {
-			return nil, err
-		}
-		one := newChunk(events)
-		one.id = part.ID
-		state.chunks = append(state.chunks, one)
-	}
-	for _, part := range parts[len(head.Chunks):] {
-		var days map[string]uptime.AffectedDay
-		if err := unpack(part.Body, &days); err != nil {
-			return nil, err
-		}
-		for i := range state.Snapshot.Components {
-			component := &state.Snapshot.Components[i]
-			if day, there := days[component.ID]; there {
-				component.Days = append(component.Days, day)
-			}
-		}
-	}
-	return newDecodedEdition(head, state), nil
-}
-
 // uses returns the ids of the parts of a head.
 func (p *Part) uses() []string {
 	ids := slices.Clone(p.Chunks)
@@ -226,4 +87,32 @@ func (p *Part) uses() []string {
 		ids = append(ids, day.ID)
 	}
 	return ids
+}
+
+// zippers keeps gzip writers, because a new one allocates a megabyte.
+var zippers = sync.Pool{New: func() any {
+	zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
+	return zip
+}}
+
+func pack(value any) ([]byte, error) {
+	var out bytes.Buffer
+	zip := zippers.Get().(*gzip.Writer)
+	defer zippers.Put(zip)
+	zip.Reset(&out)
+	if err := errors.Join(json.NewEncoder(zip).Encode(value), zip.Close()); err != nil {
+		return nil, fmt.Errorf("encode an edition: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func unpack(body []byte, value any) error {
+	zip, err := gzip.NewReader(bytes.NewReader(body))
+	if err == nil {
+		err = json.NewDecoder(zip).Decode(value)
+	}
+	if err != nil {
+		return fmt.Errorf("decode an edition: %w", err)
+	}
+	return nil
 }

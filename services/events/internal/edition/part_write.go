@@ -1,15 +1,10 @@
 package edition
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 	"github.com/google/uuid"
@@ -78,34 +73,6 @@ func (c *ShownComponent) on(date string) *uptime.AffectedDay {
 		return nil
 	}
 	return &c.Days[at]
-}
-
-// zippers keeps gzip writers, because a new one allocates a megabyte.
-var zippers = sync.Pool{New: func() any {
-	zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
-	return zip
-}}
-
-func pack(value any) ([]byte, error) {
-	var out bytes.Buffer
-	zip := zippers.Get().(*gzip.Writer)
-	defer zippers.Put(zip)
-	zip.Reset(&out)
-	if err := errors.Join(json.NewEncoder(zip).Encode(value), zip.Close()); err != nil {
-		return nil, fmt.Errorf("encode an edition: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
-func unpack(body []byte, value any) error {
-	zip, err := gzip.NewReader(bytes.NewReader(body))
-	if err == nil {
-		err = json.NewDecoder(zip).Decode(value)
-	}
-	if err != nil {
-		return fmt.Errorf("decode an edition: %w", err)
-	}
-	return nil
 }
 
 // insertEdition stores the edition of a composition that follows former, which may be nil.

@@ -10,21 +10,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// Tries limits the passwords that a visitor may try.
-type Tries interface {
-	// Try counts a try by the IP address and returns 0, or the time until the next one is allowed.
-	Try(ctx context.Context, ip, dashboard string) (wait time.Duration)
-	// TryWasRight takes back the count of a try, because only wrong ones are limited.
-	TryWasRight(ctx context.Context, ip, dashboard string)
-}
-
 // TooManyTries refuses a password before it is compared.
 type TooManyTries struct{ Wait time.Duration }
 
 func (TooManyTries) Error() string { return "Too many wrong passwords were tried. Try again later." }
-
-// hashesAtOnce bounds the passwords that a process compares at the same time, because each needs 19 MiB.
-const hashesAtOnce = 4
 
 // EnterBySlug returns the page of a dashboard if the password is that of the page. It returns Forbidden for a wrong
 // password, TooManyTries, and NotFound for a page without a password.

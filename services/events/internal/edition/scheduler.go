@@ -13,12 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-const (
-	// sweepAfter is how long an edition stays that is not current. A gateway may still request its files.
-	sweepAfter = time.Minute
-	// claimTime is how long one process has for what is due with a page. Then another one takes over.
-	claimTime = 30 * time.Second
-)
+// claimTime is how long one process has for what is due with a page. Then another one takes over.
+const claimTime = 30 * time.Second
 
 // DueAt returns the time of the scheduler's next step with the page; nil for none. A disabled page is not rendered.
 func (p *PublishedPage) DueAt() *time.Time {

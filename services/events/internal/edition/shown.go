@@ -44,14 +44,10 @@ func shownOn(e *catalog.Event, components map[string]string) shownEvent {
 	if len(impacts) == 0 {
 		return shownEvent{}
 	}
-	updated := e.ShownAt
-	if updated.IsZero() {
-		updated = e.UpdatedAt
-	}
 	event := &ShownEvent{
 		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Analysis: e.Impact, Impacts: impacts,
 		StartAt: e.StartAt, EndAt: e.EndAt, ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
-		Entries: shownEntries(e, components), PostMortem: shownPostMortem(e.PostMortem), CreatedAt: e.CreatedAt, UpdatedAt: updated,
+		Entries: shownEntries(e, components), PostMortem: shownPostMortem(e.PostMortem), CreatedAt: e.CreatedAt, UpdatedAt: e.ShownAt,
 		Version: e.ShownVersion,
 	}
 	return shownEvent{event, spansOf(e, components)}

@@ -88,3 +88,12 @@ func (s *State) statuses() map[string]ListedStatus {
 	}
 	return statuses
 }
+
+// names returns the names of the components, by id.
+func (s *State) names() map[string]string {
+	names := make(map[string]string, len(s.Snapshot.Components))
+	for _, component := range s.Snapshot.Components {
+		names[component.ID] = component.Name
+	}
+	return names
+}

@@ -2,61 +2,44 @@ package edition
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
-	"sync"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// maxMarked bounds the pages that a process remembers.
-const maxMarked = 256
-
-// Mark returns a digest of the page. It is a declared field: reading it costs much less than reading the page.
-func (p *PublishedPage) Mark() string { return digest(p) }
-
-func digest(of any) string {
-	text, _ := json.Marshal(of) // strings, numbers and times: cannot fail
-	sum := sha256.Sum256(text)
-	return base64.RawStdEncoding.EncodeToString(sum[:])
+// PublicBySlug returns the page of an enabled dashboard with its current edition, or NotFound. It returns private
+// dashboards too: the gateway decides who asks.
+func (e *Editions) PublicBySlug(ctx context.Context, slug string) (PublishedPage, error) {
+	return e.public(ctx, find.Eq(catalog.FieldSlug, slug))
 }
 
-// pageCache remembers pages with their marks, by dashboard. The gateway asks for the page of a busy dashboard many
-// times a second, and most of that time went into decoding it. The zero value is empty.
-type pageCache struct {
-	mu   sync.Mutex
-	byID map[string]markedPage
+// PublicByHost is PublicBySlug by a custom domain of the dashboard.
+func (e *Editions) PublicByHost(ctx context.Context, host string) (PublishedPage, error) {
+	return e.public(ctx, find.Has(catalog.FieldHosts, host))
 }
 
-// markedPage is a page that nobody changes.
-type markedPage struct {
-	PublishedPage
-	mark any
-}
-
-func (m *pageCache) get(id string, mark any) (PublishedPage, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, there := m.byID[id]
-	return known.PublishedPage, there && known.mark == mark
-}
-
-func (m *pageCache) set(id string, page markedPage) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.byID == nil {
-		m.byID = map[string]markedPage{}
+// PublicDashboard returns the dashboard with the slug, or with the host if slug is empty, under the conditions of
+// PublicBySlug.
+func (e *Editions) PublicDashboard(ctx context.Context, slug, host string) (catalog.Dashboard, error) {
+	which := find.Eq(catalog.FieldSlug, slug)
+	if slug == "" {
+		which = find.Has(catalog.FieldHosts, host)
 	}
-	for other := range m.byID {
-		if len(m.byID) < maxMarked {
-			break
-		}
-		delete(m.byID, other)
+	page, err := e.public(ctx, which)
+	if err != nil {
+		return catalog.Dashboard{}, err
 	}
-	m.byID[id] = page
+	dashboard, err := e.records.Dashboards.Get(ctx, page.DashboardID)
+	if fault.Is(err, fault.NotFound) {
+		err = catalog.NoDashboard()
+	}
+	return dashboard, err
+}
+
+func (e *Editions) public(ctx context.Context, which find.Condition) (PublishedPage, error) {
+	page, err := e.enabledPage(ctx, which)
+	return e.current(ctx, page, err)
 }
 
 // OnlyDashboard returns the slug of the enabled dashboard if the installation has exactly one, else NotFound.
@@ -83,8 +66,9 @@ func (e *Editions) enabledPage(ctx context.Context, which find.Condition) (Publi
 		return PublishedPage{}, catalog.NoDashboard()
 	}
 	id, mark := marks[0].Key, marks[0].Values[0]
-	page, known := e.pages.get(id, mark)
-	if !known {
+	known, there := e.pages.Get(id)
+	page := known.PublishedPage
+	if !there || known.mark != mark {
 		if page, err = e.store.Pages.Get(ctx, id); fault.Is(err, fault.NotFound) {
 			return PublishedPage{}, catalog.NoDashboard()
 		}
@@ -93,7 +77,7 @@ func (e *Editions) enabledPage(ctx context.Context, which find.Condition) (Publi
 		}
 		// A page that was written meanwhile has another mark.
 		if marks, err = e.store.Pages.Keys(ctx, query, FieldMark); err == nil && len(marks) == 1 && marks[0].Key == id && marks[0].Values[0] == mark {
-			e.pages.set(id, markedPage{page, mark})
+			e.pages.Add(id, markedPage{page, mark})
 		}
 	}
 	if !page.Enabled {

@@ -1,0 +1,83 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// EventDetail is an event with those of its components that exist, by id, and with the ids of the dashboards that
+// hold each component. Lists of the legacy interface show no dashboards, and leave Dashboards empty.
+type EventDetail struct {
+	Event
+	Components map[string]Component
+	Dashboards map[string][]string
+}
+
+// DashboardIDs returns the ids of the dashboards that show an affected component.
+func (d *EventDetail) DashboardIDs() []string {
+	var ids []string
+	for _, link := range d.Links {
+		ids = append(ids, d.Dashboards[link.ComponentID]...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// affected is the components that events name, and the dashboards that hold each of them.
+type affected struct {
+	asked      []string
+	components map[string]Component
+	dashboards map[string][]string
+}
+
+func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
+	ids := event.ComponentIDs()
+	if !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(a.asked, id) }) {
+		return nil
+	}
+	a.asked = ids
+	return together(
+		func() (err error) {
+			a.components, err = c.store.ComponentsOf(ctx, event.OrganizationID, ids)
+			return err
+		},
+		func() (err error) {
+			a.dashboards, err = c.DashboardsHolding(ctx, event.OrganizationID, ids)
+			return err
+		},
+	)
+}
+
+func (a *affected) detail(event Event) EventDetail {
+	return EventDetail{event, a.components, a.dashboards}
+}
+
+// check refuses new links to components that the organization does not have.
+func (a *affected) check(event *Event) error {
+	for i, link := range event.Links {
+		if _, there := a.components[link.ComponentID]; link.LegacyID == 0 && !there {
+			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must be a component of the organization")
+		}
+	}
+	return nil
+}
+
+// nameable returns the affected components that messages may name, with the dashboards that hold each.
+func (a *affected) nameable(event *Event) []topic.Component {
+	out := []topic.Component{}
+	for _, link := range event.Links {
+		component, there := a.components[link.ComponentID]
+		if !there || component.HiddenFromNotifications {
+			continue
+		}
+		out = append(out, topic.Component{
+			ID: component.ID, Name: component.Name, Group: component.Group,
+			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
+		})
+	}
+	return out
+}

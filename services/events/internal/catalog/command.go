@@ -1,0 +1,70 @@
+package catalog
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/google/uuid"
+)
+
+// Command is the origin of a write.
+type Command struct {
+	Organization string
+	Author       Author
+	Source       Source
+	Action       string // in the audit log; empty: create, update or delete of the record
+	// IfMatch returns an error if the write is for another version of the record. nil: for any version.
+	IfMatch func(version int64) error
+}
+
+func (c Command) checkVersion(version int64) error {
+	if c.IfMatch == nil {
+		return nil
+	}
+	return c.IfMatch(version)
+}
+
+// Author is the person behind a write; the zero Author stands for the platform itself.
+type Author struct {
+	UserID       string `json:"userId" audit:"userId,null"`
+	LegacyUserID int64  `json:"legacyUserId"` // 0: the legacy interface has no such user
+	Name         string `json:"name" audit:"name"`
+}
+
+type Source string
+
+const (
+	SourceApp       Source = "app"
+	SourceLegacy    Source = "legacy"
+	SourceInbound   Source = "inbound"
+	SourceScheduler Source = "scheduler"
+)
+
+// newID returns a uuid of version 7, so that ids sort by time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// together runs functions concurrently and joins their errors.
+func together(functions ...func() error) error {
+	errs := make([]error, len(functions))
+	var group sync.WaitGroup
+	for i, function := range functions {
+		group.Go(func() { errs[i] = function() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// each returns what of returns for each of the items.
+func each[T, R any](items []T, of func(T) R) []R {
+	out := make([]R, len(items))
+	for i, item := range items {
+		out[i] = of(item)
+	}
+	return out
+}
+
+// As returns the command of an operation that has its own action in the audit log.
+func (c Command) As(action string) Command {
+	c.Action = action
+	return c
+}

@@ -1,0 +1,207 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"reflect"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// CreateComponent stores a component and adds it to the organization's first dashboard. The dashboard is written
+// first: if the process dies in between, it names a component that does not exist, which every reader ignores.
+func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill func(*Component) error) (Component, error) {
+	now := c.now()
+	component := Component{
+		ID: newID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
+	}
+	if err := cmp.Or(fill(&component), component.check(now)); err != nil {
+		return Component{}, err
+	}
+	if err := c.checkRefs(ctx, &component); err != nil {
+		return Component{}, err
+	}
+	var err error
+	if component.LegacyID, err = c.store.Next(ctx, componentIDs, 1); err != nil {
+		return Component{}, err
+	}
+	dashboard, err := c.join(ctx, command.Organization, component.ID)
+	if err != nil {
+		return Component{}, err
+	}
+	err = c.store.Components.Insert(ctx, component, audit.Entry(audit.From(ctx), command.Action, now, nil, &component)...)
+	if fault.Is(err, fault.Conflict) { // a component that was stored meanwhile has one of the references
+		err = cmp.Or(c.unplace(ctx, dashboard, component.ID), c.checkRefs(ctx, &component), err)
+	}
+	return component, err
+}
+
+// checkRefs returns a Conflict that names an external reference which another component of the organization has.
+func (c *Catalog) checkRefs(ctx context.Context, component *Component) error {
+	if len(component.ExternalRefs) == 0 {
+		return nil
+	}
+	found, err := c.store.Components.Find(ctx, owned(component.OrganizationID, find.Query{
+		Where: []find.Condition{find.Has(FieldExternalRefs, component.ExternalRefs...)},
+	}))
+	for _, other := range found.Items {
+		for _, ref := range component.ExternalRefs {
+			if other.ID != component.ID && slices.Contains(other.ExternalRefs, ref) {
+				return fault.New(fault.Conflict, "externalRefs: Another component has %q.", ref)
+			}
+		}
+	}
+	return err
+}
+
+// ChangeComponent stores what change makes of a component. It stores nothing if the component stays as it is.
+func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id string, change func(*Component) error) (Component, error) {
+	var wanted Component
+	changed, err := c.store.Components.Update(ctx, id, func(component *Component) ([]topic.Message, error) {
+		if component.Leaving || component.OrganizationID != command.Organization {
+			return nil, noComponent()
+		}
+		if err := command.checkVersion(component.Version); err != nil {
+			return nil, err
+		}
+		before := *component
+		before.ExternalRefs = slices.Clone(component.ExternalRefs)
+		now := c.now()
+		if err := cmp.Or(change(component), component.check(now)); err != nil {
+			return nil, err
+		}
+		if reflect.DeepEqual(before, *component) {
+			return nil, fault.ErrUnchanged
+		}
+		component.UpdatedAt = now
+		component.Version++
+		wanted = *component
+		after := component
+		if component.Leaving {
+			after = nil
+		}
+		return audit.Entry(audit.From(ctx), command.Action, component.UpdatedAt, &before, after), nil
+	})
+	switch {
+	case fault.Is(err, fault.NotFound):
+		err = noComponent()
+	case fault.Is(err, fault.Conflict) && wanted.ID != "":
+		err = cmp.Or(c.checkRefs(ctx, &wanted), err)
+	}
+	return changed, err
+}
+
+// DeleteComponent deletes a component that is not in use. It returns a Conflict while an active event names the
+// component, or while it is the only component of an endpoint. A link that is made after these checks is removed with
+// the component, as RemoveComponent does.
+func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id string) error {
+	component, err := c.Component(ctx, command.Organization, id)
+	if err == nil {
+		err = command.checkVersion(component.Version)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.checkUnaffected(ctx, component); err != nil {
+		return err
+	}
+	only, err := c.others.IsOnlyComponent(ctx, command.Organization, id)
+	if err == nil && only {
+		err = fault.New(fault.Conflict, "This component is the only one of an endpoint. Delete the endpoint or give it another component first.")
+	}
+	if err != nil {
+		return err
+	}
+	return c.remove(ctx, command, id, func() error { return c.checkUnaffected(ctx, component) })
+}
+
+// checkUnaffected returns a Conflict if an active event names the component.
+func (c *Catalog) checkUnaffected(ctx context.Context, component Component) error {
+	healths, err := c.Healths(ctx, component.OrganizationID)
+	if err == nil && len(healths[component.ID].EventIDs) > 0 {
+		err = fault.New(fault.Conflict, "An active event names this component. Resolve the event or remove the component from it first.")
+	}
+	return err
+}
+
+// RemoveComponent deletes a component, its links from events, and its places on dashboards. The first write sets
+// Leaving. From then on no query finds the component, so no new link to it is made. The other steps follow from that
+// write and are repeated until they are done. The last step deletes the record and publishes topic.ComponentDeleted.
+func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
+	return c.remove(ctx, command, id, func() error { return nil })
+}
+
+// remove calls check last, so that little time passes between check and the first write.
+func (c *Catalog) remove(ctx context.Context, command Command, id string, check func() error) error {
+	_, err := c.ChangeComponent(ctx, command, id, func(component *Component) error {
+		component.Leaving = true
+		return check()
+	})
+	if err == nil {
+		c.others.ComponentGone(ctx, command.Organization, id)
+	}
+	return err
+}
+
+// ComponentWritten renders the pages that show a component, or completes the removal of one that is leaving.
+func (c *Catalog) ComponentWritten(ctx context.Context, id string, current *Component) error {
+	switch {
+	case current == nil:
+		return nil
+	case current.Leaving:
+		return c.finishRemoval(ctx, current)
+	}
+	dashboards, err := c.dashboardsShowing(ctx, current.OrganizationID, []string{id})
+	if err != nil {
+		return err
+	}
+	return c.published.Follow(ctx, dashboardKeys(dashboards), Written{Component: id})
+}
+
+func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error {
+	organization := component.OrganizationID
+	err := c.store.Events.Each(ctx, owned(organization, find.Query{
+		Where: []find.Condition{find.Has(FieldComponents, component.ID)}, Order: []find.Order{{Field: FieldLegacyID}},
+	}), func(event Event) error { return c.unlink(ctx, organization, event.ID, component.ID) })
+	if err != nil {
+		return err
+	}
+	dashboards, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{}))
+	if err != nil {
+		return err
+	}
+	for _, dashboard := range dashboards.Items {
+		if err := c.unplace(ctx, dashboard.ID, component.ID); err != nil {
+			return err
+		}
+	}
+	// A process that removed the placement before this one may not have rendered the page yet.
+	if err := c.published.Follow(ctx, dashboardKeys(dashboards.Items), Written{Component: component.ID}); err != nil {
+		return err
+	}
+	err = c.store.Components.Delete(ctx, component.ID, func(gone *Component) ([]topic.Message, error) {
+		return []topic.Message{topic.ComponentDeleted{
+			Organization: organization, ComponentID: gone.ID, LegacyID: gone.LegacyID, OccurredAt: c.now(),
+		}}, nil
+	})
+	return fault.UnlessMissing(err) // another process may have deleted it
+}
+
+// unlink removes links to missing components. It bypasses the shared run of ChangeEvent, within which EventWritten
+// calls it.
+func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
+	write := &eventWrite{command: Command{Organization: organization}, change: func(d *EventEdit) error {
+		for _, id := range gone {
+			d.RemoveComponent(id)
+		}
+		return nil
+	}}
+	err := c.writeEvent(ctx, eventID, []*eventWrite{write})
+	return fault.UnlessMissing(cmp.Or(err, write.err)) // the event may have been deleted
+}
+
+func noComponent() error { return fault.New(fault.NotFound, "There is no such component.") }

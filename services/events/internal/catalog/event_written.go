@@ -1,0 +1,132 @@
+package catalog
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// EventWritten updates what follows from an event: the pages that show it, the rows of its links and timeline
+// entries, and its own links to components that were removed while the event was being written, too late for the
+// removal to find them. current is nil for a deleted event.
+//
+// Pages are rendered before the link rows are written, because the former rows say which pages showed the event. A page
+// knows the version of the event that it follows (Seen), so repeating an interrupted call completes it.
+func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
+	var links find.Page[LinkRow]
+	var updates find.Page[UpdateRow]
+	ofEvent := find.Query{Where: []find.Condition{find.Eq(FieldEvent, id)}}
+	if err := together(
+		func() (err error) { links, err = c.store.Links.Find(ctx, ofEvent); return err },
+		func() (err error) { updates, err = c.store.Updates.Find(ctx, ofEvent); return err },
+	); err != nil {
+		return err
+	}
+	var gone []string
+	wantedLinks, wantedUpdates := map[int64]LinkRow{}, map[int64]UpdateRow{}
+	if current != nil {
+		for _, link := range current.Links {
+			wantedLinks[link.LegacyID] = LinkRow{
+				LegacyID: link.LegacyID, OrganizationID: current.OrganizationID, EventID: id, ComponentID: link.ComponentID,
+				Event: current.Facts(),
+			}
+		}
+		for _, entry := range current.Timeline {
+			wantedUpdates[entry.LegacyID] = UpdateRowOf(current, entry)
+		}
+		var err error
+		if gone, err = c.dropGone(ctx, current.OrganizationID, links.Items, wantedLinks); err != nil {
+			return err
+		}
+	}
+	if err := c.publishEvent(ctx, id, links.Items, current); err != nil {
+		return err
+	}
+	err := together(
+		func() error {
+			return replaceRows(ctx, c.store.Links, id, links.Items, wantedLinks, func(row LinkRow) int64 { return row.LegacyID })
+		},
+		func() error {
+			return replaceRows(ctx, c.store.Updates, id, updates.Items, wantedUpdates, func(row UpdateRow) int64 { return row.LegacyID })
+		},
+	)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	return c.unlink(ctx, current.OrganizationID, id, gone...)
+}
+
+// dropGone removes wanted rows whose component does not exist, and returns these components. It examines new links
+// only: when a link has a row, a removal of the component finds it.
+func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) (gone []string, err error) {
+	fresh := maps.Clone(wanted)
+	for _, row := range there {
+		delete(fresh, row.LegacyID)
+	}
+	if len(fresh) == 0 {
+		return nil, nil
+	}
+	var ids []string
+	for _, row := range fresh {
+		ids = append(ids, row.ComponentID)
+	}
+	components, err := c.store.ComponentsOf(ctx, organization, ids)
+	for id, row := range fresh {
+		if _, exists := components[row.ComponentID]; !exists && err == nil {
+			gone = append(gone, row.ComponentID)
+			delete(wanted, id)
+		}
+	}
+	return gone, err
+}
+
+// replaceRows makes the rows of an event the wanted ones. It writes only those that differ.
+func replaceRows[R any](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R, id func(R) int64) error {
+	var gone []int64
+	for _, row := range there {
+		if want, stays := wanted[id(row)]; !stays {
+			gone = append(gone, id(row))
+		} else if reflect.DeepEqual(row, want) {
+			delete(wanted, id(row))
+		}
+	}
+	if len(gone) > 0 {
+		where := []find.Condition{find.Eq(FieldEvent, event), find.In(FieldLegacyID, gone...)}
+		if _, err := rows.DeleteMany(ctx, find.Query{Where: where}); err != nil {
+			return err
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(id(a) - id(b)) }))
+}
+
+// publishEvent updates the dashboards that hold a component of the event, or held one by the former rows of its links.
+func (c *Catalog) publishEvent(ctx context.Context, id string, former []LinkRow, current *Event) error {
+	var organization string
+	var components []string
+	written := Written{Event: id, Current: current}
+	for _, link := range former {
+		organization, written.Former = link.OrganizationID, &link.Event
+		components = append(components, link.ComponentID)
+	}
+	if current != nil {
+		organization = current.OrganizationID
+		components = append(components, current.ComponentIDs()...)
+	}
+	slices.Sort(components)
+	holding, err := c.DashboardsHolding(ctx, organization, slices.Compact(components))
+	if err != nil {
+		return err
+	}
+	var dashboards []string
+	for _, ids := range holding {
+		dashboards = append(dashboards, ids...)
+	}
+	slices.Sort(dashboards)
+	return c.published.Follow(ctx, slices.Compact(dashboards), written)
+}

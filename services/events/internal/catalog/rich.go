@@ -1,0 +1,76 @@
+package catalog
+
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
+)
+
+type Rich struct {
+	Text   string          `json:"text"`
+	Format richtext.Format `json:"format"`
+}
+
+func (r Rich) HTML() string { return richtext.HTML(r.Format, r.Text) }
+
+func (r Rich) Plain() string { return richtext.PlainText(r.Format, r.Text) }
+
+// The most characters of texts on the legacy interface (specification, "Limits").
+const (
+	BriefText  = 5000 // length of a description or a timeline entry
+	BriefExtra = 1000 // length of an impact analysis or a coordinator
+)
+
+// Brief returns the text as the legacy interface shows it: as it is stored, or the beginning of its plain text if it has
+// more characters than limit. A client can send it back unchanged.
+func (r Rich) Brief(limit int) string {
+	if utf8.RuneCountInString(r.Text) <= limit {
+		return r.Text
+	}
+	text := []rune(cmp.Or(r.Plain(), strings.TrimSpace(r.Text)))
+	return string(text[:min(len(text), limit)])
+}
+
+func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
+
+// Set stores a text in the format. It changes nothing if the text is the same.
+func (r *Rich) Set(format richtext.Format, text string) {
+	if text != r.Text {
+		*r = Rich{text, format}
+	}
+}
+
+// checkText checks a text by the rules of its format.
+func checkText(field string, text Rich, limit int) error {
+	var err error
+	switch {
+	case text.Format == richtext.Rich:
+		err = richtext.Check(text.Text, limit)
+	case utf8.RuneCountInString(text.Text) > limit:
+		err = fault.New(fault.Invalid, "must be at most %d characters", limit)
+	}
+	if err != nil {
+		return fault.Field(field, "%s", fault.As(err).Message)
+	}
+	return nil
+}
+
+func checkMessage(field, message string) error {
+	if blank(message) {
+		return fault.Field(field, "must not be empty or only white space")
+	}
+	return checkText(field, Rich{message, richtext.Rich}, maxText)
+}
+
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// AuditValue implements audit.Value.
+func (r Rich) AuditValue() any {
+	if r.Text == "" {
+		return nil
+	}
+	return r.Text
+}
