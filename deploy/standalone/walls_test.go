@@ -40,10 +40,10 @@ var foundations = map[string][]string{
 	"services/events/internal/edition":        {"services/events/internal/catalog", "services/events/internal/uptime"},
 }
 
-// pure are libraries that compute and have no effect: identifiers, the standards of addresses and languages, and groups of
-// goroutines.
+// pure are libraries that compute and have no effect: identifiers, the standards of addresses and languages, groups of
+// goroutines, and maps of limited size.
 var pure = []string{
-	"github.com/google/uuid", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/sync/errgroup",
+	"github.com/google/uuid", "github.com/hashicorp/golang-lru/v2", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/sync/errgroup",
 	"golang.org/x/text/language", "golang.org/x/text/unicode/norm",
 }
 
