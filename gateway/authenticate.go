@@ -19,20 +19,19 @@ import (
 )
 
 const (
-	// maxCallers is the number of decoded credentials in the memory of a gateway.
+	// maxCallers bounds the callers in the memory of a gateway.
 	maxCallers = 16384
-	// maxKeyID bounds a key id or user name, in bytes; it becomes part of a Redis key.
+	// maxKeyID bounds a key id or user name, in bytes, because it becomes part of a Redis key.
 	maxKeyID = 512
-	// maxAttempts bounds the checks of a key whose entry in Redis changes between them.
+	// maxAttempts bounds how often admit compares an entry in Redis that changes all the time.
 	maxAttempts = 4
-	// lookupTimeout is less than peer.VoidTTL. So a lookup ends before the Void entry expires, which stops fill from
-	// storing the result.
+	// lookupTimeout is shorter than peer.VoidTTL. So a lookup ends before a Void entry expires that was stored during
+	// the lookup. While the Void entry exists, fill does not store the result of the lookup.
 	lookupTimeout = 4 * time.Second
 )
 
-// readKey returns the key in the Authorization header. It reports false if the header has
-// another form, or if the id is not UTF-8: identity would decode another id than the id in the name of
-// the entry.
+// readKey returns the key in the Authorization header. It returns false if the header has another form, or if the id is
+// not UTF-8. For such an id, identity would decode another id than the one in the name of the Redis entry.
 func readKey(header http.Header, scheme peer.Scheme) (peer.KeyLookup, bool) {
 	name, key := authorization(header)
 	id, secret, _ := strings.Cut(key, ":")
@@ -40,8 +39,8 @@ func readKey(header http.Header, scheme peer.Scheme) (peer.KeyLookup, bool) {
 	return peer.KeyLookup{Scheme: scheme, ID: id, SecretDigest: seal.Digest(secret)}, ok
 }
 
-// authorization returns the two parts of the Authorization header, which white space
-// separates. They are empty if there is not exactly one such header.
+// authorization returns the two parts of the Authorization header, which are separated by white space. Both are empty
+// unless there is exactly one such header.
 func authorization(header http.Header) (scheme, rest string) {
 	values := header["Authorization"]
 	if len(values) != 1 {
@@ -51,8 +50,8 @@ func authorization(header http.Header) (scheme, rest string) {
 	return values[0][:at], strings.Trim(values[0][at:], " \t")
 }
 
-// caller is a credential and the entry in Redis from which the credential was read. A caller in memory is
-// not enough to admit a request: every request asks Redis whether the entry is unchanged.
+// caller is a decoded credential with the text of the Redis entry from which it was decoded. A caller in memory does
+// not admit a request: for every request, Redis compares the text with the present entry.
 type caller struct {
 	entry      string
 	credential peer.Credential
@@ -68,33 +67,31 @@ func newCaller(scheme peer.Scheme, entry string, c peer.Credential) *caller {
 	return &caller{entry: entry, credential: c, quota: q}
 }
 
-// issued is a passport that serves several requests from one address. Signing a passport for
-// each request of a busy caller costs as much as forwarding the request.
+// issued is a passport that is reused for several requests from one address. Signing a new passport for each request
+// costs as much as forwarding the request.
 type issued struct {
 	token string
 	at    time.Time
 	ip    string
 }
 
-// passportUse is the time for which a passport serves requests.
+// passportUse is the time for which a passport is reused.
 const passportUse = passport.Life / 3
 
-// guard decides who the caller of a request is, and whether one more call is within the
-// rate limit.
+// guard finds the caller of a request and checks that one more call is within the rate limit.
 type guard struct {
 	redis    *redisClient
 	memory   *memory
 	identity peer.Identity
 	lookups  coalesce.Group[struct{}, peer.Credential]
-	callers  *lru.Cache[string, *caller] // by the key of the entry
+	callers  *lru.Cache[string, *caller] // by the Redis key of the entry
 	signer   *passport.Signer
 	now      func() time.Time
 }
 
-// admit returns the caller and counts the call. Its errors are Denied for every kind of
-// wrong key, Forbidden for an organization without API access, Throttled if the rate
-// limit is exceeded, and Unavailable if neither Redis nor identity can check the key.
-// Refused calls are not counted.
+// admit returns the caller and counts the call. It returns a Denied error for a wrong key of any kind, Forbidden if the
+// organization has no API access, Throttled if the rate limit is exceeded, and Unavailable if neither Redis nor
+// identity can check the key. It does not count refused calls.
 func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Scheme) (*caller, error) {
 	key, ok := readKey(header, scheme)
 	if !ok {
@@ -130,8 +127,8 @@ func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Schem
 	return nil, fault.New(fault.Unavailable, "The key is being changed. Try again shortly.")
 }
 
-// read returns the caller after Redis has replied that the entry differs from the known entry. If there is no entry, or a
-// Void entry, read asks identity.
+// read returns the caller after Redis has replied that the entry differs from the known text. If the entry is missing
+// or Void, read asks identity.
 func (g *guard) read(ctx context.Context, key peer.KeyLookup, entryKey string, reply reply) (*caller, error) {
 	var credential peer.Credential
 	if reply.state == entryChanged && reply.entry != peer.Void && json.Unmarshal([]byte(reply.entry), &credential) == nil {
@@ -144,17 +141,18 @@ func (g *guard) read(ctx context.Context, key peer.KeyLookup, entryKey string, r
 		return nil, err
 	}
 	if reply.state != entryMissing {
-		// The next check compares with the Void entry, which is older than identity's response.
+		// The caller is not stored in memory, and its text is the Void entry. While that entry exists, each call of
+		// read asks identity.
 		return newCaller(key.Scheme, reply.entry, credential), nil
 	}
-	entry, _ := json.Marshal(credential) // strings, numbers and booleans: cannot fail
+	entry, _ := json.Marshal(credential) // cannot fail for strings, numbers and booleans
 	g.redis.fill(ctx, entryKey, string(entry))
 	known := newCaller(key.Scheme, string(entry), credential)
 	g.callers.Add(entryKey, known)
 	return known, nil
 }
 
-// admitWithoutRedis asks identity about the key and counts the call in memory.
+// admitWithoutRedis asks identity about the key and counts the call in the memory of this gateway.
 func (g *guard) admitWithoutRedis(ctx context.Context, key peer.KeyLookup) (*caller, error) {
 	credential, err := g.lookup(ctx, key)
 	if err != nil {
@@ -170,7 +168,7 @@ func (g *guard) admitWithoutRedis(ctx context.Context, key peer.KeyLookup) (*cal
 	return known, nil
 }
 
-// lookup asks identity. The request to identity begins after the call of lookup.
+// lookup asks identity about the key. Concurrent calls share a request to identity that begins after their call.
 func (g *guard) lookup(ctx context.Context, key peer.KeyLookup) (peer.Credential, error) {
 	run := key.SecretDigest + peer.CredentialKey(key.Scheme, key.ID)
 	return g.lookups.Do(ctx, run, nil, func(ctx context.Context, _ []struct{}) (peer.Credential, error) {
@@ -187,8 +185,7 @@ func (g *guard) lookup(ctx context.Context, key peer.KeyLookup) (peer.Credential
 	})
 }
 
-// refuse returns the error for a wrong secret or an organization without API access, else
-// nil.
+// refuse returns an error if the secret of the key is wrong or the organization has no API access, else nil.
 func (c *caller) refuse(key peer.KeyLookup) error {
 	if subtle.ConstantTimeCompare([]byte(c.credential.SecretDigest), []byte(key.SecretDigest)) != 1 {
 		return fault.New(fault.Denied, "The secret is wrong.")
@@ -199,7 +196,7 @@ func (c *caller) refuse(key peer.KeyLookup) error {
 	return nil
 }
 
-// passport returns a passport of the caller, who calls from ip, for a service.
+// passport returns a passport for the caller at the address ip, which the service accepts.
 func (g *guard) passport(c *caller, service string, surface passport.Surface, ip string) string {
 	now := g.now()
 	if found, _ := c.passports.Load(service); found != nil {
@@ -217,10 +214,10 @@ func (g *guard) passport(c *caller, service string, surface passport.Surface, ip
 	return token
 }
 
-// admitOperator returns nil if the Authorization header has the operator token. It compares in
-// constant time. After several wrong tokens from an address it refuses every token from there
-// for a time, also the right one: otherwise the limit would not stop a guess. Other addresses
-// are not affected. A request without a token is refused and not counted.
+// admitOperator returns nil if the Authorization header has the operator token. It compares in constant time. After
+// several wrong tokens from an address, it refuses all tokens from this address for some time. It then also refuses the
+// right one, because otherwise an attacker could continue to guess. A request without a token is refused, but does not
+// count as a wrong token.
 func (e *edge) admitOperator(ctx context.Context, header http.Header, ip string) error {
 	scheme, given := authorization(header)
 	if given == "" || !strings.EqualFold(scheme, "operator") {

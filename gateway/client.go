@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// proxies are the networks of the proxies in front of the gateway (BELLBUOY_TRUSTED_PROXIES). Only the X-Forwarded
-// headers of a connection from one of them count: any other client can invent them.
+// proxies are the networks of the proxies in front of the gateway (BELLBUOY_TRUSTED_PROXIES). The gateway reads
+// X-Forwarded headers only on connections from these networks, because any other client can invent them.
 type proxies []netip.Prefix
 
-// client returns the address of the client, and the scheme of its request. Behind trusted proxies this is the last
-// address in X-Forwarded-For that is not one of a trusted proxy: each proxy appends the address of its own client, so
-// the addresses before this one are claims of the client.
+// client returns the address of the client and the scheme of its request. Behind trusted proxies, the address is the
+// last one in X-Forwarded-For that is not a trusted proxy's. Each proxy appends the address of its own client, so the
+// client itself may have invented all earlier addresses.
 func (p proxies) client(r *http.Request) (ip, scheme string) {
 	scheme = "http"
 	if r.TLS != nil {
@@ -48,7 +48,7 @@ func (p proxies) trusts(address string) bool {
 	return err == nil && slices.ContainsFunc(p, func(network netip.Prefix) bool { return network.Contains(ip.Unmap().WithZone("")) })
 }
 
-// parseForwarded parses an address of X-Forwarded-For. Some proxies append a port.
+// parseForwarded parses an address in X-Forwarded-For. Some proxies append a port to the address.
 func parseForwarded(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if with, err := netip.ParseAddrPort(text); err == nil {

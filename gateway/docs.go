@@ -12,7 +12,7 @@ import (
 	"github.com/swaggest/swgui/v5/static"
 )
 
-// docsPage is the documentation page: Swagger UI over the four documents.
+// docsPage is the documentation page: Swagger UI, which shows the four OpenAPI documents.
 //
 //go:embed docs
 var docsPage embed.FS
@@ -22,23 +22,21 @@ const docsPath = "/docs"
 
 const (
 	scriptType = "text/javascript; charset=utf-8"
-	// docsPolicy lets the page load from the gateway and call the gateway, nothing else.
-	// Swagger UI needs two exceptions: its style sheet contains icons as data: URLs, and its
-	// logo contains the style element with this hash.
+	// docsPolicy lets the page load from the gateway and call the gateway, nothing else. Swagger UI needs two
+	// exceptions: icons as data: URLs in its style sheet, and the style element with this hash in its logo.
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-RL3ie0nH+Lzz2YNqQN83mnU0J1ot4QL7b99vMdIX99w='; " +
 		"img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
-// docsFile is a document or a file of its page. A file with a name in .gz is sent as it
-// is, because every browser that runs Swagger UI accepts gzip.
+// docsFile is a document or a file of the documentation page. A file whose name ends in .gz is sent compressed, because
+// every browser that runs Swagger UI accepts gzip.
 type docsFile struct {
 	in                      fs.FS
 	name, mediaType, policy string
 }
 
-// docsFiles returns the documents and the files of their page by their paths. The HTML is
-// our own: the HTML of package v5emb has its scripts inline, so it needs a weaker
-// policy, and it has no selector of documents.
+// docsFiles returns the documents and the files of the documentation page by their paths. The HTML file is our own. The
+// HTML of package v5emb has inline scripts, so it needs a weaker policy, and it cannot show several documents.
 func docsFiles() map[string]docsFile {
 	files := map[string]docsFile{
 		docsPath:                                      {docsPage, "docs/index.html", "text/html; charset=utf-8", docsPolicy},
@@ -54,7 +52,8 @@ func docsFiles() map[string]docsFile {
 	return files
 }
 
-// Public declares the documents and their page, and the page of the platform's address.
+// Public declares the public operations that the gateway serves: the documents, the documentation page, and the page at
+// the platform's address.
 func Public() []web.Public {
 	row := func(path, id, summary string, content web.Content, description string) web.Public {
 		return web.Public{
@@ -74,8 +73,7 @@ func Public() []web.Public {
 	)
 }
 
-// newDocs returns the pages of docsFiles by their paths. They are the same until the next
-// version of the platform.
+// newDocs returns the responses for the files of docsFiles by their paths. They never change while the program runs.
 func newDocs() (map[string]*message.Response, error) {
 	docs := map[string]*message.Response{}
 	for path, file := range docsFiles() {

@@ -25,8 +25,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// edge handles all requests. The serve functions contain the order of checks of each
-// surface.
+// edge handles all requests. Each serve method states the order of checks for one surface.
 type edge struct {
 	router      *router
 	guard       *guard
@@ -36,24 +35,24 @@ type edge struct {
 	idempotency *idempotency
 	signer      *passport.Signer
 	proxies     proxies
-	operator    string         // the token; empty: there is no operator surface
+	operator    string         // operator token; empty: there is no operator surface
 	tries       *tries.Counter // counts wrong operator tokens
 	discovery   []byte
 	docs        map[string]*message.Response // by path
 	log         *slog.Logger
 	tracer      trace.Tracer
-	traceRatio  float64 // share of the requests with a traceparent that are traced
+	traceRatio  float64 // share of the requests with a traceparent header that are traced
 	propagator  propagation.TextMapPropagator
 	seconds     *prometheus.HistogramVec
 }
 
-// ServeHTTP implements http.Handler. net/http calls it.
+// ServeHTTP implements http.Handler. It serves the requests that package readserver does not serve.
 func (e *edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.serve(w, r, e.router.find(r))
 }
 
-// read returns the handler of a request for a file of a dashboard. It returns nil for other requests, which package
-// readserver cannot serve.
+// read returns the handler of a request for a file of a dashboard. It returns nil for every other request, so net/http
+// serves that request.
 func (e *edge) read(r *http.Request) http.Handler {
 	found := e.router.find(r)
 	if found.route == nil || found.route.file == nil || found.route.file.IsForm() {
@@ -77,7 +76,7 @@ func (e *edge) serve(w http.ResponseWriter, r *http.Request, found found) {
 	}
 }
 
-// serveLegacy checks in this order: path, method override, OPTIONS, method, key, rate.
+// serveLegacy serves the legacy interface. It checks in this order: path, method override, OPTIONS, method, key, rate.
 func (e *edge) serveLegacy(r *request) {
 	route, path := r.found.route, r.found.legacy
 	if route == nil {
@@ -99,8 +98,8 @@ func (e *edge) serveLegacy(r *request) {
 	}
 }
 
-// admit returns the caller of the request. If the guard refuses the request, admit writes
-// the error and returns nil.
+// admit returns the caller of the request. If the guard refuses the request, admit writes the error response and
+// returns nil.
 func (e *edge) admit(r *request, scheme peer.Scheme) *caller {
 	caller, err := e.guard.admit(r.ctx, r.in.Header, scheme)
 	if err != nil {
@@ -111,7 +110,7 @@ func (e *edge) admit(r *request, scheme peer.Scheme) *caller {
 	return caller
 }
 
-// serveApp checks in this order: key, rate, path, method.
+// serveApp serves the App interface. It checks in this order: key, rate, path, method.
 func (e *edge) serveApp(r *request) {
 	caller := e.admit(r, peer.Bearer)
 	if caller == nil {
@@ -122,7 +121,8 @@ func (e *edge) serveApp(r *request) {
 	}
 }
 
-// serveOperator checks in this order: whether there is a token, token, path, method.
+// serveOperator serves the operator interface. It checks in this order: whether an operator token is set, the token of
+// the request, path, method.
 func (e *edge) serveOperator(r *request) {
 	if e.operator == "" {
 		r.Refuse(message.UnknownPath())
@@ -138,9 +138,8 @@ func (e *edge) serveOperator(r *request) {
 	}
 }
 
-// servePublic serves everything that needs no key: the paths of dashboards, the page of the
-// platform, the documents of the interfaces, the forms and pages of visitors, and inbound webhooks. Scripts of other
-// sites may read the documents.
+// servePublic serves every path that needs no key: dashboards, the page of the platform, the OpenAPI documents, the
+// forms and pages for visitors, and inbound webhooks. Scripts of other sites may read the documents.
 func (e *edge) servePublic(r *request) {
 	switch rows := r.found.rows; {
 	case len(rows) == 0 && (r.found.ownHost || firstSegment(r.in.URL.Path) == "d"):
@@ -166,13 +165,12 @@ func (e *edge) servePublic(r *request) {
 	}
 }
 
-// publicPassport returns the passport of a visitor for the service of the route.
+// publicPassport returns a passport of an anonymous visitor for the service of the route.
 func (e *edge) publicPassport(r *request) string {
 	return e.signer.Sign(passport.Passport{Audience: r.found.route.Service, Surface: passport.Public, IP: r.ip})
 }
 
-// knownRoute returns the row of the request. If there is none, it refuses the request and
-// returns nil.
+// knownRoute returns the route of the request. If there is none, it refuses the request and returns nil.
 func (e *edge) knownRoute(r *request) *Route {
 	switch {
 	case len(r.found.rows) == 0:
@@ -183,8 +181,8 @@ func (e *edge) knownRoute(r *request) *Route {
 	return r.found.route
 }
 
-// forwardOperation forwards the request, at most once if the operation takes an
-// Idempotency-Key and the request has one. The caller is nil on the operator surface.
+// forwardOperation forwards the request. If the operation takes an Idempotency-Key and the request has one, the request
+// is forwarded at most once. caller is nil on the operator surface.
 func (e *edge) forwardOperation(r *request, token string, caller *caller) {
 	if r.found.route.Idempotent {
 		if key := r.in.Header.Get(idempotencyHeader); key != "" {
@@ -195,7 +193,7 @@ func (e *edge) forwardOperation(r *request, token string, caller *caller) {
 	e.forward(r, token)
 }
 
-// forward forwards the request to the service of its route, and the response to the client.
+// forward sends the request to the service of its route, and the response to the client.
 func (e *edge) forward(r *request, token string) {
 	body, err := message.Body(r.in)
 	if err != nil {
@@ -205,7 +203,7 @@ func (e *edge) forward(r *request, token string) {
 	e.forwardBody(r, token, body)
 }
 
-// forwardBody forwards the request with a body that was read.
+// forwardBody is forward with a body that was already read.
 func (e *edge) forwardBody(r *request, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(r.ctx, upstreamTimeout)
 	defer cancel()
@@ -221,9 +219,8 @@ func (e *edge) forwardBody(r *request, token string, body []byte) {
 	e.proxy.relay(r, response)
 }
 
-// open begins a request: it sets the id and starts the span. It does not use
-// otelhttp, which has no route until the handler returns, and costs as much as all the
-// checks together.
+// open begins a request: it sets the request id and starts the span. It does not use otelhttp, which knows no route
+// before the handler returns and costs as much as all checks together.
 func (e *edge) open(w http.ResponseWriter, in *http.Request, found found) *request {
 	r := &request{ResponseWriter: w, edge: e, in: in, start: time.Now(), found: found}
 	r.bare = found.surface == passport.Legacy && in.Method == http.MethodPost && legacy.Method(in) == http.MethodHead
@@ -239,9 +236,9 @@ func (e *edge) open(w http.ResponseWriter, in *http.Request, found found) *reque
 	return r
 }
 
-// traceOf returns ctx in the trace of the client (W3C Trace Context), so that both sides find the request by one trace id.
-// The client's sampled flag and tracestate are ignored. The decision is random: the client selects the trace id, so a
-// decision by the id would let any client have all its traces sent.
+// traceOf returns ctx with the trace id that the client sent (W3C Trace Context), so client and platform find the
+// request by the same id. It ignores the client's sampled flag and tracestate. Whether the trace is sampled is decided
+// at random and not by the id, because the client chooses the id and could select ids that are always sampled.
 func (e *edge) traceOf(ctx context.Context, header http.Header) context.Context {
 	client := trace.SpanContextFromContext(e.propagator.Extract(ctx, propagation.HeaderCarrier(header)))
 	return trace.ContextWithRemoteSpanContext(ctx, trace.NewSpanContext(trace.SpanContextConfig{
@@ -249,8 +246,9 @@ func (e *edge) traceOf(ctx context.Context, header http.Header) context.Context 
 	}))
 }
 
-// close ends a request: it ends the span, writes the line of the log and observes the time.
-// A panic gets 500 and is logged. http.ErrAbortHandler is passed to the server.
+// close ends a request: it ends the span, writes a log line and observes the duration. After a panic it responds 500
+// and logs the panic. If no response can be sent any more, it panics with http.ErrAbortHandler, so the server closes the
+// connection.
 func (e *edge) close(r *request) {
 	failure := recover()
 	if failure != nil && failure != http.ErrAbortHandler {
@@ -274,7 +272,7 @@ func (e *edge) close(r *request) {
 	e.seconds.WithLabelValues(knownMethod(r.in.Method), route, strconv.Itoa(r.status)).Observe(took.Seconds())
 	level := slog.LevelInfo
 	if r.found.route != nil && r.found.route.file != nil && r.status < http.StatusBadRequest {
-		level = slog.LevelDebug // the metric counts them. A line for each visitor would be most of the log, and a tenth of the time
+		level = slog.LevelDebug // the metric counts visits; a log line for each would be most of the log and take a tenth of the time
 	}
 	e.log.LogAttrs(r.ctx, level, "request", slog.String("method", knownMethod(r.in.Method)), slog.String("route", route),
 		slog.Int("status", r.status), slog.Int64("us", took.Microseconds()),
@@ -284,8 +282,8 @@ func (e *edge) close(r *request) {
 	}
 }
 
-// knownMethod returns the method, or "other" for an unknown one, so that clients cannot
-// add values to metrics and traces.
+// knownMethod returns the method, or "other" for an unknown method, so that clients cannot add values to metrics and
+// traces.
 func knownMethod(name string) string {
 	switch name {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// front serves the addresses of the platform's hosts that are above all dashboards: / and /d. It also has the page of
-// an address that no dashboard has.
+// front serves the addresses / and /d on the platform's hosts, which belong to no single dashboard. It also contains
+// the page for the address of a dashboard that does not exist.
 type front struct {
 	events         peer.Events
 	now            func() time.Time
@@ -26,16 +26,18 @@ type front struct {
 	known          atomic.Pointer[onlyDashboard]
 }
 
-// onlyDashboard is the slug of the installation's only dashboard, empty if there is none or several.
+// onlyDashboard is the slug of the only dashboard of the installation. The slug is empty if there are no dashboards or
+// several.
 type onlyDashboard struct {
 	slug  string
-	until time.Time // until then, front does not ask again
+	until time.Time // front asks the events service again after this time
 }
 
-// onlyTime is the time for which front does not ask again, so that visitors of / are no load for the events service.
+// onlyTime is the time between two questions to the events service, so that visitors of / cause it little load.
 const onlyTime = time.Second
 
-// The pages name the form of an address, but no dashboard: tenants do not learn of one another here.
+// The pages explain the form of a dashboard's address. They name no dashboard, because the tenants of an installation
+// must not learn of one another.
 const (
 	startBody = `<p>This is an installation of Bellbuoy. It shows the status of services on dashboards. Each dashboard has an address of its own:</p>
 <p class="card"><code>{{.}}/d/<var>name</var>/</code></p>
@@ -47,7 +49,7 @@ const (
 <p><a class="btn" href="/">Start page</a></p>`
 )
 
-// newFront returns a front. base is the URL that the addresses of dashboards begin with.
+// newFront returns a front. base is the prefix of the URLs of dashboards.
 func newFront(events peer.Events, base string, now func() time.Time) (*front, error) {
 	f := &front{events: events, now: now}
 	for _, of := range []struct {
@@ -63,8 +65,8 @@ func newFront(events peer.Events, base string, now func() time.Time) (*front, er
 	return f, nil
 }
 
-// only returns the slug of the installation's only enabled dashboard, or an empty string. While the events service is
-// down, it returns the last known one.
+// only returns the slug of the only enabled dashboard of the installation, or "". While the events service is down, it
+// returns the last known slug.
 func (f *front) only(ctx context.Context) string {
 	if known := f.known.Load(); known != nil && f.now().Before(known.until) {
 		return known.slug
@@ -82,7 +84,7 @@ func (f *front) only(ctx context.Context) string {
 	return slug.(string)
 }
 
-// frontPublic declares the addresses above all dashboards.
+// frontPublic declares the operations at / and /d.
 func frontPublic() []web.Public {
 	shown, moved := []web.Content{{Media: "text/html", Of: ""}}, web.Response{Status: http.StatusFound, Description: "The only dashboard of the installation.", Headers: []string{"Location"}}
 	const description = "Exists on the platform's own hosts only. A client that asks for JSON gets 404."
@@ -99,11 +101,11 @@ func frontPublic() []web.Public {
 	}
 }
 
-// serveFront leads to the only dashboard of the installation, or shows what this address is. A program that asks for
-// JSON gets 404.
+// serveFront redirects to the only dashboard of the installation. If there are none or several, it shows a page about
+// the address of dashboards. A program that asks for JSON gets 404.
 func (e *edge) serveFront(r *request) {
 	r.Header().Set("Vary", "Accept")
-	r.Header().Set("Cache-Control", "no-cache") // the next dashboard changes the response
+	r.Header().Set("Cache-Control", "no-cache") // the response changes when a dashboard is created
 	if strings.Contains(r.in.Header.Get("Accept"), "json") && !message.WantsHTML(r.in) {
 		r.Refuse(message.UnknownPath())
 		return

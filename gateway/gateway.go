@@ -1,27 +1,24 @@
-// Package gateway is the public entrance of the platform. It decides who the caller is and
-// how many calls the caller may make. The services decide what the caller may do. For each
-// request the gateway finds the row in the route table (routes.go), checks the key and
-// counts the call in one round trip to Redis (authenticate.go, redis.go, limit.lua),
-// removes the headers that a client may not send, signs a passport and forwards the
-// request (proxy.go).
+// Package gateway is the public entry of the platform. It decides who the caller is and how many calls the caller may
+// make. The services decide what the caller may do. For each request the gateway finds the row in the route table
+// (routes.go), checks the key and counts the call in one round trip to Redis (authenticate.go, redis.go, limit.lua),
+// removes the headers that a client may not send, signs a passport and forwards the request (proxy.go).
 //
 // Decisions:
 //
-//   - The App and operator rows come from the OpenAPI documents, which are generated from
-//     the operations that the services declare (openapi.go). A document that is wrong stops
-//     the start.
-//   - Each request asks Redis whether the credential is unchanged, so a revocation holds
-//     for the next request at every gateway. Requests that come during a round trip share
-//     the next one, so a busy gateway pays a fraction of a round trip for each request.
-//   - While Redis is down, the gateway asks identity about each request and counts calls in
-//     memory. An outage causes no 403, and a 503 only if identity is down too. The counts
-//     of an outage are not added to those in Redis afterwards: a caller may reach the limit
-//     once in Redis and, during outages, once in each gateway (limit.go). Exact counts over
-//     an outage cost 100 lines and a lock for each call, and no goal requires them.
-//   - The files of dashboards are served from memory after the events service has confirmed
-//     the edition. If the events service is down, the last files are served, after a start
-//     those in Redis (package dashboards). Package readserver serves them on their connections, because net/http
-//     costs as much as all the rest of such a request.
+//   - The App and operator rows come from the OpenAPI documents, which are generated from the operations that the
+//     services declare (openapi.go). The gateway does not start with a wrong document.
+//   - Each request asks Redis whether the credential is unchanged, so a revocation holds for the next request at every
+//     gateway. Requests that arrive during a round trip share the next round trip, so a busy gateway needs fewer round
+//     trips than requests.
+//   - While Redis is down, the gateway asks identity about each request and counts calls in memory. So an outage of
+//     Redis alone refuses no valid request. If identity is down too, the response is 503. The calls that were counted
+//     in memory are not added to Redis afterwards: a caller may reach the limit once in Redis and, during outages, once
+//     in each gateway (limit.go). Exact counts across an outage would need 100 lines and a lock for each call, and no
+//     goal requires them.
+//   - The files of dashboards are served from memory after the events service has confirmed the edition. If the events
+//     service is down, the last confirmed files are served. A gateway that has just started loads them from Redis
+//     (package dashboards). Package readserver replaces net/http for these requests, because net/http costs as much as
+//     all other work for such a request.
 //   - A write with an Idempotency-Key happens at most once (idempotency.go).
 package gateway
 
@@ -58,7 +55,8 @@ type Config struct {
 
 	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"The token of the operator interface. Empty: /operator does not exist."`
 
-	// RedisInProcess says that Redis ends with the gateway, so copies of dashboards in it would be of no use.
+	// RedisInProcess is set if Redis runs in the gateway's process. Copies of dashboards in it would be lost together
+	// with the process, so there are none.
 	RedisInProcess bool `kong:"-"`
 }
 
@@ -97,8 +95,7 @@ func Run(ctx context.Context, c Config) error {
 	})
 }
 
-// newEdge returns the handler of all requests. Redis and the services need not be
-// reachable yet.
+// newEdge returns the handler of all requests. Redis and the services may be down when it is called.
 func newEdge(c Config) (*edge, error) {
 	signer := passport.NewSigner(c.Secret.Secret, c.Now)
 	table, err := routes(documents)
@@ -154,9 +151,8 @@ func newEdge(c Config) (*edge, error) {
 	}, nil
 }
 
-// platformHosts returns a function that reports whether a host belongs to the platform: a
-// host of the links that the platform writes, an IP address, or a name without a dot, such
-// as localhost. Every other host belongs to a dashboard.
+// platformHosts returns a function that reports whether a host belongs to the platform: a host in the links that the
+// platform writes, an IP address, or a name without a dot, such as localhost. Every other host belongs to a dashboard.
 func platformHosts(links boot.Links) func(host string) bool {
 	own := map[string]bool{}
 	for _, base := range []string{links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL} {
@@ -177,8 +173,8 @@ func platformHosts(links boot.Links) func(host string) bool {
 	}
 }
 
-// ready returns the checks behind /readyz: Redis, and the readiness of each service. While delivery is down, the
-// gateway is ready: it lacks the delivery logs only, and notifications wait in Kafka.
+// ready returns the checks for /readyz: Redis, and each service. The gateway is ready while delivery is down, because
+// only delivery logs are missing then. Notifications wait in Kafka.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
 	checks := map[string]func(context.Context) error{
 		"redis": func(ctx context.Context) error { return e.guard.redis.client.Ping(ctx).Err() },

@@ -23,35 +23,35 @@ import (
 
 const (
 	idempotencyHeader = "Idempotency-Key"
-	// idempotencyLife is the time for which a key stands for its first request.
+	// idempotencyLife is the time for which the first request of a key is remembered.
 	idempotencyLife = 24 * time.Hour
-	// underWay is longer than any first request takes. If a claim without an outcome is older, its gateway was
-	// killed or could not store the outcome.
+	// underWay is longer than any request takes. If a claim without an outcome is older, the gateway that stored the
+	// claim was killed or could not store the outcome.
 	underWay = time.Minute
-	// maxIdempotencyKey is in characters. maxStored bounds the body of a stored response, in
-	// bytes. The largest responses are events with many timeline entries.
+	// maxIdempotencyKey is the maximum length of a key, in characters. maxStored bounds the body of a stored response,
+	// in bytes. Events with many timeline entries have the largest responses.
 	maxIdempotencyKey = 255
 	maxStored         = 4 << 20
 )
 
-// idempotency stores the successful response to a write with an Idempotency-Key, and returns it
-// when a caller with the same authority repeats the write. Responses are sealed in Redis,
-// because a response may hold a secret that is shown only once.
+// idempotency stores the successful response to a write with an Idempotency-Key in Redis. It returns this response when
+// a caller with the same authority repeats the write. Stored responses are sealed, because some contain a secret that
+// is shown only once.
 //
-// If the service was reached but its response was lost, the outcome is unknown. The key
-// then stays used: a repeat gets 409 and is not forwarded, because a key promises at
-// most one write. A client that still wants the write checks the record and uses another key.
+// If the service was reached but its response was lost, the outcome is unknown. The key then stays used, because a key
+// promises at most one write: a repeated request gets 409 and is not forwarded. A client that still wants the write
+// checks the record and uses another key.
 type idempotency struct {
 	redis *redisClient
 	now   func() time.Time
 	box   seal.Box
 }
 
-// firstWrite is the stored record of a key.
+// firstWrite is the record of the first request with a key, stored in Redis.
 type firstWrite struct {
 	Request  string          `json:"request"`            // digest of method, path, query and body
 	Begun    time.Time       `json:"begun"`              // zero if the response was lost
-	Response *storedResponse `json:"response,omitempty"` // nil while the write is under way, and if the response was lost
+	Response *storedResponse `json:"response,omitempty"` // nil while the write is running, and if the response was lost
 }
 
 type storedResponse struct {
@@ -59,14 +59,14 @@ type storedResponse struct {
 	Omitted bool `json:"omitted,omitempty"` // the body was too large to store
 }
 
-// claim is the right to send the first request of a key. sealed is the text in Redis.
+// claim is the right to forward the first request with a key. sealed is the stored text of the claim.
 type claim struct {
 	name, sealed string
 	write        firstWrite
 }
 
-// forwardIdempotent forwards a write with an Idempotency-Key. If the owner has used the key
-// before, forwardIdempotent returns the first response or refuses the request.
+// forwardIdempotent forwards a write with an Idempotency-Key. If the owner has used the key before, forwardIdempotent
+// returns the first response or refuses the request.
 func (e *edge) forwardIdempotent(r *request, token string, owner []string, key string) {
 	if utf8.RuneCountInString(key) > maxIdempotencyKey {
 		r.Refuse(fault.New(fault.Invalid, "The header Idempotency-Key must be at most %d characters.", maxIdempotencyKey))
@@ -99,22 +99,20 @@ func (e *edge) forwardIdempotent(r *request, token string, owner []string, key s
 	}
 }
 
-// owner returns the identity and the authority of the caller; a nil caller is the
-// operator. Both are part of the key of a stored response. So a caller who lost a role
-// does not get a response from before.
+// owner returns the identity and the authority of the caller. A nil caller is the operator. A stored response is found
+// by both, so a caller who lost a role does not get a response from the time before.
 func (c *caller) owner() []string {
 	if c == nil {
 		return []string{"operator"}
 	}
-	features, _ := json.Marshal(c.credential.Features) // booleans: cannot fail
+	features, _ := json.Marshal(c.credential.Features) // cannot fail for booleans
 	authority := append([]string{string(features)}, slices.Sorted(slices.Values(c.credential.Roles))...)
 	return []string{c.credential.Organization, c.credential.User, digest(authority...)}
 }
 
-// forwardFirst forwards the write, stores a successful response and then sends it to the
-// client. Any other response, and a request that reached no service, frees the key. The
-// write continues if the client leaves: the client may repeat the request to get the
-// response.
+// forwardFirst forwards the write, stores a successful response and then sends the response to the client. After any
+// other response, and if the request reached no service, it frees the key. If the client leaves, the write continues,
+// because the client may repeat the request to get the response.
 func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), upstreamTimeout)
 	defer cancel()
@@ -164,8 +162,8 @@ func newStoredResponse(response *http.Response, body []byte) *storedResponse {
 	return stored
 }
 
-// claim stores a record for the key and returns the claim. If the key has a record,
-// claim returns that record instead. SET with NX and GET requires Redis 7.
+// claim stores a record for the key and returns the claim. If the key already has a record, claim returns this record.
+// SET with both NX and GET requires Redis 7.
 func (i *idempotency) claim(ctx context.Context, name, request string) (*claim, firstWrite, error) {
 	if i.redis.IsDown() {
 		return nil, firstWrite{}, uncheckable(errDown)
@@ -190,17 +188,16 @@ func uncheckable(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "The Idempotency-Key cannot be checked at the moment. Try again shortly.")
 }
 
-// replaceScript stores ARGV[2] for ARGV[3] ms in the place of the claim ARGV[1]. Without
-// ARGV[2] it deletes the claim. It also replaces a claim that Redis has lost meanwhile, but
-// not a claim of another request.
+// replaceScript replaces the claim ARGV[1] by ARGV[2], which lives ARGV[3] ms. Without ARGV[2] it deletes the claim. It
+// also stores ARGV[2] if Redis has lost the claim. It never replaces the claim of another request.
 const replaceScript = `
 local claim = redis.call('GET', KEYS[1])
 if claim and claim ~= ARGV[1] then return 0 end
 if ARGV[2] then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) else redis.call('DEL', KEYS[1]) end
 return 1`
 
-// replace stores the outcome in the place of the claim, or deletes the claim if write is
-// nil. If Redis fails, the outcome counts as unknown.
+// replace replaces the claim by the outcome, or deletes the claim if write is nil. If Redis fails, the claim stays, and
+// the outcome is treated as unknown.
 func (i *idempotency) replace(ctx context.Context, mine claim, write *firstWrite) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.redis.timeout)
 	defer cancel()
@@ -214,7 +211,7 @@ func (i *idempotency) replace(ctx context.Context, mine claim, write *firstWrite
 }
 
 func (i *idempotency) seal(name string, write firstWrite) string {
-	plain, _ := json.Marshal(write) // strings, numbers and bytes: cannot fail
+	plain, _ := json.Marshal(write) // cannot fail for strings, numbers and bytes
 	return i.box.Seal(string(plain), name)
 }
 
@@ -230,8 +227,8 @@ func (i *idempotency) open(name, text string) (firstWrite, error) {
 	return write, nil
 }
 
-// digest returns a digest of the parts. Different lists of parts have different digests,
-// because each part is preceded by its length.
+// digest returns a digest of the parts. Each part is preceded by its length, so different lists of parts have different
+// digests.
 func digest(parts ...string) string {
 	var all []byte
 	for _, part := range parts {

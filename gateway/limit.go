@@ -16,22 +16,23 @@ import (
 var limitScript string
 
 const (
-	// maxMarks bounds the marks of a log. Up to this limit a log dates each call to the
-	// millisecond. Above it, calls share slots of a maxMarks-th of the window. With slots, no
-	// more calls are granted; a call only leaves the window by up to one slot later.
+	// maxMarks bounds the marks of a log. A mark counts the calls of one moment. Up to a limit of maxMarks calls, each
+	// millisecond can have a mark. For a higher limit, the window is divided into maxMarks slots, and calls in the same
+	// slot share a mark. A mark has the time of its newest call, so older calls in a slot leave the window up to one
+	// slot too late. The limit is never exceeded.
 	maxMarks = 4096
-	// maxLogs is the number of users and organizations whose calls a gateway counts.
+	// maxLogs bounds the users and organizations whose calls a gateway counts in memory.
 	maxLogs = 8192
 )
 
-// quota names a log of calls and the number of calls it grants in any window of time.
+// quota names a log of calls and the number of calls that any window of time may contain.
 type quota struct {
 	log    string
 	limit  int
 	window time.Duration
 }
 
-// slot returns the span of time within which calls share a mark.
+// slot returns the span of time in which calls share a mark.
 func (q quota) slot() time.Duration {
 	if q.limit <= maxMarks {
 		return time.Millisecond
@@ -39,13 +40,12 @@ func (q quota) slot() time.Duration {
 	return (q.window/maxMarks + time.Millisecond).Truncate(time.Millisecond)
 }
 
-// memory counts the calls that this gateway grants while Redis is down. It is separate
-// from the count in Redis. A caller can therefore reach the limit once in Redis, and once
-// in each gateway during outages, within one window.
+// memory counts the calls that this gateway grants while Redis is down. It does not share its counts with Redis. So
+// within one window a caller can reach the limit once in Redis and, during outages, once in each gateway.
 type memory struct {
 	mu   sync.Mutex
 	now  func() time.Time
-	logs *lru.Cache[string, []mark] // the logs of limit.lua
+	logs *lru.Cache[string, []mark] // the same logs as in limit.lua
 }
 
 type mark struct {
@@ -58,8 +58,8 @@ func newMemory(now func() time.Time) *memory {
 	return &memory{now: now, logs: logs}
 }
 
-// take counts as many of the calls as the limit allows. It returns their number and, if
-// it is lower than asked, the time until one more call can be granted.
+// take counts as many of the asked calls as the limit allows, and returns their number. If it grants fewer than asked,
+// retry is the time until one more call can be granted.
 func (m *memory) take(q quota, asked int) (granted int, retry time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *memory) take(q quota, asked int) (granted int, retry time.Duration) {
 	return granted, q.window
 }
 
-// seconds returns a wait in the form of Retry-After: whole seconds, rounded up.
+// seconds converts a wait to the value of Retry-After: whole seconds, rounded up.
 func seconds(wait time.Duration) int {
 	return max(1, int(math.Ceil(wait.Seconds())))
 }

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// documents are the OpenAPI documents. They are generated from the operations and resources
-// that the services and the gateway declare ("make generate").
+// documents are the OpenAPI documents, generated from the operations and resources that the services and the gateway
+// declare ("make generate").
 //
 //go:embed openapi
 var documents embed.FS
@@ -27,8 +27,8 @@ const (
 	publicDocument   = "/openapi/public.yaml"
 )
 
-// openAPI holds the parts of a document that the gateway reads. The parser is yaml/v3
-// because the start waits for it: 8,000 lines cost 20 ms, and 67 ms with goccy/go-yaml.
+// openAPI is the part of a document that the gateway reads. The parser is yaml/v3, because the gateway parses the
+// documents when it starts: 8,000 lines take 20 ms, and 67 ms with goccy/go-yaml.
 type openAPI struct {
 	Paths      map[string]pathItem
 	Components struct {
@@ -52,9 +52,8 @@ type parameterObject struct {
 	Schema   struct{ Enum []string }
 }
 
-// operations returns the row of each operation of the document at path. It returns an
-// error of one line if a path is not below base, a service is not an upstream, or two
-// operations have the same method and path.
+// operations returns a route for each operation of the document at path. It returns an error of one line if a path is
+// not below base, if a service is unknown, or if two operations have the same method and path.
 func operations(files fs.FS, path, base string, surface passport.Surface) ([]Route, error) {
 	text, err := fs.ReadFile(files, strings.TrimPrefix(path, "/"))
 	if err != nil {
@@ -82,14 +81,14 @@ func operations(files fs.FS, path, base string, surface passport.Surface) ([]Rou
 				continue
 			}
 			method := strings.ToUpper(name)
-			own := surface == passport.Public && operation.Service == "" // the gateway serves it
+			own := surface == passport.Public && operation.Service == "" // the gateway itself serves the operation
 			if !own && !slices.Contains(services(), operation.Service) {
 				return nil, fmt.Errorf("route table: %s: %s %s: x-service must be one of %s, not %q",
 					path, method, template, strings.Join(services(), ", "), operation.Service)
 			}
 			parameters := slices.Concat(item.Parameters, operation.Parameters)
 			row := Route{Methods: []string{method}, Path: template, Service: operation.Service, Surface: surface, Idempotent: document.takesKey(parameters)}
-			if surface == passport.Public { // a service says on the other surfaces which values there are
+			if surface == passport.Public { // on the other surfaces the service checks the values
 				row.values = lastValues(template, parameters)
 			}
 			rows = append(rows, row)
@@ -98,7 +97,8 @@ func operations(files fs.FS, path, base string, surface passport.Surface) ([]Rou
 	return rows, nil
 }
 
-// lastValues returns the values that the last segment of the template can have, if it is a parameter with a list of them.
+// lastValues returns the values that the last segment of the template can have, if this segment is a parameter that
+// lists its values.
 func lastValues(template string, parameters []parameterObject) []string {
 	for _, p := range parameters {
 		if p.In == "path" && strings.HasSuffix(template, "/{"+p.Name+"}") {
@@ -108,7 +108,7 @@ func lastValues(template string, parameters []parameterObject) []string {
 	return nil
 }
 
-// parameterNames matches the parameters of a path's template.
+// parameterNames matches the parameters in a path template.
 var parameterNames = regexp.MustCompile(`\{[^}]*\}`)
 
 // takesKey reports whether one of the parameters is the header Idempotency-Key.

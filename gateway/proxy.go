@@ -22,26 +22,25 @@ import (
 )
 
 const (
-	// upstreamTimeout bounds the time of a request to a service. The bound inside a service
-	// is a little lower.
+	// upstreamTimeout bounds the time of a request to a service. The services have a slightly lower limit.
 	upstreamTimeout = 25 * time.Second
 	copyBuffer      = 32 << 10
-	idleConns       = 256 // for each service
+	idleConns       = 256 // to each service
 	idleTotal       = 1024
-	// idleTime is shorter than in the services, so that no request is sent on a connection
-	// that the service is closing.
+	// idleTime is shorter than the idle time of the services, so that no request is sent on a connection that the
+	// service is just closing.
 	idleTime = 60 * time.Second
 	dialTime = 2 * time.Second
-	maxHead  = 1 << 20 // bytes of the head of a response, as in net/http
+	maxHead  = 1 << 20 // head of a response in bytes, as in net/http
 )
 
-// proxy forwards requests to services. It does not use httputil.ReverseProxy: the gateway
-// decides for each header whether to forward it, and ReverseProxy first makes a deep copy
-// of every request, which costs as much as the key check and the rate limit.
+// proxy forwards requests to services. It does not use httputil.ReverseProxy, which first makes a deep copy of every
+// request. That copy costs as much as the key check and the rate limit. The gateway also decides for each header
+// whether to forward it.
 type proxy struct {
 	bases      map[string]string // URLs of the services
-	direct     *wire.Client      // faster than usual
-	usual      *http.Transport   // for a large body and for https
+	direct     *wire.Client      // for small bodies over http; faster than usual
+	usual      *http.Transport   // for large bodies and for https
 	propagator propagation.TextMapPropagator
 	buffers    sync.Pool
 }
@@ -74,12 +73,11 @@ type outgoing struct {
 	service  string
 	passport string
 	body     []byte
-	// ip and scheme are the address of the client and the scheme of its request.
+	// ip is the address of the client, and scheme the scheme of the client's request.
 	ip, scheme string
 }
 
-// send forwards the request with the same path and query. The caller must close the body
-// of the response.
+// send forwards the request with the same path and query. The caller must close the body of the response.
 func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing) (*http.Response, error) {
 	scheme, host, _ := strings.Cut(p.bases[s.service], "://")
 	out := (&http.Request{
@@ -105,7 +103,7 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing
 	return response, nil
 }
 
-// fetchPublic returns a function that sends the gateway's own requests to the public surface of the events service.
+// fetchPublic returns a function that sends requests of the gateway itself to the public surface of the events service.
 func (p *proxy) fetchPublic(signer *passport.Signer) dashboards.Fetch {
 	return func(ctx context.Context, r *http.Request, id string) (*http.Response, error) {
 		return p.send(ctx, r, id, outgoing{
@@ -115,8 +113,8 @@ func (p *proxy) fetchPublic(signer *passport.Signer) dashboards.Fetch {
 	}
 }
 
-// roundTrip sends the request with the body. If a kept connection turns out to be closed,
-// only GET and HEAD are sent again.
+// roundTrip sends the request with the body. If the service has closed a kept connection, only a GET or HEAD is sent
+// again.
 func (p *proxy) roundTrip(r *http.Request, body []byte) (*http.Response, error) {
 	if r.URL.Scheme == "http" && len(body) <= wire.MaxBody {
 		return p.direct.Do(r, body, r.Method == http.MethodGet || r.Method == http.MethodHead)
@@ -127,7 +125,7 @@ func (p *proxy) roundTrip(r *http.Request, body []byte) (*http.Response, error) 
 	return p.usual.RoundTrip(r)
 }
 
-// sendFault returns the fault of a failed exchange with a service.
+// sendFault converts the error of a failed request to a service into a fault.
 func sendFault(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), context.Canceled) {
 		return context.Canceled // the client has left
@@ -135,8 +133,8 @@ func sendFault(ctx context.Context, err error) error {
 	return fault.Wrap(fault.Unavailable, err, "A part of the platform cannot be reached. Try again shortly.")
 }
 
-// relay writes the response of a service to the client. If the body breaks off, relay
-// closes the connection to the client, so that the client does not take it for complete.
+// relay sends the response of a service to the client. If the body ends too early, relay closes the connection to the
+// client, so that the client does not take the body for complete.
 func (p *proxy) relay(w http.ResponseWriter, response *http.Response) {
 	defer response.Body.Close()
 	message.CopyResponseHeader(w.Header(), response.Header)

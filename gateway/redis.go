@@ -18,18 +18,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// probeInterval is the time between two probes of a Redis that is down.
+// probeInterval is the time between two probes while Redis is down.
 const probeInterval = 200 * time.Millisecond
 
 // errDown means that Redis is down.
 var errDown = errors.New("gateway: Redis cannot be reached")
 
-// redisClient reads credentials' entries and counts calls, both in one round trip. While
-// Redis is down, its methods return errDown without a round trip.
+// redisClient compares the entries of credentials and counts calls, both in one round trip. While Redis is down, its
+// methods return errDown without a round trip.
 //
-// One pipeline is sent at a time. Queries that come meanwhile share the next pipeline: a
-// busy gateway pays a fraction of a round trip for each call, and an idle gateway does not
-// wait.
+// One pipeline is sent at a time. Queries that arrive during its round trip share the next pipeline. So a busy gateway
+// needs fewer round trips than calls, and a call in an idle gateway never waits for others.
 type redisClient struct {
 	client  *redis.Client
 	timeout time.Duration // limit of a round trip
@@ -43,16 +42,16 @@ type redisClient struct {
 	queued  map[check]*query
 }
 
-// check asks Redis whether a credential's entry is still the known one and, if it is and
-// counted is set, whether one more call is within the quota.
+// check asks Redis whether the entry of a credential still has the known text. If it does and counted is set, the check
+// also asks whether one more call is within the quota.
 type check struct {
 	entryKey string
-	entry    string // the known entry
+	entry    string // known text of the entry
 	counted  bool
 	quota    quota
 }
 
-// query is a check in a pipeline, for all calls that have the same check.
+// query is a check in a pipeline. All concurrent calls with the same check share the query.
 type query struct {
 	check
 	calls int
@@ -64,12 +63,12 @@ type query struct {
 // reply is the result of limit.lua.
 type reply struct {
 	state   string
-	entry   string // if it has changed
-	granted int    // number of the query's calls that are granted
+	entry   string // new text of the entry if it has changed
+	granted int    // number of this query's calls that are granted
 	retry   time.Duration
 }
 
-// The states of an entry.
+// Results of comparing an entry with the known text.
 const (
 	entrySame    = "same"
 	entryChanged = "changed"
@@ -81,7 +80,7 @@ func newRedisClient(settings boot.Redis, log *slog.Logger, metrics prometheus.Re
 	if err != nil {
 		return nil, err
 	}
-	options.MaxRetries = -1 // the gateway asks identity instead, which is faster
+	options.MaxRetries = -1 // the gateway asks identity instead, which is faster than a retry
 	c := &redisClient{
 		client:  redis.NewClient(options),
 		timeout: options.ReadTimeout,
@@ -94,8 +93,8 @@ func newRedisClient(settings boot.Redis, log *slog.Logger, metrics prometheus.Re
 	return c, metrics.Register(c.up)
 }
 
-// ask returns the reply of Redis to a round trip that began after the call of ask, and
-// whether the call is granted.
+// ask returns the reply of a round trip to Redis that begins after the call of ask, and reports whether this call is
+// granted.
 func (c *redisClient) ask(ctx context.Context, what check) (out reply, granted bool, err error) {
 	if c.down.Load() {
 		return reply{}, false, errDown
@@ -136,14 +135,13 @@ func (c *redisClient) sendAll() {
 	}
 }
 
-// send sends all queries in one round trip. A second round trip follows for a query if
-// Redis does not have the script.
+// send sends all queries in one round trip. If Redis does not know the script, receive sends a query once more.
 func (c *redisClient) send(queries []*query) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
 	defer cancel()
 	pipe := c.client.Pipeline()
 	commands := make([]*redis.Cmd, len(queries))
-	if !c.down.Load() { // Redis may have failed while these waited
+	if !c.down.Load() { // Redis may have failed while the queries waited
 		for i, q := range queries {
 			commands[i] = c.script.EvalSha(ctx, pipe, q.keys(), q.arguments()...)
 		}
@@ -157,7 +155,7 @@ func (c *redisClient) send(queries []*query) {
 	}
 }
 
-// receive reads the reply to a query. Every failure counts as an outage.
+// receive reads the reply to a query. It treats every failure as an outage of Redis.
 func (c *redisClient) receive(ctx context.Context, q *query, command *redis.Cmd) error {
 	values, err := command.Slice()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -188,8 +186,8 @@ func (q *query) arguments() []any {
 	return []any{q.entry, calls, q.quota.limit, q.quota.window.Milliseconds(), q.quota.slot().Milliseconds()}
 }
 
-// fill stores an entry if there is none. It never replaces an entry, because identity may
-// have written a Void one meanwhile.
+// fill stores an entry if there is none. It never replaces an entry, because identity may have stored a Void entry in
+// the meantime.
 func (c *redisClient) fill(ctx context.Context, key, entry string) {
 	if err := c.client.SetNX(ctx, key, entry, peer.CredentialTTL).Err(); err != nil && ctx.Err() == nil {
 		c.Fail(err)
@@ -198,7 +196,7 @@ func (c *redisClient) fill(ctx context.Context, key, entry string) {
 
 // Fail marks Redis as down and logs the cause once.
 func (c *redisClient) Fail(err error) {
-	if errors.Is(err, redis.ErrClosed) { // the gateway ends while it saves files
+	if errors.Is(err, redis.ErrClosed) { // the gateway stops while a save of files is running
 		return
 	}
 	if c.down.Swap(true) {
@@ -208,9 +206,8 @@ func (c *redisClient) Fail(err error) {
 	c.log.Error("Redis cannot be reached: identity checks keys, and memory counts calls", "error", cause(err))
 }
 
-// watch probes a Redis that is down and marks it as up when a probe succeeds. It returns
-// when ctx ends. The probe writes a key: a PING would also succeed on a Redis that is
-// loading its data, is a replica, or has no memory left.
+// watch probes Redis while it is down, and marks Redis as up when a probe succeeds. It returns when ctx ends. A probe
+// writes a key, because a PING would also succeed if Redis is loading its data, is a replica, or has no memory left.
 func (c *redisClient) watch(ctx context.Context) error {
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
@@ -220,7 +217,7 @@ func (c *redisClient) watch(ctx context.Context) error {
 			return nil
 		case <-ticker.C:
 		}
-		// The client's timeouts bound the call.
+		// The client's timeouts limit the time of the call.
 		if c.down.Load() && c.client.Set(ctx, "gateway:probe", "1", time.Second).Err() == nil {
 			c.up.Set(1)
 			c.down.Store(false)
@@ -235,7 +232,7 @@ func (c *redisClient) Client() *redis.Client { return c.client }
 // IsDown reports whether Redis failed and has not responded since.
 func (c *redisClient) IsDown() bool { return c.down.Load() }
 
-// cause returns the error without addresses, because an address may contain a password.
+// cause returns the text of the error without addresses, because an address may contain a password.
 func cause(err error) string {
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network.Op + ": " + network.Err.Error()

@@ -16,11 +16,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// statusGone is the status in the log and the metrics of a request whose client left
-// before the response.
+// statusGone is logged and counted as the status of a request whose client left before the response.
 const statusGone = 499
 
-// request is one request in the gateway, and the writer of its response.
+// request is a request to the gateway, and the writer of its response.
 type request struct {
 	http.ResponseWriter
 	edge         *edge
@@ -29,12 +28,12 @@ type request struct {
 	start        time.Time
 	span         trace.Span
 	id           string // X-Request-Id
-	ip, scheme   string // address and scheme of the client, see proxies
+	ip, scheme   string // address of the client and scheme of its request, see proxies
 	found        found
 	organization string
 	status       int
-	// bare is set for a POST that the legacy interface treats as a HEAD. Its client reads a
-	// body as after any POST, so the response states a length of 0.
+	// bare is set for a POST that the legacy interface treats as a HEAD. The response then has no body and a
+	// Content-Length of 0, because the client expects a body after a POST.
 	bare bool
 }
 
@@ -60,11 +59,11 @@ func (r *request) Write(data []byte) (int, error) {
 	return r.ResponseWriter.Write(data)
 }
 
-// Unwrap lets http.ResponseController find the server's writer.
+// Unwrap returns the writer of the server to http.ResponseController.
 func (r *request) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Refuse writes an error in the form of the interface. A Denied or Throttled error has no
-// body. Any other error is {"error": "..."}.
+// Refuse writes an error response in the form of the surface. A Denied or Throttled error has no body. Other errors
+// have the body {"error": "..."}.
 func (r *request) Refuse(err error) {
 	if errors.Is(err, context.Canceled) && r.in.Context().Err() != nil {
 		r.status = statusGone
@@ -91,7 +90,7 @@ func (r *request) Refuse(err error) {
 	if status >= http.StatusInternalServerError {
 		r.edge.log.ErrorContext(r.ctx, "request failed", "route", r.found.pattern(), "status", status, "error", err.Error())
 	}
-	body, _ := legacy.Encode(struct { // a string can be encoded
+	body, _ := legacy.Encode(struct { // cannot fail for a string
 		Error string `json:"error"`
 	}{f.Message})
 	r.Header().Set("Content-Type", "application/json")
@@ -100,23 +99,23 @@ func (r *request) Refuse(err error) {
 	_, _ = r.Write(body) // fails only if the client has left; the server drops the body of a HEAD
 }
 
-// RefuseMethod refuses the request because its path does not have the method.
+// RefuseMethod refuses a method that the path of the request does not allow.
 func (r *request) RefuseMethod() {
 	r.Header().Set("Allow", r.found.allow())
 	r.Refuse(fault.New(fault.Method, "The path does not have this method."))
 }
 
-// visit returns the request as a visit to a path of a dashboard. file is nil if no dashboard has the path.
+// visit returns the request as a visit to a dashboard. file is nil if dashboards have no such path.
 func (r *request) visit(file *dashboards.File) dashboards.Visit {
 	return dashboards.Visit{
 		Visitor: r, Context: r.ctx, In: r.in, ID: r.id, IP: r.ip, OwnHost: r.found.ownHost, Route: r.found.pattern(), File: file,
 	}
 }
 
-// Forward implements dashboards.Visitor.
+// Forward implements dashboards.Visitor. It sends the request with this body to the service of the route.
 func (r *request) Forward(body []byte) { r.edge.forwardBody(r, r.edge.publicPassport(r), body) }
 
-// Enter implements dashboards.Visitor.
+// Enter implements dashboards.Visitor. It posts a form to the events service.
 func (r *request) Enter(path string, form []byte) (*http.Response, error) {
 	in := r.in.Clone(r.ctx)
 	in.URL.Path, in.URL.RawPath, in.URL.RawQuery = path, "", ""
@@ -125,11 +124,10 @@ func (r *request) Enter(path string, form []byte) (*http.Response, error) {
 	})
 }
 
-// Relay implements dashboards.Visitor.
+// Relay implements dashboards.Visitor. It sends a response of a service to the client.
 func (r *request) Relay(response *http.Response) { r.edge.proxy.relay(r, response) }
 
-// requestID returns the X-Request-Id of the client if it is 1 to 128 visible ASCII
-// characters, else a new one.
+// requestID returns the X-Request-Id of the client if it has 1 to 128 visible ASCII characters, else a new id.
 func requestID(header http.Header) string {
 	values := header["X-Request-Id"]
 	unusual := func(c rune) bool { return c <= ' ' || c > '~' }

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// The services behind the gateway, by the name that passports are issued to.
+// The services behind the gateway, by the names for which passports are issued.
 const (
 	identity     = "identity"
 	events       = "events"
@@ -26,25 +26,25 @@ func services() []string { return []string{identity, events, subscribers, integr
 
 // Route is a row of the route table.
 type Route struct {
-	// Methods are in the order of the Allow header. GET includes HEAD on the legacy and
-	// the public surface.
+	// Methods are in the order of the Allow header. On the legacy and the public surface, GET includes HEAD.
 	Methods []string
-	// Path is a template: {name} stands for one segment. Legacy and public paths are
-	// served with and without a slash at the end; the files of dashboards redirect.
+	// Path is a template: {name} stands for one segment. Legacy and public paths are served with and without a slash at
+	// the end. The files of dashboards redirect.
 	Path string
 	// Service is the upstream. An empty Service means the gateway itself.
 	Service string
-	// Surface decides which key a route with a Service requires.
+	// Surface is the interface of the route. It decides which key a route with a Service requires.
 	Surface passport.Surface
 	// Idempotent means that the operation takes an Idempotency-Key.
 	Idempotent bool
-	file       *dashboards.File // set by the router for the paths of dashboards
-	// values are the values that the last segment of a public path can have, if it is a parameter with a list of them.
+	file       *dashboards.File // for the paths of dashboards; newRouter sets it
+	// values are the values that the last segment of a public path can have, if this segment is a parameter that lists
+	// its values.
 	values []string
 }
 
-// Routes returns the route table of the embedded documents. A path outside the table does
-// not exist for clients. Routes panics if a document is wrong; Run returns that error.
+// Routes returns the route table of the embedded documents. For clients, a path outside the table does not exist.
+// Routes panics if a document is wrong. Run returns that error instead.
 func Routes() []Route {
 	table, err := routes(documents)
 	if err != nil {
@@ -57,7 +57,7 @@ func routes(documents fs.FS) ([]Route, error) {
 	get := []string{http.MethodGet}
 	table := legacyRoutes()
 	for path := range docsFiles() {
-		if strings.HasPrefix(path, docsPath+"/") { // the documents do not name the files of the page
+		if strings.HasPrefix(path, docsPath+"/") { // the documents do not list the files of the documentation page
 			table = append(table, Route{Methods: get, Path: path, Surface: passport.Public})
 		}
 	}
@@ -76,11 +76,11 @@ func routes(documents fs.FS) ([]Route, error) {
 	return table, nil
 }
 
-// dashboardPath is the path below which a dashboard has its paths on the platform's hosts.
+// dashboardPath is the prefix of a dashboard's paths on the platform's hosts.
 const dashboardPath = "/d/{slug}"
 
-// legacyRoutes returns the discovery document and four paths for each resource in the
-// table of the legacy interface.
+// legacyRoutes returns the route of the discovery document, and the routes of four paths for each resource in the table
+// of the legacy interface.
 func legacyRoutes() []Route {
 	get := []string{http.MethodGet}
 	rows := []Route{{Methods: get, Path: legacy.Base, Surface: passport.Legacy}}
@@ -93,7 +93,7 @@ func legacyRoutes() []Route {
 	return rows
 }
 
-// legacyPath returns the path template of a place.
+// legacyPath returns the path template of a resource's list, schema, set or record.
 func legacyPath(resource string, place legacy.Place) string {
 	switch base := legacy.ListURI(resource); place {
 	case legacy.AtSchema:
@@ -118,15 +118,15 @@ func legacyService(resource string) string {
 	}
 }
 
-// router finds the row of a request.
+// router finds the row of the route table for a request.
 type router struct {
 	platform       segment // the paths on the platform's hosts
-	own            segment // the paths on a host of a dashboard
+	own            segment // the paths on a dashboard's own host
 	byPath         map[string][]*Route
 	isPlatformHost func(host string) bool
 }
 
-// parameter is the key of a segment's child for {name}.
+// parameter is the name of a segment's child that stands for any value.
 const parameter = "{}"
 
 // segment is a node of the tree of paths.
@@ -135,9 +135,9 @@ type segment struct {
 	routes []*Route // rows whose path ends here
 }
 
-// newRouter indexes the table. A dashboard's own host has the rows below dashboardPath without that path, and no
-// others. Rows of services that are declared for both are indexed once. isPlatformHost reports whether a host is one of the
-// platform, not of a dashboard.
+// newRouter builds an index of the table. On a dashboard's own host, only the paths below dashboardPath exist, without
+// that prefix. A service's route that is declared with and without the prefix is indexed once. isPlatformHost reports
+// whether a host belongs to the platform and not to a dashboard.
 func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 	r := &router{
 		platform: segment{next: map[string]*segment{}}, own: segment{next: map[string]*segment{}},
@@ -168,7 +168,7 @@ func newRouter(table []Route, isPlatformHost func(host string) bool) *router {
 	return r
 }
 
-// add adds the row at its path. A last segment with a list of values is one segment for each of them.
+// add adds the row at its path. If the last segment lists its values, add adds one segment for each value.
 func (s *segment) add(row *Route) {
 	names := strings.Split(strings.Trim(row.Path, "/"), "/")
 	last := len(names) - 1
@@ -185,7 +185,7 @@ func (s *segment) add(row *Route) {
 	}
 }
 
-// child returns the segment with the name below s.
+// child returns the child of s with the name. It creates the child if there is none.
 func (s *segment) child(name string) *segment {
 	if strings.HasPrefix(name, "{") {
 		name = parameter
@@ -213,25 +213,23 @@ func (s *segment) find(path string) []*Route {
 	return s.routes
 }
 
-// isValue reports whether a segment can be the value of a parameter: any text except the
-// empty one, "." and "..".
+// isValue reports whether a segment can be the value of a parameter: any text except "", "." and "..".
 func isValue(segment string) bool {
 	text, err := url.PathUnescape(segment)
 	return err == nil && text != "" && text != "." && text != ".."
 }
 
-// found is the result of a search in the route table.
+// found is the result of looking up a request in the route table.
 type found struct {
-	// surface is set for an unknown path too: it decides the order of the checks and the
-	// form of the errors.
+	// surface is also set for an unknown path, because it decides the order of the checks and the form of errors.
 	surface passport.Surface
 	// route is nil if the path is unknown or does not have the method.
 	route *Route
-	// rows are all rows of the path; none if the path is unknown.
+	// rows are all rows of the path. There are none if the path is unknown.
 	rows []*Route
-	// legacy is set for paths of a legacy resource.
+	// legacy is set for the paths of a legacy resource.
 	legacy legacy.Path
-	// ownHost is set for a host of a dashboard.
+	// ownHost is set if the host belongs to a dashboard.
 	ownHost bool
 }
 
@@ -252,8 +250,8 @@ func (f found) allow() string {
 	return strings.Join(methods, ", ")
 }
 
-// find looks up the request. Legacy paths are compared decoded, as the services do
-// (set/1%3B3/). Other paths are compared by segment, as sent.
+// find looks up the request. It compares legacy paths after decoding, as the services do (set/1%3B3/). It compares
+// other paths segment by segment, as they were sent.
 func (t *router) find(r *http.Request) found {
 	path := r.URL.Path
 	raw := strings.TrimPrefix(message.EscapedPath(r.URL), "/")
@@ -284,7 +282,7 @@ func (t *router) find(r *http.Request) found {
 	return pick(surface, r.Method, t.platform.find(raw))
 }
 
-// pick chooses the row of the method.
+// pick returns the row for the method.
 func pick(surface passport.Surface, method string, rows []*Route) found {
 	if surface == passport.Public && method == http.MethodHead {
 		method = http.MethodGet

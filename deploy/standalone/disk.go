@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// probeBytes is what the check of the disk writes. A write of the platform needs less.
+	// probeBytes is the size of the file that a check writes. No write of the platform needs more space.
 	probeBytes = 256 << 10
-	// probeInterval is the time for which the result of a check is used again.
+	// probeInterval is the time for which check returns the result of an earlier check again.
 	probeInterval = time.Second
-	// probeFile has a suffix that backups leave out.
+	// probeFile is the name of the file that a check writes. Backups leave out files with this suffix.
 	probeFile = "probe.tmp"
 )
 
-// disk checks that the folders of the embedded engines can be written. While they cannot, each write gets 503, and the
-// platform is not ready.
+// disk checks that files can be written to the folders of the embedded engines. While the check fails, each write gets
+// 503, and the platform is not ready.
 type disk struct {
 	folders []string
 	outages *failurelog.Log
@@ -31,7 +31,7 @@ type disk struct {
 	err     error
 }
 
-// check returns the error of writing a file to each folder, at most once per probeInterval.
+// check writes a file to each folder, at most once per probeInterval, and returns the error of the last time.
 func (d *disk) check(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *disk) check(ctx context.Context) error {
 	return d.err
 }
 
-// probe writes the file and removes it.
+// probe writes a file of probeBytes to path and removes the file.
 func probe(path string) error {
 	err := os.WriteFile(path, make([]byte, probeBytes), 0o600)
 	return errors.Join(err, os.Remove(path))

@@ -35,8 +35,8 @@ func (f *folder) close() error { return f.lock.Close() }
 
 func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
 
-// secret returns the setting if it is not empty, else the contents of the file, else a new
-// secret that it writes to the file.
+// secret returns the setting. If the setting is empty, it returns the content of the file name. If that file does not
+// exist, it writes a new secret to the file and returns the new secret.
 func (f *folder) secret(setting, name string) (string, error) {
 	if setting != "" {
 		return setting, nil
@@ -56,10 +56,9 @@ func (f *folder) secret(setting, name string) (string, error) {
 	return secret, nil
 }
 
-// sealSecret returns the platform's secret. A generated secret is durable before the first
-// record is created. If the folder has records, sealSecret returns an error for a missing secret
-// and for another one, because it could not open what is sealed in them. The file secret-mark is
-// derived from the secret of the records.
+// sealSecret returns the secret of the platform. A new secret is durable before the first record is created. If the
+// folder has records, they can only be read with the secret that sealed them. sealSecret then returns an error if the
+// secret is missing, or if it differs from the one from which the file secret-mark was derived.
 func (f *folder) sealSecret(setting string) (string, error) {
 	const name, markName, records = "secret", "secret-mark", "documents"
 	sealed, err := os.ReadDir(f.file(records))
@@ -83,7 +82,7 @@ func (f *folder) sealSecret(setting string) (string, error) {
 		return "", err
 	}
 	mark := written
-	if mark == "" && kept != "" { // a folder of an older version
+	if mark == "" && kept != "" { // a folder of an older version has no mark
 		mark = secretMark(kept)
 	}
 	if len(sealed) > 0 && mark != "" && mark != secretMark(secret) {
@@ -101,7 +100,7 @@ func (f *folder) sealSecret(setting string) (string, error) {
 
 func secretMark(secret string) string { return seal.Sign(secret, "secret mark", "") }
 
-// read returns the contents of the file without white space around them, "" if the file does not exist.
+// read returns the content of the file without white space around it. It returns "" if the file does not exist.
 func (f *folder) read(name string) (string, error) {
 	content, err := os.ReadFile(f.file(name))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

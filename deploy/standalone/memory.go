@@ -8,20 +8,22 @@ import (
 )
 
 const (
-	// gcPercent lets a small heap grow to three times its live size. A fan-out allocates much and keeps little, and with the
-	// default the collector took a sixth of its processor time. GOGC overrides it.
+	// gcPercent lets a small heap grow to three times its live size. A fan-out allocates much and keeps little. With
+	// the default of 100, the garbage collector used a sixth of the processor time of a fan-out. GOGC overrides
+	// gcPercent.
 	gcPercent = 200
-	// memoryFloor is the memory of the Go runtime, in bytes, up to which only gcPercent decides when the collector runs.
+	// memoryFloor is the lowest memory limit of the Go runtime, in bytes. Below it, only gcPercent decides when the
+	// collector runs.
 	memoryFloor = 112 << 20
-	// memorySpare is for what the Go runtime uses beside the heap, and for garbage, in bytes.
+	// memorySpare is added to the limit for garbage and for memory of the Go runtime outside of the heap, in bytes.
 	memorySpare = 48 << 20
 )
 
-// boundMemory sets the percentage and the memory limit of the garbage collector unless GOGC or GOMEMLIMIT does.
+// boundMemory sets gcPercent unless the environment sets GOGC, and the memory limit unless it sets GOMEMLIMIT.
 //
-// Decision. The limit follows the live heap: after each collection it is memoryFloor, or five quarters of the live heap and
-// memorySpare if that is more. So a large heap grows less than threefold. A fixed limit below the live heap would make the
-// collector run all the time.
+// Decision. The limit follows the live heap: after each collection it is five quarters of the live heap plus
+// memorySpare, but at least memoryFloor. So a large heap grows less than threefold. A fixed limit below the live heap
+// would make the collector run all the time.
 func boundMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -31,7 +33,7 @@ func boundMemory() {
 	}
 }
 
-// followHeap sets the memory limit by the live heap, now and after each collection.
+// followHeap sets the memory limit from the size of the live heap, now and after each collection.
 func followHeap() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -39,5 +41,5 @@ func followHeap() {
 	runtime.AddCleanup(new([64]byte), func(struct{}) { followHeap() }, struct{}{})
 }
 
-// memoryLimit returns the memory limit for the bytes of a live heap.
+// memoryLimit returns the memory limit for a live heap of this many bytes.
 func memoryLimit(live uint64) int64 { return max(memoryFloor, int64(live)*5/4+memorySpare) }

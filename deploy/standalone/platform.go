@@ -34,7 +34,7 @@ type platform struct {
 	links    boot.Links
 	registry *prometheus.Registry
 	closers  []func() error
-	seeded   atomic.Bool // no first start is pending
+	seeded   atomic.Bool // true when the records of the first start exist
 	log      *slog.Logger
 	disk     *disk
 
@@ -95,7 +95,7 @@ func run(ctx context.Context, s settings) error {
 			if err := p.welcome(ctx, folder, seed); ctx.Err() == nil {
 				return err
 			}
-			return nil // a stop
+			return nil // ctx has ended
 		},
 	)
 }
@@ -117,7 +117,7 @@ func (p *platform) listen() error {
 	return nil
 }
 
-// startEngines starts an embedded engine in place of each one that the settings do not name.
+// startEngines starts an embedded engine for each engine that the settings do not name.
 func (p *platform) startEngines(ctx context.Context, folder *folder) error {
 	p.kafka, p.redis = boot.Kafka{KafkaBrokers: p.settings.KafkaBrokers}, boot.Redis{RedisURL: p.settings.RedisURL}
 	if len(p.kafka.KafkaBrokers) == 0 {
@@ -144,9 +144,8 @@ type part struct {
 	run  func(ctx context.Context) error
 }
 
-// runParts runs the parts until ctx ends or one of them returns. It then stops them one after
-// the other in reverse order, so that each part stops before the parts that it calls, and
-// running requests can finish.
+// runParts runs the parts until ctx ends or a part returns. It then stops them one at a time in reverse order. So each
+// part stops before the parts that it calls, and running requests can finish.
 func runParts(ctx context.Context, parts []part) error {
 	group, stop := errgroup.WithContext(ctx)
 	var stops []func()
@@ -170,8 +169,8 @@ func runParts(ctx context.Context, parts []part) error {
 	return group.Wait()
 }
 
-// parts returns one part per service, in the order of names. Each has the settings that the service's own binary would
-// have.
+// parts returns one part per service, in the order of names. Each part has the settings that the separate binary of the
+// service would have.
 func (p *platform) parts() []part {
 	s := p.settings
 	return []part{
@@ -216,7 +215,7 @@ func (p *platform) parts() []part {
 	}
 }
 
-// bind returns the part name. It opens the process inside the config and calls run.
+// bind returns the part with this name. The part opens the Process in config and calls run.
 func bind[C any, P interface {
 	*C
 	boot.Config
@@ -241,11 +240,11 @@ func (p *platform) seeder(name string) *seeder {
 	return s
 }
 
-// patienceElsewhere bounds the wait for a platform that runs as containers.
+// patienceElsewhere bounds the time to wait for a platform that runs in containers.
 const patienceElsewhere = time.Minute
 
-// startElsewhere does a pending first start of the platform whose gateway the settings name. A first start is also pending
-// if the records of the former one were deleted and the platform is empty.
+// startElsewhere does the first start for a platform in other processes, whose gateway the settings name. It repeats an
+// earlier first start if the platform has no organization, because then all data were deleted.
 func startElsewhere(ctx context.Context, s settings, folder *folder, pending *seed) error {
 	links := s.links(s.FirstStartAt)
 	gateway := newSeeder(links, s.FirstStartAt, s.OperatorToken)
@@ -279,8 +278,8 @@ func startElsewhere(ctx context.Context, s settings, folder *folder, pending *se
 	return welcome{folder: folder, seed: pending, gateway: gateway, links: links, remarks: remarks, seeded: func() {}}.run(ctx)
 }
 
-// welcome waits for the services, and welcomes at the gateway. The gateway is ready without delivery, so welcome asks
-// each service itself.
+// welcome waits for all services and then runs a welcome. It asks each service itself, because the gateway reports
+// ready while delivery is not.
 func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) error {
 	for _, name := range names[:len(names)-1] {
 		if err := p.seeder(name).ready(ctx); err != nil {
@@ -297,18 +296,18 @@ func (p *platform) welcome(ctx context.Context, folder *folder, seed *seed) erro
 	}.run(ctx)
 }
 
-// welcome is what a start does when the services are ready.
+// welcome contains what a start does when the services are ready.
 type welcome struct {
 	folder  *folder
 	seed    *seed // nil if no first start is pending
 	gateway *seeder
 	links   boot.Links
-	files   string // line about the folder, if people can read the folder
-	remarks string // lines about settings without effect
+	files   string // line that names the data folder, if the user can read the folder
+	remarks string // lines about settings that have no effect
 	seeded  func()
 }
 
-// run does a pending first start, calls seeded, waits for the gateway and prints the addresses.
+// run does the first start if it is pending, calls seeded, waits for the gateway and prints the addresses.
 func (w welcome) run(ctx context.Context) error {
 	var credentials string
 	if w.seed != nil {
@@ -343,6 +342,6 @@ func (p *platform) close() {
 		}
 	}
 	for _, listener := range p.listeners {
-		listener.Close() // most services have closed their listener
+		listener.Close() // the services that ran have closed their listener already
 	}
 }

@@ -25,7 +25,7 @@ var builtInSeed []byte
 //go:embed demo.json
 var demoSeed []byte
 
-// seed is what the first start creates.
+// seed describes the records that the first start creates.
 type seed struct {
 	Organization struct {
 		Name string `json:"name"`
@@ -39,9 +39,9 @@ type seed struct {
 		Roles     []string `json:"roles"`
 	} `json:"user"`
 	Components []seedComponent `json:"components"`
-	// Showcase is another dashboard, with components and events of its own.
+	// Showcase is a second dashboard with its own components and events.
 	Showcase *showcase `json:"showcase,omitempty"`
-	Setting  string    `json:"-"` // the BELLBUOY_SEED that names the seed
+	Setting  string    `json:"-"` // value of BELLBUOY_SEED that names this seed
 }
 
 type seedComponent struct {
@@ -50,7 +50,7 @@ type seedComponent struct {
 	Description string `json:"description,omitempty"`
 }
 
-// credentials are the contents of credentials.json, which the first start also prints.
+// credentials are the content of credentials.json. The first start also prints them.
 type credentials struct {
 	OrganizationID string `json:"organizationId"`
 	UserID         string `json:"userId"`
@@ -64,15 +64,15 @@ type credentials struct {
 	BaseURL        string `json:"baseUrl"`
 }
 
-// File names in the data folder. An operator may move credentials.json to a safe place, so a
-// second file marks a completed first start.
+// File names in the data folder. The first start is complete if the file seededMark exists. It is not credentials.json,
+// because an operator may move that file to a safe place.
 const (
 	credentialsFile = "credentials.json"
 	seededMark      = "seeded"
 )
 
-// pendingSeed returns the seed, or nil if the setting names none or a first start of this
-// data folder has created its records.
+// pendingSeed returns the seed of a first start that is still to be done. It returns nil if the setting names no seed,
+// or if the first start of this data folder is complete.
 func (f *folder) pendingSeed(setting string) (*seed, error) {
 	s, err := readSeed(setting)
 	if err != nil {
@@ -85,16 +85,16 @@ func (f *folder) pendingSeed(setting string) (*seed, error) {
 	return s, nil
 }
 
-// seeded returns the organization that the first start of this data folder created, and the BELLBUOY_SEED of that start,
-// or "" if there was no first start.
+// seeded returns the organization that the first start of this data folder created, and the BELLBUOY_SEED of that
+// start. It returns "" if there was no first start.
 func (f *folder) seeded() (organization, setting string, err error) {
 	content, err := f.read(seededMark)
 	organization, setting, _ = strings.Cut(content, "\n")
 	return organization, setting, err
 }
 
-// unused returns a sentence if the setting names another seed than that of the first start, and "" otherwise. The default
-// seed is not worth a sentence.
+// unused returns a sentence about the setting if it names another seed than the first start had. It returns "" if they
+// are equal or the setting is the default.
 func (f *folder) unused(setting, instead string) (string, error) {
 	organization, used, err := f.seeded()
 	if err != nil || organization == "" || setting == "" || setting == builtIn || setting == used {
@@ -128,19 +128,21 @@ func readSeed(setting string) (*seed, error) {
 }
 
 // seeder creates the records of a seed through the public address of the platform. It looks for each record before it
-// creates the record, and sends an Idempotency-Key to the App interface. So a first start that was killed can be repeated.
+// creates the record, and sends an Idempotency-Key to the App interface. So a start can complete a first start that was
+// killed.
 type seeder struct {
 	base          string // base URL of the legacy interface
 	dashboards    string // base URL of the dashboards
 	dial          string // address to dial
 	operatorToken string
 	client        *http.Client
-	// start is part of each Idempotency-Key. It differs in each start if Redis is in this process: then no request of a
-	// killed process is under way, but Redis may still have its key. It is empty if other processes use the platform.
+	// start is a part of each Idempotency-Key. If Redis is in this process, start differs for each process: no request
+	// of a killed process can still be running, but Redis may still have the key of such a request. If other processes
+	// serve the platform, start is empty.
 	start string
 }
 
-// newSeeder returns a seeder that dials the address of a part of the platform.
+// newSeeder returns a seeder that connects to the address dial.
 func newSeeder(links boot.Links, dial, operatorToken string) *seeder {
 	return &seeder{
 		base: links.LegacyBaseURL, dashboards: links.DashboardBaseURL, dial: dial,
@@ -197,7 +199,7 @@ func (s *seeder) create(ctx context.Context, seed *seed) (credentials, error) {
 	}, seed.create(ctx, s.as("Bearer "+app.APIKey), home.Dashboard.ID)
 }
 
-// knows reports whether the organization exists, and else whether the platform has no organization at all.
+// knows reports whether the organization exists. If not, empty reports whether the platform has no organization at all.
 func (s *seeder) knows(ctx context.Context, organization string) (exists, empty bool, err error) {
 	operator := s.as("Operator " + s.operatorToken)
 	err = operator.get(ctx, organizations+"/"+organization, nil)
@@ -212,7 +214,7 @@ func (s *seeder) knows(ctx context.Context, organization string) (exists, empty 
 // ready waits until the service at the seeder's address is ready.
 func (s *seeder) ready(ctx context.Context) error { return s.as("").get(ctx, "/readyz", nil) }
 
-// as returns a caller with the header Authorization.
+// as returns a caller that sends the value in the header Authorization.
 func (s *seeder) as(authorization string) caller { return caller{s, authorization} }
 
 // caller sends requests to the platform.
@@ -221,7 +223,7 @@ type caller struct {
 	authorization string
 }
 
-// refusal is an error with the status of a response.
+// refusal is the error for a response with an error status.
 type refusal struct {
 	status int
 	text   string
@@ -233,12 +235,13 @@ func (r *refusal) Error() string { return r.text }
 // requestTimeout bounds a request of the first start.
 const requestTimeout = 10 * time.Second
 
-// patience is longer than a request of another process is under way.
+// patience is longer than a request that another process has sent can still run.
 const patience = requestTimeout + time.Second
 
-// ensure posts a record until find finds the record. key names the record among those of a first start. A conflict means
-// that a request of a killed process with this key is under way. That request ends within patience. If the record does not
-// exist afterwards, the key belongs to a record that was deleted, and ensure continues with another key.
+// ensure posts a record until find finds the record. key distinguishes the records of a first start. A conflict means
+// that a request of a killed process with the same Idempotency-Key is still running. That request ends within patience.
+// If the record does not exist afterwards, the Idempotency-Key belongs to a record that was deleted, and ensure tries
+// again with another Idempotency-Key.
 func (c caller) ensure(ctx context.Context, key, path string, in any, find func() (bool, error)) error {
 	var failure error
 	for attempt := range 2 {
@@ -264,13 +267,14 @@ func (c caller) get(ctx context.Context, path string, out any) error {
 	return c.call(ctx, http.MethodGet, path, nil, out)
 }
 
-// call sends a request without an Idempotency-Key, as once does.
+// call is once without an Idempotency-Key.
 func (c caller) call(ctx context.Context, method, path string, in, out any) error {
 	return c.once(ctx, "", method, path, in, out)
 }
 
-// once sends a request and decodes the response into out, if out is not nil. It repeats a request that gets status 503
-// or exceeds the rate limit, and one that can be repeated and gets no response, until ctx ends.
+// once sends a request and decodes the response into out, if out is not nil. Until ctx ends, it repeats the request
+// after status 503 and after an exceeded rate limit. It repeats a GET, or a request with a key, also if no response
+// comes.
 func (c caller) once(ctx context.Context, key, method, path string, in, out any) error {
 	for {
 		status, content, limited, err := c.send(ctx, key, method, path, in)
@@ -291,7 +295,7 @@ func (c caller) once(ctx context.Context, key, method, path string, in, out any)
 	}
 }
 
-// pause waits for least, and at least 5 ms. It returns an error if ctx ends.
+// pause waits for the duration least, or 5 ms if that is longer. It returns an error if ctx ends.
 func pause(ctx context.Context, least time.Duration) error {
 	select {
 	case <-time.After(max(least, 5*time.Millisecond)):
@@ -300,7 +304,8 @@ func pause(ctx context.Context, least time.Duration) error {
 	return ctx.Err()
 }
 
-// send returns a response. limited is how long the caller must wait because of the rate limit.
+// send sends a request once and returns the response. limited is the time that the caller must wait if the rate limit
+// is exceeded.
 func (c caller) send(ctx context.Context, key, method, path string, in any) (status int, content []byte, limited time.Duration, err error) {
 	body := &bytes.Buffer{}
 	if in != nil {
@@ -330,7 +335,7 @@ func (c caller) send(ctx context.Context, key, method, path string, in any) (sta
 	return response.StatusCode, content, limited, err
 }
 
-// firstStart creates the seed's records and writes credentials.json, whose contents it returns.
+// firstStart creates the records of the seed. It writes credentials.json and returns its content.
 func (f *folder) firstStart(ctx context.Context, seed *seed, s *seeder) ([]byte, error) {
 	made, err := s.create(ctx, seed)
 	if err != nil {

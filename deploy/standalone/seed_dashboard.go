@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// showcase is a dashboard that has existed for some time.
+// showcase describes a dashboard that looks as if it had existed for some time.
 type showcase struct {
 	Slug       string           `json:"slug"`
-	Dashboard  map[string]any   `json:"dashboard"` // the other members of the request that creates the dashboard
+	Dashboard  map[string]any   `json:"dashboard"` // other members of the request that creates the dashboard
 	Content    map[string]any   `json:"content"`
 	Days       int              `json:"days"` // age of the components
 	Components []shownComponent `json:"components"`
@@ -27,7 +27,7 @@ type shownComponent struct {
 	Description string `json:"description,omitempty"`
 }
 
-// pastEvent is an event that began, or is planned to begin, at a time relative to the first start.
+// pastEvent describes an event that began, or is planned to begin, at a time relative to the first start.
 type pastEvent struct {
 	ExternalID  string         `json:"externalId"`
 	Type        string         `json:"type"`
@@ -47,7 +47,8 @@ type shownImpact struct {
 	Impact string `json:"impact,omitempty"`
 }
 
-// moment is a time of day, some days from the day of the first start, or some minutes from the first start.
+// moment is either a time of day some days before or after the day of the first start, or some minutes before or after
+// the first start.
 type moment struct {
 	Day     int    `json:"day,omitempty"`
 	At      *clock `json:"at,omitempty"`
@@ -71,7 +72,7 @@ type pastEntry struct {
 	Impacts []shownImpact `json:"impacts,omitempty"`
 }
 
-// from returns the moment for a first start at now.
+// from returns the time for a first start at now.
 func (m moment) from(now time.Time) time.Time {
 	if m.At == nil {
 		return now.Add(time.Duration(m.Minutes) * time.Minute).Truncate(time.Minute)
@@ -79,7 +80,7 @@ func (m moment) from(now time.Time) time.Time {
 	return time.Date(now.Year(), now.Month(), now.Day()+m.Day, m.At.hour, m.At.minute, 0, 0, time.UTC)
 }
 
-// create creates the components of the organization's first dashboard home, then the showcase.
+// create creates the components of the seed on home, the organization's first dashboard, and then the showcase.
 func (s *seed) create(ctx context.Context, c caller, home string) error {
 	for _, component := range s.Components {
 		_, err := c.component(ctx, map[string]any{
@@ -100,7 +101,8 @@ type foundComponent struct {
 	ExternalRefs []string
 }
 
-// component returns the id of the component for which is returns true. It creates the component from in if there is none.
+// component returns the id of the first component for which is returns true. If there is none, it creates the component
+// in.
 func (c caller) component(ctx context.Context, in map[string]any, is func(foundComponent) bool) (id string, err error) {
 	const components = "/app/components"
 	err = c.ensure(ctx, "component "+in["name"].(string), components, in, func() (bool, error) {
@@ -115,8 +117,8 @@ func (c caller) component(ctx context.Context, in map[string]any, is func(foundC
 	return id, err
 }
 
-// create creates components, events and then the dashboard. The dashboard is last, so that the events service does not render
-// its page for each event.
+// create creates components, events and then the dashboard. The dashboard is last, so that the events service does not
+// render its page for each event.
 func (s *showcase) create(ctx context.Context, c caller, home string, now time.Time) error {
 	ids := map[string]string{}
 	since := moment{Day: -s.Days, At: &clock{}}.from(now)
@@ -143,8 +145,8 @@ func (s *showcase) create(ctx context.Context, c caller, home string, now time.T
 	return s.createDashboard(ctx, c, placed)
 }
 
-// leave removes components from a dashboard. The events service adds each new component to the first dashboard of the
-// organization, where the components of the showcase do not belong.
+// leave removes the components gone from a dashboard. The events service adds each new component to the first dashboard
+// of the organization, but the components of the showcase do not belong there.
 func (c caller) leave(ctx context.Context, dashboard string, gone []string) error {
 	path := "/app/dashboards/" + dashboard
 	type placement struct {
@@ -182,7 +184,8 @@ func (s *showcase) createDashboard(ctx context.Context, c caller, placed []map[s
 	return c.call(ctx, http.MethodPut, dashboards+"/"+id+"/content", s.Content, nil)
 }
 
-// createdEvent is an event as the App interface returns it. It has the parts that a killed first start may have left out.
+// createdEvent is an event as the App interface returns it, with the parts that a killed first start may not have
+// created.
 type createdEvent struct {
 	Event struct {
 		ID         string
@@ -193,7 +196,8 @@ type createdEvent struct {
 	}
 }
 
-// create creates the event, and those entries of its timeline and the post-mortem that do not exist. Nobody is notified.
+// create creates the event if it does not exist. It then creates the missing entries of its timeline and its
+// post-mortem. Nobody is notified.
 func (e *pastEvent) create(ctx context.Context, c caller, ids map[string]string, now time.Time) error {
 	const events = "/app/events"
 	var is createdEvent
@@ -235,7 +239,7 @@ func (e *pastEvent) over() bool {
 	return len(e.Timeline) > 0 && slices.Contains([]string{"resolved", "completed"}, e.Timeline[len(e.Timeline)-1].Status)
 }
 
-// body returns the body of the request that creates the event. An event with a single entry is created closed.
+// body returns the request body that creates the event. An event with a single entry is created in its final status.
 func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 	begins := e.Begins.from(now)
 	in := map[string]any{
@@ -249,11 +253,11 @@ func (e *pastEvent) body(ids map[string]string, now time.Time) map[string]any {
 	}
 	if e.Minutes > 0 {
 		in["scheduledStartAt"], in["scheduledEndAt"] = begins, begins.Add(time.Duration(e.Minutes)*time.Minute)
-		// The scheduler must not end a past maintenance before its timeline does.
+		// The scheduler must not end a past maintenance before the timeline does.
 		in["autoStart"], in["autoEnd"] = !e.over(), !e.over()
 	}
 	switch len(e.Timeline) {
-	case 0: // a planned event
+	case 0: // the event is planned
 	case 1:
 		entry := e.Timeline[0]
 		in["status"], in["startAt"], in["initialTimelineMessage"] = entry.Status, begins, entry.Message

@@ -10,14 +10,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 )
 
-// builtIn and demo select seeds that are built into the program: deploy/seed.json and demo.json.
+// builtIn and demo select seeds that are built into the program from seed.json and demo.json.
 const (
 	builtIn = "built-in"
 	demo    = "demo"
 )
 
-// settings are the settings of the platform: those of every service. Engines that they do not
-// name are embedded, and secrets that they do not contain are generated.
+// settings are the settings of the platform, which include those of every service. An engine that they do not name is
+// embedded. A secret that they do not contain is generated.
 type settings struct {
 	boot.Settings     `embed:""`
 	boot.Links        `embed:""`
@@ -43,7 +43,7 @@ type settings struct {
 	RedisURL      string   `name:"redis-url" env:"REDIS_URL" check:"redis" help:"Redis, e.g. redis://localhost:6379/0; if empty, an embedded server."`
 }
 
-// Validate checks what only a service can check. The parser of settings calls it.
+// Validate checks the address of a first start, and the templates of messages. The parser of settings calls it.
 func (s settings) Validate() error {
 	if s.FirstStartAt != "" {
 		if _, _, err := net.SplitHostPort(s.FirstStartAt); err != nil {

@@ -21,22 +21,22 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Folder is the chart.
+// Folder is the path of the chart.
 const Folder = ".."
 
-// Release are the name and the namespace of the rendered release.
+// Release and Namespace are the names of the release and of the namespace that the tests render.
 const Release, Namespace = "status", "bellbuoy"
 
 type files string
 
-// Get returns the content of a file of the chart, or "".
+// Get returns the content of a file of the chart, or "" if the file does not exist.
 func (f files) Get(name string) string {
 	content, _ := os.ReadFile(filepath.Join(string(f), name))
 	return string(content)
 }
 
-// Render returns what the templates of the chart in folder make of values, by the names of the templates. It returns an
-// error if values.schema.json refuses the values or a template fails.
+// Render executes the templates of the chart in folder with values. It returns the texts by the names of the templates.
+// It returns an error if values.schema.json refuses the values or a template fails.
 func Render(folder string, values map[string]any) (map[string]string, error) {
 	var defaults, chart map[string]any
 	if err := Read(filepath.Join(folder, "values.yaml"), &defaults); err != nil {
@@ -74,8 +74,8 @@ func Render(folder string, values map[string]any) (map[string]string, error) {
 	return out, nil
 }
 
-// load parses the templates with the functions that Helm adds to those of sprig. It returns the names of the templates
-// that make objects or notes.
+// load parses the templates of the chart with the functions that Helm has in addition to those of sprig. It returns the
+// names of the templates that produce objects or notes.
 func load(root *template.Template, folder string) ([]string, error) {
 	functions := sprig.TxtFuncMap()
 	maps.Copy(functions, template.FuncMap{
@@ -126,7 +126,7 @@ func Read(path string, value any) error {
 	return nil
 }
 
-// overlay returns base with the values of top in place of its own, map by map.
+// overlay returns a copy of base in which the values of top replace values with the same key. It merges nested maps.
 func overlay(base, top map[string]any) map[string]any {
 	out := maps.Clone(base)
 	for key, value := range top {
@@ -140,7 +140,7 @@ func overlay(base, top map[string]any) map[string]any {
 	return out
 }
 
-// Minimal are the values that have no default.
+// Minimal returns a value for each setting of the chart that has no default.
 func Minimal() map[string]any {
 	return map[string]any{
 		"image": map[string]any{"repository": "registry.example/bellbuoy"},
@@ -152,7 +152,7 @@ func Minimal() map[string]any {
 	}
 }
 
-// Full are values that use every part of the chart.
+// Full returns values that use every part of the chart.
 func Full() map[string]any {
 	settings := map[string]any{}
 	for _, name := range []string{

@@ -39,7 +39,7 @@ func writeOperator() ([]byte, error) {
 			{"description", "Operator <token>, with the token of BELLBUOY_OPERATOR_TOKEN."}}}})
 }
 
-// declaredDocument describes the operations of the App or the operator interface.
+// declaredDocument returns the document of the App interface or of the operator interface.
 func declaredDocument(surface passport.Surface) (*document, error) {
 	d := newDocument()
 	for _, operation := range declared.Operations() {
@@ -106,7 +106,7 @@ var ifMatch = object{
 	{"schema", object{{"type", "string"}}},
 }
 
-// admission says which role and entitlement a call needs.
+// admission returns a sentence that names the role and the entitlement that a call needs.
 func admission(operation declared.Operation) string {
 	var out []string
 	if len(operation.Roles) > 0 {

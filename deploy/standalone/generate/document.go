@@ -17,7 +17,7 @@ func documents() map[string]func() ([]byte, error) {
 	}
 }
 
-// object is a mapping that is written in its order.
+// object is a YAML mapping whose members keep their order.
 type object []entry
 
 type entry struct {
@@ -34,7 +34,7 @@ func (o object) MarshalYAML() (any, error) {
 	return mapping, nil
 }
 
-// set returns the object with the member, in the place of an earlier one with the key.
+// set sets the member key of the object and returns the object. A new member comes last.
 func (o object) set(key string, value any) object {
 	if at := slices.IndexFunc(o, func(e entry) bool { return e.key == key }); at >= 0 {
 		o[at].value = value
@@ -52,21 +52,21 @@ func (o object) get(key string) any {
 	return nil
 }
 
-// document collects the parts of a document.
+// document collects the parts of an OpenAPI document.
 type document struct {
 	*schemas
 	tags                           []any
 	paths                          object
-	parameters, headers, responses object // in components, those that something refers to
+	parameters, headers, responses object // the components that a part of the document refers to
 }
 
 func newDocument() *document { return &document{schemas: newSchemas()} }
 
-// operation is an operation in the terms of OpenAPI.
+// operation is an OpenAPI operation.
 type operation struct {
 	path, method, id, tag, summary, description string
-	service                                     string // empty: the gateway
-	keyless                                     bool   // needs no key, other than the rest of the document
+	service                                     string // empty: the gateway serves the operation
+	keyless                                     bool   // needs no key, although the rest of the document needs one
 	parameters                                  []any
 	body                                        any
 	responses                                   object
@@ -93,7 +93,7 @@ func (d *document) add(o operation) {
 	d.paths = d.paths.set(o.path, append(item, entry{strings.ToLower(o.method), out}))
 }
 
-// write returns the text. Each scheme of security suffices for a call.
+// write returns the text of the document. A call needs only one of the security schemes.
 func (d *document) write(title, description string, security object) ([]byte, error) {
 	required := []any{}
 	components := object{}
@@ -127,7 +127,7 @@ func (d *document) write(title, description string, security object) ([]byte, er
 
 func ref(kind, name string) object { return object{{"$ref", "#/components/" + kind + "/" + name}} }
 
-// parameter adds a parameter to the components and refers to it.
+// parameter adds a parameter to the components and returns a reference to the parameter.
 func (d *document) parameter(name string, of object) object {
 	d.parameters = d.parameters.set(name, of)
 	return ref("parameters", name)
@@ -179,7 +179,7 @@ func header(description string, required bool, of string) object {
 	return append(out, entry{"schema", object{{"type", of}}})
 }
 
-// failure is the response of an error. Its name in the components is that of the status.
+// failure describes the response for an error status. The text of the status is its name in the components.
 type failure struct {
 	description, example string
 	headers              []string
@@ -188,7 +188,7 @@ type failure struct {
 
 var notLetters = regexp.MustCompile(`[^A-Za-z]`)
 
-// fails adds the responses of errors.
+// fails adds the error responses for the statuses.
 func (d *document) fails(responses object, failures map[int]failure, statuses ...int) object {
 	for _, status := range statuses {
 		name := notLetters.ReplaceAllString(http.StatusText(status), "")

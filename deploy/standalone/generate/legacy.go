@@ -99,7 +99,7 @@ func (d legacyDocument) describe(of declared.Resource) error {
 	return nil
 }
 
-// named returns the resource with the name of the table.
+// named returns the declared resource with this name.
 func (d legacyDocument) named(resource string) declared.Resource {
 	at := slices.IndexFunc(d.all, func(of declared.Resource) bool { return of.Resource == resource })
 	return d.all[at]
@@ -145,7 +145,7 @@ func (d legacyDocument) shown(field legacy.Field) object {
 	return related
 }
 
-// explained adds the description of a field to its schema.
+// explained returns schema with the description of the field.
 func explained(schema object, field legacy.Field) object {
 	text, is := field.Keywords["description"].(string)
 	if !is {
@@ -160,7 +160,7 @@ func explained(schema object, field legacy.Field) object {
 	return append(slices.Clone(schema), entry{"description", text})
 }
 
-// nullableOf returns a schema that also accepts null.
+// nullableOf returns a schema that accepts null and what schema accepts.
 func nullableOf(schema object) object {
 	switch of := schema.get("type").(type) {
 	case string:
@@ -171,7 +171,8 @@ func nullableOf(schema object) object {
 	return object{{"anyOf", []any{schema, object{{"type", "null"}}}}}
 }
 
-// input returns the schema of a body, or of an object in a body. Without create, no field is required.
+// input returns the schema of a request body, or of an object in a request body. If create is false, no field is
+// required.
 func (d legacyDocument) input(fields []legacy.Field, create bool) object {
 	properties, required := object{}, []any{}
 	for _, field := range fields {
@@ -198,7 +199,7 @@ func (d legacyDocument) input(fields []legacy.Field, create bool) object {
 	return append(out, entry{"properties", properties})
 }
 
-// sent returns the schema of a value in a body.
+// sent returns the schema of the field's value in a request body.
 func (d legacyDocument) sent(field legacy.Field, create bool) object {
 	var schema object
 	switch field.Type {
@@ -235,7 +236,7 @@ func (d legacyDocument) sent(field legacy.Field, create bool) object {
 	return schema
 }
 
-// item returns the schema of a child in a to-many field: one that exists, or a new one.
+// item returns the schema of an element of a to-many field: a reference to a record, or the fields of a new record.
 func (d legacyDocument) item(relation *legacy.Relation) object {
 	existing := d.input(relation.Items, false)
 	existing = append(existing, entry{"anyOf", d.names(relation.To)})
@@ -248,7 +249,7 @@ func (d legacyDocument) item(relation *legacy.Relation) object {
 	return object{{"anyOf", forms}}
 }
 
-// reference returns the schema of a reference, which is a definition of its own.
+// reference returns the schema of a reference to a record. The schema is a separate definition.
 func (d legacyDocument) reference(relation *legacy.Relation) object {
 	forms := d.names(relation.To)
 	if len(relation.New) > 0 {
@@ -268,7 +269,7 @@ func (d legacyDocument) reference(relation *legacy.Relation) object {
 	})
 }
 
-// names returns the schemas of an object that names a record of the resource.
+// names returns the schemas of an object that identifies a record of the resource.
 func (d legacyDocument) names(resource string) []any {
 	id := object{{"anyOf", []any{
 		object{{"type", "integer"}, {"minimum", 1}},
@@ -282,7 +283,7 @@ func (d legacyDocument) names(resource string) []any {
 	return forms
 }
 
-// uriPattern matches the resource_uri of the resource's records, also as an absolute URL.
+// uriPattern returns a pattern that matches the resource_uri of the resource's records, also as an absolute URL.
 func uriPattern(resource string) string {
 	return `^(https?://[^/]+)?` + legacy.ListURI(resource) + `0*[1-9][0-9]{0,18}/?$`
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 )
 
-// listParameters returns the parameters of a list: its page, its order and its filters.
+// listParameters returns the query parameters of a list: paging, order and filters.
 func (d legacyDocument) listParameters(of declared.Resource) []any {
 	var orders []any
 	for _, name := range of.Ordering {
@@ -95,7 +95,7 @@ func (d legacyDocument) ids() object {
 		{"schema", object{{"type", "string"}, {"pattern", "^[^/]+$"}}}, {"example", "1;3"}})
 }
 
-// timePattern matches the days that every month of its length has.
+// timePattern matches a time. The day must exist in its month. February has 29 days in every year.
 const timePattern = `(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-((0[1-9]|1[0-2])-(0[1-9]|[12][0-9])|(0[13-9]|1[0-2])-30|(0[13578]|1[02])-31)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?Z?`
 
 func (d legacyDocument) time() object {
@@ -113,7 +113,7 @@ func (d legacyDocument) flag() object {
 	}}})
 }
 
-// closed returns the schema of an object all of whose members are required.
+// closed returns the schema of an object that requires all of its members.
 func closed(properties ...entry) object {
 	required := []any{}
 	for _, property := range properties {

@@ -61,7 +61,7 @@ func (d *document) contents(contents []web.Content, body bool) (object, error) {
 		case nil:
 			schema = d.errorSchema()
 		case string:
-			if content.Media == "application/yaml" { // readers parse it
+			if content.Media == "application/yaml" { // the schema describes the parsed YAML, not its text
 				schema = object{{"description", "Any value."}}
 			}
 		default:

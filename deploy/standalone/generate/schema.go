@@ -20,10 +20,10 @@ import (
 type schemas struct {
 	reflector   jsonschema.Reflector
 	definitions map[string]jsonschema.Schema
-	types       map[string]reflect.Type // by the name of their definition
+	types       map[string]reflect.Type // Go types by the name of their definition
 	mapped      map[reflect.Type]bool
 	conflict    error
-	written     object // definitions that are made of no type
+	written     object // definitions that do not come from a Go type
 }
 
 func newSchemas() *schemas {
@@ -32,8 +32,8 @@ func newSchemas() *schemas {
 	return s
 }
 
-// reflect returns the schema of a type; structs become definitions. A body refuses members that
-// it does not declare. Every member of a response that is not omitted is required.
+// reflect returns the schema of a Go type. Structs become definitions. The schema of a request body allows no members
+// that the type does not declare. The schema of a response requires every member that is never omitted.
 func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 	s.mapMembers(of)
 	schema, err := s.reflector.Reflect(reflect.New(of).Elem().Interface(),
@@ -64,7 +64,7 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 	return ordered(schema)
 }
 
-// withChoices adds the values of a member whose type lists them, because a program computes them.
+// withChoices adds the allowed values to a member whose type lists them in Go.
 func withChoices(schema *jsonschema.Schema, of reflect.Type) {
 	member, is := reflect.Zero(of).Interface().(interface{ Element() any })
 	if !is {
@@ -77,7 +77,7 @@ func withChoices(schema *jsonschema.Schema, of reflect.Type) {
 	}
 }
 
-// withFormat adds the pattern of a format that is not one of JSON Schema.
+// withFormat adds a pattern for a format that JSON Schema does not have.
 func withFormat(schema *jsonschema.Schema) *jsonschema.Schema {
 	if schema.Format != nil && *schema.Format == "sha256" {
 		schema.WithPattern("^[0-9a-f]{64}$")
@@ -85,8 +85,8 @@ func withFormat(schema *jsonschema.Schema) *jsonschema.Schema {
 	return schema
 }
 
-// nullable makes the schema of a member agree with what the member may be: only a pointer, or a member with the tag
-// nullable, is null. An empty list is [].
+// nullable lets the schema accept null only for a pointer and for a member with the tag nullable. An empty list is [],
+// not null.
 func nullable(schema *jsonschema.Schema, is bool) {
 	if is && schema.Ref != nil {
 		definition := jsonschema.Schema{Ref: schema.Ref}
@@ -101,7 +101,7 @@ func nullable(schema *jsonschema.Schema, is bool) {
 		return
 	}
 	kept := slices.DeleteFunc(slices.Clone(schema.Type.SliceOfSimpleTypeValues), func(name jsonschema.SimpleType) bool { return name == jsonschema.Null })
-	schema.Type = &jsonschema.Type{SliceOfSimpleTypeValues: kept} // a new one: the reflector shares the old one between members
+	schema.Type = &jsonschema.Type{SliceOfSimpleTypeValues: kept} // a copy, because the reflector uses one Type for several members
 	if len(kept) == 1 {
 		schema.WithType(kept[0].Type())
 	}
@@ -123,7 +123,7 @@ func (s *schemas) content(of reflect.Type, body bool, example string) (object, e
 	return object{{"application/json", media}}, nil
 }
 
-// parametersOf returns the parameters of a struct with the tags path, query and header.
+// parametersOf returns the parameters that a struct declares with the tags path, query and header.
 func (s *schemas) parametersOf(of reflect.Type) ([]any, error) {
 	var out []any
 	for _, field := range reflect.VisibleFields(of) {
@@ -137,7 +137,7 @@ func (s *schemas) parametersOf(of reflect.Type) ([]any, error) {
 			continue
 		}
 		kind := field.Type
-		if kind.Kind() == reflect.Pointer { // it may be absent, never null
+		if kind.Kind() == reflect.Pointer { // the parameter may be absent, but never null
 			kind = kind.Elem()
 		}
 		one := reflect.StructOf([]reflect.StructField{{Name: "Parameter", Type: kind, Tag: reflect.StructTag(`json:"parameter" `) + field.Tag}})
@@ -166,20 +166,20 @@ func (s *schemas) parametersOf(of reflect.Type) ([]any, error) {
 	return out, nil
 }
 
-// errorSchema adds the schema of an error and refers to it.
+// errorSchema adds the schema of an error and returns a reference to the schema.
 func (s *schemas) errorSchema() object {
 	return s.define("Error", object{
 		{"type", "object"}, {"required", []any{"error"}}, {"properties", object{{"error", object{{"type", "string"}}}}},
 	})
 }
 
-// define adds a schema that is made of no type, and refers to it.
+// define adds a schema that does not come from a Go type, and returns a reference to the schema.
 func (s *schemas) define(name string, schema object) object {
 	s.written = s.written.set(name, schema)
 	return ref("schemas", name)
 }
 
-// all returns the written definitions, and those of types in the order of their names.
+// all returns all definitions: first those that define added, then those of Go types, sorted by name.
 func (s *schemas) all() (object, error) {
 	out := slices.Clone(s.written)
 	definitions, err := ordered(s.definitions)
@@ -192,8 +192,7 @@ func (s *schemas) all() (object, error) {
 	return out, nil
 }
 
-// mapMembers maps each optional.Value[T] in the type to T: the member's absence is not part of
-// its schema.
+// mapMembers maps each optional.Value[T] in the type to T, because a schema does not describe absence.
 func (s *schemas) mapMembers(of reflect.Type) {
 	if s.mapped[of] {
 		return
@@ -214,7 +213,7 @@ func (s *schemas) mapMembers(of reflect.Type) {
 	}
 }
 
-// atLeastOneMember makes the definition of a body refuse one without any member beside the required ones.
+// atLeastOneMember makes the definition of a body refuse an object that has only the required members.
 func (s *schemas) atLeastOneMember(of reflect.Type) {
 	name := s.name(of, "")
 	definition := s.definitions[name]
@@ -222,8 +221,8 @@ func (s *schemas) atLeastOneMember(of reflect.Type) {
 	s.definitions[name] = definition
 }
 
-// name is a definition's name: the type's, without the ending View. Two
-// types of one name are an error.
+// name returns the name of a type's definition: the name of the type without the suffix View. Two types with the same
+// name are an error.
 func (s *schemas) name(of reflect.Type, _ string) string {
 	name := []rune(strings.TrimSuffix(of.Name(), "View"))
 	if len(name) == 0 {
@@ -237,8 +236,8 @@ func (s *schemas) name(of reflect.Type, _ string) string {
 	return string(name)
 }
 
-// ordered returns the value as YAML that keeps the order of members. JSON on one line, which
-// Marshal writes, is YAML too.
+// ordered converts value to YAML and keeps the order of its members. Marshal writes JSON on one line, which is also
+// YAML.
 func ordered(value any) (out any, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {

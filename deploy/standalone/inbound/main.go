@@ -39,10 +39,11 @@ Flags:
 `
 
 const (
-	maxBody = 65_536 // the limit of the webhook, in bytes
+	maxBody = 65_536 // limit of the inbound webhook, in bytes
 	timeout = 30 * time.Second
-	// retryWindow is the time in which the relay gives the same payload the same webhook-id. Alertmanager retries within
-	// its group_interval (5 min). What it repeats after its repeat_interval (4 h) is a new message.
+	// retryWindow is the time for which the relay gives the same payload the same webhook-id. Alertmanager retries a
+	// notification within its group_interval (5 min). After its repeat_interval (4 h) the same payload is a new
+	// message.
 	retryWindow = 10 * time.Minute
 )
 
@@ -182,8 +183,8 @@ func (s *sender) post(id string, message []byte) (status int, response []byte, e
 	return got.StatusCode, response, err
 }
 
-// ServeHTTP relays one request. The tool gets the response of the webhook, and 502 if the webhook is not reached, upon
-// which it tries again.
+// ServeHTTP relays one request. The tool gets the response of the webhook. If the webhook cannot be reached, the tool
+// gets 502 and tries again.
 func (s *sender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		http.Error(w, "POST the payload of an alert webhook here.", http.StatusMethodNotAllowed)
@@ -205,5 +206,5 @@ func (s *sender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(os.Stderr, "inbound: %d %s\n", status, bytes.TrimSpace(response))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(response) // a tool that has left tries again
+	_, _ = w.Write(response) // if the tool has closed the connection, it tries again
 }

@@ -68,7 +68,7 @@ func showJSON(request receiver.Request) {
 	}
 	line, err := json.Marshal(map[string]any{"path": request.Path, "headers": headers, "body": string(request.Body)})
 	if err != nil {
-		panic(err) // strings only
+		panic(err) // cannot fail, because it has strings only
 	}
 	fmt.Printf("%s\n", line)
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 )
 
-// address is a path of a dashboard as a visitor sent it.
+// address is the path of a request, divided into the dashboard and the path below it.
 type address struct {
 	base  string // path of the dashboard in the events service
 	below string // path below the dashboard's address, without a first slash
 }
 
-// isAPI reports whether the errors of the path are in JSON.
+// isAPI reports whether errors at the path are written in JSON.
 func (a address) isAPI() bool { return strings.HasPrefix(a.below+"/", "api/") }
 
-// addressOf returns the address of a request. It reports false if no dashboard can have that slug or host.
+// addressOf returns the address of a request. It returns false if no dashboard can have the slug or the host.
 func addressOf(v Visit) (a address, ok bool) {
 	var err error
 	if v.OwnHost {
@@ -24,7 +24,7 @@ func addressOf(v Visit) (a address, ok bool) {
 		ok = host != "" && len(host) <= 253 && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 		return address{"/public/v1/hosts/" + host, strings.TrimPrefix(v.In.URL.Path, "/")}, ok
 	}
-	raw := message.EscapedPath(v.In.URL) // in which a slash separates segments
+	raw := message.EscapedPath(v.In.URL) // still escaped, so each slash separates segments
 	slug, below, _ := strings.Cut(strings.TrimPrefix(raw, "/d/"), "/")
 	if strings.Contains(raw, "%") {
 		if slug, err = url.PathUnescape(slug); err == nil {
@@ -34,7 +34,7 @@ func addressOf(v Visit) (a address, ok bool) {
 	return address{"/public/v1/dashboards/" + slug, below}, err == nil && isSlug(slug)
 }
 
-// isSlug reports whether a dashboard may have the slug: 3 to 63 of [a-z0-9-].
+// isSlug reports whether a slug has the form of a dashboard's slug: 3 to 63 of [a-z0-9-].
 func isSlug(slug string) bool {
 	return len(slug) >= 3 && len(slug) <= 63 && strings.Trim(slug, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// backupTime is the time for which Redis has the files of a dashboard.
+// backupTime is the time after which Redis deletes the files of a dashboard that nobody has used.
 const backupTime = 24 * time.Hour
 
 //go:embed save_room.lua
@@ -37,21 +37,20 @@ var checkSavedScript string
 // Redis is the gateway's connection to Redis.
 type Redis interface {
 	Client() *redis.Client
-	// IsDown reports whether Redis failed and has not responded since.
+	// IsDown reports whether Redis has failed and has not responded since.
 	IsDown() bool
 	// Fail marks Redis as down because of an error.
 	Fail(err error)
 }
 
-// backup saves the newest edition of each dashboard in Redis, with the files that are
-// named by the edition, the 404 page and the password form, so that a gateway that starts
-// while the events service is down can serve them. Of these files Redis has the brotli only,
-// from which load makes the plain text. The backup also saves the other files that
-// visitors ask for, in the content coding that they ask for, within othersRoom. There is a
-// hash for each dashboard, one for its other files, and one for each address, with the id
-// of the dashboard and the legacy list. All hashes of all gateways together have at most room bytes:
-// the scripts evict the least recently used ones, and a dashboard's other files before the files
-// of any dashboard. Responses are sealed: some are of private dashboards.
+// backup saves the newest edition of each dashboard in Redis, so that a gateway that starts while the events service is
+// down can serve the dashboard. It saves the files that the edition lists, the 404 page and the password form,
+// compressed with brotli only; load decompresses them. It also saves the other files that visitors request, in the
+// content coding that they request, up to othersRoom per dashboard. There is one Redis hash per dashboard for the
+// listed files, and one for its other files. There is one hash per address, with the id of the dashboard and the legacy
+// list. All hashes together have at most room bytes, for all gateways. When the room is used up, the scripts evict the
+// least recently used hashes, and those with other files first. Saved responses are sealed, because some belong to
+// private dashboards.
 type backup struct {
 	redis       Redis
 	room        int64 // in bytes
@@ -62,7 +61,7 @@ type backup struct {
 	now         func() time.Time
 	editions    chan struct{} // one element for each edition that is being saved
 	others      chan struct{} // one element for each other file that is being saved
-	mu          sync.Mutex    // guards writes to addresses: a save under way must not undo deleteAddress
+	mu          sync.Mutex    // guards changes of addresses: a running save must not undo deleteAddress
 }
 
 func newBackup(client Redis, room int64, secret string, now func() time.Time) *backup {
@@ -74,10 +73,10 @@ func newBackup(client Redis, room int64, secret string, now func() time.Time) *b
 	}
 }
 
-// isUnusable reports whether nothing can be saved or loaded: Redis is down, or there is no room for copies.
+// isUnusable reports whether nothing can be saved or loaded, because Redis is down or copies are turned off.
 func (b *backup) isUnusable() bool { return b.room == 0 || b.redis.IsDown() }
 
-// run runs one of the scripts for the hashes. It marks Redis as down after an error.
+// run runs one of the scripts with the hashes as keys. After an error it marks Redis as down.
 func (b *backup) run(ctx context.Context, script *redis.Script, hashes []string, values ...any) *redis.Cmd {
 	keys := append([]string{"pages-used", "pages-asked-used", "pages-size"}, hashes...)
 	reply := script.Run(ctx, b.redis.Client(), keys, append([]any{b.room, backupTime.Milliseconds()}, values...)...)
@@ -88,9 +87,9 @@ func (b *backup) run(ctx context.Context, script *redis.Script, hashes []string,
 }
 
 const (
-	editionField   = "edition"   // in the hash of a dashboard
-	dashboardField = "dashboard" // in the hash of an address
-	listField      = "list"      // in the hash of an address: the legacy list without a query
+	editionField   = "edition"   // name of a field in the hash of a dashboard: the edition
+	dashboardField = "dashboard" // name of a field in the hash of an address: the dashboard's id
+	listField      = "list"      // name of a field in the hash of an address: the legacy list without a query
 )
 
 func fileField(name, coding string) string { return coding + " " + name }
@@ -101,8 +100,8 @@ func othersKey(dashboard string) string { return "pages-asked:" + dashboard }
 
 func addressKey(base string) string { return "page-at:" + base }
 
-// savedFiles returns the names of the files that are saved with the edition. They include those that a visitor
-// may get in place of another file.
+// savedFiles returns the names of the files that are saved together with the edition. They include the files that
+// visitors may get in place of another file: the 404 page and the password forms.
 func (e *edition) savedFiles() []string {
 	names := append(slices.Clone(e.Files), peer.MissingFile)
 	if e.ticketOwner != "" {
@@ -111,23 +110,23 @@ func (e *edition) savedFiles() []string {
 	return names
 }
 
-// isSaved reports whether the file is one of savedFiles.
+// isSaved reports whether savedFiles contains the name.
 func (e *edition) isSaved(name string) bool { return slices.Contains(e.savedFiles(), name) }
 
-// savedHead is a saved response without its body.
+// savedHead is a saved response without the body.
 type savedHead struct {
-	At      int64       `json:"at"` // ns, when the events service returned or confirmed the response
+	At      int64       `json:"at"` // time in ns at which the events service returned or last confirmed the response
 	Header  http.Header `json:"header"`
-	Edition string      `json:"edition,omitempty"` // id of the edition of a file
+	Edition string      `json:"edition,omitempty"` // for a file: id of its edition
 }
 
-// seal returns the sealed response. edition is the id of the edition of a file.
+// seal returns the sealed text of a response. For a file, edition is the id of its edition.
 func (b *backup) seal(key, field string, response *cached, edition string) string {
 	head, _ := json.Marshal(savedHead{response.confirmed.Load(), response.Header, edition}) // a number and strings: cannot fail
 	return b.box.Seal(string(head)+"\n"+string(response.Body), key+" "+field)
 }
 
-// load returns the saved response for a question, or nil.
+// load returns the saved response for a question. It returns nil if there is none.
 func (b *backup) load(ctx context.Context, q question) *cached {
 	if b.isUnusable() {
 		return nil
@@ -152,7 +151,7 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 			return nil
 		}
 		saved.Header.Del("Content-Encoding")
-		saved.Header.Del("Etag") // received sets the one that the events service returns with the plain text
+		saved.Header.Del("Etag") // the ETag of the compressed body; NewResponse computes one of the plain body
 		body = string(plain)
 	}
 	out, err := q.received(message.NewResponse(http.StatusOK, saved.Header, []byte(body)), "")
@@ -168,7 +167,7 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 	return out
 }
 
-// read returns the value, or an empty string if there is none or Redis is down.
+// read returns the value of a reply. It returns "" if there is no value or Redis is down.
 func (b *backup) read(reply *redis.StringCmd) string {
 	value, err := reply.Result()
 	if err != nil && !errors.Is(err, redis.Nil) && !errors.Is(err, context.Canceled) {
@@ -177,7 +176,7 @@ func (b *backup) read(reply *redis.StringCmd) string {
 	return value
 }
 
-// deleteAddress deletes the address of a dashboard that the events service does not have any more.
+// deleteAddress deletes the hash of an address at which the events service has no dashboard any more.
 func (b *backup) deleteAddress(ctx context.Context, base string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,44 +19,43 @@ import (
 )
 
 const (
-	maxResponse = 4 << 20 // size of one response, in bytes
+	maxResponse = 4 << 20 // size of a response, in bytes
 	// fetchTimeout bounds a request to the events service.
 	fetchTimeout = 5 * time.Second
-	// Patience is the time for which a visitor waits for the events service if there is an earlier response.
+	// Patience is the time for which a visitor waits for the events service. After it, the visitor gets an earlier
+	// response, if there is one.
 	Patience = 500 * time.Millisecond
-	// restTime is the time for which the events service gets no question after a failure, unless it responds to an
-	// earlier one. Visitors see a change within a second after the service is back.
+	// restTime is the time after a failure in which the events service is not asked, unless it responds to an earlier
+	// question. It is short, so that visitors see changes within a second after the service is back.
 	restTime = 500 * time.Millisecond
-	// questionTime is the least time between a response and the next question for the same edition or list. Visitors who
-	// arrive meanwhile share a question. A question costs as much as several visits.
+	// questionTime is the minimum time between a response and the next question for the same edition or list. Visitors
+	// who arrive in this time share the next question. A question costs as much as serving several visits.
 	questionTime = 150 * time.Microsecond
-	// maxURI bounds the path and query of a cached response, in bytes. A response with a longer one is
-	// requested for each visitor.
+	// maxURI bounds the path and query of a cached response, in bytes. A response with a longer one is not cached.
 	maxURI = 1024
 )
 
-// cache keeps responses of the events service in memory: the editions of dashboards, the
-// files of editions, and the legacy lists. The events service confirms an edition after the
-// visitor's request (If-None-Match, one request for all visitors who wait), so every
-// visitor sees a change from the moment when its writer has the response. A file never
-// changes within an edition, and a list never within the state that the edition names, so
-// they need no confirmation. While the events service
-// is down, the cache returns the last good response, from memory or from Redis.
+// cache keeps three kinds of responses of the events service in memory: editions of dashboards, files of editions, and
+// legacy lists. For each visitor, the events service confirms the edition with a request that starts after the
+// visitor's request (If-None-Match; visitors who arrive meanwhile share it). So a visitor sees every change whose
+// writer has got the response. A file never changes within an edition. A list never changes within the list state that
+// the edition names. So files and lists need no confirmation. While the events service is down, the cache returns the
+// last good response from memory or from Redis.
 type cache struct {
 	fetch     Fetch
 	backup    *backup
 	mu        sync.Mutex // guards writes to responses
 	responses *lru.Cache[cacheKey, *cached]
-	room      atomic.Int64 // number of bytes that responses may still use
+	room      atomic.Int64 // bytes that more responses may use
 	runs      coalesce.Group[struct{}, *cached]
 	now       func() time.Time
-	rested    atomic.Pointer[time.Time] // end of restTime
+	rested    atomic.Pointer[time.Time] // end of the present restTime; nil if the last question succeeded
 }
 
-// cacheKey names a cached response. A query of a visitor is part of a key only for a legacy list.
+// cacheKey identifies a cached response. Only the key of a legacy list contains the query of the visitor.
 type cacheKey struct {
-	uri string // for an edition or a list: the path and query in the events service; for a file: the dashboard's id
-	// file and coding name a file of a dashboard. The cached response names the edition.
+	uri string // edition or list: path and query in the events service; file: id of the dashboard
+	// file and coding are set for a file only. The cached response contains the edition to which the file belongs.
 	file, coding string
 }
 
@@ -64,33 +63,33 @@ func newCache(fetch Fetch, backup *backup, room int64, now func() time.Time) *ca
 	c := &cache{fetch: fetch, backup: backup, now: now}
 	c.room.Store(room)
 	c.runs.Before = c.pause
-	// NewWithEvict fails only for a size below 1.
+	// NewWithEvict returns an error only for a size below 1.
 	c.responses, _ = lru.NewWithEvict(int(room/headSize), func(_ cacheKey, old *cached) { c.room.Add(old.size()) })
 	return c
 }
 
-// errNoResponse means that the events service responds, but not with what was asked for. Other responses may still be
-// available.
+// errNoResponse means that the events service works, but did not return this response. Questions for other responses
+// may still succeed.
 var errNoResponse = errors.New("gateway: the events service did not return the page")
 
 // cached is a response of the events service in the cache.
 type cached struct {
 	message.Response
-	state string // for a list: Edition.List; empty: unknown
-	// edition is set for the response to the question for an edition, and for a file.
+	state string // for a list: the value of Edition.List that it belongs to; empty: unknown
+	// edition is set if the response is an edition, or a file of the edition.
 	edition *edition
 	// confirmed is the time in ns at which the events service returned or confirmed the response.
 	confirmed atomic.Int64
-	// asked is the time in ns of the newest response to a question for it.
+	// asked is the time in ns at which the events service last responded to a question for this response.
 	asked atomic.Int64
-	// saveAt is the time in ns from which an edition is to be saved in Redis, and savedAt the time at which it was.
+	// saveAt is the time in ns from which the edition must be saved in Redis again. savedAt is the time in ns at which
+	// it was last saved.
 	saveAt, savedAt atomic.Int64
-	// sweeps is the number of sweeps since a visitor asked for the response.
+	// sweeps is the number of sweeps since a visitor last requested the response.
 	sweeps atomic.Int32
 }
 
-// get returns the current response, or the last one while the events service is down. stale
-// reports that the events service did not confirm it.
+// get returns the current response. While the events service is down, it returns the last response, and stale is true.
 func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, err error) {
 	of := q.about()
 	if len(of.uri) > maxURI {
@@ -123,13 +122,14 @@ func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, e
 			if out, stale, err = c.last(ctx, q, context.DeadlineExceeded); err == nil {
 				return out, stale, nil
 			}
-			late.Reset(fetchTimeout - Patience) // there is no earlier response
+			late.Reset(fetchTimeout - Patience) // there is no earlier response, so the visitor waits longer
 		}
 	}
 	return nil, false, err
 }
 
-// last returns the last good response after a failure of the events service, or the error.
+// last returns the last good response after failure, an error of the events service. If there is none, it returns
+// failure.
 func (c *cache) last(ctx context.Context, q question, failure error) (out *cached, stale bool, err error) {
 	of := q.about()
 	out, there := c.responses.Get(of.key)
@@ -150,7 +150,7 @@ func (c *cache) last(ctx context.Context, q question, failure error) (out *cache
 	return out, true, nil
 }
 
-// resting reports whether the events service failed within restTime.
+// resting reports whether the events service failed less than restTime ago.
 func (c *cache) resting() bool {
 	until := c.rested.Load()
 	return until != nil && c.now().Before(*until)
@@ -160,18 +160,19 @@ func unreadable(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "The dashboard cannot be read at the moment. Try again shortly.")
 }
 
-// pause waits until questionTime after the last response to a question for the edition or list at uri.
+// pause waits until questionTime has passed since the events service last responded to a question for the edition or
+// list at uri.
 func (c *cache) pause(uri string) {
 	if former, there := c.responses.Peek(cacheKey{uri: uri}); there {
 		time.Sleep(min(questionTime, questionTime-time.Since(time.Unix(0, former.asked.Load()))))
 	}
 }
 
-// ask returns the current response from the events service and stores it in the cache.
+// ask requests the current response from the events service and stores the response in the cache.
 func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
 	key := q.about().key
 	former, _ := c.responses.Get(key)
-	if former != nil && q.isCurrent(former) { // another run has stored it
+	if former != nil && q.isCurrent(former) { // another run has stored the current response
 		return former, nil
 	}
 	fresh, err := c.request(ctx, q, former)
@@ -194,8 +195,8 @@ func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
 	return fresh, nil
 }
 
-// fresh returns the current response for the gateway itself. It does not store the response in the cache, because
-// perhaps no visitor asks for it.
+// fresh returns the current response for a save. It does not store the response in the cache, because perhaps no
+// visitor requests it.
 func (c *cache) fresh(ctx context.Context, q question) (*cached, error) {
 	former, _ := c.responses.Peek(q.about().key)
 	if former != nil && q.isCurrent(former) {
@@ -208,8 +209,8 @@ func (c *cache) fresh(ctx context.Context, q question) (*cached, error) {
 	return out, err
 }
 
-// request returns the response of the events service, or former if that is still current.
-// former may be nil.
+// request requests the response from the events service. It returns former, which may be nil, if former is still
+// current.
 func (c *cache) request(ctx context.Context, q question, former *cached) (*cached, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -236,7 +237,7 @@ func (c *cache) request(ctx context.Context, q question, former *cached) (*cache
 	case isSame && isEdition:
 		former.confirmed.Store(c.now().UnixNano())
 		return former, nil
-	case isSame: // a file of the new edition, or the list in the new state
+	case isSame: // the file or list did not change from the former edition or state to this one
 		whole = message.NewResponse(former.Status, former.Header, former.Body)
 	default:
 		body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
@@ -246,7 +247,7 @@ func (c *cache) request(ctx context.Context, q question, former *cached) (*cache
 		if err != nil {
 			return nil, unreadable(err)
 		}
-		whole = message.NewResponse(response.StatusCode, response.Header, bytes.Clone(body)) // ReadAll may return a slice of twice the bytes
+		whole = message.NewResponse(response.StatusCode, response.Header, bytes.Clone(body)) // ReadAll may return a slice with twice the capacity
 	}
 	out, err := q.received(whole, response.Header.Get(peer.ListHeader))
 	if err != nil {

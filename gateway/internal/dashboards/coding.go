@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// The content codings in which the events service has files.
+// The content codings in which the events service stores files.
 const (
 	codingBrotli = "br"
 	codingGzip   = "gzip"
 	codingPlain  = "identity"
 )
 
-// codingFor returns the best content coding for the values of an Accept-Encoding header (RFC 9110, 12.5.3): the one
-// with the highest weight, and among equal ones the smallest. Without an acceptable coding it returns codingPlain, which
-// every client can read.
+// codingFor returns the best content coding for the values of an Accept-Encoding header (RFC 9110, 12.5.3). This is the
+// coding with the highest weight. If several have it, this is the one with the smallest files. If no coding is
+// acceptable, codingFor returns codingPlain, which every client can read.
 func codingFor(accept []string) string {
 	weights := map[string]float64{}
 	for _, list := range accept {
-		switch list { // what browsers send
+		switch list { // the values that browsers send
 		case "gzip, deflate, br", "gzip, deflate, br, zstd":
 			return codingBrotli
 		}
@@ -44,7 +44,7 @@ func codingFor(accept []string) string {
 	return best
 }
 
-// weight returns the value of the parameter q: 1 if there is none, and 0 if it is wrong.
+// weight returns the value of the parameter q. It returns 1 if there is none, and 0 if the value is invalid.
 func weight(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(parameter, "=")

@@ -2,11 +2,11 @@
 //
 // Decisions:
 //
-//   - The files come from memory after the events service has confirmed the edition (cache.go), so that every visitor
-//     sees a change from the moment when its writer has the response. All visitors who wait share a confirmation.
-//   - If the events service is down, the last files are served. Redis has a copy of them for a gateway that starts
-//     meanwhile (backup.go, save.go).
-//   - The gateway decides by the data of the edition who may see a private dashboard (edition.go).
+//   - The files come from memory after the events service has confirmed the edition (cache.go), so a visitor sees every
+//     change whose writer has got the response. Visitors who wait at the same time share one confirmation.
+//   - While the events service is down, the last files are served. Redis has copies of the files for a gateway that
+//     starts in this time (backup.go, save.go).
+//   - The edition contains the access rules of a private dashboard. The gateway applies these rules (edition.go).
 package dashboards
 
 import (
@@ -20,17 +20,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Fetch sends a request with an X-Request-Id to the events service, for the gateway itself. The caller closes the body.
+// Fetch sends a request of the gateway itself, with the id as X-Request-Id, to the events service. The caller closes
+// the body.
 type Fetch func(ctx context.Context, r *http.Request, id string) (*http.Response, error)
 
-// Options are what Dashboards needs of the gateway.
+// Options are the settings of Dashboards, and the functions of the gateway that it uses.
 type Options struct {
 	Fetch       Fetch
 	Redis       Redis
 	Secret      string            // secret of the platform
 	Room        int64             // bytes in memory
-	RoomInRedis int64             // bytes in Redis, for all gateways together; 0: there are no copies
-	Missing     *message.Response // page for a browser that asks the platform's host for a dashboard that does not exist
+	RoomInRedis int64             // bytes in Redis, for all gateways together; 0: no copies in Redis
+	Missing     *message.Response // page for a browser that requests an unknown dashboard on the platform's host
 	Log         *slog.Logger
 	Now         func() time.Time
 }
@@ -38,12 +39,12 @@ type Options struct {
 // Dashboards serves the paths of dashboards.
 type Dashboards struct {
 	cache   *cache
-	tickets seal.Tickets // the tickets of visitors who have entered a password
+	tickets seal.Tickets // tickets of visitors who have entered the right password
 	missing *message.Response
 	log     *slog.Logger
 }
 
-// New returns a Dashboards. Redis and the events service need not be reachable yet.
+// New returns a Dashboards. Redis and the events service may be down when it is called.
 func New(o Options) *Dashboards {
 	return &Dashboards{
 		cache:   newCache(o.Fetch, newBackup(o.Redis, o.RoomInRedis, o.Secret, o.Now), o.Room, o.Now),
@@ -51,7 +52,7 @@ func New(o Options) *Dashboards {
 	}
 }
 
-// Sweep removes from memory what nobody asks for any more, until ctx ends.
+// Sweep runs until ctx ends. It removes responses from memory that nobody requests any more.
 func (d *Dashboards) Sweep(ctx context.Context) error { return d.cache.sweep(ctx) }
 
 // Visit is a request for a path of a dashboard.
@@ -63,20 +64,21 @@ type Visit struct {
 	IP      string // address of the visitor
 	OwnHost bool   // the host belongs to a dashboard
 	Route   string // template of the path, for the log
-	File    *File  // nil: no dashboard has the path
+	File    *File  // kind of the path; nil: dashboards have no such path
 }
 
-// Visitor is the gateway's side of a visit, and the writer of its response.
+// Visitor writes the response of a visit. It also does what only the gateway can do for a visit, such as forwarding.
 type Visitor interface {
 	http.ResponseWriter
 	// Refuse writes an error in JSON.
 	Refuse(err error)
-	// RefuseMethod writes 405 with the methods that the path has.
+	// RefuseMethod writes 405 with the methods that the path allows.
 	RefuseMethod()
-	// Forward sends the visitor's request with the body to the service of its path, and the response to the visitor.
+	// Forward sends the visitor's request with the body to the service of the path, and sends the response to the
+	// visitor.
 	Forward(body []byte)
-	// Enter sends the form with the password to the path in the events service. The caller closes the body.
+	// Enter posts the form with the password to the path in the events service. The caller closes the body.
 	Enter(path string, form []byte) (*http.Response, error)
-	// Relay sends a response of a service to the visitor.
+	// Relay sends the response of a service to the visitor.
 	Relay(response *http.Response)
 }

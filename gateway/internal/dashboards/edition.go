@@ -14,12 +14,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// edition is the parsed response to the question for the edition of a dashboard.
+// edition is an edition of a dashboard, parsed from the response of the events service.
 type edition struct {
 	peer.Edition
 	private     bool
 	allowed     []netip.Prefix
-	ticketOwner string // owner of the tickets in cookies; empty: there is no password
+	ticketOwner string // owner of the tickets in cookies; empty: the dashboard has no password
 }
 
 func parseEdition(body []byte) (*edition, error) {
@@ -47,8 +47,8 @@ func parseEdition(body []byte) (*edition, error) {
 	return out, nil
 }
 
-// file returns a file of the edition in a content coding. It returns the last good version while the events service
-// is down.
+// file returns a file of the edition in a content coding. While the events service is down, it returns the last good
+// version of the file.
 func (c *cache) file(ctx context.Context, of *edition, staleEdition bool, name, coding, id string) (out *cached, stale bool, err error) {
 	if file, there := c.responses.Get(cacheKey{uri: of.DashboardID, file: name, coding: coding}); there && file.edition.ID == of.ID {
 		file.use()
@@ -57,11 +57,11 @@ func (c *cache) file(ctx context.Context, of *edition, staleEdition bool, name, 
 	return c.get(ctx, newFileQuestion(of, staleEdition, name, coding, id))
 }
 
-// admits reports whether a visitor may see the private dashboard.
+// admits reports whether a visitor may see this private dashboard.
 func (d *Dashboards) admits(v *dashboardVisit) bool {
 	access := &v.edition.Access
 	if v.File.feed && access.FeedKey != "" {
-		query, _ := url.ParseQuery(v.In.URL.RawQuery) // the other parameters may be wrong
+		query, _ := url.ParseQuery(v.In.URL.RawQuery) // an error in other parameters does not matter
 		if subtle.ConstantTimeCompare([]byte(query.Get("key")), []byte(access.FeedKey)) == 1 {
 			return true
 		}
@@ -81,7 +81,8 @@ func (d *Dashboards) admits(v *dashboardVisit) bool {
 	}
 }
 
-// enterFile returns the name of the password form for an address of a dashboard.
+// enterFile returns the name of the password form for a path below a dashboard. The relative links of the form depend
+// on the depth of the path.
 func enterFile(below string) string {
 	if strings.Contains(below, "/") {
 		return peer.EnterBelowFile

@@ -7,15 +7,16 @@ import (
 )
 
 const (
-	// headSize is what a cached response needs beside its body and the texts of its header, in bytes, about.
+	// headSize is the approximate memory of a cached response in bytes, without its body and the texts of its header.
 	headSize = 1 << 10
-	// sweepTime is the time between two sweeps. The sweep number idleSweeps+1 removes a response that nobody has asked for.
+	// sweepTime is the time between two sweeps. A response is removed after idleSweeps sweeps in which nobody has
+	// requested it.
 	sweepTime  = time.Minute
 	idleSweeps = 10
 )
 
-// store stores a good response in place of the former one. It does not replace a file by that of
-// an older edition, and it replaces nothing unless replace is set. A response that is not good removes the former one.
+// store stores a response with status 200. It replaces an existing response only if replace is set and a file is not of
+// an older edition. A response with another status removes the existing response, under the same conditions.
 func (c *cache) store(key cacheKey, fresh *cached, replace bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -34,7 +35,7 @@ func (c *cache) store(key cacheKey, fresh *cached, replace bool) {
 	}
 }
 
-// size returns the bytes that a cached response uses, about.
+// size returns the approximate memory of a cached response, in bytes.
 func (r *cached) size() int64 {
 	size := headSize + cap(r.Body)
 	for name, values := range r.Header {
@@ -46,14 +47,14 @@ func (r *cached) size() int64 {
 	return int64(size)
 }
 
-// use records that a visitor asks for the response.
+// use records that a visitor requests the response.
 func (r *cached) use() {
-	if r.sweeps.Load() > 0 { // a store costs the processors more than a load
+	if r.sweeps.Load() > 0 { // a store costs more than a load if several processors use the value
 		r.sweeps.Store(0)
 	}
 }
 
-// sweep removes the responses that nobody asks for any more until ctx ends.
+// sweep runs until ctx ends. It removes responses that nobody requests any more.
 func (c *cache) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(sweepTime)
 	defer ticker.Stop()
@@ -67,8 +68,8 @@ func (c *cache) sweep(ctx context.Context) error {
 	}
 }
 
-// removeIdle counts one more sweep for each response, and removes those that nobody has asked for within idleSweeps. While
-// the events service is down it removes none, because there may be no other copy.
+// removeIdle counts one more sweep for each response, and removes each response that nobody has requested for
+// idleSweeps sweeps. While the events service is down, it removes nothing, because there may be no other copy.
 func (c *cache) removeIdle() {
 	if c.rested.Load() != nil {
 		return

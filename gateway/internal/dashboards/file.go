@@ -9,12 +9,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// File is a path below a dashboard: a file that the events service serves, or a form.
+// File describes a path below a dashboard: a file that the events service serves, or a form.
 type File struct {
 	kind fileKind
-	// name is the name of the file in an edition; empty for the page, and for a path with a parameter.
+	// name is the name of the file in an edition. It is empty for the page, and for a path with a parameter.
 	name      string
-	parameter bool // the path is the name
+	parameter bool // the path is the name of the file
 	page      bool // HTML, for people
 	shared    bool // scripts of other sites may read the file of a public dashboard
 	feed      bool // the query parameter key opens the file of a private dashboard
@@ -24,13 +24,13 @@ type fileKind int
 
 const (
 	fileOfEdition fileKind = iota
-	fileList               // the legacy list, which has a query
-	fileEnter              // takes the password
-	fileIncident           // redirects to the event
-	fileForm               // takes the form of a visitor who subscribes; another service serves it
+	fileList               // the legacy list, which allows a query
+	fileEnter              // takes the password of the dashboard
+	fileIncident           // redirects to the page of the event
+	fileForm               // takes the form of a visitor who subscribes; another service handles the form
 )
 
-// NewFile returns the file of the events service at a path below a dashboard.
+// NewFile returns the File for a path below a dashboard that the events service serves.
 func NewFile(at string) *File {
 	switch at {
 	case legacy.Base + "dashboard/":
@@ -48,14 +48,14 @@ func NewFile(at string) *File {
 	return &File{page: true}
 }
 
-// NewForm returns the path of the form of a visitor who subscribes.
+// NewForm returns the File for a form with which a visitor subscribes.
 func NewForm() *File { return &File{kind: fileForm, page: true} }
 
 // IsForm reports whether the path takes a form.
 func (f *File) IsForm() bool { return f.kind == fileEnter || f.kind == fileForm }
 
-// fileName returns the name of the file at a path. It reports false if no file can have the name: an id or a month
-// has 1 to 64 of [A-Za-z0-9-].
+// fileName returns the name of the file at a path. It returns false if no file can have this name. An id or a month has
+// 1 to 64 of [A-Za-z0-9-].
 func (f *File) fileName(below string) (name string, ok bool) {
 	if !f.parameter {
 		return f.name, true
@@ -68,8 +68,8 @@ func (f *File) fileName(below string) (name string, ok bool) {
 	return below, true
 }
 
-// redirect returns the address that the visitor should use, or an empty string. The links of a page are relative, so
-// only the page itself has a slash at the end.
+// redirect returns the address to which the visitor is redirected, or "". The page of a dashboard ends in a slash,
+// because its links are relative. All other addresses have no slash at the end.
 func (f *File) redirect(u *url.URL) string {
 	at := u.EscapedPath()
 	bare := strings.TrimSuffix(at, "/")

@@ -9,26 +9,29 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 )
 
-// question is a request to the events service: for an edition, a file or a list.
+// question is a question to the events service for an edition, a file or a list.
 type question interface {
 	about() *subject
-	// isCurrent reports whether a cached response needs no confirmation.
+	// isCurrent reports whether a cached response is current without a confirmation.
 	isCurrent(response *cached) bool
-	// received returns the response for the cache. state is the value of peer.ListHeader.
+	// received converts the response of the events service to a cached response. state is the value of its header
+	// peer.ListHeader.
 	received(response message.Response, state string) (*cached, error)
-	// place returns where the backup has the response; an empty key: nowhere.
+	// place returns the key and the field under which the backup saves the response. An empty key means that the
+	// response is not saved.
 	place(ctx context.Context, b *backup) (key, field string)
 }
 
-// subject is what all questions have.
+// subject has the fields that all questions have in common.
 type subject struct {
 	key cacheKey
-	run string // key of the shared run
+	run string // key of the shared run: concurrent questions with the same key share one request
 	uri string
 	id  string // X-Request-Id
-	// confirmed is set if the events service confirms the response for each visitor: for an edition and a list.
+	// confirmed is set for an edition and a list, whose address does not name a version. The events service must
+	// confirm such a response.
 	confirmed bool
-	// rests is set if the last response serves visitors while the events service rests.
+	// rests is set if visitors get the last response without a question while the events service rests (restTime).
 	rests bool
 }
 
@@ -66,7 +69,7 @@ type listQuestion struct {
 	subject
 	base  string
 	query string
-	state string // Edition.List of the dashboard; empty: unknown
+	state string // value of Edition.List in the dashboard's edition; empty: unknown
 }
 
 func newListQuestion(base, query string, of *edition, id string) *listQuestion {
@@ -81,7 +84,7 @@ func (q *listQuestion) isCurrent(response *cached) bool {
 	return q.state != "" && response.state == q.state
 }
 
-// received returns the list in its own state: the list may be newer than the edition.
+// received takes the state from the response, because the list may be newer than the edition.
 func (*listQuestion) received(response message.Response, state string) (*cached, error) {
 	return &cached{Response: response, state: state}, nil
 }
@@ -99,7 +102,8 @@ type fileQuestion struct {
 	edition *edition
 }
 
-// newFileQuestion returns the question. staleEdition is set if the events service did not confirm the edition.
+// newFileQuestion returns a question for a file of the edition. staleEdition is set if the events service did not
+// confirm the edition.
 func newFileQuestion(of *edition, staleEdition bool, name, coding, id string) *fileQuestion {
 	uri := (&url.URL{Path: "/public/v1/editions/" + of.ID + "/files/" + name}).EscapedPath()
 	key := cacheKey{uri: of.DashboardID, file: name, coding: coding}
@@ -109,7 +113,7 @@ func newFileQuestion(of *edition, staleEdition bool, name, coding, id string) *f
 func (q *fileQuestion) isCurrent(response *cached) bool { return response.edition.ID == q.edition.ID }
 
 func (q *fileQuestion) received(response message.Response, _ string) (*cached, error) {
-	response.Header.Del("Cache-Control") // the Cache-Control of the visitor's response depends on the access
+	response.Header.Del("Cache-Control") // setCache sets it, because it depends on who may see the dashboard
 	response.Header.Set("X-Content-Type-Options", "nosniff")
 	return &cached{Response: response, edition: q.edition}, nil
 }

@@ -9,23 +9,24 @@ import (
 const (
 	// renewTime is the time after which unchanged files are saved again.
 	renewTime = 12 * time.Hour
-	// checkTime is the time after which a visitor makes the gateway check what Redis has: a save may have failed, and
-	// Redis may have lost its data.
+	// checkTime is the time after which a visit makes the gateway check the copies in Redis again. A save may have
+	// failed, or Redis may have lost its data.
 	checkTime = 10 * time.Second
 	// saveTimeout bounds the time to read and save the files of an edition.
 	saveTimeout = 30 * time.Second
-	// editionsAtOnce bounds the editions that are saved at the same time.
+	// editionsAtOnce bounds how many editions are saved at the same time.
 	editionsAtOnce = 4
-	// othersRoom bounds the other files of a dashboard in Redis, in bytes. A page is 5 to 15 KB in brotli.
+	// othersRoom bounds the bytes in Redis for the other files of a dashboard. A page has 5 to 15 KB in brotli.
 	othersRoom = 2 << 20
-	// othersAtOnce bounds the other files that are saved at the same time.
+	// othersAtOnce bounds how many other files are saved at the same time.
 	othersAtOnce = 256
-	// evictedTime is the time after which an edition that other dashboards have evicted is saved again. If the dashboards
-	// with visitors need more room than there is, most visits save nothing.
+	// evictedTime is the time after which an edition is saved again that Redis has evicted to make room for other
+	// dashboards. It is long, so that dashboards that do not all fit do not evict one another with each visit.
 	evictedTime = 10 * time.Minute
 )
 
-// inBackground runs save within saveTimeout. It returns false if as many saves as places can have are under way.
+// inBackground starts save, which must end within saveTimeout. It returns false if places is full: then too many saves
+// are running.
 func inBackground(places chan struct{}, save func(context.Context)) bool {
 	select {
 	case places <- struct{}{}:
@@ -41,8 +42,8 @@ func inBackground(places chan struct{}, save func(context.Context)) bool {
 	return true
 }
 
-// save saves the edition of a dashboard with its files, unless that was checked within
-// checkTime. It returns at once, because visitors wait.
+// save saves the edition of a dashboard with its files in the background, because visitors wait. It does nothing if the
+// copies in Redis were checked less than checkTime ago.
 func (c *cache) save(base string, current *cached) {
 	now, due := c.now(), current.saveAt.Load()
 	if now.UnixNano() < due || c.backup.isUnusable() || !current.saveAt.CompareAndSwap(due, now.Add(saveTimeout).UnixNano()) {
@@ -56,8 +57,8 @@ func (c *cache) save(base string, current *cached) {
 	}
 }
 
-// saveEdition saves the address and the files of an edition, unless this gateway has saved the address and any gateway has saved the
-// files. It marks what is saved as used.
+// saveEdition saves the address and the files of an edition. It skips the address if this gateway has saved it, and the
+// files if any gateway has saved them. Redis then treats the saved hashes as recently used.
 func (c *cache) saveEdition(ctx context.Context, base string, current *cached) error {
 	b, of := c.backup, current.edition
 	check, err := b.run(ctx, b.check, []string{filesKey(of.DashboardID), othersKey(of.DashboardID), addressKey(base)}).Int64Slice()
@@ -89,7 +90,7 @@ func (c *cache) saveFiles(ctx context.Context, of *edition, current *cached) err
 	for _, name := range of.savedFiles() {
 		file, err := c.fresh(ctx, newFileQuestion(of, false, name, codingBrotli, "save-"+of.ID))
 		if err != nil {
-			return err // a file of a newer edition is current, too
+			return err // the error may mean that a newer edition is current, which has its own save
 		}
 		field := fileField(name, codingBrotli)
 		values = append(values, field, b.seal(key, field, file, of.ID))
@@ -97,7 +98,7 @@ func (c *cache) saveFiles(ctx context.Context, of *edition, current *cached) err
 	return b.run(ctx, b.saveEdition, []string{key}, values...).Err()
 }
 
-// saveAddress saves the dashboard's id and the list for an address if the edition is still current.
+// saveAddress saves the dashboard's id and the legacy list for an address, if the edition is still current.
 func (c *cache) saveAddress(ctx context.Context, base string, current *cached) error {
 	b := c.backup
 	list, err := c.fresh(ctx, newListQuestion(base, "", current.edition, "save-"+current.edition.ID))
@@ -113,9 +114,9 @@ func (c *cache) saveAddress(ctx context.Context, base string, current *cached) e
 	return b.run(ctx, b.saveEdition, []string{key}, "", dashboardField, current.edition.DashboardID, listField, b.seal(key, listField, list, "")).Err()
 }
 
-// saveFile saves a file that a visitor asked for, unless saveFiles saves it. It deletes a file that the edition does not have
-// any more. It returns at once, because visitors wait. A file that is not saved, because Redis is down or too many are being saved,
-// is saved when a visitor asks for it in the next edition.
+// saveFile saves a file that a visitor requested, unless saveFiles saves it. It deletes a file that is not in the
+// edition any more. It works in the background, because visitors wait. If Redis is down or too many files are being
+// saved, the file is not saved until a visitor requests it in a later edition.
 func (b *backup) saveFile(q *fileQuestion, response *cached) {
 	if q.edition.isSaved(q.key.file) || b.isUnusable() {
 		return

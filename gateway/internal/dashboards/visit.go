@@ -11,17 +11,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// dashboardVisit is a visit with the dashboard that it is for.
+// dashboardVisit is a visit together with the address and the edition of the visited dashboard.
 type dashboardVisit struct {
 	Visit
 	address
 	edition *edition
-	// editionResponse is the response that has the edition. stale reports that the events service did not confirm it.
+	// editionResponse is the response that contains the edition. stale is set if the events service did not confirm it.
 	editionResponse *cached
 	stale           bool
 }
 
-// The values of headers.
+// Values of response headers.
 var (
 	publicCache  = []string{"public, max-age=0, s-maxage=10, stale-while-revalidate=60, stale-if-error=86400"}
 	privateCache = []string{"private, no-store"}
@@ -30,7 +30,7 @@ var (
 	byAccept     = []string{"Accept"}
 )
 
-// Serve serves a path of a dashboard, or a path that no dashboard has.
+// Serve serves a path below a dashboard, or an unknown path (Visit.File is nil).
 func (d *Dashboards) Serve(visit Visit) {
 	at, ok := addressOf(visit)
 	v := &dashboardVisit{Visit: visit, address: at}
@@ -67,7 +67,7 @@ func (d *Dashboards) serveFile(v *dashboardVisit) {
 		}
 		return
 	}
-	for range 2 { // twice if a new edition replaces the first one meanwhile
+	for range 2 { // the second time if a new edition has replaced the first
 		if !d.findEdition(v) || !d.checkAccess(v) || d.sendFile(v) {
 			return
 		}
@@ -75,7 +75,8 @@ func (d *Dashboards) serveFile(v *dashboardVisit) {
 	d.refuse(v, message.UnknownPath())
 }
 
-// RefuseMethod refuses a method that a path of a dashboard does not have, also if there is no such dashboard.
+// RefuseMethod refuses a method that a path below dashboards does not allow. The response is the same whether or not
+// the dashboard exists.
 func (d *Dashboards) RefuseMethod(visit Visit) {
 	at, ok := addressOf(visit)
 	v := &dashboardVisit{Visit: visit, address: at}
@@ -90,7 +91,7 @@ func (d *Dashboards) RefuseMethod(visit Visit) {
 	v.RefuseMethod()
 }
 
-// findEdition sets the edition of the dashboard. If there is none, it refuses the request and returns false.
+// findEdition sets the edition of the visit. If the dashboard has none, it refuses the request and returns false.
 func (d *Dashboards) findEdition(v *dashboardVisit) bool {
 	current, stale, err := d.cache.get(v.Context, newEditionQuestion(v.base, v.ID))
 	switch {
@@ -112,8 +113,8 @@ func (d *Dashboards) findEdition(v *dashboardVisit) bool {
 	return true
 }
 
-// checkAccess reports whether the visitor may see the dashboard, and sets the headers that depend on the access. If
-// the visitor may not, checkAccess refuses the request.
+// checkAccess reports whether the visitor may see the dashboard, and sets the headers that depend on the access. If the
+// visitor may not see it, checkAccess refuses the request.
 func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	out := v.Header()
 	if !v.edition.private {
@@ -135,8 +136,8 @@ func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	return false
 }
 
-// sendFile sends the file or the list. It returns false, without a response, if the file is of an edition that is no
-// longer current.
+// sendFile sends the file or the list. It returns false and sends nothing if a newer edition has replaced the edition
+// of the visit.
 func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 	if v.File.kind == fileList {
 		d.sendList(v)
@@ -163,7 +164,7 @@ func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 	default:
 		v.setCache()
 		switch {
-		case stale && out.edition.ID != v.edition.ID: // the last good file is of an older edition
+		case stale && out.edition.ID != v.edition.ID: // the edition has no good copy of the file, so the visitor gets that of an older edition
 			d.setAge(v, out)
 		case stale || v.stale:
 			d.setAge(v, v.editionResponse)
@@ -174,7 +175,7 @@ func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 	return true
 }
 
-// fileOf returns a file of the edition in the content coding that suits the visitor.
+// fileOf returns a file of the edition in the best content coding for the visitor.
 func (d *Dashboards) fileOf(v *dashboardVisit, name string) (out *cached, stale bool, err error) {
 	return d.cache.file(v.Context, v.edition, v.stale, name, codingFor(v.In.Header["Accept-Encoding"]), v.ID)
 }
@@ -200,8 +201,8 @@ func (d *Dashboards) sendList(v *dashboardVisit) {
 	out.Write(v, v.In)
 }
 
-// setCache sets Cache-Control, which an error or a redirect has as the file itself. The address of no dashboard is not
-// private.
+// setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. If there is no
+// dashboard, the value is that of a public one.
 func (v *dashboardVisit) setCache() {
 	if v.edition != nil && v.edition.private || v.File.kind == fileEnter {
 		v.Header()["Cache-Control"] = privateCache
@@ -210,13 +211,13 @@ func (v *dashboardVisit) setCache() {
 	v.Header()["Cache-Control"] = publicCache
 }
 
-// setAge sets the seconds since the events service confirmed a response.
+// setAge sets the header Age to the seconds since the events service confirmed the response.
 func (d *Dashboards) setAge(v *dashboardVisit, response *cached) {
 	age := max(0, d.cache.now().Sub(time.Unix(0, response.confirmed.Load())))
 	v.Header()["Age"] = []string{strconv.Itoa(int(age / time.Second))}
 }
 
-// sendMissing sends 404 in the form of the file.
+// sendMissing sends 404: as a page if the path is a page, else as JSON or text.
 func (d *Dashboards) sendMissing(v *dashboardVisit) {
 	if v.File.page && !v.isProgram() {
 		d.sendInstead(v, peer.MissingFile, http.StatusNotFound)
@@ -225,7 +226,7 @@ func (d *Dashboards) sendMissing(v *dashboardVisit) {
 	d.refuse(v, message.UnknownPath())
 }
 
-// sendInstead sends another file of the edition with a status, or a short text if there is no such file.
+// sendInstead sends another file of the edition with a status. If there is no such file, it sends a short text.
 func (d *Dashboards) sendInstead(v *dashboardVisit, name string, status int) {
 	v.setCache()
 	v.Header()["Vary"] = byCoding
@@ -239,13 +240,13 @@ func (d *Dashboards) sendInstead(v *dashboardVisit, name string, status int) {
 	}[status]).WriteAs(v, v.In, status)
 }
 
-// isProgram reports whether a program sends a form. It gets errors in JSON.
+// isProgram reports whether the client is a program that sends a form. It gets errors in JSON.
 func (v *dashboardVisit) isProgram() bool {
 	return v.File.kind == fileForm && !message.WantsHTML(v.In)
 }
 
-// refuse writes an error: in JSON below /api and to a program that sends a form, as a page to a browser that asks
-// the platform's host for a dashboard that does not exist, else as text.
+// refuse writes an error. Below /api, and for a program that sends a form, the error is JSON. A browser that requests
+// an unknown dashboard on the platform's host gets a page. Everybody else gets text.
 func (d *Dashboards) refuse(v *dashboardVisit, err error) {
 	f := fault.As(err)
 	if f.Kind == fault.NotFound {
@@ -269,7 +270,7 @@ func (d *Dashboards) refuse(v *dashboardVisit, err error) {
 	message.Text(f.Message).WriteAs(v, v.In, f.Kind.Status())
 }
 
-// serveForm forwards a form to its service if the visitor may see the dashboard.
+// serveForm forwards a form to the service of the path, if the visitor may see the dashboard.
 func (d *Dashboards) serveForm(v *dashboardVisit) {
 	body, err := message.Body(v.In)
 	if err != nil {
@@ -281,7 +282,8 @@ func (d *Dashboards) serveForm(v *dashboardVisit) {
 	}
 }
 
-// serveEnter sends the password to the events service. The body of a refusal is a file of the edition.
+// serveEnter sends the password to the events service. If that service refuses it, the visitor gets a file of the
+// edition.
 func (d *Dashboards) serveEnter(v *dashboardVisit) {
 	body, err := message.Body(v.In)
 	if err != nil {
@@ -309,7 +311,7 @@ func (d *Dashboards) serveEnter(v *dashboardVisit) {
 	if retry := response.Header["Retry-After"]; len(retry) > 0 {
 		v.Header()["Retry-After"] = retry
 	}
-	// A page without a password responds 404, to those who may see the page.
+	// A dashboard without a password responds 404, which only visitors who may see the dashboard get as its page.
 	if d.findEdition(v) && (name != peer.MissingFile || d.checkAccess(v)) {
 		d.sendInstead(v, name, response.StatusCode)
 	}

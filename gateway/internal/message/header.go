@@ -8,9 +8,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// CopyRequestHeader copies the headers that a service may see. It omits the headers of the
-// connection, credentials, and all claims about the caller, the address of the caller and
-// the trace.
+// CopyRequestHeader copies the headers that a service may see. It omits hop-by-hop headers, credentials, and all
+// headers with which a client could claim to be another caller, address or trace.
 func CopyRequestHeader(out, in http.Header) {
 	for name, values := range in {
 		switch name {
@@ -23,11 +22,11 @@ func CopyRequestHeader(out, in http.Header) {
 		}
 	}
 	if _, sent := out["User-Agent"]; !sent {
-		out["User-Agent"] = nil // otherwise the transport sets its own
+		out["User-Agent"] = nil // without this, the transport sets its own
 	}
 }
 
-// CopyResponseHeader copies the headers of a service that a client may see.
+// CopyResponseHeader copies the headers of a service's response that a client may see.
 func CopyResponseHeader(out, in http.Header) {
 	for name, values := range in {
 		if mayPass(name, in) {
@@ -36,9 +35,9 @@ func CopyResponseHeader(out, in http.Header) {
 	}
 }
 
-// mayPass reports whether the gateway may copy a header of all. It returns false for the
-// headers of the connection (RFC 9110, 7.6.1) and for those that only the parts of the
-// platform may send, in any case.
+// mayPass reports whether the gateway may copy a header. all are the headers of the message. mayPass returns false for
+// hop-by-hop headers (RFC 9110, 7.6.1) and for headers that only parts of the platform may send. The case of the name
+// does not matter.
 func mayPass(name string, all http.Header) bool {
 	switch name {
 	case "Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Trailer", "Transfer-Encoding", "Upgrade", "X-Request-Id":

@@ -9,12 +9,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// maxBody bounds the body of a request, in bytes. Services have the same bound.
+// maxBody bounds the body of a request, in bytes. The services have the same limit.
 const maxBody = 1 << 20
 
-// Body returns the whole body, or an error if it is too large. The gateway reads a body
-// before it connects to a service, so a client that sends slowly or breaks off does not
-// occupy a service.
+// Body returns the whole body, or an error if it is too large. The gateway reads the body before it connects to a
+// service. So a client that sends slowly or breaks off does not occupy a service.
 func Body(r *http.Request) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
@@ -33,11 +32,10 @@ func Body(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// WantsHTML reports whether a browser asks for a page.
+// WantsHTML reports whether the client is a browser that asks for a page.
 func WantsHTML(r *http.Request) bool { return strings.Contains(r.Header.Get("Accept"), "text/html") }
 
-// EscapedPath returns u.EscapedPath, but without its cost for the usual path, in which
-// nothing is escaped.
+// EscapedPath returns u.EscapedPath(). It is faster for the usual path, in which nothing is escaped.
 func EscapedPath(u *url.URL) string {
 	if u.RawPath == "" {
 		return u.Path
@@ -45,11 +43,10 @@ func EscapedPath(u *url.URL) string {
 	return u.EscapedPath()
 }
 
-// Hostname returns the name in a Host header in lower case, without the port and the final
-// dot.
+// Hostname returns the name in a Host header in lower case, without the port and a dot at the end.
 func Hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix((&url.URL{Host: host}).Hostname(), "."))
 }
 
-// UnknownPath returns the error for a path that the gateway does not have.
+// UnknownPath returns the error for a path that no route of the gateway has.
 func UnknownPath() error { return fault.New(fault.NotFound, "There is nothing at this path.") }

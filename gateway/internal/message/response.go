@@ -1,5 +1,5 @@
-// Package message has the rules for HTTP messages that several parts of the gateway share: which headers pass, how a
-// body is read, and how a response is sent that is in memory as a whole.
+// Package message contains the rules for HTTP messages that several parts of the gateway share: which headers may pass,
+// how a body is read, and how a response that is complete in memory is sent.
 package message
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 )
 
-// Response is a response with its whole body. Nothing changes it.
+// Response is a response that is complete in memory. It is never changed.
 type Response struct {
 	Status int
 	Header http.Header
@@ -17,8 +17,8 @@ type Response struct {
 	ETag   string
 }
 
-// NewResponse returns a response with the headers of a service that may pass. A response with status 200 that has no
-// ETag gets an ETag of its body.
+// NewResponse returns a response with those headers of a service that may pass. A response with status 200 and no ETag
+// gets the ETag of its body.
 func NewResponse(status int, header http.Header, body []byte) Response {
 	out := Response{Status: status, Header: http.Header{}, Body: body}
 	CopyResponseHeader(out.Header, header)
@@ -32,13 +32,13 @@ func NewResponse(status int, header http.Header, body []byte) Response {
 	return out
 }
 
-// Text returns a response with a line of plain text.
+// Text returns a plain text response with one line.
 func Text(line string) *Response {
 	out := NewResponse(0, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, []byte(line+"\n"))
 	return &out
 }
 
-// Write sends the response, or 304 if the client has it already.
+// Write sends the response. It sends 304 if the client has this version already.
 func (p *Response) Write(w http.ResponseWriter, r *http.Request) {
 	if p.Status == http.StatusOK && len(r.Header["If-None-Match"]) > 0 && etag.Match(r.Header["If-None-Match"], p.ETag) {
 		out := w.Header()
@@ -55,7 +55,8 @@ func (p *Response) Write(w http.ResponseWriter, r *http.Request) {
 	p.WriteAs(w, r, p.Status)
 }
 
-// WriteAs sends the response with another status. The ETag belongs to the response with its own status only.
+// WriteAs sends the response with another status, and without its ETag, which is valid only for the response's own
+// status.
 func (p *Response) WriteAs(w http.ResponseWriter, r *http.Request, status int) {
 	out := w.Header()
 	for name, values := range p.Header {

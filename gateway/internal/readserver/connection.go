@@ -14,49 +14,51 @@ import (
 )
 
 const (
-	// maxHead bounds the head of a request that is served here, in bytes. net/http serves longer ones.
+	// maxHead bounds the head of a request that this package serves, in bytes. net/http serves requests with longer
+	// heads.
 	maxHead = 4 << 10
-	// slack is the time by which a time limit may end too early. Without it, each request would set two limits.
+	// slack is how much too early a deadline may end. Within it, a deadline of an earlier request is used again.
+	// Otherwise each request would set two deadlines.
 	slack = time.Second
 )
 
-// refusal is the response to a request that net/http should serve, but the process stops.
+// refusal is the response to a request for net/http that arrives while the process stops.
 const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
-// unclear is the response to a request whose head does not say for sure where its body ends.
+// unclear is the response to a request whose head does not define exactly where the body ends.
 const unclear = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 116\r\nConnection: close\r\n\r\n" +
 	`{"error": "Send either Content-Length or Transfer-Encoding. HTTP/1.0 has no Transfer-Encoding: use Content-Length."}`
 
-// drainTime is the time for which the client may go on sending after a refusal. If the connection ended at once, the
-// client could lose the response.
+// drainTime is the time for which the client may continue to send after the response unclear. If the connection were
+// closed at once, the client could lose the response.
 const drainTime = 500 * time.Millisecond
 
 // connection is a connection of a client.
 type connection struct {
 	net.Conn
 	listener *Listener
-	in       *bufio.Reader // nil after the connection is handed over and in is empty
+	in       *bufio.Reader // nil when the connection is handed over and all bytes in it are read
 	out      response
-	used     atomic.Bool // a whole head was read
-	// readLimit and writeLimit are the time limits that the connection has.
+	used     atomic.Bool // a whole head of a request was read
+	// readLimit and writeLimit are the present deadlines of the connection.
 	readLimit, writeLimit time.Time
 }
 
-// serve serves reads until the connection ends or is handed over. A handler that panics ends its connection; it has
-// logged the cause itself.
+// serve serves reads until the connection ends or is handed over to net/http. If a handler panics, serve closes the
+// connection. The handler has logged the panic.
 func (c *connection) serve() {
 	defer c.listener.remove(c)
 	ended := true
 	defer func() {
 		if recover() != nil || ended {
-			_ = c.Conn.Close() // the end of the connection for both sides
+			_ = c.Conn.Close() // closes both directions
 		}
 	}()
 	memory := &http.Request{Header: http.Header{}, RemoteAddr: c.RemoteAddr().String()}
 	for !c.used.Load() || !c.listener.closing.Load() {
 		head, err := c.readHead()
 		if err != nil {
-			return // the client has left, or was silent for too long
+			return // the client has left or was silent for too long
 		}
 		request, handler := parse(head, memory), http.Handler(nil)
 		if request != nil {
@@ -70,7 +72,7 @@ func (c *connection) serve() {
 			ended = !c.handOver()
 			return
 		}
-		_, _ = c.in.Discard(len(head)) // they are in the buffer
+		_, _ = c.in.Discard(len(head)) // the head is in the buffer
 		if err := extend(&c.writeLimit, boot.WriteTimeout, c.SetWriteDeadline); err != nil {
 			return
 		}
@@ -80,14 +82,14 @@ func (c *connection) serve() {
 	}
 }
 
-// readHead returns the head of the next request with the empty line, or a beginning that is not the head of a read. The
-// buffer still has it.
+// readHead returns the head of the next request, up to and including the empty line. If the beginning cannot be the
+// head of a read, it returns what has arrived so far. The returned bytes stay in the buffer.
 func (c *connection) readHead() ([]byte, error) {
 	if err := c.awaitRequest(); err != nil {
 		return nil, err
 	}
 	for limited := false; ; limited = true {
-		seen, _ := c.in.Peek(c.in.Buffered()) // cannot fail
+		seen, _ := c.in.Peek(c.in.Buffered()) // cannot fail for buffered bytes
 		if end := bytes.Index(seen, []byte("\n\r\n")); end >= 0 {
 			c.used.Store(true)
 			return seen[:end+3], nil
@@ -95,7 +97,7 @@ func (c *connection) readHead() ([]byte, error) {
 		if len(seen) == maxHead || bytes.Contains(seen, []byte("\n\n")) {
 			return seen, nil
 		}
-		if !limited { // the rest of the head has one limit, however slowly it comes
+		if !limited { // one deadline for the rest of the head, however slowly it arrives
 			c.readLimit = time.Now().Add(boot.HeaderTimeout)
 			if err := c.SetReadDeadline(c.readLimit); err != nil {
 				return nil, err
@@ -121,14 +123,14 @@ func (c *connection) awaitRequest() error {
 	if err := extend(&c.readLimit, patience, c.SetReadDeadline); err != nil {
 		return err
 	}
-	if c.used.Load() && c.listener.closing.Load() { // Close may have set its own limit before this one
+	if c.used.Load() && c.listener.closing.Load() { // Close may have set its deadline just before extend replaced it
 		return net.ErrClosed
 	}
 	_, err := c.in.Peek(1)
 	return err
 }
 
-// extend sets a time limit, unless the current one ends at most slack too early.
+// extend sets a deadline, unless the present deadline ends at most slack earlier.
 func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error {
 	until := time.Now().Add(by)
 	if until.Sub(*limit) <= slack {
@@ -138,18 +140,19 @@ func extend(limit *time.Time, by time.Duration, set func(time.Time) error) error
 	return set(until)
 }
 
-// refuse responds to a request whose end is not certain. Nothing behind the request is read as another one.
+// refuse responds to a request whose end is not certain. It does not read what follows as another request.
 func (c *connection) refuse() {
 	until := time.Now().Add(drainTime)
 	if c.SetDeadline(until) != nil {
 		return
 	}
 	if _, err := c.Conn.Write([]byte(unclear)); err == nil && c.CloseWrite() == nil {
-		_, _ = io.Copy(io.Discard, c.Conn) // until the client ends the connection, or until the deadline
+		_, _ = io.Copy(io.Discard, c.Conn) // until the client closes the connection or drainTime is over
 	}
 }
 
-// handOver gives the connection to net/http, which sets its own limits. It returns false if net/http serves no more.
+// handOver gives the connection to net/http, which sets its own deadlines. It returns false if net/http accepts no more
+// connections.
 func (c *connection) handOver() bool {
 	if err := c.SetDeadline(time.Time{}); err != nil {
 		return false
@@ -162,7 +165,7 @@ func (c *connection) handOver() bool {
 	return false
 }
 
-// Read implements net.Conn for net/http.
+// Read implements net.Conn for net/http. It first returns the bytes that this package has buffered.
 func (c *connection) Read(to []byte) (int, error) {
 	if c.in != nil && c.in.Buffered() > 0 {
 		return c.in.Read(to)
@@ -171,8 +174,8 @@ func (c *connection) Read(to []byte) (int, error) {
 	return c.Conn.Read(to)
 }
 
-// CloseWrite ends the connection for what this side writes. net/http calls it before Close, so that the client can read
-// the last response.
+// CloseWrite closes the direction to the client. net/http calls it before Close, so that the client can read the last
+// response.
 func (c *connection) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -1,15 +1,16 @@
 // Package readserver is the part of the gateway's HTTP/1.1 server that serves the reads of dashboards. net/http serves
 // everything else.
 //
-// A Listener reads the head of each request. It serves the requests that take accepts: reads without a body, with
-// usual headers. At the first other request, it hands the connection over to net/http with all bytes that it has read,
-// and net/http serves the connection to its end. So this package needs to understand only the requests that it serves:
-// net/http reads every request that is unusual or wrong, except one whose fields contradict each other about its end
-// (hidesLength): net/http would accept it.
+// A Listener reads the head of each request. It serves a request if the function take accepts it: a read without a
+// body, with usual headers. At the first other request, it hands the connection over to net/http, with all bytes that
+// it has read, and net/http serves all further requests on the connection. So this package only has to understand the
+// requests that it serves, and leaves unusual and wrong requests to net/http. There is one exception: if the headers
+// contradict each other about the end of a request (hidesLength), the Listener refuses the request, because net/http
+// would accept it.
 //
-// It is our own code because net/http alone costs as much for a page as this package and the gateway together (about
-// 25 us): it starts a goroutine that waits for the next request during each response, sets four deadlines, and writes a
-// head and a body of more than 4 KB apart.
+// It is our own code because net/http alone costs as much for a page as this package and the gateway together (about 25
+// us). For each response, net/http starts a goroutine that waits for the next request, and sets four deadlines. It
+// writes the head and a body of more than 4 KB with separate system calls.
 package readserver
 
 import (
@@ -24,7 +25,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
-// Listener is the listener of a server of net/http. Accept returns the connections that are handed over.
+// Listener is the listener for an http.Server. Accept returns only connections that the Listener hands over.
 type Listener struct {
 	net.Listener
 	take    func(*http.Request) http.Handler
@@ -41,9 +42,9 @@ type accepted struct {
 	err  error
 }
 
-// Listen serves the reads on the connections of inner. take returns the handler of a read, or nil if net/http is to
-// serve it. Such a handler sets Content-Type, does not keep the request, and responds in a short time even if the client
-// has left: the context of the request does not end.
+// Listen serves the reads on the connections of inner. take returns the handler of a read. It returns nil for a request
+// that net/http must serve. A handler must set Content-Type, must not keep the request, and must respond soon even if
+// the client has left, because the context of the request does not end.
 func Listen(inner net.Listener, take func(*http.Request) http.Handler) *Listener {
 	l := &Listener{Listener: inner, take: take, handed: make(chan accepted), closed: make(chan struct{}), open: map[*connection]struct{}{}}
 	go l.acceptAll()
@@ -54,7 +55,7 @@ func (l *Listener) acceptAll() {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			// net/http waits before it tries again. This loop waits as long.
+			// net/http waits before it accepts again. This loop waits as long.
 			if !l.hand(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
 				return
 			}
@@ -71,7 +72,7 @@ func (l *Listener) add(c *connection) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closing.Load() {
-		_ = c.Conn.Close() // nothing was read or written
+		_ = c.Conn.Close() // nothing was read from the connection or written to it
 		return false
 	}
 	l.open[c] = struct{}{}
@@ -86,7 +87,7 @@ func (l *Listener) remove(c *connection) {
 	l.running.Done()
 }
 
-// hand gives a connection or an error to Accept. It returns false after Close.
+// hand passes a connection or an error to Accept. It returns false after Close.
 func (l *Listener) hand(a accepted) bool {
 	select {
 	case l.handed <- a:
@@ -106,8 +107,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. It ends the connections on which no response is under way. The others end after their
-// response, or after boot.StopTimeout. A new connection has boot.HeaderTimeout for its first request, as with net/http.
+// Close implements net.Listener. It closes the connections on which no response is being sent. The others end after
+// their response, or after boot.StopTimeout. A new connection may still send its first request within
+// boot.HeaderTimeout, as with net/http.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,13 +126,13 @@ func (l *Listener) Close() error {
 	return l.Listener.Close()
 }
 
-// Wait waits after Close for the end of the responses that are under way.
+// Wait waits, after Close, until all responses have been sent.
 func (l *Listener) Wait() { l.running.Wait() }
 
 func (l *Listener) endAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
-		_ = c.Conn.Close() // ends its goroutine
+		_ = c.Conn.Close() // ends the goroutine of the connection
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// parse returns the request of a head, or nil if net/http is to read it: if it is not a GET or HEAD of HTTP/1.1 with one
-// Host, if it announces a body or a wish about the connection, or if anything in it is unusual or wrong. The request uses
-// the memory of the former one.
+// parse returns the request with this head. It returns nil if net/http must read the request: if it is not a GET or
+// HEAD of HTTP/1.1 with one Host header, if it has a body or a Connection header other than keep-alive, or if anything
+// in it is unusual or wrong. parse reuses the memory of former, an earlier request.
 func parse(head []byte, former *http.Request) *http.Request {
 	text, whole := strings.CutSuffix(string(head), "\r\n\r\n")
 	if !whole {
@@ -37,7 +37,7 @@ func parse(head []byte, former *http.Request) *http.Request {
 		Header: former.Header, RemoteAddr: former.RemoteAddr,
 	}
 	request := former
-	values := make([]string, 0, strings.Count(rest, "\n")+1) // the values of all fields, in one piece of memory
+	values := make([]string, 0, strings.Count(rest, "\n")+1) // one slice for the values of all header fields
 	for more := true; more; {
 		line, rest, more = strings.Cut(rest, "\r\n")
 		name, value, isField := strings.Cut(line, ":")
@@ -73,37 +73,37 @@ func parse(head []byte, former *http.Request) *http.Request {
 }
 
 // hidesLength reports whether a head has both Content-Length and Transfer-Encoding, or Transfer-Encoding in HTTP/1.0. A
-// proxy in front may see another end of such a request than net/http, which drops one of the fields without a word (RFC
-// 9112, 6.1).
+// proxy in front and net/http may then disagree where the request ends, because net/http silently ignores one of these
+// fields (RFC 9112, 6.1).
 func hidesLength(head []byte) bool {
 	line, rest, _ := bytes.Cut(head, []byte("\n"))
 	var length, encoding bool
 	for field := range bytes.Lines(rest) {
 		name, _, _ := bytes.Cut(field, []byte(":"))
-		name = bytes.TrimRight(name, " \t") // a blank at the beginning continues the field before
+		name = bytes.TrimRight(name, " \t") // a line that begins with a blank continues the previous field
 		length = length || bytes.EqualFold(name, []byte("Content-Length"))
 		encoding = encoding || bytes.EqualFold(name, []byte("Transfer-Encoding"))
 	}
 	return encoding && (length || bytes.HasSuffix(bytes.TrimSpace(line), []byte(" HTTP/1.0")))
 }
 
-// response implements http.ResponseWriter. The head and the first part of the body go out in one write.
+// response implements http.ResponseWriter. It sends the head and the first part of the body in one system call.
 type response struct {
 	conn    net.Conn
 	request *http.Request
-	header  http.Header // used again for the next response, like head
+	header  http.Header // header and head are reused for the next response
 	head    []byte
-	last    bool // the connection ends with this response
+	last    bool // the connection is closed after this response
 	status  int
 	sent    bool // the head was sent
-	missing int  // number of bytes of the body that are not written yet
+	missing int  // bytes of the body that are not written yet
 	parts   net.Buffers
-	room    [2][]byte // memory of parts
+	room    [2][]byte // backing array of parts
 }
 
 var errLength = errors.New("reads: the body does not have the length that its head states")
 
-// serve writes the response of the handler. After an error, the connection cannot serve another request.
+// serve sends the response of the handler. If it returns an error, the connection cannot serve another request.
 func (r *response) serve(handler http.Handler, request *http.Request, last bool) error {
 	clear(r.header)
 	*r = response{conn: r.conn, header: r.header, head: r.head[:0], request: request, last: last}
@@ -141,13 +141,13 @@ func (r *response) Write(data []byte) (int, error) {
 	}
 	r.sent = true
 	if values := r.header["Content-Length"]; len(values) == 1 && r.request.Method != http.MethodHead {
-		r.missing, _ = strconv.Atoi(values[0]) // the gateway has set the number
+		r.missing, _ = strconv.Atoi(values[0]) // the gateway has set a valid number
 	}
 	r.appendHead()
 	return r.write(size, r.head, data)
 }
 
-// write sends the head, if it was not sent, and a part of the body.
+// write sends a head, which may be nil, and a part of the body. It returns size if it succeeds.
 func (r *response) write(size int, head, body []byte) (int, error) {
 	if r.missing -= len(body); r.missing < 0 {
 		return 0, errLength
@@ -160,7 +160,7 @@ func (r *response) write(size int, head, body []byte) (int, error) {
 	return size, nil
 }
 
-// appendHead writes the head as net/http does.
+// appendHead builds the head in the form that net/http writes.
 func (r *response) appendHead() {
 	head := append(r.head, "HTTP/1.1 "...)
 	head = strconv.AppendInt(head, int64(r.status), 10)
@@ -168,7 +168,7 @@ func (r *response) appendHead() {
 	for name, values := range r.header {
 		for _, value := range values {
 			if strings.ContainsAny(value, "\r\n") {
-				continue // it would end the line
+				continue // a line break would end the header field
 			}
 			head = append(append(append(append(head, "\r\n"...), name...), ": "...), value...)
 		}

@@ -1,28 +1,29 @@
 // Package backup copies the data folder of the platform as one process into one file while the platform runs, and
 // restores the folder from the file.
 //
-// A backup is what kill -9 would leave. It has the state of one moment of the five databases and of the files beside
-// them, above all those of the embedded Kafka broker. So the restored platform starts as after a kill: a change that was
-// acknowledged before the backup began is in the backup with its messages and deliveries, no record names a record that
-// is missing, and a delivery is repeated only if its result was not stored at that moment.
+// A backup is what kill -9 would leave. It contains the five databases and the files beside them, mainly those of the
+// embedded Kafka broker, as they were at one moment. So the restored platform starts as after a kill: a change that was
+// acknowledged before the backup began is in the backup with its messages and deliveries, no record refers to a missing
+// record, and a delivery is repeated only if its result was not stored at that moment.
 //
-// The moment is made in these steps:
+// The state of one moment is taken in these steps:
 //
-//  1. All writers of all databases are stopped (takeSnapshot). A consumer stores the effect of a message and
-//     then commits its offset; a relay publishes a message and then deletes it from the outbox. From here on, each
-//     message is in an outbox, or it is in Kafka.
-//  2. The files are opened and their sizes noted. The broker goes on. Its log of groups comes first: each offset in it
-//     was committed when its effect was in a database or in another partition, which is opened later. Its list of topics
-//     comes after the partitions: the broker would not know a partition without a topic, and would append to the file
-//     when the topic is created again. All files grow at their end or are replaced by a rename, so the noted beginning
-//     of an open file does not change. A file that is deleted before it is opened has only records that the broker no longer
-//     keeps: every group has committed them, or they are a week old.
-//  3. Reading transactions begin in the databases, and the writers go on. Steps 1 to 3 take some milliseconds.
+//  1. All writers of all databases are stopped (takeSnapshot). A consumer stores the effect of a message and then
+//     commits its offset; a relay publishes a message and then deletes it from the outbox. From here on, each message
+//     is in an outbox or in Kafka.
+//  2. The files are opened and their sizes noted. The broker continues to write. Its log of committed offsets is opened
+//     first: the effect of each offset in this log is already in a database or in a partition, and both are opened
+//     later. Its list of topics is opened after the partitions, so that no partition lacks its topic. (The broker
+//     ignores a partition file without a topic, and would append to this file when the topic is created again.) All
+//     files grow at their end or are replaced by a rename, so the bytes up to the noted size never change. A file that
+//     is deleted before it is opened has only records that the broker no longer keeps: every group has committed them,
+//     or they are a week old.
+//  3. A read transaction begins in each database, and the writers continue. Steps 1 to 3 take some milliseconds.
 //
-// The command works on the folder and not through the platform. So a backup can be made while the platform is down, the
-// platform has no address that returns all secrets, and the rights on the folder decide who may make one.
+// The command reads the folder and does not call the platform. So it works while the platform is down, no HTTP address
+// returns all secrets, and the file permissions of the folder decide who may make a backup.
 //
-// The file is a ZIP archive. Its last member, the manifest, has the size and the SHA-256 sum of the others.
+// The file is a ZIP archive. Its last member is the manifest, with the size and the SHA-256 sum of each other member.
 package backup
 
 import (
@@ -48,27 +49,27 @@ import (
 
 const (
 	format       = "bellbuoy-backup"
-	version      = 1 // version of the format; Restore refuses a higher one
+	version      = 1 // version of the format; Restore refuses a higher version
 	manifestName = "manifest.json"
 	documents    = "documents"
-	// holdTime bounds the time to stop the writers. It is below the time that a write waits (10 s), so no write fails.
+	// holdTime bounds the time that stopping the writers may take. A blocked write fails after 10 s, so no write fails.
 	holdTime = 5 * time.Second
 )
 
-// The broker's log of groups must be opened before its partitions, and its list of topics after them.
+// The broker's log of committed offsets must be opened before its partitions, and its list of topics after them.
 const (
 	groupsFile = "kafka/groups.log"
 	topicsFile = "kafka/topics.json"
 )
 
-// letters are folders of files that never change: mails and texts. There may be many, so they are opened late.
+// letters are the folders of mails and texts. Their files never change, and there may be many, so they are opened last.
 var letters = []string{"mail", "sms"}
 
 // Manifest describes a backup.
 type Manifest struct {
 	Format  string    `json:"format"`
 	Version int       `json:"version"`
-	Taken   time.Time `json:"taken"`   // the moment of the state, in UTC
+	Taken   time.Time `json:"taken"`   // time of the copied state, in UTC
 	Program string    `json:"program"` // version of the program that wrote the backup
 	Files   []File    `json:"files"`
 }
@@ -93,16 +94,16 @@ func (m Manifest) Bytes() (sum int64) {
 	return sum
 }
 
-// kept is a file of the data folder that belongs to the state of the moment.
+// kept is a file of the data folder that the backup copies as it was when the writers were stopped.
 type kept struct {
 	name string  // relative to the data folder, with slashes
-	file fs.File // nil for letters
-	size int64   // size of file at the moment, in bytes
+	file fs.File // open file; nil for letters
+	size int64   // size when the writers were stopped, in bytes
 }
 
-// Write copies the data folder into file, which it creates or replaces. program names the version of the program. The
-// file appears only when it is whole, synced and verified. Only the owner can read it: it has the secrets of the
-// platform.
+// Write copies the data folder into file, which it creates or replaces. program is the version of the program. The file
+// gets its name only when it is complete, synced and verified. Only its owner can read the file, because it contains
+// the secrets of the platform.
 func Write(ctx context.Context, data, file, program string) (m Manifest, err error) {
 	if err := checkPlaces(data, file); err != nil {
 		return m, err
@@ -126,15 +127,15 @@ func Write(ctx context.Context, data, file, program string) (m Manifest, err err
 	return m, datafolder.Sync(filepath.Dir(file))
 }
 
-// workPrefix begins the name of a work folder. staleAfter is the age from which a work folder is deleted if it is not
-// locked: a younger one may not be locked yet.
+// workPrefix is the prefix of the names of work folders. An unlocked work folder is deleted when it is older than
+// staleAfter. A younger one may belong to a process that has not locked it yet.
 const (
 	workPrefix = ".bellbuoy-backup-"
 	staleAfter = time.Minute
 )
 
-// workFolder creates a folder beside the backup, which only the owner can read, and locks it. It deletes the work folders
-// of backups that were killed: they have copies of the databases.
+// workFolder creates and locks a folder beside the backup that only the owner can read. It deletes the work folders of
+// backups that were killed, because they contain copies of the databases.
 func workFolder(beside string) (path string, unlock func() error, err error) {
 	entries, err := os.ReadDir(beside)
 	if err != nil {
@@ -162,8 +163,8 @@ func workFolder(beside string) (path string, unlock func() error, err error) {
 	return path, lock.Close, nil
 }
 
-// checkPlaces refuses a data folder that is none, a file within the folder, because the next backup would contain it, and
-// an existing file that is no backup.
+// checkPlaces returns an error if data is not a data folder, if file is inside it (the next backup would contain the
+// file), or if file exists and is not a backup.
 func checkPlaces(data, file string) error {
 	if err := datafolder.CheckRestored(data); err != nil {
 		return err
@@ -204,7 +205,7 @@ func realPath(folder string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// write writes the archive. It puts copies of the databases into the folder temporary, one at a time.
+// write writes the archive. It copies the databases into the folder temporary, one after the other.
 func (m *Manifest) write(ctx context.Context, data, archive, temporary string) error {
 	var files []kept
 	defer func() { closeAll(files) }()
@@ -242,8 +243,8 @@ func (m *Manifest) write(ctx context.Context, data, archive, temporary string) e
 	})
 }
 
-// list opens the files of the data folder, except the databases, and notes their sizes. The caller closes the files, also
-// after an error.
+// list opens the files of the data folder, except the databases, and notes their sizes. The caller closes the files,
+// also after an error.
 func list(data fs.FS) (files []kept, err error) {
 	add := func(name string) error {
 		k, err := open(data, name)
@@ -281,7 +282,8 @@ func list(data fs.FS) (files []kept, err error) {
 	return files, add(topicsFile)
 }
 
-// unfinished reports whether a file has the name under which delivery, the broker or Redis writes a file before a rename.
+// unfinished reports whether the name is that of a temporary file, which delivery, the broker or Redis renames when it
+// is complete.
 func unfinished(name string) bool {
 	return strings.HasSuffix(name, ".draft") || strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".new")
 }
@@ -304,18 +306,18 @@ func open(data fs.FS, name string) (kept, error) {
 func closeAll(files []kept) {
 	for _, k := range files {
 		if k.file != nil {
-			_ = k.file.Close() // it was only read
+			_ = k.file.Close() // the file was only read
 		}
 	}
 }
 
-// archiveWriter writes the members of an archive and notes them in a manifest.
+// archiveWriter writes files to an archive and records each of them in a manifest.
 type archiveWriter struct {
 	zip      *zip.Writer
 	manifest *Manifest
 }
 
-// writeArchive writes and syncs an archive with the members that fill adds, and the manifest.
+// writeArchive writes and syncs an archive. The archive contains what fill adds, and then the manifest.
 func writeArchive(path string, m *Manifest, fill func(*archiveWriter) error) (err error) {
 	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -342,7 +344,7 @@ func writeArchive(path string, m *Manifest, fill func(*archiveWriter) error) (er
 	return out.Sync()
 }
 
-// addKept adds the files as they were at the moment. A letter that was deleted since is left out.
+// addKept adds the files as they were when the writers were stopped. It leaves out a letter that was deleted since.
 func (w *archiveWriter) addKept(ctx context.Context, data string, files []kept) error {
 	for _, k := range files {
 		var err error
@@ -388,7 +390,7 @@ func (w *archiveWriter) add(ctx context.Context, name string, from io.Reader, si
 	return nil
 }
 
-// untilEnd is a reader that returns an error when ctx has ended.
+// untilEnd is a reader that returns an error once ctx has ended.
 type untilEnd struct {
 	ctx context.Context
 	io.Reader

@@ -17,20 +17,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 )
 
-// maxManifest bounds the manifest, in bytes. A file takes about 150.
+// maxManifest bounds the size of the manifest, in bytes. The entry of a file takes about 150.
 const maxManifest = 256 << 20
 
-// errDamaged is the cause of an error if the content of a backup is not what was written.
+// errDamaged is the cause of an error if the content of a backup has changed since it was written.
 var errDamaged = errors.New("the backup is damaged")
 
-// Restore verifies the file and then fills the data folder from it. The folder must be missing or empty, and no platform
-// may use it. If Restore fails while it fills the folder, or is killed, the platform and the next Restore refuse the folder.
+// Restore verifies the file and then writes its files to the data folder. The folder must be missing or empty, and no
+// platform may use it. If Restore fails or is killed while it writes, the platform and the next Restore refuse the
+// folder.
 func Restore(ctx context.Context, file, data string) (m Manifest, err error) {
 	if m, err = Verify(ctx, file); err != nil {
 		return m, err
 	}
 	data = filepath.Clean(data)
-	if err := checkEmpty(data, false); err != nil { // before Lock creates a file in it
+	if err := checkEmpty(data, false); err != nil { // checked before Lock creates a file in the folder
 		return m, err
 	}
 	lock, err := datafolder.Lock(data)
@@ -72,8 +73,9 @@ func (m Manifest) fill(ctx context.Context, file, data string) error {
 	return nil
 }
 
-// checkEmpty returns an error if the folder has more than the lock and what the file system has there. Without locked, it
-// accepts a folder that has the lock: who has locked it decides.
+// checkEmpty returns an error if the folder contains files other than the lock and those of the file system. If locked
+// is false and the folder has a lock file, checkEmpty returns nil: the caller takes the lock and then calls checkEmpty
+// again.
 func checkEmpty(data string, locked bool) error {
 	entries, err := os.ReadDir(data)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +97,7 @@ func checkEmpty(data string, locked bool) error {
 	return nil
 }
 
-// extract writes and syncs a file. It notes the folders in which names were created.
+// extract writes and syncs a file. It adds the folders in which it created files to folders.
 func extract(data string, f File, content io.Reader, folders map[string]bool) error {
 	target := filepath.Join(data, filepath.FromSlash(f.Name))
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
@@ -139,8 +141,8 @@ func isBackup(file string) bool {
 	return false
 }
 
-// each calls do with each file of the manifest and its content, which do reads to the end. each returns an error if a content
-// does not have the size or the sum of the manifest.
+// each calls do with each file of the manifest and its content, which do must read to the end. each returns an error if
+// a content has another size or sum than in the manifest.
 func each(ctx context.Context, file string, do func(File, io.Reader) error) (m Manifest, err error) {
 	archive, err := zip.OpenReader(file)
 	if errors.Is(err, zip.ErrFormat) {
@@ -189,7 +191,7 @@ func readManifest(member *zip.File) (m Manifest, err error) {
 	return m, nil
 }
 
-// pass calls do with the content of a member.
+// pass calls do with the content of the archive's member and compares its size and sum with f.
 func (f File) pass(ctx context.Context, member *zip.File, do func(File, io.Reader) error) error {
 	if member == nil {
 		return fmt.Errorf("%w: it is missing", errDamaged)
@@ -213,7 +215,7 @@ func (f File) pass(ctx context.Context, member *zip.File, do func(File, io.Reade
 	return nil
 }
 
-// packed reads a member of an archive. An error means that the archive is damaged.
+// packed reads a member of an archive. It returns errDamaged if the archive cannot be read.
 type packed struct{ io.Reader }
 
 // Read implements io.Reader.

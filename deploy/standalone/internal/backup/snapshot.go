@@ -17,10 +17,10 @@ import (
 
 // snapshot is the state of all SQLite databases of a folder at one moment. Other processes may use the databases.
 //
-// All databases have the state of the same moment, because records of one service name records of another. SQLite lets
-// one connection at a time have a transaction that writes, also among processes. takeSnapshot first begins one in each
-// database. This stops all writers between two of their transactions. Before it lets them continue, it begins a reading
-// transaction in each database. WAL keeps the state of that moment for the reader.
+// All databases must have the state of the same moment, because records of one service refer to records of another. In
+// SQLite only one connection at a time can have a write transaction, also across processes. takeSnapshot first begins a
+// write transaction in each database, so all other writers must wait. It then begins a read transaction in each
+// database, and ends the write transactions. In WAL mode a read transaction keeps the state in which it began.
 type snapshot struct {
 	names   []string // names of the database files
 	sources map[string]*source
@@ -33,17 +33,18 @@ type source struct {
 }
 
 const (
-	// lockPoll is the pause between two attempts to stop the writers of a database. SQLite has no queue for them, and a
-	// busy writer lets another one in for some microseconds only. The pauses of SQLite itself (up to 100 ms) are too long.
+	// lockPoll is the pause between two attempts to begin a write transaction. SQLite has no queue for writers, and a
+	// busy writer leaves the database unlocked for some microseconds only. The pauses of SQLite itself (up to 100 ms)
+	// would rarely meet such a moment.
 	lockPoll = 200 * time.Microsecond
-	// busyMillis is the time for which a statement waits for a write of another connection.
+	// busyMillis is the time for which a statement waits while another connection writes.
 	busyMillis = 10000
-	// copyPages is the number of pages that copy copies between two looks at its context.
+	// copyPages is the number of pages that copy copies before it checks its context again.
 	copyPages = 4096
 )
 
-// takeSnapshot takes the state of the databases folder/*.db. While no database can be written, it calls still, which
-// looks at other files whose state must be of the same moment. Meanwhile writes wait, and fail after 10 s. takeSnapshot
+// takeSnapshot takes the state of the databases folder/*.db. While all writers are stopped, it calls still, which opens
+// other files whose state must be of the same moment. Other writes wait meanwhile, and fail after 10 s. takeSnapshot
 // returns an error if there is no database, or if ctx ends.
 func takeSnapshot(ctx context.Context, folder string, still func() error) (*snapshot, error) {
 	s := &snapshot{sources: map[string]*source{}}
@@ -97,7 +98,7 @@ func (s *snapshot) take(ctx context.Context, still func() error) error {
 // copy writes a database as one new file to path, and checks the file. It does not sync the file.
 func (s *snapshot) copy(ctx context.Context, name, path string) error {
 	err := s.sources[name].reader.Raw(func(conn any) error {
-		// A copy that a crash interrupts is useless anyway.
+		// A crash makes the copy useless anyway, so the copy needs no journal and no sync.
 		to := fileURL(path, url.Values{"_pragma": {"journal_mode(OFF)", "synchronous(OFF)"}})
 		backup, err := conn.(interface {
 			NewBackup(string) (*sqlite.Backup, error)
@@ -121,7 +122,7 @@ func (s *snapshot) copy(ctx context.Context, name, path string) error {
 	return checkFile(ctx, path)
 }
 
-// close ends the reading transactions. SQLite can then reuse the space of the WAL files.
+// close ends the read transactions. SQLite can then reuse the space of the WAL files.
 func (s *snapshot) close() error {
 	var errs []error
 	for _, source := range s.sources {
@@ -136,7 +137,7 @@ func (s *snapshot) close() error {
 	return errors.Join(errs...)
 }
 
-// checkFile returns an error unless the file is a database that SQLite finds whole. No process may write to the file.
+// checkFile returns an error unless SQLite's integrity check of the file succeeds. No process may write to the file.
 func checkFile(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", fileURL(path, url.Values{"mode": {"ro"}, "immutable": {"1"}}))
 	if err != nil {
@@ -154,7 +155,7 @@ func checkFile(ctx context.Context, path string) error {
 }
 
 func (s *source) open(ctx context.Context, file string) (err error) {
-	// The mode keeps SQLite from creating a file that was deleted meanwhile.
+	// In mode rw SQLite does not create a file that was deleted in the meantime.
 	s.db, err = sql.Open("sqlite", fileURL(file, url.Values{"mode": {"rw"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", busyMillis)}}))
 	if err != nil {
 		return err
@@ -169,7 +170,7 @@ func (s *source) open(ctx context.Context, file string) (err error) {
 	return err
 }
 
-// lock begins a transaction that stops all other writers.
+// lock begins a write transaction, which stops all other writers.
 func (s *source) lock(ctx context.Context) error {
 	for {
 		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
@@ -184,7 +185,7 @@ func (s *source) lock(ctx context.Context) error {
 	}
 }
 
-// pin begins a transaction that reads the present state until it ends.
+// pin begins a read transaction, which keeps the present state readable until it ends.
 func (s *source) pin(ctx context.Context) error {
 	if _, err := s.reader.ExecContext(ctx, "BEGIN"); err != nil {
 		return err
@@ -192,12 +193,12 @@ func (s *source) pin(ctx context.Context) error {
 	return s.reader.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(new(int))
 }
 
-// unlock lets the writers continue.
+// unlock ends the write transaction, so the other writers continue.
 func (s *source) unlock() {
 	if s.writer == nil {
 		return
 	}
-	// It fails if there is no transaction. The transaction ends at the latest when the connection is closed.
+	// ROLLBACK fails if there is no transaction. The transaction ends at the latest when the connection is closed.
 	_, _ = s.writer.ExecContext(context.Background(), "ROLLBACK")
 	_ = s.writer.Close()
 	s.writer = nil

@@ -1,9 +1,9 @@
 // Package command is the command line of the operator of an installation: backup and restore of a data folder, and the
 // operator interface (/operator/v1) as commands.
 //
-// Results go to the standard output: tables for people, or with --json the JSON of the interface. An error is one line on
-// the standard error output, and an exit code other than 0. The operator token comes from the environment only, because
-// other users of the machine can read arguments.
+// Results go to the standard output: tables for people, or with --json the JSON of the interface. An error is one line
+// on the standard error output, and an exit code other than 0. The operator token comes from the environment only,
+// because other users of the machine can read arguments.
 package command
 
 import (
@@ -29,14 +29,15 @@ type grammar struct {
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on the completion of commands in bash, zsh or fish."`
 }
 
-// Asked reports whether the arguments (without the program) name a command. Otherwise they are settings of the platform.
+// Asked reports whether the arguments (without the program) name a command. Otherwise the arguments are settings of the
+// platform.
 func Asked(arguments []string) bool {
-	_, completing := os.LookupEnv("COMP_LINE") // set by the completion of shells
+	_, completing := os.LookupEnv("COMP_LINE") // a shell sets it to get completions
 	return completing || len(arguments) > 0 && !strings.HasPrefix(arguments[0], "-")
 }
 
-// Main runs the command of the arguments until it is done or ctx ends. If the command fails, Main prints one line and ends
-// the process.
+// Main runs the command of the arguments until it is done or ctx ends. If the command fails, Main prints one line and
+// ends the process.
 func Main(ctx context.Context, arguments []string) {
 	parser := kong.Must(&grammar{}, kong.Name("bellbuoy"), kong.Description("Operates an installation of Bellbuoy."),
 		boot.VersionOf("bellbuoy"), kong.BindTo(ctx, (*context.Context)(nil)))

@@ -18,7 +18,7 @@ import (
 const (
 	tokenSetting = "BELLBUOY_OPERATOR_TOKEN"
 	callTimeout  = 30 * time.Second
-	maxResponse  = 16 << 20 // bytes
+	maxResponse  = 16 << 20 // in bytes
 )
 
 // connection calls the operator interface.
@@ -48,7 +48,7 @@ func address(segments ...string) string {
 	return path
 }
 
-// call sends a request and decodes the response into out, unless out is nil. It returns the body of the response.
+// call sends a request. It decodes the response into out, unless out is nil, and returns the body of the response.
 func (c connection) call(ctx context.Context, method, path string, in, out any) ([]byte, error) {
 	body := &bytes.Buffer{}
 	if in != nil {
@@ -88,7 +88,8 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 	return content, nil
 }
 
-// show sends a request and prints the response: its JSON, or else the table of out, into which the response is decoded.
+// show sends a request and prints the response: as JSON with --json, else as a table. table builds the rows from out,
+// into which show decodes the response.
 func (c connection) show(ctx context.Context, method, path string, in, out any, table func() [][]string) error {
 	content, err := c.call(ctx, method, path, in, out)
 	if err != nil {
@@ -100,7 +101,7 @@ func (c connection) show(ctx context.Context, method, path string, in, out any, 
 	return printTable(table())
 }
 
-// refusal returns the error of a response.
+// refusal returns the error for a response with an error status.
 func refusal(method, path string, response *http.Response, content []byte) error {
 	var said struct{ Error string }
 	wait, err := strconv.Atoi(response.Header.Get("Retry-After"))

@@ -139,7 +139,7 @@ func (c *changeOrganization) Run(ctx context.Context) error {
 	return c.organization(ctx, http.MethodPatch, address("organizations", c.ID), patch)
 }
 
-// orPlan returns the value of a limit or feature; nil stands for the plan's.
+// orPlan parses the value of a limit or feature. It returns nil if the value of the plan applies.
 func orPlan(text string) (any, error) {
 	if text == "plan" {
 		return nil, nil
@@ -154,7 +154,7 @@ func orPlan(text string) (any, error) {
 	return number, nil
 }
 
-// organization sends a request and shows the organization of the response.
+// organization sends a request and prints the organization in the response.
 func (c connection) organization(ctx context.Context, method, path string, in any) error {
 	var out struct {
 		Organization organization

@@ -23,7 +23,7 @@ func printTable(rows [][]string) error {
 		for i, cell := range row {
 			cells[i] = plain(cell)
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush returns the error
+		fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush returns the error of an earlier write
 	}
 	return table.Flush()
 }

@@ -99,7 +99,7 @@ func (c *deleteUser) Run(ctx context.Context) error {
 	return err
 }
 
-// user sends a request and shows the user of the response.
+// user sends a request and prints the user in the response.
 func (c connection) user(ctx context.Context, method, path string, in any) error {
 	var out struct{ User user }
 	return c.show(ctx, method, path, in, &out, func() [][]string { return [][]string{userHeadings, out.User.row()} })
@@ -116,7 +116,7 @@ type createKey struct {
 	Name string `name:"name" help:"Name of the key."`
 }
 
-// Run creates the key and prints it.
+// Run creates the key and prints the key.
 func (c *createKey) Run(ctx context.Context) error {
 	in := map[string]any{}
 	if c.Name != "" {
@@ -133,7 +133,7 @@ type legacyKey struct {
 	User string `arg:"" help:"Id of the user."`
 }
 
-// Run sets the key and prints it.
+// Run sets the key and prints the key.
 func (c *legacyKey) Run(ctx context.Context) error {
 	var out struct{ Username, Key string }
 	return c.show(ctx, http.MethodPost, address("users", c.User, "legacy-key"), nil, &out, func() [][]string {

@@ -1,5 +1,5 @@
-// Package datafolder locks and marks the data folder of the platform. The platform holds the lock while it runs, and a restore
-// while it fills the folder. A backup needs no lock (see package backup).
+// Package datafolder locks and marks the data folder of the platform. The platform keeps the lock while it runs. A
+// restore keeps the lock while it writes to the folder. A backup needs no lock (see package backup).
 package datafolder
 
 import (
@@ -14,13 +14,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 )
 
-// Names in the folder: the file LockFile is locked, and the file Restoring exists while a restore fills the folder. The folder
+// Names in the folder. LockFile is the file that is locked. Restoring exists while a restore writes to the folder.
 // LostAndFound belongs to the file system, not to the platform.
 const (
 	LockFile     = "lock"
 	Restoring    = "restoring"
 	LostAndFound = "lost+found"
-	// FormatFile has the format of the data (document.Format) and the version of the program that last used the folder.
+	// FormatFile contains the format of the data (document.Format) and the version of the program that last used the
+	// folder.
 	FormatFile = "format"
 )
 
@@ -49,8 +50,8 @@ func Lock(path string) (*os.File, error) {
 	return lock, nil
 }
 
-// LockFolder locks an existing folder, and not a file in it, until the returned file is closed or the process ends. It
-// returns an error if another process has the lock.
+// LockFolder locks an existing folder itself, not a file in it, until the returned file is closed or the process ends.
+// It returns an error if another process has the lock.
 func LockFolder(path string) (*os.File, error) {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -78,8 +79,9 @@ func CheckRestored(path string) error {
 	return fmt.Errorf("BELLBUOY_DATA: a restore into the folder %s did not finish; delete the folder and restore again", path)
 }
 
-// Mark writes the format of this program's data to the folder, with its version. It returns an error if the folder has data
-// of a newer program. An older program has written a folder that lacks the file. The caller has the lock.
+// Mark writes the format of this program's data and the version of this program to the folder. It returns an error if a
+// newer program has written the data. A folder without this file was written by an older program. The caller has the
+// lock.
 func Mark(path, program string) error {
 	file := filepath.Join(path, FormatFile)
 	content, err := os.ReadFile(file)

@@ -1,5 +1,5 @@
-// Package declared lists the operations of all services. The generator of the documents and
-// the tests of roles read the same list. Every list is in the order of the documents.
+// Package declared lists the operations of all services. The generator of the documents and the tests of roles both use
+// this list. Every list has the order of the documents.
 package declared
 
 import (
@@ -59,7 +59,7 @@ type Resource struct {
 	Service string
 }
 
-// Public returns the operations of the public interface. The service of those that the gateway serves is empty.
+// Public returns the operations of the public interface. Service is empty for an operation that the gateway serves.
 func Public() []PublicOperation {
 	var all []PublicOperation
 	add := func(service string, operations []web.Public) {

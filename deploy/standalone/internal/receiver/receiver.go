@@ -1,7 +1,6 @@
-// Package receiver is a receiver of webhooks: a TLS server with a host name and a certificate
-// authority of its own. It verifies signatures with the verifier of the Standard Webhooks
-// project, not with ours. The README's tour prints its requests, and the tests of the system count
-// them.
+// Package receiver is a receiver of webhooks: a TLS server with its own host name and certificate authority. It
+// verifies signatures with the code of the Standard Webhooks project, not with the code of the platform. The README's
+// tour prints the received requests, and the tests of the whole system count them.
 package receiver
 
 import (
@@ -50,8 +49,9 @@ func (r Request) Verify(secret string) error {
 	return verifier.Verify(r.Body, r.Header)
 }
 
-// Receiver is a running receiver. Answer returns the status code of a response. The default is 204. If Echo is true,
-// a response repeats the URL, the headers and the body of its request. Both may be set before the first request.
+// Receiver is a running receiver. Answer returns the status code for a request; the default is 204. If Echo is true,
+// each response repeats the URL, the headers and the body of the request. Both fields may be set before the first
+// request.
 type Receiver struct {
 	Answer func(Request) int
 	Echo   bool
@@ -60,11 +60,11 @@ type Receiver struct {
 
 	mu       sync.Mutex
 	requests []Request
-	arrived  chan struct{} // closed and replaced at each arrival
+	arrived  chan struct{} // closed and replaced when a request arrives
 }
 
-// Start listens on addr for host. It then writes its certificate, which is also its authority, to caFile, so
-// a caller can wait for the file.
+// Start listens on addr for host. When it listens, it writes its certificate, which is also the authority, to caFile. A
+// caller in another process can wait for this file.
 func Start(addr, host, caFile string) (*Receiver, error) {
 	certificate, authority, err := certify(host)
 	if err != nil {
@@ -84,7 +84,7 @@ func Start(addr, host, caFile string) (*Receiver, error) {
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}},
 		ErrorLog:          log.New(io.Discard, "", 0), // tests break connections on purpose
 	}
-	go func() { _ = r.server.ServeTLS(listener, "", "") }() // ends with Close
+	go func() { _ = r.server.ServeTLS(listener, "", "") }() // returns after Close
 	return r, nil
 }
 
@@ -94,7 +94,7 @@ func (r *Receiver) Addr() string { return r.addr }
 // Close stops the receiver.
 func (r *Receiver) Close() error { return r.server.Close() }
 
-// ServeHTTP records one request.
+// ServeHTTP records one request and responds.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(in.Body, 1<<20))
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *Receiver) Requests() []Request {
 	return slices.Clone(r.requests)
 }
 
-// Wait returns the requests when enough returns true for them, or the error of ctx.
+// Wait waits until enough returns true for the requests, and returns them. It returns an error if ctx ends before that.
 func (r *Receiver) Wait(ctx context.Context, enough func([]Request) bool) ([]Request, error) {
 	for {
 		r.mu.Lock()
@@ -143,7 +143,7 @@ func (r *Receiver) Wait(ctx context.Context, enough func([]Request) bool) ([]Req
 	}
 }
 
-// certify creates a certificate for host that is its own authority, and returns it also in PEM.
+// certify returns a self-signed certificate for host, also in PEM.
 func certify(host string) (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
