@@ -31,8 +31,8 @@ down: ## stop the containers and keep their volumes
 command: ## a command of the operator on the containers: make command ARGS="org list"
 	@docker compose run --rm -T bellbuoy $(or $(ARGS),-h)
 
-lint: ## formatting; each module without the workspace: tidy, compiled, vetted
-	scripts/lint
+lint: ## formatting, vet; each module without the workspace: tidy, the same versions
+	@RACE='$(RACE)' scripts/lint
 
 tidy: ## go mod tidy in every module
 	@for module in $(MODULES) $(CHART) $(CHART)/helm; do (cd $$module && GOWORK=off go mod tidy) || exit 1; done
