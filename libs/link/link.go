@@ -6,10 +6,13 @@
 package link
 
 import (
+	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,54 +28,64 @@ const (
 	signatureSize = 16
 )
 
-// Signer signs the links of one service.
-type Signer struct {
-	key  []byte
-	base string
+// Links makes and reads the links of one service to records of the type R.
+type Links[R any] struct {
+	// State returns the state of a record on which a link depends.
+	State func(purpose string, record R) []string
+	// ID returns the id of a record, a UUID.
+	ID func(record R) string
+	// Path is the path above the links. The purpose of a link is its last segment.
+	Path string
+	// Medium is the name of what contains the links.
+	Medium string
+	// Base is the URL of the platform.
+	Base string
+	// Key signs the links.
+	Key []byte
 }
 
-// NewSigner returns a signer of links under base, a URL.
-func NewSigner(key []byte, base string) Signer {
-	return Signer{key: key, base: strings.TrimSuffix(base, "/")}
+// URL returns the link with a purpose to the record.
+func (l Links[R]) URL(purpose string, record R) string {
+	return strings.TrimSuffix(l.Base, "/") + l.Path + purpose + "?token=" + l.Token(purpose, record)
 }
 
-// URL returns the address of a path.
-func (s Signer) URL(path string) string { return s.base + path }
-
-// Token returns the token of a link with a purpose to the record with the id, a UUID, in a state.
-func (s Signer) Token(purpose, id string, state ...string) string {
-	record, _ := uuid.Parse(id) // a service has made it
-	content := append(record[:], digest(state)...)
-	return base64.RawURLEncoding.EncodeToString(append(content, s.sign(purpose, content)...))
+// Token returns the token of a link.
+func (l Links[R]) Token(purpose string, record R) string {
+	id, _ := uuid.Parse(l.ID(record)) // a service has made it
+	content := append(id[:], digest(l.State(purpose, record))...)
+	return base64.RawURLEncoding.EncodeToString(append(content, l.sign(purpose, content)...))
 }
 
 // Code returns six digits that follow from the text, so they are not stored. Each of a million codes is equally likely, up to
 // one part in 10^13.
-func (s Signer) Code(text string) string {
-	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(s.sign("code", []byte(text)))%1_000_000)
+func (l Links[R]) Code(text string) string {
+	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(l.sign("code", []byte(text)))%1_000_000)
 }
 
-// Claim is the content of a token.
-type Claim struct {
-	ID    string // id of the record
-	state string
-}
-
-// Read returns the content of a token. It returns false for a token that the signer has not made for the purpose.
-func (s Signer) Read(purpose, token string) (Claim, bool) {
+// Open returns the record of a link, with an error if the link is refused. It returns fault.NotFound for a token that this
+// platform has not made for the purpose, and fault.Gone if the record is not in the state for which the link was made. check
+// returns an error if a record does not permit what the link is for. A write by the link calls allow with the stored record.
+func (l Links[R]) Open(ctx context.Context, purpose, token string, get func(ctx context.Context, id string) (R, error), check func(R) error) (record R, allow func(R) error, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	const size = idSize + stateSize
-	if err != nil || len(raw) != size+signatureSize || !hmac.Equal(raw[size:], s.sign(purpose, raw[:size])) {
-		return Claim{}, false
+	if err != nil || len(raw) != size+signatureSize || !hmac.Equal(raw[size:], l.sign(purpose, raw[:size])) {
+		return record, nil, fault.New(fault.NotFound, "This link is not valid. Use the link as it is in the %s.", l.Medium)
 	}
-	return Claim{uuid.UUID(raw[:idSize]).String(), string(raw[idSize:size])}, true
+	allow = func(record R) error {
+		if !bytes.Equal(raw[idSize:size], digest(l.State(purpose, record))) {
+			return Ended()
+		}
+		return check(record)
+	}
+	record, err = get(ctx, uuid.UUID(raw[:idSize]).String())
+	if err != nil {
+		return record, nil, EndedIfMissing(err)
+	}
+	return record, allow, allow(record)
 }
 
-// In reports whether the token was made for the state.
-func (c Claim) In(state ...string) bool { return c.state == string(digest(state)) }
-
-func (s Signer) sign(purpose string, content []byte) []byte {
-	mac := hmac.New(sha256.New, s.key)
+func (l Links[R]) sign(purpose string, content []byte) []byte {
+	mac := hmac.New(sha256.New, l.Key)
 	mac.Write([]byte(purpose + "/"))
 	mac.Write(content)
 	return mac.Sum(nil)[:signatureSize]
@@ -92,6 +105,22 @@ func Ended() error {
 func EndedIfMissing(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return Ended()
+	}
+	return err
+}
+
+// ErrNoOffer is the cause of a refusal that does not say whether there is a dashboard.
+var ErrNoOffer = errors.New("link: no offer")
+
+// NoOffer returns the refusal of a visitor's request for which a dashboard has no offer.
+func NoOffer(cause error) error {
+	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
+}
+
+// NoOfferIfMissing returns NoOffer if err says that the record does not exist, and err otherwise.
+func NoOfferIfMissing(err error) error {
+	if fault.Is(err, fault.NotFound) {
+		return NoOffer(err)
 	}
 	return err
 }

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/gin-gonic/gin"
@@ -83,6 +85,9 @@ func (r Routes) refuse(c *gin.Context, err error) error {
 		return nil
 	}
 	own, usual := r.texts(status, err), usualTexts(status)
+	if errors.Is(err, link.ErrNoOffer) {
+		usual.Text = "error.no_offer"
+	}
 	if key := cmp.Or(own.Text, usual.Text); key != "" {
 		text = Words(c).Word(key)
 	}
@@ -121,12 +126,12 @@ type inJSON struct{ error }
 func (e inJSON) Unwrap() error { return e.error }
 
 // Site returns the slug or the host by which the visitor has found a dashboard. The gateway sends the host.
-func Site(c *gin.Context) struct{ Slug, Host string } {
+func Site(c *gin.Context) topic.PublicAddress {
 	if slug := c.Param("slug"); slug != "" {
-		return struct{ Slug, Host string }{Slug: slug}
+		return topic.PublicAddress{Slug: slug}
 	}
 	host := (&url.URL{Host: c.GetHeader("X-Forwarded-Host")}).Hostname()
-	return struct{ Slug, Host string }{Host: strings.ToLower(strings.TrimSuffix(host, "."))}
+	return topic.PublicAddress{Host: strings.ToLower(strings.TrimSuffix(host, "."))}
 }
 
 // Submit handles a request that is a form or JSON. It calls form with the form, or json, whose error is a response in JSON.

@@ -28,8 +28,6 @@ const (
 	// maxKeptDashboards bounds the question about a version. The recipients of an organization with more dashboards
 	// are not kept.
 	maxKeptDashboards = 200
-	// noVersionsTime is the pause after a service responded that it has no versions.
-	noVersionsTime = time.Minute
 )
 
 // Destinations resolves recipients of integrations. It keeps the destinations, and asks only whether the organization's
@@ -45,7 +43,6 @@ type Destinations struct {
 	recent, former kept // destinations of two periods
 	sweeping       bool
 	organizations  map[string]*organization
-	noVersions     time.Time // until then, the service is not asked for versions
 }
 
 // kept are destinations and their approximate size.
@@ -123,10 +120,6 @@ func (d *Destinations) Resolve(ctx context.Context, organization string, query t
 func (d *Destinations) version(ctx context.Context, of string) *versionReply {
 	d.mu.Lock()
 	now := d.Now()
-	if now.Before(d.noVersions) {
-		d.mu.Unlock()
-		return nil
-	}
 	known := d.organizations[of]
 	if known == nil {
 		known = &organization{dashboards: make(map[string]bool)}
@@ -164,11 +157,6 @@ func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQu
 	reply.dashboards = make(map[string]topic.Dashboard, len(version.Dashboards))
 	for _, dashboard := range version.Dashboards {
 		reply.dashboards[dashboard.ID] = dashboard
-	}
-	if fault.Is(err, fault.NotFound) {
-		d.mu.Lock()
-		d.noVersions = d.Now().Add(noVersionsTime)
-		d.mu.Unlock()
 	}
 }
 

@@ -51,23 +51,17 @@ type Identity struct{ *Client }
 
 // Credential returns the credential of an active key of an enabled user, or fault.NotFound.
 func (i Identity) Credential(ctx context.Context, lookup KeyLookup) (Credential, error) {
-	var out Credential
-	err := i.call(ctx, "", http.MethodPost, Prefix+"/keys/lookup", lookup, &out)
-	return out, err
+	return call[Credential](ctx, i.Client, "", http.MethodPost, Prefix+"/keys/lookup", lookup)
 }
 
 // Limits returns the limits of an organization.
 func (i Identity) Limits(ctx context.Context, organization string) (Limits, error) {
-	var out Limits
-	err := i.call(ctx, organization, http.MethodGet, organizationPath(organization, "/limits"), nil, &out)
-	return out, err
+	return get[Limits](ctx, i.Client, organization, "/limits")
 }
 
 // Features returns what the plan of an organization includes.
 func (i Identity) Features(ctx context.Context, organization string) (passport.Features, error) {
-	var out passport.Features
-	err := i.call(ctx, organization, http.MethodGet, organizationPath(organization, "/features"), nil, &out)
-	return out, err
+	return get[passport.Features](ctx, i.Client, organization, "/features")
 }
 
 // The gateway fills the Redis entries of keys with a Credential as JSON. Identity writes Void into an entry

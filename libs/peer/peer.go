@@ -31,12 +31,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
@@ -136,7 +137,7 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 	if out == nil {
 		return nil
 	}
-	if is && response.Header.Get("Content-Type") == topic.PackedDestinations {
+	if is {
 		*packed, err = topic.Unpack(content)
 	} else {
 		err = json.Unmarshal(content, out)
@@ -145,6 +146,22 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 		return fault.Wrap(fault.Internal, err, "The response of %s cannot be decoded.", c.service)
 	}
 	return nil
+}
+
+// call sends in to the path and returns the decoded response.
+func call[T any](ctx context.Context, c *Client, organization, method, path string, in any) (out T, err error) {
+	err = c.call(ctx, organization, method, path, in, &out)
+	return out, err
+}
+
+// get reads from a path below that of the organization.
+func get[T any](ctx context.Context, c *Client, organization, path string) (T, error) {
+	return call[T](ctx, c, organization, http.MethodGet, organizationPath(organization, path), nil)
+}
+
+// post sends in to a path below that of the organization.
+func post[T any](ctx context.Context, c *Client, organization, path string, in any) (T, error) {
+	return call[T](ctx, c, organization, http.MethodPost, organizationPath(organization, path), in)
 }
 
 // refusal returns the fault of an error response.

@@ -12,29 +12,23 @@ import (
 // keeps mail addresses and phone numbers.
 type Recipients struct{ *Client }
 
-// destinations are decoded from topic.PackedDestinations, or from JSON if the service is of an earlier version.
+// destinations are decoded by topic.Unpack.
 type destinations []topic.Destination
 
 // Concerned returns one page of the recipients that the change concerns.
 func (r Recipients) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
-	var out topic.RecipientPage
-	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/concerned"), query, &out)
-	return out, err
+	return post[topic.RecipientPage](ctx, r.Client, organization, "/recipients/concerned", query)
 }
 
 // Resolve returns the current destinations of the recipients, in the order of query.IDs. The destination of a
 // deleted recipient has the state topic.RecipientGone.
 func (r Recipients) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
-	var out destinations
-	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/resolve"), query, &out)
-	return out, err
+	return post[destinations](ctx, r.Client, organization, "/recipients/resolve", query)
 }
 
-// Version returns the version of the organization's recipients. It returns fault.NotFound if the service has no versions.
+// Version returns the version of the organization's recipients. Only integrations has versions.
 func (r Recipients) Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error) {
-	var out topic.RecipientsVersion
-	err := r.call(ctx, organization, http.MethodPost, organizationPath(organization, "/recipients/version"), query, &out)
-	return out, err
+	return post[topic.RecipientsVersion](ctx, r.Client, organization, "/recipients/version", query)
 }
 
 // ForgetComponent removes a deleted component from all recipients. The events service calls it before it
@@ -47,7 +41,6 @@ func (r Recipients) ForgetComponent(ctx context.Context, organization, component
 type Endpoints struct{ *Client }
 
 // IsOnlyComponent reports whether an endpoint of the organization names this component and no other.
-func (e Endpoints) IsOnlyComponent(ctx context.Context, organization, component string) (only bool, err error) {
-	err = e.call(ctx, organization, http.MethodGet, organizationPath(organization, "/endpoints/components/"+url.PathEscape(component)+"/only"), nil, &only)
-	return only, err
+func (e Endpoints) IsOnlyComponent(ctx context.Context, organization, component string) (bool, error) {
+	return get[bool](ctx, e.Client, organization, "/endpoints/components/"+url.PathEscape(component)+"/only")
 }

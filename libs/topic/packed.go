@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// PackedDestinations is the media type of Pack. A peer that does not accept it gets JSON.
+// PackedDestinations is the media type of Pack. A caller that does not accept it gets JSON.
 const PackedDestinations = "application/vnd.bellbuoy.destinations-1"
 
 var errPacked = errors.New("the packed destinations are damaged")

@@ -3,10 +3,11 @@ package web
 import (
 	"net/http"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/gin-gonic/gin"
 )
 
 // Handle makes a handler of a function that returns its error.

@@ -11,10 +11,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/gin-gonic/gin"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 // Body reads the request's JSON into a T. An unknown, wrongly cased or repeated member, a

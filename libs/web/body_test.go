@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/web"
-	"github.com/gin-gonic/gin"
 )
 
 type limits struct {

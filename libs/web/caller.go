@@ -4,11 +4,12 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/gin-gonic/gin"
 )
 
 // OrganizationParam names the path parameter that peers name the organization with.

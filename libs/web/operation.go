@@ -11,10 +11,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/gin-gonic/gin"
 )
 
 // Operation declares one operation of the App or the operator interface, beside its handler.

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/gin-gonic/gin"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
 type boatParameters struct {

@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
-	"github.com/gin-gonic/gin"
 )
 
 // Pages reads and writes the paging of App lists. A token holds a position only,

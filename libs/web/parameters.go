@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 // parameterFields returns the fields of a struct of parameters, those of embedded structs included.

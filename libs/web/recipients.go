@@ -4,11 +4,12 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/gin-gonic/gin"
 )
 
 // Recipients is the domain of a service that stores recipients. peer.Recipients is its client and
@@ -28,54 +29,26 @@ type VersionedRecipients interface {
 // MountRecipients adds the routes that peer.Recipients calls. It checks topic.MaxPage and topic.MaxRecipients.
 func MountRecipients(engine *gin.Engine, recipients Recipients) {
 	peers := engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
-	peers.POST("/concerned", Handle(func(c *gin.Context) error {
-		query, err := Body[topic.RecipientQuery](c)
-		if err != nil {
-			return err
-		}
+	peers.POST("/concerned", answer(recipients.Concerned, func(query topic.RecipientQuery) error {
 		if query.Limit < 1 || query.Limit > topic.MaxPage {
 			return fault.Field("limit", "must be from 1 to %d", topic.MaxPage)
 		}
-		page, err := recipients.Concerned(c.Request.Context(), Caller(c).Organization, query)
-		if err != nil {
-			return err
-		}
-		c.PureJSON(http.StatusOK, page)
 		return nil
 	}))
-	peers.POST("/resolve", Handle(func(c *gin.Context) error {
-		query, err := Body[topic.ResolveQuery](c)
-		if err != nil {
-			return err
-		}
+	peers.POST("/resolve", answer(func(ctx context.Context, organization string, query topic.ResolveQuery) (packed, error) {
+		destinations, err := recipients.Resolve(ctx, organization, query)
+		return packed(destinations), err
+	}, func(query topic.ResolveQuery) error {
 		if len(query.IDs) > topic.MaxRecipients {
 			return fault.New(fault.Invalid, "At most %d recipients can be resolved in one request.", topic.MaxRecipients)
-		}
-		destinations, err := recipients.Resolve(c.Request.Context(), Caller(c).Organization, query)
-		if err != nil {
-			return err
-		}
-		if c.GetHeader("Accept") == topic.PackedDestinations {
-			c.Data(http.StatusOK, topic.PackedDestinations, topic.Pack(destinations))
-		} else {
-			c.PureJSON(http.StatusOK, destinations)
 		}
 		return nil
 	}))
 	if versioned, is := recipients.(VersionedRecipients); is {
-		peers.POST("/version", Handle(func(c *gin.Context) error {
-			query, err := Body[topic.VersionQuery](c)
-			if err != nil {
-				return err
-			}
+		peers.POST("/version", answer(versioned.Version, func(query topic.VersionQuery) error {
 			if len(query.Dashboards) > topic.MaxRecipients {
 				return fault.New(fault.Invalid, "At most %d dashboards can be named in one request.", topic.MaxRecipients)
 			}
-			version, err := versioned.Version(c.Request.Context(), Caller(c).Organization, query)
-			if err != nil {
-				return err
-			}
-			c.PureJSON(http.StatusOK, version)
 			return nil
 		}))
 	}
@@ -86,4 +59,30 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 		c.Status(http.StatusNoContent)
 		return nil
 	}))
+}
+
+// packed are destinations that are sent in the form of topic.Pack to a caller that accepts it.
+type packed []topic.Destination
+
+// answer returns a handler that reads a query, checks it, and responds with the result of do.
+func answer[Q, R any](do func(ctx context.Context, organization string, query Q) (R, error), check func(Q) error) gin.HandlerFunc {
+	return Handle(func(c *gin.Context) error {
+		query, err := Body[Q](c)
+		if err == nil {
+			err = check(query)
+		}
+		if err != nil {
+			return err
+		}
+		result, err := do(c.Request.Context(), Caller(c).Organization, query)
+		if err != nil {
+			return err
+		}
+		if destinations, is := any(result).(packed); is && c.GetHeader("Accept") == topic.PackedDestinations {
+			c.Data(http.StatusOK, topic.PackedDestinations, topic.Pack(destinations))
+		} else {
+			c.PureJSON(http.StatusOK, result)
+		}
+		return nil
+	})
 }

@@ -32,9 +32,9 @@ func newComponent(p *platform, more string) string {
 }
 
 // message is a message with an id of its own.
-func (s *tool) message(action, externalID string, set func(*peer.Inbound)) peer.Inbound {
+func (s *tool) message(action, externalID string, set func(*topic.InboundMessage)) topic.InboundMessage {
 	s.sent++
-	in := peer.Inbound{
+	in := topic.InboundMessage{
 		ID: fmt.Sprintf("msg_%d", s.sent), KeyID: "0190cccc-0000-7000-8000-000000000001", KeyName: "Alertmanager", IP: "192.0.2.7", RequestID: "r",
 		Action: action, ExternalID: externalID, Publish: true,
 	}
@@ -48,7 +48,7 @@ func (s *tool) message(action, externalID string, set func(*peer.Inbound)) peer.
 }
 
 // ingest sends a message that must have the result, and returns the event.
-func (s *tool) ingest(want string, in peer.Inbound) map[string]any {
+func (s *tool) ingest(want string, in topic.InboundMessage) map[string]any {
 	s.t.Helper()
 	got, err := s.peers.Ingest(s.t.Context(), orgA, in)
 	if err != nil || got.Result != want {
@@ -62,7 +62,7 @@ func (s *tool) event(id string) map[string]any {
 	return s.must(http.StatusOK, "app admin a", "GET", "/app/events/"+id, "")["event"].(map[string]any)
 }
 
-func (s *tool) refuse(kind fault.Kind, want string, in peer.Inbound) {
+func (s *tool) refuse(kind fault.Kind, want string, in topic.InboundMessage) {
 	s.t.Helper()
 	_, err := s.peers.Ingest(s.t.Context(), orgA, in)
 	f := fault.As(err)
@@ -94,11 +94,15 @@ func (s *tool) expect(event map[string]any, members map[string]any, timeline ...
 
 func TestInboundMessagesOpenChangeAndCloseAnEvent(t *testing.T) {
 	s := startTool(t)
-	severity := func(value string) func(*peer.Inbound) { return func(in *peer.Inbound) { in.Severity = &value } }
-	said := func(text string) func(*peer.Inbound) { return func(in *peer.Inbound) { in.Message = &text } }
+	severity := func(value string) func(*topic.InboundMessage) {
+		return func(in *topic.InboundMessage) { in.Severity = &value }
+	}
+	said := func(text string) func(*topic.InboundMessage) {
+		return func(in *topic.InboundMessage) { in.Message = &text }
+	}
 
 	began := s.now().Add(-10 * time.Minute)
-	event := s.ingest("created", s.message("trigger", "p-1", func(in *peer.Inbound) {
+	event := s.ingest("created", s.message("trigger", "p-1", func(in *topic.InboundMessage) {
 		in.Description, in.DefaultSeverity, in.Timestamp, in.Impact = "Some payments fail.", "minor_outage", &began, "major_outage"
 		in.Components = []string{"shop/1", s.component, strings.ToUpper(s.component)}
 		said("We look into it.")(in)
@@ -115,40 +119,40 @@ func TestInboundMessagesOpenChangeAndCloseAnEvent(t *testing.T) {
 	if again := s.ingest("ignored", s.message("trigger", "p-1", severity("minor_outage"))); again["version"] != event["version"] {
 		t.Errorf("a repeated trigger changes the version %v to %v", event["version"], again["version"])
 	}
-	s.expect(s.ingest("updated", s.message("trigger", "p-1", func(in *peer.Inbound) {
+	s.expect(s.ingest("updated", s.message("trigger", "p-1", func(in *topic.InboundMessage) {
 		in.Title, in.Description, in.Publish, in.DefaultSeverity, in.Components = "Another title", "Another text", false, "minor_performance", []string{"checkout", s.other}
 	})), map[string]any{"title": "Checkout fails", "description": "Some payments fail.", "publish": true, "severity": "minor_outage", "dashboardIds": []any{dashA}},
 		"investigating: We look into it.")
 	s.expect(s.ingest("updated", s.message("trigger", "p-1", severity("major_outage"))), map[string]any{"severity": "major_outage"}, "investigating: We look into it.")
-	s.ingest("updated", s.message("trigger", "p-1", func(in *peer.Inbound) { in.Status = "identified" }))
-	s.ingest("updated", s.message("trigger", "p-1", func(in *peer.Inbound) { in.Impact = "partial_outage" }))
+	s.ingest("updated", s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Status = "identified" }))
+	s.ingest("updated", s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Impact = "partial_outage" }))
 	event = s.ingest("updated", s.message("trigger", "p-1", said("A disk is full.")))
 	s.expect(event, map[string]any{"status": "identified"}, "update: A disk is full.", "update: The impact is now partial outage.",
 		"identified: The status is now identified.", "investigating: We look into it.")
 
 	s.ingest("updated", s.message("update", "p-1", severity("")))
-	s.ingest("updated", s.message("update", "p-1", func(in *peer.Inbound) { in.Status = "monitoring" }))
+	s.ingest("updated", s.message("update", "p-1", func(in *topic.InboundMessage) { in.Status = "monitoring" }))
 	event = s.ingest("resolved", s.message("resolve", "p-1", nil))
 	s.expect(event, map[string]any{"status": "resolved", "severity": nil}, "resolved: The problem is resolved.", "monitoring: The status is now monitoring.",
 		"update: The severity is now none.", "update: A disk is full.", "update: The impact is now partial outage.",
 		"identified: The status is now identified.", "investigating: We look into it.")
 	s.ingest("ignored", s.message("resolve", "p-1", said("Once more.")))
-	s.ingest("updated", s.message("update", "p-1", func(in *peer.Inbound) { in.Status = "identified" }))
+	s.ingest("updated", s.message("update", "p-1", func(in *topic.InboundMessage) { in.Status = "identified" }))
 	event = s.ingest("updated", s.message("update", "p-1", said("It was a log file.")))
 	if got := strings.Join(entries(event)[:3], "; "); event["status"] != "resolved" || got != "update: It was a log file.; update: The status stays resolved.; resolved: The problem is resolved." {
 		t.Errorf("after updates of a resolved event it is %v: %v", event["status"], got)
 	}
 
-	reopened := s.ingest("reopened", s.message("trigger", "p-1", func(in *peer.Inbound) { in.Impact = "major_outage" }))
+	reopened := s.ingest("reopened", s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Impact = "major_outage" }))
 	if reopened["id"] != event["id"] || reopened["status"] != "investigating" || entries(reopened)[0] != "investigating: The problem has occurred again." {
 		t.Errorf("reopened: %v", reopened)
 	}
-	s.ingest("resolved", s.message("update", "p-1", func(in *peer.Inbound) { in.Status = "resolved" }))
+	s.ingest("resolved", s.message("update", "p-1", func(in *topic.InboundMessage) { in.Status = "resolved" }))
 	s.ahead.Store(int64(24*time.Hour - time.Minute))
-	if again := s.ingest("reopened", s.message("trigger", "p-1", func(in *peer.Inbound) { in.Status = "monitoring" })); again["id"] != event["id"] || again["status"] != "monitoring" {
+	if again := s.ingest("reopened", s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Status = "monitoring" })); again["id"] != event["id"] || again["status"] != "monitoring" {
 		t.Errorf("reopened within a day: %v", again)
 	}
-	s.ingest("resolved", s.message("resolve", "p-1", func(in *peer.Inbound) { in.Status = "resolved" }))
+	s.ingest("resolved", s.message("resolve", "p-1", func(in *topic.InboundMessage) { in.Status = "resolved" }))
 	s.ahead.Add(int64(24*time.Hour + time.Minute))
 	later := s.ingest("created", s.message("trigger", "p-1", nil))
 	if later["id"] == event["id"] {
@@ -164,24 +168,24 @@ func TestInboundRefusals(t *testing.T) {
 	s.ingest("created", s.message("trigger", "p-1", nil))
 	blank, future, before := " \n", s.now().Add(time.Minute), s.now().Add(-time.Hour)
 	const unknown = "There is no event with this externalId. Send a trigger to create one."
-	for want, in := range map[string]peer.Inbound{
+	for want, in := range map[string]topic.InboundMessage{
 		"externalId: must be 1 to 255 characters and not only white space":                           s.message("resolve", strings.Repeat("é", 256), nil),
-		"title: must be 1 to 255 characters and not only white space, for a trigger":                 s.message("trigger", "p-1", func(in *peer.Inbound) { in.Title = "" }),
-		"status: must not be resolved for a trigger":                                                 s.message("trigger", "p-1", func(in *peer.Inbound) { in.Status = "resolved" }),
-		"components: must name at least one component, by id or external reference, for a trigger":   s.message("trigger", "p-1", func(in *peer.Inbound) { in.Components = nil }),
-		"components[1]: must be the id or an external reference of a component of your organization": s.message("trigger", "p-1", func(in *peer.Inbound) { in.Components = []string{"checkout", dashA} }),
-		"components[0]: must be the id or an external reference of a component of your organization": s.message("trigger", "p-9", func(in *peer.Inbound) { in.Components = []string{"Checkout"} }),
-		"An update must have message, status or severity.":                                           s.message("update", "p-1", func(in *peer.Inbound) { in.Components = []string{"checkout"} }),
-		"status: must be resolved, or be left out, for a resolve":                                    s.message("resolve", "p-1", func(in *peer.Inbound) { in.Status = "monitoring" }),
-		"timestamp: must not be in the future":                                                       s.message("trigger", "p-1", func(in *peer.Inbound) { in.Timestamp = &future }),
-		"timestamp: must not be before the start of the event, because the entry closes the event":   s.message("resolve", "p-1", func(in *peer.Inbound) { in.Timestamp = &before }),
-		"message: must not be empty or only white space":                                             s.message("update", "p-1", func(in *peer.Inbound) { in.Message = &blank }),
-		"description: must be at most 20000 characters":                                              s.message("trigger", "p-2", func(in *peer.Inbound) { in.Description = strings.Repeat("x", 20001) }),
+		"title: must be 1 to 255 characters and not only white space, for a trigger":                 s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Title = "" }),
+		"status: must not be resolved for a trigger":                                                 s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Status = "resolved" }),
+		"components: must name at least one component, by id or external reference, for a trigger":   s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Components = nil }),
+		"components[1]: must be the id or an external reference of a component of your organization": s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Components = []string{"checkout", dashA} }),
+		"components[0]: must be the id or an external reference of a component of your organization": s.message("trigger", "p-9", func(in *topic.InboundMessage) { in.Components = []string{"Checkout"} }),
+		"An update must have message, status or severity.":                                           s.message("update", "p-1", func(in *topic.InboundMessage) { in.Components = []string{"checkout"} }),
+		"status: must be resolved, or be left out, for a resolve":                                    s.message("resolve", "p-1", func(in *topic.InboundMessage) { in.Status = "monitoring" }),
+		"timestamp: must not be in the future":                                                       s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Timestamp = &future }),
+		"timestamp: must not be before the start of the event, because the entry closes the event":   s.message("resolve", "p-1", func(in *topic.InboundMessage) { in.Timestamp = &before }),
+		"message: must not be empty or only white space":                                             s.message("update", "p-1", func(in *topic.InboundMessage) { in.Message = &blank }),
+		"description: must be at most 20000 characters":                                              s.message("trigger", "p-2", func(in *topic.InboundMessage) { in.Description = strings.Repeat("x", 20001) }),
 	} {
 		s.refuse(fault.Invalid, want, in)
 	}
 	for _, action := range []string{"update", "resolve"} {
-		s.refuse(fault.NotFound, unknown, s.message(action, "p-2", func(in *peer.Inbound) { in.Status = "resolved" }))
+		s.refuse(fault.NotFound, unknown, s.message(action, "p-2", func(in *topic.InboundMessage) { in.Status = "resolved" }))
 	}
 	if _, err := s.peers.Ingest(t.Context(), orgB, s.message("resolve", "p-1", nil)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another organization resolves the event: %v", err)
@@ -195,16 +199,16 @@ func TestInboundMessagesNotifyAsAPersonDoes(t *testing.T) {
 	old, recent := s.now().Add(-2*time.Hour), s.now().Add(-50*time.Minute)
 	mail := map[topic.Channel]bool{topic.Email: true, topic.Webhook: false}
 	for name, of := range map[string]struct {
-		set  func(*peer.Inbound)
+		set  func(*topic.InboundMessage)
 		want int // channels
 	}{
 		"default":  {nil, len(topic.AppChannels())},
-		"recent":   {func(in *peer.Inbound) { in.Timestamp = &recent }, len(topic.AppChannels())},
-		"old":      {func(in *peer.Inbound) { in.Timestamp = &old }, 0},
-		"draft":    {func(in *peer.Inbound) { in.Publish = false }, 0},
-		"nobody":   {func(in *peer.Inbound) { in.Notify = &map[topic.Channel]bool{} }, 0},
-		"one":      {func(in *peer.Inbound) { in.Notify = &mail }, 1},
-		"old, one": {func(in *peer.Inbound) { in.Timestamp, in.Notify = &old, &mail }, 1},
+		"recent":   {func(in *topic.InboundMessage) { in.Timestamp = &recent }, len(topic.AppChannels())},
+		"old":      {func(in *topic.InboundMessage) { in.Timestamp = &old }, 0},
+		"draft":    {func(in *topic.InboundMessage) { in.Publish = false }, 0},
+		"nobody":   {func(in *topic.InboundMessage) { in.Notify = &map[topic.Channel]bool{} }, 0},
+		"one":      {func(in *topic.InboundMessage) { in.Notify = &mail }, 1},
+		"old, one": {func(in *topic.InboundMessage) { in.Timestamp, in.Notify = &old, &mail }, 1},
 	} {
 		id := s.ingest("created", s.message("trigger", name, of.set))["legacyId"].(float64)
 		changes := heard.of(t, int64(id), 1)
@@ -212,9 +216,9 @@ func TestInboundMessagesNotifyAsAPersonDoes(t *testing.T) {
 			t.Errorf("%s: %s notifies %v, want %d channels", name, got.Kind, got.Notify, of.want)
 		}
 	}
-	id := s.ingest("updated", s.message("update", "old", func(in *peer.Inbound) { in.Status, in.Timestamp = "identified", &old }))["legacyId"].(float64)
+	id := s.ingest("updated", s.message("update", "old", func(in *topic.InboundMessage) { in.Status, in.Timestamp = "identified", &old }))["legacyId"].(float64)
 	s.ingest("resolved", s.message("resolve", "old", nil))
-	s.ingest("reopened", s.message("trigger", "old", func(in *peer.Inbound) { in.Timestamp = &old }))
+	s.ingest("reopened", s.message("trigger", "old", func(in *topic.InboundMessage) { in.Timestamp = &old }))
 	changes := heard.of(t, int64(id), 4)
 	for i, want := range []struct {
 		kind     topic.Kind
@@ -239,7 +243,7 @@ func (s *tool) beside() *tool {
 func TestAnInboundMessageIsAppliedOnce(t *testing.T) {
 	s := startTool(t).beside()
 	const copies = 32
-	once := func(in peer.Inbound, want string) string {
+	once := func(in topic.InboundMessage, want string) string {
 		t.Helper()
 		var mu sync.Mutex
 		ids := map[string]int{}
@@ -264,7 +268,7 @@ func TestAnInboundMessageIsAppliedOnce(t *testing.T) {
 		return ""
 	}
 	text := "We look into it."
-	speak := func(in *peer.Inbound) { in.Message = &text }
+	speak := func(in *topic.InboundMessage) { in.Message = &text }
 	first := s.message("trigger", "p-1", speak)
 	id := once(first, "created")
 	change := s.message("update", "p-1", speak)
@@ -297,7 +301,7 @@ func TestTriggersOfOneProblemAtTheSameTimeMakeOneEvent(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range triggers {
 			text := fmt.Sprintf("sensor %d", i)
-			in := s.message("trigger", "p-1", func(in *peer.Inbound) { in.Message = &text })
+			in := s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Message = &text })
 			group.Go(func() {
 				got, err := s.processes[i%2].Ingest(t.Context(), orgA, in)
 				mu.Lock()

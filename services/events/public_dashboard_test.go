@@ -19,11 +19,11 @@ func TestPublicDashboard(t *testing.T) {
 		t.Helper()
 		p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, body)
 	}
-	ask := func(at peer.PublicAddress) (peer.PublicDashboard, error) {
+	ask := func(at topic.PublicAddress) (topic.PublicDashboard, error) {
 		return p.peers.PublicDashboard(t.Context(), at)
 	}
 	change(`{"customDomains": ["status.acme.example"], "subscriptions": {"webhook": true, "gchat": true, "email": false}}`)
-	for _, at := range []peer.PublicAddress{{Slug: "acme-status"}, {Host: "status.acme.example"}} {
+	for _, at := range []topic.PublicAddress{{Slug: "acme-status"}, {Host: "status.acme.example"}} {
 		got, err := ask(at)
 		if err != nil {
 			t.Fatal(err)
@@ -37,17 +37,17 @@ func TestPublicDashboard(t *testing.T) {
 			t.Errorf("%+v is %+v", at, got)
 		}
 	}
-	for _, at := range []peer.PublicAddress{{}, {Slug: "nobody"}, {Host: "other.example"}, {Slug: "nobody", Host: "status.acme.example"}} {
+	for _, at := range []topic.PublicAddress{{}, {Slug: "nobody"}, {Host: "other.example"}, {Slug: "nobody", Host: "status.acme.example"}} {
 		if _, err := ask(at); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%+v: %v", at, err)
 		}
 	}
 	change(`{"access": {"mode": "ipAllowlist", "allowedIps": ["192.0.2.1"]}}`)
-	if got, err := ask(peer.PublicAddress{Slug: "acme-status"}); err != nil || got.ID != dashA { // the gateway decides who asks
+	if got, err := ask(topic.PublicAddress{Slug: "acme-status"}); err != nil || got.ID != dashA { // the gateway decides who asks
 		t.Errorf("a private dashboard: %+v %v", got, err)
 	}
 	change(`{"access": {"mode": "public"}, "enabled": false}`)
-	if _, err := ask(peer.PublicAddress{Slug: "acme-status"}); !fault.Is(err, fault.NotFound) {
+	if _, err := ask(topic.PublicAddress{Slug: "acme-status"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a disabled dashboard: %v", err)
 	}
 }
@@ -94,7 +94,7 @@ func TestPlanWithoutIntegrations(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := p.peers.PublicDashboard(t.Context(), peer.PublicAddress{Slug: "acme-status"})
+		got, err := p.peers.PublicDashboard(t.Context(), topic.PublicAddress{Slug: "acme-status"})
 		if err != nil || slices.Contains(got.Channels, topic.Webhook) != included || !slices.Contains(got.Channels, topic.Email) {
 			t.Errorf("%v: the channels are %v (%v)", included, got.Channels, err)
 		}

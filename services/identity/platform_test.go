@@ -23,6 +23,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 
 	"github.com/bellbuoy/bellbuoy/services/identity"
 )
@@ -226,14 +227,14 @@ type events struct {
 	down   atomic.Bool
 
 	mu         sync.Mutex
-	dashboards map[string]peer.Dashboard
+	dashboards map[string]topic.DashboardRecord
 	plans      map[string]peer.Plan // by organization
 	// lastOrganization is the one a dashboard was last asked for.
 	lastOrganization string
 }
 
 func startEvents(t testing.TB, signer *passport.Signer) *events {
-	e := &events{dashboards: map[string]peer.Dashboard{}, plans: map[string]peer.Plan{}}
+	e := &events{dashboards: map[string]topic.DashboardRecord{}, plans: map[string]peer.Plan{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT "+peer.Prefix+"/organizations/{organization}/dashboards/{id}", func(w http.ResponseWriter, r *http.Request) {
 		e.mu.Lock()
@@ -255,7 +256,7 @@ func startEvents(t testing.TB, signer *passport.Signer) *events {
 		}
 		dashboard, made := e.dashboards[r.PathValue("id")]
 		if !made {
-			dashboard = peer.Dashboard{ID: r.PathValue("id"), Name: in.Name, Slug: "dashboard-" + r.PathValue("id")}
+			dashboard = topic.DashboardRecord{ID: r.PathValue("id"), Name: in.Name, Slug: "dashboard-" + r.PathValue("id")}
 			e.dashboards[dashboard.ID] = dashboard
 		}
 		json.NewEncoder(w).Encode(dashboard)

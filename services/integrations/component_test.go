@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -44,7 +43,7 @@ func TestAComponentThatIsDeletedDuringAWriteIsNotKept(t *testing.T) {
 	made := p.create(o, "https://hooks.example.com/1", nil)
 	deleted := func(component string) func() {
 		return func() {
-			p.upstream.put(o.id, 25, peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Components: []peer.Component{{ID: o.one}}})
+			p.upstream.put(o.id, 25, topic.DashboardRecord{ID: o.dashboard, Name: "Main", Components: []topic.ComponentRecord{{ID: o.one}}})
 			if err := p.recipients().ForgetComponent(t.Context(), o.id, component); err != nil {
 				t.Error(err)
 			}
@@ -62,7 +61,7 @@ func TestAComponentThatIsDeletedDuringAWriteIsNotKept(t *testing.T) {
 			return p.call(o, http.StatusCreated, http.MethodPost, path, create("https://hooks.example.com/2"))
 		},
 	} {
-		p.upstream.put(o.id, 25, peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}})
+		p.upstream.put(o.id, 25, topic.DashboardRecord{ID: o.dashboard, Name: "Main", Components: []topic.ComponentRecord{{ID: o.one}, {ID: o.two}}})
 		meanwhile := deleted(o.two)
 		p.upstream.meanwhile.Store(&meanwhile)
 		wrote := write().Endpoint
@@ -71,7 +70,7 @@ func TestAComponentThatIsDeletedDuringAWriteIsNotKept(t *testing.T) {
 		}
 	}
 	// An endpoint whose only component goes is not created.
-	p.upstream.put(o.id, 25, peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}})
+	p.upstream.put(o.id, 25, topic.DashboardRecord{ID: o.dashboard, Name: "Main", Components: []topic.ComponentRecord{{ID: o.one}, {ID: o.two}}})
 	meanwhile := deleted(o.two)
 	p.upstream.meanwhile.Store(&meanwhile)
 	p.call(o, http.StatusBadRequest, http.MethodPost, path, object{

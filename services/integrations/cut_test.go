@@ -112,22 +112,24 @@ type services struct {
 	limit int // 0: 1000
 }
 
-func (d services) Dashboard(_ context.Context, _, id string) (endpoint.Dashboard, error) {
-	return endpoint.Dashboard{ID: id, Name: "Main", Components: []string{d.o.one, d.o.two, d.o.elsewhere}}, nil
+func (d services) Dashboard(_ context.Context, _, id string) (topic.DashboardRecord, error) {
+	return topic.DashboardRecord{ID: id, Name: "Main", Channels: []topic.Channel{topic.Webhook}, Components: []topic.ComponentRecord{{ID: d.o.one}, {ID: d.o.two}, {ID: d.o.elsewhere}}}, nil
 }
 
-func (d services) Dashboards(_ context.Context, _ string, ids []string) (map[string]endpoint.Dashboard, error) {
-	found := map[string]endpoint.Dashboard{}
+func (d services) DashboardsByID(_ context.Context, _ string, ids []string) (map[string]topic.DashboardRecord, error) {
+	found := map[string]topic.DashboardRecord{}
 	for _, id := range ids {
-		found[id] = endpoint.Dashboard{ID: id, Name: "Main"}
+		found[id] = topic.DashboardRecord{ID: id, Name: "Main"}
 	}
 	return found, nil
 }
 
-func (d services) PublicDashboard(ctx context.Context, at endpoint.Site) (endpoint.Public, error) {
+func (d services) PublicDashboard(ctx context.Context, at topic.PublicAddress) (topic.PublicDashboard, error) {
 	dashboard, err := d.Dashboard(ctx, d.o.id, at.Slug)
-	return endpoint.Public{Dashboard: dashboard, Organization: d.o.id, Channels: []topic.Channel{topic.Webhook}, Integrations: true}, err
+	return topic.PublicDashboard{DashboardRecord: dashboard, Organization: d.o.id}, err
 }
+
+func (d services) HasIntegrations(context.Context, string) (bool, error) { return true, nil }
 
 func (d services) UniqueEndpoints(context.Context, string) (int, error) {
 	return cmp.Or(d.limit, 1000), nil

@@ -116,7 +116,7 @@ func TestWritesHoldForKeptDestinations(t *testing.T) {
 		{"a new URL", change(object{"url": "https://hooks.example.com/other"}), func(d topic.Destination) bool { return d.URL == "https://hooks.example.com/other" }},
 		{"components", change(object{"componentIds": []string{o.one}}), func(d topic.Destination) bool { return slices.Equal(d.Components, []string{o.one}) }},
 		{"a renamed dashboard", func() {
-			p.upstream.put(o.id, -1, peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Renamed", Slug: o.dashboard, URL: "http://d.test/d/main", Components: []peer.Component{{ID: o.one}, {ID: o.two}}})
+			p.upstream.put(o.id, -1, topic.DashboardRecord{ID: o.dashboard, Name: "Renamed", Slug: o.dashboard, URL: "http://d.test/d/main", Components: []topic.ComponentRecord{{ID: o.one}, {ID: o.two}}})
 		}, func(d topic.Destination) bool { return d.Dashboard.Name == "Renamed" }},
 		{"a suppression", func() {
 			gone.URLHash = hash

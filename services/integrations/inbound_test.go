@@ -16,7 +16,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
 
@@ -28,20 +28,20 @@ const (
 
 // ingest stands for the events service: the first result of a message is kept, and an unknown externalId is not found.
 func (u *upstream) ingest(r *http.Request, organization string) (any, bool) {
-	var in peer.Inbound
+	var in topic.InboundMessage
 	if json.NewDecoder(r.Body).Decode(&in) != nil || in.ExternalID == "unknown" {
 		return nil, false
 	}
 	u.messages = append(u.messages, in)
 	key := organization + " " + in.ID
 	if _, is := u.applied[key]; !is {
-		u.applied[key] = peer.InboundResult{Result: map[string]string{"trigger": "created", "update": "updated", "resolve": "resolved"}[in.Action], EventID: id()}
+		u.applied[key] = topic.InboundResult{Result: map[string]string{"trigger": "created", "update": "updated", "resolve": "resolved"}[in.Action], EventID: id()}
 	}
 	return u.applied[key], true
 }
 
 // received returns the messages that reached the events service.
-func (u *upstream) received() []peer.Inbound {
+func (u *upstream) received() []topic.InboundMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return slices.Clone(u.messages)
@@ -175,7 +175,7 @@ func TestInboundMessagesAreAppliedAndLogged(t *testing.T) {
 	}
 	sent = p.upstream.received()[1]
 	at, message, none := time.Date(2026, 1, 31, 9, 30, 0, 123_000_000, time.UTC), "m", ""
-	want := peer.Inbound{
+	want := topic.InboundMessage{
 		ID: whole.id, KeyID: key.KeyID, KeyName: "Alertmanager", IP: "192.0.2.9", RequestID: "the-request", Action: "update", ExternalID: "p-1", Title: "t",
 		Description: "d", Message: &message, Status: "identified", Severity: &none, DefaultSeverity: "minor_outage", Components: []string{"a", "b"},
 		Impact: "major_outage", Timestamp: &at, Publish: true, Notify: sent.Notify,

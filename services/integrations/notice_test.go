@@ -9,7 +9,6 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
@@ -20,15 +19,15 @@ func TestATestIsPublishedAsANotice(t *testing.T) {
 	p := start(t, nil)
 	mail := p.mailbox()
 	o := p.organization(25)
-	components := []peer.Component{
+	components := []topic.ComponentRecord{
 		{ID: o.one, Name: "Checkout", Group: "Shop"}, {ID: o.two, Name: "Search"}, {ID: o.elsewhere, Name: "Secret", HiddenFromNotifications: true},
 	}
 	ids := []string{o.one, o.elsewhere}
 	for n := range 120 {
-		many := peer.Component{ID: id(), Name: fmt.Sprint("Component ", n)}
+		many := topic.ComponentRecord{ID: id(), Name: fmt.Sprint("Component ", n)}
 		components, ids = append(components, many), append(ids, many.ID)
 	}
-	p.upstream.put(o.id, 25, peer.Dashboard{ID: o.dashboard, Name: "Main", URL: "http://d.test/d/main", Components: components})
+	p.upstream.put(o.id, 25, topic.DashboardRecord{ID: o.dashboard, Name: "Main", URL: "http://d.test/d/main", Components: components})
 	made := p.create(o, "https://hooks.example.com/hook", object{"componentIds": ids, "eventKinds": []string{"incident.created"}})
 	recipient := p.only(o, o.one)
 

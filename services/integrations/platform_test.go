@@ -117,8 +117,8 @@ type organization struct {
 func (p *platform) organization(limit int) organization {
 	o := organization{id: id(), dashboard: id(), second: id(), one: id(), two: id(), elsewhere: id(), hidden: id()}
 	p.upstream.put(o.id, limit,
-		peer.Dashboard{ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: o.dashboard, URL: "http://d.test/d/main", Timezone: "Europe/Berlin", Locale: "de", Components: []peer.Component{{ID: o.one}, {ID: o.two}}},
-		peer.Dashboard{ID: o.second, LegacyID: 2, Name: "Second", Slug: o.second, URL: "http://d.test/d/second", Components: []peer.Component{{ID: o.elsewhere}, {ID: o.one}}})
+		topic.DashboardRecord{ID: o.dashboard, Name: "Main", Slug: o.dashboard, URL: "http://d.test/d/main", Timezone: "Europe/Berlin", Locale: "de", Components: []topic.ComponentRecord{{ID: o.one}, {ID: o.two}}},
+		topic.DashboardRecord{ID: o.second, Name: "Second", Slug: o.second, URL: "http://d.test/d/second", Components: []topic.ComponentRecord{{ID: o.elsewhere}, {ID: o.one}}})
 	return o
 }
 

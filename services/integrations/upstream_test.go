@@ -24,29 +24,34 @@ type upstream struct {
 
 	mu         sync.Mutex
 	limits     map[string]int
-	dashboards map[string]map[string]peer.Dashboard // by organization and id
-	public     map[peer.PublicAddress]peer.PublicDashboard
+	dashboards map[string]map[string]topic.DashboardRecord // by organization and id
+	public     map[topic.PublicAddress]topic.PublicDashboard
 
-	without  map[string]bool               // organizations whose plan does not include integrations
-	applied  map[string]peer.InboundResult // by organization and id of the message
-	messages []peer.Inbound                // in order of arrival, also those that are repeated
+	without  map[string]bool                // organizations whose plan does not include integrations
+	applied  map[string]topic.InboundResult // by organization and id of the message
+	messages []topic.InboundMessage         // in order of arrival, also those that are repeated
 }
 
 // publish puts a dashboard at the address of visitors.
-func (u *upstream) publish(at peer.PublicAddress, organization string, dashboard peer.Dashboard, channels ...topic.Channel) {
+func (u *upstream) publish(at topic.PublicAddress, organization string, dashboard topic.DashboardRecord, channels ...topic.Channel) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.public[at] = peer.PublicDashboard{Dashboard: dashboard, Organization: organization, Channels: channels}
+	dashboard.Channels = channels
+	u.public[at] = topic.PublicDashboard{DashboardRecord: dashboard, Organization: organization}
+	if known, exists := u.dashboards[organization][dashboard.ID]; exists {
+		known.Channels = channels
+		u.dashboards[organization][dashboard.ID] = known
+	}
 }
 
-func (u *upstream) put(organization string, limit int, dashboards ...peer.Dashboard) {
+func (u *upstream) put(organization string, limit int, dashboards ...topic.DashboardRecord) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if limit >= 0 {
 		u.limits[organization] = limit
 	}
 	if u.dashboards[organization] == nil {
-		u.dashboards[organization] = map[string]peer.Dashboard{}
+		u.dashboards[organization] = map[string]topic.DashboardRecord{}
 	}
 	for _, dashboard := range dashboards {
 		u.dashboards[organization][dashboard.ID] = dashboard
@@ -61,8 +66,8 @@ func (u *upstream) remove(organization, dashboard string) {
 
 func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 	u := &upstream{
-		limits: map[string]int{}, dashboards: map[string]map[string]peer.Dashboard{},
-		public: map[peer.PublicAddress]peer.PublicDashboard{}, without: map[string]bool{}, applied: map[string]peer.InboundResult{},
+		limits: map[string]int{}, dashboards: map[string]map[string]topic.DashboardRecord{},
+		public: map[topic.PublicAddress]topic.PublicDashboard{}, without: map[string]bool{}, applied: map[string]topic.InboundResult{},
 	}
 	answer := func(service string, handle func(r *http.Request, organization string) (any, bool)) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +100,7 @@ func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 		return peer.Limits{UniqueEndpoints: limit}, found
 	}))
 	mux.HandleFunc("POST "+peer.Prefix+"/public-dashboards/lookup", answer("events", func(r *http.Request, _ string) (any, bool) {
-		var at peer.PublicAddress
+		var at topic.PublicAddress
 		if json.NewDecoder(r.Body).Decode(&at) != nil {
 			return nil, false
 		}
@@ -119,7 +124,7 @@ func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 		if json.NewDecoder(r.Body).Decode(&ids) != nil {
 			return nil, false
 		}
-		found := []peer.Dashboard{}
+		found := []topic.DashboardRecord{}
 		for _, id := range ids {
 			if dashboard, exists := u.dashboards[organization][id]; exists {
 				found = append(found, dashboard)

@@ -35,13 +35,13 @@ type visitors struct {
 // offer publishes the organization's dashboard with the channels of endpoints.
 func (p *platform) offer(o organization, h *apitest.Heard) *visitors {
 	p.t.Helper()
-	dashboard := peer.Dashboard{
-		ID: o.dashboard, LegacyID: 1, Name: "Main", Slug: o.dashboard, URL: "http://d.test/d/" + o.dashboard,
-		Components: []peer.Component{{ID: o.one, Name: "API"}, {ID: o.two, Name: "Website"}, {ID: o.hidden, Name: "Secret", Hidden: true}},
+	dashboard := topic.DashboardRecord{
+		ID: o.dashboard, Name: "Main", Slug: o.dashboard, URL: "http://d.test/d/" + o.dashboard,
+		Components: []topic.ComponentRecord{{ID: o.one, Name: "API"}, {ID: o.two, Name: "Website"}, {ID: o.hidden, Name: "Secret", Hidden: true}},
 	}
 	p.upstream.put(o.id, -1, dashboard)
-	p.upstream.publish(peer.PublicAddress{Slug: o.dashboard}, o.id, dashboard, topic.Email, topic.Webhook, topic.Teams)
-	p.upstream.publish(peer.PublicAddress{Host: o.host()}, o.id, dashboard, topic.Webhook, topic.Teams)
+	p.upstream.publish(topic.PublicAddress{Slug: o.dashboard}, o.id, dashboard, topic.Email, topic.Webhook, topic.Teams)
+	p.upstream.publish(topic.PublicAddress{Host: o.host()}, o.id, dashboard, topic.Webhook, topic.Teams)
 	number := p.ips.Add(1)
 	return &visitors{p, o, h, fmt.Sprintf("198.18.%d.%d", number/250, number%250), "/d/" + o.dashboard + "/subscribe"}
 }

@@ -16,7 +16,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
@@ -391,19 +390,19 @@ func TestVisitorsLinkNeedsTheOffer(t *testing.T) {
 	v := p.offer(p.organization(25), p.listen(topic.Notices))
 	_, manage := v.verified("before.example")
 	link := v.request("after.example")
-	offered := peer.Dashboard{
-		ID: v.dashboard, LegacyID: 1, Name: "Main", Slug: v.dashboard, URL: "http://d.test/d/" + v.dashboard,
-		Components: []peer.Component{{ID: v.one, Name: "API"}, {ID: v.two, Name: "Website"}},
+	offered := topic.DashboardRecord{
+		ID: v.dashboard, Name: "Main", Slug: v.dashboard, URL: "http://d.test/d/" + v.dashboard,
+		Components: []topic.ComponentRecord{{ID: v.one, Name: "API"}, {ID: v.two, Name: "Website"}},
 	}
-	p.upstream.publish(peer.PublicAddress{Slug: v.dashboard}, v.id, offered, topic.Email, topic.Teams)
+	p.upstream.publish(topic.PublicAddress{Slug: v.dashboard}, v.id, offered, topic.Email, topic.Teams)
 	v.must(http.StatusForbidden, http.MethodGet, link, nil)
 	if refused := v.must(http.StatusForbidden, http.MethodPost, link, nil); !strings.Contains(refused.text, "nimmt keine Endpunkte dieser Art") {
 		t.Errorf("without the offer: %s", refused.text)
 	}
 	v.must(http.StatusOK, http.MethodGet, manage, nil)
-	offered.Components = []peer.Component{{ID: v.hidden, Name: "Secret"}}
+	offered.Components = []topic.ComponentRecord{{ID: v.hidden, Name: "Secret"}}
 	p.upstream.put(v.id, -1, offered)
-	p.upstream.publish(peer.PublicAddress{Slug: v.dashboard}, v.id, offered, topic.Webhook)
+	p.upstream.publish(topic.PublicAddress{Slug: v.dashboard}, v.id, offered, topic.Webhook)
 	v.must(http.StatusGone, http.MethodPost, link, nil)
 	if e := v.listed("after.example"); e.Verified {
 		t.Errorf("the endpoint is %+v", e)
@@ -526,7 +525,7 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 	if strings.Contains(left.text, "frame of") || !strings.Contains(left.text, `<html lang="en">`) || v.listed("hooks.example") != nil {
 		t.Errorf("without the frame: %s", left.text)
 	}
-	at := peer.PublicAddress{Slug: v.dashboard}
-	p.upstream.publish(at, v.id, p.upstream.public[at].Dashboard, topic.Email) // nothing of ours
+	at := topic.PublicAddress{Slug: v.dashboard}
+	p.upstream.publish(at, v.id, p.upstream.public[at].DashboardRecord, topic.Email) // nothing of ours
 	framed("Nicht gefunden", v.must(http.StatusNotFound, http.MethodPost, v.base+"/webhook", nil))
 }

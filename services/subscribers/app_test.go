@@ -14,7 +14,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
@@ -199,7 +198,7 @@ func TestWhatIsDeletedMeanwhileHasNoSubscribers(t *testing.T) {
 		p.app(o, http.StatusBadRequest, http.MethodPost, path, body)
 	}
 	for _, path := range []string{"email", "email/import"} {
-		added := p.events.add(o.id, peer.Component{Name: "Short-lived"})[0]
+		added := p.events.add(o.id, topic.ComponentRecord{Name: "Short-lived"})[0]
 		both := []string{added.ID, o.services[0].ID}
 		body := object{"dashboardId": o.dashboard, "email": "bob@example.com", "componentIds": both}
 		status := http.StatusCreated

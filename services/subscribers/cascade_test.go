@@ -259,7 +259,7 @@ func TestKillDuringARemoval(t *testing.T) {
 	for round := range organizations {
 		o := &organizations[round]
 		o.id = id()
-		o.services = p.events.add(o.id, make([]peer.Component, 20)...)
+		o.services = p.events.add(o.id, make([]topic.ComponentRecord, 20)...)
 		ann := p.ann(*o, int64(round+1)*1000)
 		p.fill(*o, ann)
 		if round == 0 {

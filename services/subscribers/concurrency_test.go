@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -13,7 +14,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
@@ -147,11 +147,11 @@ func TestARefusedSubscriptionTakesNobodyElsesAddress(t *testing.T) {
 			p.subscribe(o, email, 1)
 		}
 	}}
-	second = audience.New(audience.Options{Store: records, Now: p.now, Events: client.NewEvents(peer.Events{
+	second = audience.New(audience.Options{Store: records, Now: p.now, Events: peer.NewRecentDashboards(peer.Events{
 		Client: peer.NewClient("events", p.events.server.URL, peer.Options{
 			Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 		}),
-	}, p.now)})
+	}, time.Second, p.now)})
 	p.events.remove(o.id, component)
 	_, err = second.Subscribe(t.Context(), o.id, topic.Email, audience.SubscriptionPatch{AddressText: &email, ComponentID: &component})
 	if !fault.Is(err, fault.Invalid) || met == 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // events is the other end of the one call the service makes: components/lookup.
@@ -29,13 +30,13 @@ type events struct {
 
 	mu         sync.Mutex
 	last       int64
-	components map[string][]peer.Component // by organization
-	boards     map[string][]peer.Dashboard // by organization, the oldest first
-	public     map[peer.PublicAddress]public
+	components map[string][]topic.ComponentRecord // by organization
+	boards     map[string][]topic.DashboardRecord // by organization, the oldest first
+	public     map[topic.PublicAddress]public
 }
 
 func startEvents(t testing.TB, signer *passport.Signer) *events {
-	e := &events{components: map[string][]peer.Component{}, boards: map[string][]peer.Dashboard{}, public: map[peer.PublicAddress]public{}}
+	e := &events{components: map[string][]topic.ComponentRecord{}, boards: map[string][]topic.DashboardRecord{}, public: map[topic.PublicAddress]public{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/components/lookup", func(w http.ResponseWriter, r *http.Request) {
 		p, err := signer.Verify(r.Header.Get(passport.Header), "events")
@@ -109,12 +110,12 @@ func (e *events) dashboards(mux *http.ServeMux, signer *passport.Signer) {
 		if json.NewDecoder(r.Body).Decode(&ids) != nil {
 			return nil, false
 		}
-		return slices.DeleteFunc(e.shown(organization), func(d peer.Dashboard) bool { return !slices.Contains(ids, d.ID) }), true
+		return slices.DeleteFunc(e.shown(organization), func(d topic.DashboardRecord) bool { return !slices.Contains(ids, d.ID) }), true
 	})
 }
 
 // shown returns the dashboards of an organization with their components.
-func (e *events) shown(organization string) []peer.Dashboard {
+func (e *events) shown(organization string) []topic.DashboardRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	all := slices.Clone(e.boards[organization])
@@ -129,10 +130,10 @@ func (e *events) shown(organization string) []peer.Dashboard {
 }
 
 // addDashboard adds a dashboard that shows components.
-func (e *events) addDashboard(organization string, components ...string) peer.Dashboard {
+func (e *events) addDashboard(organization string, components ...string) topic.DashboardRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	board := peer.Dashboard{ID: id(), LegacyID: int64(len(e.boards[organization]) + 1), Name: "Acme", URL: "https://status.example.com/d/acme", Timezone: "Europe/Berlin", Locale: "de"}
+	board := topic.DashboardRecord{ID: id(), Name: "Acme", URL: "https://status.example.com/d/acme", Timezone: "Europe/Berlin", Locale: "de"}
 	e.boards[organization] = append(e.boards[organization], board)
 	for i, c := range e.components[organization] {
 		if slices.Contains(components, c.ID) {
@@ -146,7 +147,7 @@ func (e *events) addDashboard(organization string, components ...string) peer.Da
 func (e *events) removeDashboard(organization, dashboard string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.boards[organization] = slices.DeleteFunc(e.boards[organization], func(d peer.Dashboard) bool { return d.ID == dashboard })
+	e.boards[organization] = slices.DeleteFunc(e.boards[organization], func(d topic.DashboardRecord) bool { return d.ID == dashboard })
 }
 
 func refuse(w http.ResponseWriter, kind fault.Kind) {
@@ -154,11 +155,11 @@ func refuse(w http.ResponseWriter, kind fault.Kind) {
 	json.NewEncoder(w).Encode(peer.Refusal{Kind: kind, Message: "refused by the test"})
 }
 
-func (e *events) add(organization string, components ...peer.Component) []peer.Component {
+func (e *events) add(organization string, components ...topic.ComponentRecord) []topic.ComponentRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.boards[organization]) == 0 {
-		e.boards[organization] = []peer.Dashboard{{ID: id(), LegacyID: 1, Name: "Acme", URL: "https://status.example.com/d/acme"}}
+		e.boards[organization] = []topic.DashboardRecord{{ID: id(), Name: "Acme", URL: "https://status.example.com/d/acme"}}
 	}
 	for i := range components {
 		e.last++
@@ -172,13 +173,13 @@ func (e *events) add(organization string, components ...peer.Component) []peer.C
 func (e *events) remove(organization, component string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.components[organization] = slices.DeleteFunc(e.components[organization], func(c peer.Component) bool { return c.ID == component })
+	e.components[organization] = slices.DeleteFunc(e.components[organization], func(c topic.ComponentRecord) bool { return c.ID == component })
 }
 
-func (e *events) find(organization string, query peer.ComponentQuery) []peer.Component {
+func (e *events) find(organization string, query peer.ComponentQuery) []topic.ComponentRecord {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	found := []peer.Component{}
+	found := []topic.ComponentRecord{}
 	for _, c := range e.components[organization] {
 		switch {
 		case query.IDs != nil && !slices.Contains(query.IDs, c.ID):
@@ -191,7 +192,7 @@ func (e *events) find(organization string, query peer.ComponentQuery) []peer.Com
 }
 
 // holds judges a condition as it came out of JSON, so numbers are floats.
-func holds(c peer.Component, where find.Condition) bool {
+func holds(c topic.ComponentRecord, where find.Condition) bool {
 	value := map[string]any{
 		"legacyId": float64(c.LegacyID), "name": c.Name, "description": c.Description, "group": c.Group,
 		"hidden": c.Hidden, "hiddenFromNotifications": c.HiddenFromNotifications,

@@ -25,7 +25,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
@@ -117,15 +116,15 @@ func configure(documents, broker, events string) subscribers.Config {
 type organization struct {
 	id        string
 	dashboard string // the first
-	services  []peer.Component
+	services  []topic.ComponentRecord
 }
 
 func (p *platform) organization() organization {
 	o := organization{id: id()}
 	o.services = p.events.add(o.id,
-		peer.Component{Name: "API", Description: "All of it", Group: "Core"},
-		peer.Component{Name: "Web", Group: "Core", Hidden: true},
-		peer.Component{Name: "Zürich", Group: "default", HiddenFromNotifications: true})
+		topic.ComponentRecord{Name: "API", Description: "All of it", Group: "Core"},
+		topic.ComponentRecord{Name: "Web", Group: "Core", Hidden: true},
+		topic.ComponentRecord{Name: "Zürich", Group: "default", HiddenFromNotifications: true})
 	o.dashboard = o.services[0].Dashboards[0]
 	return o
 }
@@ -314,9 +313,9 @@ func (p *platform) direct(observe func(string)) *audience.Audience {
 	var people *audience.Audience
 	people = audience.New(audience.Options{
 		Store: store.New(db, func() store.Follower { return people }), Now: p.now, Log: p.process.Log, Links: audience.NewLinks(seal.Key(secret, "subscriber-link"), "https://status.example.com"),
-		Events: client.NewEvents(peer.Events{Client: peer.NewClient("events", p.events.server.URL, peer.Options{
+		Events: peer.NewRecentDashboards(peer.Events{Client: peer.NewClient("events", p.events.server.URL, peer.Options{
 			Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
-		})}, p.now),
+		})}, time.Second, p.now),
 	})
 	if err := db.Migrate(p.t.Context()); err != nil {
 		p.t.Fatal(err)

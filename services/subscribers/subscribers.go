@@ -5,6 +5,7 @@ package subscribers
 
 import (
 	"context"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
@@ -16,7 +17,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
-	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
@@ -59,12 +59,11 @@ func Run(ctx context.Context, c Config) error {
 	var people *audience.Audience
 	people = audience.New(audience.Options{
 		Store:  store.New(s.Database, func() store.Follower { return people }),
-		Events: client.NewEvents(events, c.Now),
+		Events: peer.NewRecentDashboards(events, time.Second, c.Now),
 		Links:  links, Log: c.Log, Now: c.Now,
 	})
 	visitors := audience.NewVisitors(audience.VisitorOptions{
-		Audience: people, Sites: client.Sites{Events: events},
-		Quota: counter, Links: links, ConfirmWithin: c.ConfirmWithin,
+		Audience: people, Quota: counter, Links: links, ConfirmWithin: c.ConfirmWithin,
 	})
 	if err := api.New(people, visitors, events, web.NewPages(c.Secret.Secret), c.LegacyBaseURL, c.Log).Mount(s.Engine); err != nil {
 		return err

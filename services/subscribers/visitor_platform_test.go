@@ -52,7 +52,7 @@ func (e *events) publics(mux *http.ServeMux, signer *passport.Signer) {
 		})
 	}
 	serve("POST "+peer.Prefix+"/public-dashboards/lookup", func(r *http.Request) (any, bool) {
-		var at peer.PublicAddress
+		var at topic.PublicAddress
 		if json.NewDecoder(r.Body).Decode(&at) != nil {
 			return nil, false
 		}
@@ -61,8 +61,8 @@ func (e *events) publics(mux *http.ServeMux, signer *passport.Signer) {
 		e.mu.Unlock()
 		for _, d := range e.shown(found.organization) {
 			if exists && d.ID == found.dashboard {
-				d.Slug = found.slug
-				return peer.PublicDashboard{Dashboard: d, Organization: found.organization, Channels: found.channels}, true
+				d.Slug, d.Channels = found.slug, found.channels
+				return topic.PublicDashboard{DashboardRecord: d, Organization: found.organization}, true
 			}
 		}
 		return nil, false
@@ -112,8 +112,8 @@ func (p *platform) offerAt(o organization, h *apitest.Heard, dashboard string, c
 	}
 	offered := public{organization: o.id, dashboard: dashboard, slug: dashboard, channels: channels}
 	p.events.mu.Lock()
-	p.events.public[peer.PublicAddress{Slug: offered.slug}] = offered
-	p.events.public[peer.PublicAddress{Host: dashboard + ".example"}] = offered
+	p.events.public[topic.PublicAddress{Slug: offered.slug}] = offered
+	p.events.public[topic.PublicAddress{Host: dashboard + ".example"}] = offered
 	p.events.mu.Unlock()
 	number := p.ips.Add(1)
 	return &visitors{p, o, h, dashboard, fmt.Sprintf("198.18.%d.%d", number/250, number%250), "/d/" + dashboard + "/subscribe", map[string]string{}}

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -14,7 +13,7 @@ import (
 // peerIngest applies a message of a monitoring tool. Its audit entries name the signing key, because the client of the
 // inbound webhook causes the write.
 func (a api) peerIngest(c *gin.Context) error {
-	in, err := web.Body[peer.Inbound](c)
+	in, err := web.Body[topic.InboundMessage](c)
 	if err != nil {
 		return err
 	}
@@ -28,11 +27,11 @@ func (a api) peerIngest(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.PureJSON(http.StatusOK, peer.InboundResult{Result: string(outcome.Result), EventID: outcome.EventID})
+	c.PureJSON(http.StatusOK, topic.InboundResult{Result: string(outcome.Result), EventID: outcome.EventID})
 	return nil
 }
 
-func inboundOf(in peer.Inbound) catalog.Inbound {
+func inboundOf(in topic.InboundMessage) catalog.Inbound {
 	out := catalog.Inbound{
 		ID: in.ID, Action: catalog.InboundAction(in.Action), ExternalID: in.ExternalID, Title: in.Title, Description: in.Description,
 		Message: in.Message, Status: catalog.Status(in.Status), Severity: in.Severity, DefaultSeverity: in.DefaultSeverity,

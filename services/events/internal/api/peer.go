@@ -10,6 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/gin-gonic/gin"
@@ -96,20 +97,23 @@ func (a api) peerDashboards(c *gin.Context) error {
 }
 
 // peerViews returns the views of dashboards with the components on them.
-func (a api) peerViews(ctx context.Context, organization string, dashboards []catalog.Dashboard) ([]peer.Dashboard, error) {
+func (a api) peerViews(ctx context.Context, organization string, dashboards []catalog.Dashboard) ([]topic.DashboardRecord, error) {
 	components, err := a.catalog.ComponentsOn(ctx, organization, dashboards)
 	if err != nil {
 		return nil, err
 	}
 	shown, err := a.peerComponentViews(ctx, organization, slices.Collect(maps.Values(components)))
-	byID := make(map[string]peer.Component, len(shown))
+	byID := make(map[string]topic.ComponentRecord, len(shown))
 	for _, component := range shown {
 		byID[component.ID] = component
 	}
-	views := make([]peer.Dashboard, len(dashboards))
+	views := make([]topic.DashboardRecord, len(dashboards))
 	for i := range dashboards {
 		d := &dashboards[i]
-		views[i] = peer.Dashboard{ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.pageURL(d), Timezone: d.Timezone, Locale: d.Locale, Components: []peer.Component{}}
+		views[i] = topic.DashboardRecord{ID: d.ID, Name: d.Name, Slug: d.Slug, URL: a.pageURL(d), Timezone: d.Timezone, Locale: d.Locale, Components: []topic.ComponentRecord{}}
+		if d.Enabled {
+			views[i].Channels = d.Channels()
+		}
 		for _, id := range d.ComponentIDs() {
 			if component, there := byID[id]; there {
 				views[i].Components = append(views[i].Components, component)
@@ -129,7 +133,7 @@ func (a api) pageURL(d *catalog.Dashboard) string {
 
 // peerPublicDashboard is the operation that peer.Events.PublicDashboard calls.
 func (a api) peerPublicDashboard(c *gin.Context) error {
-	in, err := web.Body[peer.PublicAddress](c)
+	in, err := web.Body[topic.PublicAddress](c)
 	if err != nil {
 		return err
 	}
@@ -142,9 +146,7 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.PureJSON(http.StatusOK, peer.PublicDashboard{
-		Dashboard: views[0], Organization: dashboard.OrganizationID, Channels: dashboard.Channels(),
-	})
+	c.PureJSON(http.StatusOK, topic.PublicDashboard{DashboardRecord: views[0], Organization: dashboard.OrganizationID})
 	return nil
 }
 
@@ -223,11 +225,11 @@ func exact(value any) any {
 	return value
 }
 
-func (a api) peerComponentViews(ctx context.Context, organization string, components []catalog.Component) ([]peer.Component, error) {
+func (a api) peerComponentViews(ctx context.Context, organization string, components []catalog.Component) ([]topic.ComponentRecord, error) {
 	holding, err := a.catalog.DashboardsHolding(ctx, organization, catalog.ComponentKeys(components))
-	views := make([]peer.Component, len(components))
+	views := make([]topic.ComponentRecord, len(components))
 	for i, component := range components {
-		views[i] = peer.Component{
+		views[i] = topic.ComponentRecord{
 			ID: component.ID, LegacyID: component.LegacyID, Name: component.Name, Description: component.Description,
 			Group: component.Group, Hidden: component.Hidden, HiddenFromNotifications: component.HiddenFromNotifications,
 			Dashboards: append([]string{}, holding[component.ID]...),

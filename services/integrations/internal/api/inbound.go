@@ -98,7 +98,7 @@ func (a inboundAPI) receive(c *gin.Context) error {
 	response, err := a.inbound.Receive(c.Request.Context(), inbound.Request{
 		KeyID: c.GetHeader("webhook-key-id"), ID: c.GetHeader("webhook-id"), Timestamp: c.GetHeader("webhook-timestamp"),
 		Signature: c.GetHeader("webhook-signature"), Body: body, IP: web.Caller(c).IP, RequestID: c.GetHeader("X-Request-Id"),
-		Read: func(out *inbound.Message) error { return a.read(c, body, out) },
+		Read: func(out *topic.InboundMessage) error { return a.read(c, body, out) },
 	})
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (a inboundAPI) receive(c *gin.Context) error {
 }
 
 // read adds the message in a body of the format that the query names.
-func (a inboundAPI) read(c *gin.Context, body []byte, out *inbound.Message) error {
+func (a inboundAPI) read(c *gin.Context, body []byte, out *topic.InboundMessage) error {
 	query := c.Request.URL.Query()
 	for name := range query {
 		if name != "format" {
@@ -129,7 +129,7 @@ func (a inboundAPI) read(c *gin.Context, body []byte, out *inbound.Message) erro
 	return err
 }
 
-func (in inboundBody) addTo(out *inbound.Message) {
+func (in inboundBody) addTo(out *topic.InboundMessage) {
 	out.Action, out.ExternalID, out.Title, out.Description = in.Action.Value, in.ExternalID.Value, in.Title.Value, in.Description.Value
 	out.Message, out.Status, out.Components, out.Impact = in.Message.Pointer(), in.Status.Value, in.Components.Value, in.Impact.Value
 	out.Timestamp = in.Timestamp.Pointer()

@@ -39,8 +39,6 @@ func texts(status int, err error) page.Texts {
 	switch {
 	case errors.Is(err, endpoint.ErrNotTaken): // because there is no offer
 		return page.Texts{Title: "error.wrong", Text: "endpoint.not_taken"}
-	case errors.Is(err, endpoint.ErrNoOffer):
-		return page.Texts{Text: "error.no_offer"}
 	case errors.Is(err, endpoint.ErrFull):
 		return page.Texts{Title: "error.wrong", Text: "endpoint.full"}
 	case status == http.StatusConflict:
@@ -130,7 +128,7 @@ func newForm(w *words.Locale, offer endpoint.Offer, kind endpoint.Kind, wish end
 		},
 		Components: page.Boxes{Legend: w.Word("link.components"), Hint: w.Word("endpoint.none_means_all")},
 	}
-	for _, component := range offer.Dashboard.Shown {
+	for _, component := range offer.Dashboard.Components {
 		view.Components.Choices = append(view.Components.Choices, page.Box{ID: component.ID, Name: component.Name, Chosen: slices.Contains(wish.ComponentIDs, component.ID)})
 	}
 	switch fault.As(err).Field {

@@ -124,7 +124,7 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 }
 
 // checkPatch checks the patch of an endpoint. It returns the new URL, or the zero Address if the patch has none.
-func (s *Endpoints) checkPatch(kind Kind, dashboard Dashboard, patch *Patch) (address Address, err error) {
+func (s *Endpoints) checkPatch(kind Kind, dashboard topic.DashboardRecord, patch *Patch) (address Address, err error) {
 	if *patch, err = patch.check(); err != nil {
 		return address, err
 	}

@@ -61,7 +61,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 }
 
 // draft checks the input of Create. It returns the endpoint without its URL, and the URL.
-func (s *Endpoints) draft(kind Kind, dashboard Dashboard, in Draft) (Endpoint, Address, error) {
+func (s *Endpoints) draft(kind Kind, dashboard topic.DashboardRecord, in Draft) (Endpoint, Address, error) {
 	e := Endpoint{
 		Channel: kind.Channel, DashboardID: dashboard.ID, DashboardName: dashboard.Name,
 		ManagementEmail: in.ManagementEmail, Locked: in.Locked,

@@ -64,9 +64,6 @@ func (e *Endpoint) drop(component string) bool {
 	return len(e.ComponentIDs) < before
 }
 
-// late reports whether the outcome is about a former URL.
-func (e Endpoint) late(o topic.Outcome) bool { return o.URLHash != e.URLHash }
-
 // View is an endpoint as its owner sees it. Only the result of the call that created or changed URL or
 // Secret has them.
 type View struct {
@@ -82,35 +79,6 @@ type View struct {
 type Usage struct {
 	UniqueEndpoints int
 	Limit           int
-}
-
-// Dashboard is a dashboard of the events service.
-type Dashboard struct {
-	ID         string
-	Name       string
-	Slug       string
-	URL        string
-	Timezone   string      // IANA
-	Locale     string      // BCP 47
-	Components []string    // ids
-	Named      []Component // those that messages may name
-	Shown      []Component // those that visitors see
-}
-
-// named returns what a message says of the dashboard.
-func (d Dashboard) named() topic.Dashboard {
-	return topic.Dashboard{ID: d.ID, Name: d.Name, URL: d.URL, Timezone: d.Timezone, Locale: d.Locale}
-}
-
-// Component is a component of a dashboard.
-type Component struct{ ID, Name, Group string }
-
-func (d Dashboard) shownIDs() []string {
-	ids := make([]string, len(d.Shown))
-	for i, component := range d.Shown {
-		ids[i] = component.ID
-	}
-	return ids
 }
 
 // Secret is a signing secret of an endpoint.

@@ -43,10 +43,10 @@ func (s *Endpoints) setURL(e *Endpoint, address Address) {
 	e.Paced = pacedBy(e.Channel, address)
 }
 
-func (s *Endpoints) dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
+func (s *Endpoints) dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error) {
 	dashboard, err := s.Services.Dashboard(ctx, organization, id)
 	if fault.Is(err, fault.NotFound) {
-		return Dashboard{}, fault.Wrap(fault.NotFound, err, "There is no such dashboard.")
+		return topic.DashboardRecord{}, fault.Wrap(fault.NotFound, err, "There is no such dashboard.")
 	}
 	return dashboard, err
 }

@@ -71,9 +71,9 @@ func isInvisible(c rune) bool {
 	return unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c)
 }
 
-func onDashboard(dashboard Dashboard, components []string) error {
+func onDashboard(dashboard topic.DashboardRecord, components []string) error {
 	for _, id := range components {
-		if !slices.Contains(dashboard.Components, id) {
+		if !dashboard.Has(id) {
 			return fault.Field("componentIds", "must be components of the dashboard, which %s is not", id)
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 	if err != nil {
 		return nil, err
 	}
-	dashboards, err := s.Services.Dashboards(ctx, organization, dashboardIDs)
+	dashboards, err := s.Services.DashboardsByID(ctx, organization, dashboardIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -97,28 +97,28 @@ func (s *Endpoints) Version(ctx context.Context, organization string, query topi
 		return topic.RecipientsVersion{}, err
 	}
 	version := topic.RecipientsVersion{Version: revision, Dashboards: []topic.Dashboard{}}
-	dashboards, err := s.Services.Dashboards(ctx, organization, query.Dashboards)
+	dashboards, err := s.Services.DashboardsByID(ctx, organization, query.Dashboards)
 	for _, dashboard := range dashboards {
-		version.Dashboards = append(version.Dashboards, dashboard.named())
+		version.Dashboards = append(version.Dashboards, dashboard.Reference())
 	}
 	return version, err
 }
 
 // management returns the destination of mail about the endpoint. It depends on no state of the endpoint, and has no
 // digest of its URL, because the receiver of the URL does not affect the mail.
-func (e Endpoint) management(dashboard Dashboard) topic.Destination {
+func (e Endpoint) management(dashboard topic.DashboardRecord) topic.Destination {
 	return topic.Destination{
 		ID: e.ID, Channel: topic.Email, State: topic.RecipientActive, Components: []string{},
-		Dashboard: dashboard.named(),
+		Dashboard: dashboard.Reference(),
 		Address:   e.ManagementEmail, Link: dashboard.URL,
 	}
 }
 
 // destination returns the endpoint's destination. After an error it has neither URL nor secrets.
-func (s *Endpoints) destination(e Endpoint, dashboard Dashboard, suppressed bool) (topic.Destination, error) {
+func (s *Endpoints) destination(e Endpoint, dashboard topic.DashboardRecord, suppressed bool) (topic.Destination, error) {
 	d := topic.Destination{
 		ID: e.ID, Channel: e.Channel, State: topic.RecipientActive,
-		Dashboard:  dashboard.named(),
+		Dashboard:  dashboard.Reference(),
 		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Paced: e.Limit(),
 	}
 	if d.Components == nil {

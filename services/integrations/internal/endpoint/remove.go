@@ -128,7 +128,7 @@ func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, erro
 		return e, nil
 	}
 	return s.Store.Endpoints.Change(ctx, e.ID, func(e *Endpoint) error {
-		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return !dashboard.Has(id) })
 		e.Version++
 		return nil
 	})

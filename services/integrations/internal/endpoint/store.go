@@ -58,25 +58,15 @@ type Store struct {
 // Services is a client of other services.
 type Services interface {
 	// Dashboard returns a dashboard with its current components, or fault.NotFound.
-	Dashboard(ctx context.Context, organization, id string) (Dashboard, error)
-	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none.
-	PublicDashboard(ctx context.Context, at Site) (Public, error)
-	// Dashboards returns the dashboards that exist, by id, without their components. A dashboard may be
-	// 20 ms old.
-	Dashboards(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
+	Dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error)
+	// PublicDashboard returns the dashboard that visitors find at an address. It returns fault.NotFound if there is none.
+	PublicDashboard(ctx context.Context, at topic.PublicAddress) (topic.PublicDashboard, error)
+	// DashboardsByID returns the dashboards that exist, by id. A dashboard may be 20 ms old.
+	DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]topic.DashboardRecord, error)
+	// HasIntegrations reports whether the plan of the organization includes integrations.
+	HasIntegrations(ctx context.Context, organization string) (bool, error)
 	// UniqueEndpoints returns the number of unique URLs of each kind that the organization may have.
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)
-}
-
-// Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
-type Site struct{ Slug, Host string }
-
-// Public is a dashboard as visitors see it.
-type Public struct {
-	Dashboard
-	Organization string
-	Channels     []topic.Channel // channels that visitors may subscribe to
-	Integrations bool            // the plan of the organization includes endpoints
 }
 
 // Quota counts the mail that visitors cause. Each method returns the time until the next mail is allowed, or 0.

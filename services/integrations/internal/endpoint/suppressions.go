@@ -13,7 +13,7 @@ import (
 // SuppressedURL is a suppression as users see it, with the dashboards whose verified endpoints have the URL.
 type SuppressedURL struct {
 	Suppression
-	Dashboards []Dashboard
+	Dashboards []topic.Dashboard
 }
 
 // Suppressions returns one page of the organization's suppressions of a kind, oldest first. It deletes a suppression that
@@ -43,7 +43,7 @@ func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind 
 }
 
 // dashboardsOf returns the dashboards whose verified endpoints have the suppressed URLs, by urlHash.
-func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, channel topic.Channel, suppressions []Suppression) (map[string][]Dashboard, error) {
+func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, channel topic.Channel, suppressions []Suppression) (map[string][]topic.Dashboard, error) {
 	hashes := make([]string, len(suppressions))
 	for i, suppression := range suppressions {
 		hashes[i] = suppression.URLHash
@@ -53,9 +53,9 @@ func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, chann
 		return nil, err
 	}
 	endpoints, err := s.named(ctx, organization, found.Items)
-	dashboards := map[string][]Dashboard{}
+	dashboards := map[string][]topic.Dashboard{}
 	for _, e := range endpoints {
-		dashboards[e.URLHash] = append(dashboards[e.URLHash], Dashboard{ID: e.DashboardID, Name: e.DashboardName})
+		dashboards[e.URLHash] = append(dashboards[e.URLHash], topic.Dashboard{ID: e.DashboardID, Name: e.DashboardName})
 	}
 	return dashboards, err
 }

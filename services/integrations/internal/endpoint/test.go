@@ -52,14 +52,14 @@ func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, da
 }
 
 // test returns the notice with the example: an incident that no dashboard shows, on the endpoint's components.
-func test(e Endpoint, dashboard Dashboard, id string, now time.Time) topic.Notice {
+func test(e Endpoint, dashboard topic.DashboardRecord, id string, now time.Time) topic.Notice {
 	const text = "This is a test of the endpoint. There is no incident."
 	event := topic.Event{
 		ID: id, Type: "incident", Title: "Test: there is no incident", DescriptionText: text, DescriptionHTML: "<p>" + text + "</p>",
 		Status: "investigating", StartAt: now, Hidden: true, Components: []topic.Component{},
 	}
-	for _, c := range dashboard.Named {
-		if slices.Contains(e.ComponentIDs, c.ID) && len(event.Components) < maxTestComponents {
+	for _, c := range dashboard.Components {
+		if !c.HiddenFromNotifications && slices.Contains(e.ComponentIDs, c.ID) && len(event.Components) < maxTestComponents {
 			event.Components = append(event.Components, topic.Component{
 				ID: c.ID, Name: c.Name, Group: c.Group, Impact: "operational", Dashboards: []string{dashboard.ID},
 			})

@@ -73,7 +73,7 @@ func (s *Endpoints) named(ctx context.Context, organization string, endpoints []
 	for _, e := range endpoints {
 		dashboards = append(dashboards, e.DashboardID)
 	}
-	names, err := s.Services.Dashboards(ctx, organization, dashboards)
+	names, err := s.Services.DashboardsByID(ctx, organization, dashboards)
 	if err != nil && !fault.Is(err, fault.Unavailable) {
 		return nil, err
 	}

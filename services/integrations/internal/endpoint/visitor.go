@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -20,20 +21,15 @@ const maxTries = 8
 
 // The causes of refusals that pages explain in their own words.
 var (
-	ErrNoOffer  = errors.New("endpoint: no offer")               // which does not say whether there is a dashboard
 	ErrNotTaken = errors.New("endpoint: the offer has ended")    // since the visitor asked
 	ErrFull     = errors.New("endpoint: the limit is exhausted") // limit of the organization
 )
 
-func noOffer(cause error) error {
-	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
-}
-
 // Offer is what a visitor of a dashboard may ask for.
 type Offer struct {
 	Organization string
-	Dashboard    Dashboard
-	Kinds        []Kind // at least one
+	Dashboard    topic.DashboardRecord // with the components that its page shows
+	Kinds        []Kind                // at least one
 }
 
 // Wish is the input of Subscribe.
@@ -45,22 +41,28 @@ type Wish struct {
 
 // Offer returns the kinds of endpoints for which a visitor of a dashboard may ask. It returns fault.NotFound if there
 // is none, with the dashboard, or if there is no such dashboard.
-func (s *Endpoints) Offer(ctx context.Context, at Site) (Offer, error) {
+func (s *Endpoints) Offer(ctx context.Context, at topic.PublicAddress) (Offer, error) {
 	dashboard, err := s.Services.PublicDashboard(ctx, at)
-	if fault.Is(err, fault.NotFound) {
-		return Offer{}, noOffer(err)
-	}
 	if err != nil {
-		return Offer{}, err
+		return Offer{}, link.NoOfferIfMissing(err)
 	}
-	offer := Offer{Organization: dashboard.Organization, Dashboard: dashboard.Dashboard}
+	return s.offer(ctx, dashboard.Organization, dashboard.DashboardRecord)
+}
+
+// offer returns the kinds for which a visitor of the dashboard may ask. It returns fault.NotFound if there is none.
+func (s *Endpoints) offer(ctx context.Context, organization string, dashboard topic.DashboardRecord) (Offer, error) {
+	offer := Offer{Organization: organization, Dashboard: dashboard.Visible()}
+	included, err := s.Services.HasIntegrations(ctx, organization)
+	if err != nil {
+		return Offer{}, link.NoOfferIfMissing(err)
+	}
 	for _, kind := range s.Kinds {
-		if dashboard.Integrations && slices.Contains(dashboard.Channels, kind.Channel) {
+		if included && slices.Contains(dashboard.Channels, kind.Channel) {
 			offer.Kinds = append(offer.Kinds, kind)
 		}
 	}
 	if len(offer.Kinds) == 0 {
-		return offer, noOffer(nil)
+		return offer, link.NoOffer(nil)
 	}
 	return offer, nil
 }
@@ -72,7 +74,7 @@ func (o Offer) Kind(channel string) (Kind, error) {
 			return kind, nil
 		}
 	}
-	return Kind{}, noOffer(nil)
+	return Kind{}, link.NoOffer(nil)
 }
 
 // Subscribe stores what a visitor at an IP address asks for, and sends a link to the management address. An endpoint
@@ -126,14 +128,15 @@ func (s *Endpoints) requested(offer Offer, kind Kind, wish Wish) (Endpoint, Addr
 	if err != nil {
 		return e, address, err
 	}
-	shown := offer.Dashboard.shownIDs()
 	if wish.ComponentIDs == nil {
-		wish.ComponentIDs = shown
+		for _, component := range offer.Dashboard.Components {
+			wish.ComponentIDs = append(wish.ComponentIDs, component.ID)
+		}
 	}
 	if e.ComponentIDs, err = componentSet(wish.ComponentIDs); err != nil {
 		return e, address, err
 	}
-	if err := onDashboard(Dashboard{Components: shown}, e.ComponentIDs); err != nil {
+	if err := onDashboard(offer.Dashboard, e.ComponentIDs); err != nil {
 		return e, address, err
 	}
 	e.URLHash, e.URLDisplay = address.Hash(), address.Display()
@@ -187,11 +190,11 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 	case answers && (e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
 		return topic.Destination{ID: e.ID, State: topic.RecipientGone, Components: []string{}}
 	case kind == topic.EndpointVerify:
-		d.Link = s.Links.to(toVerify, e)
+		d.Link = s.Links.URL(toVerify, e)
 	case kind == topic.EndpointManage:
-		d.Link, d.Unsubscribe = s.Links.to(toManage, e), s.Links.to(toUnsubscribe, e)
+		d.Link, d.Unsubscribe = s.Links.URL(toManage, e), s.Links.URL(toUnsubscribe, e)
 	case !e.Locked:
-		d.Link = s.Links.to(toManage, e)
+		d.Link = s.Links.URL(toManage, e)
 	}
 	return d
 }

@@ -42,12 +42,12 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 	if err != nil {
 		return Visit{}, err
 	}
-	shown := dashboard.shownIDs()
-	if err := onDashboard(Dashboard{Components: shown}, chosen); err != nil {
+	shown := dashboard.Visible()
+	if err := onDashboard(shown, chosen); err != nil {
 		return Visit{}, err
 	}
 	e, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) error {
-		kept := slices.DeleteFunc(slices.Clone(e.ComponentIDs), func(id string) bool { return slices.Contains(shown, id) })
+		kept := slices.DeleteFunc(slices.Clone(e.ComponentIDs), shown.Has)
 		if all := append(kept, chosen...); !sameSet(all, e.ComponentIDs) {
 			e.ComponentIDs = all
 		}
@@ -115,9 +115,9 @@ func (s *Endpoints) Leave(ctx context.Context, token string) (Visit, error) {
 	return s.unsubscribe(ctx, toManage, token)
 }
 
-func (s *Endpoints) unsubscribe(ctx context.Context, p purpose, token string) (Visit, error) {
+func (s *Endpoints) unsubscribe(ctx context.Context, purpose, token string) (Visit, error) {
 	for {
-		e, allow, err := s.linked(ctx, p, token)
+		e, allow, err := s.linked(ctx, purpose, token)
 		if err != nil {
 			return refused(e), err
 		}

@@ -31,7 +31,7 @@ func (v Visit) About() (dashboardID, locale string) { return v.DashboardID, "" }
 
 // Choice is a component of a dashboard.
 type Choice struct {
-	Component
+	topic.ComponentRecord
 	Chosen bool // the endpoint receives messages about it
 }
 
@@ -41,12 +41,12 @@ func (s *Endpoints) ShowVerify(ctx context.Context, token string) (Visit, error)
 }
 
 // show returns what a link is about.
-func (s *Endpoints) show(ctx context.Context, p purpose, token string) (Visit, error) {
-	e, _, err := s.linked(ctx, p, token)
+func (s *Endpoints) show(ctx context.Context, purpose, token string) (Visit, error) {
+	e, _, err := s.linked(ctx, purpose, token)
 	if err != nil {
 		return refused(e), err
 	}
-	dashboard, err := s.linkedDashboard(ctx, p, e)
+	dashboard, err := s.linkedDashboard(ctx, purpose, e)
 	if err != nil {
 		return refused(e), err
 	}
@@ -56,34 +56,21 @@ func (s *Endpoints) show(ctx context.Context, p purpose, token string) (Visit, e
 // refused returns the visit of a link that is refused: it names no more than the dashboard, if the endpoint is known.
 func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
 
-// linked returns the endpoint of a link, with an error if the link is refused. allow returns an error if the endpoint, as
-// it is stored, does not permit what the link is for.
-func (s *Endpoints) linked(ctx context.Context, p purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
-	claim, err := s.Links.read(p, token)
-	if err != nil {
-		return Endpoint{}, nil, err
-	}
-	allow = func(e Endpoint) error {
+// linked returns the endpoint of a link, with an error if the link is refused. See link.Links.
+func (s *Endpoints) linked(ctx context.Context, purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
+	return s.Links.Open(ctx, purpose, token, s.Store.Endpoints.Get, func(e Endpoint) error {
 		switch {
-		case !leadsTo(claim, p, e), p == toVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
+		case (purpose == toVerify) != (e.VerifiedAt == nil), purpose == toVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
 			return link.Ended()
 		case e.Locked:
 			return fault.New(fault.Forbidden, "The operator of the dashboard has locked this endpoint.")
 		}
 		return nil
-	}
-	found, err := s.Store.Endpoints.GetMany(ctx, []string{claim.ID})
-	if err != nil {
-		return Endpoint{}, nil, err
-	}
-	if len(found) == 0 {
-		return Endpoint{}, nil, link.Ended()
-	}
-	return found[0], allow, allow(found[0])
+	})
 }
 
 // visit returns the view of an endpoint for the pages.
-func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) (Visit, error) {
+func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard topic.DashboardRecord) (Visit, error) {
 	suppressions, err := s.suppressions(ctx, e)
 	if err != nil {
 		return Visit{}, err
@@ -92,9 +79,9 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) 
 	v := Visit{
 		Kind: s.kind(e.Channel), URLDisplay: e.URLDisplay, DashboardID: e.DashboardID, DashboardName: dashboard.Name,
 		Paused: e.Paused, Suppressed: suppressed,
-		Manage: s.Links.token(toManage, e), Unsubscribe: s.Links.token(toUnsubscribe, e),
+		Manage: s.Links.Token(toManage, e), Unsubscribe: s.Links.Token(toUnsubscribe, e),
 	}
-	for _, component := range dashboard.Shown {
+	for _, component := range dashboard.Visible().Components {
 		v.Components = append(v.Components, Choice{component, slices.Contains(e.ComponentIDs, component.ID)})
 	}
 	return v, nil
@@ -103,15 +90,12 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard Dashboard) 
 // linkedDashboard returns the dashboard of an endpoint. The links of an endpoint end with its dashboard. A link that
 // verifies works only while the dashboard offers the kind to visitors. The other links keep working, so that a visitor
 // can leave.
-func (s *Endpoints) linkedDashboard(ctx context.Context, p purpose, e Endpoint) (Dashboard, error) {
+func (s *Endpoints) linkedDashboard(ctx context.Context, purpose string, e Endpoint) (topic.DashboardRecord, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
-	if fault.Is(err, fault.NotFound) {
-		return dashboard, link.Ended()
+	if err != nil || purpose != toVerify {
+		return dashboard, link.EndedIfMissing(err)
 	}
-	if err != nil || p != toVerify {
-		return dashboard, err
-	}
-	offer, err := s.Offer(ctx, Site{Slug: dashboard.Slug})
+	offer, err := s.offer(ctx, e.OrganizationID, dashboard)
 	if err == nil {
 		_, err = offer.Kind(string(e.Channel))
 	}
@@ -159,7 +143,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 
 // verify stores the request as an endpoint, for the components that the dashboard still has. It returns errAgain if the
 // request was changed since it was read.
-func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint) error, dashboard Dashboard, secret string) error {
+func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint) error, dashboard topic.DashboardRecord, secret string) error {
 	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
 		return err
 	}
@@ -174,7 +158,7 @@ func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint)
 			return nil, err
 		}
 		before, now := *current, s.Now()
-		current.ComponentIDs = slices.DeleteFunc(slices.Clone(current.ComponentIDs), func(id string) bool { return !slices.Contains(dashboard.Components, id) })
+		current.ComponentIDs = slices.DeleteFunc(slices.Clone(current.ComponentIDs), func(id string) bool { return !dashboard.Has(id) })
 		if len(current.ComponentIDs) == 0 {
 			return nil, fault.New(fault.Gone, "The dashboard no longer has the components of this endpoint. Subscribe it again.")
 		}

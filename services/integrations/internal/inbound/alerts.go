@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // The maximum numbers of characters that a message takes from alerts.
@@ -58,7 +59,7 @@ func severities() []severity {
 
 // ReadAlerts adds to a message what a payload stands for. version is the version that the payload must have; "" for any.
 // The group is the problem: it fires or is resolved as a whole.
-func (s *Inbound) ReadAlerts(body []byte, version string, out *Message) error {
+func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMessage) error {
 	var group AlertGroup
 	if err := json.Unmarshal(body, &group); err != nil {
 		return fault.Wrap(fault.Invalid, err, "The body must be the JSON of an alert group, as the webhook of the tool sends it.")

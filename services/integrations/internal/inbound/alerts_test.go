@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-func readAlerts(body string) (Message, error) {
+func readAlerts(body string) (topic.InboundMessage, error) {
 	s := New(Options{Now: func() time.Time { return noon }})
-	var out Message
+	var out topic.InboundMessage
 	err := s.ReadAlerts([]byte(body), "", &out)
 	return out, err
 }
@@ -29,13 +31,13 @@ func TestAlertsBecomeAMessage(t *testing.T) {
 	}
 	for name, of := range map[string]struct {
 		body string
-		want Message
+		want topic.InboundMessage
 	}{
 		"common labels": {
 			`{"groupKey": "{}:{}", "status": "firing", "orgId": 1, "commonLabels": {"alertname": "Slow", "severity": "Warning", "component": "checkout, shop"},
 				"commonAnnotations": {"summary": "Checkout is slow", "description": "p99 is 3 s", "message": "We look into it."},
 				"alerts": [{"status": "firing", "startsAt": "2026-01-31T11:30:00.123456789Z", "endsAt": "0001-01-01T00:00:00Z", "values": {"B": 1.5}}]}`,
-			Message{Action: "trigger", ExternalID: "{}:{}", Title: "Checkout is slow", Description: "p99 is 3 s", Message: text("We look into it."),
+			topic.InboundMessage{Action: "trigger", ExternalID: "{}:{}", Title: "Checkout is slow", Description: "p99 is 3 s", Message: text("We look into it."),
 				Severity: text("minor_performance"), Components: []string{"checkout", "shop"}, Timestamp: at("2026-01-31T11:30:00.123Z")},
 		},
 		"several alerts": {
@@ -43,22 +45,22 @@ func TestAlertsBecomeAMessage(t *testing.T) {
 				{"status": "resolved", "labels": {"alertname": "Gone", "severity": "critical", "component": "gone"}, "startsAt": "2026-01-31T09:00:00Z"},
 				{"status": "firing", "labels": {"alertname": "Slow", "severity": "warning", "component": "checkout"}, "startsAt": "2026-01-31T11:00:00+01:00"},
 				{"status": "firing", "labels": {"alertname": "Down", "severity": "high"}, "annotations": {"description": "It is down.", "component": "api,shop"}, "startsAt": "2026-01-31T11:00:00Z"}]}`,
-			Message{Action: "trigger", ExternalID: "k", Title: "Slow", Description: "It is down.", Severity: text("minor_outage"),
+			topic.InboundMessage{Action: "trigger", ExternalID: "k", Title: "Slow", Description: "It is down.", Severity: text("minor_outage"),
 				Components: []string{"shop", "checkout", "api"}, Timestamp: at("2026-01-31T10:00:00Z")},
 		},
 		"nothing known": {
 			`{"groupKey": "k", "status": "firing", "commonLabels": {"severity": "info", "component": "checkout"}, "commonAnnotations": null,
 				"alerts": [{"status": "firing", "startsAt": "2026-01-31T12:00:01Z"}]}`,
-			Message{Action: "trigger", ExternalID: "k", Title: "k", Components: []string{"checkout"}},
+			topic.InboundMessage{Action: "trigger", ExternalID: "k", Title: "k", Components: []string{"checkout"}},
 		},
 		"resolved": {
 			`{"groupKey": "k", "status": "resolved", "commonLabels": {"component": "checkout"}, "alerts": [{"status": "resolved"}]}`,
-			Message{Action: "resolve", ExternalID: "k"},
+			topic.InboundMessage{Action: "resolve", ExternalID: "k"},
 		},
 		"long texts": {
 			fmt.Sprintf(`{"groupKey": %q, "status": "firing", "commonLabels": {"component": "checkout"}, "commonAnnotations": {"summary": %q, "description": %q}}`,
 				strings.Repeat("k", 256), strings.Repeat("é", 256), strings.Repeat("é", 20_001)),
-			Message{Action: "trigger", ExternalID: "sha256:ce16fe78208a4e93f7158e62393680e025b2ad584f4e875ce903a654bb74cf93", Title: strings.Repeat("é", 254) + "…",
+			topic.InboundMessage{Action: "trigger", ExternalID: "sha256:ce16fe78208a4e93f7158e62393680e025b2ad584f4e875ce903a654bb74cf93", Title: strings.Repeat("é", 254) + "…",
 				Description: strings.Repeat("é", 19_999) + "…", Components: []string{"checkout"}},
 		},
 	} {

@@ -40,7 +40,7 @@ type Services interface {
 	// HasIntegrations reports whether the plan of the organization includes integrations.
 	HasIntegrations(ctx context.Context, organization string) (bool, error)
 	// Ingest applies a message. A message that was applied already gets the first outcome.
-	Ingest(ctx context.Context, organization string, in Message) (Outcome, error)
+	Ingest(ctx context.Context, organization string, in topic.InboundMessage) (topic.InboundResult, error)
 }
 
 // Sealer encrypts texts for the store. Open returns an error for another owner than that of Seal.
@@ -67,33 +67,9 @@ type Inbound struct {
 // New returns the operations.
 func New(o Options) *Inbound { return &Inbound{o, &refusals{}} }
 
-// Message is what a monitoring tool says about the problem that it calls ExternalID, with what is known about the sender.
-// It has the fields of peer.Inbound.
-type Message struct {
-	ID              string // webhook-id
-	KeyID, KeyName  string
-	IP, RequestID   string
-	Action          string // trigger, update or resolve
-	ExternalID      string
-	Title           string
-	Description     string
-	Message         *string
-	Status          string
-	Severity        *string // empty: none; nil: not sent
-	DefaultSeverity string  // severity of a new event if none is sent
-	Components      []string
-	Impact          string
-	Timestamp       *time.Time
-	Publish         bool
-	Notify          *map[topic.Channel]bool // nil: not sent
-}
-
-// Outcome is what a message has done to an event.
-type Outcome struct{ Result, EventID string }
-
 // message returns the message of a request that says nothing, with the defaults of its key.
-func (k Key) message(in Request) Message {
-	out := Message{
+func (k Key) message(in Request) topic.InboundMessage {
+	out := topic.InboundMessage{
 		ID: in.ID, KeyID: k.ID, KeyName: k.Name, IP: in.IP, RequestID: in.RequestID,
 		DefaultSeverity: k.Defaults.Severity, Publish: k.Defaults.Publish,
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/google/uuid"
 )
 
@@ -17,7 +18,7 @@ type Request struct {
 	Body                            []byte
 	IP, RequestID                   string
 	// Read adds the message in the body to the defaults of the key. It returns an Invalid fault for a body without a message.
-	Read func(*Message) error
+	Read func(*topic.InboundMessage) error
 }
 
 // Response is the log of an accepted message. It is a duplicate if an earlier request had the same id.
@@ -42,7 +43,7 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	message := key.message(in)
 	err = in.Read(&message)
 	row.Action, row.ExternalID = message.Action, message.ExternalID
-	var outcome Outcome
+	var outcome topic.InboundResult
 	if err == nil {
 		outcome, err = s.Services.Ingest(ctx, key.OrganizationID, message)
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,18 +26,15 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 			public.Post(base+"/"+string(channel), a.subscribe(channel))
 		}
 	}
-	public.Link(audience.ConfirmPath, page.Follow(a.visitors.ShowConfirm, shows("subscription.confirm", confirmPage)), a.confirm)
-	public.Link(audience.ManagePath, page.Follow(a.visitors.ShowManage, shows("subscription.manage", managePage)), a.manage)
-	public.Link(audience.UnsubscribePath, page.Follow(a.visitors.ShowUnsubscribe, shows("subscription.unsubscribe", unsubscribePage)), a.unsubscribe)
+	public.Link(audience.LinkPath+"confirm", page.Follow(a.visitors.ShowConfirm, shows("subscription.confirm", confirmPage)), a.confirm)
+	public.Link(audience.LinkPath+"manage", page.Follow(a.visitors.ShowManage, shows("subscription.manage", managePage)), a.manage)
+	public.Link(audience.LinkPath+"unsubscribe", page.Follow(a.visitors.ShowUnsubscribe, shows("subscription.unsubscribe", unsubscribePage)), a.unsubscribe)
 	return nil
 }
 
 // texts returns the words for an error.
-func texts(status int, err error) page.Texts {
-	switch {
-	case errors.Is(err, audience.ErrNoOffer):
-		return page.Texts{Text: "error.no_offer"}
-	case status == http.StatusForbidden:
+func texts(status int, _ error) page.Texts {
+	if status == http.StatusForbidden {
 		return page.Texts{Text: "subscription.locked"}
 	}
 	return page.Texts{}

@@ -79,14 +79,14 @@ func linkOperations() []web.Public {
 	operation := func(method, path, id, summary, description string, responses ...web.Response) web.Public {
 		responses = append([]web.Response{page.Shown(), page.Refusal(404, "The link is not valid."), gone}, responses...)
 		return web.Public{
-			Method: method, Path: path, ID: id, Tag: visitorTag, Summary: summary, Description: description + " " + forNobodyElse,
+			Method: method, Path: audience.LinkPath + path, ID: id, Tag: visitorTag, Summary: summary, Description: description + " " + forNobodyElse,
 			Parameters: page.TokenParameters{}, Responses: responses, Errors: []int{503},
 		}
 	}
 	const harmless = "Changes nothing, because programs follow the links in messages."
 	const one = "The link concerns one dashboard and one address."
 
-	confirm := operation("POST", audience.ConfirmPath, "confirmSubscription", "Confirm a subscription",
+	confirm := operation("POST", "confirm", "confirmSubscription", "Confirm a subscription",
 		"By a link, which works once, or by the code in an SMS or WhatsApp message.", wrong,
 		page.Refusal(429, "Too many codes were tried from the network of the visitor.", "Retry-After"))
 	confirm.Parameters, confirm.Errors = confirmParameters{}, append(confirm.Errors, 413)
@@ -96,11 +96,11 @@ func linkOperations() []web.Public {
 	const code = `{"channel": "sms", "phone": "+4915112345678", "code": "123456"}`
 	confirm.Bodies = []web.Content{{Media: page.FormMedia, Of: confirmCodeForm{}, Example: code}, {Media: "application/json", Of: confirmCodeBody{}, Example: code}}
 
-	manage := operation("POST", audience.ManagePath, "manageSubscription", "Change or delete a subscription", "The button of the form decides. "+one, locked, wrong)
+	manage := operation("POST", "manage", "manageSubscription", "Change or delete a subscription", "The button of the form decides. "+one, locked, wrong)
 	manage.Bodies = []web.Content{{Media: page.FormMedia, Of: manageSubscriptionForm{}, Example: `{"action": "unsubscribe"}`}}
 	manage.Errors = append(manage.Errors, 413)
 
-	unsubscribe := operation("POST", audience.UnsubscribePath, "unsubscribe", "Delete a subscription",
+	unsubscribe := operation("POST", "unsubscribe", "unsubscribe", "Delete a subscription",
 		"The one-click request of mail programs (RFC 8058). "+one, wrong)
 	unsubscribe.Errors = append(unsubscribe.Errors, 413)
 	const oneClick = `{"List-Unsubscribe": "One-Click"}`
@@ -108,11 +108,11 @@ func linkOperations() []web.Public {
 		{Media: page.FormMedia, Of: unsubscription{}, Example: oneClick}, {Media: "multipart/form-data", Of: unsubscription{}, Example: oneClick},
 	}
 	return []web.Public{
-		operation("GET", audience.ConfirmPath, "askConfirmSubscription", "Show the button that confirms a subscription", harmless),
+		operation("GET", "confirm", "askConfirmSubscription", "Show the button that confirms a subscription", harmless),
 		confirm,
-		operation("GET", audience.ManagePath, "askManageSubscription", "Show the form that manages a subscription", harmless, locked),
+		operation("GET", "manage", "askManageSubscription", "Show the form that manages a subscription", harmless, locked),
 		manage,
-		operation("GET", audience.UnsubscribePath, "askUnsubscribe", "Show the button that deletes a subscription", harmless),
+		operation("GET", "unsubscribe", "askUnsubscribe", "Show the button that deletes a subscription", harmless),
 		unsubscribe,
 	}
 }

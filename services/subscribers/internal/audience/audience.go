@@ -62,38 +62,21 @@ const (
 	IndexConcerned       = "concerned"
 )
 
-// Component is a component of the events service.
-type Component struct {
-	ID                      string
-	LegacyID                int64
-	Name                    string
-	Description             string
-	Group                   string
-	Hidden                  bool
-	HiddenFromNotifications bool
-	Dashboards              []string // ids of those that show it
-}
-
-// Dashboard is a dashboard of the events service.
-type Dashboard struct {
-	ID, Name, Slug, URL string
-	Timezone, Locale    string
-	Components          []Component
-}
-
-// Events is a client of the events service. It does not cache, so that a caller can subscribe to a
-// component that was created one call before.
+// Events is a client of the events service. Only DashboardsByID caches, so a caller can subscribe to a component that was
+// created one call before.
 type Events interface {
 	// ComponentsByID returns the components that exist, by id.
-	ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]Component, error)
-	// ComponentIDs returns the ids of the components that fulfil all conditions.
-	ComponentIDs(ctx context.Context, organization string, where []find.Condition) ([]string, error)
+	ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]topic.ComponentRecord, error)
+	// ComponentsWhere returns the components that fulfil all conditions.
+	ComponentsWhere(ctx context.Context, organization string, where []find.Condition) ([]topic.ComponentRecord, error)
 	// Dashboard returns the dashboard, or fault.NotFound.
-	Dashboard(ctx context.Context, organization, id string) (Dashboard, error)
+	Dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error)
 	// FirstDashboard returns the oldest dashboard of the organization, or fault.NotFound.
-	FirstDashboard(ctx context.Context, organization string) (Dashboard, error)
+	FirstDashboard(ctx context.Context, organization string) (topic.DashboardRecord, error)
 	// DashboardsByID returns the dashboards that exist, by id. They may be one second old.
-	DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]Dashboard, error)
+	DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]topic.DashboardRecord, error)
+	// PublicDashboard returns the dashboard that visitors find at an address, or fault.NotFound.
+	PublicDashboard(ctx context.Context, at topic.PublicAddress) (topic.PublicDashboard, error)
 }
 
 // Collection stores records of one type.

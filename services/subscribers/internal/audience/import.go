@@ -99,7 +99,7 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 type importing struct {
 	a         *Audience
 	channel   topic.Channel
-	dashboard Dashboard
+	dashboard topic.DashboardRecord
 	asks      bool
 	results   []Result
 }
@@ -138,7 +138,7 @@ func (i *importing) check(rows []Row) []*line {
 	return lines
 }
 
-func (l *line) check(channel topic.Channel, dashboard Dashboard) (err error) {
+func (l *line) check(channel topic.Channel, dashboard topic.DashboardRecord) (err error) {
 	if l.row.Wrong != nil {
 		return l.row.Wrong
 	}
@@ -146,7 +146,7 @@ func (l *line) check(channel topic.Channel, dashboard Dashboard) (err error) {
 		return err
 	}
 	l.normal, _ = kindOf(channel).normal(l.text)
-	if l.components, err = dashboard.choice(l.row.ComponentIDs.Value); err != nil {
+	if l.components, err = choice(dashboard, l.row.ComponentIDs.Value); err != nil {
 		return err
 	}
 	l.locale, err = chosenLocale(l.row.Locale)
@@ -366,7 +366,7 @@ func (i *importing) recheck(ctx context.Context, organization string) error {
 	}
 	var missing []string
 	for _, c := range i.dashboard.Components {
-		if err == nil && !now.has(c.ID) {
+		if err == nil && !now.Has(c.ID) {
 			missing = append(missing, c.ID)
 		}
 	}

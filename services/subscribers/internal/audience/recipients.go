@@ -116,7 +116,7 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 
 // dashboardsOf returns the dashboards of the subscribers. During an outage of events there are none: a message without the
 // name of the dashboard is better than no message.
-func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscribers map[string]*Subscriber) (dashboards map[string]Dashboard, outage bool, err error) {
+func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscribers map[string]*Subscriber) (dashboards map[string]topic.DashboardRecord, outage bool, err error) {
 	var ids []string
 	for _, s := range subscribers {
 		if !slices.Contains(ids, s.DashboardID) {
@@ -134,7 +134,7 @@ func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscr
 }
 
 // destination returns the subscriber as a Destination. A destination that is not active does not show the address.
-func (a *Audience) destination(s *Subscriber, dashboard Dashboard, shows shows, kind topic.Kind) topic.Destination {
+func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, shows shows, kind topic.Kind) topic.Destination {
 	d := topic.Destination{ID: s.ID, Channel: s.Channel, State: topic.RecipientGone, Components: []string{}}
 	confirms, manages := kind == topic.SubscriberConfirm, kind == topic.SubscriberManage
 	notice := confirms || manages
@@ -150,17 +150,19 @@ func (a *Audience) destination(s *Subscriber, dashboard Dashboard, shows shows, 
 		return d
 	}
 	d.State, d.Address, d.Locale = topic.RecipientActive, s.Address.Text, s.Locale
-	d.Dashboard = topic.Dashboard{ID: s.DashboardID, Name: dashboard.Name, URL: dashboard.URL, Timezone: dashboard.Timezone, Locale: dashboard.Locale}
+	d.Dashboard = dashboard.Reference()
+	d.Dashboard.ID = s.DashboardID // also during an outage of events
 	if confirms {
-		d.Link, d.Code, d.Names = a.Links.Confirm(*s), a.Links.Code(*s), dashboard.names(s.requestedComponents())
+		d.Link, d.Code, d.Names = a.Links.URL(toConfirm, *s), s.code(a.Links), names(dashboard, s.requestedComponents())
 		return d
 	}
+	manage := a.Links.URL(toManage, *s)
+	d.Unsubscribe = a.Links.URL(toUnsubscribe, *s)
 	if manages {
-		d.Link, d.Unsubscribe, d.Names = a.Links.Manage(*s), a.Links.Unsubscribe(*s), dashboard.names(componentsOf(s.Entries, true))
-		return d
+		d.Link, d.Names = manage, names(dashboard, componentsOf(s.Entries, true))
+	} else {
+		d.Manage, d.Components = manage, components
 	}
-	d.Components = components
-	d.Manage, d.Unsubscribe = a.Links.Manage(*s), a.Links.Unsubscribe(*s)
 	return d
 }
 
@@ -170,9 +172,9 @@ type shows func(*Subscriber, Entry) bool
 // shows returns false for entries of components that are deleted or not on the dashboard of the subscriber. It asks events
 // about those that the dashboards, which may be old or nil, do not have. While events cannot be reached, each component
 // counts as shown.
-func (a *Audience) shows(ctx context.Context, organization string, subscribers []*Subscriber, dashboards map[string]Dashboard) (shows, error) {
+func (a *Audience) shows(ctx context.Context, organization string, subscribers []*Subscriber, dashboards map[string]topic.DashboardRecord) (shows, error) {
 	known := func(s *Subscriber, e Entry) bool {
-		return e.ComponentID == "" || e.Anywhere || dashboards[s.DashboardID].has(e.ComponentID)
+		return e.ComponentID == "" || e.Anywhere || dashboards[s.DashboardID].Has(e.ComponentID)
 	}
 	var unknown []string
 	for _, s := range subscribers {
@@ -182,7 +184,7 @@ func (a *Audience) shows(ctx context.Context, organization string, subscribers [
 			}
 		}
 	}
-	found, err := map[string]Component{}, error(nil)
+	found, err := map[string]topic.ComponentRecord{}, error(nil)
 	if len(unknown) > 0 {
 		found, err = a.Events.ComponentsByID(ctx, organization, slices.Compact(slices.Sorted(slices.Values(unknown))))
 	}
@@ -252,9 +254,9 @@ func componentsOf(entries []Entry, confirmed bool) []string {
 const unnamed = "…"
 
 // names returns the names of the components that the page of the dashboard shows, in its order, and nil for all components.
-func (d Dashboard) names(ids []string) []string {
+func names(dashboard topic.DashboardRecord, ids []string) []string {
 	var names []string
-	for _, c := range d.public().Components {
+	for _, c := range dashboard.Visible().Components {
 		if slices.Contains(ids, c.ID) {
 			names = append(names, c.Name)
 		}

@@ -137,10 +137,10 @@ func (a *Audience) recheck(ctx context.Context, s Subscriber) (Subscriber, error
 }
 
 // dropDeleted removes the entries of components that were deleted. It asks only about those that the dashboard does not have.
-func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard Dashboard) (Subscriber, error) {
+func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard topic.DashboardRecord) (Subscriber, error) {
 	var elsewhere []string
 	for _, id := range s.ComponentIDs() {
-		if !dashboard.has(id) {
+		if !dashboard.Has(id) {
 			elsewhere = append(elsewhere, id)
 		}
 	}
@@ -190,7 +190,7 @@ func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, ch
 		// Components that are no longer on the dashboard may stay.
 		for _, e := range s.Entries {
 			if e.ComponentID != "" && !e.Deleted {
-				dashboard.Components = append(dashboard.Components, Component{ID: e.ComponentID})
+				dashboard.Components = append(dashboard.Components, topic.ComponentRecord{ID: e.ComponentID})
 			}
 		}
 		if entries, err = a.entries(ctx, channel, dashboard, patch.ComponentIDs.Value, false); err != nil {
@@ -301,7 +301,7 @@ func (a *Audience) remove(ctx context.Context, id, action string, check func(*Su
 }
 
 // dashboard returns the dashboard that a request names.
-func (a *Audience) dashboard(ctx context.Context, organization, id string) (Dashboard, error) {
+func (a *Audience) dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error) {
 	dashboard, err := a.Events.Dashboard(ctx, organization, id)
 	if fault.Is(err, fault.NotFound) {
 		err = fault.Field("dashboardId", "must be a dashboard of your organization")
@@ -309,13 +309,9 @@ func (a *Audience) dashboard(ctx context.Context, organization, id string) (Dash
 	return dashboard, err
 }
 
-func (d Dashboard) has(component string) bool {
-	return slices.ContainsFunc(d.Components, func(c Component) bool { return c.ID == component })
-}
-
 // entries returns an entry for each component, which must be on the dashboard, or one for all if there are nil.
-func (a *Audience) entries(ctx context.Context, channel topic.Channel, dashboard Dashboard, components []string, confirmed bool) ([]Entry, error) {
-	if components, err := dashboard.choice(components); err != nil {
+func (a *Audience) entries(ctx context.Context, channel topic.Channel, dashboard topic.DashboardRecord, components []string, confirmed bool) ([]Entry, error) {
+	if components, err := choice(dashboard, components); err != nil {
 		return nil, err
 	} else if components != nil {
 		first, err := a.Store.Next(ctx, subscriptionCounter(channel), int64(len(components)))
@@ -325,7 +321,7 @@ func (a *Audience) entries(ctx context.Context, channel topic.Channel, dashboard
 }
 
 // choice returns the components, each once. It returns an error unless all are on the dashboard.
-func (d Dashboard) choice(components []string) ([]string, error) {
+func choice(dashboard topic.DashboardRecord, components []string) ([]string, error) {
 	if components == nil {
 		return nil, nil
 	}
@@ -338,7 +334,7 @@ func (d Dashboard) choice(components []string) ([]string, error) {
 	var chosen []string
 	for i, id := range components {
 		switch {
-		case !d.has(id):
+		case !dashboard.Has(id):
 			return nil, fault.Field(fmt.Sprintf("componentIds[%d]", i), "must be the id of a component of the dashboard, not '%s'", id)
 		case !slices.Contains(chosen, id):
 			chosen = append(chosen, id)

@@ -28,7 +28,7 @@ type Subscription struct {
 type Detail struct {
 	Subscription
 	Address   Address
-	Component Component
+	Component topic.ComponentRecord
 }
 
 // SubscriptionPatch is the input of Subscribe and ChangeSubscription. A nil field keeps the stored value.
@@ -336,7 +336,12 @@ func (a *Audience) edit(ctx context.Context, organization, id string, change fun
 
 // ComponentIDs returns the ids of the organization's components that fulfil all conditions.
 func (a *Audience) ComponentIDs(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
-	return a.Events.ComponentIDs(ctx, organization, where)
+	found, err := a.Events.ComponentsWhere(ctx, organization, where)
+	ids := make([]string, len(found))
+	for i, component := range found {
+		ids[i] = component.ID
+	}
+	return ids, err
 }
 
 func noSubscription() error { return fault.New(fault.NotFound, "There is no such subscription.") }

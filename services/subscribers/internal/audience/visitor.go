@@ -2,36 +2,12 @@ package audience
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
-
-// ErrNoOffer is the cause of the refusal that does not say whether there is a dashboard.
-var ErrNoOffer = errors.New("audience: no offer")
-
-func noOffer(cause error) error {
-	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
-}
-
-// Site is where a visitor finds a dashboard: a slug, or a host of the dashboard.
-type Site struct{ Slug, Host string }
-
-// Public is a dashboard as visitors see it.
-type Public struct {
-	Dashboard
-	Organization string
-	Channels     []topic.Channel // that visitors may subscribe to
-}
-
-// Sites finds the dashboards of visitors.
-type Sites interface {
-	// PublicDashboard returns the dashboard that visitors find at a site. It returns fault.NotFound if there is none.
-	PublicDashboard(ctx context.Context, at Site) (Public, error)
-}
 
 // Quota limits what visitors cause. quota.Counter implements and describes it.
 type Quota interface {
@@ -51,7 +27,6 @@ type Visitors struct{ VisitorOptions }
 // VisitorOptions are the parts that the operations of visitors use.
 type VisitorOptions struct {
 	Audience *Audience
-	Sites    Sites
 	Quota    Quota
 	Links    Links
 	// ConfirmWithin is the time for which a link or a code confirms.
@@ -64,20 +39,17 @@ func NewVisitors(o VisitorOptions) *Visitors { return &Visitors{o} }
 // Offer is what a visitor of a dashboard may ask for.
 type Offer struct {
 	Organization string
-	Dashboard    Dashboard       // with the components that its page shows
-	Channels     []topic.Channel // channels of people
+	Dashboard    topic.DashboardRecord // with the components that its page shows
+	Channels     []topic.Channel       // channels of people
 }
 
 // Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is no such dashboard.
-func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
-	dashboard, err := v.Sites.PublicDashboard(ctx, at)
-	if fault.Is(err, fault.NotFound) {
-		return Offer{}, noOffer(err)
-	}
+func (v *Visitors) Offer(ctx context.Context, at topic.PublicAddress) (Offer, error) {
+	dashboard, err := v.Audience.Events.PublicDashboard(ctx, at)
 	if err != nil {
-		return Offer{}, err
+		return Offer{}, link.NoOfferIfMissing(err)
 	}
-	offer := Offer{Organization: dashboard.Organization, Dashboard: dashboard.public()}
+	offer := Offer{Organization: dashboard.Organization, Dashboard: dashboard.Visible()}
 	for _, channel := range dashboard.Channels {
 		if channel.RecipientService() == topic.Subscribers {
 			offer.Channels = append(offer.Channels, channel)
@@ -89,13 +61,7 @@ func (v *Visitors) Offer(ctx context.Context, at Site) (Offer, error) {
 // Has returns fault.NotFound if the dashboard does not offer the channel.
 func (o Offer) Has(channel topic.Channel) error {
 	if !slices.Contains(o.Channels, channel) {
-		return noOffer(nil)
+		return link.NoOffer(nil)
 	}
 	return nil
-}
-
-// public returns the dashboard with the components that its page shows.
-func (d Dashboard) public() Dashboard {
-	d.Components = slices.DeleteFunc(slices.Clone(d.Components), func(c Component) bool { return c.Hidden })
-	return d
 }

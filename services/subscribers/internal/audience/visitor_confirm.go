@@ -42,7 +42,7 @@ func (v Visit) About() (dashboardID, locale string) {
 
 // Choice is a component of a dashboard.
 type Choice struct {
-	Component
+	topic.ComponentRecord
 	Chosen bool // the subscriber has it
 }
 
@@ -53,8 +53,8 @@ func (v *Visitors) ShowConfirm(ctx context.Context, token string) (Visit, error)
 }
 
 // show returns what a link is about.
-func (v *Visitors) show(ctx context.Context, p purpose, token string) (Visit, error) {
-	s, _, err := v.linked(ctx, p, token)
+func (v *Visitors) show(ctx context.Context, purpose, token string) (Visit, error) {
+	s, _, err := v.linked(ctx, purpose, token)
 	if err != nil {
 		return refused(s), err
 	}
@@ -65,48 +65,35 @@ func (v *Visitors) show(ctx context.Context, p purpose, token string) (Visit, er
 // refused returns the visit of a link that is refused: it names no more than the dashboard, if the subscriber is known.
 func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID, Locale: s.Locale} }
 
-// linked returns the subscriber of a link, with an error if the link is refused. allow returns an error if the subscriber,
-// as it is stored, does not permit what the link is for.
-func (v *Visitors) linked(ctx context.Context, p purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
-	claim, err := v.Links.read(p, token)
-	if err != nil {
-		return Subscriber{}, nil, err
-	}
-	allow = func(s Subscriber) error {
+// linked returns the subscriber of a link, with an error if the link is refused. See link.Links.
+func (v *Visitors) linked(ctx context.Context, purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
+	return v.Links.Open(ctx, purpose, token, v.Audience.Store.Subscribers.Get, func(s Subscriber) error {
 		switch {
-		case !leadsTo(claim, p, s), p == toConfirm && v.expired(s):
+		case s.Gone(), s.Address.Removed, purpose == toConfirm && (s.Request == nil || v.expired(s)):
 			return link.Ended()
-		case p != toUnsubscribe && s.Locked:
+		case purpose != toUnsubscribe && s.Locked:
 			return lockedLink()
 		}
 		return nil
-	}
-	found, err := v.Audience.Store.Subscribers.GetMany(ctx, []string{claim.ID})
-	if err != nil {
-		return Subscriber{}, nil, err
-	}
-	if len(found) == 0 {
-		return Subscriber{}, nil, link.Ended()
-	}
-	return found[0], allow, allow(found[0])
+	})
 }
 
 // dashboard returns the dashboard of a subscriber. The links of a subscriber end with its dashboard.
-func (v *Visitors) dashboard(ctx context.Context, s Subscriber) (Dashboard, error) {
+func (v *Visitors) dashboard(ctx context.Context, s Subscriber) (topic.DashboardRecord, error) {
 	dashboard, err := v.Audience.Events.Dashboard(ctx, s.OrganizationID, s.DashboardID)
 	return dashboard, link.EndedIfMissing(err)
 }
 
 // visit returns the view of a subscriber for the pages.
-func (v *Visitors) visit(s Subscriber, dashboard Dashboard) Visit {
+func (v *Visitors) visit(s Subscriber, dashboard topic.DashboardRecord) Visit {
 	out := Visit{
 		Channel: s.Channel, Address: s.Address.Text, DashboardID: s.DashboardID, DashboardName: dashboard.Name, DashboardLocale: dashboard.Locale, Locale: s.Locale,
-		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil, Manage: v.Links.token(toManage, s),
+		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil, Manage: v.Links.Token(toManage, s),
 	}
 	if s.Request != nil {
-		out.Wanted = dashboard.names(s.requestedComponents())
+		out.Wanted = names(dashboard, s.requestedComponents())
 	}
-	for _, component := range dashboard.public().Components {
+	for _, component := range dashboard.Visible().Components {
 		out.Components = append(out.Components, Choice{component, s.entry(component.ID) >= 0})
 	}
 	return out
@@ -141,8 +128,8 @@ func (v *Visitors) confirm(ctx context.Context, s Subscriber, allow func(Subscri
 }
 
 // limitRequest removes from the Request the components that the dashboard no longer has. It returns false if none is left.
-func (s *Subscriber) limitRequest(dashboard Dashboard) bool {
-	left := func(e Entry) bool { return e.ComponentID != "" && !e.Anywhere && !dashboard.has(e.ComponentID) }
+func (s *Subscriber) limitRequest(dashboard topic.DashboardRecord) bool {
+	left := func(e Entry) bool { return e.ComponentID != "" && !e.Anywhere && !dashboard.Has(e.ComponentID) }
 	if len(s.Request.Entries) == 0 { // the subscriber requested all entries
 		return slices.ContainsFunc(s.Entries, func(e Entry) bool { return !left(e) })
 	}
@@ -237,7 +224,7 @@ func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, numbe
 
 // hasCode compares in a time that does not depend on the code.
 func (v *Visitors) hasCode(s Subscriber, code string) bool {
-	return hmac.Equal([]byte(v.Links.Code(s)), []byte(code))
+	return hmac.Equal([]byte(s.code(v.Links)), []byte(code))
 }
 
 // try uses one of the maxWrong tries before the code is compared, so concurrent requests cannot exceed the limit. It returns

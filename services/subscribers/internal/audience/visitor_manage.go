@@ -77,14 +77,14 @@ func (v *Visitors) Manage(ctx context.Context, token string, settings Settings) 
 }
 
 // chosen returns confirmed entries for the chosen components.
-func (v *Visitors) chosen(ctx context.Context, channel topic.Channel, dashboard Dashboard, chosen *Chosen) ([]Entry, error) {
+func (v *Visitors) chosen(ctx context.Context, channel topic.Channel, dashboard topic.DashboardRecord, chosen *Chosen) ([]Entry, error) {
 	if chosen == nil {
 		return nil, nil
 	}
 	if chosen.All {
 		return newEntries(nil, 0, true, v.Audience.Now()), nil
 	}
-	ids, err := dashboard.public().choice(append([]string{}, chosen.IDs...))
+	ids, err := choice(dashboard.Visible(), append([]string{}, chosen.IDs...))
 	if err != nil {
 		return nil, err
 	}
@@ -94,15 +94,15 @@ func (v *Visitors) chosen(ctx context.Context, channel topic.Channel, dashboard 
 
 // choose makes the entries those of the components that the page of the dashboard shows. Entries that the subscriber has
 // already keep their id.
-func (s *Subscriber) choose(entries []Entry, dashboard Dashboard) {
-	shown := dashboard.public()
+func (s *Subscriber) choose(entries []Entry, dashboard topic.DashboardRecord) {
+	shown := dashboard.Visible()
 	var kept []Entry
 	for _, old := range s.Entries {
 		if old.Deleted {
 			continue
 		}
 		at := slices.IndexFunc(entries, func(e Entry) bool { return e.ComponentID == old.ComponentID })
-		hidden := old.ComponentID != "" && !shown.has(old.ComponentID)
+		hidden := old.ComponentID != "" && !shown.Has(old.ComponentID)
 		if at >= 0 && !old.Confirmed {
 			old.confirm(true, entries[at].CreatedAt)
 		}
@@ -130,8 +130,8 @@ func (v *Visitors) Leave(ctx context.Context, token string) (Visit, error) {
 
 // unsubscribe deletes a subscriber. The visit names what was deleted. It does so also while the events service cannot be
 // reached: nobody has to wait to leave.
-func (v *Visitors) unsubscribe(ctx context.Context, p purpose, token string) (Visit, error) {
-	s, allow, err := v.linked(ctx, p, token)
+func (v *Visitors) unsubscribe(ctx context.Context, purpose, token string) (Visit, error) {
+	s, allow, err := v.linked(ctx, purpose, token)
 	if err != nil {
 		return refused(s), err
 	}

@@ -60,7 +60,7 @@ func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want va
 	if want.address, err = strictText(channel, wish.Address); err != nil {
 		return want, err
 	}
-	if want.components, err = offer.Dashboard.choice(wish.ComponentIDs); err != nil {
+	if want.components, err = choice(offer.Dashboard, wish.ComponentIDs); err != nil {
 		return want, err
 	}
 	want.locale, err = canonicalLocale(wish.Locale)

@@ -1,0 +1,67 @@
+package peer
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// maxRecentDashboards bounds the dashboards that RecentDashboards caches.
+const maxRecentDashboards = 10_000
+
+// RecentDashboards is the client of the events service with a short cache for DashboardsByID, because delivery resolves
+// hundreds of shards of one event at the same time. No other method uses the cache, so a caller can subscribe to a component
+// that was created one call before.
+type RecentDashboards struct {
+	Events
+	life time.Duration
+	now  func() time.Time
+
+	mu    sync.Mutex
+	cache map[dashboardKey]recentDashboard
+}
+
+type dashboardKey struct{ organization, id string }
+
+type recentDashboard struct {
+	topic.DashboardRecord
+	until time.Time
+}
+
+// NewRecentDashboards returns a client that caches dashboards for the life.
+func NewRecentDashboards(events Events, life time.Duration, now func() time.Time) *RecentDashboards {
+	return &RecentDashboards{Events: events, life: life, now: now, cache: map[dashboardKey]recentDashboard{}}
+}
+
+// DashboardsByID returns the dashboards that exist, by id. It does not cache a dashboard that does not exist, because it may
+// be created at any time.
+func (d *RecentDashboards) DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]topic.DashboardRecord, error) {
+	known, now := make(map[string]topic.DashboardRecord, len(ids)), d.now()
+	var unknown []string
+	d.mu.Lock()
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if recent, found := d.cache[dashboardKey{organization, id}]; found && !now.After(recent.until) {
+			known[id] = recent.DashboardRecord
+		} else {
+			unknown = append(unknown, id)
+		}
+	}
+	d.mu.Unlock()
+	if len(unknown) == 0 {
+		return known, nil
+	}
+	found, err := d.Dashboards(ctx, organization, unknown)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.cache)+len(found) > maxRecentDashboards {
+		clear(d.cache)
+	}
+	for _, dashboard := range found {
+		known[dashboard.ID] = dashboard
+		d.cache[dashboardKey{organization, dashboard.ID}] = recentDashboard{dashboard, now.Add(d.life)}
+	}
+	return known, err
+}

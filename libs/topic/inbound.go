@@ -1,0 +1,33 @@
+package topic
+
+import "time"
+
+// InboundMessage is a message of a monitoring tool, whose signature is valid, about the problem that the tool calls
+// ExternalID.
+type InboundMessage struct {
+	ID        string `json:"id"`        // webhook-id
+	KeyID     string `json:"keyId"`     // id of the signing key
+	KeyName   string `json:"keyName"`   // the author of what the message changes
+	IP        string `json:"ip"`        // address of the client
+	RequestID string `json:"requestId"` // id of the client's request
+
+	Action          string            `json:"action"` // trigger, update or resolve
+	ExternalID      string            `json:"externalId"`
+	Title           string            `json:"title"`
+	Description     string            `json:"description"`
+	Message         *string           `json:"message"`
+	Status          string            `json:"status"`
+	Severity        *string           `json:"severity"`        // empty: none; nil: not sent
+	DefaultSeverity string            `json:"defaultSeverity"` // severity of a new event if none is sent
+	Components      []string          `json:"components"`      // ids or external references
+	Impact          string            `json:"impact"`
+	Timestamp       *time.Time        `json:"timestamp"`
+	Publish         bool              `json:"publish"`
+	Notify          *map[Channel]bool `json:"notify"` // nil: by default
+}
+
+// InboundResult is what a message has done: created, updated, resolved, reopened or ignored.
+type InboundResult struct {
+	Result  string `json:"result"`
+	EventID string `json:"eventId"`
+}
