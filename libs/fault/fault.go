@@ -102,9 +102,12 @@ func Is(err error, kind Kind) bool {
 }
 
 // UnlessMissing returns nil if err is a NotFound fault, else err.
-func UnlessMissing(err error) error {
+func UnlessMissing(err error) error { return IfMissing(err, nil) }
+
+// IfMissing returns instead if err is a NotFound fault, else err.
+func IfMissing(err, instead error) error {
 	if Is(err, NotFound) {
-		return nil
+		return instead
 	}
 	return err
 }

@@ -30,3 +30,13 @@ type Collection[T any] interface {
 	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
 	DeleteMany(ctx context.Context, query Query) (int64, error)
 }
+
+// ByKey loads records and returns them by their keys. Records that do not exist are missing in the map.
+func ByKey[T any](ctx context.Context, from Collection[T], keys []string, key func(T) string) (map[string]T, error) {
+	found, err := from.GetMany(ctx, keys)
+	records := make(map[string]T, len(found))
+	for _, record := range found {
+		records[key(record)] = record
+	}
+	return records, err
+}

@@ -102,12 +102,7 @@ func Ended() error {
 }
 
 // EndedIfMissing returns Ended if err says that the record does not exist, and err otherwise.
-func EndedIfMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return Ended()
-	}
-	return err
-}
+func EndedIfMissing(err error) error { return fault.IfMissing(err, Ended()) }
 
 // ErrNoOffer is the cause of a refusal that does not say whether there is a dashboard.
 var ErrNoOffer = errors.New("link: no offer")
@@ -118,9 +113,4 @@ func NoOffer(cause error) error {
 }
 
 // NoOfferIfMissing returns NoOffer if err says that the record does not exist, and err otherwise.
-func NoOfferIfMissing(err error) error {
-	if fault.Is(err, fault.NotFound) {
-		return NoOffer(err)
-	}
-	return err
-}
+func NoOfferIfMissing(err error) error { return fault.IfMissing(err, NoOffer(err)) }

@@ -7,11 +7,6 @@ func Refusal(status int, description string, headers ...string) web.Response {
 	return web.Response{Status: status, Description: description, Headers: headers, Contents: []web.Content{htmlContent(), {Media: "application/json"}}}
 }
 
-// Shown describes a response with a page.
-func Shown() web.Response {
-	return web.Response{Status: 200, Description: "A page.", Contents: []web.Content{htmlContent()}}
-}
-
 func htmlContent() web.Content { return web.Content{Media: "text/html", Of: ""} }
 
 // Subscribed describes the responses to a visitor who asks for a subscription.
@@ -35,4 +30,15 @@ type SlugParameters struct {
 // TokenParameters are those of a link in a message.
 type TokenParameters struct {
 	Token string `query:"token" required:"true" description:"From the link in a message."`
+}
+
+// LinkOperation declares an operation of a page behind a link.
+func LinkOperation(o web.Public, responses ...web.Response) web.Public {
+	o.Description += " No other origin may read the response."
+	o.Parameters, o.Errors = TokenParameters{}, []int{503}
+	o.Responses = append([]web.Response{
+		{Status: 200, Description: "A page.", Contents: []web.Content{htmlContent()}}, Refusal(404, "The link is not valid."),
+		Refusal(410, "The link was used, has expired or was replaced, or what it was for no longer exists."),
+	}, responses...)
+	return o
 }

@@ -6,43 +6,41 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/base64"
 	"html"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
-// mainLayout is the main element of every page. Its classes are those of the frame's style.
-const mainLayout = `<main id="main" tabindex="-1" class="small"{{with .Lang}} lang="{{.}}"{{end}}>
-<h1 class="title">{{.Title}}</h1>
-{{template "body" .View}}
-</main>`
-
-// elements are templates that a body may use: "field" shows a Field, "boxes" shows Boxes, "problem" shows an error, and
-// "suppressed" says that no messages are sent, if it gets true.
-const elements = `
-{{define "suppressed"}}{{if .}}{{template "problem" t "link.suppressed"}}{{end}}{{end}}
-{{define "problem"}}{{with .}}<p class="problem" role="alert">{{.}}</p>
-{{end}}{{end}}
-{{define "field"}}<p><label for="{{.Name}}">{{.Label}}</label>
-<input id="{{.Name}}" name="{{.Name}}" type="{{.Type}}" required maxlength="{{.Max}}" value="{{.Value}}"
-{{- with .Autocomplete}} autocomplete="{{.}}"{{end}}{{if .Digits}} inputmode="numeric" pattern="[0-9 \-]{6,12}"{{end}}
-{{- if .Problem}} aria-invalid="true" aria-describedby="{{.Name}}-problem" autofocus{{else if .Hint}} aria-describedby="{{.Name}}-hint"{{end}}>
-{{if .Problem}}<span class="problem" id="{{.Name}}-problem" role="alert">{{.Problem}}</span>{{else if .Hint}}<span class="meta" id="{{.Name}}-hint">{{.Hint}}</span>{{end}}</p>
-{{end}}
-{{define "boxes"}}<fieldset{{if or .Problem .Hint}} aria-describedby="boxes-note"{{end}}><legend>{{.Legend}}</legend>
-{{if .Problem}}<p class="problem" id="boxes-note" role="alert">{{.Problem}}</p>
-{{else if .Hint}}<p class="meta" id="boxes-note">{{.Hint}}</p>
-{{end}}<ul class="boxes">{{range .Choices}}<li><label><input type="checkbox" name="componentIds" value="{{.ID}}"{{if .Chosen}} checked{{end}}> <bdi>{{.Name}}</bdi></label></li>
-{{end}}</ul></fieldset>
-{{end}}`
+var (
+	// mainLayout is the main element of every page. Its classes are those of the frame's style.
+	//
+	//go:embed frame/main.html
+	mainLayout string
+	// elements are templates that a body may use: "field" shows a Field, "boxes" shows Boxes, "problem" shows an error,
+	// "suppressed" says that no messages are sent, if it gets true, and "secret" shows the secret of an endpoint.
+	//
+	//go:embed frame/elements.html
+	elements string
+	// plainPage is a page without a dashboard. {lang}, {title}, {style} and {main} stand for its parts.
+	//
+	//go:embed frame/plain.html
+	plainPage string
+	// plainStyle is the style of a page without a dashboard. It has the classes of the frames of dashboards.
+	//
+	//go:embed frame/plain.css
+	plainStyle string
+)
 
 // Field is an input with its hint or its error.
 type Field struct {
@@ -57,13 +55,19 @@ type Field struct {
 // Boxes are the components that a visitor chooses.
 type Boxes struct {
 	Legend, Hint, Problem string
-	Choices               []Box
+	Choices               []link.Choice
 }
 
-// Box is a component.
-type Box struct {
-	ID, Name string
-	Chosen   bool
+// Refuse shows that the choice in the form is wrong, if the field of the error is that of the boxes. Else it returns false.
+func (b *Boxes) Refuse(w *words.Locale, form url.Values, field string) bool {
+	if name, _, _ := strings.Cut(field, "["); name != "componentIds" {
+		return false
+	}
+	b.Problem = w.Word("wrong.components")
+	if len(Chosen(form)) == 0 {
+		b.Problem = w.Word("wrong.choice")
+	}
+	return true
 }
 
 // Frames finds the frame of a dashboard. peer.Events implements it.
@@ -115,7 +119,7 @@ const mediaType = "text/html; charset=utf-8"
 func render(frame peer.Frame, l *words.Locale, title, body string, view any) ([]byte, error) {
 	layout := template.New("page").Funcs(template.FuncMap{"t": l.Word})
 	for name, text := range map[string]string{"main": mainLayout, "elements": elements, "body": body} {
-		if _, err := layout.New(name).Parse(text); err != nil {
+		if _, err := layout.New(name).Parse(strings.TrimSuffix(text, "\n")); err != nil {
 			return nil, err
 		}
 	}
@@ -167,51 +171,16 @@ func dashboardFrame(c *gin.Context) (frame peer.Frame) {
 	return frame
 }
 
-// plainStyle is the style of a page without a dashboard. It has the classes of the frames of dashboards.
-const plainStyle = `:root{color-scheme:light dark;--ground:#fff;--text:#1a1c20;--soft:#5b616b;--line:#dcdfe4;--accent:#1f5fc4;--x:#b3261e}
-@media (prefers-color-scheme:dark){:root{--ground:#15171b;--text:#eceef1;--soft:#a5abb5;--line:#3a3f47;--accent:#8ab4ff;--x:#ff9a90}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:3rem 1.25rem;max-width:40rem;background:var(--ground);color:var(--text);font:1rem/1.6 system-ui,sans-serif;overflow-wrap:anywhere}
-h1,h2{line-height:1.25}
-h1{font-size:1.75rem}
-h2{font-size:1.25rem}
-a{color:var(--accent)}
-:focus-visible{outline:3px solid var(--accent);outline-offset:2px}
-main:focus{outline:0}
-.card,fieldset{border:1px solid var(--line);border-radius:.625rem;padding:1.25rem;margin:0 0 1rem}
-label,legend{font-weight:600}
-input[id],select{display:block;width:100%;margin-top:.375rem;padding:.625rem;border:1px solid var(--soft);border-radius:.5rem;background:var(--ground);color:inherit;font:inherit}
-.boxes{list-style:none;margin:0;padding:0}
-label:has([type=checkbox]){display:flex;gap:.5rem}
-.boxes label{padding:.25rem 0;font-weight:400}
-.btn{display:inline-block;border:0;border-radius:.5rem;padding:.625rem 1.125rem;background:var(--accent);color:var(--ground);font:inherit;font-weight:600;text-decoration:none;cursor:pointer}
-.meta{color:var(--soft)}
-.problem{display:block;color:var(--x);font-weight:600}
-@media (forced-colors:active){.btn{border:1px solid}}`
-
 // plainFrame returns the frame of a page without a dashboard.
 func plainFrame(lang string) peer.Frame {
-	sum := sha256.Sum256([]byte(plainStyle))
+	style := strings.TrimSpace(plainStyle)
+	sum := sha256.Sum256([]byte(style))
+	before, rest, _ := strings.Cut(strings.NewReplacer("{lang}", html.EscapeString(lang), "{style}", style).Replace(plainPage), "{title}")
+	between, after, _ := strings.Cut(rest, "{main}")
 	return peer.Frame{
-		Before: `<!DOCTYPE html>
-<html lang="` + html.EscapeString(lang) + `">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>`,
-		Between: `</title>
-<style>` + plainStyle + `</style>
-</head>
-<body>
-`,
-		After: `
-</body>
-</html>
-`,
+		Before: before, Between: between, After: after, Lang: lang,
 		Policy: "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-		Lang: lang,
 	}
 }
 

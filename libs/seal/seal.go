@@ -83,3 +83,13 @@ func Random() string {
 	rand.Read(raw)
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
+
+// SigningPrefix begins a signing secret (Standard Webhooks).
+const SigningPrefix = "whsec_"
+
+// SigningSecret returns a new signing secret: SigningPrefix and 32 random bytes in base64.
+func SigningSecret() string {
+	raw := make([]byte, 32)
+	rand.Read(raw)
+	return SigningPrefix + base64.StdEncoding.EncodeToString(raw)
+}

@@ -1,6 +1,7 @@
 package seal_test
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
 
@@ -29,5 +30,13 @@ func TestSealedValueOpensOnlyForItsOwnerAndPurpose(t *testing.T) {
 		if plain, err := open(); err == nil {
 			t.Errorf("%s: opened to %q", name, plain)
 		}
+	}
+}
+
+func TestASigningSecretIsAStandardWebhooksKeyOf32Bytes(t *testing.T) {
+	text, found := strings.CutPrefix(seal.SigningSecret(), "whsec_")
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if !found || err != nil || len(raw) != 32 || seal.SigningSecret() == seal.SigningSecret() {
+		t.Fatalf("%q: %v", text, err)
 	}
 }

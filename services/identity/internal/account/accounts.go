@@ -117,11 +117,3 @@ func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 func noOrganization() error { return fault.New(fault.NotFound, "There is no such organization.") }
 func noUser() error         { return fault.New(fault.NotFound, "There is no such user.") }
 func noKey() error          { return fault.New(fault.NotFound, "There is no such API key.") }
-
-// missing returns named if err is a NotFound of the store, else err.
-func missing(err, named error) error {
-	if fault.Is(err, fault.NotFound) {
-		return named
-	}
-	return err
-}

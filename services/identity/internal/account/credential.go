@@ -25,7 +25,7 @@ func (a *Accounts) Credential(ctx context.Context, ref KeyRef, presented string)
 	}
 	organization, err := a.Organization(ctx, user.Organization)
 	if err != nil {
-		return Credential{}, missing(err, noKey())
+		return Credential{}, fault.IfMissing(err, noKey())
 	}
 	if subtle.ConstantTimeCompare([]byte(presented), []byte(key.Digest)) == 1 {
 		a.storeUse(ctx, user, key, ref.Scheme)

@@ -85,7 +85,7 @@ func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[
 		u.Keys = append(u.Keys, key)
 		return audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, nil, keyOf(u, &key, false)), nil
 	})
-	return key, missing(err, noUser())
+	return key, fault.IfMissing(err, noUser())
 }
 
 // RevokeKey revokes an App key of the organization's user permanently. It is Forbidden for an active key of another
@@ -144,5 +144,5 @@ func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User,
 	if errors.Is(err, errHasLegacyKey) {
 		return a.changeUser(ctx, user, func(u *User, _ time.Time) ([]topic.Message, error) { return set(u) })
 	}
-	return first, missing(err, noUser())
+	return first, fault.IfMissing(err, noUser())
 }

@@ -89,10 +89,10 @@ func (in NewUser) check() ([]Role, error) {
 // User returns a user that is not deleted, or fault.NotFound.
 func (a *Accounts) User(ctx context.Context, id string) (User, error) {
 	user, err := a.Store.Users.Get(ctx, id)
-	if fault.Is(err, fault.NotFound) || err == nil && user.DeletedAt != nil {
-		return User{}, noUser()
+	if err == nil && user.DeletedAt != nil {
+		err = noUser()
 	}
-	return user, err
+	return user, fault.IfMissing(err, noUser())
 }
 
 // Member returns a user of the organization, or fault.NotFound.
@@ -179,7 +179,7 @@ func (a *Accounts) removeUser(ctx context.Context, id string) error {
 	if errors.Is(err, fault.ErrUnchanged) {
 		return nil
 	}
-	return missing(err, nil)
+	return fault.UnlessMissing(err)
 }
 
 // Second returns the time without the fraction of a second: the resolution of FieldCreatedAt and FieldLastLoginAt.

@@ -50,7 +50,7 @@ func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *Use
 		return messages, nil
 	})
 	if err != nil {
-		return User{}, missing(err, noUser())
+		return User{}, fault.IfMissing(err, noUser())
 	}
 	if err := a.voidUser(ctx, user); err != nil {
 		return User{}, unconfirmed(err)
@@ -65,7 +65,7 @@ func (a *Accounts) voidUser(ctx context.Context, user User) error {
 		return err
 	}
 	_, err := a.Store.Users.Change(ctx, user.ID, func(u *User) error { return clearStale(&u.StaleSince, user.StaleSince) })
-	return missing(err, nil) // Sweep has removed a deleted user
+	return fault.UnlessMissing(err) // Sweep has removed a deleted user
 }
 
 // changeTerms stores a change of the rights of all keys of an organization and voids the keys at the gateways.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -128,9 +129,7 @@ func newForm(w *words.Locale, offer endpoint.Offer, kind endpoint.Kind, wish end
 		},
 		Components: page.Boxes{Legend: w.Word("link.components"), Hint: w.Word("endpoint.none_means_all")},
 	}
-	for _, component := range offer.Dashboard.Components {
-		view.Components.Choices = append(view.Components.Choices, page.Box{ID: component.ID, Name: component.Name, Chosen: slices.Contains(wish.ComponentIDs, component.ID)})
-	}
+	view.Components.Choices = link.Choices(offer.Dashboard, func(id string) bool { return slices.Contains(wish.ComponentIDs, id) })
 	switch fault.As(err).Field {
 	case view.ManagementEmail.Name:
 		view.ManagementEmail.Problem = w.Word("wrong.address")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/page"
@@ -21,12 +20,8 @@ type linkView struct {
 }
 
 func newLink(c *gin.Context, visit endpoint.Visit) linkView {
-	view := linkView{
-		Visit: visit, Receiver: visit.URLDisplay + " (" + channelName(visit.Kind.Channel) + ")", Boxes: page.Boxes{Legend: page.Words(c).Word("link.components")},
-	}
-	for _, choice := range visit.Components {
-		view.Boxes.Choices = append(view.Boxes.Choices, page.Box{ID: choice.ID, Name: choice.Name, Chosen: choice.Chosen})
-	}
+	view := linkView{Visit: visit, Receiver: visit.URLDisplay + " (" + channelName(visit.Kind.Channel) + ")"}
+	view.Boxes = page.Boxes{Legend: page.Words(c).Word("link.components"), Choices: visit.Components}
 	return view
 }
 
@@ -76,12 +71,7 @@ func (a *API) manage(c *gin.Context) error {
 func (a *API) manageAgain(c *gin.Context, form url.Values, wrong error) error {
 	return page.Follow(a.endpoints.ShowManage, func(c *gin.Context, visit endpoint.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)
-		if field, _, _ := strings.Cut(fault.As(wrong).Field, "["); field == "componentIds" {
-			view.Boxes.Problem = w.Word("wrong.components")
-			if len(page.Chosen(form)) == 0 {
-				view.Boxes.Problem = w.Word("wrong.choice")
-			}
-		} else {
+		if !view.Boxes.Refuse(w, form, fault.As(wrong).Field) {
 			view.Problem = w.Word("error.form")
 		}
 		return page.Show(c, http.StatusUnprocessableEntity, "endpoint.manage", managePage, view)

@@ -49,30 +49,23 @@ func formOperation(base, suffix, note string, channel any) web.Public {
 }
 
 func linkOperations() []web.Public {
-	ended := []web.Response{
-		page.Refusal(403, "The operator of the dashboard has locked the endpoint, or the dashboard has no room for it or takes none from visitors any more."),
-		page.Refusal(404, "The link is not valid."),
-		page.Refusal(410, "The link was used, has expired or was replaced, or what it was for no longer exists."),
-	}
+	locked := page.Refusal(403, "The operator of the dashboard has locked the endpoint, or the dashboard has no room for it or takes none from visitors any more.")
 	operation := func(method, path, id, summary, description string, responses ...web.Response) web.Public {
-		return web.Public{
-			Method: method, Path: endpoint.LinkPath + path, ID: id, Tag: visitorTag, Summary: summary,
-			Description: description + " No other origin may read the response.", Parameters: page.TokenParameters{},
-			Responses: append(append([]web.Response{}, responses...), ended...), Errors: []int{503},
-		}
+		return page.LinkOperation(web.Public{
+			Method: method, Path: endpoint.LinkPath + path, ID: id, Tag: visitorTag, Summary: summary, Description: description,
+		}, append(responses, locked)...)
 	}
 	const harmless = "Changes nothing, because programs follow the links in mail."
-	manage := operation("POST", "manage", "manageEndpoint", "Change or delete the endpoint", "", page.Shown(),
+	manage := operation("POST", "manage", "manageEndpoint", "Change or delete the endpoint", "The button of the form decides.",
 		page.Refusal(409, "The secret was replaced too often within 24 h."), page.Refusal(422, "A field is wrong."))
-	manage.Description = "The button of the form decides." + manage.Description
 	manage.Bodies = []web.Content{{Media: page.FormMedia, Of: manageForm{}, Example: `{"action": "unsubscribe"}`}}
 	manage.Errors = append(manage.Errors, 413)
 	return []web.Public{
-		operation("GET", "verify", "askVerifyEndpoint", "Show the button that verifies an endpoint", harmless, page.Shown()),
-		operation("POST", "verify", "verifyEndpoint", "Verify an endpoint", "Works once. The page shows the signing secret of a webhook.", page.Shown()),
-		operation("GET", "manage", "askManageEndpoint", "Show the form that manages an endpoint", harmless, page.Shown()),
+		operation("GET", "verify", "askVerifyEndpoint", "Show the button that verifies an endpoint", harmless),
+		operation("POST", "verify", "verifyEndpoint", "Verify an endpoint", "Works once. The page shows the signing secret of a webhook."),
+		operation("GET", "manage", "askManageEndpoint", "Show the form that manages an endpoint", harmless),
 		manage,
-		operation("GET", "unsubscribe", "askUnsubscribeEndpoint", "Show the button that deletes an endpoint", harmless, page.Shown()),
-		operation("POST", "unsubscribe", "unsubscribeEndpoint", "Delete an endpoint", "Takes the one-click request of mail programs (RFC 8058) too.", page.Shown()),
+		operation("GET", "unsubscribe", "askUnsubscribeEndpoint", "Show the button that deletes an endpoint", harmless),
+		operation("POST", "unsubscribe", "unsubscribeEndpoint", "Delete an endpoint", "Takes the one-click request of mail programs (RFC 8058) too."),
 	}
 }

@@ -3,17 +3,34 @@ package endpoint
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/services/integrations/internal/hostile"
 )
 
+// hostileURLs returns the URLs that no endpoint may have. The tests of the service share the file.
+func hostileURLs(t testing.TB) []string {
+	t.Helper()
+	var groups map[string][]string
+	content, err := os.ReadFile("../../testdata/hostile.json")
+	if err == nil {
+		err = json.Unmarshal(content, &groups)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(slices.Collect(maps.Values(groups))...)
+}
+
 func TestHostileURLsAreRefused(t *testing.T) {
-	urls := hostile.URLs()
+	urls := hostileURLs(t)
 	if len(urls) < 80 {
 		t.Errorf("only %d URLs", len(urls))
 	}
@@ -80,7 +97,7 @@ func TestHostsThatTheOperatorPlacesElsewhereAreExempt(t *testing.T) {
 // A URL has one normal form. Scheme and host in another case, the default port and a fragment do not change it, and path
 // and query stay as they are.
 func FuzzParseAddress(f *testing.F) {
-	for _, text := range append(hostile.URLs(), "https://hooks.example.com/a?b#c", "https://hooks.example.com?q", "https://hooks.example.com:443#?/",
+	for _, text := range append(hostileURLs(f), "https://hooks.example.com/a?b#c", "https://hooks.example.com?q", "https://hooks.example.com:443#?/",
 		"HTTPS://XN--BCHER-KVA.example/a//../%2F?x=%41&x=%zz", "https://hooks.example.com/%41?/?#", "https://r3---sn-4g5e.example.com/") {
 		f.Add(text)
 	}

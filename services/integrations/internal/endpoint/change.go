@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -82,7 +83,7 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	}
 	secret := ""
 	if patch.RotateSecret {
-		secret = newSecret()
+		secret = seal.SigningSecret()
 	}
 	change := func(e *Endpoint, alter func(*Endpoint)) ([]topic.Message, error) {
 		if err := target.match(*e); err != nil {

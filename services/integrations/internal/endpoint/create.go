@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
@@ -91,7 +92,7 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	s.setURL(&e, address)
 	view := View{URL: address.URL()}
 	if signed {
-		view.Secret = newSecret()
+		view.Secret = seal.SigningSecret()
 		e.Secrets = []Secret{{Sealed: s.Box.Seal(view.Secret, e.ID), CreatedAt: now}}
 	}
 	var err error

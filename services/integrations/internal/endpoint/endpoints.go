@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 	Store         Store
 	Services      Services
 	Hosts         Hosts
-	Box           Sealer
+	Box           seal.Box
 	AlertAfter    int // consecutive failures of an endpoint after which its management address is notified
 	SuppressAfter int // consecutive failures of an endpoint
 	Kinds         []Kind

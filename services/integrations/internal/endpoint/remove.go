@@ -21,11 +21,8 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 		err = s.remove(ctx, e, func(current *Endpoint) ([]topic.Message, error) {
 			return audit.Entry(audit.From(ctx), "", s.Now(), current, nil), target.match(*current)
 		})
-		if fault.Is(err, fault.NotFound) {
-			return missing()
-		}
 		if !errors.Is(err, errAgain) {
-			return err
+			return fault.IfMissing(err, missing())
 		}
 	}
 }
@@ -49,9 +46,6 @@ func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoin
 		return s.cleanUp(ctx, e, e.URLHash)
 	})
 }
-
-// cascadeBatch is the number of endpoints that a cascade reads at once.
-const cascadeBatch = 500
 
 // IsOnlyComponent reports whether an endpoint of the organization names this component and no other.
 func (s *Endpoints) IsOnlyComponent(ctx context.Context, organization, component string) (bool, error) {
@@ -87,33 +81,16 @@ func (s *Endpoints) ForgetDashboard(ctx context.Context, organization, dashboard
 			if !errors.Is(err, errAgain) {
 				return fault.UnlessMissing(err)
 			}
-			found, err := s.Store.Endpoints.GetMany(ctx, []string{e.ID})
-			if err != nil || len(found) == 0 {
-				return err
+			if e, err = s.Store.Endpoints.Get(ctx, e.ID); err != nil {
+				return fault.UnlessMissing(err)
 			}
-			e = found[0]
 		}
 	})
 }
 
 // each calls visit for each endpoint of the organization that satisfies the condition.
 func (s *Endpoints) each(ctx context.Context, organization string, condition find.Condition, visit func(Endpoint) error) error {
-	query := find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization), condition}, Limit: cascadeBatch}
-	for {
-		page, err := s.Store.Endpoints.Find(ctx, query)
-		if err != nil {
-			return err
-		}
-		for _, e := range page.Items {
-			if err := visit(e); err != nil {
-				return err
-			}
-		}
-		if page.Next == "" {
-			return nil
-		}
-		query.After = page.Next
-	}
+	return s.Store.Endpoints.Each(ctx, find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization), condition}}, visit)
 }
 
 // dropDeleted removes components that were deleted during the write of the endpoint, or the endpoint if its dashboard

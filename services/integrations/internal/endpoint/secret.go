@@ -1,36 +1,19 @@
 package endpoint
 
 import (
-	"crypto/rand"
-	"encoding/base64"
 	"fmt"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
 const (
-	// secretPrefix marks a signing secret (Standard Webhooks).
-	secretPrefix = "whsec_"
-	secretBytes  = 32
 	// rotation is the time for which a replaced secret still signs beside the new one.
 	rotation = 24 * time.Hour
 	// maxRotations is the number of rotations within 24 h. It bounds the signatures of a delivery.
 	maxRotations = 10
 )
-
-// Sealer encrypts texts for the store. Open returns an error for another owner than that of Seal.
-type Sealer interface {
-	Seal(plain, owner string) string
-	Open(sealed, owner string) (string, error)
-}
-
-// newSecret returns "whsec_" and 32 random bytes in base64.
-func newSecret() string {
-	raw := make([]byte, secretBytes)
-	rand.Read(raw)
-	return secretPrefix + base64.StdEncoding.EncodeToString(raw)
-}
 
 // rotate adds a new sealed secret. The secrets that it replaces sign until they expire. It returns a Conflict after
 // maxRotations secrets were replaced within 24 h.
@@ -54,7 +37,7 @@ func (e *Endpoint) rotate(sealed string, now time.Time) error {
 }
 
 // signing returns the secrets that sign at the time, newest first.
-func (e *Endpoint) signing(box Sealer, now time.Time) ([]string, error) {
+func (e *Endpoint) signing(box seal.Box, now time.Time) ([]string, error) {
 	var open []string
 	for _, secret := range e.Secrets {
 		if secret.ExpiresAt != nil && !secret.ExpiresAt.After(now) {

@@ -141,7 +141,7 @@ func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (ma
 			return nil, err
 		}
 	}
-	return outcome.ByKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
+	return find.ByKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
 }
 
 // cleanUp reconciles the URLs to which an endpoint came or which it left.

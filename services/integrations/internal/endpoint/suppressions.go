@@ -67,24 +67,17 @@ func (s *Endpoints) Clear(ctx context.Context, organization string, kind Kind, u
 		return err
 	}
 	key := suppressionKey(organization, kind.Channel, urlHash)
-	found, err := s.Store.Suppressions.GetMany(ctx, []string{key})
-	if err != nil {
-		return err
-	}
-	if len(found) == 0 {
-		return notSuppressed()
+	if _, err := s.Store.Suppressions.Get(ctx, key); err != nil {
+		return fault.IfMissing(err, notSuppressed())
 	}
 	// The counters are reset first: a failure that is counted before the suppression is deleted finds the suppression.
 	if err := s.resetCounters(ctx, organization, kind.Channel, urlHash); err != nil {
 		return err
 	}
-	err = s.Store.Suppressions.Delete(ctx, key, func(suppression *Suppression) ([]topic.Message, error) {
+	err := s.Store.Suppressions.Delete(ctx, key, func(suppression *Suppression) ([]topic.Message, error) {
 		return audit.Entry(audit.From(ctx), "", s.Now(), suppression, nil), nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return notSuppressed()
-	}
-	return err
+	return fault.IfMissing(err, notSuppressed())
 }
 
 func (s *Endpoints) resetCounters(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {

@@ -45,10 +45,7 @@ func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, da
 		}
 		return append(audit.Entry(audit.From(ctx), "endpoint.test", now, e, e), test(*e, dashboard, id, now)), nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return "", missing()
-	}
-	return topic.DeliveryID(id, e.ID), err
+	return topic.DeliveryID(id, e.ID), fault.IfMissing(err, missing())
 }
 
 // test returns the notice with the example: an incident that no dashboard shows, on the endpoint's components.

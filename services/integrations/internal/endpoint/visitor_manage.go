@@ -9,6 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/link"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -81,7 +82,7 @@ func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
 		return Visit{}, err
 	}
 	now := s.Now()
-	visit.Secret = newSecret()
+	visit.Secret = seal.SigningSecret()
 	_, err = s.manage(ctx, e.ID, allow, func(e *Endpoint) error { return e.rotate(s.Box.Seal(visit.Secret, e.ID), now) })
 	return visit, err
 }

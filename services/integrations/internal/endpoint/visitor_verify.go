@@ -8,6 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/link"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -17,7 +18,7 @@ type Visit struct {
 	URLDisplay    string
 	DashboardID   string
 	DashboardName string
-	Components    []Choice // that the dashboard shows
+	Components    []link.Choice // components that the dashboard shows; chosen: the endpoint gets messages about it
 	Paused        bool
 	Suppressed    bool
 	// Secret is set after a verification or a rotation only.
@@ -28,12 +29,6 @@ type Visit struct {
 
 // About implements page.Visit. The locale of a visitor is unknown.
 func (v Visit) About() (dashboardID, locale string) { return v.DashboardID, "" }
-
-// Choice is a component of a dashboard.
-type Choice struct {
-	topic.ComponentRecord
-	Chosen bool // the endpoint receives messages about it
-}
 
 // ShowVerify returns what a link that verifies is about. It changes nothing, because programs follow the links in mail.
 func (s *Endpoints) ShowVerify(ctx context.Context, token string) (Visit, error) {
@@ -81,9 +76,7 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard topic.Dashb
 		Paused: e.Paused, Suppressed: suppressed,
 		Manage: s.Links.Token(toManage, e), Unsubscribe: s.Links.Token(toUnsubscribe, e),
 	}
-	for _, component := range dashboard.Visible().Components {
-		v.Components = append(v.Components, Choice{component, slices.Contains(e.ComponentIDs, component.ID)})
-	}
+	v.Components = link.Choices(dashboard, func(id string) bool { return slices.Contains(e.ComponentIDs, id) })
 	return v, nil
 }
 
@@ -122,7 +115,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 			return Visit{}, err
 		}
 		if visit.Kind.Signed {
-			visit.Secret = newSecret()
+			visit.Secret = seal.SigningSecret()
 		}
 		claimed := false
 		err = s.claimed(ctx, e, e.URLHash, "", func() error {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -43,17 +44,11 @@ type Services interface {
 	Ingest(ctx context.Context, organization string, in topic.InboundMessage) (topic.InboundResult, error)
 }
 
-// Sealer encrypts texts for the store. Open returns an error for another owner than that of Seal.
-type Sealer interface {
-	Seal(plain, owner string) string
-	Open(sealed, owner string) (string, error)
-}
-
 // Options are the parts that the operations use.
 type Options struct {
 	Store    Store
 	Services Services
-	Box      Sealer
+	Box      seal.Box
 	Log      *slog.Logger
 	Now      func() time.Time // UTC, whole milliseconds
 }

@@ -2,8 +2,6 @@ package inbound
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -13,14 +11,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/google/uuid"
 )
 
 const (
-	maxKeys     = 20 // active keys of an organization
-	maxKeyName  = 80
-	secretBytes = 32
+	maxKeys    = 20 // active keys of an organization
+	maxKeyName = 80
 	// usedEvery is the time between two writes of LastUsedAt.
 	usedEvery = time.Minute
 
@@ -66,7 +64,7 @@ func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author,
 	if strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxKeyName {
 		return Key{}, "", fault.Field("name", "must be 1 to %d characters and not only white space", maxKeyName)
 	}
-	secret := newSecret()
+	secret := seal.SigningSecret()
 	key := Key{
 		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: organization, Name: name, Defaults: defaults, CreatedBy: by, CreatedAt: s.Now(),
 	}
@@ -115,10 +113,7 @@ func (s *Inbound) RevokeKey(ctx context.Context, organization, id string) error 
 		key.RevokedAt, key.Slot = &now, 0
 		return audit.Entry(audit.From(ctx), actionRevoke, now, &before, key), nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		err = noKey()
-	}
-	return err
+	return fault.IfMissing(err, noKey())
 }
 
 func noKey() error { return fault.New(fault.NotFound, "There is no such active signing key.") }
@@ -139,11 +134,4 @@ func (s *Inbound) touch(ctx context.Context, key Key) {
 	if err != nil {
 		s.Log.WarnContext(ctx, "the use of a signing key is not noted", "key", key.ID, "error", err.Error())
 	}
-}
-
-// newSecret returns "whsec_" and 32 random bytes in base64 (Standard Webhooks).
-func newSecret() string {
-	raw := make([]byte, secretBytes)
-	rand.Read(raw)
-	return secretPrefix + base64.StdEncoding.EncodeToString(raw)
 }

@@ -18,7 +18,6 @@ const (
 	maxRefusals = 20
 
 	retention  = 30 * 24 * time.Hour
-	pruneEvery = time.Hour
 	pruneSlice = 1000 // rows deleted in one call, so that other writes continue in between
 )
 
@@ -83,7 +82,7 @@ func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
 			continue // it was deleted
 		}
 		_, err = s.Store.Logs.Change(ctx, former.ID, func(log *Log) error { log.WebhookID = ""; return nil })
-		if err != nil && !fault.Is(err, fault.NotFound) {
+		if fault.UnlessMissing(err) != nil {
 			return Response{}, err
 		}
 	}
@@ -117,22 +116,12 @@ func (r *refusals) admit(keyID string, now time.Time) bool {
 	return r.count[keyID] <= maxRefusals
 }
 
-// Retain deletes logs that are older than the retention time, until ctx ends. Several processes may run it.
-func (s *Inbound) Retain(ctx context.Context) error {
-	ticker := time.NewTicker(pruneEvery)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
+// Prune deletes logs that are older than the retention time. Several processes may call it.
+func (s *Inbound) Prune(ctx context.Context) error {
+	for {
 		n, err := s.Store.Logs.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt(FieldReceivedAt, s.Now().Add(-retention))}, Limit: pruneSlice})
-		if err != nil && ctx.Err() == nil {
-			s.Log.WarnContext(ctx, "old logs of inbound messages cannot be deleted", "error", err.Error())
-		}
-		if n == pruneSlice {
-			continue
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		if n < pruneSlice || err != nil {
+			return err
 		}
 	}
-	return nil
 }

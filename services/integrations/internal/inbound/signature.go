@@ -8,10 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
 const (
-	secretPrefix = "whsec_"
 	tolerance    = 300 * time.Second // largest difference of webhook-timestamp from now, both ways
 	maxWebhookID = 255
 )
@@ -34,7 +35,7 @@ func checkHeaders(in Request, now time.Time) string {
 // isSigned reports whether one of the signatures in the header is that of the secret (Standard Webhooks 1.0.0): the header
 // has entries "v1," and base64, separated by spaces. Entries of other versions are skipped.
 func isSigned(secret string, in Request) bool {
-	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, seal.SigningPrefix))
 	if err != nil {
 		return false
 	}

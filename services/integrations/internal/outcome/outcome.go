@@ -33,16 +33,6 @@ type Store struct {
 	Successes Collection[LastSuccesses]
 }
 
-// ByKey loads records and returns them by their keys. Records that do not exist are missing in the map.
-func ByKey[T any](ctx context.Context, from Collection[T], keys []string, key func(T) string) (map[string]T, error) {
-	found, err := from.GetMany(ctx, keys)
-	records := make(map[string]T, len(found))
-	for _, record := range found {
-		records[key(record)] = record
-	}
-	return records, err
-}
-
 // Of returns the counters of endpoints by the endpoints' ids, with the times of their last successes.
 func (s Store) Of(ctx context.Context, ids []string) (map[string]Counters, error) {
 	counters, err := s.countersOf(ctx, ids)
@@ -55,7 +45,7 @@ func (s Store) Of(ctx context.Context, ids []string) (map[string]Counters, error
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	groups, err := ByKey(ctx, s.Successes, keys, func(g LastSuccesses) string { return g.ID })
+	groups, err := find.ByKey(ctx, s.Successes, keys, func(g LastSuccesses) string { return g.ID })
 	for id, c := range counters {
 		for _, key := range c.Groups {
 			if at, found := groups[key].Times.of(id); found {
@@ -68,7 +58,7 @@ func (s Store) Of(ctx context.Context, ids []string) (map[string]Counters, error
 }
 
 func (s Store) countersOf(ctx context.Context, ids []string) (map[string]Counters, error) {
-	return ByKey(ctx, s.Counters, ids, func(c Counters) string { return c.ID })
+	return find.ByKey(ctx, s.Counters, ids, func(c Counters) string { return c.ID })
 }
 
 // Ensure stores the counters of an endpoint if there are none.
@@ -98,11 +88,8 @@ func (s Store) Delete(ctx context.Context, id string) error {
 		groups = c.Groups
 		return nil, nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return fault.UnlessMissing(err)
 	}
 	return s.leave(ctx, id, groups)
 }

@@ -132,13 +132,9 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (audience
 func (a *API) manageAgain(c *gin.Context, form url.Values, field string) error {
 	return page.Follow(a.visitors.ShowManage, func(c *gin.Context, visit audience.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)
-		switch name, _, _ := strings.Cut(field, "["); name {
-		case "componentIds":
-			view.Components.Problem = w.Word("wrong.components")
-			if strings.Join(form["componentIds"], "") == "" {
-				view.Components.Problem = w.Word("wrong.choice")
-			}
-		case "locale":
+		switch {
+		case view.Components.Refuse(w, form, field):
+		case field == "locale":
 			view.LocaleProblem = w.Word("wrong.locale")
 		default:
 			view.Problem = w.Word("error.form")

@@ -1,6 +1,7 @@
 package api
 
 import (
+	_ "embed"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/words"
@@ -15,48 +17,19 @@ import (
 )
 
 // The bodies of the pages. Each field has its error beside it.
-const (
-	formPage = `<p class="text">{{.Intro}}</p>
-<form class="card" method="post">
-<h2>{{.Heading}}</h2>
-{{template "field" .Field}}{{template "boxes" .Components}}{{template "problem" .LocaleProblem}}<p><button class="btn" type="submit">{{t "link.subscribe"}}</button></p>
-</form>`
-
-	codePage = `<form class="card" method="post">
-<input type="hidden" name="channel" value="{{.Channel}}">
-<input type="hidden" name="dashboardId" value="{{.Dashboard}}">
-{{template "field" .Phone}}{{template "field" .Code}}<p><button class="btn" type="submit">{{t "subscription.confirm_by_code"}}</button></p>
-</form>`
-
-	confirmPage = `<p class="text">{{t "link.confirm" "receiver" .Visit.Address "dashboard" .Visit.DashboardName}}</p>
-<form class="card" method="post">
-<ul>{{if .Visit.Wanted}}{{range .Visit.Wanted}}<li><bdi>{{.}}</bdi></li>{{end}}{{else}}<li>{{t "subscription.all_components"}}</li>{{end}}</ul>
-<p><button class="btn" type="submit">{{t "subscription.confirm_button"}}</button></p>
-</form>`
-
-	confirmedPage = `<p class="text" role="status">{{t "link.confirmed" "dashboard" .Visit.DashboardName "receiver" .Visit.Address}}</p>
-{{template "suppressed" .Visit.Suppressed}}<p><a class="btn" href="manage?token={{.Visit.Manage}}">{{t "subscription.manage"}}</a></p>`
-
-	managePage = `{{with .Note}}<p class="text note" role="status">{{.}}</p>
-{{end}}{{template "problem" .Problem}}<p class="text">{{t "link.manage" "dashboard" .Visit.DashboardName "receiver" .Visit.Address}}</p>
-{{template "suppressed" .Visit.Suppressed}}<form class="card" method="post">
-<input type="hidden" name="componentIds" value="">
-{{template "boxes" .Components}}<p><label><input type="checkbox" name="paused" value="on"{{if .Visit.Paused}} checked{{end}}> {{t "link.paused"}}</label></p>
-<p><label for="locale">{{t "subscription.locale"}}</label>
-<select id="locale" name="locale"{{if .LocaleProblem}} aria-invalid="true" aria-describedby="locale-problem"{{end}}>
-{{range .Locales}}<option value="{{.Value}}"{{if .Chosen}} selected{{end}}>{{.Name}}</option>
-{{end}}</select>
-{{with .LocaleProblem}}<span class="problem" id="locale-problem" role="alert">{{.}}</span>{{end}}</p>
-<p><button class="btn" type="submit" name="action" value="save">{{t "link.save"}}</button></p>
-</form>
-<form method="post"><p><button class="btn" type="submit" name="action" value="unsubscribe">{{t "subscription.unsubscribe"}}</button></p></form>`
-
-	unsubscribePage = `<p class="text">{{t "subscription.unsubscribe_intro" "dashboard" .Visit.DashboardName "receiver" .Visit.Address}}</p>
-<form method="post">
-<input type="hidden" name="List-Unsubscribe" value="One-Click">
-<p><button class="btn" type="submit">{{t "subscription.unsubscribe"}}</button></p>
-</form>
-{{with .Visit.Manage}}<p><a href="manage?token={{.}}">{{t "subscription.manage_instead"}}</a></p>{{end}}`
+var (
+	//go:embed pages/form.html
+	formPage string
+	//go:embed pages/code.html
+	codePage string
+	//go:embed pages/confirm.html
+	confirmPage string
+	//go:embed pages/confirmed.html
+	confirmedPage string
+	//go:embed pages/manage.html
+	managePage string
+	//go:embed pages/unsubscribe.html
+	unsubscribePage string
 )
 
 // formView is the form of a channel with what a visitor has typed.
@@ -78,9 +51,7 @@ func newForm(w *words.Locale, offer audience.Offer, channel topic.Channel, wish 
 		view.Field = page.Field{Name: addressField(channel), Label: w.Word("subscription.address"), Type: "email", Value: wish.Address, Max: 254, Autocomplete: "email"}
 		problem = w.Word("wrong.address")
 	}
-	for _, component := range offer.Dashboard.Components {
-		view.Components.Choices = append(view.Components.Choices, page.Box{ID: component.ID, Name: component.Name, Chosen: slices.Contains(wish.ComponentIDs, component.ID)})
-	}
+	view.Components.Choices = link.Choices(offer.Dashboard, func(id string) bool { return slices.Contains(wish.ComponentIDs, id) })
 	switch name, _, _ := strings.Cut(field, "["); name {
 	case "componentIds":
 		view.Components.Problem = w.Word("wrong.components")
@@ -129,10 +100,7 @@ const everything = "all"
 
 func newLink(c *gin.Context, visit audience.Visit) linkView {
 	w := page.Words(c)
-	view := linkView{Visit: visit, Components: page.Boxes{Legend: w.Word("link.components"), Choices: []page.Box{{ID: everything, Name: w.Word("subscription.all_components"), Chosen: visit.All}}}}
-	for _, choice := range visit.Components {
-		view.Components.Choices = append(view.Components.Choices, page.Box{ID: choice.ID, Name: choice.Name, Chosen: choice.Chosen})
-	}
+	view := linkView{Visit: visit, Components: page.Boxes{Legend: w.Word("link.components"), Choices: append([]link.Choice{{ID: everything, Name: w.Word("subscription.all_components"), Chosen: visit.All}}, visit.Components...)}}
 	view.Locales = []localeView{{"", w.Word("subscription.locale_of_dashboard"), visit.Locale == ""}}
 	for _, shipped := range page.Locales(c) {
 		view.Locales = append(view.Locales, localeView{shipped.Tag, shipped.Word("language"), shipped.Tag == visit.Locale})

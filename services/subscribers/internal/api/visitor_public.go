@@ -26,8 +26,6 @@ func Public() []web.Public {
 	return append(all, linkOperations()...)
 }
 
-const forNobodyElse = "No other origin may read the response."
-
 func formOperation(base, suffix, note string, path any, channel topic.Channel) web.Public {
 	name := map[topic.Channel]string{topic.Email: "Email", topic.SMS: "SMS", topic.WhatsApp: "WhatsApp"}[channel]
 	var body, form any = subscribePhoneBody{}, subscribePhoneForm{}
@@ -39,7 +37,7 @@ func formOperation(base, suffix, note string, path any, channel topic.Channel) w
 	}
 	return web.Public{
 		Method: "POST", Path: base + "/" + string(channel), ID: "subscribe" + name + suffix, Tag: visitorTag, Summary: "Subscribe by " + name,
-		Description: link + " The response does not depend on whether the address is known, locked or suppressed. " + forNobodyElse + note,
+		Description: link + " The response does not depend on whether the address is known, locked or suppressed. No other origin may read the response." + note,
 		Parameters:  path,
 		Bodies: []web.Content{
 			{Media: page.FormMedia, Of: form, Example: example},
@@ -74,14 +72,11 @@ type confirmParameters struct {
 
 func linkOperations() []web.Public {
 	locked := page.Refusal(403, "The operator of the dashboard has locked the subscription.")
-	gone := page.Refusal(410, "The link was used, has expired or was replaced, or what it was for no longer exists.")
 	wrong := page.Refusal(422, "A field is wrong.")
 	operation := func(method, path, id, summary, description string, responses ...web.Response) web.Public {
-		responses = append([]web.Response{page.Shown(), page.Refusal(404, "The link is not valid."), gone}, responses...)
-		return web.Public{
-			Method: method, Path: audience.LinkPath + path, ID: id, Tag: visitorTag, Summary: summary, Description: description + " " + forNobodyElse,
-			Parameters: page.TokenParameters{}, Responses: responses, Errors: []int{503},
-		}
+		return page.LinkOperation(web.Public{
+			Method: method, Path: audience.LinkPath + path, ID: id, Tag: visitorTag, Summary: summary, Description: description,
+		}, responses...)
 	}
 	const harmless = "Changes nothing, because programs follow the links in messages."
 	const one = "The link concerns one dashboard and one address."

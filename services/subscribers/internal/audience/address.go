@@ -26,6 +26,8 @@ type Address struct {
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 
+func addressKey(a Address) string { return a.ID }
+
 // write checks text and stores it in the address. If the address becomes another one, write ends its suppression:
 // only the previous one was suppressed.
 func (a *Address) write(text string, now time.Time) error {

@@ -214,12 +214,7 @@ func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscr
 	for n, l := range lines {
 		ids[n] = l.subscriber()
 	}
-	found, err := i.a.Store.Subscribers.GetMany(ctx, ids)
-	known := make(map[string]Subscriber, len(found))
-	for _, s := range found {
-		known[s.ID] = s
-	}
-	return known, err
+	return find.ByKey(ctx, i.a.Store.Subscribers, ids, subscriberKey)
 }
 
 // insert stores the subscribers that are not known. It returns those that are known afterwards, because others have stored
@@ -362,7 +357,7 @@ func (i *importing) recheck(ctx context.Context, organization string) error {
 		if err := i.a.ForgetDashboard(ctx, organization, i.dashboard.ID); err != nil {
 			return err
 		}
-		return fault.Field("dashboardId", "must be a dashboard of your organization")
+		return noDashboard()
 	}
 	var missing []string
 	for _, c := range i.dashboard.Components {

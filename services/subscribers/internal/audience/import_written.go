@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // ImportWritten stores the subscribers of an import with their rows, and deletes the import. It can be repeated. Another
@@ -41,13 +42,8 @@ func (a *Audience) imported(ctx context.Context, record Import) (map[string]Subs
 	for n, s := range record.Subscribers {
 		ids[n] = s.ID
 	}
-	found, err := a.Store.Subscribers.GetMany(ctx, ids)
-	subscribers := make(map[string]Subscriber, len(found))
-	for _, s := range found {
-		if s.ImportID == record.ID {
-			subscribers[s.ID] = s
-		}
-	}
+	subscribers, err := find.ByKey(ctx, a.Store.Subscribers, ids, subscriberKey)
+	maps.DeleteFunc(subscribers, func(_ string, s Subscriber) bool { return s.ImportID != record.ID })
 	return subscribers, err
 }
 
@@ -62,13 +58,9 @@ func (a *Audience) followImport(ctx context.Context, record Import, before map[s
 	for n, s := range record.Subscribers {
 		ids[n] = s.AddressID
 	}
-	found, err := a.Store.Addresses.GetMany(ctx, ids)
+	addresses, err := find.ByKey(ctx, a.Store.Addresses, ids, addressKey)
 	if err != nil {
 		return err
-	}
-	addresses := make(map[string]Address, len(found))
-	for _, address := range found {
-		addresses[address.ID] = address
 	}
 	for id, was := range before {
 		s, exists := now[id]

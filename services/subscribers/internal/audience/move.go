@@ -23,21 +23,15 @@ type Move struct {
 
 // moved returns nil if the entry of a row has moved to the address, fault.Conflict if it stayed, and errMoving before.
 func (a *Audience) moved(ctx context.Context, row Subscription, address string) error {
-	found, err := a.Store.Subscriptions.GetMany(ctx, []string{row.ID})
+	now, err := a.row(ctx, row.OrganizationID, row.ID)
+	if err != nil || now.AddressID == address {
+		return err
+	}
+	holder, err := a.Store.Subscribers.Get(ctx, row.SubscriberID)
 	if err != nil {
-		return err
+		return fault.UnlessMissing(err)
 	}
-	if len(found) == 0 {
-		return noSubscription()
-	}
-	if found[0].AddressID == address {
-		return nil
-	}
-	holders, err := a.Store.Subscribers.GetMany(ctx, []string{row.SubscriberID})
-	if err != nil || len(holders) == 0 {
-		return err
-	}
-	if at := holders[0].entryWithID(row.ID); at >= 0 && holders[0].Entries[at].Move == nil {
+	if at := holder.entryWithID(row.ID); at >= 0 && holder.Entries[at].Move == nil {
 		return fault.New(fault.Conflict, "The address is already subscribed to the component.")
 	}
 	return errMoving

@@ -35,6 +35,9 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 	return page, err
 }
 
+// distinct returns the texts in their order of bytes, each once.
+func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
+
 // keys returns a page of keys of subscribers with the values of fields, and the position of the next page. It costs the
 // same for any number of subscribers, also for several values of a multi-valued field, for which Find reads all of them.
 func (a *Audience) keys(ctx context.Context, q find.Query, fields ...string) (rows []find.Row, next string, err error) {
@@ -51,7 +54,7 @@ func (a *Audience) keys(ctx context.Context, q find.Query, fields ...string) (ro
 // concerning returns the values of FieldConcerned that a change of the components concerns. It asks events only if the
 // organization has subscribers of all components.
 func (a *Audience) concerning(ctx context.Context, organization string, query topic.RecipientQuery) ([]string, error) {
-	values := slices.Compact(slices.Sorted(slices.Values(query.Components)))
+	values := distinct(query.Components)
 	all, err := a.Store.Subscribers.Find(ctx, find.Query{Where: of(organization, query.Channel, find.Has(FieldConcerned, Everything)), Limit: 1})
 	if err != nil || len(all.Items) == 0 {
 		return values, err
@@ -69,7 +72,7 @@ func (a *Audience) shownOn(ctx context.Context, organization string, components 
 			values = append(values, allOf(dashboard))
 		}
 	}
-	return slices.Compact(slices.Sorted(slices.Values(values))), err
+	return distinct(values), err
 }
 
 // digest returns the Destination of a Recipient: a hash of an address's id. Subscribers of one address share it on all
@@ -81,7 +84,7 @@ func digest(channel topic.Channel, address string) string {
 
 // Resolve returns the current destinations of the subscribers, in the order of query.IDs.
 func (a *Audience) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
-	found, err := a.Store.Subscribers.GetMany(ctx, slices.Compact(slices.Sorted(slices.Values(query.IDs))))
+	found, err := a.Store.Subscribers.GetMany(ctx, distinct(query.IDs))
 	if err != nil {
 		return nil, err
 	}
@@ -119,14 +122,9 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscribers map[string]*Subscriber) (dashboards map[string]topic.DashboardRecord, outage bool, err error) {
 	var ids []string
 	for _, s := range subscribers {
-		if !slices.Contains(ids, s.DashboardID) {
-			ids = append(ids, s.DashboardID)
-		}
+		ids = append(ids, s.DashboardID)
 	}
-	if len(ids) == 0 {
-		return nil, false, nil
-	}
-	dashboards, err = a.Events.DashboardsByID(ctx, organization, ids)
+	dashboards, err = a.Events.DashboardsByID(ctx, organization, ids) // asks nobody if there are none
 	if fault.Is(err, fault.Unavailable) {
 		return nil, true, nil
 	}
@@ -186,7 +184,7 @@ func (a *Audience) shows(ctx context.Context, organization string, subscribers [
 	}
 	found, err := map[string]topic.ComponentRecord{}, error(nil)
 	if len(unknown) > 0 {
-		found, err = a.Events.ComponentsByID(ctx, organization, slices.Compact(slices.Sorted(slices.Values(unknown))))
+		found, err = a.Events.ComponentsByID(ctx, organization, distinct(unknown))
 	}
 	outage := fault.Is(err, fault.Unavailable)
 	if err != nil && !outage {

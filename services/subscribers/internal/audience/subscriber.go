@@ -99,6 +99,8 @@ func SubscriberID(dashboard, address string) string {
 	return id.String()
 }
 
+func subscriberKey(s Subscriber) string { return s.ID }
+
 // copyOf returns what a subscriber repeats of the address.
 func copyOf(a Address) AddressCopy {
 	return AddressCopy{Text: a.Text, Normal: a.Normal, Suppression: a.Suppression, Edition: a.Edition(), Removed: a.Removed}

@@ -52,14 +52,11 @@ func (a *Audience) Subscriber(ctx context.Context, organization string, channel 
 
 // subscriber is Subscriber with the entries of all components.
 func (a *Audience) subscriber(ctx context.Context, organization string, channel topic.Channel, id string) (Subscriber, error) {
-	found, err := a.Store.Subscribers.GetMany(ctx, []string{id})
-	if err != nil {
-		return Subscriber{}, err
+	s, err := a.Store.Subscribers.Get(ctx, id)
+	if err == nil && (s.OrganizationID != organization || s.Channel != channel || s.Gone() || s.Address.Removed) {
+		err = noSubscriber()
 	}
-	if len(found) == 0 || found[0].OrganizationID != organization || found[0].Channel != channel || found[0].Gone() || found[0].Address.Removed {
-		return Subscriber{}, noSubscriber()
-	}
-	return found[0], nil
+	return s, fault.IfMissing(err, noSubscriber())
 }
 
 // Create stores a subscriber. Unless the draft is confirmed, it asks the owner of the address for a confirmation. It
@@ -264,10 +261,7 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 		address.Suppression, address.ClearedAt = nil, &now
 		return subscriberEntry(ctx, "", now, &s, &after), nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return Subscriber{}, noSubscriber()
-	}
-	return after, err
+	return after, fault.IfMissing(err, noSubscriber())
 }
 
 // RemoveSubscriber deletes a subscriber, and its address if a visitor's request made it and nobody else uses it.
@@ -294,19 +288,17 @@ func (a *Audience) remove(ctx context.Context, id, action string, check func(*Su
 		}
 		return subscriberEntry(ctx, action, a.Now(), s, nil), nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return noSubscriber()
-	}
-	return err
+	return fault.IfMissing(err, noSubscriber())
 }
 
 // dashboard returns the dashboard that a request names.
 func (a *Audience) dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error) {
 	dashboard, err := a.Events.Dashboard(ctx, organization, id)
-	if fault.Is(err, fault.NotFound) {
-		err = fault.Field("dashboardId", "must be a dashboard of your organization")
-	}
-	return dashboard, err
+	return dashboard, fault.IfMissing(err, noDashboard())
+}
+
+func noDashboard() error {
+	return fault.Field("dashboardId", "must be a dashboard of your organization")
 }
 
 // entries returns an entry for each component, which must be on the dashboard, or one for all if there are nil.

@@ -75,13 +75,9 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 	for i, s := range subscriptions {
 		addressIDs[i], componentIDs[i] = s.AddressID, s.ComponentID
 	}
-	found, err := a.Store.Addresses.GetMany(ctx, addressIDs)
+	addresses, err := find.ByKey(ctx, a.Store.Addresses, addressIDs, addressKey)
 	if err != nil {
 		return nil, err
-	}
-	addresses := make(map[string]Address, len(found))
-	for _, address := range found {
-		addresses[address.ID] = address
 	}
 	components, err := a.Events.ComponentsByID(ctx, organization, componentIDs)
 	if err != nil {
@@ -128,14 +124,11 @@ func (a *Audience) wanted(ctx context.Context, organization string, channel topi
 		}
 		return address, made, err
 	}
-	found, err := a.Store.Addresses.GetMany(ctx, []string{*patch.AddressID})
-	if err != nil {
-		return Address{}, nil, err
+	address, err = a.Store.Addresses.Get(ctx, *patch.AddressID)
+	if err == nil && address.Removed {
+		err = deletedMeanwhile()
 	}
-	if len(found) == 0 || found[0].Removed {
-		return Address{}, nil, deletedMeanwhile()
-	}
-	return found[0], nil, nil
+	return address, nil, fault.IfMissing(err, deletedMeanwhile())
 }
 
 func (a *Audience) subscribe(ctx context.Context, address Address, dashboard string, entry Entry) (Detail, error) {
@@ -227,22 +220,15 @@ func (a *Audience) settled(ctx context.Context, organization string, channel top
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		found, err := a.Store.Subscriptions.GetMany(ctx, []string{id})
-		if err != nil {
-			return Subscription{}, err
+		row, err := a.row(ctx, organization, id)
+		if err == nil && row.Channel != channel {
+			err = noSubscription()
 		}
-		if len(found) == 0 || found[0].OrganizationID != organization || found[0].Channel != channel {
-			return Subscription{}, noSubscription()
-		}
-		err = change(found[0])
 		if err == nil {
-			found, err = a.Store.Subscriptions.GetMany(ctx, []string{id})
-			if err == nil && len(found) == 0 {
-				err = noSubscription()
-			}
-			if err == nil {
-				return found[0], nil
-			}
+			err = change(row)
+		}
+		if err == nil {
+			return a.row(ctx, organization, id)
 		}
 		if !errors.Is(err, errMoving) {
 			return Subscription{}, err
@@ -283,25 +269,28 @@ func (a *Audience) changeEntry(ctx context.Context, row Subscription, patch Subs
 		}
 		return subscriptionEntry(ctx, "update", now, *s, &before, &after), nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return errMoving
-	}
 	if err != nil || !moves {
-		return err
+		return fault.IfMissing(err, errMoving)
 	}
 	return a.moved(ctx, row, *patch.AddressID)
 }
 
 // Unsubscribe deletes a subscription.
 func (a *Audience) Unsubscribe(ctx context.Context, organization, id string) error {
-	found, err := a.Store.Subscriptions.GetMany(ctx, []string{id})
+	row, err := a.row(ctx, organization, id)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 || found[0].OrganizationID != organization {
-		return noSubscription()
+	return a.dropEntry(ctx, organization, row.SubscriberID, id)
+}
+
+// row returns the subscription of an organization with the id, or fault.NotFound.
+func (a *Audience) row(ctx context.Context, organization, id string) (Subscription, error) {
+	row, err := a.Store.Subscriptions.Get(ctx, id)
+	if err == nil && row.OrganizationID != organization {
+		err = noSubscription()
 	}
-	return a.dropEntry(ctx, organization, found[0].SubscriberID, id)
+	return row, fault.IfMissing(err, noSubscription())
 }
 
 func (a *Audience) dropEntry(ctx context.Context, organization, subscriber, id string) error {
@@ -318,10 +307,7 @@ func (a *Audience) dropEntry(ctx context.Context, organization, subscriber, id s
 		s.UpdatedAt = a.Now()
 		return subscriptionEntry(ctx, "delete", s.UpdatedAt, *s, &gone, nil), nil
 	})
-	if fault.Is(err, fault.NotFound) {
-		return noSubscription()
-	}
-	return err
+	return fault.IfMissing(err, noSubscription())
 }
 
 // edit changes a subscriber. It returns fault.NotFound if the subscriber does not exist in the organization.

@@ -28,9 +28,9 @@ type Visit struct {
 	Address                    string
 	DashboardID, DashboardName string
 	DashboardLocale, Locale    string
-	Wanted                     []string // names of the components that wait for the confirmation; none: all
-	All                        bool     // the subscriber has all components, also future ones
-	Components                 []Choice // that the dashboard shows
+	Wanted                     []string      // names of the components that wait for the confirmation; none: all
+	All                        bool          // the subscriber has all components, also future ones
+	Components                 []link.Choice // that the dashboard shows
 	Paused, Locked, Suppressed bool
 	Manage                     string // token of the link that manages
 }
@@ -38,12 +38,6 @@ type Visit struct {
 // About implements page.Visit.
 func (v Visit) About() (dashboardID, locale string) {
 	return v.DashboardID, cmp.Or(v.Locale, v.DashboardLocale)
-}
-
-// Choice is a component of a dashboard.
-type Choice struct {
-	topic.ComponentRecord
-	Chosen bool // the subscriber has it
 }
 
 // ShowConfirm returns what a link that confirms is about. It changes nothing, because programs follow the links in
@@ -93,9 +87,7 @@ func (v *Visitors) visit(s Subscriber, dashboard topic.DashboardRecord) Visit {
 	if s.Request != nil {
 		out.Wanted = names(dashboard, s.requestedComponents())
 	}
-	for _, component := range dashboard.Visible().Components {
-		out.Components = append(out.Components, Choice{component, s.entry(component.ID) >= 0})
-	}
+	out.Components = link.Choices(dashboard, func(id string) bool { return s.entry(id) >= 0 })
 	return out
 }
 
