@@ -1,5 +1,5 @@
-// Package apitest plays request/response scripts against a server and reports each difference of each step. A script
-// is a txtar archive that shows requests and responses as they go over the wire:
+// Package apitest plays scripts: it sends the requests of a script to a server and reports each difference between the
+// responses and the expected responses. A script is a txtar archive with requests and responses in the form of HTTP:
 //
 //	A service is created, read and deleted.     <- any text before the first part
 //
@@ -19,29 +19,32 @@
 //	204
 //	Content-Type: <none>
 //
-// A step that fails does not end the script. A step that needs a variable of a failed step is reported as not played.
+// A request and its response are a step. After a failed step, the script continues. A step that needs a variable of a
+// failed step is reported as not played.
 //
 // # Requests
 //
 // The first line is the method and the path (or a whole URL, for a second server). Headers follow, then an empty line
-// and the body. Headers of Target.Header are sent too unless the request names them; "Name: <none>" sends none. Bodies
-// are sent without the final newline. "<chars:5001>" in a request is that many letters x, and "<chars:50:é>" that many
-// of the character.
+// and the body. The headers of Target.Header are also sent, unless the request contains the same header; "Name: <none>"
+// only prevents that. Bodies are sent without the final newline. In a request, "<chars:5001>" stands for 5001 letters x,
+// and "<chars:50:é>" for 50 times the letter é.
 //
 // # Responses
 //
-// The first line is the status. Only the headers named are compared; "<none>" demands their absence. No body in the
-// script demands an empty body; "<any>" accepts any body. A JSON body is compared by structure: members may come in any
-// order. Further members are an error, unless the script has the member "...": true. A last element "..." of an array
-// allows more elements. "-- response exact --" compares the body byte for byte (but for the final newline) after variables are
-// replaced. "-- response within 5s --" repeats the request until the response fits, for effects that follow a response.
+// The first line is the status. Only headers that the script contains are compared; the value "<none>" means that the
+// response must not have the header. Without a body in the script, the body must be empty. The body "<any>" matches any
+// body. JSON bodies are compared by structure, so the order of members does not matter. More members than in the script
+// are an error, unless the script has the member "...": true. If the last element of an array is "...", the array may
+// have more elements. "-- response exact --" compares the body byte for byte after variables are replaced; only the
+// final newline is ignored. "-- response within 5s --" repeats the request until the response matches, for effects that
+// follow a response.
 //
 // # Tables
 //
-// An each part behind a response plays the request once per row. The first line names the columns. ${column} in the
-// request and in the response, the status included, is replaced by the row's value. Values are separated by " | " and
-// may be padded with spaces. Values may contain variables and matchers. Each row is a step of its own, and its report
-// shows the row:
+// If the part "each" follows a response, the request is sent once for each row of the table in it. The first line
+// contains the names of the columns. ${column} in the request and in the response, also in the status, is replaced by
+// the value in the row. Values are separated by " | ", may be padded with spaces, and may contain variables and
+// matchers. Each row is a separate step, and its report shows the row:
 //
 //	-- request: a wrong limit --
 //	GET /api/v1/service/?limit=${limit}
@@ -56,10 +59,11 @@
 //
 // # Variables and matchers
 //
-// ${name} is replaced in requests. In a response a known variable must be equal. An unknown variable is set to the
-// value that came (inside a text: up to the text that follows), for the other places of the response and for the steps
-// behind it. A JSON value that is only "${name}" accepts a number, boolean or text; write ${name} without quotes in a
-// request's body to send it as a number. ${base} is the URL of the target.
+// In a request, ${name} is replaced by the value of the variable. In a response, the text at ${name} must be equal to
+// the value. If the variable has no value yet, it gets the text at this place (up to the text that follows ${name}),
+// for the rest of the response and for later steps. A JSON value that is only "${name}" matches a string, a number or a
+// boolean. To send a variable as a number, write ${name} without quotes in the request's body. ${base} is the URL of
+// the target.
 //
 // Matchers in a response, as a whole JSON value or inside a text or a header:
 //
@@ -68,20 +72,21 @@
 //	<time>    a time, with or without fraction and zone
 //	<hex64>   64 lower-case hex digits
 //
-// A variable takes a matcher's shape behind a colon: ${key:uuid}.
+// ${key:uuid} is a variable whose value must match <uuid>.
 //
 // # Documents
 //
-// With Target.OpenAPI each step is also checked against the OpenAPI documents. The status of the response, its media
-// type, its headers Allow, ETag, Location and Retry-After, and each member of its body must be documented. A member or
-// a header that the document requires must be there. A request that succeeds must be one that the document allows: its
-// parameters, its body, and the headers Idempotency-Key and If-Match.
+// If Target.OpenAPI is set, each step is also checked against the OpenAPI documents. They must document the status of
+// the response, its media type, its headers Allow, ETag, Location and Retry-After, and each member of its body. The
+// response must have each member and header that the document requires. The document must allow each successful
+// request: its parameters, its body, and the headers Idempotency-Key and If-Match.
 //
 // # Update mode
 //
-// With APITEST_UPDATE=1 each text of an error body that is <text>, or that differs, is replaced in the script file by
-// the text that came, if the status is the expected one. A table gets a last column, error, if its rows got different
-// texts. Review the diff: a new text can come from the wrong check, and an id in it may have to be a variable.
+// With APITEST_UPDATE=1, the texts of error bodies in the script file are rewritten: each text that is <text> or that
+// differs is replaced by the received text, if the status is the expected one. If the rows of a table got different
+// texts, the table gets a last column "error". Review the diff: a new text can be the error of a wrong check, and an id
+// in the text may have to be replaced by a variable.
 package apitest
 
 import (
@@ -91,17 +96,17 @@ import (
 	"testing"
 )
 
-// Target is the server that scripts are played against.
+// Target is the server to which a script sends its requests.
 type Target struct {
-	Handler http.Handler // served on loopback while the script is played; or
-	URL     string       // the base of relative paths, without trailing slash
+	Handler http.Handler // served on loopback while the script runs; or
+	URL     string       // base URL of relative paths, without a slash at the end
 	Header  http.Header  // sent with every request
 	Vars    map[string]string
-	OpenAPI *OpenAPI // documents that requests and responses are checked against, or nil
+	OpenAPI *OpenAPI // if not nil, requests and responses are checked against these documents
 }
 
-// Run plays every script that matches pattern ("testdata/*.txtar"), each in a subtest named by its file and against a
-// new target. A pattern without matches fails.
+// Run runs every script that matches pattern ("testdata/*.txtar"). Each script has a new target and a subtest named
+// after its file. If no file matches, the test fails.
 func Run(t *testing.T, pattern string, target func(t *testing.T) Target) {
 	t.Helper()
 	files, err := filepath.Glob(pattern)

@@ -14,14 +14,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 )
 
-// isPublished reports whether a path must be in a document unless nothing is at the path. The gateway asks services for
-// pages below /public/v1/.
+// isPublished reports whether a document must contain the path, unless the path does not exist. Documents do not
+// contain the paths below /public/v1/, which the gateway requests from services.
 func isPublished(path string) bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return slices.Contains([]string{"app", "operator", "api", "d", "public", "docs", "openapi"}, first) && !strings.HasPrefix(path, "/public/v1/")
 }
 
-// check returns what the documents do not have in a response, and what they refuse in a request that succeeded.
+// check returns each difference between the exchange and the documents: what they do not have in the response, and,
+// after success, what they refuse in the request.
 func (o *OpenAPI) check(got exchange) []string {
 	if o == nil {
 		return nil
@@ -44,11 +45,11 @@ func (o *OpenAPI) check(got exchange) []string {
 	}
 	switch {
 	case has:
-	case method == http.MethodOptions && found.document == "legacy.yaml": // the description of the document has it
+	case method == http.MethodOptions && found.document == "legacy.yaml": // only the description of the legacy document mentions OPTIONS
 		return nil
 	case got.status < 400:
 		return []string{fmt.Sprintf("documents: %s has no method %s", found.template, method)}
-	default: // every operation of a path documents how other methods are refused
+	default: // another method is refused; every operation of a path documents this refusal
 		of = found.operations[slices.Min(slices.Collect(maps.Keys(found.operations)))]
 	}
 	c := &check{documents: o, at: of.at}
@@ -59,7 +60,7 @@ func (o *OpenAPI) check(got exchange) []string {
 	return c.differences
 }
 
-// check collects what differs from an operation of a document.
+// check collects the differences between an exchange and an operation of a document.
 type check struct {
 	documents   *OpenAPI
 	at          string
@@ -88,7 +89,7 @@ func (c *check) response(of operation, method string, got exchange) {
 		}
 	}
 	if len(got.body) == 0 {
-		// OpenAPI cannot say that a body is optional. The descriptions say when a 403 has none.
+		// OpenAPI has no optional response body. Only the descriptions say when a 403 has no body.
 		if len(want.Content) > 0 && method != http.MethodHead && got.status != http.StatusForbidden {
 			c.differ("%s: the body is missing", status)
 		}
@@ -113,17 +114,17 @@ func (c *check) response(of operation, method string, got exchange) {
 	}
 }
 
-// request checks the parameters and the body of a request that succeeded.
+// request checks the parameters and the body of a successful request.
 func (c *check) request(of operation, found path, r *http.Request, body string) {
 	query := r.URL.Query()
-	free := "" // the location of a parameter that stands for all other ones
+	free := "" // location of the parameter that stands for all parameters without a name of their own
 	for i, parameter := range of.Parameters {
 		location := fmt.Sprintf("%s/parameters/%d/schema", c.at, i)
 		var values []string
 		switch parameter.In {
 		case "path":
 			at := slices.Index(found.segments, "{"+parameter.Name+"}")
-			value, _ := url.PathUnescape(segmentsOf(r.URL.EscapedPath())[at]) // the URL was parsed
+			value, _ := url.PathUnescape(segmentsOf(r.URL.EscapedPath())[at]) // cannot fail for a URL that was parsed
 			values = []string{value}
 		case "query":
 			values = query[parameter.Name]
@@ -152,7 +153,7 @@ func (c *check) request(of operation, found path, r *http.Request, body string) 
 	c.body(of, r, body)
 }
 
-// values checks the values of one parameter, one after the other or all as a list.
+// values checks the values of a parameter. The schema must accept either all of them as a list or each of them.
 func (c *check) values(name, location string, values []string) {
 	list := make([]any, len(values))
 	for i, text := range values {
@@ -179,7 +180,7 @@ func (c *check) body(of operation, r *http.Request, body string) {
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		media = "application/json" // the default of the legacy interface
+		media = "application/json" // the legacy interface needs no Content-Type
 	}
 	if _, has := of.RequestBody.Content[media]; !has {
 		c.differ("it succeeded with the media type %q, which is not documented", media)

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// comparison collects the differences between a response that came and the expected one.
+// comparison collects the differences between the expected and the received response.
 type comparison struct {
 	vars        variables
 	differences []string
@@ -19,14 +19,14 @@ func (c *comparison) differ(format string, args ...any) {
 	c.differences = append(c.differences, fmt.Sprintf(format, args...))
 }
 
-// match compares a text with a pattern.
+// match compares a text of the response with a pattern.
 func (c *comparison) match(place, pattern, text string) {
 	if err := c.vars.match(pattern, text); err != nil {
 		c.differ("%s: %v", place, err)
 	}
 }
 
-// compare returns the differences between the response that came and the expected one.
+// compare returns the differences between the expected and the received response.
 func (r response) compare(got exchange, vars variables) []string {
 	c := &comparison{vars: vars}
 	if got.status != r.status {
@@ -147,8 +147,8 @@ func (c *comparison) list(path string, want, got []any) {
 	}
 }
 
-// takes reports whether an expected text can stand for the value: <number> for no text, and a text for a number or a
-// boolean only if it is a lone variable or, for a number, <number>.
+// takes reports whether the JSON value got can match the expected text want. <number> matches no string. A number
+// matches only <number> or a single variable, and a boolean only a single variable.
 func takes(want string, got any) bool {
 	parts := placeholder.FindStringSubmatch(want)
 	variable := parts != nil && parts[0] == want && parts[1] != ""
@@ -164,6 +164,6 @@ func takes(want string, got any) bool {
 }
 
 func text(value any) string {
-	encoded, _ := json.Marshal(value) // the value comes from JSON
+	encoded, _ := json.Marshal(value) // cannot fail for a value decoded from JSON
 	return string(encoded)
 }

@@ -15,8 +15,8 @@ import (
 // Operation is a documented operation.
 type Operation struct {
 	Document, Method, Path string
-	Statuses               []string // documented
-	Methods                []string // the methods of the path
+	Statuses               []string // documented statuses
+	Methods                []string // methods of the path
 	HasInput               bool     // takes a body or query parameters
 }
 
@@ -43,7 +43,8 @@ func (o *OpenAPI) Operations() []Operation {
 	return all
 }
 
-// Unplayed returns each documented status of an operation that no step of the scripts expects: "GET /app/users 400".
+// Unplayed returns the documented statuses that no step of the scripts expects, each with its operation: "GET
+// /app/users 400".
 func (o *OpenAPI) Unplayed(scripts ...*txtar.Archive) ([]string, error) {
 	played := map[string]bool{}
 	for _, script := range scripts {
@@ -68,8 +69,8 @@ func (o *OpenAPI) Unplayed(scripts ...*txtar.Archive) ([]string, error) {
 	return unplayed, nil
 }
 
-// play marks the status that a step expects. A variable in a path stands for one segment. A method that the path does
-// not have is refused for all operations of the path alike.
+// play marks the status that a step expects as played. A variable in a path stands for one segment. If a path does not
+// have the method, play marks the status for all operations of the path.
 func (o *OpenAPI) play(s *step, played map[string]bool) {
 	written, err := parsePart(placeholder.ReplaceAllString(s.request, "variable"))
 	if err != nil {

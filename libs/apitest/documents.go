@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Documents returns the address of an empty database for one test, in the form of DOCUMENTS_URL: SQLite in a folder
-// of the test, or a database of the test on the MongoDB server mongodb://host:port that BELLBUOY_TEST_DOCUMENTS names.
+// Documents returns the address of an empty database for one test, in the form of DOCUMENTS_URL. By default this is
+// SQLite in a folder of the test. If BELLBUOY_TEST_DOCUMENTS is mongodb://host:port, it is a new database on that
+// server.
 func Documents(t testing.TB) string {
 	server := os.Getenv("BELLBUOY_TEST_DOCUMENTS")
 	if server == "" {

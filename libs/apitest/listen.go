@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// Heard are the records that Listen has consumed.
+// Heard collects the records that Listen consumes.
 type Heard struct {
 	mu      sync.Mutex
 	records []stream.Record
@@ -39,7 +39,7 @@ func Listen(t testing.TB, bus *stream.Client, topics ...string) *Heard {
 	return h
 }
 
-// Records returns the records of a topic that have arrived, in the order of each partition.
+// Records returns the records of a topic that have arrived. The records of a partition keep their order.
 func (h *Heard) Records(topic string) []stream.Record {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +52,7 @@ func (h *Heard) Records(topic string) []stream.Record {
 	return found
 }
 
-// Messages returns Records decoded from JSON. It fails the test for a record that is not a T.
+// Messages returns the same records decoded from JSON. It fails the test if a record is not a T.
 func Messages[T any](t testing.TB, h *Heard, topic string) []T {
 	t.Helper()
 	var messages []T

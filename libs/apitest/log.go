@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log keeps what a service logs. A test may read it while the service writes.
+// Log is a buffer for the log of a service. A test may read it while the service writes.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder

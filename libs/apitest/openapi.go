@@ -17,25 +17,25 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// OpenAPI holds OpenAPI documents. ReadOpenAPI returns it.
+// OpenAPI holds OpenAPI documents. ReadOpenAPI creates it.
 type OpenAPI struct {
 	paths    []path
 	compile  *sync.Mutex // a compiler is not safe for concurrent use
 	requests *jsonschema.Compiler
-	// responses has copies of the documents whose objects allow no members beside the documented ones.
+	// responses compiles copies of the documents in which objects may have documented members only.
 	responses *jsonschema.Compiler
 }
 
-// path is a path of a document.
+// path is a path in a document.
 type path struct {
 	document, template string
 	segments           []string
-	operations         map[string]operation // by method, in lower case
+	operations         map[string]operation // by method in lower case
 }
 
-// operation has the parts of an operation that a request or a response is checked against.
+// operation contains what is needed to check the requests and responses of an operation.
 type operation struct {
-	at          string // its location in the compilers
+	at          string // location in the compilers
 	Parameters  []parameter
 	RequestBody *struct {
 		Required bool
@@ -49,7 +49,7 @@ type parameter struct {
 	Required bool
 }
 
-// documented is a response of a document.
+// documented is a documented response.
 type documented struct {
 	Headers map[string]struct{ Required bool } // by canonical name
 	Content map[string]any
@@ -68,7 +68,7 @@ func ReadOpenAPI(t testing.TB, folder string) *OpenAPI {
 			t.Fatalf("%s: %v", file, err)
 		}
 	}
-	// A literal segment has priority over a parameter. Letters sort before the brace of a parameter.
+	// A literal segment has priority over a parameter. Letters sort before the brace that begins a parameter.
 	slices.SortFunc(o.paths, func(a, b path) int { return slices.Compare(a.segments, b.segments) })
 	return o
 }
@@ -121,7 +121,7 @@ func (o *OpenAPI) read(file string) error {
 	return nil
 }
 
-// resolve replaces the references to anything but schemas by their targets.
+// resolve replaces each reference by its target, except references to schemas.
 func resolve(in any, document map[string]any) {
 	switch in := in.(type) {
 	case []any:
@@ -141,7 +141,7 @@ func resolve(in any, document map[string]any) {
 	}
 }
 
-// closeObjects makes the schemas of objects refuse members that they do not document.
+// closeObjects makes the schemas of objects refuse members that are not documented.
 func closeObjects(in any) {
 	switch in := in.(type) {
 	case []any:
@@ -167,7 +167,7 @@ func escape(name string) string {
 
 func segmentsOf(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 
-// find returns the path of the documents that the path of a URL, as sent, is of.
+// find returns the documented path that matches the escaped path of a URL.
 func (o *OpenAPI) find(url *url.URL) (path, bool) {
 	asked := segmentsOf(url.EscapedPath())
 	i := slices.IndexFunc(o.paths, func(p path) bool {
@@ -181,7 +181,7 @@ func (o *OpenAPI) find(url *url.URL) (path, bool) {
 	return o.paths[i], true
 }
 
-// validate returns what the schema at a location says about a value; nothing if the value is valid.
+// validate returns an error if the schema at the location refuses the value.
 func (o *OpenAPI) validate(compiler *jsonschema.Compiler, location string, value any) error {
 	o.compile.Lock()
 	defer o.compile.Unlock()

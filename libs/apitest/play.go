@@ -16,11 +16,11 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// pause is the wait between two tries of a step that may take a while.
+// pause is the wait between two tries of a step with a time limit ("within").
 const pause = 20 * time.Millisecond
 
-// PlayFile plays one script file. The error names each step that failed, with its request, its response and every
-// difference. In update mode PlayFile then rewrites the error texts in the file.
+// PlayFile runs the script in a file. The error contains each failed step with its request, its response and every
+// difference. In update mode, PlayFile then rewrites the error texts in the file.
 func PlayFile(ctx context.Context, target Target, file string) error {
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
@@ -34,7 +34,7 @@ func PlayFile(ctx context.Context, target Target, file string) error {
 	return err
 }
 
-// Play plays a parsed script, and in update mode rewrites its error texts.
+// Play runs a parsed script. In update mode, it then rewrites the error texts of the script.
 func Play(ctx context.Context, target Target, name string, archive *txtar.Archive) error {
 	blocks, err := parse(archive)
 	if err != nil {
@@ -78,7 +78,7 @@ type player struct {
 	vars   variables
 }
 
-// exchange is a request and the response that came.
+// exchange is a request and the received response.
 type exchange struct {
 	sent    string
 	request *http.Request
@@ -88,9 +88,8 @@ type exchange struct {
 	body    []byte
 }
 
-// play sends a step's request until its response fits, or until the time that the response allows is over. The
-// variables of a response with the expected status are kept even if the response differs elsewhere, so that the
-// steps behind it can be played.
+// play sends the request of a step until the response matches or the step's time limit is over. If a response has the
+// expected status, play keeps its variables even if other parts differ, so that later steps can run.
 func (p *player) play(ctx context.Context, s *step) error {
 	deadline := time.Now().Add(s.want.within)
 	for {
@@ -170,7 +169,7 @@ func headerText(header http.Header) string {
 	return strings.ReplaceAll(text.String(), "\r\n", "\n")
 }
 
-// shorten cuts a very long body, so that an error stays readable.
+// shorten shortens a very long body, so that an error stays readable.
 func shorten(body string) string {
 	const most = 4000
 	if len(body) <= most {

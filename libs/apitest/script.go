@@ -12,8 +12,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// block is a request part, its response part and, for a table, its each part. A block without a table has one step,
-// a table has one step per row.
+// block is a request part, its response part and, for a table, its each part. A block with a table has one step per
+// row. A block without a table has one step.
 type block struct {
 	response, each *txtar.File
 	columns        []string
@@ -21,14 +21,14 @@ type block struct {
 	steps          []*step
 }
 
-// step is a request and the response that it must get.
+// step is a request and the response that the request must get.
 type step struct {
 	name    string
-	request string // as written
+	request string // text in the script
 	want    response
 
-	got  []byte    // the body that came, if its status was the expected one; for the update mode
-	vars variables // as they were then
+	got  []byte    // for the update mode: the received body, if the status was the expected one
+	vars variables // for the update mode: the variables when the body was received
 }
 
 type response struct {
@@ -40,13 +40,13 @@ type response struct {
 
 // part is a section of a script.
 type part struct {
-	first  string // line
+	first  string // first line
 	header http.Header
 	body   string
 }
 
-// parse returns the blocks of a script. A part out of order is an error: a part with a mistyped name must not be
-// skipped silently.
+// parse returns the blocks of a script. A part out of order is an error, because a part with a misspelled name would
+// otherwise be ignored.
 func parse(archive *txtar.Archive) ([]*block, error) {
 	var blocks []*block
 	files := archive.Files
@@ -79,7 +79,7 @@ func parse(archive *txtar.Archive) ([]*block, error) {
 	return blocks, nil
 }
 
-// parse reads the table, if there is one, and makes the steps.
+// parse reads the table, if there is one, and creates the steps.
 func (b *block) parse(name, mode, request string) error {
 	if b.each == nil {
 		return b.add(name, mode, request, string(b.response.Data))
@@ -109,7 +109,7 @@ func (b *block) parse(name, mode, request string) error {
 	return nil
 }
 
-// pairs returns each column's placeholder and its value in the row.
+// pairs returns the placeholder of each column, followed by the column's value in the row.
 func (b *block) pairs(row []string) []string {
 	var pairs []string
 	for i, column := range b.columns {

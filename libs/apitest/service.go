@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	patience = time.Minute // for a busy machine
+	patience = time.Minute // long enough for a busy machine
 	interval = 5 * time.Millisecond
 )
 
-// Process returns the part that a service's Config embeds, opened for a test: with a listener on loopback, logs of at
-// least level written to logs, and now as its clock.
+// Process returns the Process of a service, opened for a test: it listens on loopback, logs to logs from level on, and
+// uses now as its clock.
 func Process(t testing.TB, name, level string, logs io.Writer, now func() time.Time) boot.Process {
 	t.Helper()
 	process := boot.Process{Settings: boot.Settings{LogLevel: level}}
@@ -38,8 +38,8 @@ func Process(t testing.TB, name, level string, logs io.Writer, now func() time.T
 	return process
 }
 
-// Launch runs a service on its process, waits until it is ready, and returns its URL. stop ends the service and
-// reports its error to the test. The end of the test calls stop too.
+// Launch runs a service on the process, waits until the service is ready, and returns its URL. stop ends the service
+// and fails the test if Run returned an error. The end of the test calls stop too.
 func Launch(t testing.TB, process boot.Process, run func(context.Context) error) (url string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -57,19 +57,19 @@ func Launch(t testing.TB, process boot.Process, run func(context.Context) error)
 	return url, stop
 }
 
-// givenAddresses are the results of FreeAddress.
+// givenAddresses contains the addresses that FreeAddress has returned.
 var givenAddresses sync.Map
 
-// FreeAddress returns a loopback address with a free port, for a server that gets its address as a setting and may
-// start again on the same address. The port is outside the range of outgoing connections, because such a connection
-// could take the port before the server starts.
+// FreeAddress returns a loopback address with a free port. It is for a server that gets its address as a setting and
+// may be restarted on the same address. The port is outside the range of outgoing connections. Otherwise such a
+// connection could take the port before the server starts.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	const first, ports, tries = 10000, 20000, 100
 	for range tries {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(ports)))
 		if _, given := givenAddresses.LoadOrStore(address, true); given {
-			continue // its server may not listen yet
+			continue // returned before; the server of this address may not listen yet
 		}
 		if listener, err := net.Listen("tcp", address); err == nil {
 			listener.Close()
@@ -93,7 +93,8 @@ func Ready(t testing.TB, url string) {
 	})
 }
 
-// Eventually waits until holds returns true, for effects that follow a response. It fails the test after a minute.
+// Eventually waits until holds returns true. It is for effects that follow a response. After a minute it fails the test
+// with the text what.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(interval) {

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Update names the environment variable of the update mode: with the value 1, PlayFile rewrites scripts.
+// Update is the name of the environment variable for the update mode. If its value is 1, PlayFile rewrites scripts.
 const Update = "APITEST_UPDATE"
 
-// errorColumn is the column that the update mode adds to a table and rewrites. It is the last column.
+// errorColumn is the name of the last column of a table, which the update mode adds or rewrites.
 const errorColumn = "error"
 
-// quoted matches a JSON text; a name ends in a colon.
+// quoted matches a string in JSON. For the name of a member, the match includes the colon.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"\s*:?`)
 
-// pin replaces the texts in the error body of the block's response by the texts that came. It changes nothing if a
+// pin replaces the strings in the expected error body of the block by the received strings. It changes nothing if a
 // step got another status, or a body with other members or in another order.
 func (b *block) pin() {
 	head, body, _ := strings.Cut(string(b.response.Data), "\n\n")
@@ -29,7 +29,7 @@ func (b *block) pin() {
 			return
 		}
 	}
-	for k := len(places) - 1; k >= 0; k-- { // from the last, so that earlier places stay valid
+	for k := len(places) - 1; k >= 0; k-- { // from the last to the first, so that earlier positions stay valid
 		from, to := places[k][0], places[k][1]
 		texts := make([]string, len(b.steps))
 		for i := range texts {
@@ -47,9 +47,9 @@ func (b *block) pin() {
 	b.response.Data = []byte(head + "\n\n" + body)
 }
 
-// express returns the pattern that stands for the texts, one per step: the present pattern, the text that all steps
-// share, or the first text with values of its row replaced by the names of their columns. If none fits every step, it
-// sets the column of errors to the texts.
+// express returns a pattern that matches the text of each step. It tries the present pattern, then the text of the
+// first step, then this text with values of the row replaced by the names of their columns. If none matches every step,
+// it writes the texts into the column errorColumn.
 func (b *block) express(pattern string, texts []string) string {
 	all := texts[0]
 	patterns := []string{pattern, all}
@@ -78,7 +78,7 @@ func (b *block) fits(pattern string, texts []string) bool {
 	return true
 }
 
-// fill returns the pattern with the values of a row.
+// fill returns the pattern with the values of the row in place of the names of the columns.
 func (b *block) fill(row int, pattern string) string {
 	if b.each == nil {
 		return pattern
@@ -86,7 +86,7 @@ func (b *block) fill(row int, pattern string) string {
 	return strings.NewReplacer(b.pairs(b.rows[row])...).Replace(pattern)
 }
 
-// setErrors sets the last column of the table, and adds the column if it is missing.
+// setErrors writes the texts into the column errorColumn of the table. It adds the column if there is none.
 func (b *block) setErrors(texts []string) {
 	lines := strings.Split(strings.TrimSpace(string(b.each.Data)), "\n")
 	last := len(b.columns) - 1

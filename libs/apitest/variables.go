@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// errNoValue is the error of a request that names a variable without a value.
+// errNoValue is the error for a variable in a request that has no value yet.
 var errNoValue = errors.New("has no value yet")
 
-// variables are the values by name while a script is played.
+// variables contains the values of variables by name.
 type variables map[string]string
 
-// shape returns the expression of a matcher; ${name:matcher} uses the same names.
+// shape returns the regular expression for the name of a matcher, as in <uuid> or ${name:uuid}.
 func shape(name string) (expression string, known bool) {
 	expression, known = map[string]string{
 		"any":    `.*?`,
@@ -41,12 +41,12 @@ func (v variables) fill(text string) (string, error) {
 	}
 	return repetition.ReplaceAllStringFunc(text, func(found string) string {
 		parts := repetition.FindStringSubmatch(found)
-		count, _ := strconv.Atoi(parts[1]) // the expression takes digits only
+		count, _ := strconv.Atoi(parts[1]) // cannot fail, because the regular expression matches digits only
 		return strings.Repeat(cmp.Or(parts[2], "x"), count)
 	}), nil
 }
 
-// replace replaces ${name} and leaves matchers alone.
+// replace replaces ${name} by the value of the variable. It does not change matchers.
 func (v variables) replace(text string) (string, error) {
 	var unknown error
 	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
@@ -63,7 +63,8 @@ func (v variables) replace(text string) (string, error) {
 	return text, unknown
 }
 
-// match compares a text with a pattern of literals, matchers and variables, and sets the unknown variables.
+// match compares a text with a pattern of literals, matchers and variables. It sets the variables that have no value
+// yet.
 func (v variables) match(pattern, text string) error {
 	var names []string
 	expression, rest := "", pattern

@@ -1,12 +1,10 @@
-// Package boot starts every binary of the platform. It reads the settings (each is a flag
-// and an environment variable), opens the listeners, and builds the logger, the traces and the
-// metrics. It serves before the engines are reachable, and reports readiness when they are.
-// On SIGTERM it waits until running work has finished.
+// Package boot starts every binary of the platform. It reads the settings (each is a flag and an environment variable),
+// opens the listeners, and builds the logger, the traces and the metrics. A binary listens before its engines are
+// reachable, and reports that it is ready when they are. On SIGTERM it waits until running work has finished.
 //
-// The Config of a service embeds Process and the groups of settings that the service needs.
-// Its Run(ctx, Config) is one sequence that ends in Process.Serve. Nothing here is
-// global: logger, tracer provider and registry are fields of Process, so six services
-// can run in one process.
+// The Config of a service embeds Process and the groups of settings that the service needs. The Run(ctx, Config) of a
+// service ends with Process.Serve. There are no global variables: logger, tracer provider and registry are fields of
+// Process, so several services can run in one process.
 package boot
 
 import (
@@ -40,16 +38,16 @@ type Settings struct {
 	LogFormat    string  `name:"log-format" env:"BELLBUOY_LOG_FORMAT" default:"auto" enum:"auto,json,text" help:"Form of a log line: json, or text for people; auto: text if standard error is a terminal, else json."`
 }
 
-// Version is the flag that prints the version of the program and ends it.
+// Version is the flag that prints the version of the program and exits.
 type Version struct {
 	Version kong.VersionFlag `name:"version" help:"Print the version of the program, and end."`
 }
 
-// VersionOf returns the variable of the flag for a parser of the program name.
+// VersionOf returns the parser's variable that contains the version line of the program name.
 func VersionOf(name string) kong.Vars { return kong.Vars{"version": version.Line(name)} }
 
-// Process is the part of the operating system process that belongs to one service: its
-// settings, and the fields that Open sets from them.
+// Process contains what a service gets from the operating system process: the settings, and the fields that Open
+// derives from them.
 type Process struct {
 	Settings `embed:""`
 
@@ -60,19 +58,18 @@ type Process struct {
 	Propagator propagation.TextMapPropagator `kong:"-"`
 	Metrics    prometheus.Registerer         `kong:"-"`
 	Now        func() time.Time              `kong:"-"`
-	// Ready are checks behind /readyz in addition to those of the service.
+	// Ready contains checks for /readyz in addition to those of the service.
 	Ready map[string]func(context.Context) error `kong:"-"`
 }
 
-// Config is implemented by a service's Config, which embeds Process.
+// Config is implemented by the Config of each service, which embeds Process.
 type Config interface{ Host() *Process }
 
-// Host returns the process inside a service's Config to Main.
+// Host returns the Process that is embedded in a service's Config. Main calls it.
 func (p *Process) Host() *Process { return p }
 
-// Main is the main function of a binary. It parses the settings into a C, opens the
-// process and calls run, whose ctx ends at SIGINT or SIGTERM. If run fails, Main exits with
-// status 1.
+// Main is the main function of a binary. It parses the settings into a C, opens the Process in it and calls run. The
+// ctx of run ends at SIGINT or SIGTERM. If run returns an error, Main exits with status 1.
 func Main[C any, P interface {
 	*C
 	Config
@@ -110,7 +107,7 @@ func (p *Process) main(ctx context.Context, name string, run func(context.Contex
 	)
 }
 
-// Listen listens on the address of the setting.
+// Listen listens on the address. An error names the setting.
 func Listen(setting, address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Providers are the hosts of chat providers. The URL of an endpoint of their kind must be on
-// one of them.
+// Providers are the hosts of chat providers. The URL of an endpoint for such a provider must be on one of its hosts.
 type Providers struct {
 	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" check:"host" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
 	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" check:"host" help:"Hosts of Teams platform URLs."`
@@ -62,17 +61,17 @@ func (t Texts) Validate() error {
 	return nil
 }
 
-// senderPattern matches a number with its country code, a short code, the id of a messaging
-// service, and a name.
+// senderPattern matches a phone number with country code, a short code, the id of a messaging service, or a name.
 var senderPattern = regexp.MustCompile(`^(\+[0-9]{7,15}|[0-9]{3,8}|MG[0-9a-fA-F]{32}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$`)
 
 // templatePattern matches a ContentSid.
 var templatePattern = regexp.MustCompile(`^HX[0-9a-fA-F]{32}$`)
 
-// defaultSender is a sender id of letters. In most countries it needs no number.
+// defaultSender is a sender name. In most countries the account then needs no phone number.
 const defaultSender = "Bellbuoy"
 
-// From returns the sender in SMSURL. The plus sign of a number need not be escaped.
+// From returns the sender in SMSURL. It accepts a phone number whose plus sign is not escaped and therefore read as a
+// space.
 func (t Texts) From() string {
 	u, err := url.Parse(t.SMSURL)
 	if err != nil || !u.Query().Has("from") {
@@ -85,7 +84,7 @@ func (t Texts) From() string {
 	return from
 }
 
-// Templates is the setting of an operator's own words and templates of messages.
+// Templates is the setting of the folder with an operator's own words and templates of messages.
 type Templates struct {
 	Templates string `name:"templates" env:"BELLBUOY_TEMPLATES" placeholder:"FOLDER" help:"Folder with files that override the templates and words of mail and texts, such as mail.html, de/mail.html and locales/de.json; Markdown files are ignored; if empty, the shipped ones are used."`
 }

@@ -18,7 +18,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Logger returns a logger that writes to out the lines of the service name, in the form of the settings.
+// Logger returns a logger that writes to out. Each line has the name of the service. The settings decide the form of
+// the lines.
 func (s Settings) Logger(name string, out io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
@@ -33,7 +34,7 @@ func (s Settings) Logger(name string, out io.Writer) (*slog.Logger, error) {
 	return slog.New(logHandler{slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})}).With("service", name), nil
 }
 
-// logHandler adds the ids of the context's span to every line, and writes the time in UTC.
+// logHandler adds the ids of the context's trace and span to every line, and writes times in UTC.
 type logHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.
@@ -55,14 +56,14 @@ func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name)}
 }
 
-// textHandler writes lines for people: time in UTC, level, service, message, attributes, and last the id of the trace.
-// The attributes are those of slog's text handler, which escapes control characters.
+// textHandler writes lines for people: time in UTC, level, service, message, attributes, and the id of the trace.
+// slog's text handler writes the attributes, because it escapes control characters.
 type textHandler struct {
 	slog.Handler // writes the attributes to line
 	line         *textLine
 }
 
-// textLine is the line in progress of the handlers of one logger.
+// textLine is the buffer for a line. All handlers of a logger share it.
 type textLine struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -74,13 +75,13 @@ type textLine struct {
 
 func newTextHandler(service string, out io.Writer, level slog.Level, terminal, colours bool) textHandler {
 	line := &textLine{out: out, service: service, layout: time.DateOnly + " 15:04:05Z", colours: colours}
-	if terminal { // a person who looks at a terminal knows the day
+	if terminal { // on a terminal, the date is not needed
 		line.layout = "15:04:05Z"
 	}
 	return textHandler{slog.NewTextHandler(&line.text, &slog.HandlerOptions{Level: level, ReplaceAttr: withoutHead}), line}
 }
 
-// withoutHead drops the level and the message, which textHandler writes itself.
+// withoutHead removes the level and the message from the attributes, because textHandler writes both itself.
 func withoutHead(groups []string, a slog.Attr) slog.Attr {
 	_, isLevel := a.Value.Any().(slog.Level)
 	if len(groups) == 0 && (a.Key == slog.LevelKey && isLevel || a.Key == slog.MessageKey && a.Value.String() == "") {
@@ -112,7 +113,7 @@ func (h textHandler) Handle(ctx context.Context, record slog.Record) error {
 	}
 	fmt.Fprintf(&l.text, "%s %s %-12s %s  ", l.painted(dim, record.Time.UTC().Format(l.layout)),
 		l.painted(colour, fmt.Sprintf("%-5s", record.Level)), l.service, printable(record.Message))
-	record.Time, record.Message = time.Time{}, "" // the text handler omits a time of zero
+	record.Time, record.Message = time.Time{}, "" // slog's text handler omits a zero time
 	if err := h.Handler.Handle(ctx, record); err != nil {
 		return err
 	}
@@ -141,7 +142,7 @@ func (l *textLine) painted(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// printable quotes a text that could change the terminal or look like another line.
+// printable quotes a text that could control the terminal or look like a separate line.
 func printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return text

@@ -16,9 +16,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Parse reads config from flags and environment variables. The tag check of a setting selects
-// one of the checks of problem. If a setting is wrong, Parse ends the process with a line
-// that names the setting.
+// Parse reads config from flags and environment variables. The tag check of a setting names one of the checks in
+// problem. If a setting is wrong, Parse ends the process with a line that names the setting.
 func Parse(config any, name, description string, vars kong.Vars) {
 	parser := kong.Must(config, kong.Name(name), kong.Description(description), vars, VersionOf(name))
 	parser.FatalIfErrorf(parse(parser, os.Args[1:]))
@@ -52,8 +51,8 @@ var (
 	documentsPattern = regexp.MustCompile(`^(sqlite:.+|mongodb(\+srv)?://[^/?#].*)?$`)
 )
 
-// problem returns what is wrong with the value, or "". The text does not contain a URL or a
-// secret, because they may contain a password.
+// problem returns what is wrong with the value, or "". The text does not repeat URLs or secrets, because they may
+// contain a password.
 func problem(check, value string) string {
 	check, schemes, _ := strings.Cut(check, " ")
 	switch check {
@@ -99,7 +98,7 @@ func problem(check, value string) string {
 			return problem
 		}
 		return "has an unknown path or parameter"
-	case "upstream": // without a path, because the paths of a service begin at the root
+	case "upstream": // without a path, because a service's paths begin at the root
 		if _, rest, _ := strings.Cut(value, "://"); rest == "" || strings.Contains(rest, "/") {
 			return "must be http://host:port without a path"
 		}
@@ -113,8 +112,8 @@ func problem(check, value string) string {
 	return ""
 }
 
-// urlProblem checks that the value is empty or a URL of one of the schemes. A base URL ends
-// after its path.
+// urlProblem checks that the value is empty or a URL with one of the schemes. A base URL must have no query and no
+// fragment.
 func urlProblem(value string, schemes []string, base bool) string {
 	if value == "" {
 		return ""

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// hostProxy is the value of BELLBUOY_TRUSTED_PROXIES for a proxy on the machine that runs the container. The network of
-// containers gets another address whenever it is created, so no fixed network can name that machine.
+// hostProxy is a value of BELLBUOY_TRUSTED_PROXIES. It means a proxy on the machine that runs the container. The
+// container network gets a new address range whenever it is created, so no fixed network can be set for this machine.
 const hostProxy = "host"
 
-// routes is the routing table of Linux.
+// routes is the file with the routing table of Linux.
 const routes = "/proc/net/route"
 
 // Networks returns the networks of the proxies.
@@ -36,8 +36,8 @@ func (p Proxies) Networks() ([]netip.Prefix, error) {
 	return networks, nil
 }
 
-// hostNetwork returns the address of the default route. A connection from the machine that runs the container to a
-// published port comes from that address.
+// hostNetwork returns the address of the default gateway. A connection that the machine makes to a published port of
+// the container comes from this address.
 func hostNetwork() (netip.Prefix, error) {
 	table, err := os.ReadFile(routes)
 	if err != nil {
@@ -46,8 +46,8 @@ func hostNetwork() (netip.Prefix, error) {
 	return defaultRoute(string(table))
 }
 
-// defaultRoute returns the address of the gateway of the table's default route. The table has the columns Iface,
-// Destination and Gateway first. Its addresses are hexadecimal in the byte order of the processor.
+// defaultRoute returns the address of the default gateway in the table. The first columns of the table are Iface,
+// Destination and Gateway. Addresses are hexadecimal, in the byte order of the processor.
 func defaultRoute(table string) (netip.Prefix, error) {
 	for line := range strings.Lines(table) {
 		columns := strings.Fields(line)

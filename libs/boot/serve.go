@@ -21,25 +21,25 @@ import (
 
 const checkTimeout = 2 * time.Second
 
-// The time limits of a server.
+// Time limits of an HTTP server.
 const (
 	HeaderTimeout = 5 * time.Second  // to read the head of a request
-	WriteTimeout  = 60 * time.Second // to write a response, from the end of the request's head
+	WriteTimeout  = 60 * time.Second // from the end of the request's head to the end of the response
 	IdleTimeout   = 2 * time.Minute  // between two requests on a connection
-	StopTimeout   = 15 * time.Second // for running requests after a stop begins
+	StopTimeout   = 15 * time.Second // for running requests after a stop has begun
 )
 
 // Service is what the Run of a service passes to Serve.
 type Service struct {
 	Handler http.Handler
-	// Start prepares the engines, in order. Each step waits for its engine and logs that it
-	// waits. Until the last step has returned, every request gets status 503.
+	// Start contains the steps that prepare the engines, in order. Each step waits for its engine and logs that it
+	// waits. Until the last step returns, every request gets status 503.
 	Start []func(ctx context.Context) error
-	// Ready are the checks behind /readyz, by the name of the checked engine or service. A Tolerable error is reported
-	// there, and the service is ready nevertheless.
+	// Ready contains the checks for /readyz, by the name of the checked engine or service. A Tolerable error is shown
+	// there, but the service counts as ready.
 	Ready map[string]func(ctx context.Context) error
-	// Background are consumers and relays. They run from the end of Start until ctx ends, and
-	// may then finish running work before they return.
+	// Background contains consumers and relays. They run from the end of Start until ctx ends. They may then finish
+	// running work before they return.
 	Background []func(ctx context.Context) error
 }
 
@@ -50,7 +50,7 @@ func (p *Process) Serve(ctx context.Context, s Service) error {
 	maps.Copy(checks, s.Ready)
 	maps.Copy(checks, p.Ready)
 	var started atomic.Bool
-	// This is a switch and not a ServeMux, which would respond to unusual paths ("//", CONNECT) itself.
+	// A ServeMux would itself respond to unusual requests ("//", CONNECT), so this is a switch.
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/healthz" && isRead(r):
@@ -86,14 +86,14 @@ func (p *Process) Serve(ctx context.Context, s Service) error {
 
 func isRead(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// Tolerable is the error of a check without which the service works.
+// Tolerable is the error of a check whose failure does not stop the service from working.
 type Tolerable struct{ Err error }
 
 // Error implements error.
 func (t Tolerable) Error() string { return t.Err.Error() }
 
-// readyz responds with one line for each check that fails, and with 503 unless all of these are tolerable.
-// ?exclude=NAME leaves a check out. An orchestrator asks so, because a service without Kafka still serves requests. An
+// readyz writes one line for each check that fails. The status is 503 unless all these errors are Tolerable.
+// ?exclude=NAME skips a check: an orchestrator skips Kafka, because a service without Kafka still serves requests. An
 // unknown name gets 400.
 func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, checks map[string]func(context.Context) error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -138,9 +138,8 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 	fmt.Fprint(w, state+strings.Join(lines, ""))
 }
 
-// ServeHTTP serves handler on the listener until ctx ends. It returns after the running
-// requests have ended. Each read and write has a time limit, so a slow client cannot hold a
-// connection.
+// ServeHTTP serves handler on the listener until ctx ends. It returns after the running requests have ended. Each read
+// and write has a time limit, so a slow client cannot occupy a connection forever.
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler:           endUnclear(handler),
@@ -169,8 +168,9 @@ func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 	)
 }
 
-// endUnclear ends the connection after a request with Transfer-Encoding, or in HTTP/1.0: net/http hides whether the request
-// also had Content-Length, or Transfer-Encoding in HTTP/1.0, so what follows may be a part of its body (RFC 9112, 6.1).
+// endUnclear closes the connection after a request with Transfer-Encoding, and after one in HTTP/1.0. Such a request
+// may also have contradicted itself about its length, which net/http hides from handlers. The bytes that follow may
+// then belong to its body (RFC 9112, 6.1).
 func endUnclear(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
@@ -180,7 +180,7 @@ func endUnclear(handler http.Handler) http.Handler {
 	})
 }
 
-// ServeInternal serves metrics and profiles. They must not be on the public address.
+// ServeInternal serves metrics and profiles. Its listener must not be reachable from the internet.
 func ServeInternal(ctx context.Context, listener net.Listener, metrics prometheus.Gatherer) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -191,8 +191,8 @@ func ServeInternal(ctx context.Context, listener net.Listener, metrics prometheu
 	return ServeHTTP(ctx, listener, mux)
 }
 
-// Together runs the functions at the same time and returns when all have returned. The first
-// error ends the context of the others, and Together returns that error.
+// Together runs the functions concurrently and returns when all have returned. The first error ends the context of the
+// others, and Together returns this error.
 func Together(ctx context.Context, functions ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, function := range functions {

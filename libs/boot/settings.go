@@ -35,7 +35,7 @@ type Links struct {
 	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /d/{slug} for visitors."`
 }
 
-// Hosts returns the hosts of the base URLs, in lower case.
+// Hosts returns the hosts of the base URLs in lower case.
 func (l Links) Hosts() ([]string, error) {
 	var hosts []string
 	for _, base := range []string{l.LegacyBaseURL, l.AppBaseURL, l.DashboardBaseURL} {
@@ -53,7 +53,7 @@ type Proxies struct {
 	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway; host: the machine that runs the container. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
 }
 
-// Cache is the setting of the files of dashboards that gateways keep.
+// Cache is the setting for the room that gateways have for files of dashboards.
 type Cache struct {
 	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`
 }
@@ -71,17 +71,17 @@ func (c Cache) Bytes() (int64, error) {
 	return 0, fmt.Errorf("must be a size such as 64MiB or 1GiB, not %q", c.DashboardCache)
 }
 
-// Confirmation is the setting of the links with which visitors confirm.
+// Confirmation is the setting for the links with which visitors confirm requests.
 type Confirmation struct {
 	ConfirmWithin time.Duration `name:"confirm-within" env:"CONFIRM_WITHIN" default:"48h" help:"Time within which a visitor confirms a subscription or an endpoint by the link or the code in a message."`
 }
 
-// Sweep returns the longest time for which a request that nobody confirmed in time is still stored.
+// Sweep returns the interval at which expired unconfirmed requests are deleted.
 func (c Confirmation) Sweep() time.Duration {
 	return min(time.Minute, max(c.ConfirmWithin/4, 10*time.Millisecond))
 }
 
-// maxConfirm bounds the time for which unconfirmed requests are stored.
+// maxConfirm is the longest allowed ConfirmWithin. Unconfirmed requests are stored for this time.
 const maxConfirm = 30 * 24 * time.Hour
 
 // Validate checks the settings. The parser of settings calls it.
@@ -98,19 +98,19 @@ type Rates struct {
 	AppRatePerMinute  int `name:"app-rate-per-minute" env:"APP_RATE_PER_MINUTE" default:"600" check:"positive" help:"Highest number of calls to /app per organization in a minute, on the default plan."`
 }
 
-// Receivers are exceptions for receivers that are not on the internet.
+// Receivers is the setting for receivers that are not on the internet.
 type Receivers struct {
 	Resolve egress.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers that are dialled at another address; the refusal of private addresses does not apply to them."`
 }
 
-// Suppression are the settings of alerts about endpoints and of their suppression.
+// Suppression contains the settings for alerts about failing endpoints and for the suppression of endpoints.
 type Suppression struct {
 	AlertAfter    int `name:"alert-after" env:"ALERT_AFTER" default:"5" check:"positive" help:"Consecutive failed deliveries after which an endpoint's management address is notified."`
 	SuppressAfter int `name:"suppress-after" env:"SUPPRESS_AFTER" default:"10" check:"positive" help:"Consecutive failed deliveries after which an endpoint's URL is suppressed."`
 }
 
 const (
-	maxTimeout = StopTimeout - time.Second // an attempt must be able to end within a stop
+	maxTimeout = StopTimeout - time.Second // so that an attempt can end within a stop
 	maxWaits   = 20
 	maxWait    = 24 * time.Hour
 )
@@ -135,11 +135,11 @@ func (s Sending) Validate() error {
 	return err
 }
 
-// Authorities returns the certificate authorities of the system and of CAFile.
+// Authorities returns the certificate authorities of the system together with those in CAFile.
 func (s Sending) Authorities() (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a system without any; only those of the file are trusted
+		pool = x509.NewCertPool() // the system has none, so only those in CAFile are trusted
 	}
 	if s.CAFile == "" {
 		return pool, nil

@@ -18,12 +18,11 @@ import (
 
 const flushTimeout = 3 * time.Second
 
-// Open sets the process's logger, tracer provider and metrics, all under name. Each line that the
-// logger writes to logs has the service's name, the trace's id and the time in UTC. The returned
-// function sends the last traces.
+// Open sets the logger, the tracer provider and the metrics of the process, all for the service name. Each log line has
+// the name of the service, the id of the trace and the time in UTC. The returned function sends the last traces.
 func (p *Process) Open(ctx context.Context, name string, registry prometheus.Registerer, logs io.Writer) (func(), error) {
 	p.Name = name
-	p.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) } // the precision of the platform
+	p.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) } // times of the platform have this precision
 	p.Propagator = propagation.TraceContext{}
 	log, err := p.Logger(name, logs)
 	if err != nil {
@@ -40,11 +39,13 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 		}
-		// The first span of the platform decides, and all behind it follow: a trace is sent as a whole or not at all.
+		// The first span of a trace decides whether it is sent, and later spans follow. So a trace is sent completely
+		// or not at all.
 		options = append(options, sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(time.Second)),
 			sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(p.TraceRatio))))
 	} else {
-		// Without a receiver no span is recorded, but the ids still exist, so log lines of one trace can be found.
+		// Without a receiver of traces no span is recorded. Trace ids still exist, so the log lines of one request can
+		// be found.
 		options = append(options, sdktrace.WithSampler(sdktrace.NeverSample()))
 	}
 	provider := sdktrace.NewTracerProvider(options...)
@@ -58,9 +59,8 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 	}, nil
 }
 
-// RequestSeconds registers and returns the histogram of the times of HTTP requests, by method,
-// route and status. The services and the gateway share it, because definitions of one name in
-// one registry must be equal.
+// RequestSeconds registers and returns the histogram of the duration of HTTP requests, by method, route and status.
+// Services and the gateway share this definition, because in one registry definitions with the same name must be equal.
 func RequestSeconds(metrics prometheus.Registerer) *prometheus.HistogramVec {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "http_request_seconds", Help: "Time from a request to the end of its response.",

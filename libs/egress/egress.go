@@ -1,7 +1,7 @@
-// Package egress contains the rules for connections that users cause: the forbidden addresses and host names, and
-// the setting DELIVERY_RESOLVE. The integrations service calls Host when an endpoint is created, so that the
-// user sees a mistake at once. The delivery service calls Forbidden with the address that it connects to, because the
-// DNS records of a name can change.
+// Package egress contains the rules for connections to addresses that users choose: the forbidden addresses and host
+// names, and the setting DELIVERY_RESOLVE. The integrations service calls Host when an endpoint is created, so that the
+// user sees a mistake at once. The delivery service calls Forbidden with the address to which it connects, because the
+// DNS records of a name can change later.
 package egress
 
 import (
@@ -10,22 +10,22 @@ import (
 	"sync"
 )
 
-// Forbidden reports whether the platform must never connect to the address. Only public unicast addresses are
-// allowed. An IPv6 address that contains an IPv4 address (mapped, translated, 6to4, Teredo, ISATAP) is always
-// forbidden, because this list cannot check the network behind it. So is an address with a zone.
+// Forbidden reports whether the platform must never connect to the address. Only public unicast addresses are allowed.
+// An IPv6 address that contains an IPv4 address (mapped, translated, 6to4, Teredo, ISATAP) is always forbidden, because
+// the list does not cover the network that translates it. An address with a zone is forbidden, too.
 func Forbidden(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" {
 		return true
 	}
-	// Outside of 2000::/3 no IPv6 address is global unicast (RFC 4291, 2.4; IANA's registry):
-	// loopback, unspecified, mapped, both NAT64 prefixes, unique-local, link-local, multicast.
+	// Outside 2000::/3 no IPv6 address is global unicast (RFC 4291, 2.4; IANA's registry). This excludes loopback,
+	// unspecified, mapped, both NAT64 prefixes, unique-local, link-local and multicast.
 	if address.Is6() && (address.As16()[0]>>5 != 1 || isatap(address)) {
 		return true
 	}
 	return slices.ContainsFunc(forbiddenNetworks(), func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// forbiddenNetworks returns the IPv4 networks that IANA's special-purpose registry lists as not global, the public
+// forbiddenNetworks returns the IPv4 networks that are not global in IANA's special-purpose registry, the public
 // metadata address of one cloud, and the forbidden networks within 2000::/3.
 var forbiddenNetworks = sync.OnceValue(func() (networks []netip.Prefix) {
 	for _, text := range []string{
@@ -60,7 +60,7 @@ var forbiddenNetworks = sync.OnceValue(func() (networks []netip.Prefix) {
 	return networks
 })
 
-// isatap reports whether the interface identifier is one of RFC 5214, whose last four bytes are an IPv4 address.
+// isatap reports whether the address has an ISATAP interface identifier (RFC 5214), which ends in an IPv4 address.
 func isatap(address netip.Addr) bool {
 	b := address.As16()
 	return (b[8] == 0 || b[8] == 2) && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe

@@ -8,10 +8,11 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// Host returns the canonical form of a URL's host (without a port): lower case. It returns an error, which a client may
-// read, unless the host is a public name of at least two labels in ASCII. An international name must be in the form
-// xn--. Host refuses every form of an address, because resolvers disagree about them, local names, and a final dot. A
-// host for which r sets an address on port 443 must only be canonical; it may be an address too.
+// Host returns the canonical form of the host of a URL, without a port: lower case. It returns an error, which the
+// client may see, unless the host is a public name in ASCII with at least two labels. International names must have the
+// form xn--. Host refuses IP addresses in every notation, because resolvers read some of them differently. It also
+// refuses local names and a dot at the end. If r sets an address for the host and port 443, the host must only be
+// canonical, and may be an IP address.
 func (r Resolve) Host(host string) (string, error) {
 	if _, exempt := r.Lookup(host + ":443"); exempt && plain(host) {
 		return strings.ToLower(host), nil
@@ -39,21 +40,21 @@ func (r Resolve) Host(host string) (string, error) {
 
 var errAddress = errors.New("must have a name as its host, not an address")
 
-// international returns the profile of UTS 46 for lookups, but allows hyphens as the third and fourth character.
-// Names of some content networks have them. It checks characters and lengths by RFC 1123.
+// international returns the lookup profile of UTS 46. It allows hyphens as third and fourth character, because names of
+// some content networks have them. It checks characters and lengths by RFC 1123.
 func international() *idna.Profile {
 	return idna.New(idna.MapForLookup(), idna.Transitional(false), idna.BidiRule(),
 		idna.StrictDomainName(true), idna.VerifyDNSLength(true), idna.CheckHyphens(false))
 }
 
-// plain reports whether the host needs no mapping and has no character with a meaning in a URL.
+// plain reports whether the host needs no mapping and has no character with a special meaning in a URL.
 func plain(host string) bool {
 	return strings.IndexFunc(host, func(c rune) bool {
 		return c <= ' ' || c > '~' || strings.ContainsRune(`/\?#@%`, c)
 	}) < 0
 }
 
-// wellFormed checks what the profile does not: no label is empty, or has a hyphen at its start or end.
+// wellFormed checks what the profile does not check: no label is empty, and no label begins or ends with a hyphen.
 func wellFormed(name string) bool {
 	return !slices.ContainsFunc(strings.Split(name, "."), func(label string) bool {
 		return label == "" || label[0] == '-' || label[len(label)-1] == '-'
@@ -61,7 +62,7 @@ func wellFormed(name string) bool {
 }
 
 // numeric reports whether URL parsers read a host with this last label as an IPv4 address (WHATWG URL, "ends in a
-// number"): decimal, octal or hexadecimal.
+// number"): the label is decimal, octal or hexadecimal.
 func numeric(label string) bool {
 	digits, alphabet := label, "0123456789"
 	if hex, found := strings.CutPrefix(label, "0x"); found {

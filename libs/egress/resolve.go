@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Resolve is the setting DELIVERY_RESOLVE, "host:443=127.0.0.1:9443,...": addresses of hosts that replace DNS, for
-// receivers on the premises and in tests. Forbidden does not apply to them, because the operator chooses them.
-// The zero Resolve has no hosts.
+// Resolve is the setting DELIVERY_RESOLVE, for example "host:443=127.0.0.1:9443,...". Its addresses replace DNS for
+// some hosts: receivers on the premises, and receivers in tests. Forbidden does not apply to these addresses, because
+// the operator chooses them. The zero Resolve contains no hosts.
 type Resolve struct{ targets map[string]string }
 
 // UnmarshalText parses the setting.

@@ -1,23 +1,22 @@
-// Package engines provides the engines of the platform within its process: a Kafka broker
-// (kfake of the franz-go project) with a data folder, and Redis (miniredis), which can keep keys in a file. Both serve the
-// real protocols on a local address, so the platform runs the same code as with the real engines.
+// Package engines runs the engines of the platform inside its process: a Kafka broker (kfake of the franz-go project)
+// with a data folder, and Redis (miniredis), which can keep keys in a file. Both serve the real protocols on a local
+// address, so the platform runs the same code as with the real engines.
 //
 // Both were made for tests. These decisions make them fit for a small installation:
 //
-//   - The broker syncs its writes. An acknowledged record, a committed offset and a topic
-//     survive kill -9 and loss of power. A restart reads all data of the broker. The data
-//     is therefore kept small (see trim.go): segments are small, and a record is deleted when every
-//     group has committed it and it is an hour old, or when it is seven days old.
-//   - The broker's own retention is off. It can empty a partition, and an empty partition
-//     starts again at offset 0 after a restart, below the offsets that its groups have committed.
-//   - After a clean stop the broker still knows its group members, because the clients of
-//     other brokers outlive them. Here the clients end with the process, and a group would wait
-//     until they time out. StartKafka deletes the members. After a kill there are none.
-//   - The keys of miniredis do not expire by themselves. A goroutine expires them every 200 ms. The
-//     option of miniredis for this (ClockTTL) sorts all keys with each command.
-//   - miniredis has no persistence. A journal (see journal.go) keeps the keys that the caller names: rates, quotas and
-//     Idempotency-Keys survive kill -9 and a restart. A loss of power can lose their last second. Caches are not kept:
-//     a cached credential must not outlive the entry that voids it.
+//   - The broker syncs its writes. An acknowledged record, a committed offset and a topic survive kill -9 and loss of
+//     power. A restart reads all data of the broker, so the data must stay small (trim.go). Segments are small. A
+//     record is deleted when it is an hour old and every group has committed it, or when it is seven days old.
+//   - The broker's own retention is off. It can delete all records of a partition. After a restart such a partition
+//     would begin again at offset 0, below the offsets that groups have committed.
+//   - A clean stop stores the members of groups, because clients usually outlive a broker. Here the clients end with
+//     the process, and a group would wait until its old members time out. So StartKafka deletes the stored members. A
+//     kill stores none.
+//   - The keys of miniredis do not expire by themselves. A goroutine expires them every 200 ms. The option of miniredis
+//     for this (ClockTTL) sorts all keys with each command.
+//   - miniredis has no persistence. A journal (journal.go) stores the keys that the caller selects: rates, quotas and
+//     Idempotency-Keys survive kill -9 and a restart. A loss of power can lose the last second. Caches are not stored,
+//     because a cached credential must not outlive the entry that voids it.
 package engines
 
 import (
@@ -25,8 +24,8 @@ import (
 	"time"
 )
 
-// every calls do at the interval until the returned function is called. That function ends
-// ctx and returns when a running call has ended.
+// every calls do at the interval until the caller calls stop. stop ends ctx and returns when a running call of do has
+// returned.
 func every(interval time.Duration, do func(ctx context.Context, now time.Time)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

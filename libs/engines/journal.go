@@ -24,42 +24,44 @@ import (
 )
 
 const (
-	// journalSpare and journalWork bound the journal behind its first part, which restores the keys: in bytes, and in keys
-	// that a replay ages.
+	// journalSpare and journalWork bound what is appended to the file before it is replaced. journalSpare is a number
+	// of bytes. journalWork bounds the work of a replay: the number of keys times the number of steps in which they
+	// age.
 	journalSpare = 4 << 20
 	journalWork  = 2_000_000
 	// journalSync is the time between two syncs of the file.
 	journalSync = time.Second
-	// tornBytes bounds what a loss of power usually cuts from the end of the file or leaves there as zeros.
+	// tornBytes bounds how many bytes at the end of the file a loss of power usually cuts off or replaces by zeros.
 	tornBytes = 64 << 10
 )
 
-// journal keeps the keys with some prefixes in a file.
+// journal stores the keys that have certain prefixes in a file.
 //
-// It writes each command that changes such a key to the file before the command runs, so that a kill of the process loses
-// nothing that a client knows of. A script is not written, but the commands that it calls are: they do not depend on the
-// clock. A loss of power can lose the last second, as with "appendfsync everysec" of Redis.
+// It writes each command that changes such a key to the file before the command runs. So a kill of the process loses no
+// change that a client has seen. Of a script, it writes the commands that the script calls, because these do not depend
+// on the clock. A loss of power can lose the last second, as with "appendfsync everysec" in Redis.
 //
-// A command is stored with the time until which the keys had aged then. A replay ages the keys by the same steps, so keys
-// expire between the same commands as before. At each start, and when the file has grown, the file is replaced by one with
-// the commands that restore the keys.
+// Time passes for the keys only when they are aged, in steps. Each command is stored with the time of the last step. A
+// replay ages the keys in the same steps, so each key expires between the same commands as before. At each start, and
+// when the file has grown, the file is replaced by a file that contains only the commands that restore the present
+// keys.
 type journal struct {
 	log      *slog.Logger
 	path     string
 	prefixes []string
 	server   *miniredis.Miniredis
 
-	clients sync.Map // *server.Peer to *client; other peers are scripts
+	clients sync.Map // *server.Peer to *client; a peer that is missing here is a script
 
 	mu     sync.Mutex // held while a command of a client runs
-	aged   time.Time  // until when the keys have aged
+	aged   time.Time  // time until which the keys have aged
 	file   *journalFile
-	broken bool      // the file may end in a part of an entry, so that it must be replaced
+	broken bool      // the last entry in the file may be incomplete, so the file must be replaced
 	tried  time.Time // time of the last attempt to replace a broken file
-	base   int       // size of the first part of the file, in bytes
-	steps  int       // different times in the entries behind the first part
+	base   int       // size of the file when it was last replaced, in bytes
+	steps  int       // number of different times in the entries written since then
 	last   time.Time // time of the last entry
-	dirty  bool      // something was written since synced
+	dirty  bool      // entries were written since the last sync
 	synced time.Time
 }
 
@@ -77,7 +79,7 @@ func (f *journalFile) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// client is the state of a connection. Only the goroutine of the connection uses it.
+// client is the state of a client's connection. Only the goroutine of the connection uses it.
 type client struct{ running, transaction bool }
 
 // entry is a command in the file.
@@ -93,7 +95,7 @@ func newEntry(aged time.Time, command []string) entry {
 	return e
 }
 
-// sum returns a check sum, which is not 0.
+// sum returns a checksum of the entry. It never returns 0.
 func (e *entry) sum() uint32 {
 	sum := crc32.NewIEEE()
 	fmt.Fprint(sum, e.Aged.UnixNano())
@@ -103,7 +105,7 @@ func (e *entry) sum() uint32 {
 	return max(1, sum.Sum32())
 }
 
-// damage returns an error if the file has another entry than the one that was written.
+// damage returns an error if the entry differs from the entry that was written.
 func (e *entry) damage() error {
 	if len(e.Command) == 0 || e.Sum != 0 && e.Sum != e.sum() {
 		return errors.New("the check sum of an entry is wrong")
@@ -111,10 +113,10 @@ func (e *entry) damage() error {
 	return nil
 }
 
-// changes are the commands that may change a kept key. The first argument is the key.
+// changes lists the commands that may change a stored key. Their first argument is the key.
 var changes = []string{"SET", "SETNX", "INCR", "DECR", "DEL", "RPUSH", "LPOP", "LSET", "EXPIRE", "PEXPIRE"}
 
-// open restores the keys from the file and begins to write.
+// open restores the keys from the file and then begins to write commands.
 func (j *journal) open(s *miniredis.Miniredis) error {
 	j.server, j.aged = s, time.Now()
 	if err := j.replay(); err != nil {
@@ -127,8 +129,8 @@ func (j *journal) open(s *miniredis.Miniredis) error {
 	return nil
 }
 
-// replay runs the commands in the file until an entry that cannot be read. It logs what it could not read. A missing or an
-// empty file has no commands.
+// replay runs the commands in the file up to an entry that cannot be read, and logs what could not be read. If the file
+// is missing or empty, there are no commands.
 func (j *journal) replay() error {
 	info, err := os.Stat(j.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -137,7 +139,7 @@ func (j *journal) replay() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // opening a pipe would wait
+	if !info.Mode().IsRegular() { // to open a pipe would block
 		return errors.New("it is not a regular file")
 	}
 	file, err := os.Open(j.path)
@@ -174,7 +176,7 @@ func (j *journal) replay() error {
 	return nil
 }
 
-// countingReader counts what is read.
+// countingReader counts the bytes that are read.
 type countingReader struct {
 	io.Reader
 	n int64
@@ -187,8 +189,8 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain logs why a replay ended after that many entries, which end at the position end, before the end of the file. It
-// returns cause if the file could not be read.
+// explain logs why a replay ended before the end of the file. It restored the given number of entries, and the last of
+// them ends at position end. If the file could not be read at all, explain returns cause.
 func (j *journal) explain(cause error, file *os.File, entries int, end int64) error {
 	if _, failed := errors.AsType[*fs.PathError](cause); failed {
 		return cause
@@ -214,7 +216,8 @@ func (j *journal) explain(cause error, file *os.File, entries int, end int64) er
 	return nil
 }
 
-// run is called before each command of a client or a script. It returns true if the command must not run any more.
+// run is called before each command of a client or a script. It returns true if the command has been handled and must
+// not run again.
 func (j *journal) run(peer *server.Peer, command string, args ...string) (done bool) {
 	if _, known := j.clients.Load(peer); !known && peer.Ctx == nil { // the first command of a client; a script has a Ctx
 		j.clients.Store(peer, &client{})
@@ -240,8 +243,8 @@ func (j *journal) run(peer *server.Peer, command string, args ...string) (done b
 	return true
 }
 
-// refused writes the command to the file if it changes a kept key. It responds with an error and returns true if that
-// fails, or if a replay could not repeat the command.
+// refused writes the command to the file if it changes a stored key. It responds with an error and returns true if the
+// write fails, or if a replay could not repeat the command.
 func (j *journal) refused(peer *server.Peer, transaction bool, command string, args []string) bool {
 	keys := args[:min(1, len(args))]
 	if command == "DEL" {
@@ -267,8 +270,8 @@ func (j *journal) kept(key string) bool {
 	return slices.ContainsFunc(j.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// write writes a command to the file. After an error it refuses all commands until age has replaced the file: write cannot
-// do that, because a script may be running, which locks the keys.
+// write appends a command to the file. After an error, all commands fail until age has replaced the file. write cannot
+// replace it, because a script that locks the keys may be running.
 func (j *journal) write(command ...string) error {
 	if j.broken {
 		return errors.New("the file of the embedded Redis cannot be written")
@@ -283,7 +286,7 @@ func (j *journal) write(command ...string) error {
 	return err
 }
 
-// age ages the keys, syncs the file, and replaces it when it has grown.
+// age ages the keys up to now, syncs the file, and replaces the file when it has grown.
 func (j *journal) age(_ context.Context, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -291,21 +294,21 @@ func (j *journal) age(_ context.Context, now time.Time) {
 	j.aged = now
 	if j.broken && now.Sub(j.tried) >= journalSync {
 		j.tried = now
-		_ = j.replace() // a full disk, for example; the next age tries again
+		_ = j.replace() // after an error, such as a full disk, the next call tries again
 	}
 	if !j.dirty || now.Sub(j.synced) < journalSync {
 		return
 	}
 	if j.file.size > 2*j.base+journalSpare || j.steps*len(j.server.Keys()) > journalWork {
-		_ = j.replace() // after an error the present file grows, and the next age tries again
+		_ = j.replace() // after an error the present file continues to grow, and the next call tries again
 	}
 	if j.file.Sync() == nil {
 		j.dirty, j.synced = false, now
 	}
 }
 
-// replace replaces the file by one with the commands that restore the kept keys. After an error, the file in use still has
-// all commands.
+// replace replaces the file by a file with the commands that restore the stored keys. After an error, the old file is
+// still in use and has all commands.
 func (j *journal) replace() error {
 	next, err := j.rewrite(j.path + ".new")
 	if err != nil {
@@ -315,13 +318,13 @@ func (j *journal) replace() error {
 		return errors.Join(err, next.Close(), os.Remove(next.Name()))
 	}
 	if j.file != nil {
-		_ = j.file.Close() // nothing of it is needed any more
+		_ = j.file.Close() // the new file replaces all of its content
 	}
 	j.file, j.base, j.steps, j.last, j.broken = next, next.size, 0, j.aged, false
 	return syncFolder(filepath.Dir(j.path))
 }
 
-// rewrite writes the commands that restore the kept keys to a new file, and syncs it.
+// rewrite writes the commands that restore the stored keys to a new file, and syncs the file.
 func (j *journal) rewrite(path string) (*journalFile, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -345,7 +348,7 @@ func (j *journal) rewrite(path string) (*journalFile, error) {
 	return next, nil
 }
 
-// syncFolder makes the names of the files in a folder durable.
+// syncFolder syncs a folder, so that the names of its files are durable.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -354,7 +357,7 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// restoring returns the commands that create the key.
+// restoring returns the commands that create the key with its value and expiry.
 func (j *journal) restoring(key string) [][]string {
 	var commands [][]string
 	if text, err := j.server.Get(key); err == nil {
@@ -368,7 +371,7 @@ func (j *journal) restoring(key string) [][]string {
 	return commands
 }
 
-// close ends the writing. A later command of a client would fail.
+// close stops writing and closes the file. A later command that changes a stored key would fail.
 func (j *journal) close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 
 const segmentBytes = "1048576" // trimming frees whole segments only
 
-// Kafka holds the settings of the in-process broker.
+// Kafka contains the settings of the embedded broker.
 type Kafka struct {
 	Addr string       // host:port that clients dial; port 0 selects a free port
-	Dir  string       // data folder, created if missing; for one broker at a time
+	Dir  string       // data folder, created if missing; only one broker at a time may use it
 	Log  *slog.Logger // nil: no log
 }
 
@@ -29,14 +29,13 @@ type Broker struct {
 	stop    func() // stops the trimming
 }
 
-// StartKafka opens the folder and listens. The broker runs until Close; StartKafka uses only
-// the values of ctx. The address may differ from the one of an earlier start, because the
-// folder does not contain it.
+// StartKafka opens the folder and listens. The broker runs until Close; of ctx it uses only the values, not the end.
+// The address may differ from that of an earlier start, because the folder does not contain the address.
 func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 	if kafka.Log == nil {
 		kafka.Log = slog.New(slog.DiscardHandler)
 	}
-	// After a clean stop, session_state.json has the group members of then.
+	// After a clean stop, session_state.json contains the members that the groups had then.
 	err := errors.Join(os.MkdirAll(kafka.Dir, 0o700), os.RemoveAll(filepath.Join(kafka.Dir, "session_state.json")))
 	if err != nil {
 		return nil, fmt.Errorf("Kafka broker: %w", err)
@@ -61,7 +60,7 @@ func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 			"log.retention.ms":           "-1",
 			"state.log.compact.bytes":    segmentBytes,
 			"default.replication.factor": "1",
-			"offsets.retention.minutes":  "525600", // one year; then an unused group is forgotten
+			"offsets.retention.minutes":  "525600", // one year; after that the offsets of an unused group are deleted
 
 			"group.min.session.timeout.ms": "2000", // libs/stream requests less than the default of 6 s
 		}),

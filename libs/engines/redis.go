@@ -9,22 +9,23 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// ageInterval is the precision of the expiry of keys.
+// ageInterval is the time between two steps in which keys age. Keys expire up to this time too late.
 const ageInterval = 200 * time.Millisecond
 
 // Redis is a running Redis server.
 type Redis struct {
 	server     *miniredis.Miniredis
 	addr       string
-	journal    *journal // nil: the data are in memory only
+	journal    *journal // nil: all data are in memory only
 	stopExpiry func()
 }
 
-// StartRedis starts a server on addr, host:port, whose data are in memory only. Port 0 selects a free port.
+// StartRedis starts a server on addr (host:port) that keeps all data in memory. Port 0 selects a free port.
 func StartRedis(addr string) (*Redis, error) { return openRedis(addr, nil) }
 
-// KeepRedis is StartRedis for a server that keeps the keys with the prefixes in the file, which it creates. The keys must
-// be texts or lists. If the file is damaged, KeepRedis logs that, and the server has the keys before the damage.
+// KeepRedis starts a server like StartRedis. It also stores the keys with the prefixes in the file, which it creates if
+// missing. These keys must be strings or lists. If the file is damaged, KeepRedis logs this and restores what the file
+// contains before the damage.
 func KeepRedis(log *slog.Logger, addr, file string, prefixes ...string) (*Redis, error) {
 	return openRedis(addr, &journal{log: log, path: file, prefixes: prefixes})
 }
@@ -34,7 +35,7 @@ func openRedis(addr string, journal *journal) (*Redis, error) {
 	if err := server.StartAddr(addr); err != nil {
 		return nil, fmt.Errorf("Redis server: %w", err)
 	}
-	// Only keys need this: the TIME command returns the time of the machine.
+	// This is needed for the expiry of keys only. The command TIME uses the clock of the machine.
 	last := time.Now()
 	age := func(_ context.Context, now time.Time) {
 		server.FastForward(now.Sub(last))
@@ -53,7 +54,7 @@ func openRedis(addr string, journal *journal) (*Redis, error) {
 // URL returns the redis:// URL of the server.
 func (r *Redis) URL() string { return "redis://" + r.addr + "/0" }
 
-// Close stops the server. It discards the data that are in memory only. The caller calls it once.
+// Close stops the server. Data that are not in a file are lost. The caller must not call Close twice.
 func (r *Redis) Close() error {
 	r.stopExpiry()
 	r.server.Close()

@@ -13,13 +13,13 @@ import (
 
 const (
 	trimInterval = 5 * time.Minute
-	consumedAge  = time.Hour          // minimum age of a deleted record that every group has committed
-	retention    = 7 * 24 * time.Hour // minimum age of any other deleted record
+	consumedAge  = time.Hour          // minimum age at which a record is deleted that every group has committed
+	retention    = 7 * 24 * time.Hour // minimum age at which any other record is deleted
 )
 
-// trim deletes the records that are older than consumedAge and that every group has
-// committed, and all records that are older than retention. It never deletes the last record
-// of a partition: after a restart the broker takes the next offset from that record.
+// trim deletes the records that are older than consumedAge and that every group has committed, and all records that are
+// older than retention. It keeps the last record of each partition, because after a restart the broker derives the next
+// offset from it.
 func trim(ctx context.Context, addr string, now time.Time) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(addr))
 	if err != nil {
@@ -55,7 +55,7 @@ func trim(ctx context.Context, addr string, now time.Time) error {
 	return err
 }
 
-// lowestCommitted returns the lowest offset that any group has committed for each partition.
+// lowestCommitted returns, for each partition, the lowest offset that a group has committed.
 func lowestCommitted(ctx context.Context, admin *kadm.Client) (kadm.Offsets, error) {
 	groups, err := admin.ListGroups(ctx)
 	if err != nil {

@@ -14,19 +14,17 @@ func Of(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:]) + `"`
 }
 
-// Version returns the strong ETag of a record with the version.
+// Version returns a strong ETag for a version of a record.
 func Version(version int64) string { return `"` + strconv.FormatInt(version, 10) + `"` }
 
-// Allows reports whether one of the values of an If-Match header names tag, so that the write may
-// proceed. Allows uses the strong comparison that RFC 9110, section 13.1.1, requires for this
-// header: a weak tag never matches. The value * names every tag.
+// Allows reports whether the values of an If-Match header contain tag or *, so that the write may proceed. As RFC 9110,
+// section 13.1.1, requires, it uses the strong comparison, in which a weak tag never matches.
 func Allows(ifMatch []string, tag string) bool {
 	return names(ifMatch, func(candidate string) bool { return candidate == "*" || candidate == tag })
 }
 
-// Match reports whether one of the values of an If-None-Match header names tag, so that
-// the response is 304. Match uses the weak comparison that RFC 9110, section 13.1.2,
-// requires for this header: a prefix W/ is ignored. The value * names every tag.
+// Match reports whether the values of an If-None-Match header contain tag or *, so that the response is 304. As RFC
+// 9110, section 13.1.2, requires, it uses the weak comparison, which ignores a prefix W/.
 func Match(ifNoneMatch []string, tag string) bool {
 	tag = strings.TrimPrefix(tag, "W/")
 	return names(ifNoneMatch, func(candidate string) bool {
@@ -34,7 +32,7 @@ func Match(ifNoneMatch []string, tag string) bool {
 	})
 }
 
-// names reports whether a member of the lists satisfies match.
+// names reports whether match returns true for a member of the lists.
 func names(lists []string, match func(string) bool) bool {
 	for _, list := range lists {
 		for candidate := range strings.SplitSeq(list, ",") {

@@ -1,5 +1,6 @@
-// Package failurelog logs failures that repeat while another service is down. A failure may repeat for thousands of
-// records several times a second. The log gets one line when the failures begin, one each minute, and one when they end.
+// Package failurelog logs outages. While another service is down, the same failure may repeat for thousands of records
+// several times a second. The log gets one line when the failures begin, one line each minute, and one line when they
+// end.
 package failurelog
 
 import (
@@ -11,21 +12,21 @@ import (
 )
 
 const (
-	reminder = time.Minute // between two lines about one outage
-	// A cause that changes between failure and success gets its next line after this time.
+	reminder = time.Minute // between two lines about the same outage
+	// If a cause changes between failure and success, this is the minimum time between two lines about failures.
 	quiet = 10 * time.Second
 )
 
-// Cause identifies what fails. A process has few causes: the log keeps all of them.
+// Cause identifies what fails. The log keeps every Cause in memory, so a process must use few.
 type Cause struct {
-	Message string // the log line
-	Of      string // the service, database or consumer group; may be empty
+	Message string // text of the log line
+	Of      string // name of the service, database or consumer group; may be empty
 }
 
 // Log logs outages. It is safe for concurrent use.
 type Log struct {
 	log  *slog.Logger
-	open atomic.Int64 // number of causes that fail now
+	open atomic.Int64 // number of causes that are failing now
 
 	mu    sync.Mutex
 	known map[Cause]*state
@@ -34,15 +35,16 @@ type Log struct {
 type state struct {
 	open     bool
 	shown    bool // a line about this outage was logged
-	failures int  // since the first failure that no line of an end counted
+	failures int  // failures since the last line about the end of an outage
 	began    time.Time
 	last     time.Time // time of the last line
 }
 
-// New returns a log of outages that writes to log.
+// New returns a Log that writes to log.
 func New(log *slog.Logger) *Log { return &Log{log: log, known: make(map[Cause]*state)} }
 
-// Failed counts a failure. It logs the first of an outage, and then one each minute. The attributes describe this failure.
+// Failed counts a failure. It logs the first failure of an outage, and then one failure each minute. The attributes
+// describe the failure.
 func (l *Log) Failed(ctx context.Context, cause Cause, err error, attributes ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +71,7 @@ func (l *Log) Failed(ctx context.Context, cause Cause, err error, attributes ...
 	l.log.WarnContext(ctx, cause.Message, append(line, attributes...)...)
 }
 
-// Over reports a success. It logs a line if it ends an outage.
+// Over reports a success. If the success ends an outage, Over logs a line.
 func (l *Log) Over(ctx context.Context, cause Cause) {
 	if l.open.Load() == 0 { // the usual case
 		return

@@ -1,7 +1,7 @@
-// Package fault is the error type of all layers from a store to the gateway, also across
-// calls between services. An error has a kind and a sentence for the client. Its cause
-// appears in the log only. Package web writes the App form of an error, and package legacy
-// writes the legacy form. Only these two packages map a kind to a status code.
+// Package fault is the error type of all layers, from the stores to the gateway, and also across calls between
+// services. An error has a kind and a sentence for the client. Its cause appears only in the log. Package web writes
+// errors in the form of the App interface, and package legacy in the form of the legacy interface. Only these two
+// packages convert a kind to a status code.
 package fault
 
 import (
@@ -12,40 +12,40 @@ import (
 	"time"
 )
 
-// Kind classifies a failure. Services send its text to each other.
+// Kind classifies a failure. Services send the text of a Kind to each other.
 type Kind string
 
 const (
-	Invalid     Kind = "invalid"     // the request is invalid, and a retry cannot succeed
+	Invalid     Kind = "invalid"     // the request is invalid, so a retry cannot succeed
 	Denied      Kind = "denied"      // authentication or the check of the organization failed: 403 without a body
 	Forbidden   Kind = "forbidden"   // the role or the plan does not allow the request: 403 with a message
-	NotFound    Kind = "not_found"   // no such record for this organization
-	Gone        Kind = "gone"        // a link that was valid is used, expired or replaced
+	NotFound    Kind = "not_found"   // the organization has no such record
+	Gone        Kind = "gone"        // the link was valid, but is used, expired or replaced
 	Method      Kind = "method"      // the path does not have this method
-	Conflict    Kind = "conflict"    // quota, uniqueness or version
+	Conflict    Kind = "conflict"    // a quota, a unique value or a version prevents the write
 	TooLarge    Kind = "too_large"   // the body is larger than its limit
 	MediaType   Kind = "media_type"  // the media type of the body is not supported
 	Unavailable Kind = "unavailable" // a part of the platform cannot be reached; a retry may succeed
 	Internal    Kind = "internal"    // any other failure
 )
 
-// ErrUnchanged is returned by a function that was given a stored record to change and has
-// nothing to write. The store then returns the current record and no error.
+// ErrUnchanged is returned by a change function that leaves the stored record as it is. The store then writes nothing
+// and returns the stored record without an error.
 var ErrUnchanged = errors.New("unchanged")
 
 // Error is a failure of a known kind.
 type Error struct {
 	Kind    Kind
-	Message string // for the client; never contains the cause
-	Field   string // the invalid field of the request, if any
-	Err     error  // the cause, for the log
+	Message string // sentence for the client; never contains the cause
+	Field   string // name of the invalid field in the request, if any
+	Err     error  // cause, for the log
 }
 
-// unexpected is the sentence for a client if the cause is for operators only.
+// unexpected is the sentence for the client if only operators may see the cause.
 const unexpected = "Something went wrong on our side."
 
-// Error returns the text for the log: the field, the message and the cause. It leaves the message out if the message only
-// says that there is a cause.
+// Error returns the text for the log: the field, the message and the cause. It omits the message unexpected, which adds
+// nothing to the cause.
 func (e *Error) Error() string {
 	if e.Message == unexpected && e.Err != nil {
 		return e.Err.Error()
@@ -62,7 +62,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Throttled is the error of a caller without a key who causes too much, and may try again after Wait.
+// Throttled is the error for a caller who exceeds a limit that does not belong to a key. The caller may try again after
+// Wait.
 type Throttled struct{ Wait time.Duration }
 
 func (t Throttled) Error() string { return "too much was asked for; wait for " + t.Wait.String() }
@@ -82,8 +83,8 @@ func Wrap(kind Kind, err error, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// As returns the fault in err's chain, or an Internal fault with the cause err. Work that the time limit of a request
-// ended is Unavailable, because a retry may succeed.
+// As returns the fault in the chain of err, or an Internal fault with the cause err. If the time limit of a request
+// ended the work, the fault is Unavailable, because a retry may succeed.
 func As(err error) *Error {
 	fault, ok := errors.AsType[*Error](err)
 	switch {
@@ -95,7 +96,7 @@ func As(err error) *Error {
 	return &Error{Kind: Internal, Message: unexpected, Err: err}
 }
 
-// Is reports whether err's chain contains a fault of the kind.
+// Is reports whether the chain of err contains a fault of the kind.
 func Is(err error, kind Kind) bool {
 	fault, ok := errors.AsType[*Error](err)
 	return ok && fault.Kind == kind

@@ -8,17 +8,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Value is one such member. Its zero value is an absent member.
+// Value is a member of a JSON request. The zero value means that the member is absent.
 type Value[T any] struct {
-	Sent  bool // the request has the member
+	Sent  bool // the request contains the member
 	Null  bool // the member is null
 	Value T    // the zero value if the member is absent or null
 }
 
-// Of returns a member that was sent with the value.
+// Of returns a member that was sent with this value.
 func Of[T any](value T) Value[T] { return Value[T]{Sent: true, Value: value} }
 
-// Pointer returns nil if the member is absent or null.
+// Pointer returns a pointer to the value. It returns nil if the member is absent or null.
 func (v Value[T]) Pointer() *T {
 	if !v.Sent || v.Null {
 		return nil
@@ -26,15 +26,14 @@ func (v Value[T]) Pointer() *T {
 	return &v.Value
 }
 
-// SetNullable stores a member that was sent in a field for which nil means null.
+// SetNullable sets a field for which nil means null, unless the member is absent.
 func (v Value[T]) SetNullable(field **T) {
 	if v.Sent {
 		*field = v.Pointer()
 	}
 }
 
-// UnmarshalJSONFrom implements json.UnmarshalerFrom. The decoder calls it only for members
-// that the request has.
+// UnmarshalJSONFrom implements json.UnmarshalerFrom. The decoder calls it only for members that the request contains.
 func (v *Value[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	*v = Value[T]{Sent: true}
 	if decoder.PeekKind() == 'n' {
@@ -44,14 +43,13 @@ func (v *Value[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	return json.UnmarshalDecode(decoder, &v.Value)
 }
 
-// State reports whether the member was sent, and whether it is null. Package web reads it
-// without knowing T.
+// State reports whether the member was sent and whether it is null. Package web uses it, because it does not know T.
 func (v Value[T]) State() (sent, null bool) { return v.Sent, v.Null }
 
 // Element returns the zero T. The document generator reads the member's type from it.
 func (v Value[T]) Element() any { return v.Value }
 
-// OrNull returns nil, which JSON writes as null, for the zero T. For others it returns a pointer to value.
+// OrNull returns nil for the zero T, so that JSON contains null. For any other value it returns a pointer to the value.
 func OrNull[T comparable](value T) *T {
 	if value == *new(T) {
 		return nil

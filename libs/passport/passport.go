@@ -31,24 +31,24 @@ const (
 	HeaderPrefix = "Bellbuoy-"
 )
 
-// ErrNoAPI refuses members of an organization whose plan does not include the API.
+// ErrNoAPI is the error for members of an organization whose plan does not include the API.
 var ErrNoAPI = fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
 
-// Life is the time from the signing of a passport to its expiry.
+// Life is the time after which a signed passport expires.
 const Life = 60 * time.Second
 
-// Surface is the interface through which a request arrived.
+// Surface is the interface through which a request came.
 type Surface string
 
 const (
-	Legacy   Surface = "legacy"   // /api/v1, ApiKey
-	App      Surface = "app"      // /app, Bearer
+	Legacy   Surface = "legacy"   // /api/v1, with an ApiKey
+	App      Surface = "app"      // /app, with a Bearer key
 	Public   Surface = "public"   // dashboards and other paths that need no key
-	Operator Surface = "operator" // /operator/v1, the owner of the installation
-	Peer     Surface = "peer"     // a service calls a service
+	Operator Surface = "operator" // /operator/v1, for the owner of the installation
+	Peer     Surface = "peer"     // calls from one service to another
 )
 
-// Role names of the specification. RoleAPI permits the legacy interface.
+// Names of the roles in the specification. RoleAPI permits the legacy interface.
 const (
 	RoleAdmin      = "admin"
 	RoleEvent      = "event"
@@ -58,22 +58,22 @@ const (
 
 // Passport names the caller of a request.
 type Passport struct {
-	Audience     string   `json:"aud"` // the service that may accept the passport
+	Audience     string   `json:"aud"` // service that may accept the passport
 	Surface      Surface  `json:"sur"`
 	Organization string   `json:"org,omitempty"` // empty for the operator and anonymous visitors
 	User         string   `json:"usr,omitempty"` // uuid
 	Username     string   `json:"unm,omitempty"`
 	Email        string   `json:"eml,omitempty"`
-	LegacyUser   int64    `json:"lid,omitempty"` // the user's id in /api/v1/user/<id>/
+	LegacyUser   int64    `json:"lid,omitempty"` // the user's integer id in /api/v1/user/<id>/
 	KeyID        string   `json:"key,omitempty"`
 	IP           string   `json:"ip,omitempty"` // address of the client
 	Roles        []string `json:"rol,omitempty"`
 	Features     Features `json:"fea"`
-	Caller       string   `json:"cal,omitempty"` // the calling service, on Peer
-	Expires      int64    `json:"exp"`           // Unix milliseconds
+	Caller       string   `json:"cal,omitempty"` // service that sends the request, if Surface is Peer
+	Expires      int64    `json:"exp"`           // in Unix milliseconds
 }
 
-// Features are the entitlements of the organization's plan.
+// Features are the features that the organization's plan includes.
 type Features struct {
 	API           bool `json:"api,omitempty"`
 	Integrations  bool `json:"int,omitempty"`
@@ -93,7 +93,7 @@ type Signer struct {
 	now func() time.Time
 }
 
-// NewSigner returns a Signer whose key is derived from the platform's secret.
+// NewSigner returns a Signer. Its key is derived from the secret of the platform.
 func NewSigner(secret string, now func() time.Time) *Signer {
 	return &Signer{key: seal.Key(secret, "passport"), now: now}
 }
@@ -109,8 +109,8 @@ func (s *Signer) Sign(p Passport) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(s.mac(text))
 }
 
-// Verify returns the passport in the token. It returns a Denied fault unless this platform
-// signed the token for the audience less than Life ago.
+// Verify returns the passport in the token. It returns a Denied fault unless the platform signed the token for audience
+// less than Life ago.
 func (s *Signer) Verify(token, audience string) (Passport, error) {
 	text, mac, found := strings.Cut(token, ".")
 	if !found {
@@ -145,12 +145,12 @@ func (s *Signer) mac(text string) []byte {
 
 type contextKey struct{}
 
-// With returns a context that carries a verified passport.
+// With returns a context that contains a verified passport.
 func With(ctx context.Context, p Passport) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }
 
-// From returns the passport of the request's context, or the zero Passport if the context has none.
+// From returns the passport in the context of a request. If there is none, it returns the zero Passport.
 func From(ctx context.Context) Passport {
 	p, _ := ctx.Value(contextKey{}).(Passport)
 	return p

@@ -6,17 +6,18 @@ import (
 )
 
 const (
-	operatorsTried = 10 // wrong tokens, by one IP address
+	operatorsTried = 10 // number of wrong tokens from one IP address
 	operatorWindow = 15 * time.Minute
 )
 
-// OperatorWait returns the time for which no operator token from the IP address is accepted, also not the right one, or 0.
-// It counts nothing, so that requests with the right token have no limit.
+// OperatorWait returns the time for which every operator token from the IP address is refused, even the right one. It
+// returns 0 if tokens are accepted. It counts nothing, so requests with the right token have no limit.
 func (c *Counter) OperatorWait(ctx context.Context, ip string) (wait time.Duration) {
 	return c.use(ctx, operatorKey(ip), Limit{operatorsTried, operatorWindow}, 0)
 }
 
-// OperatorWasWrong counts a wrong operator token from the IP address. It returns what OperatorWait returned before.
+// OperatorWasWrong counts a wrong operator token from the IP address. It returns the result that OperatorWait had
+// before.
 func (c *Counter) OperatorWasWrong(ctx context.Context, ip string) (wait time.Duration) {
 	return c.use(ctx, operatorKey(ip), Limit{operatorsTried, operatorWindow}, 1)
 }

@@ -1,11 +1,12 @@
-// Package quota counts how often visitors cause messages or try secrets, in Redis for all processes of a service.
+// Package quota limits how often visitors cause messages or try secrets. It counts in Redis, for all processes of a
+// service together.
 //
 // Decisions:
 //
-//   - A window begins with the first use, and all its uses expire together. The gateway has a sliding log for keys.
-//     Visitors need none: the limits protect mailboxes, and no client plans its calls by them.
-//   - While Redis is down, each process counts in memory. A key can then reach its limit once in Redis and once in
-//     each process. The memory is bounded: if it is full, new keys are refused, so that an outage does not lift a limit.
+//   - A window begins with the first use of a key, and all uses in it expire together. This is simpler than the sliding
+//     log with which the gateway counts API calls, and exact enough to protect mailboxes.
+//   - While Redis is down, each process counts in memory. A key can then reach its limit once in Redis and once in each
+//     process. The memory is bounded. If it is full, new keys are refused, so that an outage of Redis removes no limit.
 package quota
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Limit is how often a key may be used within a window.
+// Limit is the number of uses of a key that a window allows.
 type Limit struct {
 	Uses   int
 	Window time.Duration
@@ -35,7 +36,7 @@ var takeScript string
 //go:embed give.lua
 var giveScript string
 
-// Counter counts the uses of keys. Close closes it.
+// Counter counts the uses of keys.
 type Counter struct {
 	client *redis.Client
 	script *redis.Script
@@ -45,7 +46,7 @@ type Counter struct {
 	down   atomic.Bool
 
 	mu     sync.Mutex
-	memory map[string]window // used while Redis is down
+	memory map[string]window // counts while Redis is down
 }
 
 type window struct {
@@ -53,13 +54,13 @@ type window struct {
 	ends time.Time
 }
 
-// New returns a counter on a Redis that need not be reachable yet.
+// New returns a Counter. Redis may be down when New is called.
 func New(settings boot.Redis, log *slog.Logger, now func() time.Time) (*Counter, error) {
 	options, err := settings.Options()
 	if err != nil {
 		return nil, err
 	}
-	options.MaxRetries = -1 // memory counts instead
+	options.MaxRetries = -1 // instead of a retry, the counter uses its memory
 	return &Counter{
 		client: redis.NewClient(options), script: redis.NewScript(takeScript), give: redis.NewScript(giveScript), log: log, now: now, memory: map[string]window{},
 	}, nil
@@ -68,13 +69,13 @@ func New(settings boot.Redis, log *slog.Logger, now func() time.Time) (*Counter,
 // Close closes the connections to Redis.
 func (c *Counter) Close() error { return c.client.Close() }
 
-// Take uses the key once and returns 0. If the limit is reached, it returns the time until the key can be used again.
-// The key must not contain an address in clear text.
+// Take counts one use of the key and returns 0. If the limit is reached, Take counts nothing and returns the time until
+// the key can be used again. The key must not contain a mail address or phone number in clear text.
 func (c *Counter) Take(ctx context.Context, key string, limit Limit) (wait time.Duration) {
 	return c.use(ctx, key, limit, 1)
 }
 
-// use is Take for one use, or with no use only returns the time until the key can be used again.
+// use counts 1 or 0 uses of the key. With 0 uses it only returns the time until the key can be used again.
 func (c *Counter) use(ctx context.Context, key string, limit Limit, uses int) (wait time.Duration) {
 	left, err := c.script.Run(ctx, c.client, []string{"quota:" + key}, limit.Uses, limit.Window.Milliseconds(), uses).Int64()
 	if err != nil {
@@ -89,7 +90,8 @@ func (c *Counter) use(ctx context.Context, key string, limit Limit, uses int) (w
 	return time.Duration(left) * time.Millisecond
 }
 
-// giveBack takes back one use of the key. A use that was counted elsewhere, before or during an outage, stays counted.
+// giveBack removes one use of the key from the count. If Redis went down or came back since, the use may have been
+// counted in the other place, and then it stays.
 func (c *Counter) giveBack(ctx context.Context, key string) {
 	if c.give.Run(ctx, c.client, []string{"quota:" + key}).Err() == nil {
 		return
@@ -130,7 +132,7 @@ func (c *Counter) useInMemory(key string, limit Limit, uses int) time.Duration {
 	return 0
 }
 
-// removeEnded removes the windows that have ended.
+// removeEnded deletes the windows that have ended.
 func (c *Counter) removeEnded(now time.Time) {
 	for key, used := range c.memory {
 		if !used.ends.After(now) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The limits of visitors, over all dashboards of the installation.
+// Limits of visitors. They hold for all dashboards of the installation together.
 const (
 	mailsFrom  = 30 // mails that one IP address causes
 	mailWindow = time.Hour
@@ -33,20 +33,21 @@ func (c *Counter) TextFrom(ctx context.Context, ip string) (wait time.Duration) 
 	return c.Take(ctx, "text-from:"+network(ip), Limit{textsFrom, textWindow})
 }
 
-// MailTo counts a mail to an address, in any case of its letters. It returns the time until another mail may be sent,
-// or 0.
+// MailTo counts a mail to an address. It ignores upper and lower case. It returns the time until another mail may be
+// sent to the address, or 0.
 func (c *Counter) MailTo(ctx context.Context, address string) (wait time.Duration) {
 	return c.Take(ctx, "mail-to:"+digest(address), Limit{messagesTo, toWindow})
 }
 
-// TextTo counts an SMS or WhatsApp message to a phone number. It returns the time until another message may be sent,
-// or 0.
+// TextTo counts an SMS or WhatsApp message to a phone number. It returns the time until another message may be sent to
+// the number, or 0.
 func (c *Counter) TextTo(ctx context.Context, number string) (wait time.Duration) {
 	return c.Take(ctx, "text-to:"+digest(number), Limit{messagesTo, toWindow})
 }
 
-// Code counts a visitor at the IP address who tries a code. It returns the time until the next try is allowed, or 0. A
-// phone number has no limit, because anybody could then stop its owner from confirming. Each code has a limit instead.
+// Code counts a visitor at the IP address who tries a code. It returns the time until the next try is allowed, or 0.
+// There is no limit for a phone number, because anybody could then prevent the owner of the number from confirming.
+// Each code has its own limit instead.
 func (c *Counter) Code(ctx context.Context, ip string) (wait time.Duration) {
 	return c.Take(ctx, "code-from:"+network(ip), Limit{codesFrom, codeWindow})
 }
@@ -56,7 +57,7 @@ func digest(address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// network returns the addresses that count as one visitor: an IPv4 address, or the /64 network of an IPv6 address.
+// network returns the address range that counts as one visitor: an IPv4 address, or the /64 network of an IPv6 address.
 func network(ip string) string {
 	address, err := netip.ParseAddr(ip)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *Counter) Try(ctx context.Context, ip, dashboard string) (wait time.Dura
 	return c.Take(ctx, tryKey(ip, dashboard), Limit{passwordsTried, passwordWindow})
 }
 
-// TryWasRight takes back a Try, because only wrong passwords are limited.
+// TryWasRight removes one Try from the count, because only wrong passwords are limited.
 func (c *Counter) TryWasRight(ctx context.Context, ip, dashboard string) {
 	c.giveBack(ctx, tryKey(ip, dashboard))
 }

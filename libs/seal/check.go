@@ -9,8 +9,8 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// CheckPassword reports whether hash is a result of HashPassword for the password. It needs the time and the memory
-// that the hash names.
+// CheckPassword reports whether HashPassword returned hash for the password. It needs the time and the memory that the
+// parameters in hash state.
 func CheckPassword(hash, password string) bool {
 	parts := strings.Split(hash, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {

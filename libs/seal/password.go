@@ -8,17 +8,19 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-// The cost of a password hash: 19 MiB and about 30 ms of one core. OWASP recommends it as the least for argon2id.
+// The cost of a password hash: 19 MiB of memory and about 30 ms of one processor core. OWASP recommends at least this
+// for argon2id.
 const (
-	argonMemory  = 19 * 1024 // KiB
+	argonMemory  = 19 * 1024 // in KiB
 	argonPasses  = 2
 	argonThreads = 1
 	saltBytes    = 16
 	hashBytes    = 32
 )
 
-// HashPassword returns the form in which a password that a person chose is stored: argon2id with a random salt, written
-// as $argon2id$v=19$m=...,t=...,p=...$salt$hash. The hash contains its cost, so a later version may raise the cost.
+// HashPassword returns a hash of a password that a person chose, for storage: argon2id with a random salt, as
+// $argon2id$v=19$m=...,t=...,p=...$salt$hash. The result contains the cost parameters, so that a later version can
+// raise them.
 func HashPassword(password string) string {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt)

@@ -1,7 +1,7 @@
-// Package seal derives all keys of the platform from one setting, BELLBUOY_SECRET. Each purpose
-// has a key of its own (HKDF, RFC 5869), so a page token is never valid as a passport. Secrets that
-// are used again, such as the URL and signing key of a webhook, are sealed (AES-256-GCM). Secrets
-// that are only compared are hashed with Digest.
+// Package seal derives all keys of the platform from one setting, BELLBUOY_SECRET. Each purpose has its own key (HKDF,
+// RFC 5869), so for example a page token is never a valid passport. Secrets that the platform needs again, such as the
+// URL and the signing key of a webhook, are sealed (AES-256-GCM). Secrets that are only compared are hashed with
+// Digest.
 package seal
 
 import (
@@ -16,41 +16,41 @@ import (
 	"errors"
 )
 
-// MinSecret is the minimum number of characters of the platform secret.
+// MinSecret is the minimum length of the platform secret, in characters.
 const MinSecret = 32
 
-// Box seals and opens values for one purpose.
+// Box seals and opens texts for one purpose.
 type Box struct{ aead cipher.AEAD }
 
-// Key returns the 32-byte key of a purpose, derived from the platform secret.
+// Key returns the 32-byte key for a purpose. The key is derived from the platform secret.
 func Key(secret, purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, []byte(secret), nil, "bellbuoy/"+purpose, 32)
 	if err != nil {
-		panic(err) // only for a key length that is too large for the hash
+		panic(err) // happens only for a key length that is too large for the hash
 	}
 	return key
 }
 
-// NewBox returns the box of a purpose.
+// NewBox returns the Box for a purpose.
 func NewBox(secret, purpose string) Box {
 	block, err := aes.NewCipher(Key(secret, purpose))
 	if err != nil {
-		panic(err) // only for a key that is not 16, 24 or 32 bytes
+		panic(err) // happens only for a key that is not 16, 24 or 32 bytes long
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		panic(err) // only for a block cipher that is not AES
+		panic(err) // happens only for a block cipher that is not AES
 	}
 	return Box{aead}
 }
 
-// Seal returns plain encrypted and bound to owner, for example the id of a record. Open fails for
-// another owner, so a sealed value that is copied to another record cannot be used.
+// Seal returns plain in encrypted form, bound to owner, for example the id of a record. Open fails for any other owner.
+// So a sealed text cannot be copied to another record.
 func (b Box) Seal(plain, owner string) string {
 	return base64.RawStdEncoding.EncodeToString(b.aead.Seal(nil, nil, []byte(plain), []byte(owner)))
 }
 
-// Open decrypts a result of Seal for the same owner.
+// Open decrypts a text that Seal returned for the same owner.
 func (b Box) Open(sealed, owner string) (string, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {
@@ -63,21 +63,22 @@ func (b Box) Open(sealed, owner string) (string, error) {
 	return string(plain), nil
 }
 
-// Digest returns the form in which a high-entropy secret, such as an API key, is stored and looked
-// up: lower-case hex SHA-256. Compare digests with crypto/subtle.
+// Digest returns the form in which a random secret, such as an API key, is stored and looked up: SHA-256 in lower-case
+// hex. Compare digests with crypto/subtle.
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// Sign returns a value of a text that nobody can compute without the platform's secret: URL-safe HMAC-SHA-256.
+// Sign returns a signature of a text that nobody can compute without the platform secret: HMAC-SHA-256 in URL-safe
+// base64.
 func Sign(secret, purpose, text string) string {
 	mac := hmac.New(sha256.New, Key(secret, purpose))
 	mac.Write([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// Random returns a new secret of 32 random bytes in URL-safe base64.
+// Random returns a new secret: 32 random bytes in URL-safe base64.
 func Random() string {
 	raw := make([]byte, 32)
 	rand.Read(raw)

@@ -1,7 +1,6 @@
-// Package service opens the parts that every service consists of: its database, its Kafka
-// client, its passport signer and its HTTP engine. The Run of a service opens them, wires
-// what is particular to the service, and ends in Serve. The package is not part of boot,
-// because the gateway uses boot and must link neither a database nor Kafka.
+// Package service opens the parts that every service has: a database, a Kafka client, a passport signer and an HTTP
+// engine. The Run of a service opens these parts, adds what only this service has, and ends with Serve. This package is
+// separate from boot, because the gateway uses boot but must not link a database or Kafka.
 package service
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// partitions is the number of partitions of the topics of Work.Topics.
+// partitions is the number of partitions of the topics that Topics returns.
 const partitions = 12
 
 // Service holds the open parts of a service.
@@ -34,8 +33,7 @@ type Service struct {
 	secret  func(context.Context) error // returns an error if the records are sealed with another secret
 }
 
-// Open opens the parts of the service name. It connects to nothing yet. The caller closes the
-// Service.
+// Open opens the parts of the service name. It does not connect to an engine yet. The caller closes the Service.
 func Open(name string, process boot.Process, documents boot.Documents, kafka boot.Kafka, secret boot.Secret) (*Service, error) {
 	database, err := document.Open(documents.DocumentsURL, name, document.Options{
 		Log: process.Log, Tracer: process.Tracer, Propagator: process.Propagator, Metrics: process.Metrics,
@@ -52,30 +50,29 @@ func Open(name string, process boot.Process, documents boot.Documents, kafka boo
 	return s, nil
 }
 
-// Close closes the Kafka client and the database. It logs an error, because a Run that
-// has stopped can do nothing about it.
+// Close closes the Kafka client and the database. It only logs an error, because the service has already stopped.
 func (s *Service) Close() {
 	if err := errors.Join(s.Kafka.Close(), s.Database.Close()); err != nil {
 		s.process.Log.Warn("the service was not closed cleanly", "error", err)
 	}
 }
 
-// Peer returns a client of the service name at url. It signs its calls with this service as the caller.
+// Peer returns a client for the service name at url. Its calls name this service as the caller.
 func (s *Service) Peer(name, url string) *peer.Client {
 	return peer.NewClient(name, url, peer.Options{
 		Caller: s.name, Signer: s.signer, Tracer: s.process.Tracer, Propagator: s.process.Propagator,
 	})
 }
 
-// Consume returns a function for Work.Consumers that passes the records of the topic to
-// handle, in batches, as a member of the consumer group.
+// Consume returns a function for Work.Consumers. As a member of the consumer group, the function passes the records of
+// the topic to handle, in batches.
 func (s *Service) Consume(group, topic string, handle func(context.Context, []stream.Record) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		return s.Kafka.ConsumeBatches(ctx, stream.Subscription{Group: group, Topics: []string{topic}}, handle)
 	}
 }
 
-// Messages is Consume for a handler of decoded messages. It logs and skips a message that it cannot decode.
+// Messages is Consume for a handler of decoded messages. It logs and skips a record that it cannot decode.
 func Messages[T any](s *Service, group, name string, handle func(context.Context, []T) error) func(context.Context) error {
 	return s.Consume(group, name, func(ctx context.Context, batch []stream.Record) error {
 		return handle(ctx, stream.Read[T](ctx, s.process.Log, batch))
@@ -106,8 +103,8 @@ func (s *Service) DeletedDashboards(forget func(ctx context.Context, organizatio
 	})
 }
 
-// Every returns a function for Work.Background that calls do at each interval until ctx ends. It logs an error of do as what
-// has failed.
+// Every returns a function for Work.Background that calls do at each interval until ctx ends. If do returns an error,
+// the function logs the error with the text failed.
 func (s *Service) Every(interval time.Duration, failed string, do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ticker := time.NewTicker(interval)
@@ -125,24 +122,24 @@ func (s *Service) Every(interval time.Duration, failed string, do func(context.C
 	}
 }
 
-// Relay publishes the messages in the database's outboxes until ctx ends. It belongs in Work.Background.
+// Relay publishes the messages in the outboxes of the database until ctx ends. It is a function for Work.Background.
 func (s *Service) Relay(ctx context.Context) error {
 	return s.Database.Relay(ctx, func(ctx context.Context, records []stream.Record) error {
 		return s.Kafka.Publish(ctx, records...)
 	})
 }
 
-// Work is what a service does apart from serving requests.
+// Work describes what a service does besides serving requests.
 type Work struct {
-	// Start runs after the migration of the database and the check of the secret, in order. The service is ready when the last
-	// function has returned.
+	// Start runs in order, after the migration of the database and the check of the secret. The service is ready when
+	// the last function has returned.
 	Start []func(context.Context) error
-	// Background runs from then on until ctx ends.
+	// Background runs after Start until ctx ends.
 	Background []func(context.Context) error
-	// Topics are the topics that the service reads and writes. Those that do not exist are created, in the background:
-	// a service that starts while Kafka is down serves requests, and stores their messages.
+	// Topics are the topics that the service reads and writes. Missing topics are created in the background. So a
+	// service that starts while Kafka is down serves requests, and its messages wait in the outbox.
 	Topics []stream.Topic
-	// Consumers run from the creation of Topics until ctx ends.
+	// Consumers run until ctx ends. They begin when the Topics exist.
 	Consumers []func(context.Context) error
 }
 
@@ -155,7 +152,7 @@ func Topics(names ...string) []stream.Topic {
 	return topics
 }
 
-// Serve migrates the database, serves the engine and does the work until ctx ends. The service is ready while its database
+// Serve migrates the database, serves the engine and runs work until ctx ends. The service is ready while its database
 // and Kafka respond. Serve returns an error if the records of the database are sealed with another secret.
 func (s *Service) Serve(ctx context.Context, work Work) error {
 	return s.process.Serve(ctx, boot.Service{
@@ -166,7 +163,7 @@ func (s *Service) Serve(ctx context.Context, work Work) error {
 	})
 }
 
-// consume creates the topics, and runs the consumers.
+// consume creates the topics and then runs the consumers.
 func (s *Service) consume(ctx context.Context, work Work) error {
 	if err := s.Kafka.EnsureTopics(ctx, work.Topics...); err != nil {
 		if ctx.Err() != nil {

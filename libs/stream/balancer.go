@@ -8,23 +8,24 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// balancer assigns the partitions of a group so that each partition has at most one owner at any time, and so that
-// members keep what they have. Members state in their join request which partitions they own. The leader never assigns an
-// owned partition to another member. It takes a partition away by assigning the partition to nobody. The owner then ends
-// its work on the partition, and joins the group again without it, and only that join lets the leader assign the partition.
-// A rebalance therefore interrupts no other partition.
+// balancer assigns the partitions of a topic to the members of a group. Each partition has at most one owner at any
+// time, and members keep partitions that they own. When members join the group, they state which partitions they own.
+// One member, the leader, computes the assignment. It never assigns an owned partition directly to another member. To
+// move a partition, it first assigns the partition to nobody. The owner ends its work on the partition and joins the
+// group again without the partition. In that second join the leader can assign the partition to another member. So a
+// rebalance interrupts no partition that does not move.
 type balancer struct{ claims func() claims }
 
-// claims are what a member states when it joins the group.
+// claims is what a member states when it joins the group.
 type claims struct {
-	// Member is the id under which the member got the partitions. The group gives a member that it has missed a new id, and
-	// claims under another id are void: other members may have the partitions.
+	// Member is the id of the member when it got the partitions. If the group has removed a member, the member gets a
+	// new id. Claims with an old id are ignored, because other members may own the partitions now.
 	Member string           `json:"member"`
-	Owned  map[string][]int `json:"owned"` // by topic, in order
+	Owned  map[string][]int `json:"owned"` // partitions by topic, in order
 	Leaves bool             `json:"leaves,omitempty"`
 }
 
-// ProtocolName implements kafka.GroupBalancer. Members with another protocol cannot join the group.
+// ProtocolName implements kafka.GroupBalancer. A member with another protocol cannot join the group.
 func (balancer) ProtocolName() string { return "bellbuoy-handover" }
 
 // UserData implements kafka.GroupBalancer.
@@ -68,14 +69,15 @@ type sharer struct {
 	leaves bool
 }
 
-// shares returns the partitions of each member that does not leave: those that it keeps, and those that nobody owns.
+// shares returns the partitions of each member that does not leave the group. A member keeps partitions that it owns,
+// and gets partitions that nobody owns.
 func shares(members []sharer, partitions []int) map[string][]int {
 	free := slices.Clone(partitions)
 	for _, m := range members {
 		free = slices.DeleteFunc(free, func(id int) bool { return slices.Contains(m.owned, id) })
 	}
 	members = slices.DeleteFunc(slices.Clone(members), func(m sharer) bool { return m.leaves })
-	// Members with more partitions get the larger shares, so that fewer partitions move.
+	// If the partitions cannot be divided evenly, members that own more get one more, so that fewer partitions move.
 	slices.SortFunc(members, func(a, b sharer) int { return cmp.Or(len(b.owned)-len(a.owned), cmp.Compare(a.id, b.id)) })
 	out := make(map[string][]int, len(members))
 	for i, m := range members {

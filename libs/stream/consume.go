@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
-// Claim is one record that was handed out to a handler.
+// Claim is a record that a handler got and has not finished.
 type Claim struct {
 	Record    Record
 	Partition int
@@ -17,26 +17,24 @@ type Claim struct {
 	handout *handout
 }
 
-// Done reports that the effect of the record is durable. It may be called from any
-// goroutine, in any order, more than once, and after the partition is lost.
+// Done reports that the effect of the record is durable. It may be called from any goroutine, in any order, more than
+// once, and after the partition was lost.
 func (c Claim) Done() { c.handout.end(true) }
 
-// Abandon reports that nothing works on the record any more although its effect is not
-// durable. A stop then does not wait for the record. The group's offset stays at or before an
-// abandoned record, so the record and those after it are handed out again when the
-// partition is assigned the next time.
+// Abandon reports that the work on the record has ended without a durable effect. A stop then does not wait for this
+// record. The committed offset stays at or before the record. So the record and those after it are handed out again
+// when the partition is assigned the next time.
 func (c Claim) Abandon() { c.handout.end(false) }
 
-// Consume consumes as a member of the group until ctx ends. It then waits for unfinished
-// claims (at most StopTimeout), commits the offsets, leaves the group and returns nil. It
-// returns an error only if the subscription is invalid.
+// Consume passes records to handle, as a member of the group, until ctx ends. It then waits at most StopTimeout for
+// unfinished claims, commits the offsets, leaves the group and returns nil. It returns an error only if the
+// subscription is invalid.
 //
-// handle gets the records of a partition in order, in one goroutine per partition. It may
-// return before the record is finished, and must see to it that Done or Abandon is called
-// later. While MaxPending claims are unfinished, nothing is handed out and reading stops. The
-// ctx of handle carries the record's trace in a span that ends with the claim. This ctx ends when nothing new may begin for
-// the record, because the group takes the partition away or the consumer stops. The partition is given back when Done or
-// Abandon was called for each of its claims, at most StopTimeout later.
+// handle gets the records of a partition in order, in one goroutine per partition. It may return before the record is
+// finished, but Done or Abandon must be called later. While MaxPending claims are unfinished, handle is not called and
+// no records are read. The ctx of handle carries the record's trace in a span that ends with the claim. This ctx ends
+// when the group takes the partition away or the consumer stops: no new work may then begin for the record. The
+// partition is given back when Done or Abandon was called for each of its claims, but at most StopTimeout later.
 func (c *Client) Consume(ctx context.Context, subscription Subscription, handle func(ctx context.Context, claim Claim)) error {
 	return c.subscribe(ctx, subscription, func(m *member, p *partition) {
 		for {
@@ -54,8 +52,8 @@ func (c *Client) Consume(ctx context.Context, subscription Subscription, handle 
 	})
 }
 
-// handOut counts the records of the partition as handed out to a handler. release is called
-// once, when nothing works on them any more.
+// handOut records that a handler got the records of the partition. release is called once, when the work on them has
+// ended.
 func (m *member) handOut(p *partition, records []Record, release func()) *handout {
 	group, n := m.subscription.Group, float64(len(records))
 	m.client.metrics.consumed.WithLabelValues(group, p.topic).Add(n)
@@ -67,13 +65,12 @@ func (m *member) handOut(p *partition, records []Record, release func()) *handou
 	})
 }
 
-// ConsumeBatches consumes as a member of the group until ctx ends, like Consume. handle gets
-// up to MaxPending records of one partition, in order. It may run for several partitions at
-// the same time. If handle returns nil, the effects of the records must be durable. If it
-// returns an error, it gets the same records again after a pause (0.1 s at first, 30 s at
-// most) and no other record of the partition before that. handle must therefore skip records
-// that it can never process, as Read does. Its ctx carries the trace of the first record of
-// the batch; see Context for the others.
+// ConsumeBatches passes batches of records to handle, as a member of the group, until ctx ends, like Consume. A batch
+// has up to MaxPending records of one partition, in order. handle may run for several partitions at the same time. If
+// handle returns nil, the effects of all records must be durable. If handle returns an error, it gets the same batch
+// again after a pause (0.1 s at first, 30 s at most), and no other record of the partition before that. So handle must
+// skip records that it can never process, as Read does. The ctx of handle carries the trace of the first record of the
+// batch. Context returns the trace of another record.
 func (c *Client) ConsumeBatches(ctx context.Context, subscription Subscription, handle func(ctx context.Context, batch []Record) error) error {
 	return c.subscribe(ctx, subscription, func(m *member, p *partition) {
 		for {

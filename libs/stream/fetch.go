@@ -17,12 +17,12 @@ import (
 
 const (
 	fetchWait      = 250 * time.Millisecond // the longest time that a broker waits for records
-	fetchWaitShort = 50 * time.Millisecond  // while a buffer is full, which may have room soon
+	fetchWaitShort = 50 * time.Millisecond  // used while the buffer of a partition is full, because it may have room soon
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
 )
 
-// locate finds the leader of each partition and starts a fetcher for each leader without one.
+// locate finds the leader of each partition. It starts a fetcher for each leader that has none.
 func (m *member) locate() {
 	if m.client.retry(m.intake, m.setLeaders, failurelog.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}) {
 		m.startFetchers()
@@ -67,7 +67,7 @@ func (m *member) startFetchers() {
 	}
 }
 
-// wake wakes the fetchers, because a buffer has room again or a leader changed.
+// wake wakes the fetchers, because a buffer has room again or a partition has another leader.
 func (m *member) wake() {
 	m.waking.Lock()
 	defer m.waking.Unlock()
@@ -79,13 +79,13 @@ func (m *member) wake() {
 	}
 }
 
-// wanted is a partition of a fetch request and the offset to fetch from.
+// wanted is a partition in a fetch request, with the offset to fetch from.
 type wanted struct {
 	partition *partition
 	offset    int64
 }
 
-// fetchFrom fetches from one leader into the buffers of its partitions until the consumer stops.
+// fetchFrom fetches records from one leader into the buffers of its partitions until the consumer stops.
 func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
 	pause, cause := reconnecting(), failurelog.Cause{Message: "a fetch failed and is retried", Of: m.subscription.Group}
 	for turn := 0; m.intake.Err() == nil; turn++ {
@@ -113,9 +113,8 @@ func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
 	}
 }
 
-// wants lists the leader's partitions with room and their offsets, and reports whether another
-// buffer is full. Each turn begins with another partition, because the response is cut off at
-// fetchBytes.
+// wants returns the leader's partitions whose buffers have room, with their next offsets. full reports whether the
+// leader has other partitions. Each turn begins with another partition, because a response is cut off at fetchBytes.
 func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
 	owned := m.owned()
 	for i := range owned {
@@ -132,8 +131,7 @@ func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
 	return wants, full
 }
 
-// fetch sends one request for all wanted partitions. It returns an error if one of them got
-// no usable response.
+// fetch sends one request for all wanted partitions. It returns an error if a partition got no usable response.
 func (m *member) fetch(wants []wanted, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(m.intake, wait+requestTimeout)
 	defer cancel()
@@ -163,7 +161,7 @@ func (m *member) fetch(wants []wanted, wait time.Duration) error {
 func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
 	request := &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: 1, MaxBytes: fetchBytes,
-		SessionEpoch: -1, // no incremental session
+		SessionEpoch: -1, // no incremental fetch session
 	}
 	for _, each := range wants {
 		i := slices.IndexFunc(request.Topics, func(t fetch.RequestTopic) bool { return t.Topic == each.partition.topic })
@@ -186,7 +184,7 @@ func (m *member) receive(each wanted, response *fetch.ResponsePartition) error {
 	default:
 		return code
 	case kafka.OffsetOutOfRange:
-		// The next record has expired, or the log has lost its end.
+		// The next record has expired, or the end of the log was lost.
 		if err := m.startAtFirst(p); err != nil {
 			return err
 		}
@@ -200,8 +198,8 @@ func (m *member) receive(each wanted, response *fetch.ResponsePartition) error {
 	return err
 }
 
-// readRecords copies the records from the wanted offset on. A broker sends whole batches,
-// which may begin before this offset.
+// readRecords copies the records from the wanted offset on. A broker sends whole batches, which may begin before this
+// offset.
 func readRecords(each wanted, reader protocol.RecordReader) ([]Record, error) {
 	if reader == nil {
 		return nil, nil
@@ -238,7 +236,7 @@ func copyRecord(topic string, found *protocol.Record) (Record, error) {
 	return record, errors.Join(keyErr, valueErr)
 }
 
-// readBytes copies bytes, which use memory that the library reuses.
+// readBytes copies bytes, because the library reuses their memory.
 func readBytes(bytes protocol.Bytes) ([]byte, error) {
 	if bytes == nil {
 		return nil, nil

@@ -17,17 +17,18 @@ import (
 
 const (
 	commitInterval = 100 * time.Millisecond
-	// handOverPause is the time between two joins that give partitions back, while work on others is still under way.
+	// handOverPause is the minimum time between two joins that give partitions back, while other partitions are still
+	// busy.
 	handOverPause = time.Second
-	// lostGrace is the time for running work after the group has lost this member. The group assigns the partitions to
-	// others when the session ends.
+	// lostGrace is the time that running work has after the group has removed this member. When the session ends, the
+	// group assigns the partitions to other members.
 	lostGrace = 2 * time.Second
 )
 
-// member is this process as a member of a consumer group. It keeps its partitions from one generation of the group to the
-// next (balancer). When the group takes a partition away, when the consumer stops or after the process stood still, nothing
-// more of the partition is handed out. What is under way has some time to end. Then the member commits what is finished, and
-// only then does it give the partition back.
+// member is this process as a member of a consumer group. It keeps its partitions from one generation of the group to
+// the next (balancer). No more records of a partition are handed out when the group takes the partition away, when the
+// consumer stops, or after the process was suspended. Running work has some time to end. The member then commits the
+// finished records, and after that gives the partition back.
 type member struct {
 	client       *Client
 	subscription Subscription
@@ -37,14 +38,14 @@ type member struct {
 	intake       context.Context           // ends when the consumer stops
 	fetchers     sync.WaitGroup
 
-	waking  sync.Mutex              // guards wakeups; a partition may wake the fetchers while it is locked
-	wakeups map[int64]chan struct{} // a channel for each fetcher, by the leader; see wake
+	waking  sync.Mutex              // guards wakeups; a partition that is locked may lock it to wake the fetchers
+	wakeups map[int64]chan struct{} // channel of each fetcher, by its leader; see wake
 
-	mu         sync.Mutex              // guards the fields below; locked before a partition
-	partitions []*partition            // owned: those that the group assigned and that were not given back
-	id         string                  // the member's id of the group when it got them
-	assigned   map[string]map[int]bool // by the current generation
-	joined     time.Time               // when the current generation began
+	mu         sync.Mutex              // guards the fields below; may be locked before a partition, not after it
+	partitions []*partition            // the partitions that the group assigned and that were not given back
+	id         string                  // id of the member in the group when it got the partitions
+	assigned   map[string]map[int]bool // partitions that the current generation assigns to the member
+	joined     time.Time               // time at which the current generation began
 	stops      bool
 }
 
@@ -73,8 +74,8 @@ func (m *member) owned() []*partition {
 	return slices.Clone(m.partitions)
 }
 
-// run takes part in a generation until it ends. At the end of the member it keeps the generation until the group is left.
-// The library would otherwise join the group again before leaving it.
+// run takes part in a generation until the generation ends. When the member ends, run keeps the generation alive until
+// the member has left the group, because the library would otherwise join the group again first.
 func (m *member) run(end context.Context, generation *kafka.Generation) {
 	ended := make(chan struct{})
 	generation.Start(func(lost context.Context) {
@@ -87,11 +88,11 @@ func (m *member) run(end context.Context, generation *kafka.Generation) {
 	<-ended
 }
 
-// serve takes part in a generation of the group until the generation is lost, until the member must join again to give
-// partitions back, or until end ends.
+// serve takes part in a generation. It returns when the generation is lost, when the member must join again to give
+// partitions back, or when end ends.
 func (m *member) serve(end, lost context.Context, generation *kafka.Generation) {
-	// The library waits for serve only if the generation still ran when serve began. Otherwise the next join may already have
-	// stated which partitions the member owns, and there must be no more.
+	// If lost has ended before serve begins, the library does not wait for serve. The next join may then already have
+	// stated the owned partitions, so none may be added now.
 	if lost.Err() != nil || !m.adopt(generation) {
 		return
 	}
@@ -117,11 +118,11 @@ func (m *member) serve(end, lost context.Context, generation *kafka.Generation) 
 	}
 }
 
-// adopt begins to hand out the partitions that are new in the generation, and begins to give back those that it lacks. It
-// returns false if the group assigned partitions to a member that stops.
+// adopt opens the partitions that are new in the generation, and revokes those that it does not contain. It returns
+// false if the group assigned partitions to a member that stops.
 func (m *member) adopt(generation *kafka.Generation) bool {
 	if generation.MemberID != m.id {
-		m.lose() // the group has missed the member in between
+		m.lose() // the group has removed this member and given it a new id
 	}
 	m.mu.Lock()
 	m.id, m.joined, m.assigned = generation.MemberID, time.Now(), make(map[string]map[int]bool)
@@ -159,7 +160,7 @@ func (m *member) adopt(generation *kafka.Generation) bool {
 	return !surplus
 }
 
-// open begins to hand out the records of a partition from the offset, unless the consumer stops.
+// open begins to hand out the records of a partition from the offset on, unless the consumer stops.
 func (m *member) open(topic string, id int, offset int64) {
 	p := newPartition(topic, id, offset, m.wake)
 	p.lag = m.client.metrics.lag.MustCurryWith(map[string]string{"group": m.subscription.Group})
@@ -180,8 +181,8 @@ func (m *member) open(topic string, id int, offset int64) {
 	}
 	go func() {
 		defer p.leave()
-		// If the group is new to the partition, it commits the first offset, so that the records that the group still needs
-		// are not trimmed.
+		// If the group has no offset for the partition, it commits the first offset, so that records which the group
+		// still needs are not trimmed.
 		if offset >= 0 || m.client.retry(p.intake, func() error { return m.startAtFirst(p) },
 			failurelog.Cause{Message: "waiting for the first offset of a partition", Of: m.subscription.Group}, "topic", topic, "partition", id) {
 			m.wake()
@@ -190,8 +191,8 @@ func (m *member) open(topic string, id int, offset int64) {
 	}()
 }
 
-// mayHandOver reports whether the member should join the group again to give partitions back: all that the group took away,
-// or those that are ready after a pause.
+// mayHandOver reports whether the member should join the group again to give partitions back. It should if the work on
+// all revoked partitions has ended. If only some have ended, it should after handOverPause.
 func (m *member) mayHandOver() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -201,18 +202,18 @@ func (m *member) mayHandOver() bool {
 		busy = busy || p.intake.Err() != nil && !p.ready()
 	}
 	if m.stops && !busy {
-		return false // the member leaves the group
+		return false // the member leaves the group instead
 	}
 	return ready && (!busy || time.Since(m.joined) > handOverPause)
 }
 
-// handOver commits what is finished, and ends the ownership of the partitions whose work has ended after their intake. It
-// begins again with those that the group has assigned again meanwhile. It reports whether the others must be given back, by
-// joining the group again.
+// handOver commits the finished records and gives back the revoked partitions whose work has ended. If the group has
+// assigned such a partition to this member again, handOver opens it again. rejoin is true if other partitions were
+// given back, so that the member must join the group again.
 func (m *member) handOver(generation *kafka.Generation) (rejoin bool) {
 	m.mu.Lock()
 	var ready, again []*partition
-	for _, p := range m.partitions { // before the commit, which then has their last position
+	for _, p := range m.partitions { // before the commit, which then includes their last positions
 		if p.ready() {
 			ready = append(ready, p)
 		}
@@ -241,7 +242,7 @@ func (m *member) handOver(generation *kafka.Generation) (rejoin bool) {
 	return rejoin
 }
 
-// close ends the ownership of all partitions.
+// close gives up all partitions.
 func (m *member) close() {
 	m.mu.Lock()
 	partitions := m.partitions
@@ -250,7 +251,7 @@ func (m *member) close() {
 	m.end(partitions)
 }
 
-// end ends the ownership of partitions that are not the member's any more.
+// end closes partitions that no longer belong to the member.
 func (m *member) end(partitions []*partition) {
 	for _, p := range partitions {
 		select {
@@ -262,7 +263,7 @@ func (m *member) end(partitions []*partition) {
 	}
 }
 
-// lose gives up all partitions at once, because other members may get them. Running work has lostGrace.
+// lose gives up all partitions at once, because other members may get them. Running work has lostGrace to end.
 func (m *member) lose() {
 	lost, began := m.owned(), time.Now()
 	for _, p := range lost {
@@ -276,7 +277,7 @@ func (m *member) lose() {
 	m.close()
 }
 
-// stop gives all partitions back. It waits until nothing of them is under way, at most StopTimeout.
+// stop revokes all partitions. It waits until no work on them is running, at most StopTimeout.
 func (m *member) stop() {
 	m.mu.Lock()
 	m.stops = true
@@ -301,7 +302,8 @@ func within(patience time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// commit commits the positions that have changed, in one request. It returns true if the group has them all.
+// commit commits the positions that have changed, in one request. It returns true if all were committed or none had
+// changed.
 func (m *member) commit(generation *kafka.Generation) bool {
 	owned, offsets := m.owned(), make(map[string]map[int]int64)
 	for _, p := range owned {
@@ -320,7 +322,7 @@ func (m *member) commit(generation *kafka.Generation) bool {
 	if err := generation.CommitOffsets(offsets); err != nil {
 		level := m.client.log.Warn
 		if errors.Is(err, kafka.RebalanceInProgress) {
-			level = m.client.log.Info // expected: the next generation commits them
+			level = m.client.log.Info // expected: the next generation commits the offsets
 		}
 		level("offsets were not committed", "group", m.subscription.Group, "error", err)
 		return false

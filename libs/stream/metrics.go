@@ -6,15 +6,15 @@ import (
 )
 
 type metrics struct {
-	published     *prometheus.CounterVec // topic
+	published     *prometheus.CounterVec // by topic
 	publishErrors prometheus.Counter
-	consumed      *prometheus.CounterVec // group, topic
-	failed        *prometheus.CounterVec // group, topic
-	unfinished    *prometheus.GaugeVec   // group, topic
-	lag           *prometheus.GaugeVec   // group, topic, partition
+	consumed      *prometheus.CounterVec // by group and topic
+	failed        *prometheus.CounterVec // by group and topic
+	unfinished    *prometheus.GaugeVec   // by group and topic
+	lag           *prometheus.GaugeVec   // by group, topic and partition
 }
 
-// register registers the metrics, unless registerer is nil.
+// register creates the metrics. It registers them unless registerer is nil.
 func register(registerer prometheus.Registerer) *metrics {
 	const prefix = "bellbuoy_stream_"
 	auto, perGroup := promauto.With(registerer), []string{"group", "topic"}
@@ -29,7 +29,8 @@ func register(registerer prometheus.Registerer) *metrics {
 	}
 }
 
-// begin exports the group's metrics as 0. Otherwise the first error would be no increase of a counter.
+// begin sets the counters of the group to 0. Without this, the first error would create the counter, and a query would
+// see no increase.
 func (m *metrics) begin(group, topic string) {
 	m.consumed.WithLabelValues(group, topic)
 	m.failed.WithLabelValues(group, topic)

@@ -10,26 +10,26 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The buffer of a partition requests more records while it has fewer than these.
+// The member fetches records for a partition while its buffer has less than these limits.
 const (
 	lowRecords = 512
 	lowBytes   = 512 << 10
 )
 
-// partition is one partition while the member owns it: a buffer of fetched records, and the
-// records that were handed out and are not finished. Its position is the lowest unfinished
-// offset. The group may commit up to this position.
+// partition is a partition that the member owns. It contains a buffer of fetched records, and the records that were
+// handed out and are not finished. Its position is the lowest unfinished offset. The group may commit offsets up to
+// this position.
 type partition struct {
 	topic     string
 	id        int
-	leader    atomic.Int64 // the broker to fetch from, -1 if unknown
-	unbroken  func() bool  // whether the process has not stood still since the assignment
+	leader    atomic.Int64 // id of the broker to fetch from, -1 if unknown
+	unbroken  func() bool  // reports that the process was not suspended since the assignment
 	lag       *prometheus.GaugeVec
-	intake    context.Context // ends when nothing may begin any more
+	intake    context.Context // ends when no new work may begin
 	work      context.Context // ends when the partition is given back
 	endIntake func()
 	interrupt func()
-	idle      chan struct{} // closed when nothing is under way after the end of the intake
+	idle      chan struct{} // closed when the intake has ended and no work is running
 	// committed is the offset that the group has committed, -1 if unknown.
 	committed atomic.Int64
 
@@ -38,21 +38,21 @@ type partition struct {
 	bytes      int           // size of the values in waiting
 	arrived    chan struct{} // has a value after records arrived
 	drained    func()        // called when the buffer has room again
-	next       int64         // the offset to fetch from
-	unfinished []*handout    // in the order of their offsets, from the lowest unfinished one
-	handedOut  int64         // the offset after the last record that was handed out
-	busy       int           // number of things under way: the goroutine that hands out, unended handouts, and holds
+	next       int64         // offset to fetch next
+	unfinished []*handout    // ordered by offset; the first is the lowest unfinished one
+	handedOut  int64         // offset after the last record that was handed out
+	busy       int           // running work: the goroutine that hands out, handouts that have not ended, and holds
 	revoked    bool          // the intake has ended
-	expired    bool          // the time after the end of the intake is over
-	closed     bool          // given back
+	expired    bool          // StopTimeout has passed since the end of the intake
+	closed     bool          // the partition was given back
 }
 
-// handout is a record, or several consecutive ones, that was handed out to a handler.
+// handout is one record, or several consecutive records, that a handler got.
 type handout struct {
 	partition *partition
 	offset    int64 // offset of the first record
-	finished  bool  // the effect is durable
-	ended     bool  // nothing works on it any more
+	finished  bool  // the effect of the records is durable
+	ended     bool  // the work on the records has ended
 	release   func()
 }
 
@@ -68,7 +68,7 @@ func newPartition(topic string, id int, offset int64, drained func()) *partition
 	return p
 }
 
-// revoke ends the intake. The partition is ready to be given back when nothing is under way, at the latest after StopTimeout.
+// revoke ends the intake. The partition can be given back when no work is running, or after StopTimeout.
 func (p *partition) revoke() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +94,8 @@ func (p *partition) ready() bool {
 	return p.revoked && (p.busy == 0 || p.expired)
 }
 
-// held reports whether no other member can have the partition: it was not given back, and the process has not stood still.
+// held reports whether no other member can own the partition: this member has not given it back, and the process was
+// not suspended.
 func (p *partition) held() bool {
 	p.mu.Lock()
 	closed := p.closed
@@ -102,7 +103,7 @@ func (p *partition) held() bool {
 	return !closed && p.unbroken()
 }
 
-// hold delays the end of the ownership until release is called. It returns nil if the intake has ended.
+// hold prevents the end of the ownership until release is called. It returns nil if the intake has ended.
 func (p *partition) hold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +114,7 @@ func (p *partition) hold() (release func()) {
 	return sync.OnceFunc(p.leave)
 }
 
-// leave ends the goroutine that hands out, or a hold.
+// leave counts the end of the goroutine that hands out, or of a hold.
 func (p *partition) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,7 +128,8 @@ func (p *partition) idleLocked() {
 	}
 }
 
-// report sets the lag to the records between the committed offset and the end, unless the partition was given back.
+// report sets the lag metric: the number of records between the committed offset and the offset end. It does nothing if
+// the partition was given back.
 func (p *partition) report(end int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,18 +138,18 @@ func (p *partition) report(end int64) {
 	}
 }
 
-// full reports whether the buffer is full. The caller holds mu.
+// full reports whether the buffer is full. The caller has locked mu.
 func (p *partition) full() bool { return len(p.waiting) >= lowRecords || p.bytes >= lowBytes }
 
-// wants returns the offset to fetch next, and false if the buffer is full or nothing may be handed out.
+// wants returns the offset to fetch next. It returns false if the buffer is full or nothing more may be handed out.
 func (p *partition) wants() (int64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.next, !p.full() && !p.revoked && p.next >= 0
 }
 
-// push appends records that were fetched from the offset at. It discards them if at is not
-// the next offset, because the partition was reset in the meantime.
+// push appends records to the buffer. They were fetched from the offset at. If at is not the next offset, the partition
+// was reset in the meantime, and push discards the records.
 func (p *partition) push(at int64, records []Record) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,8 +196,8 @@ func (p *partition) poll(limit int) []Record {
 	return taken
 }
 
-// handOut records that a handler got the records from first to last. release is called
-// once, when nothing works on them any more. It must not call the partition.
+// handOut records that a handler got the records from first to last. release is called once, when the work on the
+// records has ended. release must not call the partition.
 func (p *partition) handOut(first, last int64, release func()) *handout {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,8 +208,8 @@ func (p *partition) handOut(first, last int64, release func()) *handout {
 	return h
 }
 
-// end ends the work on the records. Only the first call has an effect. If they are not
-// finished, the position stays at or before them.
+// end ends the work on the records. Only the first call has an effect. If the records are not finished, the position
+// never moves past them.
 func (h *handout) end(finished bool) {
 	p := h.partition
 	p.mu.Lock()
@@ -229,7 +231,7 @@ func (h *handout) endLocked(finished bool) {
 	h.partition.idleLocked()
 }
 
-// uncommitted returns the position, and whether it differs from the committed offset.
+// uncommitted returns the position, and whether the position differs from the committed offset.
 func (p *partition) uncommitted() (int64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,8 +242,8 @@ func (p *partition) uncommitted() (int64, bool) {
 	return position, position != p.committed.Load()
 }
 
-// reset discards all records and continues at offset. It serves a log that does not contain
-// the next record any more.
+// reset discards all records and continues at offset. It is called when the log does not contain the next record any
+// more.
 func (p *partition) reset(offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +253,7 @@ func (p *partition) reset(offset int64) {
 	p.committed.Store(-1)
 }
 
-// close ends the ownership and the unfinished handouts. The next owner of the partition gets their records again.
+// close ends the ownership and all unfinished handouts. The next owner of the partition gets their records again.
 func (p *partition) close() {
 	p.revoke()
 	p.interrupt()

@@ -13,16 +13,15 @@ import (
 const (
 	publishTimeout = 10 * time.Second
 	batchRecords   = 512
-	writtenAtOnce  = 64        // to one partition; the Writer allocates room for all of them for a single record too
-	batchBytes     = 1 << 20   // slightly less than a broker's own limit of a request
+	writtenAtOnce  = 64        // number of records written to one partition at once; the Writer allocates room for all of them even for a single record
+	batchBytes     = 1 << 20   // slightly less than the size of a request that brokers accept
 	portionBytes   = 512 << 10 // leaves room for other callers' records in the same batch
 )
 
-// Publish writes records and returns when all in-sync replicas have stored them. A record
-// goes to the partition of its key. It carries the trace of ctx unless it carries one
-// already. If the brokers cannot be reached before ctx ends or ten seconds have passed, the
-// error is fault.Unavailable, and some of the records may have been written. The caller then
-// publishes all of them again. Consumers detect a repetition by its id.
+// Publish writes records and returns when all in-sync replicas have stored them. The key of a record selects its
+// partition. A record that carries no trace yet gets the trace of ctx. If the brokers cannot be reached before ctx
+// ends, or within ten seconds, the error is fault.Unavailable. Some of the records may then have been written, and the
+// caller publishes all of them again. Consumers recognize a repeated record by its id.
 func (c *Client) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
@@ -57,8 +56,7 @@ func (c *Client) write(ctx context.Context, messages []kafka.Message) error {
 	return nil
 }
 
-// writePortion retries while the writer has not accepted the portion. Later failures are
-// retried by the writer only.
+// writePortion passes the portion to the writer again until the writer accepts it. After that, only the writer retries.
 func (c *Client) writePortion(ctx context.Context, portion []kafka.Message) error {
 	pause := &backoff{min: 50 * time.Millisecond, max: time.Second}
 	for {

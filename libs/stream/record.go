@@ -10,23 +10,22 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Record is one message of a topic. Records of one key keep their order. A record without a
-// key goes to any partition.
+// Record is one message of a topic. Records with the same key keep their order. A record without a key goes to any
+// partition.
 type Record struct {
 	Topic   string
 	Key     string
 	Value   []byte
 	Headers map[string]string
-	// Partition, if set, is the partition to which Publish writes the record, for any key. A
-	// number that the topic does not have is taken modulo its partitions. Consumed records do not
-	// have it set.
+	// Partition, if set, is the partition to which Publish writes the record, whatever its key. If the topic has fewer
+	// partitions, Publish uses the remainder of the division by their number. It is not set in consumed records.
 	Partition *int
 
 	offset int64 // offset of a consumed record
 }
 
-// message returns the record as a Kafka message. Headers of the record replace extra headers
-// of the same name.
+// message returns the record as a Kafka message. If extra has a header of the same name, the record's header replaces
+// it.
 func (r Record) message(extra map[string]string) kafka.Message {
 	message := kafka.Message{Topic: r.Topic, Value: r.Value}
 	if r.Partition != nil {
@@ -47,11 +46,11 @@ func (r Record) message(extra map[string]string) kafka.Message {
 	return message
 }
 
-// placed is a balancer that respects Record.Partition. It passes other records to Balancer.
+// placed is a balancer for writers that uses Record.Partition. For a record without it, it calls Balancer.
 type placed struct{ kafka.Balancer }
 
-// Balance implements kafka.Balancer. A writer refuses messages whose own partition field is
-// set, so WriterData carries the partition.
+// Balance implements kafka.Balancer. The partition is in WriterData, because a writer refuses messages whose field
+// Partition is set.
 func (p placed) Balance(message kafka.Message, partitions ...int) int {
 	if partition, ok := message.WriterData.(int); ok && partition >= 0 {
 		return partitions[partition%len(partitions)]
@@ -59,8 +58,8 @@ func (p placed) Balance(message kafka.Message, partitions ...int) int {
 	return p.Balancer.Balance(message, partitions...)
 }
 
-// Read decodes the JSON values of a batch. It logs and skips a record that it cannot decode,
-// because a retry could not decode it either and would block the records after it.
+// Read decodes the JSON values of a batch. It logs and skips a record that it cannot decode. A retry could not decode
+// it either, and would block the records after it.
 func Read[T any](ctx context.Context, log *slog.Logger, batch []Record) []T {
 	messages := make([]T, 0, len(batch))
 	for _, record := range batch {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// stallTime is the time after which a process that was stopped (SIGSTOP, a suspended machine) must expect that its
-// partitions belong to another member. It is below sessionTimeout by one heartbeat and some room.
+// stallTime is the length of a pause (SIGSTOP, a suspended machine) after which the process must assume that its
+// partitions belong to another member. It is shorter than sessionTimeout by one heartbeat and one check.
 const stallTime = sessionTimeout - heartbeatInterval - stallCheckInterval
 
 const stallCheckInterval = 250 * time.Millisecond
 
-// stallDetector counts how often the process was stopped for longer than stallTime. Only the process itself can notice
-// that before it stores a result: the response to the next heartbeat may come later than the result.
+// stallDetector counts how often the process was paused for longer than stallTime. The process must notice this itself
+// before it stores a result, because the response to its next heartbeat may come too late.
 type stallDetector struct {
 	mu     sync.Mutex
-	last   time.Time // by the wall clock, because the monotonic one stops with a suspended machine
+	last   time.Time // wall clock, because the monotonic clock stops while the machine is suspended
 	stalls int
 }
 
-// run checks the time until ctx ends.
+// run checks for stalls until ctx ends.
 func (d *stallDetector) run(ctx context.Context) {
 	for ticks := time.Tick(stallCheckInterval); ; {
 		d.count()
@@ -32,7 +32,7 @@ func (d *stallDetector) run(ctx context.Context) {
 	}
 }
 
-// count returns the number of stalls until now.
+// count returns the number of stalls so far.
 func (d *stallDetector) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,32 +1,31 @@
-// Package stream is the Kafka client of the services. It publishes records and consumes them
-// in a consumer group, at least once and in order per key. It wraps segmentio/kafka-go, whose
-// types have properties that every caller would have to know. A decision about each property:
+// Package stream is the Kafka client of the services. It publishes records and consumes them in a consumer group, at
+// least once and in order per key. It wraps segmentio/kafka-go. Some properties of that library need a decision:
 //
-//   - A Writer waits one second before it sends. Here BatchTimeout is 5 ms, records are
-//     passed as slices, and every in-sync replica acknowledges (publish.go).
-//   - There is no idempotent producer. A record may arrive twice, so consumers deduplicate
-//     by the id in its value. Publish sends portions that fit into one request, and sends a
-//     portion only after the one before it. A failure in the middle therefore lets no later
-//     record of a key overtake an earlier one.
-//   - After a rebalance, a Reader still returns records that it fetched before. This package
-//     uses ConsumerGroup, Generation and plain fetches instead.
-//   - The library's balancers take all partitions from all members at each rebalance. What is
-//     under way then must end before the member joins again, and the whole group waits. Heartbeats
-//     stop meanwhile, so a wait beyond the session timeout ends the membership. Here members keep
-//     their partitions over a rebalance and join at once. A partition that is to move is given
-//     back by a second join, after its work has ended and is committed (balancer.go, member.go).
-//   - A Reader uses one connection and one long poll per partition. Here one fetch
-//     requests all partitions of the assignment from a broker, for at most 250 ms (fetch.go).
-//   - A commit keeps the highest offset. Here each partition commits only up to its
-//     lowest unfinished record (partition.go), every 100 ms and before a partition moves.
-//   - A group that is new to a topic starts at the first record, explicitly.
-//   - A group whose topic is missing rejoins without a pause. Consume therefore waits for its topics.
-//   - Transport returns metadata from memory while the brokers are down. Ping sends a
-//     request to a broker. Idle time, metadata age, dial time and compression are explicit here
-//     (snappy: it needs little CPU, and every Kafka tool can read it).
-//   - An unreachable broker stops no consumer. EnsureTopics and the consumers retry, with
-//     a warning each time, at most one every five seconds. Publish returns fault.Unavailable
-//     after ten seconds, because its caller waits for the result.
+//   - By default a Writer waits one second before it sends. Here BatchTimeout is 5 ms, callers pass several records at
+//     once, and every in-sync replica must acknowledge (publish.go).
+//   - There is no idempotent producer. A record may arrive twice, so consumers deduplicate by the id in its value.
+//     Publish divides records into portions that fit into one request, and sends each portion after the previous one is
+//     stored. So after a failure no record of a key is stored before an earlier record of the key.
+//   - After a rebalance, a Reader still returns records that it fetched before. This package uses ConsumerGroup,
+//     Generation and plain fetches instead.
+//   - The library's balancers take all partitions from all members at each rebalance. A member must then end all
+//     running work before it joins again, and the whole group waits for it. It sends no heartbeats in this time, so a
+//     wait longer than the session timeout ends its membership. Here members keep their partitions during a rebalance
+//     and join at once. A partition that must move is given back in a second join, after the work on it has ended and
+//     is committed (balancer.go, member.go).
+//   - A Reader uses one connection and one long poll per partition. Here one fetch per broker requests all assigned
+//     partitions, and waits at most 250 ms (fetch.go).
+//   - A Reader commits the highest offset, even if earlier records are not finished. Here each partition commits only
+//     up to its lowest unfinished record (partition.go), every 100 ms and before a partition moves.
+//   - The start of a group that is new to a topic is configured explicitly: the first record.
+//   - A group whose topic does not exist joins again and again without a pause. So Consume waits until its topics
+//     exist.
+//   - Transport returns metadata from memory while the brokers are down. So Ping sends a request to a broker. Idle
+//     time, metadata age, dial time and compression are set explicitly (snappy needs little CPU, and every Kafka tool
+//     can read it).
+//   - An unreachable broker stops no consumer. EnsureTopics and the consumers retry about once a second, and package
+//     failurelog logs the outage. Publish returns fault.Unavailable after ten seconds, because its caller waits for the
+//     result.
 package stream
 
 import (
@@ -49,7 +48,7 @@ const (
 	dialTimeout    = 3 * time.Second
 	requestTimeout = 5 * time.Second
 	idleTimeout    = 2 * time.Minute
-	metadataAge    = 2 * time.Second // also the time limit of one metadata request
+	metadataAge    = 2 * time.Second // also the time limit of a metadata request
 	pingTimeout    = 2 * time.Second
 )
 
@@ -57,7 +56,7 @@ const (
 // Tracer or Registerer receives nothing.
 type Options struct {
 	Brokers    []string // host:port of one or more brokers of the cluster
-	ClientID   string   // the name of the service
+	ClientID   string   // name of the service
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
 	Registerer prometheus.Registerer
@@ -76,8 +75,7 @@ type Client struct {
 	writer    *kafka.Writer
 }
 
-// Connect returns a client. It dials nothing: the client connects to brokers when it needs
-// them.
+// Connect returns a client. The client connects to brokers only when it needs them.
 func Connect(options Options) *Client {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
@@ -105,7 +103,7 @@ func Connect(options Options) *Client {
 		writer: &kafka.Writer{
 			Addr:            address,
 			Transport:       transport,
-			Balancer:        placed{kafka.Murmur2Balancer{}}, // like the Java clients; any partition for a record without a key
+			Balancer:        placed{kafka.Murmur2Balancer{}}, // same partitions as the Java clients; a record without a key goes to any partition
 			RequiredAcks:    kafka.RequireAll,
 			Compression:     kafka.Snappy,
 			BatchTimeout:    5 * time.Millisecond,
@@ -134,8 +132,8 @@ func (c *Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the client's connections after running calls of Publish have ended. It waits
-// ten seconds for brokers that do not respond. Consumers end with their own context.
+// Close waits until running calls of Publish have returned, at most ten seconds, and then closes the client's
+// connections. Consumers end with their own context.
 func (c *Client) Close() error {
 	defer c.transport.CloseIdleConnections()
 	closed := make(chan error, 1)
@@ -148,8 +146,8 @@ func (c *Client) Close() error {
 	}
 }
 
-// retry calls try until it returns nil, and reports whether it did so before ctx ended. It logs
-// the failures as an outage with the attributes, and pauses between calls.
+// retry calls try until it returns nil, with pauses in between. It returns false if ctx ends first. It logs the
+// failures as an outage with the cause and the attributes.
 func (c *Client) retry(ctx context.Context, try func() error, cause failurelog.Cause, attributes ...any) bool {
 	pause := reconnecting()
 	for {
@@ -173,7 +171,7 @@ type backoff struct {
 	next     time.Duration
 }
 
-// wait pauses, longer each time and with a random part. It returns false if ctx ends.
+// wait pauses. Each pause is longer than the last, up to max, and a part of it is random. wait returns false if ctx ends.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, b.min), b.max)
 	select {

@@ -13,20 +13,18 @@ import (
 )
 
 const (
-	// After sessionTimeout without heartbeats the group gives the partitions of a killed member
-	// to others. A member sends no heartbeats between the notice of a rebalance and its next join, but
-	// it joins at once. Brokers refuse a session timeout
-	// below their group.min.session.timeout.ms, whose default is acceptedTimeout.
+	// If a member sends no heartbeats for sessionTimeout, the group assigns its partitions to other members. A member
+	// sends no heartbeats from the notice of a rebalance until its next join, but it joins at once. Brokers refuse a
+	// session timeout below their setting group.min.session.timeout.ms. Its default is acceptedTimeout.
 	sessionTimeout  = 4 * time.Second
 	acceptedTimeout = 6 * time.Second
-	// A heartbeat also returns the notice of a rebalance. Heartbeats have their own goroutine, so
-	// no handler delays them. Seven may be lost.
+	// The response to a heartbeat contains the notice of a rebalance. Heartbeats have their own goroutine, so no
+	// handler delays them. Seven may be lost in a row.
 	heartbeatInterval = 500 * time.Millisecond
 	rebalanceTimeout  = 15 * time.Second
 	partitionsWatch   = 10 * time.Second
 
-	// StopTimeout is the longest time that a consumer waits for unfinished work after its
-	// context has ended.
+	// StopTimeout is the longest time that a consumer waits for unfinished work after its context has ended.
 	StopTimeout  = 15 * time.Second
 	leaveTimeout = 5 * time.Second
 
@@ -37,9 +35,9 @@ const (
 type Subscription struct {
 	Group      string
 	Topics     []string
-	MaxPending int // unfinished claims of this member, or records of one batch; 0 is 1000
-	// Assigned, if set, is called with each partition that this member owns, before its first record is handed out. It
-	// must return soon, because the member does nothing else meanwhile.
+	MaxPending int // most unfinished claims of this member, or most records of one batch; 0 means 1000
+	// Assigned, if set, is called for each partition that this member gets, before the first record of the partition is
+	// handed out. It must return soon, because it blocks the member.
 	Assigned func(owned Ownership)
 }
 
@@ -47,16 +45,17 @@ type Subscription struct {
 type Ownership struct {
 	Topic     string
 	Partition int
-	Open      context.Context // ends when nothing of the partition may begin any more
-	Owned     context.Context // ends when the partition is given back, at most StopTimeout after Open
-	// Held returns false once the partition was given back, or the process stood still for so long that another member may
-	// have got it. A result of an earlier time must then not be stored.
+	Open      context.Context // ends when no new work on the partition may begin
+	Owned     context.Context // ends when the partition is given back, at most StopTimeout after the end of Open
+	// Held returns false when another member may own the partition: this member has given it back, or the process was
+	// suspended for too long. A result that was computed before must then not be stored.
 	Held func() bool
-	// Hold delays the end of Owned, as an unfinished claim does, until release is called. It returns nil if Open has ended.
+	// Hold prevents the end of Owned until release is called, like an unfinished claim. It returns nil if Open has
+	// ended.
 	Hold func() (release func())
 }
 
-// subscribe is a member of the group until ctx ends, with handle in one goroutine per partition.
+// subscribe is a member of the group until ctx ends. It calls handle for each partition, in a goroutine of its own.
 func (c *Client) subscribe(ctx context.Context, subscription Subscription, handle func(*member, *partition)) error {
 	if subscription.Group == "" || len(subscription.Topics) == 0 {
 		return errors.New("A subscription must have a group and a topic.")
@@ -67,7 +66,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, handl
 		return nil
 	}
 	var stalls stallDetector
-	checks, endChecks := context.WithCancel(context.WithoutCancel(ctx)) // results are stored after ctx has ended, too
+	checks, endChecks := context.WithCancel(context.WithoutCancel(ctx)) // results are also stored after ctx has ended, so the checks continue
 	defer endChecks()
 	go stalls.run(checks)
 	m := newMember(ctx, c, subscription, &stalls, handle)
@@ -122,9 +121,8 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, handl
 	}
 }
 
-// leave leaves the group. The library cannot be interrupted while it waits for other
-// members in a rebalance. leave therefore returns after leaveTimeout, and the library leaves
-// the group later.
+// leave leaves the group. While the library waits for other members in a rebalance, it cannot be interrupted. So leave
+// returns after leaveTimeout at the latest, and the library leaves the group later.
 func (c *Client) leave(name string, group *kafka.ConsumerGroup) {
 	left := make(chan struct{})
 	go func() {
@@ -151,7 +149,7 @@ func (c *Client) groupConfig(m *member, session time.Duration) kafka.ConsumerGro
 		SessionTimeout:         session,
 		HeartbeatInterval:      heartbeatInterval,
 		RebalanceTimeout:       rebalanceTimeout,
-		JoinGroupBackoff:       100 * time.Millisecond, // subscribe pauses as well
+		JoinGroupBackoff:       100 * time.Millisecond, // subscribe has a pause, too
 		WatchPartitionChanges:  true,
 		PartitionWatchInterval: partitionsWatch,
 		Timeout:                requestTimeout,

@@ -10,22 +10,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 )
 
-// Topic is a topic for EnsureTopics. The cluster's settings decide on replicas and retention.
+// Topic is a topic for EnsureTopics. The settings of the cluster decide the number of replicas and the retention.
 type Topic struct {
 	Name       string
 	Partitions int
 }
 
-// EnsureTopics creates the topics that do not exist. It does not change existing ones. While
-// no broker responds it retries until ctx ends. It returns the
-// error of ctx or the broker's refusal.
+// EnsureTopics creates the topics that do not exist. It does not change existing topics. While no broker responds, it
+// retries until ctx ends. It returns the error of ctx or the refusal of a broker.
 func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 	request := &kafka.CreateTopicsRequest{}
 	for _, topic := range topics {
 		request.Topics = append(request.Topics,
 			kafka.TopicConfig{Topic: topic.Name, NumPartitions: topic.Partitions, ReplicationFactor: -1})
 	}
-	var refused error // a retry cannot change it
+	var refused error // a retry cannot change this error
 	if !c.retry(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 		defer cancel()
@@ -64,8 +63,8 @@ func (c *Client) findTopics(ctx context.Context, topics []string) error {
 	return err
 }
 
-// temporary reports whether the same request may succeed later according to Kafka. An error
-// that is not a response of Kafka, such as a broken connection, counts as temporary.
+// temporary reports whether a retry may succeed. Kafka defines this for its error codes. An error that is not a
+// response of Kafka, such as a broken connection, counts as temporary.
 func temporary(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
 	return !ok || code.Temporary()

@@ -13,11 +13,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// maxLinks is the highest number of other traces to which a span links.
+// maxLinks is the maximum number of traces to which a span links.
 const maxLinks = 32
 
-// Context returns ctx with the trace that the record carries. A handler of batches uses it
-// when it processes one record at a time. If the record carries no trace, it returns ctx.
+// Context returns ctx with the trace that the record carries. A handler of batches uses it to process records one at a
+// time. If the record carries no trace, Context returns ctx.
 func (c *Client) Context(ctx context.Context, record Record) context.Context {
 	if len(record.Headers) == 0 {
 		return ctx
@@ -29,10 +29,9 @@ func (c *Client) remote(record Record) trace.SpanContext {
 	return trace.SpanContextFromContext(c.Context(context.Background(), record))
 }
 
-// produce starts one span per topic and puts its context into the records that carry no
-// trace yet. A record from an outbox carries the trace of the call that wrote it, and keeps it.
-// The span is then a child of the first such trace and links to the others. The span does
-// not contain keys, because a key may be a person's address.
+// produce starts one span per topic. A record that carries no trace yet gets the trace of this span. A record from an
+// outbox already carries the trace of the call that wrote it, and keeps this trace. The span is then a child of the
+// first such trace and links to the others. The span does not contain keys, because a key may be a person's address.
 func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message, func(error)) {
 	byTopic := make(map[string][]Record)
 	for _, record := range records {
@@ -71,8 +70,8 @@ func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message
 	}
 }
 
-// consume starts the span of processing records of one partition. The span is a child of the
-// trace of the first record, so that the trace continues. It links to the other traces.
+// consume starts a span for processing records of one partition. The span continues the trace of the first record, and
+// links to the traces of the others.
 func (c *Client) consume(ctx context.Context, group string, partition int, records []Record) (context.Context, trace.Span) {
 	first := c.remote(records[0])
 	topic := records[0].Topic
@@ -98,7 +97,7 @@ func (c *Client) attributes(topic string) []attribute.KeyValue {
 	}
 }
 
-// links returns one link per trace that the records carry, without the span's own trace.
+// links returns a link to each trace that the records carry, except the trace of the span itself.
 func (c *Client) links(own trace.SpanContext, records []Record) []trace.Link {
 	var links []trace.Link
 	seen := map[trace.TraceID]bool{own.TraceID(): true}

@@ -1,4 +1,4 @@
-// Package timing hides how long an operation of a visitor takes.
+// Package timing hides the real duration of operations for visitors.
 package timing
 
 import (
@@ -6,15 +6,17 @@ import (
 	"time"
 )
 
-// Beat is the unit of the time that an operation takes, and longer than the operation on a healthy platform.
-const Beat = 100 * time.Millisecond
+// Unit is the unit of the visible duration of an operation. On a healthy platform every operation takes less than one
+// Unit.
+const Unit = 100 * time.Millisecond
 
-// Run runs an operation, and returns when a whole number of beats has passed. So the time of a response does not tell a
-// stored address or URL from an unknown one: an unknown one costs more writes.
+// Run runs an operation. It returns when a multiple of Unit has passed. An operation for an unknown mail address or URL
+// needs more writes than one for a stored address. Run prevents visitors from seeing this difference in the time of the
+// response.
 func Run[T any](ctx context.Context, operation func() (T, error)) (T, error) {
 	start := time.Now()
 	result, err := operation()
-	rest := Beat - time.Since(start)%Beat
+	rest := Unit - time.Since(start)%Unit
 	select {
 	case <-ctx.Done():
 	case <-time.After(rest):

@@ -13,7 +13,7 @@ import (
 func TestRun(t *testing.T) {
 	failed := errors.New("failed")
 	for took, want := range map[time.Duration]time.Duration{
-		0: timing.Beat, time.Millisecond: timing.Beat, timing.Beat - 1: timing.Beat, timing.Beat + 1: 2 * timing.Beat,
+		0: timing.Unit, time.Millisecond: timing.Unit, timing.Unit - 1: timing.Unit, timing.Unit + 1: 2 * timing.Unit,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()

@@ -1,5 +1,5 @@
-// Package version returns which version of the platform a program is. The number comes from the linker or from what go
-// build stamps into a program: the tag or the commit of the repository.
+// Package version returns the version of a program: the tag or the commit of the repository. The linker or go build
+// writes it into the program.
 package version
 
 import (
@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 )
 
-// linked is set by the linker where the repository is missing, as in deploy/Dockerfile:
-// -X github.com/bellbuoy/bellbuoy/libs/version.linked=VERSION
+// linked is set by the linker if the program is built without the repository, as in deploy/Dockerfile: -X
+// github.com/bellbuoy/bellbuoy/libs/version.linked=VERSION
 var linked string
 
 // Number returns the version of this program, for example v1.2.3.

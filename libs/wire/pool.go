@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// pool keeps idle connections. It closes a connection when there are too many, or after the idle time.
+// pool keeps idle connections. It closes connections that exceed its limits or were idle for too long.
 type pool struct {
 	Options
 	mu       sync.Mutex
-	conns    []*conn        // the longest idle first
-	hosts    map[string]int // number of connections
+	conns    []*conn        // ordered by idle time, the longest first
+	hosts    map[string]int // number of connections per host
 	sweeping bool
 }
 
-// take returns the host's last used connection, or nil. The server is least likely to have closed that one.
+// take returns the connection to host that was used last, because the server is least likely to have closed it. It
+// returns nil if there is none.
 func (p *pool) take(host string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -52,7 +53,8 @@ func (p *pool) keep(c *conn) {
 	}
 }
 
-// sweep closes the connections that were idle for too long. It runs again while the pool has connections.
+// sweep closes the connections that were idle for too long. While the pool has connections, sweep schedules its next
+// run.
 func (p *pool) sweep() {
 	var old []*conn
 	p.mu.Lock()

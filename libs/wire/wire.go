@@ -1,9 +1,9 @@
 // Package wire is an HTTP/1.1 client with kept connections. A request runs on the caller's goroutine.
 //
-// net/http's transport has two goroutines for each connection and wakes both for each request. For the gateway
-// and delivery, which mainly send small requests, the goroutines cost more than all their own work. This cost is
-// the only reason for the package. Other packages use net/http. The client sends small bodies from memory and reads
-// responses with http.ReadResponse. It supports no redirects, proxies or compression.
+// The transport of net/http has two goroutines for each connection and wakes both for each request. The gateway and
+// delivery mainly send small requests, and for them these goroutines cost more than all other work. This is the only
+// reason for the package. All other parts use net/http. The client sends small bodies from memory and reads responses
+// with http.ReadResponse. It supports no redirects, proxies or compression.
 package wire
 
 import (
@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// MaxBody is the maximum size of a request's body. Such a body fits into a socket's buffer, so that writing
-	// does not wait for a server that already responds.
+	// MaxBody is the maximum size of a request's body, in bytes. Such a body fits into the buffer of a socket. So the
+	// client can write all of it even if the server responds early and does not read it.
 	MaxBody    = 32 << 10
 	readBuffer = 4 << 10
-	// maxInterim is the maximum number of 1xx responses before a response.
+	// maxInterim is the maximum number of 1xx responses before the final response.
 	maxInterim = 4
 )
 
@@ -36,14 +36,14 @@ var (
 
 // Options are the settings of a Client.
 type Options struct {
-	// Dial opens a connection to a URL's host. It also does the TLS handshake.
+	// Dial opens a connection to the host of a URL. It also does the TLS handshake.
 	Dial    func(ctx context.Context, host string) (net.Conn, error)
-	PerHost int           // idle connections kept for each host
-	Total   int           // idle connections kept for all hosts
-	Idle    time.Duration // how long they are kept; less than the server keeps them, if that is known
-	MaxHead int           // bytes of a response's head
-	// Limit is the time for a request, from Do to the end of the response's body; 0: only the context limits it. It costs
-	// less than the deadline of a context, which is a new timer for each request.
+	PerHost int           // maximum number of idle connections per host
+	Total   int           // maximum number of idle connections
+	Idle    time.Duration // how long idle connections are kept; must be shorter than the server's idle time, if that is known
+	MaxHead int           // maximum size of a response's head, in bytes
+	// Limit bounds the time of a request, from Do to the end of the response's body. 0 means that only the context
+	// limits the time. Limit is cheaper than a context with a deadline, which needs a new timer for each request.
 	Limit time.Duration
 }
 
@@ -51,7 +51,7 @@ type Options struct {
 type Client struct {
 	Options
 	pool pool
-	// requests holds buffers for whole requests, so that each request is one write.
+	// requests contains buffers for whole requests, so that each request is sent with one write.
 	requests sync.Pool
 }
 
@@ -60,12 +60,12 @@ func New(o Options) *Client {
 	return &Client{Options: o, pool: pool{Options: o, hosts: make(map[string]int)}}
 }
 
-// Do sends the request with the body, which replaces the request's own, and reads the head of the response. The
-// end of the context interrupts both, and also reading the response's body. The caller removes hop-by-hop
-// headers. If a kept connection breaks before the first byte of a response, Do sends a repeatable request
-// once more, on a new connection: a server that closes each connection must not get the request as often as
-// there are kept ones. Other requests fail, because they may have arrived. The error is an error of the
-// connection, or the context's cause.
+// Do sends the request with the body, which replaces the request's own body, and reads the head of the response. When
+// the context ends, sending and reading stop, also the reading of the response's body. The caller must remove
+// hop-by-hop headers. If a kept connection breaks before the first byte of a response, Do sends a repeatable request
+// once more, on a new connection. It does not try the other kept connections, because a server that closes each
+// connection would then get the request many times. A request that is not repeatable fails, because it may have
+// arrived. The error is the error of the connection, or the cause of the context's end.
 func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Response, error) {
 	var end time.Time
 	if c.Limit > 0 {
@@ -92,7 +92,7 @@ func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Respon
 	return response, err
 }
 
-// kept returns a kept connection that is still open, or nil. It works until end.
+// kept returns a kept connection that is still open, or nil. The deadline of the connection is end.
 func (c *Client) kept(host string, end time.Time) *conn {
 	for kept := c.pool.take(host); kept != nil; kept = c.pool.take(host) {
 		if (c.Limit == 0 || kept.SetDeadline(end) == nil) && kept.open() {
@@ -104,7 +104,7 @@ func (c *Client) kept(host string, end time.Time) *conn {
 	return nil
 }
 
-// connect returns a new connection, which works until end.
+// connect returns a new connection. The deadline of the connection is end.
 func (c *Client) connect(ctx context.Context, host string, end time.Time) (*conn, error) {
 	if c.Limit > 0 {
 		limited, cancel := context.WithDeadline(ctx, end)
@@ -125,8 +125,8 @@ func (c *Client) connect(ctx context.Context, host string, end time.Time) (*conn
 	return made, nil
 }
 
-// exchange sends the request and reads the response's head. The connection is kept when the caller has read the
-// response's body to its end.
+// exchange sends the request and reads the head of the response. When the caller has read the response's body to its
+// end, the connection is kept.
 func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = on.SetDeadline(time.Unix(1, 0)) }) // fails only if the connection is closed
@@ -156,18 +156,18 @@ func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Respons
 	return response, nil
 }
 
-// conn is a connection to a host. One request at a time uses it.
+// conn is a connection to a host. It serves one request at a time.
 type conn struct {
 	net.Conn
 	host    string
-	since   time.Time     // when it became idle
-	in      *bufio.Reader // reads from the conn, which checks left
-	left    int           // bytes that may still be read
-	started bool          // a part of a response has arrived
+	since   time.Time     // time at which it became idle
+	in      *bufio.Reader // reads from the conn, so that Read can check left
+	left    int           // number of bytes that may still be read
+	started bool          // a part of the response has arrived
 	broken  bool          // a write failed
 }
 
-// Read implements io.Reader. It fails after left bytes.
+// Read implements io.Reader. It fails when left is used up.
 func (c *conn) Read(data []byte) (int, error) {
 	if c.left <= 0 {
 		return 0, errHead
@@ -177,14 +177,14 @@ func (c *conn) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// close closes the connection. An error only means that it is closed already.
+// close closes the connection. An error only means that the connection is closed already.
 func (c *conn) close() { _ = c.Conn.Close() }
 
-// open reports, without waiting, whether the connection can be used: the server has neither closed it nor sent
-// anything.
+// open reports whether the connection can be used: the server has neither closed it nor sent anything. It does not
+// wait.
 func (c *conn) open() bool {
 	under := c.Conn
-	if secured, ok := under.(interface{ NetConn() net.Conn }); ok { // as tls.Conn
+	if secured, ok := under.(interface{ NetConn() net.Conn }); ok { // such as tls.Conn
 		under = secured.NetConn()
 	}
 	raw, ok := under.(syscall.Conn)
@@ -217,8 +217,8 @@ func (c *Client) write(on *conn, r *http.Request, body []byte) error {
 	return err
 }
 
-// read reads the head of the response. It does so even after the write error unwritten, because a server may
-// respond before it has read the whole request.
+// read reads the head of the response. It reads even if unwritten is an error, because a server may respond before it
+// has read the whole request.
 func (c *conn) read(r *http.Request, unwritten error) (*http.Response, error) {
 	if _, err := c.in.Peek(1); err != nil {
 		if unwritten != nil {
@@ -239,8 +239,8 @@ func (c *conn) read(r *http.Request, unwritten error) (*http.Response, error) {
 	return nil, errInterim
 }
 
-// appendRequest appends the request. Its header comes from net/http's server or from the platform, so it contains
-// no line break.
+// appendRequest appends the request to out. The headers come from net/http's server or from the platform, so they
+// contain no line breaks.
 func appendRequest(out []byte, r *http.Request, body []byte) []byte {
 	for _, text := range [...]string{r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\nHost: ", r.Host, "\r\n"} {
 		out = append(out, text...)
@@ -262,10 +262,10 @@ func appendRequest(out []byte, r *http.Request, body []byte) []byte {
 	return append(out, body...)
 }
 
-// responseBody is the body of a response. At its end the connection is kept.
+// responseBody is the body of a response. When it is read to its end, the connection is kept.
 type responseBody struct {
 	body io.ReadCloser
-	done func(whole bool) // nil after the call
+	done func(whole bool) // nil after it was called
 }
 
 // Read implements io.Reader.
@@ -280,7 +280,7 @@ func (b *responseBody) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. It closes the connection if the body was not read to its end.
+// Close implements io.Closer. It closes the connection unless the body was read to its end.
 func (b *responseBody) Close() error {
 	if b.done != nil {
 		b.end(false)
