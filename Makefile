@@ -1,6 +1,9 @@
 # The two most important commands are `make run` and `make test`. `make help` lists all.
 
 SHELL := /bin/bash
+# Without the path of the clone in them, packages are compiled once for all clones, also for the copies in which tests follow
+# the README.
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 # The race detector needs a C compiler. Without one the tests run without the race detector. It does not watch SQLite's
 # engine, which is C translated to Go: its memory is not in the heap of Go, and the detector does not watch such memory.
 C_IN_GO := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
