@@ -19,7 +19,7 @@ run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
 	@go build -o bin/bellbuoy ./deploy/standalone && exec bin/bellbuoy
 
 test: ## every test of every module; `make lint` runs vet
-	go test $(RACE) -vet=off -timeout 30m $(MODULES:%=%/...)
+	go test $(RACE) -vet=off -parallel 4 -timeout 30m $(MODULES:%=%/...)
 	cd $(CHART) && GOWORK=off go test -vet=off ./...
 
 test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the browser; about an hour and a half

@@ -13,6 +13,7 @@ import (
 
 // A kill right after the response of a write neither loses nor repeats its audit entry.
 func TestKillAfterAResponseKeepsItsAuditEntry(t *testing.T) {
+	t.Parallel()
 	eachDocuments(t, func(t *testing.T, documents string) {
 		p, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, documents)
 		c := provision(t, base, "Acme", "ada", "admin", "api")

@@ -162,6 +162,7 @@ func TestDemoSeed(t *testing.T) {
 }
 
 func TestDemoSeedKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
+	t.Parallel()
 	redis := apitest.FreeAddress(t)
 	for _, test := range []struct {
 		name  string

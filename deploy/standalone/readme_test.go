@@ -20,6 +20,7 @@ import (
 const repository = "../.."
 
 func TestReadmeTourWorksWordForWord(t *testing.T) {
+	t.Parallel()
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
 	demo := exec.CommandContext(t.Context(), filepath.Join(clone, "scripts", "demo"))
