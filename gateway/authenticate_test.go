@@ -135,7 +135,7 @@ func TestRevocationUnderLoadThroughThreeGateways(t *testing.T) {
 					late.Add(1)
 				case g.status == 200:
 					before.Add(1)
-					n = 0 // until it is revoked
+					n = 0 // 200 responses follow the revocation
 				case g.status == 403 && g.body == "":
 					after.Add(1)
 				default:
@@ -175,7 +175,7 @@ func TestAFillUnderWayCannotUndoAVoid(t *testing.T) {
 		}
 		first <- g
 	}()
-	<-reading // identity has read the credential but has not responded
+	<-reading // identity has read the credential but has not responded yet
 	w.keys.revoke(t, m)
 	second := make(chan got)
 	go func() {
@@ -186,7 +186,7 @@ func TestAFillUnderWayCannotUndoAVoid(t *testing.T) {
 		second <- g
 	}()
 	close(release)
-	<-first // began before the revocation: both results are right
+	<-first // this request began before the revocation, so either result is right
 	wantEmpty403(t, <-second)
 	if entry := w.redis.Get(t.Context(), m.entries()[0]).Val(); entry != peer.Void {
 		t.Fatalf("the entry is %q", entry)
@@ -223,7 +223,7 @@ func TestClientsCannotSpeakForThePlatform(t *testing.T) {
 	}
 }
 
-// A passport that serves several requests names the address of each.
+// A passport is used again only for requests from the same address.
 func TestPassportsNameTheAddressOfTheClient(t *testing.T) {
 	signer := passport.NewSigner(strings.Repeat("s", 32), time.Now)
 	g := &guard{signer: signer, now: time.Now}

@@ -23,11 +23,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// BenchmarkAgainstABareProxy (goal G1) compares the gateway, with key check, rate limit,
-// passport, trace and log, with an httputil.ReverseProxy that has its default transport
-// (bare), or the gateway's transport and a pool of buffers (tuned). It runs the three in turn, five times, with 64 clients
-// over kept connections. It reports the medians of the requests per second, and their
-// ratios:
+// BenchmarkAgainstABareProxy (goal G1) compares the gateway, with key check, rate limit, passport, trace and log, with
+// two simple proxies. Both are an httputil.ReverseProxy: one has the default transport (bare), the other has the
+// gateway's transport and a pool of buffers (tuned). The three servers run in turn, five times, with 64 clients over
+// kept connections. The benchmark reports the medians of the requests per second, and their ratios:
 //
 //	go test -run NONE -bench BareProxy -benchtime 1x ./...
 func BenchmarkAgainstABareProxy(b *testing.B) {
@@ -86,7 +85,7 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// buffers is a pool of buffers for httputil.ReverseProxy, of its usual size.
+// buffers is a pool of buffers of the usual size for httputil.ReverseProxy.
 type buffers struct{}
 
 var pooled = sync.Pool{New: func() any { return make([]byte, copyBuffer) }}
@@ -94,8 +93,8 @@ var pooled = sync.Pool{New: func() any { return make([]byte, copyBuffer) }}
 func (buffers) Get() []byte  { return pooled.Get().([]byte) }
 func (buffers) Put(b []byte) { pooled.Put(b) }
 
-// processorTime returns the processor time of this process in nanoseconds, with clients,
-// Redis and services. Unlike requests per second it depends little on other processes.
+// processorTime returns the processor time of this process in nanoseconds, which includes clients, Redis and services.
+// Other processes on the machine influence it less than requests per second.
 func processorTime(b *testing.B) int64 {
 	b.Helper()
 	var usage syscall.Rusage
@@ -148,8 +147,8 @@ func BenchmarkRedisKilled(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// steady sends a request of each caller at each interval. It returns the 99th percentile of
-// the response time in ms, and the number of responses that are not 200.
+// steady sends one request of each caller at each interval. It returns the 99th percentile of the response time in ms,
+// and the number of responses that are not 200.
 func steady(b *testing.B, d *door, callers []member, each, span time.Duration) (p99 float64, wrong int) {
 	b.Helper()
 	var mu sync.Mutex
@@ -176,8 +175,8 @@ func steady(b *testing.B, d *door, callers []member, each, span time.Duration) (
 	return took[len(took)*99/100], wrong
 }
 
-// load repeats the request over kept connections. It returns the responses per second, and
-// the number of responses that are not 200.
+// load repeats the request over kept connections. It returns the number of responses per second, and the number of
+// responses that are not 200.
 func load(b *testing.B, addr string, request []byte, clients int, span time.Duration) (rate float64, failed int64) {
 	b.Helper()
 	var answers, wrong atomic.Int64
@@ -213,8 +212,8 @@ func load(b *testing.B, addr string, request []byte, clients int, span time.Dura
 	return float64(answers.Load()) / time.Since(start).Seconds(), wrong.Load()
 }
 
-// readResponse reads a response that has a Content-Length. It is cheap, so that the cost of
-// the client hardly counts in the comparison.
+// readResponse reads a response with a Content-Length. It uses little processor time, so that the cost of the client
+// hardly influences the comparison.
 func readResponse(in *bufio.Reader) (ok bool, err error) {
 	length, first := -1, true
 	for {

@@ -54,7 +54,8 @@ func TestTheClientIsTheLastAddressThatNoTrustedProxyHas(t *testing.T) {
 	}
 }
 
-// The address that services audit and limit by is the one behind the proxy, and only behind a trusted one.
+// The services get the address behind a trusted proxy, for audit entries and limits. For any other client, they get the
+// address of the connection.
 func TestServicesGetTheAddressBehindATrustedProxy(t *testing.T) {
 	w := newWorld(t)
 	m := w.keys.member(nil)

@@ -80,7 +80,7 @@ func TestConnectionsToServicesAreKept(t *testing.T) {
 	}
 	check("GET", "close", "", "last", 200)
 	all()
-	// A connection that the service has closed is not used again, not for a write either.
+	// A connection that the service has closed is not used again, even for a write, which cannot be repeated.
 	for range 5 {
 		plain.CloseClientConnections()
 		check("POST", "echo", "again", "again", 200)
@@ -93,7 +93,7 @@ func TestOnlyReadsAreSentTwice(t *testing.T) {
 	header := map[string]string{"Authorization": w.keys.member(nil).apiKey()}
 	for method, want := range map[string]int64{"GET": 2, "POST": 1} {
 		w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { io.WriteString(out, "kept") })
-		wantStatus(t, d.get(t, "/api/v1/service/", header), 200) // leaves a kept connection
+		wantStatus(t, d.get(t, "/api/v1/service/", header), 200) // this leaves a kept connection
 		w.services[events].handle(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		before := w.services[events].calls.Load()
 		wantError(t, d.do(t, method, "/api/v1/service/", "", header), 503, noService)

@@ -15,8 +15,8 @@ import (
 
 const listPath = "/d/main/api/v1/dashboard/"
 
-// publish makes the events service return a list with a strong ETag. It returns a function
-// that changes the list, the number of requests, and the number of full responses.
+// publish makes the events service return a list with a strong ETag. It returns a function that changes the list, the
+// number of requests, and the number of full responses.
 func publish(w *world) (change func(text string), asked, full *atomic.Int64) {
 	var text atomic.Pointer[string]
 	asked, full = &atomic.Int64{}, &atomic.Int64{}
@@ -66,7 +66,7 @@ func TestTheLegacyListIsServedWithItsETag(t *testing.T) {
 	for range 3 {
 		wantStatus(t, d.get(t, "/d/main/api/v1/dashboard", nil), 200)
 	}
-	if full.Load() > 2 { // once for the visitors, and once for Redis
+	if full.Load() > 2 { // one for the visitors, and one for Redis
 		t.Errorf("events made the list %d times", full.Load())
 	}
 	for _, query := range []string{"?limit=1&offset=2", "?x=/edition"} {
@@ -98,8 +98,8 @@ func TestTheLegacyListIsServedWithItsETag(t *testing.T) {
 	wantError(t, d.get(t, "/d/unknown/api/v1/dashboard/", nil), 404, "no dashboard")
 }
 
-// A list is read once for each state that an edition names. It counts for the state that came with it, not for that of
-// the edition: the list may have changed between the two questions, and change back.
+// A list is read once for each list state that an edition names. The gateway stores it under the state that came with
+// the list, not the state in the edition: the list may have changed between the two requests, and change back later.
 func TestAListIsReadOnceForEachState(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -111,7 +111,7 @@ func TestAListIsReadOnceForEachState(t *testing.T) {
 			io.WriteString(out, `{"id": "e1", "number": 1, "dashboardId": "d1", "access": {"mode": "public"}, "list": "`+*ofEdition.Load()+`"}`)
 			return
 		}
-		if r.URL.RawQuery != "" { // the gateway itself reads the list without a query, and files, for Redis
+		if r.URL.RawQuery != "" { // for Redis, the gateway itself reads files and the list without a query
 			read.Add(1)
 		}
 		tag := strconv.Quote(*ofList.Load())
@@ -264,7 +264,7 @@ func TestASlugIsOneSegment(t *testing.T) {
 	}
 }
 
-// A failure of one page does not make the gateway serve old versions of other pages.
+// If one list cannot be read, the gateway still serves the current version of the others.
 func TestAFailingListLeavesOthersCurrent(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)

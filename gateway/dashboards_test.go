@@ -24,7 +24,7 @@ const (
 
 var ownHost = map[string]string{"Host": "Status.Acme.test:8443", "Accept-Encoding": "identity"}
 
-// plainly returns the headers with an Accept-Encoding, because the client of a test adds its own.
+// plainly returns the headers with an Accept-Encoding. Without it, the client of the test would add its own.
 func plainly(header map[string]string) map[string]string {
 	all := map[string]string{"Accept-Encoding": "identity"}
 	for name, value := range header {
@@ -111,7 +111,7 @@ func TestFormerAddressesRedirect(t *testing.T) {
 	wantError(t, d.get(t, "/d/none/api/v2/status.json/", nil), 404, noBoard)
 }
 
-// Redirects and errors, in JSON too, may be kept as long as the 404 page of the dashboard.
+// Redirects and errors, also in JSON, have the same Cache-Control as the 404 page of the dashboard.
 func TestErrorsAndRedirectsHaveTheCacheControlOfThePage(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -147,7 +147,7 @@ func TestErrorsAndRedirectsHaveTheCacheControlOfThePage(t *testing.T) {
 	})
 	tickets := peer.Entries(testSecret, func() time.Time { return time.Now() })
 	check(cacheOfPrivate, map[string]string{"Cookie": peer.EntryCookie + "=" + tickets.Issue(peer.EntryOwner("dashboard-1", "v1"), time.Hour)}, statuses)
-	for path, status := range statuses { // who has no access does not learn which paths there are
+	for path, status := range statuses { // a visitor without access does not learn which paths exist
 		if status == 404 {
 			statuses[path] = 403
 		}
@@ -155,7 +155,7 @@ func TestErrorsAndRedirectsHaveTheCacheControlOfThePage(t *testing.T) {
 	check(cacheOfPrivate, nil, statuses)
 }
 
-// A channel that does not exist is no address; the others take a form only.
+// The path of an unknown channel does not exist. The paths of the other channels only accept a form.
 func TestAnUnknownChannelIsNotFound(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -218,7 +218,7 @@ func TestWrongAddressesAreNotFound(t *testing.T) {
 	}
 }
 
-// A dashboard's own host has the paths of the dashboard and nothing else.
+// A dashboard's own host serves the paths of this dashboard and nothing else.
 func TestAnOwnHostHasOnlyItsDashboard(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -278,7 +278,7 @@ func TestTheNextVisitorSeesANewEdition(t *testing.T) {
 	}
 }
 
-// A query is part of no key: all visitors share what is kept.
+// The query of a file does not matter: all visitors share the cached file.
 func TestQueriesAreIgnored(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -291,7 +291,7 @@ func TestQueriesAreIgnored(t *testing.T) {
 	}
 }
 
-// The edition is asked for once for all visitors at the same time, and a file is read once.
+// The gateway asks once for the edition for all visitors who wait, and reads a file once.
 func TestVisitorsOfAPageShareQuestions(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -310,7 +310,7 @@ func TestVisitorsOfAPageShareQuestions(t *testing.T) {
 	}
 }
 
-// Visitors who come one after the other share a question too, if they come within questionTime.
+// Visitors who come one after the other also share a question if they come within questionTime.
 func TestQuestionsAreSpaced(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -337,7 +337,7 @@ func TestFilesAreServedWithoutTheEventsService(t *testing.T) {
 	}
 	old := p.body("events/e1", codingPlain)
 	p.change(nil)
-	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // the new edition is known, its other files are not
+	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // the gateway knows the new edition, but not its other files
 	visit := func(what string) {
 		t.Helper()
 		for _, path := range paths {
@@ -375,8 +375,8 @@ func TestFilesAreServedWithoutTheEventsService(t *testing.T) {
 	wantStatus(t, d.get(t, "/d/other/", plainly(nil)), 503)
 }
 
-// A gateway that starts while events is down serves the files that are rendered at once from Redis: in brotli, or as the
-// plain text to a client that does not read brotli.
+// A gateway that starts while the events service is down serves files from Redis: those that the edition lists. A
+// client that does not accept brotli gets the plain text.
 func TestAGatewayThatStartsDuringAnOutageServesSavedFiles(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -384,7 +384,7 @@ func TestAGatewayThatStartsDuringAnOutageServesSavedFiles(t *testing.T) {
 	saved := func(edition int64) {
 		t.Helper()
 		eventually(t, "the files are in Redis", func() bool {
-			wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // a save that failed is tried again with a later visitor
+			wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // after a failed save, a later visit starts another one
 			number, _ := w.redis.HGet(t.Context(), "pages:dashboard-1", "number").Int64()
 			return number == edition
 		})
@@ -440,8 +440,8 @@ func TestAGatewayThatStartsDuringAnOutageServesSavedFiles(t *testing.T) {
 	wantStatus(t, again.get(t, "/d/other/", plainly(nil)), 503)
 }
 
-// A gateway that starts while events is down has the password form and the 404 page of a private dashboard, and admits
-// a visitor who has entered the password.
+// A gateway that starts while the events service is down serves the password form and the 404 page of a private
+// dashboard. It admits a visitor who has entered the password before.
 func TestAGatewayThatStartsDuringAnOutageServesAPrivateDashboard(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -474,8 +474,9 @@ func TestAGatewayThatStartsDuringAnOutageServesAPrivateDashboard(t *testing.T) {
 	}
 }
 
-// A gateway that starts while events is down serves the other files too that visitors have asked for, those of an older
-// edition if nobody has asked since, but none that a visitor has found missing since.
+// A gateway that starts while the events service is down also serves the other files that visitors have requested. If
+// nobody has requested a file since, it may be of an older edition. A file that was missing at the last request is not
+// served.
 func TestAGatewayThatStartsDuringAnOutageServesOtherFiles(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -521,7 +522,7 @@ func TestAGatewayThatStartsDuringAnOutageServesOtherFiles(t *testing.T) {
 	}
 }
 
-// Redis keeps at most othersRoom bytes of the other files of a dashboard.
+// Redis contains at most othersRoom bytes of a dashboard's other files.
 func TestOtherFilesInRedisAreBounded(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -535,7 +536,7 @@ func TestOtherFilesInRedisAreBounded(t *testing.T) {
 		}
 		return count, size
 	}
-	const room = 5 // files of 400 KB in base64
+	const room = 5 // number of files of 400 KB in base64
 	for range 2 {
 		asked := 0
 		for name := range p.media {
@@ -561,7 +562,7 @@ func TestOtherFilesInRedisAreBounded(t *testing.T) {
 	}
 }
 
-// Redis that has lost its data is filled again, although the edition is the same.
+// If Redis has lost its data, the files are saved again, although the edition has not changed.
 func TestFilesAreSavedAgainAfterRedisLostThem(t *testing.T) {
 	w := newWorld(t)
 	var ahead atomic.Int64
@@ -579,7 +580,7 @@ func TestFilesAreSavedAgainAfterRedisLostThem(t *testing.T) {
 	}
 }
 
-// Redis keeps no address of a dashboard that was disabled.
+// When a dashboard is disabled, its address is deleted from Redis.
 func TestTheAddressOfADisabledDashboardIsDeletedFromRedis(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -593,7 +594,7 @@ func TestTheAddressOfADisabledDashboardIsDeletedFromRedis(t *testing.T) {
 	wantStatus(t, w.gateway(t, nil).get(t, "/d/main/", plainly(nil)), 503)
 }
 
-// Pages need no Redis.
+// The gateway serves pages without Redis.
 func TestFilesAreServedWithoutRedis(t *testing.T) {
 	server := miniredis.RunT(t)
 	w := newWorldOn(t, "redis://"+server.Addr()+"/0")
@@ -669,7 +670,7 @@ func TestAPrivateDashboardNeedsItsPassword(t *testing.T) {
 			t.Errorf("events was asked with a key: %s", uri)
 		}
 	}
-	// The form of a visitor reaches its service with the cookie only.
+	// The form of a visitor is forwarded only with the cookie.
 	for _, path := range []string{"/d/main/subscribe/email", "/d/main/subscribe/webhook"} {
 		for _, header := range []map[string]string{plainly(nil), ticket("dashboard-1", "v0", time.Hour)} {
 			g := d.do(t, "POST", path, "a=b", header)

@@ -52,7 +52,7 @@ func TestDocumentsListTheRoutesOfTheTable(t *testing.T) {
 	want, got := map[string][]string{}, map[string][]string{}
 	for _, route := range Routes() {
 		document, has := documentsBySurface()[route.Surface]
-		if !has || strings.HasPrefix(route.Path, docsPath+"/") { // the files of the page are not in a document
+		if !has || strings.HasPrefix(route.Path, docsPath+"/") { // the documents do not list the files of the documentation page
 			continue
 		}
 		key := route.Surface != passport.Public && route.Service != ""
@@ -84,9 +84,8 @@ func TestDocumentsListTheRoutesOfTheTable(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreOpenAPI checks rules of OpenAPI 3.1 that readers rely on: references have
-// targets, path parameters are declared, operations have unique ids and responses, and
-// the types of schemas exist.
+// TestDocumentsAreOpenAPI checks rules of OpenAPI 3.1 on which readers of the documents rely: references have targets,
+// path parameters are declared, operations have unique ids and have responses, and the types of schemas exist.
 func TestDocumentsAreOpenAPI(t *testing.T) {
 	for _, path := range documentsBySurface() {
 		t.Run(path, func(t *testing.T) {
@@ -110,8 +109,7 @@ type checker struct {
 	ids      map[string]bool
 }
 
-// references checks that each reference has a target in components, and that each
-// component has a reference.
+// references checks that each reference has a target in components, and that each component is used.
 func (c checker) references() {
 	referred := map[string]bool{}
 	eachReference(c.document, func(ref string) {
@@ -129,7 +127,7 @@ func (c checker) references() {
 	}
 }
 
-// eachReference calls visit for each $ref that is a text.
+// eachReference calls visit for each $ref whose value is a string.
 func eachReference(in any, visit func(ref string)) {
 	switch in := in.(type) {
 	case []any:
@@ -197,7 +195,7 @@ func (c checker) responses(name string, responses any) {
 	}
 }
 
-// parameters checks that the parameters of the path, and no others, are declared once.
+// parameters checks that exactly the parameters in the path template are declared, each once.
 func (c checker) parameters(name, template string, parameters []any) {
 	var declared []string
 	for _, parameter := range parameters {
@@ -225,7 +223,7 @@ func (c checker) followed(of any) any {
 	return of
 }
 
-// values checks each schema: its types exist, and it has the properties that it requires.
+// values checks each schema: its type exists, and it has each property that it requires.
 func (c checker) values(in any, at string) {
 	switch in := in.(type) {
 	case []any:
@@ -278,13 +276,12 @@ func (c checker) gather(schema object, properties object, required *[]any) {
 	*required = append(*required, names...)
 }
 
-// The policy of the documentation page is the proof that it makes no request to another
-// host: everything is loaded from the gateway and only the gateway can be called.
+// This policy proves that the documentation page makes no request to another host: the page may load files only from
+// the gateway, and call only the gateway.
 const wantDocsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' '%s'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// docsStyleHash returns the hash of the only style element that the scripts of the page
-// insert, for the policy.
+// docsStyleHash returns the hash for the policy: that of the only style element that the scripts of the page insert.
 func docsStyleHash(t *testing.T, d *door) string {
 	t.Helper()
 	var styles []string
@@ -349,15 +346,15 @@ func pageAssets(t *testing.T, html string) []string {
 	return assets
 }
 
-// TestThePageNamesNoOtherHost leaves out the scripts of Swagger UI: they contain addresses
-// of XML namespaces and of projects, which the policy does not let them load.
+// TestThePageNamesNoOtherHost does not check the scripts of Swagger UI. They contain addresses of XML namespaces and of
+// projects, but the policy prevents requests to them.
 func TestThePageNamesNoOtherHost(t *testing.T) {
 	d := newWorld(t).gateway(t, nil)
 	for _, path := range []string{docsPath, docsPath + "/start.js", docsPath + "/swagger-ui.css"} {
-		g := d.get(t, path, nil) // the client decompresses
+		g := d.get(t, path, nil) // the client decompresses the response
 		wantStatus(t, g, http.StatusOK)
 		for _, address := range regexp.MustCompile(`(?:https?:)?//[a-z0-9.-]+\.[a-z]+`).FindAllString(g.body, -1) {
-			if !strings.HasSuffix(address, "//www.w3.org") { // the namespace of an SVG
+			if !strings.HasSuffix(address, "//www.w3.org") { // the namespace of SVG
 				t.Errorf("%s contains %s", path, address)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 var statusLines = regexp.MustCompile(`HTTP/1\.[01] \d`)
 
-// talk sends the parts, each in a packet of its own, and returns what the gateway sends until the connection ends.
+// talk sends each part in a separate packet. It returns what the gateway sends until the connection ends.
 func (d *door) talk(t *testing.T, parts ...string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(d.base, "http://"))
@@ -25,7 +25,7 @@ func (d *door) talk(t *testing.T, parts ...string) string {
 	}
 	for _, part := range parts {
 		if _, err := io.WriteString(conn, part); err != nil {
-			break // the gateway has ended the connection
+			break // the gateway has closed the connection
 		}
 	}
 	received, err := io.ReadAll(conn)
@@ -35,13 +35,13 @@ func (d *door) talk(t *testing.T, parts ...string) string {
 	return string(received)
 }
 
-// TestNothingIsServedBehindARequestThatHidesItsEnd sends a request behind one with both Content-Length and
-// Transfer-Encoding, or with Transfer-Encoding in HTTP/1.0 (RFC 9112, 6.1).
+// TestNothingIsServedBehindARequestThatHidesItsEnd sends a request with both Content-Length and Transfer-Encoding, or
+// with Transfer-Encoding in HTTP/1.0 (RFC 9112, 6.1). A second request that follows must not be served.
 func TestNothingIsServedBehindARequestThatHidesItsEnd(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
 	newPublication(w)
-	heads := map[string]string{ // the fields, and the version
+	heads := map[string]string{ // header fields and HTTP version
 		"both": "1.1 Content-Length: 5|Transfer-Encoding: chunked", "the other way round": "1.1 Transfer-Encoding: chunked|Content-Length: 5",
 		"in lower case": "1.1 content-length:5|transfer-encoding:chunked", "in upper case": "1.1 CONTENT-LENGTH: 5|TRANSFER-ENCODING: CHUNKED",
 		"folded":   "1.1 Content-Length: 5|Transfer-Encoding:| chunked",
@@ -82,11 +82,11 @@ func TestNothingIsServedBehindARequestThatHidesItsEnd(t *testing.T) {
 		request := "POST /d/main/subscribe/email HTTP/" + version + "\r\nHost: localhost\r\nConnection: keep-alive\r\n" + strings.ReplaceAll(fields, "|", "\r\n") + "\r\n\r\n0\r\n\r\n"
 		check(name+", byte by byte", d.talk(t, strings.Split(request+behind, "")...), 0)
 	}
-	for _, line := range []string{"GET /api/v1/", "GET /healthz", "GET /readyz"} { // net/http reads a head of 8 kB
+	for _, line := range []string{"GET /api/v1/", "GET /healthz", "GET /readyz"} { // net/http reads heads that are longer than 4 KiB
 		request := line + " HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 8000) + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
 		check(line+", in a long head", d.talk(t, request+behind), 0)
 	}
-	// Those are clear.
+	// The end of these requests is certain.
 	for _, request := range []string{
 		"POST /d/main/subscribe/email HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
 		"POST /d/main/subscribe/email HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nX: a\r\n\tTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",

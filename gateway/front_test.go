@@ -14,8 +14,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// only makes the events service name the only dashboard of the installation: none if slug is empty. It returns the
-// number of questions so far.
+// only sets the only dashboard of the installation that the events service returns. An empty slug means that there is
+// none. It returns the number of questions so far.
 func (w *world) only(slug string) *atomic.Int64 {
 	questions := &atomic.Int64{}
 	pages := *w.services[events].handler.Load()
@@ -41,7 +41,7 @@ func (w *world) only(slug string) *atomic.Int64 {
 
 const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// A person who opens the address of the platform reads where to go.
+// A person who opens the address of the platform reads how to find a dashboard.
 func TestThePlatformsAddressHasAPage(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -80,8 +80,8 @@ func TestThePlatformsAddressHasAPage(t *testing.T) {
 	}
 }
 
-// The only dashboard of an installation is where / leads, also while the events service is down. Many visitors make
-// one question a second.
+// The address / redirects to the only dashboard of an installation, also while the events service is down. Many
+// visitors cause at most one question per second.
 func TestThePlatformsAddressLeadsToItsOnlyDashboard(t *testing.T) {
 	w := newWorld(t)
 	var ahead atomic.Int64
@@ -101,7 +101,7 @@ func TestThePlatformsAddressLeadsToItsOnlyDashboard(t *testing.T) {
 		}
 	}
 	accepts := map[string]string{"Accept": browserAccepts}
-	eventually(t, "the dashboard is known", func() bool { return d.get(t, "/", accepts).status == 302 }) // a slow machine may take longer than patience
+	eventually(t, "the dashboard is known", func() bool { return d.get(t, "/", accepts).status == 302 }) // on a slow machine the question may take longer than Patience
 	began := time.Now()
 	questions.Store(0)
 	var group sync.WaitGroup

@@ -81,8 +81,8 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 	return w
 }
 
-// service is a service behind the gateway. It checks the passport and returns an echo of
-// the request, or calls the handler that a test has set.
+// service is a service behind the gateway. It checks the passport. Then it calls the handler of the test. Without a
+// handler, it returns an echo of the request.
 type service struct {
 	name    string
 	server  *httptest.Server
@@ -134,7 +134,7 @@ func newService(t testing.TB, name string, signer *passport.Signer, keys *keys) 
 
 func (s *service) handle(handler http.HandlerFunc) { s.handler.Store(&handler) }
 
-// keys behaves like identity: it looks up keys, and writes Void before a change.
+// keys behaves like identity: it looks up keys, and writes a Void entry before each change.
 type keys struct {
 	redis       *redis.Client
 	mu          sync.Mutex
@@ -173,7 +173,7 @@ type member struct {
 func (m member) bearer() string { return "Bearer " + m.credential.KeyID + ":" + m.secret }
 func (m member) apiKey() string { return "ApiKey " + m.credential.Username + ":" + m.secret }
 
-// member adds a user to an organization of its own; change adjusts the credential.
+// member adds a user who is alone in an organization. change changes the credential first.
 func (k *keys) member(change func(*peer.Credential)) member {
 	m := member{secret: seal.Random(), credential: peer.Credential{
 		Organization: uuid.NewString(), User: uuid.NewString(), LegacyUser: 7, Username: "user-" + uuid.NewString(),
@@ -196,7 +196,7 @@ func (k *keys) set(c peer.Credential) {
 	k.credentials[peer.CredentialKey(peer.APIKey, c.Username)] = c
 }
 
-// change voids both entries and then applies the change, as identity does.
+// change writes Void to both entries and then applies the change, as identity does.
 func (k *keys) change(t testing.TB, m member, apply func()) {
 	t.Helper()
 	for _, key := range m.entries() {
@@ -329,7 +329,7 @@ func (d *door) try(ctx context.Context, method, path, body string, header map[st
 	return got{answer.StatusCode, answer.Header, string(text)}, err
 }
 
-// raw sends the bytes and returns the bytes of the response.
+// raw sends the bytes to the gateway and returns the bytes of the response.
 func (d *door) raw(t testing.TB, request string) string {
 	t.Helper()
 	u, err := url.Parse(d.base)
@@ -370,7 +370,7 @@ func wantStatus(t testing.TB, g got, status int) {
 	}
 }
 
-// wantEmpty403 checks the form of every refusal before the caller is known.
+// wantEmpty403 checks the form of every refusal before the caller is known: status 403 without a body.
 func wantEmpty403(t testing.TB, g got) {
 	t.Helper()
 	wantStatus(t, g, http.StatusForbidden)
@@ -379,7 +379,7 @@ func wantEmpty403(t testing.TB, g got) {
 	}
 }
 
-// wantError checks the form of all other errors, and the text.
+// wantError checks the form of all other errors, and the message.
 func wantError(t testing.TB, g got, status int, message string) {
 	t.Helper()
 	wantStatus(t, g, status)
@@ -392,7 +392,7 @@ func wantError(t testing.TB, g got, status int, message string) {
 	}
 }
 
-// The errors that several tests expect.
+// Error messages that several tests expect.
 const (
 	noPath        = "There is nothing at this path."
 	noBoard       = "There is no dashboard at this address."
@@ -406,7 +406,7 @@ const (
 	onceUnknown   = "It is not known whether the first request with this Idempotency-Key was carried out. Check the record; to write again, use another key."
 	onceOmitted   = "The first request with this Idempotency-Key was carried out, but its response was too large to be stored."
 	onceLost      = "The response was lost: it is not known whether the request was carried out."
-	maxBody       = 1 << 20 // bytes of the body of a request
+	maxBody       = 1 << 20 // limit of a request's body, in bytes
 	bodyTooLarge  = "The body must be at most 1048576 bytes."
 	noAPI         = "The plan of your organization does not include the API."
 	keyTooLong    = "The header Idempotency-Key must be at most 255 characters."

@@ -16,7 +16,7 @@ import (
 
 const endpointsPath = "/app/integrations/webhooks/outbound/endpoints"
 
-// writes sets a handler that numbers its calls, and returns the counter.
+// writes sets a handler that counts its calls and returns the count. It returns the counter.
 func writes(s *service, status int) *atomic.Int64 {
 	var done atomic.Int64
 	s.handle(func(w http.ResponseWriter, r *http.Request) {
@@ -166,8 +166,8 @@ func TestFailuresAreNotStored(t *testing.T) {
 	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 201)
 }
 
-// A service that goes down between its commit and its response: no repeat, through either
-// gateway, writes again.
+// A service stops between the commit of a write and its response. If the client repeats the request, through either
+// gateway, the write does not happen again.
 func TestAWriteWithALostResponseHappensOnce(t *testing.T) {
 	for what, respond := range map[string]func(http.ResponseWriter){
 		"before the response": func(http.ResponseWriter) {},
@@ -186,7 +186,7 @@ func TestAWriteWithALostResponseHappensOnce(t *testing.T) {
 			w.services[integrations].handle(func(w http.ResponseWriter, r *http.Request) {
 				done.Add(1)
 				respond(w)
-				panic(http.ErrAbortHandler) // closes the connection, as the end of the process would
+				panic(http.ErrAbortHandler) // closes the connection, as the end of the process would do
 			})
 			header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": "k"}
 			wantError(t, doors[0].do(t, "POST", endpointsPath, "{}", header), 503, onceLost)
@@ -204,7 +204,7 @@ func TestAWriteWithALostResponseHappensOnce(t *testing.T) {
 	}
 }
 
-// A request that reached no service leaves the key free.
+// If a request reached no service, its key can be used again.
 func TestAWriteThatReachesNoServiceFreesItsKey(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -249,7 +249,7 @@ func TestALongIdempotencyKeyIsRefused(t *testing.T) {
 	m := w.keys.member(nil)
 	header := map[string]string{"Authorization": m.bearer(), "Idempotency-Key": strings.Repeat("k", 256)}
 	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 400, keyTooLong)
-	wantStatus(t, d.get(t, endpointsPath, header), 200) // no write
+	wantStatus(t, d.get(t, endpointsPath, header), 200) // responds from Redis, without a write
 	header["Idempotency-Key"] = strings.Repeat("k", 255)
 	wantStatus(t, d.do(t, "POST", endpointsPath, "{}", header), 200)
 	wantError(t, d.do(t, "POST", endpointsPath, strings.Repeat("x", maxBody+1), header), 413, bodyTooLarge)

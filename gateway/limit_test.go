@@ -21,8 +21,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// counter counts calls against a quota at a time that the test sets. The script and the
-// memory must return the same results.
+// counter counts calls against a quota. The test sets the time. The script in Redis and the memory implement it, and
+// must return the same results.
 type counter interface {
 	set(now time.Time)
 	take(t *testing.T, q quota, calls int) (granted int, retry time.Duration)
@@ -92,14 +92,14 @@ func TestNoMoreThanTheLimitInAnyWindow(t *testing.T) {
 			}
 			step(0, 4, 4, 0)
 			step(59*time.Minute, 4, 4, 0)
-			// A count per calendar hour would start at 0 again. This count must not.
+			// A count per calendar hour would start at 0 again here. This count must not.
 			step(60*time.Minute, 3, 2, time.Millisecond)
 			step(60*time.Minute, 1, 0, time.Millisecond)
 			step(60*time.Minute+time.Millisecond, 5, 4, 59*time.Minute)
 			step(119*time.Minute, 1, 0, time.Millisecond)
 			step(119*time.Minute+time.Millisecond, 1, 1, 0)
 			step(10*time.Hour, 12, 10, time.Hour+time.Millisecond)
-			// The former calls count against a lowered and a raised limit.
+			// Earlier calls also count when the limit is lowered or raised.
 			q.limit = 3
 			step(10*time.Hour+time.Minute, 1, 0, 59*time.Minute+time.Millisecond)
 			q.limit = 12
@@ -114,8 +114,8 @@ func TestNoMoreThanTheLimitInAnyWindow(t *testing.T) {
 	}
 }
 
-// TestTheLogGrantsWhatACountGrants compares both counters with a plain list of times, with a limit below
-// maxMarks and one above.
+// TestTheLogGrantsWhatACountGrants compares both counters with a simple list of times, for a limit below maxMarks and a
+// limit above.
 func TestTheLogGrantsWhatACountGrants(t *testing.T) {
 	for name, c := range counters(t) {
 		for _, q := range []quota{{"small", 7, time.Minute}, {"large", 3 * maxMarks, time.Minute}} {
@@ -237,7 +237,7 @@ func TestRefusalsBeforeTheKeyAndWrongKeysAreNotCounted(t *testing.T) {
 			t.Error("no Retry-After")
 		}
 	}
-	// The App interface has its own rate limit.
+	// The App interface has a separate rate limit.
 	wantStatus(t, d.get(t, "/app/users", map[string]string{"Authorization": m.bearer()}), 200)
 }
 
@@ -269,9 +269,8 @@ func TestUsersOfAnOrganizationShareTheAppRate(t *testing.T) {
 	wantEmpty403(t, d.get(t, "/app/users", map[string]string{"Authorization": one.bearer()}))
 }
 
-// TestMemoryCountsDuringAnOutage uses up a limit in memory during an outage. Redis keeps its
-// own count, so over two outages within a window a caller gets at most twice the limit
-// from one gateway.
+// TestMemoryCountsDuringAnOutage uses up a limit in memory during an outage. Redis keeps its own count. So even with
+// two outages within a window, a caller gets at most twice the limit from one gateway.
 func TestMemoryCountsDuringAnOutage(t *testing.T) {
 	server := miniredis.RunT(t)
 	w := newWorldOn(t, "redis://"+server.Addr()+"/0")

@@ -14,7 +14,7 @@ import (
 
 const takesKey = "    parameters:\n      - {name: Idempotency-Key, in: header, schema: {type: string}}\n"
 
-// operation returns an operation as it stands in a document.
+// operation returns the text of an operation in a document.
 func operation(method, service string, more ...string) string {
 	text := "    " + method + ":\n      operationId: x\n      x-service: " + service + "\n"
 	for _, lines := range more {
@@ -23,7 +23,7 @@ func operation(method, service string, more ...string) string {
 	return text
 }
 
-// withDocuments returns an App document with the paths, beside the other embedded documents.
+// withDocuments returns an App document with the paths, together with the other embedded documents.
 func withDocuments(t *testing.T, paths string) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -88,7 +88,7 @@ func TestAWrongDocumentIsRefused(t *testing.T) {
 	}
 }
 
-// An operation that does not declare the header ignores it.
+// If an operation does not declare the header Idempotency-Key, it ignores the header.
 func TestOnlyOperationsThatDeclareTheHeaderAreIdempotent(t *testing.T) {
 	w := newWorld(t)
 	c := w.config(t, io.Discard)

@@ -109,7 +109,7 @@ func TestAClientThatLeavesIsNoFailure(t *testing.T) {
 	arrived := make(chan struct{})
 	w.services[identity].handle(func(_ http.ResponseWriter, r *http.Request) {
 		close(arrived)
-		<-r.Context().Done() // the gateway cancels its request
+		<-r.Context().Done() // ends because the gateway cancels its request
 		close(ended)
 	})
 	ctx, leave := context.WithCancel(t.Context())
@@ -149,8 +149,8 @@ func TestAUsableRequestIDIsForwarded(t *testing.T) {
 	}
 }
 
-// The gateway keeps the trace id of a client, but decides itself whether the trace is sent: neither the client's sampled
-// flag nor a trace id that a ratio of ids would always select changes that.
+// The gateway keeps the trace id of a client, but decides itself whether the trace is sent. Neither the client's
+// sampled flag nor a trace id that a sampler by id would always select changes the decision.
 func TestClientsDoNotDecideWhichTracesAreSent(t *testing.T) {
 	const requests = 64 // all or none of them are sampled once in 2^63 runs
 	w := newWorld(t)
@@ -244,8 +244,8 @@ func TestTraceAndLogNameTheRequest(t *testing.T) {
 	wantEmpty403(t, d.get(t, "/app/users", nil)) // a trace without a parent
 }
 
-// The test reads the bytes of the connection: the response must be complete, so that a
-// second request on the connection gets a response too.
+// The test reads the bytes of the connection. The response must be complete, so that a second request on the connection
+// also gets a response.
 func TestAPostForHeadHasACompleteResponse(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -270,7 +270,7 @@ func TestAPostForHeadHasACompleteResponse(t *testing.T) {
 			}
 		})
 	}
-	// The other surfaces ignore the header.
+	// The other surfaces ignore the header X-HTTP-Method-Override.
 	header := map[string]string{"Authorization": m.bearer(), "X-HTTP-Method-Override": "HEAD"}
 	wantError(t, d.do(t, "POST", "/app/nothing", "{}", header), 404, noPath)
 	if g := d.do(t, "POST", endpointsPath, "{}", header).echo(t); g.Method != "POST" || g.Body != "{}" {

@@ -19,16 +19,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// publication is a dashboard that the events service of a world has, under /d/main and on status.acme.test.
+// publication is a dashboard of the events service in a world. Its addresses are /d/main and the host status.acme.test.
 type publication struct {
 	mu      sync.Mutex
 	edition peer.Edition
-	media   map[string]string // media types of the files, by name
-	// The questions so far: for an edition, and for files by their names.
+	media   map[string]string // media types of the files by name
+	// Numbers of questions so far: for an edition, and for files by their names.
 	editions int
 	files    map[string]int
 	uris     []string
-	padding  int // bytes at the end of each file
+	padding  int // number of bytes at the end of each file
 	enter    func(http.ResponseWriter, *http.Request)
 }
 
@@ -48,9 +48,9 @@ const (
 	policy   = "default-src 'none'; style-src 'sha256-x'"
 )
 
-// newPublication sets the events service of a world.
+// newPublication makes the events service of a world serve a new dashboard.
 func newPublication(w *world) *publication {
-	// A Redis that outlives a test may keep a newer edition of another test.
+	// Redis may outlive a test and contain a newer edition of another test.
 	if kept := w.redis.Keys(context.Background(), "page*").Val(); len(kept) > 0 {
 		w.redis.Del(context.Background(), kept...)
 	}
@@ -79,7 +79,7 @@ func newPublication(w *world) *publication {
 	return p
 }
 
-// change makes a new edition after the change.
+// change changes the edition and publishes it as a new edition.
 func (p *publication) change(change func(*peer.Edition)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +126,7 @@ func (p *publication) serve(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// body returns what a file has in the current edition, in a content coding.
+// body returns the content of a file of the current edition in a content coding.
 func (p *publication) body(name, coding string) string {
 	plain := name + " of " + p.edition.ID + " in full" + strings.Repeat(".", p.padding)
 	var out bytes.Buffer
@@ -155,14 +155,14 @@ func send(out http.ResponseWriter, r *http.Request, media string, body []byte) {
 	out.Write(body)
 }
 
-// asked returns the number of questions for the edition, and for the file with the name.
+// asked returns the numbers of questions for the edition and for the file with the name.
 func (p *publication) asked(name string) (editions, files int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.editions, p.files[name]
 }
 
-// wantHeaders checks headers; an empty value means that there is none.
+// wantHeaders checks headers. An empty value means that the header must be missing.
 func wantHeaders(t testing.TB, what string, g got, want map[string]string) {
 	t.Helper()
 	for name, value := range want {

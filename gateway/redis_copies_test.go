@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// publishMany makes the events service return dashboards for all slugs. Each has a page, and other files below history/,
-// of size bytes that no coding compresses.
+// publishMany makes the events service return a dashboard for every slug. Each dashboard has a page, and other files
+// below history/. Each file has size bytes, which no content coding can compress.
 func publishMany(w *world, size int) {
 	if kept := w.redis.Keys(context.Background(), "page*").Val(); len(kept) > 0 {
 		w.redis.Del(context.Background(), kept...)
@@ -37,8 +37,9 @@ func publishMany(w *world, size int) {
 	})
 }
 
-// All gateways together keep at most the room in Redis. What was not used for longest is evicted, other files before the
-// files of any dashboard. Evicted files are served as long as the events service is up.
+// All gateways together store at most the configured number of bytes in Redis. The files that were not used for the
+// longest time are evicted, and other files before the files of any dashboard's edition. Evicted files are still served
+// while the events service is up.
 func TestTheCopiesInRedisAreBounded(t *testing.T) {
 	const dashboards, size, room = 30, 30 << 10, 1 << 20
 	w := newWorld(t)
@@ -64,7 +65,7 @@ func TestTheCopiesInRedisAreBounded(t *testing.T) {
 			t.Fatalf("Redis keeps %d bytes, and counts %s", bytes, counted)
 		}
 	}
-	for n := range 12 { // the pages of 12 dashboards, 80 KB each, and other files, 40 KB each, do not fit
+	for n := range 12 { // the pages of 12 dashboards (80 KB each) and the other files (40 KB each) exceed the room
 		eventually(t, "the page is in Redis", func() bool {
 			visit(n, "")
 			return exists("pages:"+slug(n)) && exists("page-at:/public/v1/dashboards/"+slug(n))
@@ -96,7 +97,7 @@ func TestTheCopiesInRedisAreBounded(t *testing.T) {
 		t.Error("the page that was not used for longest is kept")
 	}
 	for n := range dashboards {
-		visit(n, "") // those that were evicted, too
+		visit(n, "") // includes the evicted ones
 	}
 	w.services[events].server.Close()
 	again := w.gateway(t, small)
@@ -105,7 +106,7 @@ func TestTheCopiesInRedisAreBounded(t *testing.T) {
 	}
 }
 
-// A platform in one process keeps no copies in its Redis.
+// If Redis runs in the process of the platform, the gateway stores no copies in it.
 func TestARedisInTheProcessHasNoCopies(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, func(c *Config) { c.RedisInProcess = true })

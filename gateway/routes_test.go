@@ -207,8 +207,8 @@ func TestTheOperatorNeedsTheToken(t *testing.T) {
 	}
 }
 
-// After ten wrong operator tokens an address is refused for a time, also with the right token. Other addresses are not
-// affected, and right tokens and requests without a token are not counted.
+// After ten wrong operator tokens, an address is refused for some time, even with the right token. Other addresses are
+// not affected. Right tokens and requests without a token do not count.
 func TestWrongOperatorTokensAreThrottled(t *testing.T) {
 	w := newWorld(t)
 	for name, url := range map[string]string{"redis": w.redisURL, "memory": "redis://" + apitest.FreeAddress(t)} {
@@ -259,7 +259,7 @@ func TestAPathOutsideTheTableDoesNotExist(t *testing.T) {
 	}
 }
 
-// The forms of visitors are below /d/{slug}, and on a host of the dashboard. No other site may read their responses.
+// The forms of visitors exist below /d/{slug} and on the dashboard's own host. Other sites may not read the responses.
 func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -307,7 +307,7 @@ func TestFormsOfVisitorsReachTheServiceOfTheChannel(t *testing.T) {
 	}
 }
 
-// /readyz names everything that is missing. Without delivery the gateway is ready nevertheless.
+// /readyz names each engine and service that does not respond. The gateway is ready even if delivery does not respond.
 func TestReadinessNamesWhatIsMissing(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)

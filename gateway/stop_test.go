@@ -20,7 +20,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// asGateway makes the test binary run a gateway, so that a test can kill the process.
+// asGateway is the environment variable that makes the test binary run a gateway, so that a test can kill the process.
 const asGateway = "BELLBUOY_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// command returns the command of a gateway in its own process.
+// command returns the command that runs a gateway in a separate process.
 func (w *world) command(t *testing.T, settings ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
@@ -43,7 +43,7 @@ func (w *world) command(t *testing.T, settings ...string) *exec.Cmd {
 	return command
 }
 
-// process starts a gateway in its own process.
+// process starts a gateway in a separate process.
 func (w *world) process(t *testing.T) (d *door, kill func()) {
 	t.Helper()
 	command := w.command(t)
@@ -56,7 +56,7 @@ func (w *world) process(t *testing.T) (d *door, kill func()) {
 	}
 	kill = func() {
 		_ = command.Process.Kill() // fails only if the process has ended
-		_ = command.Wait()         // returns only that it was killed
+		_ = command.Wait()         // returns only that the process was killed
 	}
 	t.Cleanup(kill)
 	var ready struct{ Msg, Addr string }
@@ -69,11 +69,11 @@ func (w *world) process(t *testing.T) (d *door, kill func()) {
 			t.Fatalf("%s: %v", line, err)
 		}
 	}
-	go func() { _, _ = io.Copy(io.Discard, log) }() // until it is killed
+	go func() { _, _ = io.Copy(io.Discard, log) }() // until the process is killed
 	return &door{base: "http://" + ready.Addr, log: &apitest.Log{}, keys: w.keys, http: w.client}, kill
 }
 
-// clock is the time of a gateway. It changes only when a test sets it.
+// clock is the clock of a gateway. Its time changes only when a test sets it.
 type clock struct{ atomic.Int64 }
 
 func (c *clock) set(now time.Time) { c.Store(now.UnixMilli()) }
@@ -81,8 +81,8 @@ func (c *clock) configure(to *Config) {
 	to.Now = func() time.Time { return time.UnixMilli(c.Load()).UTC() }
 }
 
-// If a gateway is killed between its claim and the response, the write counts as under way
-// for a minute and as unknown afterwards. It is never repeated.
+// If a gateway is killed between its claim and the response, the write counts as running for a minute and then as
+// unknown. It is never repeated.
 func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	w := newWorld(t)
 	first, kill := w.process(t)
@@ -136,8 +136,8 @@ func TestAWriteOfAKilledGatewayIsNotRepeated(t *testing.T) {
 	wantStatus(t, another.do(t, "POST", endpointsPath, "{}", header), 201)
 }
 
-// A path in the address of a service would be used for some requests and not for others.
-// Lookups of keys would get 404, and the gateway would refuse the keys.
+// If the address of a service contains a path, the gateway does not start. Otherwise it would use the path for some
+// requests only. Lookups of keys would get 404, and the gateway would refuse valid keys.
 func TestAServicesAddressWithAPathStopsTheStart(t *testing.T) {
 	w := newWorld(t)
 	for _, setting := range []string{"IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL"} {
@@ -150,8 +150,8 @@ func TestAServicesAddressWithAPathStopsTheStart(t *testing.T) {
 	}
 }
 
-// A gateway that stops finishes the requests in flight: it stores the response, and another
-// gateway returns it for a repeat.
+// A gateway that stops finishes running requests. It stores the response to a write, and another gateway returns this
+// response for a repeated request.
 func TestAStopKeepsTheResponseOfAWriteInFlight(t *testing.T) {
 	w := newWorld(t)
 	log := &apitest.Log{}
@@ -200,8 +200,7 @@ func TestAStopKeepsTheResponseOfAWriteInFlight(t *testing.T) {
 	}
 }
 
-// A Redis that restarts empty while a write is under way has lost the claim. The response
-// is stored all the same.
+// If Redis restarts empty during a write, it has lost the claim. The gateway still stores the response.
 func TestAResponseIsStoredInARedisThatLostTheClaim(t *testing.T) {
 	server, err := engines.StartRedis("127.0.0.1:0")
 	if err != nil {
@@ -236,7 +235,7 @@ func TestAResponseIsStoredInARedisThatLostTheClaim(t *testing.T) {
 	}
 }
 
-// Keys that differ only in bytes that are not UTF-8 are different keys.
+// Two keys are different if they differ only in bytes that are not UTF-8.
 func TestIdempotencyKeysAreComparedByByte(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -251,8 +250,8 @@ func TestIdempotencyKeysAreComparedByByte(t *testing.T) {
 	}
 }
 
-// Identity would look up a name that is not UTF-8 as another text than the name of its
-// entry. A revocation would then miss the entry.
+// For a name that is not UTF-8, identity would look up another text than the name of the Redis entry. A revocation
+// would then not void this entry. So the gateway refuses such a name.
 func TestAKeyIDThatIsNoTextIsRefused(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)

@@ -171,14 +171,14 @@ func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
 			})
 		}
 	}
-	// A passport of a peer for one organization is not valid for the path of another.
+	// A passport that a service signed for one organization is not valid for a path of another organization.
 	events := "http://" + cluster.addresses["events"]
 	peer := signer.Sign(passport.Passport{Audience: "events", Surface: passport.Peer, Organization: acme.OrganizationID, Caller: "integrations"})
 	direct(t, http.MethodGet, events+"/internal/v1/organizations/"+acme.OrganizationID+"/dashboards/"+acme.DashboardID, peer, "").expect(t, http.StatusOK)
 	direct(t, http.MethodGet, events+"/internal/v1/organizations/"+rival.OrganizationID+"/dashboards/"+rival.DashboardID, peer, "").expect(t, http.StatusForbidden)
 }
 
-// direct sends a request to a service, not through the gateway.
+// direct sends a request directly to a service, not through the gateway.
 func direct(t *testing.T, method, url, token, body string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))

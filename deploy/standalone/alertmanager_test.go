@@ -17,8 +17,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// alertGroup is what Alertmanager posts to a webhook (notify/webhook.Message), with Alertmanager's own types. That package
-// itself would bring the modules of the whole server.
+// alertGroup is the body that Alertmanager posts to a webhook (notify/webhook.Message). It uses Alertmanager's own
+// types, but not that package, which depends on the modules of the whole server.
 type alertGroup struct {
 	*template.Data
 	Version         string `json:"version"`
@@ -26,7 +26,7 @@ type alertGroup struct {
 	TruncatedAlerts uint64 `json:"truncatedAlerts"`
 }
 
-// alerts returns the group with one alert in the status.
+// alerts returns a group with one alert that has this status.
 func alerts(status string, startsAt time.Time) alertGroup {
 	labels := template.KV{"alertname": "CheckoutLatency", "severity": "critical", "component": "checkout", "instance": "10.0.0.1:9090"}
 	annotations := template.KV{"summary": "Checkout is slow", "description": "The p99 is 30 s."}
@@ -61,10 +61,11 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	if len(blocks) != 2 || url == nil {
 		t.Fatalf("the recipe has %d blocks and the url %v", len(blocks), url)
 	}
-	address := apitest.FreeAddress(t) // instead of the recipe's, which another program may have
+	address := apitest.FreeAddress(t) // not the recipe's address, which another program may use
 	relay := strings.Replace(url[1], "127.0.0.1:9097", address, 1)
 
-	// The tour's values, then both blocks in one shell, as a reader runs them. The second is the relay, which stays.
+	// The shell sets the variables of the tour and then runs both blocks, like a reader of the README. The second block
+	// starts the relay, which keeps running.
 	shell := exec.Command("bash", "-e", "-c", values(t)+blocks[0][1]+"echo the relay follows\n"+strings.Replace(blocks[1][1], "127.0.0.1:9097", address, 1))
 	shell.Dir = clone
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -78,11 +79,11 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) // its own group
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) // the process group of the shell
 		_ = shell.Wait()
 	})
 	output := func() string {
-		content, _ := os.ReadFile(log.Name()) // what was not written is missing
+		content, _ := os.ReadFile(log.Name()) // empty if nothing was written
 		return string(content)
 	}
 	eventually(t, 120*time.Second, "the relay", func() error {
@@ -136,7 +137,7 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	if again := post(alerts("firing", time.Now()), "reopened"); again.EventID != first.EventID || event(first.EventID).Status != "investigating" {
 		t.Errorf("fired again: %+v", again)
 	}
-	// The tool sees why a group is refused.
+	// The tool gets the reason why a group is refused.
 	group := alerts("firing", started)
 	delete(group.CommonLabels, "component")
 	send(t, http.MethodPost, relay, "", group).expect(t, http.StatusBadRequest)

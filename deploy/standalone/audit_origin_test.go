@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A kill right after the response of a write neither loses nor repeats its audit entry.
+// If the platform is killed right after the response to a write, the audit entry of the write is neither lost nor
+// repeated.
 func TestKillAfterAResponseKeepsItsAuditEntry(t *testing.T) {
 	t.Parallel()
 	eachDocuments(t, func(t *testing.T, documents string) {
@@ -35,7 +36,7 @@ func TestKillAfterAResponseKeepsItsAuditEntry(t *testing.T) {
 			"dashboardId": c.DashboardID, "url": "https://" + receiverHost + "/1", "managementEmail": "ops@example.com", "componentIds": []string{component},
 		}, http.StatusCreated)
 		killed("POST", "/api/v1/event/list/", c.legacy(), incident(uri, "slower"), http.StatusCreated)
-		const before = 5 // entries of provision and of the service
+		const before = 5 // entries of provision and of the creation of the service
 		eventually(t, 60*time.Second, "the audit entries", func() error {
 			entries, err := auditLog(base, c.app(), "")
 			if err != nil {
@@ -58,7 +59,7 @@ func TestKillAfterAResponseKeepsItsAuditEntry(t *testing.T) {
 	})
 }
 
-// A step of the scheduler leaves one entry of the scheduler.
+// A step of the scheduler leaves one audit entry, with the scheduler as its actor.
 func TestSchedulerLeavesAuditEntries(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	c := provision(t, base, "Acme", "ada", "admin", "api")
@@ -83,7 +84,7 @@ func TestSchedulerLeavesAuditEntries(t *testing.T) {
 	})
 }
 
-// Changes of one event that share a write keep their own origins.
+// If concurrent changes of an event are stored in one write, each keeps its own origin in the audit log.
 func TestConcurrentChangesOfAnEventKeepTheirActors(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	ada := provision(t, base, "Acme", "ada", "admin", "api")

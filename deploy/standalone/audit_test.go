@@ -25,7 +25,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// auditEntry is an entry of GET /app/audit, with its text.
+// auditEntry is an entry of GET /app/audit. text is its JSON.
 type auditEntry struct {
 	ID    string
 	Actor struct{ Type, ID, Email, KeyID string }
@@ -36,7 +36,7 @@ type auditEntry struct {
 	text          string
 }
 
-// auditLog returns all audit entries that the key's organization sees, newest first.
+// auditLog returns all audit entries that the organization of the key can read, newest first.
 func auditLog(base, authorization, query string) (entries []auditEntry, err error) {
 	for next := ""; ; {
 		got, err := try(context.Background(), http.MethodGet, base+"/app/audit?limit=100&"+query+next, authorization, nil)
@@ -64,15 +64,15 @@ func auditLog(base, authorization, query string) (entries []auditEntry, err erro
 	}
 }
 
-// write is a request of the walk that is no read.
+// write is a request in the walk that is not a read. The walk is the script testdata/audit/walk.txtar.
 type write struct {
 	method, path, action, id, surface string
 	status                            int
 	shown                             map[string]any // members of the record in the response
 }
 
-// walker stands in front of the platform. It takes the expected action off each request of the walk, gives each
-// request an id, and keeps the writes, the credentials of members and the secrets of responses.
+// walker is a proxy in front of the platform. It removes the expected audit action from each request of the walk and
+// gives the request an id. It records the writes, the credentials of members and the secrets in responses.
 type walker struct {
 	proxy *httputil.ReverseProxy
 
@@ -83,7 +83,7 @@ type walker struct {
 	responses []spoken
 }
 
-// spoken is a response of the platform with the request that it answers.
+// spoken is a response of the platform, with the method and path of its request.
 type spoken struct{ method, path, text string }
 
 func newWalker(t *testing.T, base string) *walker {
@@ -125,7 +125,7 @@ func (w *walker) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 
 var secretMember = regexp.MustCompile(`"(?:apiKey|key|secret)":\s*"([^"]+)"`)
 
-// keep notes the status of a write and the secrets in its response.
+// keep records the status of a write and the secrets in its response.
 func (w *walker) keep(r *http.Request, status int, body []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *walker) keep(r *http.Request, status int, body []byte) {
 		}
 	}
 	for _, match := range secretMember.FindAllSubmatch(body, -1) {
-		_, secret, found := strings.Cut(string(match[1]), ":") // <keyId>:<secret>
+		_, secret, found := strings.Cut(string(match[1]), ":") // the text is <keyId>:<secret>
 		if !found {
 			secret = string(match[1])
 		}
@@ -149,8 +149,8 @@ func (w *walker) keep(r *http.Request, status int, body []byte) {
 	}
 }
 
-// TestEveryWriteLeavesOneAuditEntry walks all writes of all interfaces. The declared operations and the table of the
-// legacy interface say which writes there are.
+// TestEveryWriteLeavesOneAuditEntry runs a script with all writes of all interfaces. The declared operations and the
+// table of the legacy interface define which writes exist.
 func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 	broker, _ := sharedEngines(t)
 	p, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "KAFKA_BROKERS="+broker,
@@ -178,7 +178,7 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 			expected[write.id] = write
 		}
 	}
-	const provisioned = 4 // entries of provision: the organization, the user, two keys
+	const provisioned = 4 // audit entries of provision: the organization, the user, two keys
 	entries := w.entries(t, base, len(expected)+provisioned)
 	seen, others := map[string]int{}, 0
 	for _, entry := range entries {
@@ -223,7 +223,7 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 	})
 }
 
-// complete fails unless each declared write and each write of the legacy interface succeeded in the walk.
+// complete fails the test unless each declared write and each write of the legacy interface succeeded in the walk.
 func (w *walker) complete(t *testing.T) {
 	walked := func(method, pattern string) bool {
 		path := regexp.MustCompile("^" + regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(pattern), "[^/]+") + "$")
@@ -236,9 +236,9 @@ func (w *walker) complete(t *testing.T) {
 			t.Errorf("%s %s is missing in testdata/audit/walk.txtar", operation.Method, operation.Path)
 		}
 	}
-	// Other tests look up these entries. TestInboundMessagesLeaveAuditEntriesOfTheirKey: messages are signed.
-	// TestAPersonIsNotified and TestVisitorsEndpointReceivesIncidents: tokens are in messages. Both also use a dashboard's
-	// own host. The entry to a private page changes no record.
+	// Other tests check the audit entries of these paths. TestInboundMessagesLeaveAuditEntriesOfTheirKey sends signed
+	// messages. TestAPersonIsNotified and TestVisitorsEndpointReceivesIncidents use the tokens in messages, and a
+	// dashboard's own host. To enter the password of a private page changes no record.
 	elsewhere := regexp.MustCompile(`^(/d/\{slug\}/enter|/enter|/public/webhooks/inbound|/public/(confirm|manage|unsubscribe)|/public/endpoints/.*|/subscribe/.*)$`)
 	for _, operation := range declared.Public() {
 		if operation.Method != http.MethodGet && !elsewhere.MatchString(operation.Path) && !walked(operation.Method, operation.Path) {
@@ -258,14 +258,14 @@ func (w *walker) complete(t *testing.T) {
 	}
 }
 
-// entries waits for n entries in the logs of all members of the walk. Entries arrive through Kafka. It returns more
-// than n if there are more after a last write of its own.
+// entries makes one more write and waits until the audit logs of all members of the walk have n entries, because
+// entries arrive through Kafka. It also returns any further entries.
 func (w *walker) entries(t *testing.T, base string, n int) []auditEntry {
 	t.Helper()
 	var all []auditEntry
 	eventually(t, 60*time.Second, "all audit entries", func() error {
 		all = nil
-		owners := map[string]string{} // organization of each entry: no organization sees the entries of another
+		owners := map[string]string{} // organization of each entry, because no organization may read the entries of another
 		for _, member := range w.members {
 			entries, err := auditLog(base, member, "")
 			if err != nil {
@@ -287,7 +287,7 @@ func (w *walker) entries(t *testing.T, base string, n int) []auditEntry {
 	return all
 }
 
-// expectActor fails unless the actor belongs to the surface of the entry.
+// expectActor fails the test unless the actor fits the surface of the entry.
 func (c credentials) expectActor(t *testing.T, entry auditEntry) {
 	t.Helper()
 	actor := entry.Actor
@@ -305,8 +305,8 @@ func (c credentials) expectActor(t *testing.T, entry auditEntry) {
 	}
 }
 
-// expectShown fails unless the entry of a create has each member that the App shows of the record, except those that
-// follow from other records.
+// expectShown fails the test unless the audit entry of a create contains each member that the App interface shows of
+// the record, except members that follow from other records.
 func expectShown(t *testing.T, entry auditEntry, shown map[string]any) {
 	t.Helper()
 	var after map[string]any
@@ -314,7 +314,7 @@ func expectShown(t *testing.T, entry auditEntry, shown map[string]any) {
 		t.Fatal(err)
 	}
 	derived := []string{"dashboardIds", "status", "activeEventIds", "url", "verified", "suppressed", "consecutiveFailures", "lastSuccessAt", "secret"}
-	parts := []string{"timeline", "notes", "postMortem"} // parts that the entry of an event has if they changed
+	parts := []string{"timeline", "notes", "postMortem"} // parts that the entry of an event contains only if they changed
 	for member := range shown {
 		if _, has := after[member]; !has && !slices.Contains(derived, member) && !slices.Contains(parts, member) {
 			t.Errorf("the entry of %s lacks %s of the record", entry.Action, member)
@@ -322,8 +322,8 @@ func expectShown(t *testing.T, entry auditEntry, shown map[string]any) {
 	}
 }
 
-// published returns the records of all topics, when the topic of audit entries has n of them and no further record has
-// arrived for a second.
+// published returns the records of all topics. It waits until the audit topic has n records and no record has arrived
+// for a second.
 func published(t *testing.T, broker string, n int) []stream.Record {
 	t.Helper()
 	bus := stream.Connect(stream.Options{Brokers: []string{broker}, ClientID: "auditor"})

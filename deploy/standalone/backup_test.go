@@ -23,7 +23,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 )
 
-// command runs a command of the platform's binary. It returns what the command wrote and its exit code.
+// command runs a command of the platform's binary. It returns the output and the exit code.
 func command(t testing.TB, env []string, arguments ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	run := exec.CommandContext(t.Context(), filepath.Join(binaries, "standalone"), arguments...)
@@ -36,7 +36,7 @@ func command(t testing.TB, env []string, arguments ...string) (stdout, stderr st
 	return out.String(), failure.String(), run.ProcessState.ExitCode()
 }
 
-// succeed runs a command that must succeed, and returns what it wrote.
+// succeed runs a command that must succeed, and returns its standard output.
 func succeed(t testing.TB, env []string, arguments ...string) string {
 	t.Helper()
 	out, failure, code := command(t, env, arguments...)
@@ -46,7 +46,7 @@ func succeed(t testing.TB, env []string, arguments ...string) string {
 	return out
 }
 
-// refuse runs a command that must fail with one line that contains the words.
+// refuse runs a command that must fail with a line that contains the words.
 func refuse(t testing.TB, words string, env []string, arguments ...string) {
 	t.Helper()
 	out, failure, code := command(t, env, arguments...)
@@ -56,7 +56,7 @@ func refuse(t testing.TB, words string, env []string, arguments ...string) {
 	}
 }
 
-// everything returns all rows of an App list, by pages.
+// everything returns all rows of a list of the App interface, page by page.
 func (a actor) everything(path, member string) (rows []map[string]any) {
 	a.t.Helper()
 	for next := ""; ; {
@@ -78,7 +78,7 @@ func (a actor) everything(path, member string) (rows []map[string]any) {
 	}
 }
 
-// members returns a member of each row.
+// members returns the values of one member of the rows.
 func members(rows []map[string]any, name string) map[string]bool {
 	out := map[string]bool{}
 	for _, row := range rows {
@@ -87,14 +87,14 @@ func members(rows []map[string]any, name string) map[string]bool {
 	return out
 }
 
-// load writes on every interface until it is stopped. It keeps the names of what was acknowledged, by kind.
+// load writes through every interface until it is stopped. It records the names of the acknowledged records, by kind.
 type load struct {
 	mu           sync.Mutex
 	acknowledged map[string][]string
 	group        sync.WaitGroup
 }
 
-// start begins to write. A write returns true when it was acknowledged.
+// start starts a goroutine that repeats write. write returns true when the platform has acknowledged the write.
 func (l *load) start(ctx context.Context, kind string, write func(name string) bool) {
 	l.mu.Lock()
 	l.acknowledged[kind] = []string{}
@@ -136,8 +136,8 @@ func (l *load) progress(t *testing.T, n int) {
 	})
 }
 
-// writers starts writers on the legacy, App, inbound and operator interfaces, and of subscribers. Events go to the
-// endpoint of the component, and incidents of the legacy interface also by mail.
+// writers starts writers for the legacy, App, inbound and operator interfaces, and for subscribers. Events are sent to
+// the endpoint of the component. Incidents of the legacy interface are also sent by mail.
 func (a actor) writers(ctx context.Context, t *testing.T, service, component string) *load {
 	l := &load{acknowledged: map[string][]string{}}
 	post := func(path, authorization string, body any) (answer, bool) {
@@ -182,7 +182,7 @@ func (a actor) writers(ctx context.Context, t *testing.T, service, component str
 	return l
 }
 
-// delivered returns the ids of the deliveries that the log has as delivered.
+// delivered returns the ids of the deliveries that the delivery log shows as delivered.
 func (a actor) delivered() map[string]bool {
 	a.t.Helper()
 	ids := map[string]bool{}
@@ -194,8 +194,8 @@ func (a actor) delivered() map[string]bool {
 	return ids
 }
 
-// expectAcknowledged fails the test unless all services have what was acknowledged, by kind. It returns the titles of all
-// events.
+// expectAcknowledged fails the test unless the services have all acknowledged records, given by kind. It returns the
+// titles of all events.
 func (a actor) expectAcknowledged(acknowledged map[string][]string) map[string]bool {
 	a.t.Helper()
 	var users struct{ Users []map[string]any }
@@ -225,7 +225,7 @@ func (a actor) expectAcknowledged(acknowledged map[string][]string) map[string]b
 	return titles
 }
 
-// expectReferences fails the test if a record names a record that another service lacks.
+// expectReferences fails the test if a record refers to a record that another service does not have.
 func (a actor) expectReferences() {
 	a.t.Helper()
 	components := members(a.everything("/app/components", "components"), "id")
@@ -244,7 +244,7 @@ func (a actor) expectReferences() {
 	}
 }
 
-// expectMailed waits until a mail of each title is in the data folder.
+// expectMailed waits until the data folder contains a mail about each title.
 func expectMailed(t *testing.T, data string, titles []string) {
 	t.Helper()
 	eventually(t, time.Minute, "the mails of the incidents", func() error {
@@ -261,9 +261,9 @@ func expectMailed(t *testing.T, data string, titles []string) {
 	})
 }
 
-// A backup is made while writers use every interface and deliveries are under way. Then the platform dies, and the
-// backup is restored to an empty folder. What was acknowledged before the backup began is there, in all services,
-// and is delivered. What the backup has as delivered is not delivered again.
+// A backup is made while writers use every interface and deliveries are running. Then the platform is killed, and the
+// backup is restored to an empty folder. All services have what was acknowledged before the backup began, and
+// notifications of it are delivered. A delivery that the backup contains as delivered is not repeated.
 func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 	t.Parallel()
 	r, env := startReceiver(t)
@@ -291,7 +291,7 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 	began := time.Now()
 	t.Log(strings.TrimSpace(succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)))
 	took := time.Since(began)
-	l.progress(t, 5) // the backup leaves the platform as it was
+	l.progress(t, 5) // the backup does not disturb the running platform
 	p.kill()
 	stop()
 	l.group.Wait()
@@ -320,7 +320,7 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 			t.Errorf("%s was logged as delivered before the backup began, and is delivered again", id)
 		}
 	}
-	const unstored = 256 // bound of the deliveries whose result a kill loses
+	const unstored = 256 // a kill loses the results of at most this number of deliveries
 	if repeated > underWay+unstored {
 		t.Errorf("%d deliveries are repeated, %d arrived after the backup began", repeated, underWay)
 	}
@@ -407,12 +407,12 @@ func TestRestoreRefusesWhatIsNoBackup(t *testing.T) {
 	}
 }
 
-// A restore that cannot write says so. It does not call the backup damaged.
+// If a restore cannot write, its error says this and does not call the backup damaged.
 func TestRestoreNamesWhatItCannotWrite(t *testing.T) {
 	t.Parallel()
 	_, file := backedUp(t)
 	var said []string
-	for open := range 30 { // with this number of open files and connections, one of the runs fails at the first file that it restores
+	for open := range 30 { // with some limit on open files, the run fails at the first file that it restores
 		run := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(open+1),
 			filepath.Join(binaries, "standalone"), "restore", "--data", filepath.Join(t.TempDir(), "data"), file)
 		out, _ := run.CombinedOutput()
@@ -426,7 +426,7 @@ func TestRestoreNamesWhatItCannotWrite(t *testing.T) {
 	}
 }
 
-// The folder of a new volume has lost+found. It belongs to the file system: a restore accepts it and a backup omits it.
+// A new volume contains the folder lost+found of the file system. A restore accepts this folder, and a backup omits it.
 func TestBackupAndRestoreLeaveLostAndFound(t *testing.T) {
 	t.Parallel()
 	data, file := backedUp(t)
@@ -447,8 +447,8 @@ func TestBackupAndRestoreLeaveLostAndFound(t *testing.T) {
 	succeed(t, []string{"BELLBUOY_DATA=" + volume}, "restore", file)
 }
 
-// A backup that was killed leaves copies of databases. The next backup to the same folder deletes them, but not those of a
-// backup that is being made.
+// A killed backup leaves copies of databases. The next backup to the same folder deletes these copies, but not those of
+// a backup that is still running.
 func TestBackupDeletesWhatAKilledOneLeft(t *testing.T) {
 	t.Parallel()
 	data, file := backedUp(t)
@@ -479,7 +479,7 @@ func TestBackupDeletesWhatAKilledOneLeft(t *testing.T) {
 	}
 }
 
-// rewritten returns the archive with another manifest.
+// rewritten returns the archive with a changed manifest.
 func rewritten(t *testing.T, whole []byte, change func(*backup.Manifest)) []byte {
 	t.Helper()
 	archive, err := zip.NewReader(bytes.NewReader(whole), int64(len(whole)))
@@ -518,7 +518,7 @@ func rewritten(t *testing.T, whole []byte, change func(*backup.Manifest)) []byte
 	return out.Bytes()
 }
 
-// A restore that was killed leaves a folder that nobody takes for a whole one.
+// The platform and the next restore refuse a folder in which a restore was killed.
 func TestUnfinishedRestoreIsRefused(t *testing.T) {
 	t.Parallel()
 	data, file := backedUp(t)
@@ -551,7 +551,7 @@ func TestBackupRefusesWrongPlaces(t *testing.T) {
 	for _, engine := range []string{"DOCUMENTS_URL=mongodb://127.0.0.1/x", "KAFKA_BROKERS=127.0.0.1:9092"} {
 		refuse(t, strings.Split(engine, "=")[0], append(env, engine), "backup", file)
 	}
-	// A file that is no backup stays.
+	// A file that is not a backup is not overwritten.
 	letter := filepath.Join(t.TempDir(), "letter.txt")
 	if err := os.WriteFile(letter, []byte("Dear Ann"), 0o600); err != nil {
 		t.Fatal(err)
@@ -560,11 +560,11 @@ func TestBackupRefusesWrongPlaces(t *testing.T) {
 	if content, err := os.ReadFile(letter); err != nil || string(content) != "Dear Ann" {
 		t.Errorf("the file has %q, %v", content, err)
 	}
-	if err := os.Truncate(letter, 0); err != nil { // as mktemp makes it
+	if err := os.Truncate(letter, 0); err != nil { // an empty file, as mktemp creates it
 		t.Fatal(err)
 	}
 	succeed(t, env, "backup", letter)
-	// A backup that fails leaves the former one.
+	// A backup that fails does not change an existing backup.
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -46,7 +46,7 @@ func BenchmarkFirstArrival(b *testing.B) {
 		answered := time.Now()
 		return arrived(b, r, n)[n-1].At.Sub(answered)
 	}
-	post(1) // connected and warm
+	post(1) // opens the connections before the measurement
 	for b.Loop() {
 		took = append(took, post(len(took)+2))
 	}

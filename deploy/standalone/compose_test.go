@@ -14,10 +14,10 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// six are the services of the platform. Their binaries have the same names.
+// six contains the names of the services of the platform, which are also the names of their binaries.
 var six = []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery"}
 
-// loadCompose returns docker-compose.yml as Docker Compose reads it: checked by the schema, with all profiles.
+// loadCompose loads docker-compose.yml with all profiles as Docker Compose does, and checks it against the schema.
 func loadCompose(t *testing.T, variables map[string]string) *types.Project {
 	t.Helper()
 	return loadProfiles(t, variables, "*")
@@ -37,8 +37,8 @@ func loadProfiles(t *testing.T, variables map[string]string, profiles ...string)
 	return project
 }
 
-// docker-compose.yml contains each of the six binaries and the first start. Each variable of a container is a setting of
-// its binary. Each setting of a binary can be set. Only the binary contains its default. The test needs no container engine.
+// docker-compose.yml contains each of the six binaries and the first start. Each variable of a container is a setting
+// of its binary, and each setting can be set. Defaults are only in the binary. The test needs no container engine.
 func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	byDefault := loadCompose(t, map[string]string{})
 	variables := map[string]string{}
@@ -50,7 +50,7 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	set := loadCompose(t, variables)
 	for container, service := range byDefault.Services {
 		if service.Build == nil {
-			continue // an engine
+			continue // the container runs an engine
 		}
 		name := *service.Build.Args["SERVICE"]
 		if service.Build.Dockerfile != "deploy/Dockerfile" || name != container && (name != "standalone" || container != "bellbuoy") {
@@ -61,7 +61,7 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name == "standalone" { // the container also runs the commands of the operator
+		if name == "standalone" { // the container also runs the operator's commands
 			commands, err := exec.CommandContext(t.Context(), filepath.Join(binaries, name), "org", "list", "-h").Output()
 			if err != nil {
 				t.Fatal(err)
@@ -72,7 +72,7 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 			if !strings.Contains(string(help), "$"+key) && !slices.Contains(shared, key) {
 				t.Errorf("%s has the variable %s, which is not one of its settings", container, key)
 			}
-			if value == nil { // the container has the setting only if it is set
+			if value == nil { // the variable is passed on only if it is set
 				if given := set.Services[container].Environment[key]; given == nil || *given != variables[key] {
 					t.Errorf("%s does not get its setting %s", container, key)
 				}
@@ -100,8 +100,9 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	}
 }
 
-// docker compose down -v deletes the volumes that its active services use. Without a profile it deletes them all: if the
-// credentials of a first start outlived its records, the next make up would print keys that nobody knows.
+// docker compose down -v deletes the volumes of its active services. The README's command has no profile and must
+// delete all volumes. Otherwise the credentials of a first start could outlive its records, and the next make up would
+// print keys that are not valid.
 func TestReadmeDeletesEachVolume(t *testing.T) {
 	if !regexp.MustCompile("`docker compose.* down -v`").MatchString(readme(t, "deploy")) {
 		t.Error("the README has no command that deletes the volumes")
@@ -136,7 +137,7 @@ func TestLinksFollowThePublishedAddress(t *testing.T) {
 	}
 }
 
-// Each container runs a pinned image without rights and with bounded memory and logs. Its state is in a named volume, and
+// Each container has a pinned image, no privileges, and limits for memory and logs. Its state is in a named volume, and
 // it stops in time. Only the gateway and Jaeger publish a port, on loopback.
 func TestComposeFileBoundsEachContainer(t *testing.T) {
 	project := loadCompose(t, map[string]string{})
@@ -199,8 +200,8 @@ func TestComposeFileBoundsEachContainer(t *testing.T) {
 var (
 	// links are the settings whose default is the published address.
 	links = []string{"LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL"}
-	// shared are the variables that all six services have, although not every service uses them.
+	// shared are the variables that all six services get, although not every service uses them.
 	shared = append([]string{"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "GOMEMLIMIT"}, links...)
-	// fixed are the settings whose default is right in a container.
+	// fixed are the settings that compose does not set, because their default is right in a container.
 	fixed = []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "DELIVERY_URL"}
 )

@@ -15,8 +15,8 @@ import (
 	"unicode"
 )
 
-// Texts of the legacy interface may contain control characters, which the interface returns as they were sent, escaped in
-// JSON. Everything else that shows these texts leaves them out: pages, feeds, the calendar, mail and text messages.
+// Texts of the legacy interface may contain control characters. The interface returns them unchanged, escaped in JSON.
+// Pages, feeds, the calendar, mails and text messages omit them.
 func TestControlCharactersOfLegacyTextsReachNoReader(t *testing.T) {
 	t.Parallel()
 	const bad = "a\x00b\x07c\x1bd\x7fe\u0085f\u009bg"
@@ -58,9 +58,9 @@ func TestControlCharactersOfLegacyTextsReachNoReader(t *testing.T) {
 			t.Error("the page does not show the service")
 		}
 	}
-	var mails, texts []string // files
+	var mails, texts []string // contents of the files
 	eventually(t, 60*time.Second, "a mail and a text", func() (err error) {
-		mails, _ = filepath.Glob(filepath.Join(dataFolder(p), "mail", "*.eml")) // the patterns are right
+		mails, _ = filepath.Glob(filepath.Join(dataFolder(p), "mail", "*.eml")) // the patterns are valid
 		texts, _ = filepath.Glob(filepath.Join(dataFolder(p), "sms", "*.json"))
 		if len(mails) == 0 || len(texts) == 0 {
 			err = fmt.Errorf("%d mails, %d texts", len(mails), len(texts))

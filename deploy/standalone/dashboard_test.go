@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestDashboardSettingsTakeEffectAtOnce changes what decides where a dashboard is served. The next visitor sees it.
+// TestDashboardSettingsTakeEffectAtOnce changes the settings that decide where a dashboard is served. The next visitor
+// gets the changed state.
 func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
@@ -34,7 +35,7 @@ func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
 		request.Host = host
 		return exchange(t, request)
 	}
-	for range 2 { // the second visit is served from the gateway's memory
+	for range 2 { // the second response comes from the gateway's memory
 		if got := visit("second", "").expect(t, http.StatusOK); !strings.Contains(string(got.body), `"group":"Shown"`) {
 			t.Errorf("the list is %s", got.body)
 		}
@@ -62,7 +63,7 @@ func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
 	visit("", "status.acme.example").expect(t, http.StatusNotFound)
 }
 
-// TestEndpointsFollowDashboardsAndComponents deletes what endpoints refer to.
+// TestEndpointsFollowDashboardsAndComponents deletes dashboards and components to which endpoints refer.
 func TestEndpointsFollowDashboardsAndComponents(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

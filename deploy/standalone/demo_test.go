@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-// demoFile is the part of demo.json that says how much there is.
+// demoFile is demo.json, as far as it states the number of records.
 type demoFile struct {
 	Showcase struct {
 		Components []struct{ Name string }
@@ -93,7 +93,7 @@ func expectOneOrganization(t *testing.T, base string, c credentials) {
 	}
 }
 
-func TestDemoSeed(t *testing.T) {
+func TestTheDemoSeedIsCreatedOnce(t *testing.T) {
 	p, base := started(t, "BELLBUOY_SEED=demo")
 	c := seeded(t, p)
 	expectDemo(t, base, c)
@@ -154,7 +154,7 @@ func TestDemoSeed(t *testing.T) {
 		t.Errorf("the worst uptime is %v", worst)
 	}
 
-	// The next start leaves everything as it is.
+	// The next start changes nothing.
 	p.stop()
 	p.start()
 	eventually(t, 30*time.Second, "ready again", ready(base))

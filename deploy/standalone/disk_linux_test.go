@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// limitFiles sets the size to which the process may extend files. With 0 each write to a file fails, as on a full disk.
+// limitFiles sets the maximum size of files that the process may write. With size 0, every write to a file fails, as on
+// a full disk.
 func (p *process) limitFiles(size uint64) {
 	p.t.Helper()
 	var limit unix.Rlimit
@@ -25,8 +26,9 @@ func (p *process) limitFiles(size uint64) {
 	}
 }
 
-// While no file can be written, the platform is not ready and says why in one line, and writes get 503. It recovers by
-// itself. What was acknowledged before, during and after survives a kill and is delivered.
+// While no file can be written, the platform is not ready and gives the reason in one line, and writes get 503.
+// Afterwards it recovers by itself. Every write that was acknowledged before, during or after that time survives a kill
+// and is delivered.
 func TestAFullDiskLosesNothingAndTheCheckSaysSo(t *testing.T) {
 	t.Parallel()
 	r, env := startReceiver(t)

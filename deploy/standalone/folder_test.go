@@ -70,8 +70,8 @@ func TestStartRefusesRecordsOfAnotherSecret(t *testing.T) {
 	send(t, "GET", c.BaseURL+"/app/profile", c.app(), nil).expect(t, 200)
 }
 
-// The secret of the environment must be that of the records, also after a restore, and in a folder of a version that left
-// no mark of the secret.
+// If BELLBUOY_SECRET is not the secret of the records, the platform does not start. This also holds after a restore,
+// and for a folder of an older version, which has no mark of the secret.
 func TestStartRefusesAnotherSecretOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	const own = "BELLBUOY_SECRET=0123456789abcdef0123456789abcdef"
@@ -112,12 +112,12 @@ func TestStartRefusesAnotherSecretOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// Redis has no records, so a damaged file of the embedded one does not stop the start. A line says what is lost.
+// The embedded Redis has no records, so its damaged file does not prevent the start. A log line describes the loss.
 func TestADamagedRedisFileIsReportedAtTheStart(t *testing.T) {
 	t.Parallel()
 	p, base := started(t)
 	c := seeded(t, p)
-	for range 20 { // counted in Redis
+	for range 20 { // each call is counted in Redis
 		send(t, "GET", base+"/app/profile", c.app(), nil).expect(t, 200)
 	}
 	p.stop()
@@ -150,8 +150,8 @@ func TestADamagedRedisFileIsReportedAtTheStart(t *testing.T) {
 	}
 }
 
-// A program refuses data of a newer one before it writes anything, also in a restored folder. An older program
-// has written a folder that has no format.
+// A program refuses the data of a newer program before it writes anything, also in a restored folder. A folder without
+// a format was written by an older program and is accepted.
 func TestAnOlderProgramRefusesTheDataOfANewerOne(t *testing.T) {
 	t.Parallel()
 	p, base := started(t)
@@ -194,7 +194,7 @@ func TestAnOlderProgramRefusesTheDataOfANewerOne(t *testing.T) {
 	}
 }
 
-// stateOf returns the sizes and times of the files of the folder.
+// stateOf returns the sizes and modification times of the files in the folder.
 func stateOf(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// The matrix of every App operation by two keys that must reach nothing: the key of an admin of another
-// organization, with the ids of our records, and the key of a disabled admin of ours.
+// This test calls every App operation with two keys that must not reach any record: the key of an admin of another
+// organization, with the ids of our records, and the key of a disabled admin of our organization.
 func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
 	r, env := startReceiver(t)
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=100000")...)
@@ -24,7 +24,7 @@ func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
 
 	records := ownRecords(ours, base)
 	before := records.read(t, base, ours.app())
-	// The ids in the examples of request bodies become ids of our records.
+	// The ids in the examples of request bodies are replaced by ids of our records.
 	example := strings.NewReplacer(
 		"01890a5d-ac96-774b-bcce-b302099a8060", ours.DashboardID, "01890a5d-ac96-774b-bcce-b302099a8061", records.ids["components"],
 		"https://hooks.example.com", "https://"+receiverHost)
@@ -39,7 +39,7 @@ func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
 		if operation.Example.Request != "" {
 			body = example.Replace(operation.Example.Request)
 		}
-		switch operation.ID { // which need the time of the log, too
+		switch operation.ID { // these operations also need the time of the log
 		case "getDeliveryLog":
 			path += "?sentAt=" + records.sentAt
 		case "replayDelivery":
@@ -71,7 +71,7 @@ func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
 	}
 }
 
-// ownedRecords are one record of each kind that a path names.
+// ownedRecords contains the id of one record of each kind that a path can name.
 type ownedRecords struct {
 	ids    map[string]string
 	sentAt string // time of the delivery log
@@ -119,10 +119,11 @@ func ownRecords(a actor, base string) ownedRecords {
 	}}
 }
 
-// fill returns the path with the ids of the records. A path of another kind of record needs a record here first.
+// fill returns the path with the ids of the records. If the path names a kind of record that ownedRecords does not
+// contain, the test fails.
 func (o ownedRecords) fill(t *testing.T, path string) string {
 	t.Helper()
-	path = strings.ReplaceAll(path, "{kind}", "email") // a name, not an id
+	path = strings.ReplaceAll(path, "{kind}", "email") // the name of a kind, not an id
 	return regexp.MustCompile(`\{\w+\}`).ReplaceAllStringFunc(path, func(parameter string) string {
 		kind := strings.Trim(parameter, "{}")
 		switch {
@@ -139,7 +140,7 @@ func (o ownedRecords) fill(t *testing.T, path string) string {
 	})
 }
 
-// read returns what the owner reads of each record, by path.
+// read returns the responses that the owner gets for each record, by path.
 func (o ownedRecords) read(t *testing.T, base, authorization string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}

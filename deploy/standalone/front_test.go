@@ -13,7 +13,7 @@ import (
 
 const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// TestThePlatformsAddressLeadsSomewhere opens the address of an installation with no, one and two dashboards.
+// TestThePlatformsAddressLeadsSomewhere requests the address of an installation that has no, one and two dashboards.
 func TestThePlatformsAddressLeadsSomewhere(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	l := looker{t: t, base: base}
@@ -49,7 +49,7 @@ func TestThePlatformsAddressLeadsSomewhere(t *testing.T) {
 	}
 }
 
-// TestChannelsFollowThePlan changes the plan of an organization whose dashboard offers endpoints.
+// TestChannelsFollowThePlan changes the plan of an organization whose dashboard offers endpoints to visitors.
 func TestChannelsFollowThePlan(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
@@ -79,9 +79,9 @@ func TestChannelsFollowThePlan(t *testing.T) {
 
 var addressPattern = regexp.MustCompile(`(?:href|src)="([^"#][^"]*)"`)
 
-// TestAPrivatePageLinksNothingThatIsRefused follows the links of the pages of a private dashboard without a favicon. It
-// reads the password form without a cookie and the other pages with the cookie. It reads feeds and the calendar without a
-// cookie, except those that the 404 page links.
+// TestAPrivatePageLinksNothingThatIsRefused follows the links on the pages of a private dashboard without a favicon. It
+// reads the password form without a cookie, and the other pages with the cookie of a visitor who entered the password.
+// It reads feeds and the calendar without a cookie, except those that the 404 page links.
 func TestAPrivatePageLinksNothingThatIsRefused(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

@@ -31,10 +31,10 @@ type chatMessage struct {
 
 	at      time.Time
 	request string // requestId of the message
-	token   string // token of the endpoint's URL
+	token   string // token in the endpoint's URL
 }
 
-// chats waits until a space has n messages, and returns them.
+// chats waits until the space has received n messages, and returns them.
 func chats(t *testing.T, server *receiver.Receiver, n int) []chatMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -60,9 +60,9 @@ func chats(t *testing.T, server *receiver.Receiver, n int) []chatMessage {
 	return out
 }
 
-// TestGoogleChat notifies two endpoints of one space about an event and an update, and tests one of them. Each event has
-// its thread, and the space gets one message a second.
-func TestGoogleChat(t *testing.T) {
+// TestGoogleChatShowsEachEventInAThread notifies two endpoints of the same space about an event and an update, and tests one of them. Each
+// event has its own thread, and the space gets at most one message per second.
+func TestGoogleChatShowsEachEventInAThread(t *testing.T) {
 	t.Parallel()
 	servers, env := startReceivers(t, spaceHost)
 	space := servers[spaceHost]
@@ -79,7 +79,7 @@ func TestGoogleChat(t *testing.T) {
 		}).expect(t, http.StatusCreated).into(t, &made)
 	}
 	event := s.create(map[string]any{"type": "incident", "title": "Payments <users/all> fail", "initialTimelineMessage": "We <b>look</b>."})
-	chats(t, space, 2) // a newer update would replace a message that waits for the pace
+	chats(t, space, 2) // wait, because a newer update would replace a message that is still queued
 	s.app(http.StatusCreated, http.MethodPost, "/"+event+"/timeline", map[string]any{"message": "Found it.", "status": "identified"})
 	chats(t, space, 4)
 	var test struct{ DeliveryID string }

@@ -29,7 +29,7 @@ const (
 	secret        = "secret-of-the-system-tests-00000000001"
 )
 
-// binaries is the folder into which TestMain builds.
+// binaries is the folder into which TestMain builds the binaries.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -77,7 +77,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// process is one binary under test; it can be killed and started again.
+// process is a binary under test. It can be killed and started again.
 type process struct {
 	t       testing.TB
 	name    string
@@ -85,15 +85,15 @@ type process struct {
 	dir     string
 	args    []string
 	env     []string
-	input   *os.File // the standard input; nil: none
+	input   *os.File // standard input; nil: none
 	command *exec.Cmd
 	ended   chan struct{} // closed when the running command has ended
 	log     *os.File
-	// terminal gets the output instead of log unless it is nil.
+	// terminal, if set, gets the output instead of log.
 	terminal *os.File
 }
 
-// newProcess prepares a binary. Its output goes to a file, which is logged if the test fails.
+// newProcess prepares a process. Its output goes to a file, which is logged if the test fails.
 func newProcess(t testing.TB, name, binary string, env ...string) *process {
 	t.Helper()
 	log, err := os.CreateTemp(t.TempDir(), name+".*.log")
@@ -126,7 +126,7 @@ func (p *process) start() *process {
 	}
 	p.command, p.ended = command, make(chan struct{})
 	go func(ended chan struct{}) {
-		_ = command.Wait() // how it ended is in ProcessState
+		_ = command.Wait() // ProcessState contains the result
 		close(ended)
 	}(p.ended)
 	return p
@@ -145,7 +145,7 @@ func (p *process) signal(signal syscall.Signal) {
 	if p.command == nil {
 		return
 	}
-	_ = p.command.Process.Signal(signal) // one that has ended already is as good
+	_ = p.command.Process.Signal(signal) // fails only if the process has ended already
 	select {
 	case <-p.ended:
 	case <-time.After(30 * time.Second):
@@ -175,7 +175,7 @@ func (p *process) output() string {
 	return string(content)
 }
 
-// eventually waits until check returns nil, and fails with its last error.
+// eventually waits until check returns nil. After the time within, it fails the test with the last error of check.
 func eventually(t testing.TB, within time.Duration, what string, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
@@ -200,7 +200,7 @@ type answer struct {
 	body   []byte
 }
 
-// into decodes the body.
+// into decodes the JSON body into out.
 func (a answer) into(t testing.TB, out any) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, out); err != nil {
@@ -208,7 +208,7 @@ func (a answer) into(t testing.TB, out any) {
 	}
 }
 
-// expect fails the test unless the response has the status.
+// expect fails the test unless the response has the status. It returns the response.
 func (a answer) expect(t testing.TB, status int) answer {
 	t.Helper()
 	if a.status != status {
@@ -219,7 +219,7 @@ func (a answer) expect(t testing.TB, status int) answer {
 
 var client = &http.Client{Timeout: 15 * time.Second}
 
-// try sends a request. It encodes in as JSON unless in is a string.
+// try sends a request. Unless in is a string, try encodes in as JSON.
 func try(ctx context.Context, method, url, authorization string, in any) (answer, error) {
 	var body io.Reader
 	switch in := in.(type) {
@@ -261,7 +261,7 @@ func readAnswer(response *http.Response) (answer, error) {
 	return answer{response.StatusCode, response.Header, content}, errors.Join(err, response.Body.Close())
 }
 
-// exchange sends a request, which must get a response.
+// exchange sends a request. It fails the test if there is no response.
 func exchange(t testing.TB, request *http.Request) answer {
 	t.Helper()
 	got, err := do(request)

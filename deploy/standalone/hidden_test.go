@@ -15,10 +15,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// everyChannel is a receiver on each channel that hears of one component.
+// everyChannel has one receiver on each channel. Each is notified of events on one component.
 type everyChannel struct {
 	actor
-	data  string // folder with mails and texts
+	data  string // folder that contains the mails and texts
 	hooks []*hook
 }
 
@@ -43,7 +43,7 @@ func onEveryChannel(a actor, servers map[string]*receiver.Receiver, component, d
 	return all
 }
 
-// got waits until each of the channels has a message with the title, and returns the messages by channel.
+// got waits until each of the channels has received a message with the title, and returns these messages by channel.
 func (e everyChannel) got(title string, channels ...string) map[string]string {
 	e.t.Helper()
 	messages := map[string]string{}
@@ -81,8 +81,8 @@ func (e everyChannel) got(title string, channels ...string) map[string]string {
 	return messages
 }
 
-// TestHiddenEventsHaveNoLink notifies a receiver on each channel about events that the dashboard shows and does not show.
-// All are notified. Only messages about what the dashboard shows link to its page.
+// TestHiddenEventsHaveNoLink notifies a receiver on each channel about events that the dashboard shows and about events
+// that it hides. Only the messages about events that it shows contain a link to its page.
 func TestHiddenEventsHaveNoLink(t *testing.T) {
 	t.Parallel()
 	servers, env := startTeams(t, receiverHost, teamsHost1, spaceHost)
@@ -101,7 +101,7 @@ func TestHiddenEventsHaveNoLink(t *testing.T) {
 			"type": "incident", "title": title, "description": title, "affectedComponents": []any{map[string]any{"componentId": component}}, "hiddenFromDashboard": hidden,
 		})
 	}
-	channels := []string{"email", "sms", "teams", "webhook"} // channels of the legacy interface
+	channels := []string{"email", "sms", "teams", "webhook"} // the channels of the legacy interface
 	expect := func(title string, linked bool, more ...string) {
 		t.Helper()
 		for channel, message := range all.got(title, append(more, channels...)...) {

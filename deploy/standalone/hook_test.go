@@ -13,13 +13,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// outbound is a kind of endpoints.
+// outbound is a kind of endpoint.
 type outbound struct {
 	kind, path, host string
-	url              string // with %[1]s for the name of an endpoint
+	url              string // %[1]s stands for the name of an endpoint
 }
 
-// outbounds returns every kind of endpoints, each with a host of startReceivers.
+// outbounds returns every kind of endpoint. Each kind has its own host among those of startReceivers.
 func outbounds() []outbound {
 	return []outbound{
 		{"webhook", "/app/integrations/webhooks/outbound", receiverHost, "https://" + receiverHost + "/hooks/%[1]s?token=token-of-%[1]s"},
@@ -28,7 +28,7 @@ func outbounds() []outbound {
 	}
 }
 
-// hook is an endpoint with its receiver.
+// hook is an endpoint together with its receiver.
 type hook struct {
 	actor
 	outbound
@@ -37,7 +37,7 @@ type hook struct {
 	url, hash, key string // key is the signing secret of a webhook
 }
 
-// hookView is an endpoint as the App shows it.
+// hookView is an endpoint as the App interface shows it.
 type hookView struct {
 	DashboardID, URL, URLHash, URLDisplay, Secret string
 	Verified, Paused, Locked, Suppressed          bool
@@ -65,7 +65,7 @@ func (a actor) hookFor(address string, kind outbound, servers map[string]*receiv
 	return h
 }
 
-// send sends a request to the routes of the kind.
+// send sends a request to a path of the kind.
 func (h *hook) send(method, path string, body any) answer {
 	h.t.Helper()
 	return send(h.t, method, h.BaseURL+h.path+path, h.app(), body)
@@ -78,7 +78,7 @@ func (a answer) endpoint(t testing.TB) hookView {
 	return view.Endpoint
 }
 
-// patch changes the endpoint and returns what the response shows.
+// patch changes the endpoint and returns the endpoint in the response.
 func (h *hook) patch(members map[string]any) hookView {
 	h.t.Helper()
 	members["dashboardId"], members["urlHash"] = h.DashboardID, h.hash
@@ -87,7 +87,7 @@ func (h *hook) patch(members map[string]any) hookView {
 	return got
 }
 
-// listed returns the endpoint's row of the list, and the number of unique URLs of the kind.
+// listed returns the endpoint's row in the list, and the number of unique URLs of this kind.
 func (h *hook) listed() (row hookView, used int, err error) {
 	var list struct {
 		Endpoints []hookView
@@ -106,7 +106,7 @@ func (h *hook) listed() (row hookView, used int, err error) {
 	return row, list.Usage.UniqueEndpoints, fmt.Errorf("no endpoint of %s", h.hash)
 }
 
-// waits until check returns true for the endpoint's row.
+// until waits until check returns true for the endpoint's row.
 func (h *hook) until(what string, check func(hookView) bool) hookView {
 	h.t.Helper()
 	var row hookView
@@ -119,7 +119,7 @@ func (h *hook) until(what string, check func(hookView) bool) hookView {
 	return row
 }
 
-// tell publishes an incident with the title to the endpoints of the kind, and returns its id.
+// tell publishes an incident with the title, of which endpoints of this kind are notified, and returns its id.
 func (h *hook) tell(title string) string {
 	h.t.Helper()
 	var made struct{ Event struct{ ID string } }
@@ -129,7 +129,7 @@ func (h *hook) tell(title string) string {
 	return made.Event.ID
 }
 
-// among returns the requests to the endpoint's URL that contain the text.
+// among returns those requests to the endpoint's URL that contain the text.
 func (h *hook) among(all []receiver.Request, text string) (ours []receiver.Request) {
 	for _, request := range all {
 		if h.takes(request) && bytes.Contains(request.Body, []byte(text)) {
@@ -139,13 +139,13 @@ func (h *hook) among(all []receiver.Request, text string) (ours []receiver.Reque
 	return ours
 }
 
-// takes reports whether the request is to the endpoint's URL.
+// takes reports whether the request was sent to the endpoint's URL.
 func (h *hook) takes(request receiver.Request) bool {
 	u, err := url.Parse(h.url)
 	return err == nil && request.Path == u.Path
 }
 
-// got waits for n requests with the text, and returns them.
+// got waits for n requests that contain the text, and returns them.
 func (h *hook) got(text string, n int) []receiver.Request {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 60*time.Second)
@@ -165,10 +165,10 @@ type deliveryLog struct {
 	HTTPStatus                                                                                    *int
 }
 
-// logs returns the logs of the kind that the query selects, newest first.
+// logs returns the delivery logs of this kind that the query selects, newest first.
 func (h *hook) logs(query url.Values) (logs []deliveryLog) {
 	h.t.Helper()
-	query.Set("limit", "7") // several pages
+	query.Set("limit", "7") // so that there are several pages
 	for {
 		var page struct {
 			Logs      []deliveryLog
@@ -183,7 +183,8 @@ func (h *hook) logs(query url.Values) (logs []deliveryLog) {
 	}
 }
 
-// logged waits until the event has logs of the statuses for the endpoint, the newest first, and returns them.
+// logged waits until the delivery logs of the event for the endpoint have these statuses. It returns the logs, newest
+// first.
 func (h *hook) logged(event string, statuses ...string) []deliveryLog {
 	h.t.Helper()
 	var logs []deliveryLog
@@ -201,7 +202,7 @@ func (h *hook) logged(event string, statuses ...string) []deliveryLog {
 	return logs
 }
 
-// suppressions returns the kind's list of suppressed URLs, as JSON members.
+// suppressions returns the list of suppressed URLs of this kind, as JSON objects.
 func (h *hook) suppressions() []map[string]any {
 	h.t.Helper()
 	var list struct{ Entries []map[string]any }
@@ -209,14 +210,14 @@ func (h *hook) suppressions() []map[string]any {
 	return list.Entries
 }
 
-// invites makes the dashboard offer every kind of endpoints to visitors.
+// invites changes the dashboard so that it offers endpoints of every kind to visitors.
 func (a actor) invites() {
 	a.t.Helper()
 	send(a.t, http.MethodPatch, a.BaseURL+"/app/dashboards/"+a.DashboardID, a.app(),
 		map[string]any{"subscriptions": map[string]any{"webhook": true, "teams": true, "gchat": true}}).expect(a.t, http.StatusOK)
 }
 
-// asks asks for an endpoint as a visitor of the dashboard.
+// asks requests an endpoint, as a visitor of the dashboard does.
 func (a actor) asks(kind outbound, name, address string) {
 	a.t.Helper()
 	send(a.t, http.MethodPost, a.DashboardURL+"/subscribe/"+kind.kind, "",

@@ -13,7 +13,8 @@ import (
 )
 
 // TestHostileTextsAreSanitised posts hostile HTML through the App interface as description, impact analysis and
-// timeline messages. The App returns it as it was sent. Mails, cards and the public list have nothing of it that runs.
+// timeline messages. The App interface returns it unchanged. Mails, cards and the public list contain no part of it
+// that a program would execute.
 func TestHostileTextsAreSanitised(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	servers, env := startTeams(t, teamsHost1)
@@ -71,7 +72,7 @@ func TestHostileTextsAreSanitised(t *testing.T) {
 	}
 }
 
-// hostileTexts returns some of the fragments with which the renderer is tested.
+// hostileTexts returns some of the texts with which the renderer of event texts is tested.
 func hostileTexts(t *testing.T) (some []string) {
 	t.Helper()
 	lines, err := os.ReadFile("../../libs/richtext/testdata/hostile.txt")
@@ -86,7 +87,8 @@ func hostileTexts(t *testing.T) (some []string) {
 	return some
 }
 
-// checkTags checks the tags of HTML: no element that runs or loads something, no handler, no link to a script.
+// checkTags fails the test if HTML contains an element that executes or loads something, an event handler, or a link to
+// a script.
 func checkTags(t *testing.T, markup string) {
 	t.Helper()
 	bad := regexp.MustCompile(`(?i)\son[a-z]+\s*=|javascript:|vbscript:|data:|expression\(`)

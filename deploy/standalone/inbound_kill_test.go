@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// inboundTool sends each of its messages until it gets a 200, with the same webhook-id, as Standard Webhooks require.
+// inboundTool sends each message with the same webhook-id until the response is 200, as Standard Webhooks require.
 type inboundTool struct {
 	t *testing.T
 	signer
@@ -44,7 +44,8 @@ func (s inboundTool) send(ctx context.Context, id, body string) (inboundResponse
 	return inboundResponse{}, false
 }
 
-// However often integrations and events are killed, each message makes one entry and one notification.
+// However often the integrations and events services are killed, each message causes exactly one timeline entry and one
+// notification.
 func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 	eachDocuments(t, func(t *testing.T, documents string) {
 		r, env := startReceiver(t)
@@ -57,13 +58,13 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var mu sync.Mutex
-		problems := map[string]string{} // events by externalId
+		problems := map[string]string{} // ids of events by externalId
 		var group sync.WaitGroup
 		for worker := range 4 {
 			group.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {
 					problem := fmt.Sprintf("problem-%d-%d", worker, n)
-					// A problem that has begun is completed: only the next one sees the end of ctx.
+					// A problem that has begun is completed. Only the start of the next one checks ctx.
 					first, ok := tool.send(t.Context(), problem, fmt.Sprintf(
 						`{"action": "trigger", "externalId": %q, "title": %q, "components": ["checkout"], "message": "It begins."}`, problem, problem))
 					if !ok || first.Result != "created" {
@@ -96,7 +97,7 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 				}
 				return nil
 			})
-			<-time.After(time.Duration(rand.IntN(100)) * time.Millisecond) // the moment of the kill
+			<-time.After(time.Duration(rand.IntN(100)) * time.Millisecond) // a random moment for the kill
 			cluster.processes[name].kill()
 			cluster.processes[name].start()
 			eventually(t, 60*time.Second, name+" ready again", ready("http://"+cluster.addresses[name]))
@@ -126,7 +127,7 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 			t.Errorf("%d events of %d problems", list.Meta.TotalCount, len(problems))
 		}
 		t.Logf("%d problems", len(problems))
-		notified := func() map[string]map[string]bool { // ids of notifications, by event
+		notified := func() map[string]map[string]bool { // ids of notifications by event
 			ids := map[string]map[string]bool{}
 			for _, request := range r.Requests() {
 				event := read(t, request).Event.ID

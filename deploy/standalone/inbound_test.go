@@ -19,8 +19,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// signingDoor stands in front of the platform like a monitoring tool's library of Standard Webhooks. A request whose
-// webhook-signature is a secret gets the present time and the signature.
+// signingDoor is a proxy in front of the platform that signs requests like the library of a monitoring tool. If the
+// webhook-signature of a request is a secret, it replaces it by the signature and sets the present time.
 func signingDoor(t *testing.T, base string) string {
 	t.Helper()
 	target, err := url.Parse(base)
@@ -46,7 +46,7 @@ func signingDoor(t *testing.T, base string) string {
 	return door.URL
 }
 
-// sign returns the headers of a message that is signed at the time, as the library of Standard Webhooks makes them.
+// sign returns the headers of a message that is signed at this time, as the library of Standard Webhooks creates them.
 func sign(secret, id string, at time.Time, body []byte) (timestamp, signature string, err error) {
 	signer, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
@@ -76,9 +76,9 @@ func (a actor) component(name, ref string) string {
 	return made.Component.ID
 }
 
-// TestInboundScripts plays what a monitoring tool sends and gets. Each script has an organization with the component
-// "checkout" and a signing key.
-func TestInboundScripts(t *testing.T) {
+// TestInboundScriptsPass runs scripts with the requests of a monitoring tool. Each script has an organization with the
+// component "checkout" and a signing key.
+func TestInboundScriptsPass(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	door := signingDoor(t, base)
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
@@ -105,7 +105,7 @@ func TestInboundScripts(t *testing.T) {
 	}
 }
 
-// The entries that messages leave name the signing key.
+// The audit entries that inbound messages leave contain the signing key.
 func TestInboundMessagesLeaveAuditEntriesOfTheirKey(t *testing.T) {
 	p, base := started(t)
 	a := actor{t, seeded(t, p)}

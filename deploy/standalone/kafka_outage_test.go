@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// While Kafka is down, events logs one line at the begin of the outage. It logs one at the end with the duration, although
-// nothing fails while the messages of the only change are held back.
+// While Kafka is down, the events service logs one line when the outage begins. It logs one line with the duration when
+// the outage ends. In between, nothing fails, because the relay holds back the messages of the only change.
 func TestAnOutageOfKafkaHasOneBeginAndOneEndInTheLog(t *testing.T) {
 	t.Parallel()
 	engines, env := engineProcesses(t)
@@ -28,7 +28,7 @@ func TestAnOutageOfKafkaHasOneBeginAndOneEndInTheLog(t *testing.T) {
 	lines := func() (begins, ends []string) {
 		for line := range strings.Lines(cluster.processes["events"].output()) {
 			var logged struct{ Msg, Ended, Lasted string }
-			_ = json.Unmarshal([]byte(line), &logged) // other lines are not of the log
+			_ = json.Unmarshal([]byte(line), &logged) // other lines of the output are not JSON
 			switch {
 			case logged.Msg == "relaying failed":
 				begins = append(begins, line)
@@ -45,7 +45,7 @@ func TestAnOutageOfKafkaHasOneBeginAndOneEndInTheLog(t *testing.T) {
 		return nil
 	}
 	eventually(t, time.Minute, "a line about the outage", func() error { begins, _ := lines(); return logged(begins) })
-	const outage = 14 * time.Second // two attempts, and the pauses in which the change is held back
+	const outage = 14 * time.Second // time for two attempts, and for the pauses in which the change is held back
 	<-time.After(outage)
 	if begins, ends := lines(); len(begins) != 1 || len(ends) != 0 {
 		t.Errorf("during the outage: %q, ends after %q", begins, ends)

@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// TestKillLosesNothingOfIntegrations kills the platform again and again: after failures that cause mail to the
-// management address, after a replay, and after the requests of visitors.
+// TestKillLosesNothingOfIntegrations kills the platform after failures that cause mail to the management address, after
+// a replay, and after requests of visitors.
 func TestKillLosesNothingOfIntegrations(t *testing.T) {
 	t.Parallel()
 	const rounds = 3
@@ -52,7 +52,7 @@ func TestKillLosesNothingOfIntegrations(t *testing.T) {
 			expect(t, http.StatusAccepted).into(t, &replay)
 		replays = append(replays, replay.DeliveryID)
 		a.asks(kind, name("visitor"), name("visitor")+"@example.com")
-		<-time.After(time.Duration(rand.IntN(120)) * time.Millisecond) // the moment of the kill
+		<-time.After(time.Duration(rand.IntN(120)) * time.Millisecond) // a random moment for the kill
 		again()
 
 		failing.until("suppression", func(row hookView) bool { return row.Suppressed && row.ConsecutiveFailures == 2 })

@@ -15,15 +15,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// publisher posts incidents without pause. It keeps the descriptions for which it got a 201.
+// publisher posts incidents one after the other. It records the descriptions of those that got a 201.
 type publisher struct {
 	credentials
 	service string
 	mu      sync.Mutex
-	posted  []string // descriptions acknowledged
+	posted  []string // acknowledged descriptions
 }
 
-// until posts until ctx ends. It goes on after refusals and broken connections.
+// until posts incidents until ctx ends. It continues after refusals and broken connections.
 func (p *publisher) until(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		description := fmt.Sprintf("incident %d", len(p.acknowledged())+n*100_000)
@@ -34,7 +34,7 @@ func (p *publisher) until(ctx context.Context) {
 			p.mu.Unlock()
 		}
 		select {
-		case <-time.After(20 * time.Millisecond): // a team's pace, not a flood
+		case <-time.After(20 * time.Millisecond): // the rate of a team, not of an attack
 		case <-ctx.Done():
 		}
 	}
@@ -58,7 +58,7 @@ func (p *publisher) progress(t *testing.T, n int) {
 	})
 }
 
-// titles counts the requests by title and by webhook-id.
+// titles returns the number of requests by title and by webhook-id.
 func titles(t testing.TB, requests []receiver.Request) (byTitle, byID map[string]int) {
 	byTitle, byID = map[string]int{}, map[string]int{}
 	for _, request := range requests {
@@ -80,7 +80,8 @@ func everyPosted(t testing.TB, posted []string) func([]receiver.Request) bool {
 	}
 }
 
-// expectEveryPosted waits until each of posted is delivered. It fails if nothing arrives for a minute.
+// expectEveryPosted waits until the receiver has got every incident in posted. It fails the test if nothing arrives for
+// a minute.
 func expectEveryPosted(t *testing.T, r *receiver.Receiver, posted []string) {
 	t.Helper()
 	all := everyPosted(t, posted)
@@ -124,7 +125,7 @@ func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); poster.until(ctx) }()
-		<-time.After(time.Duration(200+rand.IntN(600)) * time.Millisecond) // the moment of the power cut
+		<-time.After(time.Duration(200+rand.IntN(600)) * time.Millisecond) // a random moment for the kill
 		p.kill()
 		stop()
 		<-done
@@ -136,7 +137,8 @@ func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
 	}
 	expectEveryPosted(t, r, poster.acknowledged())
 
-	// A delivery that is recorded as sent is not sent again: kill and start once more, when nothing is in flight.
+	// A delivery that is stored as delivered is not sent again: the platform is killed and started once more while
+	// nothing is being sent.
 	before := quiet(t, r)
 	p.kill()
 	p.start()
@@ -148,8 +150,8 @@ func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
 	}
 }
 
-// quiet waits until nothing has arrived for two seconds and returns the number of requests. Only a retry takes longer
-// than that.
+// quiet waits until nothing has arrived for two seconds, and returns the number of requests. Only retries have longer
+// pauses.
 func quiet(t *testing.T, r *receiver.Receiver) int {
 	t.Helper()
 	for {
@@ -181,9 +183,9 @@ func killEachProcess(t *testing.T, documents string) {
 		done := make(chan struct{})
 		go func() { defer close(done); poster.until(ctx) }()
 		poster.progress(t, 1)
-		<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond) // the moment of the kill
+		<-time.After(time.Duration(rand.IntN(300)) * time.Millisecond) // a random moment for the kill
 		cluster.processes[name].kill()
-		<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond) // the time without the process
+		<-time.After(time.Duration(rand.IntN(200)) * time.Millisecond) // the time until the process starts again
 		cluster.processes[name].start()
 		eventually(t, 60*time.Second, name+" ready again", ready("http://"+cluster.addresses[name]))
 		eventually(t, 60*time.Second, "the platform ready again", ready(cluster.base))

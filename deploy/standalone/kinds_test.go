@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// notice is a webhook about an event as the contract shows it.
+// notice is the body of a webhook about an event, as the contract defines it.
 type notice struct {
 	ID, Kind          string
 	Version, Sequence int
@@ -32,13 +32,13 @@ type notice struct {
 	}
 }
 
-// stage follows the webhooks about events of one component.
+// stage collects the webhooks about events of one component.
 type stage struct {
 	actor
 	receiver  *receiver.Receiver
 	component string
 	seen      int
-	sequence  map[string]int // the last one, by event
+	sequence  map[string]int // sequence of the last webhook, by event
 }
 
 // app sends a request to the App interface, and returns the id of the event in the response.
@@ -52,14 +52,14 @@ func (s *stage) app(status int, method, path string, body any) string {
 	return out.Event.ID
 }
 
-// create creates an event with the members.
+// create creates an event with these members.
 func (s *stage) create(members map[string]any) string {
 	s.t.Helper()
 	members["affectedComponents"] = []any{map[string]any{"componentId": s.component, "impact": "partial_outage"}}
 	return s.app(http.StatusCreated, "POST", "", members)
 }
 
-// expect waits for the next webhook, which must be the only new one.
+// expect waits for the next webhook. It fails the test if more than one has arrived.
 func (s *stage) expect(event, kind, status, previous, message string) notice {
 	s.t.Helper()
 	requests := arrived(s.t, s.receiver, s.seen+1)
@@ -101,8 +101,9 @@ func value(text *string) string {
 	return *text
 }
 
-// TestEveryKindReachesAWebhook drives an incident and a maintenance through the App interface, from a draft to the
-// post-mortem, and checks every webhook. What is to notify nobody lies between, so it would be seen as the next webhook.
+// TestEveryKindReachesAWebhook changes an incident and a maintenance through the App interface, from the draft to the
+// post-mortem, and checks every webhook. In between are changes that must notify nobody. If one did, its webhook would
+// arrive as the next one.
 func TestEveryKindReachesAWebhook(t *testing.T) {
 	t.Parallel()
 	r, env := startReceiver(t)
@@ -130,9 +131,9 @@ func (s *stage) incident(t *testing.T) {
 	if created.Event.Title != "Down" || value(created.Event.Severity) != "minor_outage" || created.Event.LegacyID == 0 || created.Event.Type != "incident" {
 		t.Errorf("created %+v", created.Event)
 	}
-	s.app(200, "PATCH", "/"+id, body{"externalId": "x"})                              // shows nothing new
-	s.app(200, "PATCH", "/"+id, body{"title": "Silent", "notify": false})             // asks for nobody
-	s.app(200, "PATCH", "/"+id, body{"title": "Mail", "notify": body{"email": true}}) // asks for another channel
+	s.app(200, "PATCH", "/"+id, body{"externalId": "x"})                              // changes nothing that is shown
+	s.app(200, "PATCH", "/"+id, body{"title": "Silent", "notify": false})             // excludes all notifications
+	s.app(200, "PATCH", "/"+id, body{"title": "Mail", "notify": body{"email": true}}) // requests another channel only
 	old := time.Now().Add(-61 * time.Minute)
 	backdated := s.create(body{"type": "incident", "title": "Old", "startAt": old})
 	s.app(201, "POST", entries, body{"message": "old news", "timestamp": old})
@@ -153,7 +154,7 @@ func (s *stage) incident(t *testing.T) {
 		t.Errorf("reopened with an end: %+v", reopened.Event)
 	}
 	s.app(201, "POST", entries, body{"message": "Quiet.", "status": "resolved", "notify": false})
-	s.app(200, "PUT", "/"+id+"/post-mortem", body{"summary": "Why", "notify": true}) // visitors do not see it
+	s.app(200, "PUT", "/"+id+"/post-mortem", body{"summary": "Why", "notify": true}) // visitors do not see the post-mortem
 	s.app(200, "PUT", "/"+id+"/post-mortem", body{"summary": "Why", "published": true})
 	s.expect(id, "incident.post_mortem_published", "resolved", "", "")
 	s.app(200, "PATCH", "/"+id, body{"publish": false, "notify": true})
@@ -174,7 +175,7 @@ func (s *stage) maintenance(t *testing.T) {
 	if scheduled := s.expect(id, "maintenance.scheduled", "planning", "", ""); scheduled.Event.ScheduledStartAt == nil || scheduled.Event.ScheduledEndAt == nil {
 		t.Errorf("scheduled %+v", scheduled.Event)
 	}
-	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(5*time.Minute + 3*time.Second)}) // the reminder of 10 minutes is past
+	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(5*time.Minute + 3*time.Second)}) // too late for the reminder 10 minutes before
 	s.expect(id, "maintenance.rescheduled", "planning", "", "")
 	s.expect(id, "maintenance.reminder", "planning", "", "")
 	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(2 * time.Second)})

@@ -30,8 +30,8 @@ func readChart(t *testing.T, name string, into any) {
 	}
 }
 
-// The chart gives each binary exactly the variables that its -h explains. So each required variable is among them, and no
-// setting is out of an operator's reach.
+// For each binary, the chart sets exactly the variables that -h of the binary lists. So no required variable is
+// missing, and an operator can change each setting.
 func TestChartAgreesWithTheBinaries(t *testing.T) {
 	var chart struct {
 		Common   []string
@@ -65,14 +65,14 @@ func TestChartAgreesWithTheBinaries(t *testing.T) {
 	}
 }
 
-// metric is a metric in metrics.yaml.
+// metric describes a metric in metrics.yaml.
 type metric struct {
 	Type   string
 	Labels []string
 }
 
-// exports returns an error if the text that a Prometheus server reads lacks one of the metrics, or has it with another type
-// or with other labels.
+// exports returns an error if a metric is missing in text, the response for Prometheus, or if its type or its labels
+// differ.
 func exports(text string, metrics map[string]metric) error {
 	for name, metric := range metrics {
 		if !strings.Contains(text, "# TYPE "+name+" "+metric.Type+"\n") {
@@ -98,8 +98,8 @@ func exports(text string, metrics map[string]metric) error {
 	return nil
 }
 
-// The platform exports each metric of metrics.yaml, with exactly its labels. Alerts and the dashboard use no other metric. It
-// has the group and the topic by which the autoscaler scales delivery.
+// The platform exports each metric in metrics.yaml with exactly its labels. Alerts and the dashboard use no other
+// metrics. The metrics contain the group and topic by which the autoscaler scales delivery.
 func TestExportsTheMetricsOfAlertsAndDashboard(t *testing.T) {
 	var metrics map[string]metric
 	readChart(t, "monitoring/metrics.yaml", &metrics)

@@ -18,8 +18,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-// TestSecretsAndURLsStayWhereTheyBelong uses every channel with secrets and URLs that exist once. Then it searches all
-// that the platform wrote, sent and showed for each of them.
+// TestSecretsAndURLsStayWhereTheyBelong uses every channel with unique secrets and URLs. Then it searches for each of
+// them in everything that the platform wrote, sent and showed.
 func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()})
@@ -87,28 +87,29 @@ func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 		}
 	}
 	for what, token := range l.tokens {
-		places.expectWithout(t, what, token, "the file mail/", "the file sms/", "the response to GET /public/") // a page has its own link
+		places.expectWithout(t, what, token, "the file mail/", "the file sms/", "the response to GET /public/") // a page contains its own link
 	}
 	if len(w.secrets) < 5 || len(l.tokens) == 0 {
 		t.Errorf("only %d secrets and %d tokens were searched", len(w.secrets), len(l.tokens))
 	}
 }
 
-// leaks uses the channels of the platform, and keeps the secrets.
+// leaks uses the channels of the platform and records the secrets.
 type leaks struct {
 	actor
 	base, data         string // address and data folder of the platform behind the walker
 	servers            map[string]*receiver.Receiver
 	service, component string
-	secrets            map[string]string // values that may be in no place
-	tokens             map[string]string // tokens of links, which may be in mails and texts only
-	metrics            string            // address of the metrics, then their text
+	secrets            map[string]string // secret values, which must not appear anywhere
+	tokens             map[string]string // tokens of links, which may appear in mails and texts only
+	metrics            string            // address of the metrics, later the text of the metrics
 }
 
-// planted is a text without a secret, which every place with the contents of events has.
+// planted is a text that is not secret. Each place that contains events must contain it, which proves that the search
+// works.
 const planted = "everything fails"
 
-// messages sends mail and texts to subscribers, and follows a link in them.
+// messages sends mail and texts to subscribers and follows a link in them.
 func (l *leaks) messages() {
 	l.t.Helper()
 	for path, body := range map[string]map[string]any{
@@ -130,7 +131,7 @@ func (l *leaks) messages() {
 	unsubscribe(l.t, http.MethodPost, l.BaseURL, letters(l.t, l.data)[0].header.Get("List-Unsubscribe")).expect(l.t, http.StatusOK)
 }
 
-// name returns the name of an endpoint, and keeps the secret parts of its URL.
+// name returns the name of an endpoint and records the secret parts of its URL.
 func (l *leaks) name(kind outbound, name string) string {
 	name += "-" + kind.kind + "-0123456789"
 	l.secrets["the path of "+name] = name
@@ -138,7 +139,7 @@ func (l *leaks) name(kind outbound, name string) string {
 	return name
 }
 
-// endpoints leads an endpoint of each kind from its creation to its end, with the URL in every request that takes it.
+// endpoints creates, uses and deletes an endpoint of each kind. It sends the URL in every request that may contain it.
 func (l *leaks) endpoints() {
 	l.t.Helper()
 	for _, kind := range outbounds() {
@@ -166,7 +167,7 @@ func (l *leaks) endpoints() {
 	}
 }
 
-// visitors leads an endpoint of each kind through the links of a visitor.
+// visitors creates an endpoint of each kind through the links that visitors get.
 func (l *leaks) visitors() {
 	l.t.Helper()
 	l.invites()
@@ -194,7 +195,7 @@ func (l *leaks) visitors() {
 	}
 }
 
-// tools sends messages of a monitoring tool, with right and wrong signatures.
+// tools sends messages of a monitoring tool with right and with wrong signatures.
 func (l *leaks) tools() {
 	l.t.Helper()
 	key := l.signer("tool")
@@ -216,7 +217,7 @@ func (l *leaks) tools() {
 	say(key, "revoked", time.Now(), message, http.StatusForbidden)
 }
 
-// reads requests every list and every single log, waits for all audit entries, and returns their number.
+// reads requests every list and every single delivery log. It waits for all audit entries and returns their number.
 func (l *leaks) reads() int {
 	l.t.Helper()
 	for _, kind := range outbounds() {
@@ -251,7 +252,7 @@ func (l *leaks) reads() int {
 	return len(entries)
 }
 
-// proves fails unless the search finds a text that each place must have.
+// proves fails the test unless the search finds a text in each place that must contain it.
 func (l *leaks) proves(places places) {
 	l.t.Helper()
 	for place, text := range map[string]string{
@@ -270,7 +271,7 @@ func (l *leaks) proves(places places) {
 	}
 }
 
-// expectLines fails unless the lines of the log are JSON, and those of requests carry the id of a trace.
+// expectLines fails the test unless each line of the log is JSON, and each line about a request has a trace id.
 func expectLines(t *testing.T, log string) {
 	t.Helper()
 	traced := 0

@@ -10,10 +10,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// TestLegacyScripts plays the scripts that only the whole platform can show, through the gateway. Each script has two
-// organizations. A request without an Authorization has that of ${ours}, an administrator of the first organization.
-// What one service decides is in the scripts of that service, what the legacy machinery decides in libs/legacy.
-func TestLegacyScripts(t *testing.T) {
+// TestLegacyScriptsPass runs, through the gateway, the scripts that need the whole platform. Each script has two
+// organizations. A request without Authorization is sent with the key of ${ours}, an administrator of the first
+// organization. Scripts about one service are in the folder of the service, and tests of the legacy rules are in
+// libs/legacy.
+func TestLegacyScriptsPass(t *testing.T) {
 	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000")
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")

@@ -17,12 +17,12 @@ import (
 
 const alertAfter, suppressAfter = 1, 2
 
-// TestLifeOfAnEndpoint leads an endpoint of each kind through everything that can happen to it.
-func TestLifeOfAnEndpoint(t *testing.T) {
+// TestAnEndpointPassesThroughEveryState takes an endpoint of each kind through every state.
+func TestAnEndpointPassesThroughEveryState(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	servers, env := startReceivers(t, receiverHost, teamsHost1, spaceHost)
-	// A path in broken is answered with its status instead of success.
+	// broken contains paths for which receivers respond with an error status.
 	var broken sync.Map
 	for _, server := range servers {
 		server.Answer = func(request receiver.Request) int {
@@ -35,7 +35,7 @@ func TestLifeOfAnEndpoint(t *testing.T) {
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data, "APP_RATE_PER_MINUTE=100000",
 		"DELIVERY_RETRY_SCHEDULE=20ms", fmt.Sprintf("ALERT_AFTER=%d", alertAfter), fmt.Sprintf("SUPPRESS_AFTER=%d", suppressAfter))...)
 	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
-	t.Run("kinds", func(t *testing.T) { // ends when the parallel ones have ended
+	t.Run("kinds", func(t *testing.T) { // returns when all parallel subtests have ended
 		for _, kind := range outbounds() {
 			t.Run(kind.kind, func(t *testing.T) {
 				t.Parallel()
@@ -56,7 +56,7 @@ func TestLifeOfAnEndpoint(t *testing.T) {
 	})
 }
 
-// life is the life of the endpoint hook. other is a second endpoint for the same component.
+// life tests the endpoint hook. other is a second endpoint for the same component.
 type life struct {
 	t      *testing.T
 	data   string
@@ -65,7 +65,7 @@ type life struct {
 	other *hook
 }
 
-// breaks makes the receiver of the endpoint's URL respond with the status; 0: with success.
+// breaks makes the receiver respond with the status to requests for the endpoint's URL. Status 0 means success.
 func (l *life) breaks(status int) {
 	u, err := url.Parse(l.url)
 	if err != nil {
@@ -97,13 +97,13 @@ func (l *life) delivers() {
 	}
 }
 
-// pauses pauses the endpoint in the middle of a fan-out. No attempt starts later than 100 ms after the response. The
-// other endpoint goes on, which shows that the fan-out does.
+// pauses pauses the endpoint in the middle of a fan-out. No attempt starts later than 100 ms after the response.
+// Deliveries to the other endpoint continue, which proves that the fan-out still runs.
 func (l *life) pauses() {
 	const strictly = 100 * time.Millisecond
-	// The receiver notes the time when it has read the request. The machine may be busy.
+	// The receiver notes the time after it has read a request, which may be late on a busy machine.
 	const slack = 150 * time.Millisecond
-	// Providers limit the rate, so that few messages last long.
+	// The rate limits of providers allow fewer messages in the same time.
 	before, after := map[string]int{"webhook": 60, "teams": 4, "gchat": 1}[l.kind], map[string]int{"webhook": 40, "teams": 2, "gchat": 1}[l.kind]
 	var events []string
 	var paused time.Time
@@ -139,7 +139,7 @@ func (l *life) pauses() {
 	l.got("awake again", 1)
 }
 
-// inbox waits for n mails to the management address, and returns all of them, the oldest first.
+// inbox waits for n mails to the management address and returns all of them, oldest first.
 func (l *life) inbox(n int) (ours []letter) {
 	l.hook.t.Helper()
 	eventually(l.hook.t, 30*time.Second, "mail about "+l.kind, func() error {
@@ -158,7 +158,8 @@ func (l *life) inbox(n int) (ours []letter) {
 	return ours
 }
 
-// fails makes n deliveries fail, one after the other, and returns the last event.
+// fails makes one delivery after the other fail. The count of consecutive failures is from after the first of them and
+// to after the last. fails returns the last event.
 func (l *life) fails(from, to int) (event string) {
 	l.hook.t.Helper()
 	for n := from; n <= to; n++ {
@@ -229,7 +230,7 @@ func (l *life) clears() {
 	l.got("heard again", 1)
 }
 
-// moves moves the endpoint to another URL after a failure. The counter moves with it.
+// moves changes the URL of the endpoint after a failure. The count of failures stays.
 func (l *life) moves() {
 	l.breaks(http.StatusBadGateway)
 	event := l.fails(1, 1)
@@ -252,7 +253,7 @@ func (l *life) moves() {
 	}
 }
 
-// replays replays the delivery that failed at the former URL. It arrives at the present one.
+// replays replays the delivery that failed at the former URL. The replay arrives at the present URL.
 func (l *life) replays() {
 	failed := l.logs(url.Values{"status": {"failed"}, "dashboardId": {l.DashboardID}})
 	if len(failed) != suppressAfter+1 {
@@ -282,7 +283,7 @@ func (l *life) replays() {
 	})
 }
 
-// ends deletes the endpoint. Its slot is free, and its logs stay.
+// ends deletes the endpoint. The limit then allows another endpoint, and the delivery logs stay.
 func (l *life) ends() {
 	l.send("DELETE", "/endpoints", map[string]any{"dashboardId": l.DashboardID, "urlHash": l.hash}).expect(l.t, http.StatusNoContent)
 	if _, used, err := l.listed(); err == nil || used != 1 {
@@ -299,14 +300,14 @@ func (l *life) ends() {
 	}
 	send(l.t, http.MethodPost, l.BaseURL+"/app/notifications/"+l.kind+"/logs/"+logs[0].LogID+"/replay", l.app(), map[string]any{"sentAt": logs[0].SentAt}).
 		expect(l.t, http.StatusNotFound)
-	// The third one is the alert of the failure after the suppression was cleared.
+	// The third mail is the alert about the failure after the suppression was cleared.
 	if mails := l.inbox(3); len(mails) != 3 {
 		l.t.Errorf("%d mails to the management address instead of 3", len(mails))
 	}
 }
 
-// TestGoneSuppressesAtOnceAndATestChangesNothing: a 410 to an event suppresses and sends one mail. The same response to
-// endpoint.test changes nothing.
+// TestGoneSuppressesAtOnceAndATestChangesNothing responds with 410. After an event, the endpoint is suppressed and one
+// mail is sent. After endpoint.test, nothing changes.
 func TestGoneSuppressesAtOnceAndATestChangesNothing(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -349,7 +350,8 @@ func TestGoneSuppressesAtOnceAndATestChangesNothing(t *testing.T) {
 			}
 		}
 
-		// An event after the tests: when it has been counted, the tests would have been counted too.
+		// Another event follows the tests. When its failure has been counted, failures of the tests would have been
+		// counted too.
 		status.Store(http.StatusGone)
 		event := h.tell("the receiver of " + kind.kind + " is gone")
 		row := h.until("suppression", func(row hookView) bool { return row.Suppressed && row.ConsecutiveFailures > 0 })

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// together sends the requests of n clients at the same time, and returns how many responses have each status.
+// together sends the requests of n clients at the same time. It returns the number of responses with each status.
 func together(t *testing.T, n int, request func(client int) (answer, error)) map[int]int {
 	t.Helper()
 	start, counts := make(chan struct{}), map[int]int{}
@@ -35,8 +35,8 @@ func together(t *testing.T, n int, request func(client int) (answer, error)) map
 	return counts
 }
 
-// TestLimitOfEndpointsIsExactUnderConcurrentWrites: around the limit of unique URLs, never one too many gets in and
-// never one is lost.
+// TestLimitOfEndpointsIsExactUnderConcurrentWrites writes concurrently close to the limit of unique URLs. The number of
+// endpoints never exceeds the limit, and always reaches it.
 func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 	t.Parallel()
 	const clients, limit = 64, 20
@@ -73,7 +73,7 @@ func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 		}
 		return list.Endpoints
 	}
-	// drop deletes the rows at the same time.
+	// drop deletes the rows concurrently.
 	drop := func(kind outbound, rows []hookView) {
 		t.Helper()
 		expect("deletes", together(t, len(rows), func(n int) (answer, error) {
@@ -106,7 +106,7 @@ func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 		used(kind, 0)
 	}
 
-	// One URL on many dashboards takes one slot until its last record is gone.
+	// If many dashboards use the same URL, it counts once, until its last record is deleted.
 	kind, dashboards := outbounds()[0], make([]string, clients/2)
 	for n := range dashboards {
 		var made struct{ Dashboard struct{ ID string } }
@@ -129,8 +129,8 @@ func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 	used(kind, 0)
 }
 
-// TestTheLimitOfDashboardsHoldsForClientsAtOnce lets 64 clients create dashboards at once. The operator's change of the limit
-// is in force for the next request, and the plan's limit comes back.
+// TestTheLimitOfDashboardsHoldsForClientsAtOnce lets 64 clients create dashboards concurrently. A limit that the
+// operator sets applies to the next request. After the operator removes it, the limit of the plan applies again.
 func TestTheLimitOfDashboardsHoldsForClientsAtOnce(t *testing.T) {
 	t.Parallel()
 	const clients, plan = 64, 50
@@ -174,7 +174,7 @@ func TestTheLimitOfDashboardsHoldsForClientsAtOnce(t *testing.T) {
 }
 
 // TestHostileURLsAreRefusedAtCreation sends some URLs of each sort through the gateway. The tests of the integrations
-// service have many more. The refusal of a classic connector of Teams says so.
+// service have many more. The error for a classic Teams connector says that such connectors are refused.
 func TestHostileURLsAreRefusedAtCreation(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// setting returns a number of the environment, or the number for the short or, with BELLBUOY_TEST_LONG, the long form of
-// a test.
+// setting returns the number in the environment variable name. If it is not set, setting returns long if
+// BELLBUOY_TEST_LONG is set, else short.
 func setting(t testing.TB, name string, short, long int) int {
 	t.Helper()
 	text := os.Getenv(name)

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestALostLinkComesAgain lets a visitor subscribe by mail, SMS and WhatsApp, confirm, and ask for the same once more.
+// TestALostLinkComesAgain lets a visitor subscribe by mail, SMS and WhatsApp, confirm, and request the same
+// subscription again.
 func TestALostLinkComesAgain(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -22,7 +23,7 @@ func TestALostLinkComesAgain(t *testing.T) {
 		map[string]any{"subscriptions": map[string]any{"sms": true, "whatsapp": true}}).expect(t, http.StatusOK)
 	v := visitor{t: t, base: base}
 	links := regexp.MustCompile(`https?://\S+/public/\w+\?token=[\w-]+`)
-	// linkIn waits for a message to the address with a link for the purpose.
+	// linkIn waits for a message to the address that contains a link with this purpose, and returns the link.
 	linkIn := func(address, purpose string) (link string) {
 		t.Helper()
 		eventually(t, 30*time.Second, purpose+" to "+address, func() error {

@@ -17,13 +17,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// mailServerMark is the address of the mail server as which this binary runs, and mailJournalMark its journal.
+// Environment variables that make this binary a mail server: the address of the server, and the file of its journal.
 const (
 	mailServerMark  = "BELLBUOY_TEST_MAIL_SERVER"
 	mailJournalMark = "BELLBUOY_TEST_MAIL_JOURNAL"
 )
 
-// slowMailbox is how long the server takes for a recipient "slow-...".
+// slowMailbox is the time that the server takes for a recipient whose address begins with slow.
 const slowMailbox = 300 * time.Millisecond
 
 // mailed is a line of the journal: a mail that the server accepted, or a recipient that it refused.
@@ -35,13 +35,14 @@ type mailed struct {
 	OneClick    string `json:"oneClick,omitempty"`
 }
 
-// mailServer is an SMTP server in a process of its own. It writes each reply to the journal before it gives it, so
-// that the journal is right whenever the server dies. The first part of an address says how the server replies:
-// gone 550 5.1.1, closed 550 5.2.1, full 552, later 451 to the first try of each mail, slow after a pause, and all others accepted.
+// mailServer is an SMTP server in a separate process. It writes each reply to the journal before it sends the reply, so
+// the journal is complete whenever the server is killed. The first part of an address decides the reply: "gone" 550
+// 5.1.1, "closed" 550 5.2.1, "full" 552, "later" 451 to the first try of each mail, "slow" success after a pause,
+// everything else success.
 type mailServer struct {
 	mu      sync.Mutex
 	journal *os.File
-	later   map[string]bool // addresses that were told to come later
+	later   map[string]bool // addresses that got a 451
 }
 
 // serveMail runs the server until the process ends.
@@ -97,7 +98,7 @@ func (m *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
 			return m.refuse(451, smtp.EnhancedCode{4, 2, 1}, "try again later")
 		}
 	case "slow":
-		<-time.After(slowMailbox) // how slow it is
+		<-time.After(slowMailbox) // the pause of a slow mailbox
 	}
 	return nil
 }
@@ -121,16 +122,16 @@ func (m *mailSession) Data(r io.Reader) error {
 		Unsubscribe: message.Header.Get("List-Unsubscribe"), OneClick: message.Header.Get("List-Unsubscribe-Post")})
 }
 
-// mailbox is the mail server under test, and what its journal says.
+// mailbox is the mail server under test, together with the content of its journal.
 type mailbox struct {
 	*process
 	address string
 
 	file     *bufio.Reader
 	rest     string
-	accepted map[string][]mailed // by address
+	accepted map[string][]mailed // accepted mails by address
 	refused  map[string][]int
-	total    int // accepted
+	total    int // number of accepted mails
 }
 
 // startMailServer starts the server and returns it with the settings of the platform.
@@ -151,7 +152,7 @@ func startMailServer(t testing.TB) (*mailbox, []string) {
 	return m, []string{"SMTP_URL=smtp://" + address, "MAIL_FROM=status@status.test"}
 }
 
-// read reads the lines that are new in the journal.
+// read reads the new lines of the journal.
 func (m *mailbox) read() {
 	m.t.Helper()
 	for {
@@ -177,7 +178,8 @@ func (m *mailbox) read() {
 	}
 }
 
-// await waits until the server has accepted so many mails. It fails if none comes for a minute.
+// await waits until the server has accepted this number of mails. It fails the test if no mail is accepted for a
+// minute.
 func (m *mailbox) await(mails int) {
 	m.t.Helper()
 	for m.read(); m.total < mails; {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// letter is a mail as its reader sees it.
+// letter is a mail as a mail program shows it.
 type letter struct {
 	header           mail.Header
 	to, subject      string
@@ -37,7 +37,7 @@ func letters(t testing.TB, data string) []letter {
 	return out
 }
 
-// openLetter reads a mail with the packages of the standard library for RFC 5322 and MIME only.
+// openLetter reads a mail with the standard library only, by the rules of RFC 5322 and MIME.
 func openLetter(t testing.TB, name string) letter {
 	t.Helper()
 	file, err := os.Open(name)
@@ -86,8 +86,8 @@ func openLetter(t testing.TB, name string) letter {
 	}
 }
 
-// unsubscribe sends the request that a mail program (POST) or a scanner (GET) sends to the link
-// in a mail, to the test's address.
+// unsubscribe sends a request to the link in a mail, as a mail program (POST) or a scanner (GET) does. It sends the
+// request to the address of the test's platform.
 func unsubscribe(t testing.TB, method, base, link string) answer {
 	t.Helper()
 	u, err := url.Parse(strings.Trim(link, "<>"))
@@ -102,8 +102,8 @@ func unsubscribe(t testing.TB, method, base, link string) answer {
 	return exchange(t, request)
 }
 
-// A legacy event with notifications.email is sent to the confirmed addresses of its services,
-// until their owners unsubscribe.
+// A legacy event with notifications.email is sent to the confirmed addresses of its services until their owners
+// unsubscribe.
 func TestLegacyEventReachesMailboxes(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
@@ -129,7 +129,7 @@ func TestLegacyEventReachesMailboxes(t *testing.T) {
 	subscribe(bob, checkout, false)
 	subscribe(hidden, secret.URI, true)
 
-	// inbox waits until an address has n mails, and returns all mails of the folder.
+	// inbox waits until the address has n mails, and returns all mails in the folder.
 	inbox := func(address string, want int) []letter {
 		t.Helper()
 		var all []letter
@@ -215,7 +215,7 @@ func TestLegacyEventReachesMailboxes(t *testing.T) {
 	}
 
 	unsubscribe(t, http.MethodPost, base, link).expect(t, http.StatusOK)
-	unsubscribe(t, http.MethodPost, base, link).expect(t, http.StatusGone) // and changes nothing
+	unsubscribe(t, http.MethodPost, base, link).expect(t, http.StatusGone) // the repeated request changes nothing
 	eventually(t, 30*time.Second, "the audit entry", func() error {
 		entries, err := auditLog(base, a.app(), "action=subscriber.unsubscribe")
 		if err == nil && (len(entries) != 1 || entries[0].Surface != "public" || entries[0].Actor.Type != "visitor" || strings.Contains(entries[0].text, "token")) {

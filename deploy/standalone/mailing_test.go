@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// mostMailsInFlight is the number of connections to a mail server. A server that dies may have accepted one mail on each
-// without a reply.
+// mostMailsInFlight is the number of connections to a mail server. If the server is killed, it may have accepted one
+// mail on each connection without a reply.
 const mostMailsInFlight = 16
 
 // subscribe creates confirmed subscriptions of the addresses to the service through the legacy interface.
@@ -46,8 +46,8 @@ func (a actor) subscribe(service string, addresses []string) {
 	}
 }
 
-// mailKind says how the mail server treats the nth recipient: 2 % have no mailbox, 1 % a closed and 1 % a full one, 2 %
-// get a temporary refusal (451) first, 1 % are slow.
+// mailKind returns the kind of the nth recipient: 2 % have no mailbox, 1 % a closed and 1 % a full mailbox, 2 % get a
+// temporary refusal (451) first, 1 % are slow.
 func mailKind(n int) string {
 	switch n % 100 {
 	case 7, 57:
@@ -64,14 +64,14 @@ func mailKind(n int) string {
 	return "ann"
 }
 
-// refusedMailbox says whether the mail server refuses the address for good.
+// refusedMailbox reports whether the mail server always refuses the address.
 func refusedMailbox(address string) bool {
 	kind, _, _ := strings.Cut(address, "-")
 	return kind == "gone" || kind == "closed" || kind == "full"
 }
 
-// One incident is mailed to 10,000 recipients (fewer in the short form) over SMTP, each with a link of its own. The mail
-// server refuses some, is slow for some, and dies in the middle.
+// One incident is mailed to 10,000 recipients (fewer in the short form) over SMTP. Each mail has its own link. The mail
+// server refuses some recipients, is slow for some, and is killed in the middle.
 func TestMailReachesEachRecipientOnceWhileTheServerDies(t *testing.T) {
 	t.Parallel()
 	n := setting(t, "MAILS", 400, 10_000)
@@ -111,7 +111,7 @@ func TestMailReachesEachRecipientOnceWhileTheServerDies(t *testing.T) {
 	server.complete(addresses)
 	took := time.Since(began)
 
-	// Each got one mail; those whose mail was accepted right before the server died may have got the same twice.
+	// Each recipient got one mail. Only mails that were accepted right before the kill may have been sent twice.
 	links, repeated := map[string]string{}, 0
 	for _, address := range addresses {
 		mails := server.accepted[address]
@@ -137,7 +137,7 @@ func TestMailReachesEachRecipientOnceWhileTheServerDies(t *testing.T) {
 		t.Errorf("%d mails were repeated", repeated)
 	}
 
-	// The App interface shows who is suppressed, and why.
+	// The App interface shows which subscribers are suppressed, and why.
 	eventually(t, time.Minute, "the suppressed", func() error {
 		reasons := a.suppressed("email")
 		if len(reasons) != kinds["gone"]+kinds["closed"] {
@@ -152,7 +152,8 @@ func TestMailReachesEachRecipientOnceWhileTheServerDies(t *testing.T) {
 		return nil
 	})
 
-	// Each tenth leaves by its link. The next mail comes to all others, and no more to those that are suppressed.
+	// Every tenth recipient unsubscribes by the link. The next mail is sent to all others, but not to suppressed
+	// subscribers.
 	left := map[string]bool{}
 	for i, address := range addresses {
 		if mails := server.accepted[address]; i%10 == 3 && len(mails) > 0 {
@@ -191,7 +192,7 @@ func TestMailReachesEachRecipientOnceWhileTheServerDies(t *testing.T) {
 	}
 }
 
-// suppressed returns the reasons of the suppressed subscribers of the channel, by address.
+// suppressed returns the reasons for which subscribers of the channel are suppressed, by address.
 func (a actor) suppressed(channel string) map[string]string {
 	a.t.Helper()
 	reasons, next := map[string]string{}, ""
@@ -212,7 +213,8 @@ func (a actor) suppressed(channel string) map[string]string {
 	}
 }
 
-// complete waits until each reachable address has one mail more than before, and each other address was refused.
+// complete waits until each address that the server accepts has one more mail than before, and each other address was
+// refused.
 func (m *mailbox) complete(addresses []string, before ...map[string]int) {
 	m.t.Helper()
 	missing := func() (left []string) {

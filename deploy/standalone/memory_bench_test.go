@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ownDashboards is the number of dashboards of an organization. The default plan allows 50, but the first one shows the
-// components of all.
+// ownDashboards is the number of dashboards per organization. The default plan allows 50. The number is smaller because
+// the first dashboard of an organization shows the components of all.
 const ownDashboards = 10
 
-// BenchmarkMemory (goal M1) measures the memory of the platform as one process with its default settings: after the start,
-// after BENCH_DASHBOARDS (1,000) dashboards were created and each page was read once, and after a minute of rest.
-// Each dashboard has a component and an incident. The first one of an organization has those of its other dashboards too.
+// BenchmarkMemory (goal M1) measures the memory of the platform as one process with its default settings: after the
+// start, after BENCH_DASHBOARDS (1,000) dashboards were created and each page was read once, and after a minute of
+// rest. Each dashboard has a component and an incident. The first one of an organization has those of its other
+// dashboards too.
 //
 //	BENCH_DASHBOARDS=10000 go test -run '^$' -bench '^BenchmarkMemory$' -benchtime 1x ./deploy/standalone
 func BenchmarkMemory(b *testing.B) {
@@ -51,7 +52,7 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// createAndRead fills the dashboards of organization number n and reads the page of each one.
+// createAndRead creates the dashboards of organization number n and reads the page of each.
 func (a actor) createAndRead(n int) error {
 	request := func(method, url, authorization string, in any, status int) (answer, error) {
 		got, err := try(a.t.Context(), method, url, authorization, in)

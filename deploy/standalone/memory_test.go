@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// The memory limit of the collector follows the live heap, so that a live heap above memoryFloor does not make the collector run all the time.
+// The memory limit of the garbage collector grows with the live heap, so that the collector does not run all the time
+// when the live heap exceeds memoryFloor.
 func TestTheMemoryLimitFollowsTheLiveHeap(t *testing.T) {
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
 		t.Setenv(name, "")

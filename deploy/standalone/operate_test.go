@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// cells returns the words of each line of a table, whose columns are separated by two spaces or more.
+// cells returns the cells of each line of a table, whose columns are separated by at least two spaces.
 func cells(table string) (rows [][]string) {
 	for line := range strings.Lines(table) {
 		rows = append(rows, regexp.MustCompile(` {2,}`).Split(strings.TrimSpace(line), -1))
@@ -20,7 +20,7 @@ func cells(table string) (rows [][]string) {
 	return rows
 }
 
-// field returns the value beside a name in a table of two columns.
+// field returns the value for a name in a table with two columns.
 func field(t testing.TB, table, name string) string {
 	t.Helper()
 	for _, row := range cells(table) {
@@ -32,15 +32,16 @@ func field(t testing.TB, table, name string) string {
 	return ""
 }
 
-// operated starts a platform without organizations. It returns the address, and the settings of the commands.
+// operated starts a platform without organizations. It returns the address of the platform and the environment of the
+// commands.
 func operated(t *testing.T) (base string, env []string) {
 	t.Helper()
 	_, base = started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	return base, []string{"BELLBUOY_URL=" + base, "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}
 }
 
-// An operator leads an organization, a user and keys through their lives with commands only.
-func TestOperatorCommands(t *testing.T) {
+// An operator creates, changes and deletes an organization, a user and keys with commands only.
+func TestOperatorCommandsManageOrganizationsUsersAndKeys(t *testing.T) {
 	t.Parallel()
 	base, env := operated(t)
 	do := func(arguments ...string) string {
@@ -102,7 +103,7 @@ func TestOperatorCommands(t *testing.T) {
 	refuse(t, "There is no such user", env, "user", "delete", user)
 }
 
-// Each mistake gets one line that names it.
+// Each mistake causes an error of one line that names the mistake.
 func TestOperatorCommandsRefuseMistakes(t *testing.T) {
 	t.Parallel()
 	_, env := operated(t)
@@ -158,7 +159,7 @@ func TestOperatorListsAllOrganizations(t *testing.T) {
 	}
 }
 
-// What a server returns cannot move the cursor of the terminal, and a redirection does not get the token.
+// A response cannot move the cursor of the terminal, and the token is not sent to the target of a redirect.
 func TestOperatorCommandsDoNotTrustTheServer(t *testing.T) {
 	t.Parallel()
 	redirected := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -191,8 +192,8 @@ func TestOperatorCommandsDoNotTrustTheServer(t *testing.T) {
 	}
 }
 
-// The shells complete commands, flags and values.
-func TestCompletion(t *testing.T) {
+// Shells can complete commands, flags and values.
+func TestShellsCompleteCommandsFlagsAndValues(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"bellbuoy re":                     "restore",
@@ -213,13 +214,13 @@ func TestCompletion(t *testing.T) {
 		code := succeed(t, nil, "completion", "-c", shell)
 		path, err := exec.LookPath(shell)
 		if err != nil {
-			continue // its syntax is checked where the shell is installed
+			continue // the script of a shell is checked only where the shell is installed
 		}
 		if out, err := exec.CommandContext(t.Context(), path, "-n", "-c", code).CombinedOutput(); err != nil {
 			t.Errorf("%s refuses its code: %s", shell, out)
 		}
 	}
-	// bash runs the command to complete a line.
+	// bash runs the command that completes a line.
 	script := `source /dev/stdin <<< "$1" && eval "set -- $(complete -p bellbuoy)"
 while [ "$1" != -C ]; do shift; done
 COMP_LINE='bellbuoy us' "$2"`

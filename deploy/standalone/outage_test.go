@@ -18,13 +18,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// view is a request for a file of a dashboard with the status of its response.
+// view is a request for a file of a dashboard, with the expected status.
 type view struct {
 	url, cookie string
 	status      int
 }
 
-// read sends the request once. It returns an error for another status and for a response that takes longer than limit.
+// read sends the request once. It returns an error for another status, or if the response takes longer than limit.
 func (v view) read(browser *http.Client, limit time.Duration) (body string, header http.Header, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -47,7 +47,7 @@ func (v view) read(browser *http.Client, limit time.Duration) (body string, head
 	return string(text), response.Header, err
 }
 
-// audience reads views until it stops, each reader all of them again and again.
+// audience has several readers. Each requests all views again and again until the audience stops.
 type audience struct {
 	limit time.Duration
 	stop  context.CancelFunc
@@ -89,7 +89,7 @@ func (a *audience) count(took time.Duration, err error) {
 	}
 }
 
-// report ends the reads and fails the test if one of them failed.
+// report stops the readers and fails the test if a read failed.
 func (a *audience) report(t *testing.T, what string) {
 	t.Helper()
 	a.stop()
@@ -100,7 +100,7 @@ func (a *audience) report(t *testing.T, what string) {
 	}
 }
 
-// link forwards connections to a server that the test cannot kill, until it is cut.
+// link is a proxy in front of a server that the test cannot kill. It forwards connections until it is cut.
 type link struct {
 	t               *testing.T
 	address, server string
@@ -117,7 +117,7 @@ func newLink(t *testing.T, server string) *link {
 	return l
 }
 
-// join accepts connections.
+// join accepts connections again.
 func (l *link) join() {
 	l.t.Helper()
 	listener, err := net.Listen("tcp", l.address)
@@ -144,14 +144,14 @@ func (l *link) join() {
 			for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
 				go func() {
 					defer pair[0].Close()
-					_, _ = io.Copy(pair[0], pair[1]) // ends with either connection
+					_, _ = io.Copy(pair[0], pair[1]) // ends when one of the connections ends
 				}()
 			}
 		}
 	}()
 }
 
-// cut closes all connections and refuses others.
+// cut closes all connections and refuses new ones.
 func (l *link) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -162,18 +162,19 @@ func (l *link) cut() {
 	l.open = nil
 }
 
-// outage is the end of an engine or a service, and its return.
+// outage can stop and restart an engine or a service.
 type outage struct {
 	name       string
 	begin, end func()
-	// unknown is set if the events service cannot confirm an edition.
+	// unknown is set if the events service cannot confirm an edition during the outage.
 	unknown bool
 }
 
 // While the events service, the store, Kafka or Redis is down, each file of a dashboard that was served before is
-// served, within a second. After a write succeeds, every visitor sees the new state at once while the events service
-// and the store are up, and within a second after they return. A gateway that starts while all of them are down but
-// Redis serves what Redis keeps. The short form allows more time, because other tests run beside it.
+// served within a second. After a successful write, every visitor sees the new state: at once while the events service
+// and the store are up, and otherwise within a second after they return. A gateway that starts while everything but
+// Redis is down serves the files saved in Redis. The short form of the test allows more time, because other tests run
+// at the same time.
 func TestPagesOutliveOutages(t *testing.T) {
 	t.Parallel()
 	eachDocuments(t, outlive)
@@ -226,7 +227,7 @@ func outlive(t *testing.T, documents string) {
 	browser := &http.Client{Transport: &http.Transport{}}
 	defer browser.CloseIdleConnections()
 	titles := 0
-	// post writes an incident. It returns the title, or an empty string if the write is refused.
+	// post posts an incident. It returns the title, or "" if the write is refused.
 	post := func() string {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -238,7 +239,7 @@ func outlive(t *testing.T, documents string) {
 		}
 		return title
 	}
-	// shows returns an error unless the files that all gateways serve now show the title.
+	// shows returns an error unless the files that all gateways serve contain the title.
 	shows := func(title string) error {
 		for _, base := range cluster.gateways {
 			for _, path := range []string{"/", "/feed.rss", "/api/v2/incidents/unresolved.json"} {
@@ -272,8 +273,8 @@ func outlive(t *testing.T, documents string) {
 		}
 	}
 
-	// visible posts an incident as soon as the platform takes it. It fails the test if visitors do not see the incident
-	// within the time, or at once if the time is 0.
+	// visible posts an incident as soon as the platform accepts it. It fails the test if visitors do not see the
+	// incident within the time. If the time is 0, they must see it at once.
 	visible := func(what string, within time.Duration) {
 		t.Helper()
 		title := ""
@@ -316,7 +317,7 @@ func outlive(t *testing.T, documents string) {
 		return
 	}
 
-	// Everything is down but Redis, and the gateway starts.
+	// Everything but Redis is down, and a gateway starts.
 	eventually(t, time.Minute, "Redis keeps both dashboards", func() error {
 		for _, one := range views {
 			_, below, own := strings.Cut(one.url, a.DashboardURL+"/")
@@ -371,8 +372,8 @@ func outlive(t *testing.T, documents string) {
 	crowd.report(t, "all but Redis, and back")
 }
 
-// privateViews creates an organization whose dashboard has a password. It returns its credentials, and the views of
-// visitors with and without the password.
+// privateViews creates an organization whose dashboard has a password. It returns its credentials, and views with and
+// without the password.
 func privateViews(t *testing.T, base string) (credentials, []view) {
 	t.Helper()
 	b := actor{t, provision(t, base, "Private", "private-admin", "admin", "api")}

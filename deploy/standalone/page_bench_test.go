@@ -17,19 +17,20 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// BenchmarkPage (goal P4) compares the page of fullDashboard, which the platform serves as one process with its default
-// settings, with nginx that serves the same gzip bytes. See besideNginx. It needs the Debian packages nginx-light and wrk:
+// BenchmarkPage (goal P4) compares the platform, as one process with its default settings, with nginx. Both serve the
+// same gzip bytes of the page of fullDashboard (see besideNginx). The benchmark needs the Debian packages nginx-light
+// and wrk:
 //
 //	go test -run '^$' -bench '^BenchmarkPage$' -benchtime 1x ./deploy/standalone
 func BenchmarkPage(b *testing.B) { besideNginx(b, "/", "gzip") }
 
-// BenchmarkList (goal P1) is BenchmarkPage for the legacy list, which has no content coding.
+// BenchmarkList (goal P1) does the same as BenchmarkPage for the legacy list, which has no content coding.
 func BenchmarkList(b *testing.B) { besideNginx(b, "/api/v1/dashboard/", "identity") }
 
-// besideNginx sends requests for a file of a dashboard to the platform and to nginx in turn, five times. wrk sends them
-// over 64 kept connections and measures the time of each response. besideNginx reports the medians of the requests per
-// second, of the 99th percentile of the time and of the processor time per request, and the ratios. The platform writes
-// a line of log for each request into a file; nginx writes none. wrk takes a part of the processors from both.
+// besideNginx sends requests for a file of a dashboard five times, in turn to the platform and to nginx. wrk sends the
+// requests over 64 kept connections and measures the time of each response. besideNginx reports medians: requests per
+// second, the 99th percentile of the time, processor time per request, and the ratios of both servers. The platform
+// logs each request to a file, and nginx logs nothing. wrk uses processor time that both servers lack.
 func besideNginx(b *testing.B, path, coding string) {
 	const rounds = 5
 	for _, program := range []string{"nginx", "wrk"} {
@@ -71,19 +72,20 @@ func besideNginx(b *testing.B, path, coding string) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// startNginx serves the body of a response as a file, with its media type and content coding. It returns the address of
-// the file. nginx has a worker for each core, keeps connections open and has its default settings otherwise.
+// startNginx starts nginx with a file that has the body of a response, and with its media type and content coding. It
+// returns the address of the file. nginx has one worker per core and keeps connections open. All its other settings are
+// defaults.
 func startNginx(b *testing.B, of answer) (*process, string) {
 	b.Helper()
 	folder, address := b.TempDir(), apitest.FreeAddress(b)
 	name := filepath.Join(folder, "file")
 	if of.header.Get("Content-Encoding") == "gzip" {
-		name += ".gz" // nginx needs no other file (gzip_static always)
+		name += ".gz" // gzip_static always then needs no other file
 	}
 	if err := os.WriteFile(name, of.body, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	owner, err := user.Current() // the workers of a nginx that root starts have another user by default
+	owner, err := user.Current() // by default the workers of an nginx that root starts run as another user, who cannot read the file
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -116,7 +118,7 @@ var wrkReport = regexp.MustCompile(`(?s)99%\s+([0-9.a-z]+)\n\s+([0-9]+) requests
 
 var wrkFailure = regexp.MustCompile(`Non-2xx|Socket errors`)
 
-// wrk repeats a request for two seconds, and fails unless every response is a 200.
+// wrk repeats a request for two seconds. It fails the benchmark unless every response has status 200.
 func wrk(b *testing.B, url, coding string) (requests, rate float64, p99 time.Duration) {
 	b.Helper()
 	out, err := exec.CommandContext(b.Context(), "wrk", "--latency", "-t", strconv.Itoa(runtime.NumCPU()), "-c", "64", "-d", "2s",
@@ -128,7 +130,7 @@ func wrk(b *testing.B, url, coding string) (requests, rate float64, p99 time.Dur
 	if p99, err = time.ParseDuration(parts[1]); err != nil {
 		b.Fatal(err)
 	}
-	requests, _ = strconv.ParseFloat(parts[2], 64) // digits
-	rate, _ = strconv.ParseFloat(parts[3], 64)     // digits
+	requests, _ = strconv.ParseFloat(parts[2], 64) // the text consists of digits
+	rate, _ = strconv.ParseFloat(parts[3], 64)     // the text consists of digits
 	return requests, rate, p99
 }

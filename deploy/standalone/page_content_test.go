@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestVisitorsSeeTheSchedulersSteps lets maintenances start and end by themselves and incidents begin, and measures at the
-// gateway when visitors see it: most of them within 3 s. (A machine that runs other tests may be late once.) Nobody sees an
-// incident before it begins.
+// TestVisitorsSeeTheSchedulersSteps measures at the gateway when visitors see that maintenances start and end and that
+// incidents begin by themselves. Most of these steps are visible within 3 s. (On a machine that runs other tests, one
+// may be late.) Nobody sees an incident before it begins.
 func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
@@ -57,9 +57,9 @@ func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 	}
 }
 
-// TestWhatAPageSaysOfAnIncident reads at the gateway what visitors see of an incident in its first second, of its impact, and
-// of a maintenance that is taken back.
-func TestWhatAPageSaysOfAnIncident(t *testing.T) {
+// TestAPageShowsWhatVisitorsMayKnowOfAnIncident reads at the gateway what visitors see of an incident in its first second, of its
+// impact, and of a maintenance that was published and then withdrawn.
+func TestAPageShowsWhatVisitorsMayKnowOfAnIncident(t *testing.T) {
 	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

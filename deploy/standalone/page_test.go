@@ -24,7 +24,7 @@ type looker struct {
 	cookie string
 }
 
-// visit sends a request with the form, or without a body if the form is nil.
+// visit sends a request with the form as its body. If the form is nil, the request has no body.
 func (l looker) visit(method, path string, form url.Values, header ...string) answer {
 	l.t.Helper()
 	var body io.Reader
@@ -56,7 +56,7 @@ func (l looker) visit(method, path string, form url.Values, header ...string) an
 	return got
 }
 
-// filePaths returns the paths of a dashboard's files, below its address.
+// filePaths returns the paths of a dashboard's files, relative to its address.
 func filePaths(component, event string) (paths []string) {
 	for _, route := range gateway.Routes() {
 		below, is := strings.CutPrefix(route.Path, "/d/{slug}")
@@ -72,8 +72,8 @@ func filePaths(component, event string) (paths []string) {
 	return paths
 }
 
-// fullDashboard fills the dashboard with 50 components in 7 groups, and with 60 incidents over 90 days, two of which are
-// open. It returns an id of a component and of the newest event.
+// fullDashboard fills the dashboard with 50 components in 7 groups, and with 60 incidents in 90 days, two of which are
+// open. It returns the ids of a component and of the newest event.
 func (a actor) fullDashboard() (component, event string) {
 	a.t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -153,8 +153,8 @@ func TestAPageIsOneSmallRequest(t *testing.T) {
 	}
 }
 
-// TestFilesOfADashboard visits every file of a dashboard, under its slug and on its own host.
-func TestFilesOfADashboard(t *testing.T) {
+// TestEveryFileOfADashboardIsServed requests every file of a dashboard, by slug and on the dashboard's own host.
+func TestEveryFileOfADashboardIsServed(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	service, component := a.service("Checkout")
@@ -169,7 +169,7 @@ func TestFilesOfADashboard(t *testing.T) {
 	}
 	event := unresolved.Incidents[0].ID
 	for _, path := range filePaths(component, event) {
-		if path == "/history/2020-01" { // no month of this dashboard
+		if path == "/history/2020-01" { // this dashboard has no events in that month
 			continue
 		}
 		for prefix, visitor := range map[string]looker{slug: l, "": {t: t, base: base, host: "status.acme.example"}} {
@@ -202,7 +202,7 @@ func TestFilesOfADashboard(t *testing.T) {
 	}
 }
 
-// feedAddress returns the address in a file that has a path and a query.
+// feedAddress returns the address in a file whose path is path, with its query.
 func feedAddress(t *testing.T, body []byte, path string) string {
 	t.Helper()
 	found := regexp.MustCompile(regexp.QuoteMeta(path) + `\?key=[^"]+`).Find(body)
@@ -212,8 +212,8 @@ func feedAddress(t *testing.T, body []byte, path string) string {
 	return html.UnescapeString(string(found))
 }
 
-// TestPrivateDashboard enters the password of a dashboard.
-func TestPrivateDashboard(t *testing.T) {
+// TestAPrivateDashboardOpensWithItsPassword enters the password of a private dashboard.
+func TestAPrivateDashboardOpensWithItsPassword(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, component := a.service("Checkout")

@@ -11,11 +11,13 @@ import (
 	"time"
 )
 
-// endWithParent runs a program in place of the shell. It sends SIGTERM to the program when the standard input ends.
+// endWithParent is a shell script that replaces itself by a program. A process in the background sends SIGTERM to the
+// program when the standard input is closed.
 const endWithParent = `exec 3<&0; (trap "" INT TERM; read line <&3; kill $$) & exec "$@" 3<&- </dev/null`
 
-// endWithTest makes the process run a program that has processes of its own, as nginx has. The program receives SIGTERM
-// when the test ends, also after a panic or kill -9: the pipe ends with the process of the test.
+// endWithTest makes the process run a program that starts other processes, such as nginx. The program gets SIGTERM when
+// the test ends. This also works after a panic or kill -9 of the test, because its standard input is a pipe from the
+// test's process.
 func (p *process) endWithTest(program string, args ...string) {
 	p.t.Helper()
 	read, write, err := os.Pipe()
@@ -23,7 +25,7 @@ func (p *process) endWithTest(program string, args ...string) {
 		p.t.Fatal(err)
 	}
 	p.binary, p.args, p.input = "/bin/sh", append([]string{"-c", endWithParent, "sh", program}, args...), read
-	p.t.Cleanup(func() { // before the one that kills
+	p.t.Cleanup(func() { // runs before the cleanup that kills the process
 		write.Close()
 		if p.command != nil {
 			p.exit(30 * time.Second)
@@ -32,10 +34,10 @@ func (p *process) endWithTest(program string, args ...string) {
 	})
 }
 
-// parentMark makes the test binary the parent of a process.
+// parentMark is the environment variable that makes the test binary the parent of a process.
 const parentMark = "BELLBUOY_TEST_PARENT"
 
-// beParent runs a program that ends with this process, prints the id of the program, and waits.
+// beParent runs a program that must end together with this process. It prints the process id of the program and waits.
 func beParent() error {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -46,12 +48,12 @@ func beParent() error {
 	if err := command.Start(); err != nil {
 		return err
 	}
-	defer write.Close() // the pipe is open until this process ends
+	defer write.Close() // the pipe stays open until this process ends
 	fmt.Println(command.Process.Pid)
 	return command.Wait()
 }
 
-// TestAProgramEndsWithItsTest kills a test that runs a program. A kill leaves the test no time to end the program.
+// TestAProgramEndsWithItsTest kills a test that runs a program. After a kill, the test itself cannot end the program.
 func TestAProgramEndsWithItsTest(t *testing.T) {
 	parent := newProcess(t, "parent", "", parentMark+"=yes")
 	parent.binary = os.Args[0]

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// person subscribes to dashboards on one channel, and reads what arrives at one address.
+// person subscribes to dashboards on one channel, and reads the messages to one address.
 type person struct {
 	visitor
-	data             string // folder of the platform, where the messages are
+	data             string // data folder of the platform, which contains the messages
 	channel, address string
-	read             map[string]bool // by file
+	read             map[string]bool // messages that were read, by file
 }
 
 // personMessage is one message to a person.
@@ -49,7 +49,7 @@ func (p *person) inbox() []personMessage {
 	return all
 }
 
-// next waits for n new messages that contain a text.
+// next waits for n new messages that contain the text.
 func (p *person) next(n int, text string) (found []personMessage) {
 	p.t.Helper()
 	eventually(p.t, 30*time.Second, fmt.Sprintf("%d messages %q to %s", n, text, p.address), func() error {
@@ -65,7 +65,8 @@ func (p *person) next(n int, text string) (found []personMessage) {
 	return found
 }
 
-// asks subscribes by the form of a dashboard and returns the message that asks for the confirmation.
+// asks subscribes by the form of a dashboard. It returns the link and the code in the message that asks for
+// confirmation.
 func (p *person) asks(dashboard string, components ...string) (link, code string) {
 	p.t.Helper()
 	field := map[string]string{"email": "email"}[p.channel]
@@ -83,7 +84,8 @@ func (p *person) asks(dashboard string, components ...string) (link, code string
 	return path[1], personCode.FindString(strings.Replace(message.text, path[0], "", 1))
 }
 
-// confirms confirms by the link or by the code, and returns the path of the page that manages the subscription.
+// confirms confirms the subscription by the link or by the code. It returns the path of the page on which the
+// subscription is managed.
 func (p *person) confirms(link, code string, byCode bool) string {
 	p.t.Helper()
 	form := url.Values{}
@@ -98,8 +100,8 @@ func (p *person) confirms(link, code string, byCode bool) string {
 	return "/public/" + string(match[1])
 }
 
-// A person subscribes on a dashboard, is notified of incidents on the chosen component and of nothing else, changes the
-// subscription, and leaves. Another dashboard has a subscription of its own.
+// A person subscribes on a dashboard and is notified only of incidents on the chosen component. The person changes the
+// subscription and unsubscribes. The subscription on another dashboard is separate.
 func TestAPersonIsNotified(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
@@ -128,7 +130,7 @@ func TestAPersonIsNotified(t *testing.T) {
 			"dashboardId": a.DashboardID, of.field: of.admin, "confirmed": true,
 		}).expect(t, http.StatusCreated)
 	}
-	// post opens an incident and waits until it has reached the admin on each channel.
+	// post opens an incident and waits until the admin has been notified of it on each channel.
 	post := func(component, title string) {
 		t.Helper()
 		send(t, http.MethodPost, base+"/app/events", a.app(), map[string]any{
@@ -149,7 +151,7 @@ func TestAPersonIsNotified(t *testing.T) {
 
 	each(func(p *person) {
 		link, code := p.asks(first, checkout)
-		for range 2 { // a program that reads messages follows links
+		for range 2 { // mail programs follow links before the reader does
 			p.do(http.MethodGet, link, nil).expect(t, http.StatusOK)
 		}
 		links[p], manage[p] = link, code
@@ -169,7 +171,7 @@ func TestAPersonIsNotified(t *testing.T) {
 		p.confirms(link, code, p.channel == "sms")
 	})
 	post(checkout, "two")
-	each(func(p *person) { p.next(2, "two") }) // once for each dashboard
+	each(func(p *person) { p.next(2, "two") }) // one message for each dashboard
 
 	each(func(p *person) {
 		p.do(http.MethodPost, manage[p], url.Values{"componentIds": {refunds}, "paused": {"on"}}).expect(t, http.StatusOK)
@@ -190,10 +192,10 @@ func TestAPersonIsNotified(t *testing.T) {
 		}
 	})
 	post(checkout, "four")
-	each(func(p *person) { p.next(1, "four") }) // the message of the subscription to the other dashboard
+	each(func(p *person) { p.next(1, "four") }) // the message of the subscription on the other dashboard
 
 	each(func(p *person) {
-		if p.channel == "email" { // with one click, by the header of the mail
+		if p.channel == "email" { // with one click, by a header of the mail
 			p.do(http.MethodGet, unsubscribe[p], nil).expect(t, http.StatusOK)
 			p.do(http.MethodPost, unsubscribe[p], url.Values{"List-Unsubscribe": {"One-Click"}}).expect(t, http.StatusOK)
 		} else {
@@ -203,9 +205,9 @@ func TestAPersonIsNotified(t *testing.T) {
 	})
 	post(refunds, "after the end")
 	post(checkout, "five")
-	each(func(p *person) { p.next(1, "five") }) // the other dashboard goes on
+	each(func(p *person) { p.next(1, "five") }) // the subscription on the other dashboard continues
 
-	// The dashboard's own host has the same forms. Old links do not lead to the new subscription.
+	// The dashboard's own host has the same forms. Links of the old subscription do not open the new one.
 	each(func(p *person) {
 		p.header = http.Header{"Host": {"status.acme.example"}}
 		link, code := p.asks("", refunds)
@@ -248,7 +250,7 @@ func TestAPersonIsNotified(t *testing.T) {
 	})
 }
 
-// A request that nobody confirms in time vanishes, with its link and its code.
+// A request that nobody confirms in time is deleted, and its link and code are no longer valid.
 func TestAPersonsRequestExpires(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -270,7 +272,7 @@ func TestAPersonsRequestExpires(t *testing.T) {
 	p.do(http.MethodPost, "/public/confirm", url.Values{"channel": {"sms"}, "phone": {p.address}, "code": {code}}).expect(t, http.StatusUnprocessableEntity)
 }
 
-// The mail that asks for the confirmation comes although the platform is killed after the response.
+// The mail that asks for confirmation is sent even if the platform is killed right after the response.
 func TestAPersonsMailSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// places are the texts in which no secret may be, by a name.
+// places contains texts in which no secret may appear, by the name of the place.
 type places map[string]string
 
 // addRecords adds the Kafka records.
@@ -23,7 +23,7 @@ func (p places) addRecords(records []stream.Record) {
 	}
 }
 
-// with returns the places that hold the text.
+// with returns the names of the places that contain the text.
 func (p places) with(text string) (found []string) {
 	for _, place := range slices.Sorted(maps.Keys(p)) {
 		if strings.Contains(p[place], text) {
@@ -33,7 +33,8 @@ func (p places) with(text string) (found []string) {
 	return found
 }
 
-// expectWithout fails if a place holds the secret, except those whose names begin with one of the exceptions.
+// expectWithout fails the test if a place contains the secret. It skips places whose names begin with one of the
+// exceptions.
 func (p places) expectWithout(t *testing.T, what, secret string, except ...string) {
 	t.Helper()
 	if len(secret) < 6 {

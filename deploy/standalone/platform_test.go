@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-// credentials are the contents of credentials.json.
+// credentials are the content of credentials.json.
 type credentials struct {
 	OrganizationID string `json:"organizationId"`
 	UserID         string `json:"userId"`
@@ -34,7 +34,7 @@ func (c credentials) legacy() string   { return "ApiKey " + c.Username + ":" + c
 func (c credentials) app() string      { return "Bearer " + c.AppKey }
 func (c credentials) operator() string { return "Operator " + c.OperatorToken }
 
-// standalone prepares the platform as one process on an empty data folder.
+// standalone prepares the platform as one process with an empty data folder.
 func standalone(t testing.TB, env ...string) (*process, string) {
 	t.Helper()
 	address := apitest.FreeAddress(t)
@@ -54,7 +54,7 @@ func started(t testing.TB, env ...string) (*process, string) {
 	return p, base
 }
 
-// provision creates an organization with one user of the roles through the operator interface.
+// provision creates an organization through the operator interface, with one user who has the roles.
 func provision(t testing.TB, base, name, username string, roles ...string) credentials {
 	t.Helper()
 	operator := "Operator " + operatorToken
@@ -71,7 +71,7 @@ func provision(t testing.TB, base, name, username string, roles ...string) crede
 	return addUser(t, c, username, roles...)
 }
 
-// addUser creates another user of the organization with a key for each interface.
+// addUser creates another user of the organization, with a key for each interface.
 func addUser(t testing.TB, c credentials, username string, roles ...string) credentials {
 	t.Helper()
 	var made struct{ User struct{ ID string } }
@@ -92,18 +92,19 @@ func addUser(t testing.TB, c credentials, username string, roles ...string) cred
 // cluster is the platform as separate processes that share one broker and one Redis.
 type cluster struct {
 	base      string
-	gateways  []string // base URLs
-	names     []string // names of the processes, in the order of their start
+	gateways  []string // base URLs of the gateways
+	names     []string // names of the processes in the order of their start
 	processes map[string]*process
 	addresses map[string]string
 	internal  map[string]string // addresses of metrics and profiles
 }
 
-// services are the processes of a cluster in the order of their start. The second delivery runs on MongoDB only: one
-// process uses a SQLite file.
+// services contains the processes of a cluster in the order of their start. The second delivery process runs only with
+// MongoDB, because only one process can use a SQLite file.
 var services = []string{"identity", "events", "subscribers", "integrations", "delivery", "delivery-2", "gateway", "gateway-2"}
 
-// eachDocuments runs the test on SQLite, and on MongoDB where the environment names one.
+// eachDocuments runs the test with SQLite. If the environment names a MongoDB server, it also runs the test with
+// MongoDB.
 func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) { test(t, "DOCUMENTS_URL=sqlite:"+filepath.Join(t.TempDir(), "documents")) })
@@ -114,8 +115,8 @@ func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
 	}
 }
 
-// startCluster starts the six binaries, the gateway twice, and delivery twice on MongoDB. The broker
-// and Redis are those of env, or real ones when the environment of the tests names them, else in-process ones.
+// startCluster starts the six binaries: the gateway twice and, with MongoDB, delivery twice. The broker and Redis are
+// those in env. Without them, they are those that the environment of the tests names, or else embedded ones.
 func startCluster(t testing.TB, env ...string) *cluster {
 	t.Helper()
 	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}, internal: map[string]string{}, names: slices.Clone(services)}
@@ -156,8 +157,8 @@ func startCluster(t testing.TB, env ...string) *cluster {
 	return c
 }
 
-// emptyDatabase empties and returns a database of the Redis server that no other package's tests
-// use. Two installations never share a database.
+// emptyDatabase empties a database of the Redis server and returns its URL. Tests of other packages do not use this
+// database, because two installations must not share one.
 func emptyDatabase(t testing.TB, server string) string {
 	t.Helper()
 	options, err := redis.ParseURL(server)

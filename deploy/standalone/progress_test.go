@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// counts are the numbers of an event's deliveries.
+// counts contains the numbers of deliveries of an event.
 type counts struct{ Planned, Delivered, Retrying, Failed, Skipped, Suppressed int }
 
 func (c counts) sum() int { return c.Delivered + c.Retrying + c.Failed + c.Skipped + c.Suppressed }
 
-// deliveries returns the counts of the event, of all channels and of webhooks.
+// deliveries returns the counts for the event: of all channels together, and of webhooks.
 func (a actor) deliveries(event string) (all, webhooks counts) {
 	a.t.Helper()
 	var got struct {
@@ -26,9 +26,9 @@ func (a actor) deliveries(event string) (all, webhooks counts) {
 	return got.Deliveries.counts, got.Deliveries.Channels["webhook"]
 }
 
-// While 100,000 deliveries of an event are under way (fewer in the short form), its counts are right: no count of ended
-// deliveries ever falls, planned is never less than the sum of the other counts, and no count is ahead of what the receivers
-// got. In the end the counts are exact.
+// While 100,000 deliveries of an event (fewer in the short form) are running, its counts are consistent. No count of
+// ended deliveries ever decreases, planned is at least the sum of the other counts, and no count is higher than what
+// the receivers got. At the end the counts are exact.
 func TestProgressOfAnEvent(t *testing.T) {
 	t.Parallel()
 	const updates = 10

@@ -46,7 +46,7 @@ func TestDemoEndsAtOnceIfABlockCannotStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	// The tour's first block, with the built binary and a port that is in use.
+	// The first block of the tour runs with the built binary and with a port that is already in use.
 	tour := "## Tour\n```bash\n" + filepath.Join(binaries, "receiver") + " --addr " + taken.Addr().String() + "\n```\n"
 	clone := t.TempDir()
 	if err := os.WriteFile(filepath.Join(clone, "README.md"), []byte(tour), 0o600); err != nil {
@@ -63,7 +63,7 @@ func TestDemoEndsAtOnceIfABlockCannotStart(t *testing.T) {
 	}
 }
 
-// Each README links to files and headings that exist, and names targets of the Makefile and scripts that exist.
+// Each README links to files and headings that exist, and mentions only targets of the Makefile and scripts that exist.
 func TestReadmesNameWhatExists(t *testing.T) {
 	for _, folder := range []string{"", "services", "scripts", "deploy", "deploy/kubernetes"} {
 		name := filepath.Join(folder, "README.md")
@@ -100,7 +100,7 @@ func TestReadmesNameWhatExists(t *testing.T) {
 	}
 }
 
-// readme returns the README of the folder.
+// readme returns the README in the folder.
 func readme(t *testing.T, folder string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(repository, folder, "README.md"))
@@ -110,7 +110,7 @@ func readme(t *testing.T, folder string) string {
 	return string(content)
 }
 
-// anchors returns the fragments of the headings, as the usual renderers of Markdown make them.
+// anchors returns the link fragments of the headings, as Markdown renderers usually create them.
 func anchors(content string) []string {
 	var all []string
 	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(content, -1) {
@@ -120,7 +120,7 @@ func anchors(content string) []string {
 	return all
 }
 
-// copyTree copies the files that a clone would have, without the files that a run creates.
+// copyTree copies the files that a clone would have. It omits files that a run creates.
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
@@ -156,7 +156,7 @@ func copyTree(t *testing.T, from, to string) {
 	}
 }
 
-// -h explains each script, and starts nothing. scripts/bench explains each row.
+// Each script explains itself with -h and then starts nothing. scripts/bench explains each row of its results.
 func TestScriptsExplainThemselves(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(repository, "scripts", "*"))
 	if err != nil || len(files) == 0 {
@@ -172,7 +172,7 @@ func TestScriptsExplainThemselves(t *testing.T) {
 		}
 		help, err := exec.CommandContext(t.Context(), file, "-h").Output()
 		wanted := strings.TrimPrefix(strings.Split(string(script), "\n")[1], "# ")
-		if filepath.Base(file) == "inbound" { // its program explains itself
+		if filepath.Base(file) == "inbound" { // this script passes -h to its program
 			wanted = "Usage: inbound"
 		}
 		if err != nil || !strings.HasPrefix(string(help), wanted) || strings.Contains(string(help), "\nset -") {

@@ -18,16 +18,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// slackHost is the host to which the recipe's channel posts.
+// slackHost is the host of the recipe's channel.
 const slackHost = "hooks.slack.com"
 
-// TestReadmeRecipesChangeTheSource follows the recipes of services/README.md in a copy of the source tree and builds the platform
-// there.
+// TestReadmeRecipesChangeTheSource follows the recipes of services/README.md in a copy of the source tree and builds
+// the platform there.
 func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	t.Parallel()
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
-	channel := strings.Replace(recipe(t, "services", "Add a channel"), "\n```bash\nmake generate\n```\n", "", 1) // the next recipe does it for both
+	channel := strings.Replace(recipe(t, "services", "Add a channel"), "\n```bash\nmake generate\n```\n", "", 1) // the next recipe includes this step
 	follow(t, clone, "services", channel)
 	follow(t, clone, "services", recipe(t, "services", "Ship a locale or a word"))
 	binary := filepath.Join(t.TempDir(), "bellbuoy")
@@ -46,8 +46,8 @@ func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	t.Run("Ship a locale or a word", func(t *testing.T) { readInSwedish(t, actor{t, a.credentials}, base, dataFolder(p)) })
 }
 
-// receiveOnSlack receives a message of the new channel. The endpoint shows the delivery's success, which the platform publishes
-// after the row of the delivery log is durable.
+// receiveOnSlack receives a message on the new channel. It then waits until the endpoint shows the success, which the
+// platform publishes when the row of the delivery log is durable.
 func receiveOnSlack(t *testing.T, a actor, base string, slack *receiver.Receiver) {
 	service, component := a.service("Checkout")
 	const path = "/services/T0/B0/token"
@@ -90,7 +90,7 @@ func receiveOnSlack(t *testing.T, a actor, base string, slack *receiver.Receiver
 	})
 }
 
-// readInSwedish reads a dashboard, a mail, and a page behind its link in the new locale.
+// readInSwedish reads a dashboard, a mail and a page behind the mail's link in the new locale.
 func readInSwedish(t *testing.T, a actor, base, data string) {
 	dashboard := base + "/app/dashboards/" + a.DashboardID
 	send(t, http.MethodPatch, dashboard, a.app(), map[string]any{"locale": "sv"}).expect(t, http.StatusOK)
@@ -120,7 +120,7 @@ func readInSwedish(t *testing.T, a actor, base, data string) {
 	expectIn("the page", string(send(t, http.MethodGet, base+"/public/"+manage, "", nil).expect(t, http.StatusOK).body), `<html lang="sv"`, `<option value="sv">Svenska</option>`)
 }
 
-// recipe returns the section of the folder's README that has the title.
+// recipe returns the section with this title in the README of the folder.
 func recipe(t *testing.T, folder, title string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(readme(t, folder), "# "+title+"\n")
@@ -138,8 +138,9 @@ var (
 	below   = regexp.MustCompile("below `([^`]+)`:$")
 )
 
-// follow applies every code block of the recipe in the folder. The recipe's links are relative to its README. It runs a block of bash. The text before a
-// block of go names a new file, or an existing file and a part of the line below which the block belongs.
+// follow executes every code block of the recipe in the folder. Links in the recipe are relative to the folder of its
+// README. Blocks of bash are run. For a block of Go, the text before it names a new file, or an existing file and a
+// part of the line below which the code is inserted.
 func follow(t *testing.T, folder, readme, text string) {
 	t.Helper()
 	steps := step.FindAllStringSubmatch(text, -1)
@@ -170,7 +171,7 @@ func follow(t *testing.T, folder, readme, text string) {
 	}
 }
 
-// insert adds the code below the only line of the file that contains the anchor.
+// insert inserts the code below the only line of the file that contains the anchor.
 func insert(t *testing.T, file, anchor string, code []byte) {
 	t.Helper()
 	content, err := os.ReadFile(file)

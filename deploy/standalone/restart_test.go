@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// What Redis holds and no database repeats survives kill -9: the rates, the quotas, and the first responses to writes with
-// an Idempotency-Key.
+// Rates, quotas and the first responses to writes with an Idempotency-Key are only in Redis. They survive kill -9.
 func TestKillKeepsRatesAndIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	p, base := started(t, "LEGACY_RATE_PER_HOUR=5")

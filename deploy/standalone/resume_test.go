@@ -18,10 +18,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-// engineMark is the engine as which this binary runs, at an address and with a folder.
+// engineMark is the environment variable that makes this binary an engine, with an address and a folder.
 const engineMark = "BELLBUOY_TEST_ENGINE"
 
-// serveEngine runs the in-process broker as a process of its own, until it is killed.
+// serveEngine runs the embedded broker in a separate process until the process is killed.
 func serveEngine(address, folder string) error {
 	if _, err := engines.StartKafka(context.Background(), engines.Kafka{Addr: address, Dir: folder}); err != nil {
 		return err
@@ -29,7 +29,7 @@ func serveEngine(address, folder string) error {
 	select {}
 }
 
-// listens returns nil if a server accepts connections at the address.
+// listens returns a function that returns nil if a server accepts connections at the address.
 func listens(address string) func() error {
 	return func() error {
 		connection, err := net.Dial("tcp", address)
@@ -40,9 +40,9 @@ func listens(address string) func() error {
 	}
 }
 
-// engineProcesses starts a broker and Redis as processes of their own. It returns them with their addresses, and the
-// settings of the platform. The long form has Apache Kafka. Where redis-server is not installed, Redis is a part of this
-// process and cannot be killed.
+// engineProcesses starts a broker and Redis in separate processes. It returns these with their addresses, and the
+// settings of the platform. In the long form, the broker is Apache Kafka. If redis-server is not installed, Redis runs
+// in this process and cannot be killed.
 func engineProcesses(t testing.TB) (addresses map[*process]string, env []string) {
 	t.Helper()
 	addresses = map[*process]string{}
@@ -79,14 +79,14 @@ func engineProcesses(t testing.TB) (addresses map[*process]string, env []string)
 	}
 	for engine, address := range addresses {
 		engine.start()
-		eventually(t, 3*time.Minute, engine.name, listens(address)) // Apache Kafka takes its time on a busy machine
+		eventually(t, 3*time.Minute, engine.name, listens(address)) // Apache Kafka starts slowly on a busy machine
 	}
 	return addresses, env
 }
 
-// Each service and engine dies and starts again. The platform resumes without help: an incident that is posted then
-// reaches a webhook and a mailbox. What was acknowledged before, between and after is delivered. The time counts
-// from the start of a service, and from the moment when an engine accepts connections again.
+// Each service and each engine is killed and started again. The platform then works again without help: a new incident
+// reaches a webhook and a mailbox. Every incident that was acknowledged before, during or after the outage is
+// delivered. The measured time begins when a service is started, or when an engine accepts connections again.
 func TestEachProcessResumesAfterKill(t *testing.T) {
 	t.Parallel()
 	limit := time.Duration(setting(t, "RESUME_SECONDS", 30, 5)) * time.Second
@@ -131,7 +131,7 @@ func TestEachProcessResumesAfterKill(t *testing.T) {
 			return nil
 		})
 	}
-	// resume returns how long it takes from now until an incident is posted and delivered on both ways.
+	// resume returns the time from now until a new incident was delivered on both channels.
 	resume := func(name string) time.Duration {
 		began := time.Now()
 		title := ""
@@ -154,11 +154,11 @@ func TestEachProcessResumesAfterKill(t *testing.T) {
 		}
 	}
 	for _, victim := range victims {
-		for n := range 3 { // under way at the kill
+		for n := range 3 { // these are being delivered when the process is killed
 			post(fmt.Sprintf("before %s, %d.", victim.name, n))
 		}
 		victim.kill()
-		post("without " + victim.name + ".") // may be refused
+		post("without " + victim.name + ".") // the platform may refuse this one
 		victim.start()
 		if address, engine := engines[victim]; engine {
 			eventually(t, time.Minute, victim.name, listens(address))
@@ -175,7 +175,8 @@ func TestEachProcessResumesAfterKill(t *testing.T) {
 	t.Logf("%d incidents were acknowledged, none is lost", len(acknowledged))
 }
 
-// Services that start while Kafka is down serve requests. What is posted to them is delivered when Kafka is back.
+// Services that start while Kafka is down serve requests. Incidents that are posted in this time are delivered when
+// Kafka is back.
 func TestServicesStartWithoutKafka(t *testing.T) {
 	t.Parallel()
 	r, env := startReceiver(t)

@@ -17,11 +17,12 @@ const (
 	noEntitlement = "The plan of your organization does not include "
 )
 
-// keptReads are the reads of integrations that an organization without the entitlement keeps.
+// keptReads matches the reads of integrations that an organization may still use without the entitlement.
 var keptReads = regexp.MustCompile(`/(suppression|logs|logs/\{logId\})$`)
 
-// The matrix of every App operation by every role and entitlement follows from the
-// declarations. A request that is admitted may still be wrong: only the two refusals count.
+// This test calls every App operation with every role and entitlement. The declarations define which calls are
+// admitted. An admitted request may fail for other reasons: the test only checks for the two errors of a refused role
+// or entitlement.
 func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=100000")
 	paying := provision(t, base, "Acme", "acme-admin", "admin")

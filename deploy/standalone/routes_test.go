@@ -13,8 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// The sentences with which a service says that it has no such route at all; every
-// other 404 is about a record.
+// A service responds with these sentences if it has no such route. Every other 404 is about a missing record.
 var noRoute = []string{"There is nothing at this path.", "The path does not have this method."}
 
 func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
@@ -31,15 +30,15 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 				}
 				request.Header.Set("Authorization", authorizations[route.Surface])
 				if strings.HasPrefix(route.Path, "/api/v1/dashboard/") || strings.HasPrefix(route.Path, "/subscribe") {
-					request.Host = "status.example.com" // nobody's own host: the row is known, the dashboard is not
+					request.Host = "status.example.com" // no dashboard has this host: the route exists, but the dashboard does not
 				}
 				got := exchange(t, request)
 				var refusal struct{ Error string }
-				_ = json.Unmarshal(got.body, &refusal) // not every answer is an object with an error
+				_ = json.Unmarshal(got.body, &refusal) // some responses are no JSON object with an error
 				if got.status >= 500 || got.status == http.StatusMethodNotAllowed || slices.Contains(noRoute, refusal.Error) {
 					t.Errorf("%d %s", got.status, got.body)
 				}
-				signed := route.Path == "/public/webhooks/inbound" // which refuses what is not signed
+				signed := route.Path == "/public/webhooks/inbound" // this path refuses every message without a signature
 				if got.status == http.StatusForbidden && !signed {
 					t.Errorf("refused: %s", got.body)
 				}
@@ -76,24 +75,24 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 				continue
 			}
 			if route.Path == "/public/webhooks/inbound" {
-				continue // it refuses what is not signed; TestInboundScripts has its wrong bodies
+				continue // this path refuses every message without a signature; TestInboundScriptsPass sends wrong bodies
 			}
 			if route.Path == "/d/{slug}/enter" {
-				continue // its errors are pages; TestPrivateDashboard has wrong passwords
+				continue // the errors of this path are pages; TestAPrivateDashboardOpensWithItsPassword sends wrong passwords
 			}
 			if strings.HasPrefix(route.Path, "/subscribe") {
-				continue // on a dashboard's own host only; the handler is that of /d/{slug}/subscribe
+				continue // exists only on a dashboard's own host; its handler is that of /d/{slug}/subscribe
 			}
 			authorization := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}[route.Surface]
 			path := strings.NewReplacer("{id}", "1", "{slug}", c.DashboardSlug, "{channel}", "email").Replace(route.Path)
 			for _, name := range slices.Sorted(maps.Keys(bodies)) {
 				if method == http.MethodPut && strings.HasPrefix(name, "every field") && !strings.Contains(path, "service/1") {
-					continue // on a PUT an unknown field is ignored, as clients send back what they got
+					continue // a PUT ignores unknown fields, because clients send the whole response back
 				}
 				t.Run(method+" "+path+" "+name, func(t *testing.T) {
 					got := send(t, method, base+path, authorization, bodies[name])
 					if got.status < 400 || got.status >= 500 || got.status == http.StatusForbidden {
-						if method != http.MethodPut || got.status >= 500 { // a PUT that says nothing changes nothing
+						if method != http.MethodPut || got.status >= 500 { // a PUT without known fields changes nothing
 							t.Fatalf("%d %s", got.status, got.body)
 						}
 						return
@@ -128,7 +127,7 @@ func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
 	}
 }
 
-// state is how many there are of everything an organization can have.
+// state returns the number of records of each kind that the organization has.
 func state(t *testing.T, c credentials) string {
 	t.Helper()
 	var counts []string

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// unhurried returns how long a receiver takes: 0.1 s, and one of ten each 0.4 s and 1 s.
+// unhurried returns the time that a receiver takes: 1 s for a tenth of the endpoints, 0.4 s for another tenth, and 0.1
+// s for all others.
 func unhurried(endpoint int) time.Duration {
 	switch endpoint % 10 {
 	case 0:
@@ -22,9 +23,9 @@ func unhurried(endpoint int) time.Duration {
 	return 100 * time.Millisecond
 }
 
-// scaled starts a platform with one delivery process, and n endpoints of a component. It returns that process and a second
-// one, which does not run. Several processes need MongoDB, because a SQLite file belongs to one process. .ci/run starts a
-// server for it.
+// scaled starts a platform with one delivery process and with n endpoints of a component. It returns this delivery
+// process, and a second one that is not started. The test needs MongoDB, because several processes cannot use a SQLite
+// file. .ci/run starts a server for it.
 func scaled(t *testing.T, n int) (l *tally, a actor, component string, first, second *process) {
 	server := os.Getenv("BELLBUOY_TEST_MONGODB")
 	if server == "" {
@@ -52,15 +53,15 @@ func leave(t *testing.T, p *process) {
 	}
 }
 
-// The number of delivery processes changes from 1 to 3 to 2 while 100,000 deliveries (fewer in the short form) are
-// under way to receivers of which some take 0.4 s and 1 s: ten updates of an event to each endpoint. None is lost, none
-// overtakes another, and at most 0.1 % are repeated.
+// The number of delivery processes changes from 1 to 3 to 2 during 100,000 deliveries (fewer in the short form): ten
+// updates of an event to each endpoint. Some receivers take 0.4 s or 1 s. No delivery is lost, no update overtakes an
+// earlier one, and at most 0.1 % of the deliveries are repeated.
 func TestScaleOutDuringDeliveries(t *testing.T) {
 	const updates = 10
 	n := setting(t, "SCALE_DELIVERIES", 5000, 100_000) / updates
 	l, a, component, first, second := scaled(t, n)
 
-	// rate is the throughput of one fan-out, from its first delivery.
+	// rate returns the throughput of one fan-out, measured from its first delivery.
 	rate := func() float64 {
 		event := a.opens(component)
 		l.await(1, func() int { return l.arrived(event, 1) })
@@ -68,7 +69,7 @@ func TestScaleOutDuringDeliveries(t *testing.T) {
 		end := l.await(n, func() int { return l.arrived(event, 1) })
 		return float64(n) / end.Sub(began).Seconds()
 	}
-	rate() // warm
+	rate() // fills caches before the measurement
 	one := rate()
 
 	l.mu.Lock()
@@ -111,12 +112,13 @@ func TestScaleOutDuringDeliveries(t *testing.T) {
 	leave(t, first)
 }
 
-// Delivery processes start and stop at random moments, 20 times in the long form, while an event is updated again and again.
-// Each process that leaves gets SIGTERM and has 15 s. No delivery is lost, repeated or overtaken by another.
+// Delivery processes start and stop at random moments (20 times in the long form) while an event is updated again and
+// again. A process that stops gets SIGTERM and has 15 s to end. No delivery is lost, repeated or overtaken by a later
+// one.
 func TestProcessesComeAndGoDuringDeliveries(t *testing.T) {
 	changes, n := setting(t, "SCALE_CHANGES", 2, 20), setting(t, "SCALE_ENDPOINTS", 200, 500)
 	seed := uint64(setting(t, "SCALE_SEED", int(time.Now().UnixNano()), int(time.Now().UnixNano())))
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a repeatable test
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a fixed seed repeats the test
 	l, a, component, first, second := scaled(t, n)
 	l.mu.Lock()
 	l.takes = unhurried

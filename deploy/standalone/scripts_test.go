@@ -14,20 +14,20 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// unplayed has the documented statuses that no script plays, each with the reason.
+// unplayed contains the documented statuses that no script plays, each with the reason.
 var unplayed = map[string]string{
 	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
 	`^(DELETE /app/(api-keys|integrations|subscribers)/.*|PATCH /app/subscribers/.*|POST /app/subscribers/.*/import) 409$`: "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
 	`^POST /operator/v1/users/\{id\}/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
-	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestFilesOfADashboard, TestPrivateDashboard and the gateway's tests play them, because their bodies are files",
-	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`: "the gateway decides who may see a private dashboard; TestVisitorsOfAPrivateDashboard and its own tests play it",
+	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestEveryFileOfADashboardIsServed, TestAPrivateDashboardOpensWithItsPassword and the gateway's tests play them, because their bodies are files",
+	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`: "the gateway decides who may see a private dashboard; TestVisitorsSubscribeOnAPrivateDashboard and its own tests play it",
 	`^GET /d? (200|302|304|404)$`:               "the number of dashboards of the installation decides; TestThePlatformsAddressLeadsSomewhere plays them",
 	`^POST /public/webhooks/inbound 409$`:       "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes",
 	`^GET /api/v1/.*/set/\{ids\}/ `:             "one implementation for all resources, which the scripts of libs/legacy play",
 }
 
-// Every documented status of every operation is played by a script, or has a reason. A reason without a status is
-// wrong too.
+// A script plays each documented status of every operation, or unplayed contains the status. A status in unplayed must
+// exist.
 func TestScriptsPlayEveryDocumentedStatus(t *testing.T) {
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	scripts := []*txtar.Archive{refusals(documents)}
@@ -66,9 +66,9 @@ func TestScriptsPlayEveryDocumentedStatus(t *testing.T) {
 	}
 }
 
-// refusals returns a script of the refusals that follow from the documents alone: of a request without a key, of a
-// method that the path does not have, of a body that is too large or of another media type, and of a query parameter
-// where the operation has none.
+// refusals returns a script of requests whose refusal follows from the documents: a request without a key, a method
+// that the path does not have, a body that is too large or of another media type, and a query parameter for an
+// operation that has none.
 func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 	var script strings.Builder
 	for _, of := range documents.Operations() {
@@ -89,13 +89,13 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 		}
 		header := "Content-Type: application/json\n"
 		if path == "/api/v1/dashboard/" || strings.HasPrefix(path, "/subscribe") {
-			header += "Host: status.example.com\n" // the path of a dashboard's own host
+			header += "Host: status.example.com\n" // the path exists only on a dashboard's own host
 		}
 		key := header + "Authorization: ${" + strings.TrimSuffix(of.Document, ".yaml") + "}\n"
 		if of.Document == "public.yaml" {
 			key = header
 		}
-		if !strings.HasPrefix(path, "/public/endpoints/") && path != "/public/manage" && !strings.HasPrefix(path, "/d/") && !strings.HasPrefix(path, "/subscribe/") { // their 403 is about the record
+		if !strings.HasPrefix(path, "/public/endpoints/") && path != "/public/manage" && !strings.HasPrefix(path, "/d/") && !strings.HasPrefix(path, "/subscribe/") { // on these paths, a 403 depends on the record
 			step(of.Method, path, header, 403, "")
 		}
 		if strict := of.Document == "app.yaml" || of.Document == "operator.yaml"; strict && !of.HasInput {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// signer is a monitoring tool with a signing key. It signs with the library of the Standard Webhooks project.
+// signer acts as a monitoring tool with a signing key. It signs with the library of the Standard Webhooks project.
 type signer struct{ base, keyID, secret string }
 
 // signer creates a signing key.
@@ -18,7 +18,7 @@ func (a actor) signer(name string) signer {
 	return signer{a.BaseURL, id, secret}
 }
 
-// try sends a message that is signed at the time.
+// try sends a message that was signed at this time.
 func (s signer) try(ctx context.Context, id string, at time.Time, message any) (answer, error) {
 	body, err := json.Marshal(message)
 	if err != nil {

@@ -36,8 +36,8 @@ func texts(t testing.TB, data string) []text {
 	return out
 }
 
-// A legacy event with notifications.sms is sent once to each confirmed number of its services, and
-// not to numbers that have unsubscribed.
+// A legacy event with notifications.sms is sent once to each confirmed number of its services. Numbers that have
+// unsubscribed get nothing.
 func TestLegacyEventReachesPhones(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
@@ -99,7 +99,7 @@ func TestLegacyEventReachesPhones(t *testing.T) {
 		t.Errorf("texts %v", got)
 	}
 
-	// The longest text that the interface allows arrives whole, in two segments of UCS-2.
+	// The longest text that the interface allows arrives complete, in two segments of UCS-2.
 	long := strings.Repeat("Оплата не работает. ", 4) + "Ждём🚨"
 	tell("Payments fail again", map[string]any{"enabled": true, "sms_text": long})
 	if got = arrived(4); utf8.RuneCountInString(long) != 85 || !slices.Contains(got[ann], long) {

@@ -18,10 +18,10 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// usage is what a process uses.
+// usage contains the resources that a process uses.
 type usage struct{ goroutines, files, heap, rss float64 } // heap and rss in MiB
 
-// usage returns what the process uses, right after a garbage collection.
+// usage returns the resources that the process uses right after a garbage collection.
 func (s *soak) usage(name string) usage {
 	s.t.Helper()
 	base := "http://" + s.cluster.internal[name]
@@ -31,12 +31,12 @@ func (s *soak) usage(name string) usage {
 	for lines.Scan() {
 		series, value, _ := strings.Cut(lines.Text(), " ")
 		metric, _, _ := strings.Cut(series, "{")
-		values[metric], _ = strconv.ParseFloat(value, 64) // 0 for a line that is not of one of the metrics below
+		values[metric], _ = strconv.ParseFloat(value, 64) // 0 for a line about none of these metrics
 	}
 	return usage{values["go_goroutines"], values["process_open_fds"], values["go_memstats_heap_alloc_bytes"] / (1 << 20), values["process_resident_memory_bytes"] / (1 << 20)}
 }
 
-// settled waits until no delivery is under way, and returns what each process then uses.
+// settled waits until no delivery is running. It returns the usage of each process.
 func (s *soak) settled() map[string]usage {
 	s.t.Helper()
 	s.drain()
@@ -48,7 +48,8 @@ func (s *soak) settled() map[string]usage {
 	return all
 }
 
-// leaks checks that no process uses more than before. Idle connections end after a minute or two, so the check waits.
+// leaks checks that no process uses much more than before. It waits, because idle connections end only after a minute
+// or two.
 func (s *soak) leaks(before, after map[string]usage) {
 	s.t.Helper()
 	kinds := []struct {
@@ -143,13 +144,14 @@ func tableRows(t testing.TB, file string) map[string]int {
 	return counts
 }
 
-// more returns how many rows more than before the load a table may have after all records are deleted; -1 for any number.
+// more returns by how many rows a table may exceed its size before the load, after all records are deleted. -1 means by
+// any number.
 func (s *soak) more(table string) int {
 	switch name, _, _ := strings.Cut(table, "~"); name {
 	case "delivery.blocks", "delivery.changes", "delivery.deliveries", "delivery.pages", "delivery.requests", "identity.audit", "integrations.inbound_logs":
-		return -1 // logs, which a sweep deletes after their retention
+		return -1 // logs, which are deleted after their retention
 	case "integrations.healthy":
-		return soakHooks // one for each endpoint
+		return soakHooks // one row for each endpoint
 	case "integrations.endpoints": // an interrupted creation keeps the id of its endpoint for a day
 		interrupted := 0
 		for _, f := range s.failures {
@@ -159,11 +161,11 @@ func (s *soak) more(table string) int {
 		}
 		return interrupted
 	}
-	return 20 // counters, one for each value that they count; the parts of the last editions
+	return 20 // counters have one row per counted value, and parts of the last editions stay
 }
 
-// removes deletes what the load has created, also what a failed request may have left. It checks that no table then has more
-// rows than before the load, but for those that stay by design.
+// removes deletes all records that the load has created, also those of failed requests. It then checks that no table
+// has more rows than more allows.
 func (s *soak) removes() {
 	s.t.Helper()
 	for _, row := range s.everything("/app/events", "events") {
@@ -204,7 +206,7 @@ func (s *soak) removes() {
 		if len(more) == 0 || time.Since(began) > 4*time.Minute {
 			break
 		}
-		if time.Since(began) > time.Duration(changes+1)*65*time.Second { // a sweep of former editions follows a change by a minute
+		if time.Since(began) > time.Duration(changes+1)*65*time.Second { // former editions are deleted a minute after a change
 			changes++
 			_, id := s.actor.service(fmt.Sprint("churn ", changes))
 			s.remove("/app/components/"+id, nil)
@@ -213,7 +215,7 @@ func (s *soak) removes() {
 	s.check("no row stays of what was deleted", len(more) == 0, "%d tables; more rows: %v", len(s.rowsBefore), more)
 }
 
-// remove deletes a record on the App interface.
+// remove deletes a record through the App interface.
 func (s *soak) remove(path string, body any) {
 	s.t.Helper()
 	send(s.t, http.MethodDelete, s.BaseURL+path, s.app(), body).expect(s.t, http.StatusNoContent)

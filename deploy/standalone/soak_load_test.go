@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// request sends a request through the gateway and decodes the response into out, unless out is nil. It returns false if the
-// request failed, and keeps the failure. A 4xx and a body of another form are failures that no outage explains.
+// request sends a request through the gateway and decodes the response into out, unless out is nil. If the request
+// failed, it records the failure and returns false. No outage explains a 4xx or a response that cannot be decoded.
 func (s *soak) request(ctx context.Context, gateway, method, path, authorization string, in any, want int, out any) bool {
 	return s.judge(ctx, gateway, method+" "+path, want, out, func(ctx context.Context) (answer, error) {
 		return try(ctx, method, "http://"+s.cluster.addresses[gateway]+path, authorization, in)
 	})
 }
 
-// judge is request for another way to send.
+// judge does the same for a request that send sends.
 func (s *soak) judge(ctx context.Context, gateway, request string, want int, out any, send func(context.Context) (answer, error)) bool {
 	began := time.Now()
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
@@ -42,7 +42,7 @@ func (s *soak) judge(ctx context.Context, gateway, request string, want int, out
 	return false
 }
 
-// rest waits between two requests of a writer.
+// rest waits for the pause between two requests of a writer.
 func rest(ctx context.Context) {
 	select {
 	case <-time.After(50 * time.Millisecond):
@@ -50,8 +50,9 @@ func rest(ctx context.Context) {
 	}
 }
 
-// acknowledge keeps that the write with the number notifies of the event. Each write to an event has the next number, from 1
-// on. A writer stops after a write that fails, because nobody knows whether that write has a number.
+// acknowledge records that the platform acknowledged a write to an event that notifies. The writes to an event are
+// numbered from 1. After a failed write, the writer stops using the event, because the number of the next write is
+// unknown.
 func (s *soak) acknowledge(title, path string, sequence int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +61,7 @@ func (s *soak) acknowledge(title, path string, sequence int64) {
 	s.counts["updates"]++
 }
 
-// forget deletes the oldest events of the writer whose updates have all arrived.
+// forget deletes the oldest events of the writer, if all their updates have arrived.
 func (s *soak) forget(ctx context.Context, gateway, prefix, authorization string) {
 	s.mu.Lock()
 	var titles []string
@@ -78,16 +79,17 @@ func (s *soak) forget(ctx context.Context, gateway, prefix, authorization string
 		path, updates := s.events[title], s.updates[title]
 		s.mu.Unlock()
 		if slices.ContainsFunc(updates, func(sequence int64) bool { return s.hooks.reached(title, sequence) < soakHooks }) {
-			continue // a deletion ends its deliveries
+			continue // to delete an event ends its deliveries
 		}
 		s.mu.Lock()
-		delete(s.events, title) // whether a failed deletion took place is unknown
+		delete(s.events, title) // after a failed deletion, the event may or may not exist
 		s.mu.Unlock()
 		s.request(ctx, gateway, http.MethodDelete, path, authorization, nil, http.StatusNoContent, nil)
 	}
 }
 
-// legacyWriter creates an incident, adds an update that does not notify, resolves the incident and deletes an old one.
+// legacyWriter creates an incident, adds an update that does not notify, resolves the incident, and deletes an old
+// incident.
 func (s *soak) legacyWriter(ctx context.Context, gateway, name string) {
 	defer rest(ctx)
 	title := "legacy " + name
@@ -114,7 +116,7 @@ func (s *soak) legacyWriter(ctx context.Context, gateway, name string) {
 	s.forget(ctx, gateway, "legacy ", s.legacy())
 }
 
-// appWriter creates an incident, adds to its timeline, resolves the incident and deletes an old one.
+// appWriter creates an incident, adds timeline entries, resolves the incident, and deletes an old incident.
 func (s *soak) appWriter(ctx context.Context, gateway, name string) {
 	defer rest(ctx)
 	title, notify := "app "+name, map[string]any{"webhook": true}
@@ -139,7 +141,7 @@ func (s *soak) appWriter(ctx context.Context, gateway, name string) {
 	s.forget(ctx, gateway, "app ", s.app())
 }
 
-// inboundWriter triggers, updates and resolves a problem.
+// inboundWriter opens, updates and resolves a problem with messages of a monitoring tool.
 func (s *soak) inboundWriter(ctx context.Context, gateway, name string) {
 	defer rest(ctx)
 	title := "inbound " + name

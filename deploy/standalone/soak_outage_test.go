@@ -10,27 +10,28 @@ import (
 // soakEndpoints is the path of the outbound endpoints.
 const soakEndpoints = "/app/integrations/webhooks/outbound/endpoints"
 
-// soakOutage is the time from the kill of a process until the process serves again.
+// soakOutage is the time from the kill of a process until it serves requests again.
 type soakOutage struct {
 	process  string
-	from, to time.Time // to is zero before the process serves again
+	from, to time.Time // to is zero until the process serves again
 }
 
-// soakFailure is a 5xx or a broken connection.
+// soakFailure is a response with a 5xx status, or a broken connection.
 type soakFailure struct {
 	from, to       time.Time // begin and end of the request
-	gateway        string    // the process that got the request
+	gateway        string    // gateway that got the request
 	request, cause string
 }
 
-// soakNeed names the processes behind the gateway that a request needs.
+// soakNeed states which processes behind the gateway a request needs.
 type soakNeed struct {
-	request string // beginning of method and path
+	request string // prefix of method and path
 	needs   []string
 }
 
-// soakNeeds has a row for each request of the soak. The first row that fits counts. Kafka is not among them, because messages wait in the outbox. Redis is not among them, because
-// without Redis the gateway asks identity and counts in memory. A page of a dashboard comes from the gateway's memory.
+// soakNeeds contains a row for each request of the soak test. The first row that matches a request applies. No row
+// contains Kafka, because messages wait in the outbox. No row contains Redis, because without it the gateway asks
+// identity and counts in memory. Pages of dashboards come from the gateway's memory.
 var soakNeeds = []soakNeed{
 	{"GET /d/", nil},
 	{"POST /public/webhooks/inbound", []string{"integrations", "identity", "events"}},
@@ -38,7 +39,7 @@ var soakNeeds = []soakNeed{
 	{"DELETE " + soakEndpoints, []string{"integrations"}},
 	{"POST /app/subscribers/", []string{"subscribers", "events"}},
 	{"DELETE /app/subscribers/", []string{"subscribers"}},
-	{"DELETE /api/v1/service/", []string{"events", "integrations"}}, // whether an endpoint needs the component
+	{"DELETE /api/v1/service/", []string{"events", "integrations"}}, // the service asks integrations whether an endpoint needs the component
 	{"GET /app/notifications/", []string{"delivery"}},
 	{"", []string{"events"}},
 }
@@ -47,19 +48,20 @@ var soakNeeds = []soakNeed{
 func (f soakFailure) needs() []string {
 	row := slices.IndexFunc(soakNeeds, func(n soakNeed) bool { return strings.HasPrefix(f.request, n.request) })
 	needs := append([]string{f.gateway}, soakNeeds[row].needs...)
-	if strings.Contains(f.cause, "Keys cannot be checked") { // Redis does not have the key any more
+	if strings.Contains(f.cause, "Keys cannot be checked") { // Redis has lost the key
 		needs = append(needs, "identity")
 	}
 	return needs
 }
 
-// explains reports whether the outage may cause the failure: the request needs the process, and was under way while the
-// process was dead.
+// explains reports whether the outage may have caused the failure: the request needs the process, and was running while
+// the process was down.
 func (o soakOutage) explains(f soakFailure) bool {
 	return slices.Contains(f.needs(), o.process) && !f.to.Before(o.from) && (o.to.IsZero() || !f.from.After(o.to))
 }
 
-// unexplained returns the failures that no outage explains, and how many failures each process explains.
+// unexplained returns the failures that no outage explains. explained contains the number of failures that each process
+// explains.
 func unexplained(failures []soakFailure, outages []soakOutage) (rest []soakFailure, explained map[string]int) {
 	explained = map[string]int{}
 	for _, f := range failures {
@@ -73,7 +75,8 @@ func unexplained(failures []soakFailure, outages []soakOutage) (rest []soakFailu
 	return rest, explained
 }
 
-// A failure of the soak counts as explained only by a process that the request needs, and only while that process is dead.
+// An outage explains a failure of the soak test only if the request needs the process, and only while the process is
+// down.
 func TestSoakExplainsFailuresByOutagesOnly(t *testing.T) {
 	t.Parallel()
 	at := func(second int) time.Time { return time.Unix(1_800_000_000+int64(second), 0) }
@@ -81,7 +84,7 @@ func TestSoakExplainsFailuresByOutagesOnly(t *testing.T) {
 	for _, test := range []struct {
 		request, cause string
 		from, to       int
-		by             string // the process, or none
+		by             string // name of the process, or "" if no outage explains the failure
 	}{
 		{"POST /app/events", "503", 10, 11, "events"},
 		{"POST /app/events", "503", 5, 10, "events"},

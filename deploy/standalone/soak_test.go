@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	soakHooks = 40              // endpoints of each fan-out
-	soakKeeps = 20              // events that a writer keeps
-	soakPause = 5 * time.Second // the time without an outage between two
+	soakHooks = 40              // number of endpoints that get each event
+	soakKeeps = 20              // number of events that a writer keeps
+	soakPause = 5 * time.Second // time between two outages
 )
 
-// TestSoak runs the platform as separate processes for SOAK_MINUTES (20). In the first sixth of the time, writers on all
-// interfaces and visitors work. Then each service and engine is killed and started again, in a random order, again and
-// again. In the last third nothing is killed. scripts/soak explains what must be true at the end.
-func TestSoak(t *testing.T) {
+// TestTheSoakLosesNothing runs the platform as separate processes for SOAK_MINUTES (20). All the time, writers on all interfaces and
+// visitors send requests. After the first sixth of the time, services and engines are killed and started again, one
+// after the other in a random order. In the last third nothing is killed. scripts/soak lists the conditions that are
+// checked at the end.
+func TestTheSoakLosesNothing(t *testing.T) {
 	minutes := setting(t, "SOAK_MINUTES", 20, 20)
 	span := time.Duration(minutes) * time.Minute
 	s := newSoak(t)
@@ -53,18 +54,18 @@ type soak struct {
 	cluster             *cluster
 	engines             map[*process]string
 	hooks               *tally
-	documents           string // folder
+	documents           string // folder of the databases
 	service, component  string
-	other, otherService string // no event is about it
+	other, otherService string // a component that no event is about
 	tool                signer
 	rowsBefore          map[string]int
 
 	mu       sync.Mutex
 	outages  []soakOutage
 	failures []soakFailure
-	wrong    []string           // responses that no outage explains: the request was refused
-	updates  map[string][]int64 // acknowledged writes that notify: the numbers of the updates, by the title of the event
-	events   map[string]string  // acknowledged events that are not deleted: paths by title
+	wrong    []string           // responses that no outage explains, because the request was refused
+	updates  map[string][]int64 // acknowledged writes that notify: their numbers, by title of the event
+	events   map[string]string  // acknowledged events that were not deleted: their paths, by title
 	counts   map[string]int     // numbers of requests, kills and acknowledged writes
 }
 
@@ -78,7 +79,7 @@ func newSoak(t *testing.T) *soak {
 	s.cluster = startCluster(t, slices.Concat(env, s.hooks.env, []string{
 		"DOCUMENTS_URL=sqlite:" + s.documents, "LEGACY_RATE_PER_HOUR=100000000", "APP_RATE_PER_MINUTE=1000000",
 	})...)
-	for name, address := range s.cluster.addresses { // a gateway is ready before those services without which it serves dashboards
+	for name, address := range s.cluster.addresses { // a gateway is ready before services that dashboards do not need
 		eventually(t, 60*time.Second, name, ready("http://"+address))
 	}
 	s.actor = actor{t, provision(t, s.cluster.base, "Acme", "acme-admin", "admin", "api")}
@@ -90,7 +91,7 @@ func newSoak(t *testing.T) *soak {
 	return s
 }
 
-// progress prints what was done, twice a minute, until the test ends.
+// progress prints the numbers of counts twice a minute until the test ends.
 func (s *soak) progress() {
 	done := make(chan struct{})
 	var printer sync.WaitGroup
@@ -142,7 +143,7 @@ func (s *soak) count(what string) {
 	s.counts[what]++
 }
 
-// load runs the writers, the visitors and disturb for the time.
+// load runs the writers, the visitors and disturb for the duration span.
 func (s *soak) load(span time.Duration, disturb func(context.Context)) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(s.t.Context(), span)
@@ -163,7 +164,7 @@ func (s *soak) load(span time.Duration, disturb func(context.Context)) {
 	s.say("this part of the load is over: %s", s.summary())
 }
 
-// kills kills one process after the other and starts it again.
+// kills kills one process after the other and starts each again.
 func (s *soak) kills(ctx context.Context) {
 	victims := slices.Collect(maps.Keys(s.engines))
 	for _, name := range s.cluster.names {
@@ -188,7 +189,7 @@ func (s *soak) kill(victim *process) {
 	s.outages = append(s.outages, soakOutage{process: victim.name, from: time.Now()})
 	s.mu.Unlock()
 	victim.kill()
-	<-time.After(time.Duration(rand.IntN(2000)) * time.Millisecond) // the time without the process
+	<-time.After(time.Duration(rand.IntN(2000)) * time.Millisecond) // the time until the process starts again
 	victim.start()
 	began := time.Now()
 	if address, engine := s.engines[victim]; engine {
@@ -203,8 +204,8 @@ func (s *soak) kill(victim *process) {
 	s.say("%s was killed, and back %v after its start", victim.name, time.Since(began).Round(time.Millisecond))
 }
 
-// drain waits until every acknowledged update has reached every endpoint and no message waits in an outbox. It gives up when
-// nothing has arrived for 90 s: then lost fails.
+// drain waits until every acknowledged update has reached every endpoint and all outboxes are empty. It also returns
+// when nothing has arrived for 90 s. The check in lost then fails.
 func (s *soak) drain() {
 	s.t.Helper()
 	arrived, latest := s.hooks.total(), time.Now()
@@ -231,7 +232,7 @@ func (s *soak) waiting() (messages int) {
 	return messages
 }
 
-// missing returns the acknowledged updates that an endpoint lacks.
+// missing returns the acknowledged updates that an endpoint has not received.
 func (s *soak) missing() (updates []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +246,7 @@ func (s *soak) missing() (updates []string) {
 	return updates
 }
 
-// reached returns how many endpoints have got the update of the event.
+// reached returns the number of endpoints that have received the update of the event.
 func (l *tally) reached(title string, sequence int64) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +273,8 @@ func (s *soak) explained() {
 		len(s.failures), len(s.outages), by, len(lines), lines[:min(10, len(lines))])
 }
 
-// lost checks that the platform has every acknowledged event, and that every endpoint got every acknowledged update.
+// lost checks that the platform has every acknowledged event, and that every endpoint has received every acknowledged
+// update.
 func (s *soak) lost() {
 	s.t.Helper()
 	var gone []string

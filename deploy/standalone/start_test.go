@@ -46,7 +46,7 @@ func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
 	send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).expect(t, http.StatusOK)
 	send(t, http.MethodGet, base+"/operator/v1/organizations", c.operator(), nil).expect(t, http.StatusOK)
 
-	// The operator removes the credentials. The next start creates no second organization.
+	// The operator deletes the credentials. The next start still creates no second organization.
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
@@ -67,13 +67,13 @@ func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
 func TestFirstStartKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
 	p, base := standalone(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
-	// The moments lie closer together where a start does most, and grow fast enough for a slow machine.
+	// The pauses are short at first, when a start does most, and grow so that the test also ends on a slow machine.
 	for moment := 20 * time.Millisecond; ; moment += max(40*time.Millisecond, moment/10) {
 		p.start()
 		select {
 		case <-p.ended:
 			t.Fatalf("a start after a kill ended by itself; it wrote:\n%s", p.output())
-		case <-time.After(moment): // the power cut
+		case <-time.After(moment): // the kill
 		}
 		p.kill()
 		if _, err := os.Stat(file); err == nil {
@@ -96,7 +96,7 @@ func TestFirstStartKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
 	}
 }
 
-func TestSeedFromAFile(t *testing.T) {
+func TestASeedIsReadFromAFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seed.json")
 	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["admin", "api"]},
 		"components": [{"service_name": "Nest"}]}`
@@ -112,8 +112,9 @@ func TestSeedFromAFile(t *testing.T) {
 	}
 }
 
-// The user of a seed creates its components. A user without that right would end the first start half way.
-func TestSeedWhoseUserMayNotCreateItsComponents(t *testing.T) {
+// The user of a seed creates the seed's components. If the user may not, the first start would fail halfway. So such a
+// seed is refused.
+func TestASeedWhoseUserMayNotCreateComponentsIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seed.json")
 	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["api"]},
 		"components": [{"service_name": "Nest"}]}`
@@ -245,7 +246,7 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 	}
 }
 
-// mentions reports whether the line contains the variable or the flag of the setting.
+// mentions reports whether the line contains the setting, as variable or as flag.
 func mentions(line, variable string) bool {
 	flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, "BELLBUOY_")), "_", "-")
 	return strings.Contains(line, variable) || strings.Contains(line, "--"+flag)
@@ -307,12 +308,11 @@ func TestStartWaitsForUnreachableEngines(t *testing.T) {
 	seeded(t, p)
 }
 
-// blockDelivery returns the DOCUMENTS_URL of a folder in which delivery's database cannot be
-// opened, and a function that unblocks it. The database is a socket, which the service
-// handles like a file that is locked for a time: it waits.
+// blockDelivery returns the DOCUMENTS_URL of a folder in which delivery cannot open its database, and a function that
+// removes the obstacle. The database file is a socket. The service waits, as for a locked file.
 func blockDelivery(t *testing.T) (setting string, unblock func()) {
 	t.Helper()
-	documents, err := os.MkdirTemp("", "bellbuoy-") // a socket's path must be short
+	documents, err := os.MkdirTemp("", "bellbuoy-") // the path of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestReadyIsPrintedOnlyWhenDeliveryIsReadyToo(t *testing.T) {
 }
 
 func TestReadyzWaitsForTheCredentialsOfTheFirstStart(t *testing.T) {
-	documents, unblock := blockDelivery(t) // and with it the first start, which waits for all services
+	documents, unblock := blockDelivery(t) // blocks the first start, too, which waits for all services
 	p, base := standalone(t, documents)
 	p.start()
 	eventually(t, 30*time.Second, "only the first start is missing", func() error {
@@ -385,7 +385,7 @@ func TestLogsAreInUTC(t *testing.T) {
 	for line := range strings.Lines(p.output()) {
 		var logged struct{ Time string }
 		if json.Unmarshal([]byte(line), &logged) != nil {
-			continue // printed, not logged
+			continue // this line is printed, not logged
 		}
 		if !strings.HasSuffix(logged.Time, "Z") {
 			t.Errorf("a log line is not in UTC: %s", line)
@@ -408,8 +408,9 @@ func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
 	}
 }
 
-// The credentials of a former installation are replaced at an empty platform, and kept at one with other organizations.
-func TestFirstStartAtAnotherInstallation(t *testing.T) {
+// If the platform is empty, the first start replaces the credentials of a former installation. If it has other
+// organizations, the first start keeps them.
+func TestCredentialsAreReplacedAtAnEmptyPlatformOnly(t *testing.T) {
 	start := func(base string, env ...string) *process {
 		t.Helper()
 		p, _ := standalone(t, append([]string{"FIRST_START_AT=" + strings.TrimPrefix(base, "http://"), "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}, env...)...)
@@ -461,8 +462,8 @@ func TestASeedForAnExistingInstallationIsRemarked(t *testing.T) {
 	}
 }
 
-// FIRST_START_AT creates the seed at a platform that runs without one, as `make up` does, and only once.
-func TestFirstStartElsewhere(t *testing.T) {
+// With FIRST_START_AT, the seed is created once, on a platform in other processes, as `make up` does.
+func TestAFirstStartElsewhereCreatesTheSeedOnce(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	elsewhere := func(env ...string) *process {
 		t.Helper()

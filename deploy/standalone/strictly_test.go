@@ -13,21 +13,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// TestWritesHoldForAttemptsDuringFanOuts (goal D8) pauses, deletes, moves and suppresses endpoints while one event after
-// the other is sent to all. No attempt starts more than 100 ms after the response, although delivery keeps the
-// destinations of the fan-outs.
+// TestWritesHoldForAttemptsDuringFanOuts (goal D8) pauses, deletes, moves and suppresses endpoints while all endpoints
+// are sent one event after the other. No attempt starts more than 100 ms after the response, although delivery caches
+// the destinations of a fan-out.
 func TestWritesHoldForAttemptsDuringFanOuts(t *testing.T) {
 	t.Parallel()
 	const (
 		endpoints = 60
-		each      = 5 // endpoints of each kind of write
+		each      = 5 // number of endpoints for each kind of write
 		strictly  = 100 * time.Millisecond
-		slack     = 400 * time.Millisecond // for arrivals: the machine may be busy
+		slack     = 400 * time.Millisecond // tolerance for arrivals, because the machine may be busy
 	)
 	servers, env := startReceivers(t, receiverHost)
 	r := servers[receiverHost]
 	var mu sync.Mutex
-	gone := map[string]bool{} // paths
+	gone := map[string]bool{} // paths of endpoints that must get no more requests
 	r.Answer = func(request receiver.Request) int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -55,7 +55,7 @@ func TestWritesHoldForAttemptsDuringFanOuts(t *testing.T) {
 	defer posting.Wait()
 	defer stop()
 	posting.Go(func() { posts.until(ctx) })
-	arrived(t, r, 3*endpoints) // fan-out after fan-out
+	arrived(t, r, 3*endpoints) // three fan-outs have been sent
 
 	responded := map[*hook]time.Time{}
 	write := func(from int, do func(h *hook)) {

@@ -18,32 +18,32 @@ import (
 	"time"
 )
 
-// tallyHost is the host of the certificate of httptest.
+// tallyHost is a host in the certificate of package httptest.
 const tallyHost = "example.com"
 
-// tally is a receiver of many endpoints. It counts the requests of each delivery and checks their order.
+// tally is a receiver for many endpoints. It counts the requests of each delivery and checks their order.
 type tally struct {
 	t      testing.TB
 	server *httptest.Server
-	env    []string // settings with which the platform reaches the receiver
+	env    []string // settings with which the platform reaches the tally
 
 	mu         sync.Mutex
-	seen       map[string]map[string]int // requests by update of an event and by delivery
-	ids        map[string]string         // ids of events, by title
-	last       map[string]int64          // the newest update that an endpoint got of an event
+	seen       map[string]map[string]int // number of requests, by update of an event and by delivery
+	ids        map[string]string         // ids of events by title
+	last       map[string]int64          // the newest update of an event that an endpoint got
 	requests   int
 	inversions int
 	repeats    int
 	latest     time.Time
-	answer     func(endpoint int) int           // the status of a response; nil: 204
-	takes      func(endpoint int) time.Duration // until the response; nil: no time
+	answer     func(endpoint int) int           // returns the status of a response; nil: always 204
+	takes      func(endpoint int) time.Duration // returns the time until the response; nil: no time
 }
 
 func newTally(t testing.TB) *tally {
 	t.Helper()
 	l := &tally{t: t, seen: map[string]map[string]int{}, ids: map[string]string{}, last: map[string]int64{}}
 	l.server = httptest.NewUnstartedServer(l)
-	l.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // killed senders break connections
+	l.server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // killed senders break connections, which the server would log
 	l.server.StartTLS()
 	t.Cleanup(func() {
 		l.server.CloseClientConnections()
@@ -58,7 +58,7 @@ func newTally(t testing.TB) *tally {
 	return l
 }
 
-// update names an update of an event.
+// update returns a name for an update of an event.
 func update(event string, sequence int64) string {
 	return event + "/" + strconv.FormatInt(sequence, 10)
 }
@@ -84,7 +84,7 @@ func (l *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// count counts a request. It returns the status of the response, and how long the receiver takes.
+// count counts a request. It returns the status of the response and the time until the response.
 func (l *tally) count(r *http.Request, got *payload) (status int, takes time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *tally) count(r *http.Request, got *payload) (status int, takes time.Dur
 	return status, takes
 }
 
-// arrived returns how many endpoints have got the update of the event.
+// arrived returns the number of endpoints that have received the update of the event.
 func (l *tally) arrived(event string, sequence int64) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,8 +136,8 @@ func (l *tally) total() (deliveries int) {
 	return deliveries
 }
 
-// await waits until count returns at least n, and returns the time of the last request. It fails if nothing arrives for
-// a minute.
+// await waits until count returns at least n, and returns the time of the last request. It fails the test if nothing
+// arrives for a minute.
 func (l *tally) await(n int, count func() int) time.Time {
 	l.t.Helper()
 	for now := count(); now < n; {
@@ -154,7 +154,7 @@ func (l *tally) await(n int, count func() int) time.Time {
 	return l.latest
 }
 
-// endpoints creates n webhook endpoints of the component at the tally. Their paths end in 0 to n-1.
+// endpoints creates n webhook endpoints of the component. Their URLs are on the tally and end in the numbers 0 to n-1.
 func (a actor) endpoints(n int, component string) {
 	a.t.Helper()
 	send(a.t, http.MethodPatch, a.BaseURL+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),
@@ -181,7 +181,7 @@ func (a actor) endpoints(n int, component string) {
 	}
 }
 
-// opens creates an incident on the component and notifies of it. It returns the id.
+// opens creates an incident on the component that notifies, and returns its id.
 func (a actor) opens(component string) string {
 	a.t.Helper()
 	var made struct{ Event struct{ ID string } }
@@ -192,7 +192,7 @@ func (a actor) opens(component string) string {
 	return made.Event.ID
 }
 
-// adds adds an update to the event's timeline and notifies of it.
+// adds adds an update to the event's timeline that notifies.
 func (a actor) adds(event string) {
 	a.t.Helper()
 	send(a.t, http.MethodPost, a.BaseURL+"/app/events/"+event+"/timeline", a.app(),

@@ -28,7 +28,7 @@ func startTeams(t testing.TB, hosts ...string) (map[string]*receiver.Receiver, [
 	return servers, env
 }
 
-// room is a Teams channel: the requests to its workflow among those to the server.
+// room is a Teams channel. It has the requests to its workflow among all requests to the server.
 type room struct {
 	t        testing.TB
 	server   *receiver.Receiver
@@ -42,7 +42,7 @@ func (a actor) teams(body map[string]any) answer {
 	return send(a.t, http.MethodPost, a.BaseURL+"/app/integrations/teams/endpoints", a.app(), body)
 }
 
-// room registers an endpoint for a workflow of the host.
+// room registers an endpoint for a workflow on the host.
 func (a actor) room(servers map[string]*receiver.Receiver, host, name, component string) room {
 	a.t.Helper()
 	r := room{t: a.t, server: servers[host], path: "/workflows/" + name + "/triggers/manual/paths/invoke"}
@@ -60,7 +60,7 @@ func (a actor) room(servers map[string]*receiver.Receiver, host, name, component
 	return r
 }
 
-// card is the part of a request that Teams reads.
+// card is the part of a request that Teams shows.
 type card struct {
 	Type        string
 	Attachments []struct {
@@ -73,7 +73,7 @@ type card struct {
 	}
 }
 
-// block is an element of a card with its inner elements.
+// block is an element of a card, with the elements inside it.
 type block struct {
 	Text, Style string
 	Items       []block
@@ -90,7 +90,7 @@ func gather(blocks []block) []string {
 	return out
 }
 
-// cards waits until the room has n cards, and returns them.
+// cards waits until the room has received n cards, and returns them.
 func (r room) cards(n int) []card {
 	r.t.Helper()
 	ours := func(all []receiver.Request) (out []receiver.Request) {
@@ -121,7 +121,7 @@ func (r room) cards(n int) []card {
 	return out
 }
 
-// messages fails the test unless the messages on the cards, in order of arrival, are the wanted ones.
+// messages fails the test unless the cards, in order of arrival, contain the messages want.
 func (r room) messages(want ...string) {
 	r.t.Helper()
 	var got []string
@@ -137,7 +137,8 @@ func (r room) messages(want ...string) {
 	}
 }
 
-// tell posts an incident for Teams and returns its resource_uri. wording is added to the channel's element.
+// tell posts an incident that notifies Teams, and returns its resource_uri. wording is added to the Teams element of
+// the notifications.
 func (a actor) tell(service, description string, wording map[string]any) string {
 	a.t.Helper()
 	var event struct {
@@ -149,8 +150,8 @@ func (a actor) tell(service, description string, wording map[string]any) string 
 	return event.URI
 }
 
-// tellAll notifies all rooms of the event. Notifications of one event arrive in order. When this
-// one has arrived, all earlier ones have arrived too.
+// tellAll notifies all rooms of the event. It waits until this notification has arrived. All earlier notifications of
+// the event have then arrived too, because they arrive in order.
 func (a actor) tellAll(event, message string) {
 	a.t.Helper()
 	send(a.t, http.MethodPut, a.BaseURL+event, a.legacy(), map[string]any{

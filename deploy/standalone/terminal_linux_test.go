@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo terminal of which a test reads what a program prints.
+// terminal is a pseudo terminal. It collects what a program prints to it.
 type terminal struct {
 	program *os.File
 	mu      sync.Mutex
@@ -54,7 +54,7 @@ func (c *terminal) Write(p []byte) (int, error) {
 	return c.text.Write(p)
 }
 
-// close closes the terminal on the side of the program and waits until everything is read.
+// close closes the program's side of the terminal and waits until everything was read.
 func (c *terminal) close() {
 	c.program.Close()
 	<-c.read
@@ -66,7 +66,8 @@ func (c *terminal) String() string {
 	return strings.ReplaceAll(c.text.String(), "\r\n", "\n")
 }
 
-// A person at a terminal reads lines, with colours unless NO_COLOR is set. A file gets JSON unless the setting says text.
+// On a terminal, the log has lines for people, with colours unless NO_COLOR is set. In a file, the log is JSON unless
+// the setting selects text.
 func TestLogsAreReadableOnATerminalAndJSONElsewhere(t *testing.T) {
 	t.Parallel()
 	line := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\dZ INFO  gateway      ready  addr=127\.0\.0\.1:\d+$`)

@@ -115,7 +115,7 @@ func (a actor) expectRow(name, status string) {
 	})
 }
 
-// payload is the part of a request that a receiver reads.
+// payload is the part of a request that the test receivers read.
 type payload struct {
 	ID       string
 	Kind     string
@@ -147,7 +147,7 @@ func arrived(t testing.TB, r *receiver.Receiver, n int) []receiver.Request {
 	return requests
 }
 
-// tour runs the README's tour, from a service to the resolved incident.
+// tour follows the README's tour, from the creation of a service to the resolved incident.
 func tour(t testing.TB, c credentials, r *receiver.Receiver) {
 	t.Helper()
 	a := actor{t, c}
@@ -181,8 +181,8 @@ func tour(t testing.TB, c credentials, r *receiver.Receiver) {
 	a.expectRow("Checkout", "operational")
 }
 
-// expectNoMore posts one more incident and waits for it. All earlier requests have then had time
-// to arrive.
+// expectNoMore posts one more incident and waits until it arrives. Any further requests about earlier incidents would
+// have arrived by then.
 func expectNoMore(t testing.TB, c credentials, r *receiver.Receiver, so int) {
 	t.Helper()
 	a := actor{t, c}
@@ -196,7 +196,7 @@ func expectNoMore(t testing.TB, c credentials, r *receiver.Receiver, so int) {
 	}
 }
 
-func TestTourOnThePlatformAsOneProcess(t *testing.T) {
+func TestTheTourWorksOnThePlatformAsOneProcess(t *testing.T) {
 	r, env := startReceiver(t)
 	p, base := started(t, env...)
 	c := seeded(t, p)
@@ -210,7 +210,7 @@ func TestTourOnThePlatformAsOneProcess(t *testing.T) {
 	}
 }
 
-func TestTourOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
+func TestTheTourWorksOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
 	eachDocuments(t, func(t *testing.T, documents string) {
 		r, env := startReceiver(t)
 		cluster := startCluster(t, append(env, documents)...)

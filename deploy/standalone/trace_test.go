@@ -20,11 +20,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// span is a finished span at the collector.
+// span is a finished span that the collector has received.
 type span struct {
 	service, name, id, parent string
 	kind                      trace.Span_SpanKind
-	text                      string // the whole span
+	text                      string // text of the whole span
 }
 
 // tracesReceiver is an OTLP/HTTP receiver of traces.
@@ -71,8 +71,7 @@ func (r *tracesReceiver) spans(id string) []span {
 	return slices.Clone(r.traces[id])
 }
 
-// path follows the parents of the span with the id to the root. It returns the services on the
-// way, beginning with the root.
+// path returns the services on the way from the root of the trace to the span with the id.
 func path(spans []span, id string) []string {
 	var services []string
 	for id != "" {
@@ -88,14 +87,14 @@ func path(spans []span, id string) []string {
 	return services
 }
 
-// traceStore is a receiver of traces, and a way to read a trace by its id.
+// traceStore receives traces, and returns the spans of a trace by the trace's id.
 type traceStore struct {
 	endpoint string
 	spans    func(id string) []span
 }
 
-// eachTraceStore runs the test with a receiver in this process. Where BELLBUOY_TEST_JAEGER names the OTLP and the query
-// address of a Jaeger, separated by a comma, it runs the test with that, too.
+// eachTraceStore runs the test with a receiver in this process. If BELLBUOY_TEST_JAEGER contains the OTLP address and
+// the query address of a Jaeger, separated by a comma, it also runs the test with this Jaeger.
 func eachTraceStore(t *testing.T, test func(*testing.T, traceStore)) {
 	t.Run("receiver", func(t *testing.T) {
 		traces, endpoint := startTracesReceiver(t)
@@ -108,7 +107,7 @@ func eachTraceStore(t *testing.T, test func(*testing.T, traceStore)) {
 	}
 }
 
-// jaegerSpans asks Jaeger for the spans of a trace. It returns none if Jaeger does not know the trace.
+// jaegerSpans requests the spans of a trace from Jaeger. It returns none if Jaeger does not know the trace.
 func jaegerSpans(t *testing.T, query, id string) (spans []span) {
 	t.Helper()
 	got := send(t, http.MethodGet, query+"/api/traces/"+id, "", nil)
@@ -167,8 +166,8 @@ func TestTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
 	})
 }
 
-// A part of the traces is sent, each of them with the spans of all services. A client's traceparent changes nothing of
-// that: neither its sampled flag nor its trace id.
+// Only some of the traces are sent, each with the spans of all services. Neither the sampled flag nor the trace id in a
+// client's traceparent decides which.
 func TestTraceIsSampledAsAWhole(t *testing.T) {
 	eachTraceStore(t, func(t *testing.T, traces traceStore) {
 		const requests = 64 // all or none of them are sent once in 2^63 runs
@@ -186,7 +185,7 @@ func TestTraceIsSampledAsAWhole(t *testing.T) {
 			}
 			exchange(t, request).expect(t, http.StatusOK)
 		}
-		flags := map[string]string{} // that clients sent, by trace id
+		flags := map[string]string{} // flags that clients sent, by trace id
 		for range requests {
 			get("")
 			for _, flag := range []string{"00", "01"} {
@@ -195,12 +194,12 @@ func TestTraceIsSampledAsAWhole(t *testing.T) {
 				get("00-" + id + "-00f067aa0ba902b7-" + flag)
 			}
 		}
-		if code := p.stop(); code != 0 { // sends the last traces
+		if code := p.stop(); code != 0 { // a stop sends the last traces
 			t.Fatalf("the platform ended with code %d", code)
 		}
 
 		ids := gatewayTraces(p.output())
-		var all, sent map[string]int // by flag
+		var all, sent map[string]int // numbers of traces by flag
 		eventually(t, 30*time.Second, "traces with the spans of both services", func() error {
 			all, sent = map[string]int{}, map[string]int{}
 			for id := range ids {
@@ -226,7 +225,7 @@ func TestTraceIsSampledAsAWhole(t *testing.T) {
 	})
 }
 
-// traceID returns a new trace id that a ratio of ids would always select.
+// traceID returns a new trace id. A sampler that decides by the id would select it for any ratio.
 func traceID() string {
 	id := make([]byte, 16)
 	_, _ = rand.Read(id[:8]) // never fails
@@ -234,7 +233,7 @@ func traceID() string {
 	return hex.EncodeToString(id)
 }
 
-// gatewayTraces returns the trace ids of the requests to /app/components that the gateway logged.
+// gatewayTraces returns the trace ids of the requests to /app/components in the log of the gateway.
 func gatewayTraces(log string) map[string]bool {
 	ids := map[string]bool{}
 	for line := range strings.Lines(log) {

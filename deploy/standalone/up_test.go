@@ -14,8 +14,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// These tests run scripts/up with a docker that logs its arguments and responds as the test says. The configuration that it
-// prints is docker-compose.yml, as Docker Compose's own code writes it.
+// These tests run scripts/up with a replacement of the command docker. It logs its arguments, and the test sets its
+// output. The configuration that it prints is docker-compose.yml as the code of Docker Compose renders it.
 
 const fakeDocker = `#!/usr/bin/env bash
 echo "$*" >> calls
@@ -34,7 +34,7 @@ esac
 exit 0
 `
 
-// clone is a working tree with docker-compose.yml, scripts/up and the docker of the tests.
+// clone is a working tree with docker-compose.yml, scripts/up and the replacement of docker.
 type clone struct {
 	t      *testing.T
 	folder string
@@ -77,7 +77,7 @@ func (c *clone) read(name string) string {
 	return string(content)
 }
 
-// configure writes what docker compose config prints with the variables.
+// configure sets the output of docker compose config to the configuration with the variables.
 func (c *clone) configure(variables map[string]string) {
 	c.t.Helper()
 	config, err := loadProfiles(c.t, variables).MarshalYAML()
@@ -87,7 +87,8 @@ func (c *clone) configure(variables map[string]string) {
 	c.write("config", string(config))
 }
 
-// up runs scripts/up. It returns the output, the arguments of docker, and whether the script succeeded.
+// up runs scripts/up. It returns the output, the arguments with which docker was called, and whether the script
+// succeeded.
 func (c *clone) up() (output, calls string, succeeded bool) {
 	c.t.Helper()
 	c.write("calls", "")

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// The present platform starts on a data folder that an older commit has written (scripts/old-data). Keys work, records
-// are read and filled, pages show them, and the delivery that waited for its next attempt is made.
-func TestUpgradeFromAnOlderCommit(t *testing.T) {
+// The present platform starts with a data folder that an older commit has written (scripts/old-data). Keys are valid,
+// records can be read and changed, and pages show them. A delivery that waited for its next attempt is sent.
+func TestThePlatformStartsOnDataOfAnOlderCommit(t *testing.T) {
 	t.Parallel()
 	backups, err := filepath.Glob("testdata/data-*.zip")
 	if err != nil || len(backups) == 0 {
@@ -51,7 +51,7 @@ func upgrade(t *testing.T, file string) {
 			t.Errorf("%s does not show %s", list.path, list.value)
 		}
 	}
-	// A dashboard of the older commit takes room in the limit.
+	// A dashboard that the older commit created counts for the limit.
 	send(t, http.MethodPatch, base+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),
 		map[string]any{"limits": map[string]any{"maxDashboards": len(a.everything("/app/dashboards", "dashboards")) + 1}}).expect(t, http.StatusOK)
 	for _, status := range []int{http.StatusCreated, http.StatusConflict} {

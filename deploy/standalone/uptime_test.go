@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The uptime report of a month contains a legacy incident with a major outage, but not one that
-// is hidden from uptime reports.
+// The uptime report of a month contains a legacy incident with a major outage, unless the incident is hidden from
+// uptime reports.
 func TestUptimeReportOmitsHiddenIncidents(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
@@ -50,7 +50,7 @@ func TestUptimeReportOmitsHiddenIncidents(t *testing.T) {
 		}
 		return nil
 	})
-	// Both incidents began before their services were created, and continue.
+	// Both incidents began before their services were created, and are still open.
 	if c := byID[countedID]; c.UptimePercent == nil || *c.UptimePercent != 0 || c.MajorOutageSeconds != c.MeasuredSeconds || len(c.EventIDs) != 1 {
 		t.Errorf("the one that counts: %+v", c)
 	}

@@ -20,8 +20,8 @@ var (
 	scriptPattern = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 )
 
-// expectLook fails the test unless the page is one of the dashboard with the name: its style and scripts are those that its
-// policy names, and the name is text.
+// expectLook fails the test unless the page has the look of the dashboard with the name. Its content security policy
+// must allow its style and scripts, and the name must be escaped.
 func expectLook(t testing.TB, label, name string, page answer) answer {
 	t.Helper()
 	text, policy := string(page.body), page.header.Get("Content-Security-Policy")
@@ -39,7 +39,8 @@ func expectLook(t testing.TB, label, name string, page answer) answer {
 	return page
 }
 
-// TestVisitorsPagesLookLikeTheDashboard subscribes and leaves below /d/{slug} and on the dashboard's own host, without a script.
+// TestVisitorsPagesLookLikeTheDashboard subscribes and unsubscribes below /d/{slug} and on the dashboard's own host,
+// without scripts.
 func TestVisitorsPagesLookLikeTheDashboard(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -103,7 +104,7 @@ func TestVisitorsPagesLookLikeTheDashboard(t *testing.T) {
 		look(here, http.StatusOK, http.MethodGet, manage, nil)
 		look(here, http.StatusUnprocessableEntity, http.MethodPost, manage, url.Values{"componentIds": {""}})
 		look(here, http.StatusOK, http.MethodPost, manage, url.Values{"paused": {"on"}, "locale": {"en"}})
-		unsubscribe := strings.Replace(manage, "manage", "unsubscribe", 1) // a token with the purpose of the manage page
+		unsubscribe := strings.Replace(manage, "manage", "unsubscribe", 1) // the token in the link has the purpose of the manage page
 		if plain := here.do(http.MethodGet, unsubscribe, nil).expect(t, http.StatusNotFound); strings.Contains(string(plain.body), "Über uns") {
 			t.Errorf("a link that is not valid: %s", plain.body)
 		}
@@ -126,8 +127,8 @@ func TestVisitorsPagesLookLikeTheDashboard(t *testing.T) {
 	}
 }
 
-// TestVisitorsOfAPrivateDashboard subscribes on a dashboard that not everybody may see.
-func TestVisitorsOfAPrivateDashboard(t *testing.T) {
+// TestVisitorsSubscribeOnAPrivateDashboard subscribes on a dashboard with a password.
+func TestVisitorsSubscribeOnAPrivateDashboard(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
@@ -163,13 +164,13 @@ func TestVisitorsOfAPrivateDashboard(t *testing.T) {
 		link, _ := p.asks(dashboard, checkout)
 		expectLook(t, "wrong", hostileName, v.do(http.MethodPost, dashboard+"/subscribe/email", url.Values{"email": {"x"}}).expect(t, http.StatusUnprocessableEntity))
 		v.do(http.MethodPost, dashboard+"/subscribe/webhook", forms["webhook"]).expect(t, http.StatusSeeOther)
-		// A link needs no password. Its pages show nothing of the dashboard but the name, and what the link is about.
+		// A link needs no password. Its pages show nothing of the dashboard but its name and the subject of the link.
 		stranger := visitor{t: t, base: base}
 		asked := expectLook(t, "confirm", hostileName, stranger.do(http.MethodGet, link, nil).expect(t, http.StatusOK))
 		if text := string(asked.body); strings.Contains(text, "Intranet") || strings.Contains(text, "feed.rss") || !strings.Contains(text, "Checkout") {
 			t.Errorf("the page of a link: %s", text)
 		}
-		p.header = nil // without the Host of the dashboard, which has no pages behind links
+		p.header = nil // without the Host of the dashboard, because pages behind links are on the platform's host
 		p.confirms(link, "", false)
 	}
 	v := visitor{t: t, base: base}
@@ -184,7 +185,7 @@ func TestVisitorsOfAPrivateDashboard(t *testing.T) {
 	v.do(http.MethodPost, path, forms["email"]).expect(t, http.StatusSeeOther)
 }
 
-// TestVisitorsLeaveWhileEventsIsDown unsubscribes while no frame and no dashboard can be read.
+// TestVisitorsLeaveWhileEventsIsDown unsubscribes while the look and the content of dashboards cannot be read.
 func TestVisitorsLeaveWhileEventsIsDown(t *testing.T) {
 	data := t.TempDir()
 	c := startCluster(t, "BELLBUOY_DATA="+data)

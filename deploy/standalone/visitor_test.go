@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// visitor uses the forms of a dashboard and the pages of links as a browser does. It follows no redirect.
+// visitor uses the forms of a dashboard and the pages behind links as a browser does, but does not follow redirects.
 type visitor struct {
 	t      testing.TB
 	base   string
@@ -54,7 +54,7 @@ func (v visitor) do(method, path string, form url.Values) answer {
 
 var linkPattern = regexp.MustCompile(`https?://\S+/public/endpoints/\w+\?token=[\w-]+`)
 
-// linkTo waits for the nth mail to an address, and returns the link in it.
+// linkTo waits for the nth mail to an address and returns the link in this mail.
 func linkTo(t testing.TB, data, address string, n int) string {
 	t.Helper()
 	link := ""
@@ -78,7 +78,7 @@ func linkTo(t testing.TB, data, address string, n int) string {
 	return link
 }
 
-// received waits for the message with a text at a path of the receiver.
+// received waits until the receiver has got a message with the text at the path.
 func received(t testing.TB, r *receiver.Receiver, path, text string) (found receiver.Request) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -105,7 +105,8 @@ func codeIn(t testing.TB, page answer) string {
 	return html.UnescapeString(string(match[1]))
 }
 
-// From the form on the dashboard to the signed incident, and to the end of the endpoint, by what a visitor sees alone.
+// A visitor requests an endpoint by the form on the dashboard, receives a signed incident, and deletes the endpoint.
+// The test uses only what the visitor sees.
 func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
 	r, env := startReceiver(t)
 	data := filepath.Join(t.TempDir(), "data")
@@ -124,7 +125,7 @@ func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
 	const mail, hook = "vera@example.com", "https://" + receiverHost + "/hooks/visitor"
 	wish := url.Values{"url": {hook}, "managementEmail": {mail}, "componentIds": {checkoutID}}
 
-	// Only where the dashboard allows the channel.
+	// The dashboard must allow the channel.
 	v.do(http.MethodPost, subscribe+"/webhook", wish).expect(t, http.StatusNotFound)
 	dashboard(map[string]any{"subscriptions": map[string]any{"webhook": true}, "customDomains": []string{"status.acme.example"}})
 	v.do(http.MethodPost, subscribe+"/teams", wish).expect(t, http.StatusNotFound)
@@ -146,7 +147,8 @@ func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
 	}
 	v.do(http.MethodGet, next.String(), nil).expect(t, http.StatusOK)
 
-	// post posts an incident and waits until the admin's endpoint has received it. So it is decided who else receives it.
+	// post posts an incident and waits until the admin's endpoint has received it. By then, the other recipients are
+	// also known.
 	a.endpoint("https://"+receiverHost+"/hooks/admin", checkoutID, refundsID)
 	post := func(service, text string) {
 		t.Helper()
@@ -154,7 +156,7 @@ func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
 		received(t, r, "/hooks/admin", text)
 	}
 
-	// A GET of the link, by a scanner of mail for example, changes nothing.
+	// A GET of the link, for example by a mail scanner, changes nothing.
 	verify := linkTo(t, data, mail, 1)
 	for range 2 {
 		v.do(http.MethodGet, verify, nil).expect(t, http.StatusOK)
@@ -182,7 +184,8 @@ func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
 		t.Errorf("after the rotation both secrets must verify %s", got.Body)
 	}
 
-	// The link comes again to who asks with the same address. Locked, the links work no more.
+	// A visitor who requests the same endpoint with the same address gets the link again. After the dashboard is
+	// locked, the links are no longer valid.
 	v.do(http.MethodPost, subscribe+"/webhook", wish).expect(t, http.StatusSeeOther)
 	if again := linkTo(t, data, mail, 2); again != manage {
 		t.Errorf("the link comes again as %s, not %s", again, manage)
@@ -240,7 +243,7 @@ func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
 	})
 }
 
-// A request that nobody verifies in time vanishes. Behind a trusted proxy each visitor has a limit of their own.
+// A request that nobody confirms in time is deleted. Behind a trusted proxy, each visitor has a separate limit.
 func TestVisitorsRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
@@ -251,7 +254,7 @@ func TestVisitorsRequestsAreBounded(t *testing.T) {
 	send(t, http.MethodPatch, base+"/app/dashboards/"+a.DashboardID, a.app(), map[string]any{"subscriptions": map[string]any{"webhook": true}}).expect(t, http.StatusOK)
 	path := strings.TrimPrefix(a.DashboardURL, base) + "/subscribe/webhook"
 	from := func(address string) visitor {
-		return visitor{t: t, base: base, header: http.Header{"X-Forwarded-For": {"203.0.113.7, " + address}}} // the first is the client's claim
+		return visitor{t: t, base: base, header: http.Header{"X-Forwarded-For": {"203.0.113.7, " + address}}} // the client may have invented the first address
 	}
 	wish := func(mail string) url.Values {
 		return url.Values{"url": {"https://hooks.example.com/" + mail}, "managementEmail": {mail}}

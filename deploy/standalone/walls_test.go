@@ -20,8 +20,8 @@ const module = "github.com/bellbuoy/bellbuoy/"
 
 // wall forbids imports and states the reason.
 type wall struct {
-	of     func(pkg string) bool           // the packages to which the wall applies
-	admits func(pkg, imported string) bool // the imports that the wall allows
+	of     func(pkg string) bool           // reports whether the wall applies to the package
+	admits func(pkg, imported string) bool // reports whether the wall allows the import
 	why    string
 }
 
@@ -30,9 +30,9 @@ var domains = map[string][]string{
 	"identity": {"account"}, "events": {"catalog", "edition", "uptime"}, "subscribers": {"audience"}, "integrations": {"endpoint", "inbound"}, "delivery": {"deliverylog", "dispatch"},
 }
 
-// foundations are the packages that a domain package of the same service builds on. The catalog does not import edition:
-// it knows visitors only by its interface Published. Edition does not import site, which renders its files. The delivery log
-// does not import dispatch: a stored delivery has no rule that depends on how the delivery is sent.
+// foundations contains the domain packages of the same service that a domain package may import. The catalog does not
+// import edition: it knows visitors only by its interface Published. Edition does not import site, which renders files.
+// The delivery log does not import dispatch: a stored delivery has no rule that depends on how the delivery is sent.
 var foundations = map[string][]string{
 	"services/delivery/internal/dispatch":     {"services/delivery/internal/deliverylog"},
 	"services/integrations/internal/endpoint": {"services/integrations/internal/outcome"},
@@ -114,7 +114,7 @@ func TestImportsKeepToTheWalls(t *testing.T) {
 	}
 }
 
-// A service exports Config, Run and its declarations: Operations, Legacy and Public.
+// A service exports only Config, Run and its declarations: Operations, Legacy and Public.
 func TestServicesExportTheirConfigRunAndDeclarationsOnly(t *testing.T) {
 	for name := range domains {
 		out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", module+"services/"+name).CombinedOutput()
@@ -137,7 +137,7 @@ type goPackage struct {
 	Imports    []string
 }
 
-// packages returns all packages of the workspace with the imports of their production code.
+// packages returns all packages of the workspace, with the imports of their code without tests.
 func packages(t *testing.T) []goPackage {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", module+"...").Output()
@@ -181,8 +181,8 @@ func oneOf(pkg string, of ...string) bool {
 	return slices.Contains(of, strings.TrimPrefix(pkg, module))
 }
 
-// Each service compares the fields of all its collections with a golden file (package documenttest), so that none gets
-// other values without a new Revision.
+// Each service compares the fields of all its collections with a golden file (package documenttest). So no field can
+// get other values without a new Revision.
 func TestEveryCollectionIsInTheGoldenFileOfItsService(t *testing.T) {
 	declared := regexp.MustCompile(`document\.Declare\(`)
 	for name := range domains {

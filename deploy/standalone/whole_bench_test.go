@@ -26,15 +26,15 @@ import (
 )
 
 const (
-	crowdHost = "example.com" // host of the certificate of httptest
+	crowdHost = "example.com" // a host in the certificate of package httptest
 	rawRole   = "BELLBUOY_TEST_RAW_LOOP"
 )
 
-// BenchmarkWholePlatform (goal D1b) posts an incident through the gateway of the platform as one process with its default
-// settings, with BENCH_ENDPOINTS (10,000) webhook endpoints. Then another process posts the same bodies to the same
-// receiver in a bare net/http loop. It reports the time from the response to the first and the last request, the speed
-// of both and their ratio (raw_ratio), and the processor time of both per delivery. The processor time of the platform
-// includes the durable logs and the counted outcomes. The receiver runs in this process.
+// BenchmarkWholePlatform (goal D1b) posts an incident through the gateway of the platform as one process with its
+// default settings, with BENCH_ENDPOINTS (10,000) webhook endpoints. Then another process posts the same bodies to the
+// same receiver in a bare net/http loop. It reports the time from the response to the first and the last request, the
+// speed of both and their ratio (raw_ratio), and the processor time of both per delivery. The processor time of the
+// platform includes the durable logs and the counted outcomes. The receiver runs in this process.
 //
 //	BENCH_ENDPOINTS=100000 go test -run '^$' -bench WholePlatform -benchtime 3x ./deploy/standalone
 func BenchmarkWholePlatform(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkWholePlatform(b *testing.B) {
 		map[string]any{"limits": map[string]any{"uniqueEndpoints": 1_000_000, "appPerMinute": 1_000_000}}).expect(b, http.StatusOK)
 	_, component := a.service("Checkout")
 	a.crowd(n, component)
-	c.tell(b, a, component, n) // warm, and c has a body
+	c.tell(b, a, component, n) // opens the connections, and sets the body of c
 	p.quiet()
 	var product, raw, first, productCPU, rawCPU time.Duration
 	for b.Loop() {
@@ -98,7 +98,7 @@ func (a actor) crowd(n int, component string) {
 	}
 }
 
-// counted fails unless n endpoints show a success since the time.
+// counted fails the benchmark unless n endpoints show a success after the time since.
 func (a actor) counted(n int, since time.Time) {
 	a.t.Helper()
 	next, seen := "", 0
@@ -125,7 +125,7 @@ func (a actor) counted(n int, since time.Time) {
 	}
 }
 
-// crowd is a receiver that counts requests. It keeps the times of the first and the last, and the first body.
+// crowd is a receiver that counts requests. It stores the times of the first and the last request, and the first body.
 type crowd struct {
 	server *httptest.Server
 	last   chan time.Time
@@ -162,7 +162,7 @@ func (c *crowd) authority(b *testing.B) string {
 // ServeHTTP counts a request.
 func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	body, _ := io.ReadAll(r.Body) // a body that breaks off is as good here
+	body, _ := io.ReadAll(r.Body) // an incomplete body also counts
 	w.WriteHeader(http.StatusNoContent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *crowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// expect makes the receiver wait for n requests.
+// expect starts a new count. The crowd stores the time of request number n.
 func (c *crowd) expect(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -193,7 +193,7 @@ func (c *crowd) arrived(b *testing.B) time.Time {
 	}
 }
 
-// tell posts an incident of the component, and returns the time of the response and of the last of n requests.
+// tell posts an incident on the component. It returns the time of the response, and the time of the last of n requests.
 func (c *crowd) tell(b *testing.B, a actor, component string, n int) (answered, last time.Time) {
 	b.Helper()
 	c.expect(n)
@@ -205,7 +205,7 @@ func (c *crowd) tell(b *testing.B, a actor, component string, n int) (answered, 
 	return answered, c.arrived(b)
 }
 
-// raw runs the control in a separate process.
+// raw runs rawLoop, the control, in a separate process.
 func (c *crowd) raw(b *testing.B, n int) (took, cpu time.Duration) {
 	b.Helper()
 	body := filepath.Join(b.TempDir(), "body")
@@ -228,7 +228,7 @@ func (c *crowd) raw(b *testing.B, n int) (took, cpu time.Duration) {
 	return took, command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 }
 
-// rawLoop is the control: it posts the same bodies without the platform.
+// rawLoop is the control of the benchmark: it posts the same bodies without the platform.
 func rawLoop() error {
 	const workers = 64
 	n, err := strconv.Atoi(os.Getenv("RAW_N"))
@@ -277,9 +277,9 @@ func rawLoop() error {
 	return err
 }
 
-const clockTick = 10 * time.Millisecond // unit of the times in /proc, on every Linux that Go runs on
+const clockTick = 10 * time.Millisecond // unit of the times in /proc on every Linux that Go supports
 
-// cpu returns the processor time of the process and of its children.
+// cpu returns the processor time of the process and its children.
 func (p *process) cpu() time.Duration {
 	p.t.Helper()
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", p.command.Process.Pid))
@@ -300,7 +300,7 @@ func (p *process) cpu() time.Duration {
 	return ticks * clockTick
 }
 
-// quiet waits until the process is idle, and returns its processor time.
+// quiet waits until the process is idle and returns its processor time.
 func (p *process) quiet() time.Duration {
 	p.t.Helper()
 	used, idle := p.cpu(), 0
@@ -309,7 +309,7 @@ func (p *process) quiet() time.Duration {
 		if idle++; now-used > clockTick {
 			used, idle = now, 0
 		}
-		if idle < 40 { // idle counts pauses of eventually, each 10 ms
+		if idle < 40 { // idle counts pauses of 10 ms
 			return errors.New("the process is busy")
 		}
 		return nil

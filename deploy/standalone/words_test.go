@@ -15,8 +15,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
-// TestReadmeRecipeChangesTheWords follows the recipe of deploy/README.md, starts the platform with the folder, and reads a mail of a
-// dashboard with the added locale and a time zone.
+// TestReadmeRecipeChangesTheWords follows the recipe of deploy/README.md and starts the platform with the folder of
+// words. It then reads a mail of a dashboard that uses the added locale and a time zone.
 func TestReadmeRecipeChangesTheWords(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -48,7 +48,8 @@ func TestReadmeRecipeChangesTheWords(t *testing.T) {
 	}
 }
 
-// The readers of each section of the words, and the values with which they complete a key that begins with a constant.
+// For each section of the words: the packages that use it, and the values with which they complete a key that begins
+// with a constant.
 var wordReaders = map[words.Section][]string{
 	words.Pages:    {"services/events/internal/site", "libs/page", "services/subscribers/internal/api", "services/integrations/internal/api"},
 	words.Messages: {"services/delivery/internal/locale", "services/delivery/internal/channel"},

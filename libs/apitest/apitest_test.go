@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// notes is a small server whose responses have every shape that scripts compare.
+// notes is a small server whose responses have every form that scripts compare.
 func notes() http.Handler {
 	var created, late atomic.Int64
 	mux := http.NewServeMux()
@@ -71,7 +71,7 @@ func TestRunPlaysEveryFeature(t *testing.T) {
 
 const note = "-- request: make --\nPOST /notes\n\n{\"text\": \"t\", \"count\": 4, \"tags\": [\"x\", \"y\"]}\n-- response --\n"
 
-// Each kind of difference must be found and must be reported with its place.
+// Each kind of difference must be found and reported with its place.
 func TestPlayFailsOnEveryDifference(t *testing.T) {
 	for name, test := range map[string]struct{ script, says string }{
 		"status":             {note + "200\n\n<any>\n", "status: expected 200, got 201"},
@@ -138,8 +138,8 @@ func TestPlayErrorShowsRequestResponseAndDifference(t *testing.T) {
 	}
 }
 
-// A failed step must not hide those behind it. A step is reported as not played when the variable that it needs is
-// that of a failed step.
+// Steps after a failed step must run. A step is reported as not played if the variable that it needs should come from a
+// failed step.
 func TestPlayReportsEveryFailingStep(t *testing.T) {
 	err := apitest.Play(t.Context(), target(), "inline", txtar.Parse([]byte(`
 -- request: first --
@@ -174,8 +174,8 @@ GET /exact
 	}
 }
 
-// The update mode writes the texts that came, with the columns of a table where all rows allow that. It changes nothing
-// else: not a step with another status, not a body that is not an error.
+// The update mode replaces texts by the received texts. It uses the columns of a table if this matches all rows. It
+// changes nothing else, such as a step with another status or a body that is not an error.
 func TestPlayFileUpdatesErrorTexts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "script.txtar")
 	write := func(text string) {

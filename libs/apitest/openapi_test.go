@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// echo responds with the status, the ETag, the media type and the body that the headers of a request name.
+// echo responds with the status, the ETag, the media type and the body that are in the headers of the request.
 func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", cmp.Or(r.Header.Get("X-Type"), "application/json"))
 	if tag := r.Header.Get("X-Tag"); tag != "" {
@@ -24,7 +24,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(r.Header.Get("X-Body")))
 }
 
-// A script whose exchange is in the document passes, and each difference from the document fails it.
+// A script passes if its exchange agrees with the document, and fails for each kind of difference from the document.
 func TestPlayFailsOnEveryDifferenceFromTheDocument(t *testing.T) {
 	target := apitest.Target{
 		Handler: http.HandlerFunc(echo), OpenAPI: apitest.ReadOpenAPI(t, "testdata/openapi"),

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
-// What a client sends can neither begin another line nor change the terminal, wherever it is in a line.
+// Text from a client can neither begin a new line nor control the terminal, wherever it is in a log line.
 func TestTextLinesEscapeHostileValues(t *testing.T) {
 	for _, hostile := range []string{"a\nb", "a\r\n12:00:00Z ERROR gateway  forged", "\x1b[31mred", "\x1b]0;title\x07", "\u009b31m", "\x9b31m", "\u202eright", "a\tb", "\x00", "\u2028"} {
 		var out bytes.Buffer
@@ -30,7 +30,7 @@ func TestTextLinesEscapeHostileValues(t *testing.T) {
 	}
 }
 
-func TestTextLines(t *testing.T) {
+func TestTextLinesHaveServiceMessageAttributesAndTrace(t *testing.T) {
 	var out bytes.Buffer
 	log, err := boot.Settings{LogLevel: "info", LogFormat: "text"}.Logger("events", &out)
 	if err != nil {

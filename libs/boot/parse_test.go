@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-func TestParse_checksEachSetting(t *testing.T) {
+func TestParseChecksEachSetting(t *testing.T) {
 	for _, test := range []struct {
 		flag   string
 		valid  []string
@@ -59,7 +59,7 @@ func TestParse_checksEachSetting(t *testing.T) {
 	}
 }
 
-func TestParse_refusesAnUnknownCheck(t *testing.T) {
+func TestParseRefusesAnUnknownCheck(t *testing.T) {
 	var config struct {
 		Upstream string `name:"upstream" env:"A_UPSTREAM" default:"http://events:8080" check:"upstraem"`
 	}

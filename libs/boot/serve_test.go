@@ -13,8 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 )
 
-// A check that fails makes the service not ready, unless the request excludes the check.
-func TestReadyz_exclude(t *testing.T) {
+// If a check fails, the service is not ready, unless the request excludes the check.
+func TestReadyzIgnoresAnExcludedCheck(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

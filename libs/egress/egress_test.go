@@ -67,7 +67,7 @@ func TestHostGivesOneFormToOneHost(t *testing.T) {
 		"xn--bcher-kva.example":    "xn--bcher-kva.example",
 		"XN--BCHER-KVA.example":    "xn--bcher-kva.example",
 		"r3---sn-4g5e.example.com": "r3---sn-4g5e.example.com",
-		"127.0.0.1.nip.io":         "127.0.0.1.nip.io", // a name: judged when it is dialled
+		"127.0.0.1.nip.io":         "127.0.0.1.nip.io", // a valid name; its address is checked when it is dialled
 	} {
 		if got, err := none.Host(host); err != nil || got != want {
 			t.Errorf("%q: got %q, %v; want %q", host, got, err, want)

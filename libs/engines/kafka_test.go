@@ -79,9 +79,8 @@ func killed(t *testing.T, dir string) string {
 	return left
 }
 
-// Topics, records and commits survive a stop and a kill, and the broker may restart on
-// another port.
-func TestKafka_restart(t *testing.T) {
+// Topics, records and commits survive a stop and a kill. The broker may use another port after a restart.
+func TestKafkaKeepsItsDataOverARestart(t *testing.T) {
 	dir := t.TempDir()
 	broker, client := startKafka(t, dir)
 	createTopic(t, client, "t")
@@ -109,16 +108,16 @@ func TestKafka_restart(t *testing.T) {
 	}
 }
 
-// trim deletes records that every group has committed and that are an hour old, and
-// records that are a week old. The last record stays, and offsets continue after it.
-func TestKafka_trim(t *testing.T) {
+// trim deletes records that are an hour old and that every group has committed, and records that are a week old. It
+// keeps the last record, and offsets continue after it.
+func TestTrimKeepsWhatAGroupStillNeeds(t *testing.T) {
 	dir := t.TempDir()
 	broker, client := startKafka(t, dir)
 	defer closeKafka(t, broker)
 	createTopic(t, client, "t")
 	createTopic(t, client, "unread")
 	now := time.Now()
-	big := make([]byte, 100<<10) // a segment holds ten
+	big := make([]byte, 100<<10) // a segment holds ten of them
 	for n := range 100 {
 		age := 2 * time.Hour
 		if n >= 80 {
@@ -183,8 +182,8 @@ func folderSize(t *testing.T, dir string) (size int64) {
 	return size
 }
 
-// StartKafka refuses an address that is in use, and one that clients cannot dial.
-func TestKafka_refuses(t *testing.T) {
+// StartKafka refuses an address that is in use, and an address that clients cannot dial.
+func TestKafkaRefusesUnusableAddresses(t *testing.T) {
 	broker, _ := startKafka(t, t.TempDir())
 	defer closeKafka(t, broker)
 	for _, addr := range []string{broker.Addr(), "0.0.0.0:0", "nowhere"} {
@@ -195,8 +194,8 @@ func TestKafka_refuses(t *testing.T) {
 	}
 }
 
-// BenchmarkKafka_start opens the folder of a killed broker with 128 MiB of records.
-func BenchmarkKafka_start(b *testing.B) {
+// BenchmarkStartOfAKilledBroker opens the folder of a killed broker with 128 MiB of records.
+func BenchmarkStartOfAKilledBroker(b *testing.B) {
 	dir := b.TempDir()
 	broker, err := StartKafka(b.Context(), Kafka{Addr: "127.0.0.1:0", Dir: dir})
 	if err != nil {

@@ -34,7 +34,7 @@ func startRedis(t *testing.T) (*Redis, *redis.Client) {
 }
 
 // Keys expire in real time, also those that a script writes.
-func TestRedis_timeToLive(t *testing.T) {
+func TestKeysExpireInRealTime(t *testing.T) {
 	server, client := startRedis(t)
 	defer server.Close()
 	ctx := t.Context()
@@ -64,8 +64,8 @@ func TestRedis_timeToLive(t *testing.T) {
 	}
 }
 
-// A script can read the time of the machine and use the kinds of keys that a rate limit needs.
-func TestRedis_script(t *testing.T) {
+// A script can read the time of the machine, and can use strings and lists, which the rate limit needs.
+func TestAScriptReadsTheTimeAndChangesListsAndTexts(t *testing.T) {
 	server, client := startRedis(t)
 	defer server.Close()
 	before := time.Now()
@@ -90,8 +90,8 @@ func TestRedis_script(t *testing.T) {
 	}
 }
 
-// StartRedis refuses an address in use. Close frees the address.
-func TestRedis_address(t *testing.T) {
+// StartRedis refuses an address that is in use. After Close, the address is free.
+func TestStartRedisRefusesAnAddressInUse(t *testing.T) {
 	first, _ := startRedis(t)
 	addr := strings.TrimSuffix(strings.TrimPrefix(first.URL(), "redis://"), "/0")
 	if second, err := StartRedis(addr); err == nil {
@@ -110,7 +110,8 @@ func TestRedis_address(t *testing.T) {
 	}
 }
 
-// keepRedis starts a server that keeps keys in the file. The server is not stopped at the end: a kill stops nothing.
+// keepRedis starts a server that stores keys in the file. The test does not stop the server at its end, because a kill
+// does not stop it either.
 func keepRedis(t *testing.T, file string) (*Redis, *redis.Client) {
 	t.Helper()
 	return keepLogging(t, io.Discard, file)
@@ -146,8 +147,8 @@ func copyOf(t *testing.T, file string) string {
 	return killed
 }
 
-// All kept keys survive a kill with their times to live: those that a client changes, and those that a script does.
-func TestKeepRedis_kill(t *testing.T) {
+// All stored keys survive a kill with their expiry, whether clients or scripts have changed them.
+func TestKeepRedisLosesNothingInAKill(t *testing.T) {
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "redis")
 	server, client := keepRedis(t, file)
@@ -200,8 +201,8 @@ func TestKeepRedis_kill(t *testing.T) {
 	}
 }
 
-// A key that expired and was set again has its later value and time to live, also if the file has both.
-func TestKeepRedis_expiry(t *testing.T) {
+// If a key expired and was set again, it has the later value and expiry, although the file contains both.
+func TestKeepRedisRestoresTheLaterExpiry(t *testing.T) {
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "redis")
 	server, client := keepRedis(t, file)
@@ -236,8 +237,8 @@ func TestKeepRedis_expiry(t *testing.T) {
 	}
 }
 
-// The file is replaced when it has grown, also while clients write, and loses nothing.
-func TestKeepRedis_grows(t *testing.T) {
+// When the file has grown, it is replaced, also while clients write. No change is lost.
+func TestKeepRedisReplacesAFileThatHasGrown(t *testing.T) {
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "redis")
 	server, client := keepRedis(t, file)
@@ -273,8 +274,8 @@ func TestKeepRedis_grows(t *testing.T) {
 	}
 }
 
-// The end of a file can be damaged by a loss of power. What a replay cannot repeat is refused.
-func TestKeepRedis_damage(t *testing.T) {
+// A loss of power can damage the end of the file. A command that a replay could not repeat is refused.
+func TestKeepRedisRestoresWhatIsBeforeTheDamage(t *testing.T) {
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "redis")
 	server, client := keepRedis(t, file)
@@ -325,8 +326,8 @@ func TestKeepRedis_damage(t *testing.T) {
 	}
 }
 
-// A damaged file is reported at the start, and keeps what is before the damage. A file in which a loss of power cut the
-// last entry is usual, and a whole one is not worth a line.
+// A damaged file is reported at the start, and the entries before the damage are restored. If a loss of power cut off
+// the last entry, this is logged as usual. If the file is complete, nothing is logged.
 func TestKeepRedisReportsADamagedFile(t *testing.T) {
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "redis")
@@ -345,7 +346,7 @@ func TestKeepRedisReportsADamagedFile(t *testing.T) {
 	for name, row := range map[string]struct {
 		damage   func([]byte) []byte
 		level    string
-		min, max int64 // keys
+		min, max int64 // numbers of keys
 	}{
 		"whole":              {func(content []byte) []byte { return content }, "", 200, 200},
 		"empty":              {func([]byte) []byte { return nil }, "", 0, 0},
@@ -383,7 +384,7 @@ func TestKeepRedisReportsADamagedFile(t *testing.T) {
 	}
 }
 
-// A file of a program without check sums is read.
+// A file that a program without checksums has written can be read.
 func TestKeepRedisReadsAFileWithoutSums(t *testing.T) {
 	var content bytes.Buffer
 	encoder := gob.NewEncoder(&content)
@@ -421,8 +422,8 @@ func TestKeepRedisRefusesWhatIsNoFile(t *testing.T) {
 	}
 }
 
-// While the file cannot be written, each command that changes a kept key is refused, also within a script, and others are
-// served. The server recovers without a restart and has lost nothing that it acknowledged.
+// While the file cannot be written, each command that changes a stored key is refused, also within a script. Other
+// commands are served. The server recovers without a restart, and has every change that it acknowledged.
 func TestKeepRedisRecoversWhenTheFileCanBeWrittenAgain(t *testing.T) {
 	ctx := t.Context()
 	file := filepath.Join(t.TempDir(), "redis")
@@ -434,12 +435,12 @@ func TestKeepRedisRecoversWhenTheFileCanBeWrittenAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	blocked := file + ".new" // the file cannot be replaced
+	blocked := file + ".new" // prevents that the file is replaced
 	if err := os.Mkdir(blocked, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	server.journal.mu.Lock()
-	err := server.journal.file.Close() // nor can it be appended to
+	err := server.journal.file.Close() // prevents that entries are appended
 	server.journal.mu.Unlock()
 	if err != nil {
 		t.Fatal(err)

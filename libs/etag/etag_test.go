@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 )
 
-func TestMatch(t *testing.T) {
+func TestAWeakETagMatchesIfNoneMatch(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		values []string
@@ -32,14 +32,14 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func TestOf(t *testing.T) {
+func TestEqualBodiesHaveEqualETags(t *testing.T) {
 	one, two := etag.Of([]byte("one")), etag.Of([]byte("two"))
 	if one == two || one != etag.Of([]byte("one")) || !strings.HasPrefix(one, `"`) || !strings.HasSuffix(one, `"`) {
 		t.Errorf("%s %s", one, two)
 	}
 }
 
-func TestAllows(t *testing.T) {
+func TestAWriteNeedsTheETagOfTheVersion(t *testing.T) {
 	for _, row := range []struct {
 		name   string
 		values []string

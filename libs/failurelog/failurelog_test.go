@@ -17,8 +17,9 @@ func lines(out *bytes.Buffer) []string {
 	return strings.Split(strings.TrimSpace(out.String()), "\n")
 }
 
-// 100 records fail ten times a second for five minutes: one line at the begin, one a minute, and one at the end.
-func TestLog(t *testing.T) {
+// 100 records fail ten times a second for five minutes. The log gets one line when this begins, one each minute, and
+// one when it ends.
+func TestAnOutageIsLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		log := failurelog.New(slog.New(slog.NewTextHandler(&out, nil)))
@@ -55,8 +56,9 @@ func TestLog(t *testing.T) {
 	})
 }
 
-// A cause that fails for one record and succeeds for another is bounded too. Causes are independent.
-func TestLog_changing(t *testing.T) {
+// If a cause fails for one record and succeeds for another, the number of lines is limited, too. Each cause has its own
+// lines.
+func TestACauseThatChangesIsLoggedAFewTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		log := failurelog.New(slog.New(slog.NewTextHandler(&out, nil)))

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// A start that fails prints its error. An operator needs the cause, and not the sentence that clients get in its place.
+// If a start fails, it prints its error. An operator needs the cause, and not the sentence that clients get instead.
 func TestAnUnexpectedErrorShowsOnlyItsCause(t *testing.T) {
 	cause := fmt.Errorf("migrate events: %w", errors.New("not enough space"))
 	for want, err := range map[string]error{

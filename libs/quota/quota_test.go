@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/quota"
 )
 
-// open returns a counter on the Redis at the URL, with a clock that is ahead of the real one.
+// open returns a counter that uses the Redis at the URL. Its clock can be set ahead of the real time.
 func open(t *testing.T, url string) (counter *quota.Counter, ahead *atomic.Int64, log *bytes.Buffer) {
 	t.Helper()
 	ahead, log = &atomic.Int64{}, &bytes.Buffer{}
@@ -95,7 +95,7 @@ func TestMemoryCountsWhileRedisIsDown(t *testing.T) {
 		t.Errorf("the outage has %d lines: %s", lines, log)
 	}
 
-	// Full, it refuses new keys instead of forgetting one that counts.
+	// When the memory is full, the counter refuses new keys and keeps those that it counts.
 	for i := range 10_000 {
 		counter.Take(t.Context(), fmt.Sprint(i), limit)
 	}
@@ -128,7 +128,7 @@ func TestMessagesAndCodesAreLimitedByVisitorAndByAddress(t *testing.T) {
 		take   func(string) time.Duration
 		limit  int
 		window time.Duration
-		same   []string // counted together
+		same   []string // addresses that are counted together
 		other  string
 	}{
 		{"mail from IPv4", with(counter.MailFrom), 30, time.Hour, four, "192.0.2.2"},
@@ -161,7 +161,7 @@ func TestOnlyWrongPasswordsCount(t *testing.T) {
 	inRedis, _, _ := open(t, server.URL())
 	inMemory, _, _ := open(t, "redis://"+apitest.FreeAddress(t))
 	for name, counter := range map[string]*quota.Counter{"redis": inRedis, "memory": inMemory} {
-		counter.TryWasRight(t.Context(), "192.0.2.1", "d") // nothing to take back
+		counter.TryWasRight(t.Context(), "192.0.2.1", "d") // there is no Try to remove
 		for i := range 10 {
 			if wait := counter.Try(t.Context(), "192.0.2.1", "d"); wait != 0 {
 				t.Fatalf("%s: right try %d waits %v", name, i, wait)

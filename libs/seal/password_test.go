@@ -9,7 +9,7 @@ import (
 	"golang.org/x/crypto/argon2"
 )
 
-func TestHashPassword(t *testing.T) {
+func TestAPasswordHashIsArgon2idWithARandomSalt(t *testing.T) {
 	const password = "correct horse battery staple"
 	hash := seal.HashPassword(password)
 	parts := strings.Split(hash, "$")

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-func TestCheckPassword(t *testing.T) {
+func TestOnlyTheHashedPasswordIsAccepted(t *testing.T) {
 	hash := seal.HashPassword("correct horse")
 	if !seal.CheckPassword(hash, "correct horse") {
 		t.Error("the right password is refused")
@@ -24,7 +24,7 @@ func TestCheckPassword(t *testing.T) {
 	}
 }
 
-func TestTickets(t *testing.T) {
+func TestATicketIsValidForItsOwnerUntilItExpires(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	tickets := seal.NewTickets("secret", "door", func() time.Time { return now })
 	ticket := tickets.Issue("ann", time.Hour)
@@ -37,7 +37,7 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-func TestSign(t *testing.T) {
+func TestASignatureDependsOnSecretPurposeAndText(t *testing.T) {
 	one := seal.Sign("secret", "feeds", "a")
 	if one != seal.Sign("secret", "feeds", "a") {
 		t.Error("two signatures of a text differ")

@@ -35,7 +35,7 @@ func TestStartRefusesRecordsOfAnotherSecret(t *testing.T) {
 	})
 }
 
-// A database of a version that stored no mark gets the mark of the secret with which the service starts.
+// If an older version stored no mark in the database, the start stores a mark of the present secret.
 func TestStartAdoptsRecordsWithoutAMark(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, documents string) {
 		if err := serve(t, documents, "a"); err != nil {
@@ -62,7 +62,8 @@ func TestStartAdoptsRecordsWithoutAMark(t *testing.T) {
 	})
 }
 
-// Of services with different secrets that start at once on an empty database, those with one of the secrets start.
+// Services with different secrets start at the same time on an empty database. Only those with one of the secrets
+// succeed.
 func TestOneSecretWinsAmongServicesThatStartAtOnce(t *testing.T) {
 	onEachEngine(t, func(t *testing.T, documents string) {
 		secrets := strings.Split("abcabcabc", "")
@@ -86,7 +87,8 @@ func TestOneSecretWinsAmongServicesThatStartAtOnce(t *testing.T) {
 	})
 }
 
-// onEachEngine runs test with an empty SQLite database, and with one on the server that BELLBUOY_TEST_MONGODB names.
+// onEachEngine runs test with an empty SQLite database. If BELLBUOY_TEST_MONGODB names a server, it also runs test with
+// an empty database on that server.
 func onEachEngine(t *testing.T, test func(t *testing.T, documents string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, "sqlite:"+t.TempDir()) })
 	if server := os.Getenv("BELLBUOY_TEST_MONGODB"); server != "" {
@@ -97,7 +99,7 @@ func onEachEngine(t *testing.T, test func(t *testing.T, documents string)) {
 	}
 }
 
-// serve runs a service until its start is over, and returns why it did not start.
+// serve runs a service until its start has ended. It returns the error that prevented the start, or nil.
 func serve(t *testing.T, documents, secret string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

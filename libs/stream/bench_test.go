@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// BenchmarkPublish publishes records of 1 KiB through the synced broker: one caller with slices,
+// BenchmarkPublish publishes records of 1 KiB to the broker, which syncs them: one caller with many records per call,
 // and many callers with one record each.
 func BenchmarkPublish(b *testing.B) {
 	value := bytes.Repeat([]byte(`{"some":"text"},`), 64)
@@ -43,7 +43,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkLatency measures the time from Publish to the handler, one record after the other.
+// BenchmarkLatency measures the time from Publish to the handler for one record at a time.
 func BenchmarkLatency(b *testing.B) {
 	client := connect(b, startBroker(b), stream.Options{})
 	topic := newTopic(b, client, 8)

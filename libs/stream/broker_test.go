@@ -12,10 +12,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
 
-// The in-process broker is killed (SIGKILL) several times while records are published and
-// consumed. Acknowledged records arrive, and commits survive. The consumer starts before the
-// broker.
-func TestBroker_killed(t *testing.T) {
+// The embedded broker is killed (SIGKILL) several times while records are published and consumed. Acknowledged records
+// arrive, and commits survive. The consumer starts before the broker.
+func TestAcknowledgedRecordsArriveDespiteKillsOfTheBroker(t *testing.T) {
 	t.Parallel()
 	addr, dir := apitest.FreeAddress(t), t.TempDir()
 	client := connect(t, addr, stream.Options{})
@@ -35,7 +34,7 @@ func TestBroker_killed(t *testing.T) {
 	var producers sync.WaitGroup
 	producers.Go(func() {
 		for n := 0; ctx.Err() == nil; n += 5 {
-			for { // publishes the same records until they are acknowledged, like a relay
+			for { // like a relay, repeats the records until they are acknowledged
 				err := client.Publish(t.Context(), numbered(topic, n, n+5, 7)...)
 				if err == nil {
 					break
@@ -74,9 +73,9 @@ func TestBroker_killed(t *testing.T) {
 	ledger.check(t)
 }
 
-// Topics, records and commits survive a kill of the broker. The next member gets the records
-// that were not committed, and no others.
-func TestBroker_killedKeepsCommits(t *testing.T) {
+// Topics, records and commits survive a kill of the broker. The next member gets exactly the records that were not
+// committed.
+func TestAKilledBrokerKeepsCommits(t *testing.T) {
 	t.Parallel()
 	addr, dir := apitest.FreeAddress(t), t.TempDir()
 	broker := startBrokerChild(t, addr, dir)

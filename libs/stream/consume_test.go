@@ -16,9 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Records of one call arrive as they were published, in order per key, and the metrics count
-// them.
-func TestPublish_arrivesInOrder(t *testing.T) {
+// The records of one call arrive in the published order for each key, and the metrics count them.
+func TestRecordsOfOneCallArriveInOrder(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		registry := prometheus.NewRegistry()
 		client := connect(t, addr, stream.Options{Registerer: registry})
@@ -82,8 +81,8 @@ func TestPublish_arrivesInOrder(t *testing.T) {
 	})
 }
 
-// Consume hands out at most MaxPending unfinished claims. Each finished claim allows one more.
-func TestConsume_backPressure(t *testing.T) {
+// Consume hands out at most MaxPending unfinished claims. When a claim is finished, it hands out one more.
+func TestAtMostMaxPendingClaimsAreUnfinished(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 3), unique("group")
@@ -111,9 +110,8 @@ func TestConsume_backPressure(t *testing.T) {
 	})
 }
 
-// A batch whose handler fails is handed out again unchanged, before any other record of its
-// partition.
-func TestConsumeBatches_retry(t *testing.T) {
+// A batch whose handler fails is handed out again unchanged, before any other record of its partition.
+func TestAFailedBatchIsHandedOutAgain(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		registry := prometheus.NewRegistry()
 		client := connect(t, addr, stream.Options{Registerer: registry})
@@ -152,8 +150,8 @@ func TestConsumeBatches_retry(t *testing.T) {
 	})
 }
 
-// A failing partition delays no other partition.
-func TestConsumeBatches_partitionsAreApart(t *testing.T) {
+// A partition whose handler fails does not delay other partitions.
+func TestAFailingPartitionDelaysNoOther(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 4), unique("group")
@@ -186,9 +184,8 @@ func TestConsumeBatches_partitionsAreApart(t *testing.T) {
 	})
 }
 
-// Without a broker Publish returns an error when ctx ends, and the other calls wait until ctx
-// ends.
-func TestUnreachable(t *testing.T) {
+// Without a broker, Publish returns an error when ctx ends. The other calls wait until ctx ends.
+func TestCallsWithoutABrokerEndWithTheirContext(t *testing.T) {
 	client := connect(t, "127.0.0.1:1", stream.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -209,11 +206,11 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-func TestPublish_explicitPartition(t *testing.T) {
+func TestARecordGoesToItsExplicitPartition(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic := newTopic(t, client, 4)
-		wishes := []int{3, 0, 2, 2, 5} // 5 is the topic's second: modulo
+		wishes := []int{3, 0, 2, 2, 5} // the topic has four partitions, so 5 means partition 1
 		for i, wish := range wishes {
 			publish(t, client, stream.Record{Topic: topic, Key: "same", Value: []byte(strconv.Itoa(i)), Partition: &wish})
 		}

@@ -14,9 +14,9 @@ import (
 // ledger records the assignments and records of all members of a group.
 type ledger struct {
 	mu     sync.Mutex
-	owners map[int]holder // of the partitions, during an assignment
+	owners map[int]holder // owner of each partition while it is assigned
 	turn   int
-	seen   map[int]int    // number of times per value
+	seen   map[int]int    // number of times that each value was received
 	by     map[string]int // number of records per member
 	wrong  []string
 }
@@ -31,7 +31,8 @@ func newLedger() *ledger {
 	return &ledger{owners: make(map[int]holder), seen: make(map[int]int), by: make(map[string]int)}
 }
 
-// assigned returns an Assigned that records a member's partitions until they are given back.
+// assigned returns a function for Subscription.Assigned. It records the partitions of the member until they are given
+// back.
 func (l *ledger) assigned(member string) func(stream.Ownership) {
 	return func(owned stream.Ownership) {
 		l.mu.Lock()
@@ -90,9 +91,9 @@ func (l *ledger) check(t *testing.T) {
 	}
 }
 
-// Members of a group share the partitions. A member that joins or leaves causes a new
-// assignment. No record is lost, and no member hands out a record of a partition that it lost.
-func TestConsume_membersShare(t *testing.T) {
+// Members of a group share the partitions. A member that joins or leaves causes a new assignment. No record is lost,
+// and no member hands out records of a partition that it has lost.
+func TestMembersShareThePartitions(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 6), unique("group")
@@ -107,7 +108,7 @@ func TestConsume_membersShare(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		written := make(chan int)
-		go func() { // during the whole test
+		go func() { // runs during the whole test
 			n := 0
 			for ; ctx.Err() == nil; n += 20 {
 				publish(t, client, numbered(topic, n, n+20, 50)...)
@@ -129,8 +130,8 @@ func TestConsume_membersShare(t *testing.T) {
 	})
 }
 
-// Another member gets the records that a killed member had not finished.
-func TestConsume_memberKilled(t *testing.T) {
+// Another member gets the records that a killed member has not finished.
+func TestAnotherMemberGetsTheRecordsOfAKilledOne(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 2), unique("group")
@@ -150,9 +151,9 @@ func TestConsume_memberKilled(t *testing.T) {
 	})
 }
 
-// A consumer that finishes records out of order commits up to the lowest unfinished record.
-// After it was killed, the next consumer continues there.
-func TestConsume_commitsBehindLowestUnfinished(t *testing.T) {
+// If a consumer finishes records out of order, it commits up to the lowest unfinished record. After a kill, the next
+// consumer continues there.
+func TestCommitsStayAtTheLowestUnfinishedRecord(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 1), unique("group")
@@ -186,9 +187,9 @@ func TestConsume_commitsBehindLowestUnfinished(t *testing.T) {
 	})
 }
 
-// A stop waits for unfinished work, commits it and leaves the group. The next member then waits
-// for no timeout and gets no record twice.
-func TestConsume_stop(t *testing.T) {
+// A stop waits for unfinished work, commits its offsets and leaves the group. The next member does not have to wait for
+// a timeout, and gets no record twice.
+func TestAStopCommitsFinishedWorkAndLeavesTheGroup(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 1), unique("group")
@@ -200,7 +201,7 @@ func TestConsume_stop(t *testing.T) {
 		})
 		held := []stream.Claim{<-claims, <-claims, <-claims, <-claims, <-claims}
 		first.cancel()
-		publish(t, client, numbered(topic, 5, 6, 1)...) // is not handed out
+		publish(t, client, numbered(topic, 5, 6, 1)...) // must not be handed out
 		for _, claim := range held[:4] {
 			claim.Done()
 			claim.Done()
@@ -223,7 +224,7 @@ func TestConsume_stop(t *testing.T) {
 		if decode(t, claim.Record) != 5 {
 			t.Errorf("the next member begins with %s", claim.Record.Value)
 		}
-		claim.Abandon() // so that the stop waits for nothing
+		claim.Abandon() // so that the stop does not wait
 		second.stop(t)
 		if n := committed(t, addr, group, topic, 0); n != 5 {
 			t.Errorf("an abandoned claim was committed: %d", n)
@@ -231,15 +232,16 @@ func TestConsume_stop(t *testing.T) {
 	})
 }
 
-// held is a claim that a test has not finished yet.
+// held is a claim that the test has not finished yet.
 type held struct {
 	ctx   context.Context
 	claim stream.Claim
 }
 
-// A second member joins while each record of four partitions is under way. The first member keeps half of the partitions
-// and continues with them. It gives the other half back only when their records are finished, so none is handed out twice.
-func TestConsume_handsOverFinishedPartitions(t *testing.T) {
+// A second member joins while one record of each of four partitions is unfinished. The first member keeps two
+// partitions and continues with them. It gives the other two back only after their records are finished, so no record
+// is handed out twice.
+func TestAPartitionMovesAfterItsRecordsAreFinished(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 4), unique("group")
@@ -259,7 +261,7 @@ func TestConsume_handsOverFinishedPartitions(t *testing.T) {
 			under = append(under, receive(t, first))
 		}
 		two := member("two", second)
-		moves := map[int]bool{} // partitions
+		moves := map[int]bool{} // partitions that move
 		eventually(t, "the first member is to give half of the partitions away", func() bool {
 			for _, each := range under {
 				if each.ctx.Err() != nil {
@@ -268,7 +270,7 @@ func TestConsume_handsOverFinishedPartitions(t *testing.T) {
 			}
 			return len(moves) == 2
 		})
-		publish(t, client, numbered(topic, n, 2*n, n)...) // each partition gets records again
+		publish(t, client, numbered(topic, n, 2*n, n)...) // each partition gets more records
 		for range 2 * n / 4 / 4 {                         // the kept partitions continue
 			each := receive(t, first)
 			if moves[each.claim.Partition] || decode(t, each.claim.Record) < n {
@@ -276,7 +278,7 @@ func TestConsume_handsOverFinishedPartitions(t *testing.T) {
 			}
 			under = append(under, each)
 		}
-		// A member looks each time it commits whether it can give partitions back.
+		// Each time a member commits, it checks whether it can give partitions back.
 		for partition := range 4 {
 			if moves[partition] {
 				continue
@@ -339,9 +341,9 @@ func receive(t *testing.T, handed chan held) held {
 	}
 }
 
-// If a claim stays unfinished for too long, its partition moves all the same, and the record is
-// handed out again. A late Done commits nothing.
-func TestConsume_partitionLost(t *testing.T) {
+// If a claim stays unfinished for too long, its partition moves anyway, and the record is handed out again. A late Done
+// then commits nothing.
+func TestAPartitionWithAStuckClaimMoves(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})
 		topic, group := newTopic(t, client, 2), unique("group")

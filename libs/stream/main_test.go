@@ -20,8 +20,8 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// The test binary starts itself as a child process that a test can kill. childRole is the
-// variable with the child's role. The child reports on its standard output, line by line.
+// A test can start the test binary as a child process and kill it. childRole is the environment variable with the role
+// of the child. The child writes lines to its standard output.
 const childRole = "STREAM_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// parallel lets more tests run at the same time than there are processors, because the tests
-// mostly wait: for a session to time out, for a rebalance, for a retry.
+// parallel lets more tests run at the same time than there are processors, because these tests mostly wait: for a
+// session timeout, a rebalance or a retry.
 func parallel() {
 	flag.Parse()
 	if flag.Lookup("test.parallel").Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
@@ -47,7 +47,7 @@ func parallel() {
 	}
 }
 
-// childBroker runs a broker on a folder until it is killed.
+// childBroker runs a broker with a folder until the process is killed.
 func childBroker() {
 	broker, err := engines.StartKafka(context.Background(), engines.Kafka{
 		Addr: os.Getenv("ADDR"), Dir: os.Getenv("DIR"), Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
@@ -59,7 +59,7 @@ func childBroker() {
 	select {}
 }
 
-// childConsumer claims records and finishes all except those with a value in KEEP.
+// childConsumer claims records. It finishes each record unless its value is in the environment variable KEEP.
 func childConsumer() {
 	client := stream.Connect(stream.Options{Brokers: []string{os.Getenv("ADDR")}, ClientID: "child"})
 	keep := strings.Fields(os.Getenv("KEEP"))
@@ -76,7 +76,7 @@ func childConsumer() {
 		})
 }
 
-// child is a process of this test binary.
+// child is a child process of this test binary.
 type child struct {
 	command *exec.Cmd
 	lines   chan string
@@ -105,7 +105,7 @@ func startChild(t *testing.T, role string, environment ...string) *child {
 	return c
 }
 
-// line returns the next line of the child.
+// line returns the next line that the child writes.
 func (c *child) line(t *testing.T) string {
 	t.Helper()
 	select {
@@ -129,8 +129,8 @@ func (c *child) kill() {
 // patience is the time after which a test stops waiting and fails.
 const patience = 60 * time.Second
 
-// onBrokers runs a test on the in-process broker and, if BELLBUOY_TEST_KAFKA names one, on an
-// Apache Kafka broker, at the same time and in parallel to other tests.
+// onBrokers runs a test with the embedded broker. If BELLBUOY_TEST_KAFKA names an Apache Kafka broker, it also runs the
+// test with that broker. Both run in parallel with other tests.
 func onBrokers(t *testing.T, test func(t *testing.T, addr string)) {
 	t.Parallel()
 	t.Run("in process", func(t *testing.T) {
@@ -159,7 +159,7 @@ func startBroker(t testing.TB) string {
 	return broker.Addr()
 }
 
-// unique returns a name that no other test uses, also not on a Kafka that outlives the test.
+// unique returns a name that no other test uses, even on a Kafka broker that outlives the test.
 func unique(name string) string { return name + "-" + strconv.FormatInt(time.Now().UnixNano(), 36) }
 
 func connect(t testing.TB, addr string, options stream.Options) *stream.Client {
@@ -196,7 +196,7 @@ func publish(t testing.TB, client *stream.Client, records ...stream.Record) {
 	}
 }
 
-// numbered returns records with the values from..to-1 and the given number of keys.
+// numbered returns records whose values are the numbers from from to to-1. They have the given number of keys.
 func numbered(topic string, from, to, keys int) []stream.Record {
 	var records []stream.Record
 	for i := from; i < to; i++ {

@@ -10,8 +10,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/fetch"
 )
 
-// A fetch whose response arrives after the partition was given back leaves no lag metric of the partition.
-func TestMember_givesBackWithoutLag(t *testing.T) {
+// If the response to a fetch arrives after the partition was given back, the partition gets no lag metric.
+func TestAPartitionThatWasGivenBackHasNoLag(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	client := Connect(Options{Brokers: []string{"127.0.0.1:1"}, Registerer: registry})
 	defer client.Close()
@@ -29,15 +29,16 @@ func TestMember_givesBackWithoutLag(t *testing.T) {
 	}
 }
 
-// Members join, leave, die and give back in turn. Each step is one assignment of a leader. No partition is ever assigned
-// to a member while another owns it, members keep what they may, and in the end the shares are equal.
-func TestBalancer_oneOwnerAtATime(t *testing.T) {
+// In turn, members join, leave, die and give partitions back. Each step is one assignment by a leader. A partition is
+// never assigned to a member while another member owns it. Members keep as many partitions as their share allows. At
+// the end the shares are equal.
+func TestAPartitionHasOneOwnerAtATime(t *testing.T) {
 	const partitions = 48
 	var topic []kafka.Partition
 	for id := range partitions {
 		topic = append(topic, kafka.Partition{Topic: "t", ID: id})
 	}
-	owned := map[string][]int{} // by member
+	owned := map[string][]int{} // partitions by member
 	leaves := map[string]bool{}
 	rebalance := func() {
 		var members []kafka.GroupMember
@@ -58,14 +59,14 @@ func TestBalancer_oneOwnerAtATime(t *testing.T) {
 				}
 			}
 		}
-		for id := range owned { // all give back at once what they lost
+		for id := range owned { // all members give back at once what was taken from them
 			owned[id] = assigned[id]["t"]
 		}
 	}
 	steps := []struct {
 		name   string
 		change func()
-		moved  int // partitions that change their owner
+		moved  int // number of partitions whose owner changes
 		want   []int
 	}{
 		{"one", func() { owned["a"] = nil }, 48, []int{48}},
@@ -101,8 +102,9 @@ func TestBalancer_oneOwnerAtATime(t *testing.T) {
 	}
 }
 
-// The group gives a member that it has missed a new id. The partitions that the member got before may belong to others.
-func TestBalancer_claimsOfAnEarlierID(t *testing.T) {
+// If the group has removed a member, the member gets a new id. Other members may then own the partitions that it had
+// before.
+func TestClaimsUnderAnEarlierIDAreIgnored(t *testing.T) {
 	stale, err := balancer{func() claims { return claims{Member: "old", Owned: map[string][]int{"t": {0}}} }}.UserData()
 	if err != nil {
 		t.Fatal(err)

@@ -2,8 +2,8 @@ package stream
 
 import "testing"
 
-// The position is the lowest unfinished offset, in whatever order records finish.
-func TestPartition_position(t *testing.T) {
+// The position is the lowest unfinished offset, whatever the order in which records finish.
+func TestThePositionIsTheLowestUnfinishedOffset(t *testing.T) {
 	tests := []struct {
 		name     string
 		finish   []int64
@@ -52,8 +52,8 @@ func TestPartition_position(t *testing.T) {
 	}
 }
 
-// A full buffer requests nothing, and calls drained when it has room again.
-func TestPartition_room(t *testing.T) {
+// A partition with a full buffer requests no records. It calls drained when the buffer has room again.
+func TestAFullBufferRequestsNoRecords(t *testing.T) {
 	drained := 0
 	p := newPartition("t", 0, 0, func() { drained++ })
 	var records []Record
@@ -64,7 +64,7 @@ func TestPartition_room(t *testing.T) {
 	if _, wants := p.wants(); wants {
 		t.Error("a full buffer wants more")
 	}
-	p.push(0, records) // fetched from an offset that is no longer the next
+	p.push(0, records) // this offset is no longer the next one
 	if n := len(p.poll(5)); n != 5 || drained != 0 {
 		t.Errorf("took %d, drained called %d times", n, drained)
 	}

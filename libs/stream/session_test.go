@@ -12,9 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// On an idle machine another member gets the partitions of a killed member within five
-// seconds. The limit allows a busy machine more time and three tries.
-func TestConsume_killedMemberIsMissedSoon(t *testing.T) {
+// Another member gets the partitions of a killed member within five seconds on an idle machine. On a busy machine the
+// limit is longer, and there are three tries.
+func TestAKilledMemberIsReplacedSoon(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		for range 3 {
 			took := missed(t, addr, slog.New(slog.DiscardHandler))
@@ -27,11 +27,11 @@ func TestConsume_killedMemberIsMissedSoon(t *testing.T) {
 	})
 }
 
-// If a broker refuses the requested session timeout, members use the timeout that each broker
-// accepts, and log that once.
-func TestConsume_shortSessionRefused(t *testing.T) {
+// If a broker refuses the requested session timeout, the members use the timeout that every broker accepts, and log
+// this once.
+func TestMembersUseASessionTimeoutThatTheBrokerAccepts(t *testing.T) {
 	t.Parallel()
-	strict, err := kfake.NewCluster(kfake.NumBrokers(1)) // refuses less than six seconds, like Apache Kafka
+	strict, err := kfake.NewCluster(kfake.NumBrokers(1)) // like Apache Kafka, refuses less than six seconds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestConsume_shortSessionRefused(t *testing.T) {
 	}
 }
 
-// missed returns the time until another member gets the partitions of a killed member.
+// missed returns the time from the kill of a member until another member gets its partitions.
 func missed(t *testing.T, addr string, log *slog.Logger) time.Duration {
 	t.Helper()
 	client := connect(t, addr, stream.Options{Log: log})

@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// One trace continues from the caller of Publish to the handler, also through a record that was
-// stored with its trace. Names and attributes of spans follow the messaging conventions.
-func TestTrace(t *testing.T) {
+// A trace continues from the caller of Publish to the handler, also for a record that was stored together with its
+// trace. Names and attributes of spans follow the messaging conventions.
+func TestATraceContinuesInTheHandler(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		recorder := tracetest.NewSpanRecorder()
 		provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(recorder))

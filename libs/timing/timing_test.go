@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/timing"
 )
 
-func TestRun(t *testing.T) {
+func TestRunTakesAWholeNumberOfUnits(t *testing.T) {
 	failed := errors.New("failed")
 	for took, want := range map[time.Duration]time.Duration{
 		0: timing.Unit, time.Millisecond: timing.Unit, timing.Unit - 1: timing.Unit, timing.Unit + 1: 2 * timing.Unit,
@@ -28,7 +28,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Nobody waits for the response to a request that has ended.
+// Run returns early if the request has ended, because nobody waits for its response.
 func TestRunEndsWithTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)

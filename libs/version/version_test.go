@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLine(t *testing.T) {
+func TestTheVersionLineNamesWhatIsKnownOfTheBuild(t *testing.T) {
 	info := func(version string, settings ...string) *debug.BuildInfo {
 		out := &debug.BuildInfo{GoVersion: "go1.26.7", Main: debug.Module{Version: version}}
 		for i := 0; i < len(settings); i += 2 {

@@ -21,7 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/wire"
 )
 
-// server is a server for every host name. It counts its connections.
+// server is a server for every host name that counts its connections.
 type server struct {
 	*httptest.Server
 	made, ended atomic.Int64
@@ -146,7 +146,7 @@ func TestAConnectionThatTheServerClosedIsNotUsed(t *testing.T) {
 	}
 }
 
-// If a kept connection breaks during a request, only a repeatable request is sent again.
+// If a kept connection breaks during a request, the client sends only a repeatable request again.
 func TestOnlyARepeatableRequestIsSentAgain(t *testing.T) {
 	var breaks atomic.Bool
 	var calls atomic.Int64
@@ -172,7 +172,7 @@ func TestOnlyARepeatableRequestIsSentAgain(t *testing.T) {
 	}
 }
 
-// A server that closes each connection gets a repeatable request twice, however many connections are kept.
+// If a server closes each connection, it gets a repeatable request twice, whatever the number of kept connections.
 func TestARepeatableRequestIsSentAtMostTwice(t *testing.T) {
 	const kept = 8
 	var breaks atomic.Bool
@@ -207,7 +207,7 @@ func TestARepeatableRequestIsSentAtMostTwice(t *testing.T) {
 func TestTheEndOfTheContextInterruptsARequest(t *testing.T) {
 	entered := make(chan struct{})
 	s := serve(t, true, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice a closed connection
+		_, _ = io.Copy(io.Discard, r.Body) // without reading, the server does not notice that the connection is closed
 		if r.URL.Path == "/body" {
 			io.WriteString(w, "half")
 			w.(http.Flusher).Flush()
@@ -260,7 +260,7 @@ func TestAWrongResponseIsAnError(t *testing.T) {
 	}
 }
 
-// Bytes after a response are never read as the next response.
+// Bytes that follow a response are never read as the next response.
 func TestAConnectionWithMoreThanAResponseIsNotKept(t *testing.T) {
 	c := answering(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
 	for range 3 {
@@ -268,14 +268,14 @@ func TestAConnectionWithMoreThanAResponseIsNotKept(t *testing.T) {
 	}
 }
 
-// The server responds and closes the connection before it reads the request.
+// The server responds and closes the connection before it has read the request.
 func TestAResponseBeforeTheEndOfTheRequestIsReturned(t *testing.T) {
 	c := answering(t, "HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
 	wantAnswer(t, c, "POST", "http://a.test/", strings.Repeat("x", wire.MaxBody), 413, "no")
 }
 
-// answering returns a client of a server that sends the same bytes on every connection, and closes it when the
-// client does.
+// answering returns a client of a server. On every connection, the server sends the same bytes, and closes the
+// connection when the client does.
 func answering(t *testing.T, text string) *wire.Client {
 	var conns sync.WaitGroup
 	t.Cleanup(conns.Wait)
@@ -378,13 +378,13 @@ func TestAConnectionWithAnUnreadBodyIsNotKept(t *testing.T) {
 	apitest.Eventually(t, "both connections to be closed", func() bool { return s.ended.Load() == 2 && s.made.Load() == 2 })
 }
 
-// A request and its response's body share the limit. It counts anew for each request on a kept connection.
+// The limit bounds a request together with its response's body. For each request on a kept connection it starts anew.
 func TestTheLimitCoversTheBody(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("TLS %t", secure), func(t *testing.T) {
 			const limit = 500 * time.Millisecond
 			s := serve(t, secure, func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice a closed connection
+				_, _ = io.Copy(io.Discard, r.Body) // without reading, the server does not notice that the connection is closed
 				switch r.URL.Path {
 				case "/body":
 					io.WriteString(w, "half")
@@ -396,7 +396,7 @@ func TestTheLimitCoversTheBody(t *testing.T) {
 			})
 			c := s.client(func(o *wire.Options) { o.Limit = limit })
 			wantAnswer(t, c, "POST", "http://a.test/", "body", 200, "")
-			time.Sleep(limit + limit/4) // the deadline of the first request is over
+			time.Sleep(limit + limit/4) // the deadline of the first request has passed
 			wantAnswer(t, c, "POST", "http://a.test/", "body", 200, "")
 			if n := s.made.Load(); n != 1 {
 				t.Errorf("%d connections", n)

@@ -31,7 +31,7 @@ func (s sample) Copy() chunks.Sample           { return s }
 
 // seriesSet iterates over series.
 type seriesSet struct {
-	storage.SeriesSet // an empty one
+	storage.SeriesSet // an empty set, for the other methods
 	series            []storage.Series
 	next              int
 }
@@ -69,7 +69,8 @@ func storageOf(t *testing.T, series []string) storage.Queryable {
 	}}
 }
 
-// firing evaluates the rule each minute for half an hour and returns the labels with which it fires at some time.
+// firing evaluates the rule once a minute for half an hour. It returns the labels of each alert that fires in this
+// time.
 func firing(t *testing.T, engine *promql.Engine, rule rulefmt.Rule, series []string) (fired []string) {
 	t.Helper()
 	stored, since := storageOf(t, series), map[string]time.Time{}
@@ -101,7 +102,8 @@ func firing(t *testing.T, engine *promql.Engine, rule rulefmt.Rule, series []str
 	return fired
 }
 
-// healthy are the series of a platform under load without a problem, with peaks that are shorter than the alerts allow.
+// healthy contains the series of a platform under load that has no problem. Its peaks are shorter than the alerts
+// allow.
 var healthy = []string{
 	`go_info{service="gateway"} 1x40`, `go_info{service="identity"} 1x40`, `go_info{service="events"} 1x10 _ 1x30`,
 	`go_info{service="subscribers"} 1x40`, `go_info{service="integrations"} 1x40`, `go_info{service="delivery"} 1x40`,
@@ -119,7 +121,7 @@ var healthy = []string{
 	`bellbuoy_delivery_plan_lag_seconds_bucket{le="+Inf"} 0+100x40`,
 	`bellbuoy_delivery_attempt_seconds_count{channel="webhook", result="success"} 0+900x40`,
 	`bellbuoy_delivery_attempt_seconds_count{channel="webhook", result="timeout"} 0+100x40`,
-	`bellbuoy_delivery_attempt_seconds_count{channel="teams", result="timeout"} 0 1x40`, // all attempts of a quiet channel
+	`bellbuoy_delivery_attempt_seconds_count{channel="teams", result="timeout"} 0 1x40`, // all attempts of a channel with little traffic
 	`process_start_time_seconds{service="delivery"} 100x10 700x10 1300x20`,
 }
 
@@ -131,7 +133,7 @@ func selector(series string) string {
 	return strings.Fields(series)[0]
 }
 
-// problems are series that replace those with the same metric and labels of healthy.
+// problems contains series for each alert. They replace the series of healthy that have the same metric and labels.
 var problems = map[string]struct {
 	series []string
 	labels []string
@@ -150,9 +152,9 @@ var problems = map[string]struct {
 	"BellbuoyRestarts":     {[]string{`process_start_time_seconds{service="delivery"} 100+60x40`}, []string{`{service="delivery"}`}},
 }
 
-// Each alert is silent while the platform is healthy, and fires at its own problem with the labels of its summary. No other
-// alert fires.
-func TestAlerts(t *testing.T) {
+// While the platform is healthy, no alert fires. Each problem fires its own alert, with the labels that the alert's
+// summary uses, and no other.
+func TestEachProblemFiresItsAlertOnly(t *testing.T) {
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000, Timeout: time.Minute, Parser: promQL})
 	t.Cleanup(func() { engine.Close() })
 	rules := alerts(t)

@@ -11,10 +11,10 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// object is an object of Kubernetes.
+// object is a Kubernetes object.
 type object map[string]any
 
-// at returns the value below the keys and positions of path, or nil.
+// at returns the value at a path of keys and positions, or nil.
 func at(value any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -38,7 +38,7 @@ func at(value any, path ...any) any {
 	return value
 }
 
-// list returns the list below path.
+// list returns the list at the path.
 func list(value any, path ...any) []any {
 	found, _ := at(value, path...).([]any)
 	return found
@@ -81,10 +81,10 @@ func documents(t *testing.T, values map[string]any) (all []string) {
 	return all
 }
 
-// given is a service in services.yaml.
+// given describes a service in services.yaml.
 type given struct{ Calls, Settings, Secrets []string }
 
-// services returns the services of services.yaml. The settings of each contain the common ones.
+// services returns the services of services.yaml. The common settings are added to the settings of each.
 func services(t *testing.T) map[string]given {
 	t.Helper()
 	var all struct {
@@ -116,7 +116,7 @@ func TestEachServiceHasItsObjects(t *testing.T) {
 					t.Errorf("%s: %s has no %s", name, service, kind)
 					continue
 				}
-				// Each selects exactly the pods of its service.
+				// The selector matches only the pods of this service.
 				selector := at(o, "spec", "selector")
 				if kind == "NetworkPolicy" {
 					selector = at(o, "spec", "podSelector")
@@ -141,7 +141,7 @@ func TestEachServiceHasItsObjects(t *testing.T) {
 			(all["ConfigMap/"+release+"-dashboard"] != nil) != more || (all["Secret/"+release] != nil) != more {
 			t.Errorf("%s: %v", name, slices.Sorted(maps.Keys(all)))
 		}
-		// An autoscaler and a fixed number would contradict each other.
+		// An autoscaler and a fixed number of replicas would contradict each other.
 		for service := range services(t) {
 			fixed := at(all["Deployment/"+release+"-"+service], "spec", "replicas") != nil
 			if fixed != (name == "minimal" || service != "delivery") {
@@ -151,8 +151,8 @@ func TestEachServiceHasItsObjects(t *testing.T) {
 	}
 }
 
-// Each variable is one that services.yaml gives to the service. No setting is lost.
-func TestVariables(t *testing.T) {
+// services.yaml gives each of these variables to the service, and each setting reaches the pods.
+func TestServicesGetTheirSettings(t *testing.T) {
 	for name, values := range map[string]map[string]any{"minimal": Minimal(), "full": Full()} {
 		all := objects(t, values)
 		settings := values["settings"].(map[string]any)
@@ -198,8 +198,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// Without a limit in MiB or GiB, the garbage collector is not limited.
-func TestMemoryLimit(t *testing.T) {
+// If a container has no memory limit in MiB or GiB, the garbage collector gets no limit.
+func TestTheMemoryLimitFollowsTheLimitOfTheContainer(t *testing.T) {
 	type m = map[string]any
 	for limits, want := range map[string]any{"2Gi": "1638MiB", "100Mi": "80MiB", "512M": nil, "": nil} {
 		values := overlay(Minimal(), m{"services": m{"gateway": m{"resources": m{"limits": m{"memory": limits}}}}})
@@ -255,7 +255,7 @@ func TestPodsAreConfined(t *testing.T) {
 	}
 }
 
-// expect fails the test unless the object has the value below the path.
+// expect fails the test unless the object has the value want at the path.
 func (o object) expect(t *testing.T, want any, path ...any) {
 	t.Helper()
 	if got := at(o, path...); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -263,9 +263,9 @@ func (o object) expect(t *testing.T, want any, path ...any) {
 	}
 }
 
-// A rollout removes no pod before its successor is ready, and a pod has the time that a stop takes. The autoscaler follows
-// the group of delivery, and the ingress and the monitor reach the ports with these names.
-func TestObjectsInOperation(t *testing.T) {
+// A rollout removes no pod before its successor is ready, and a pod has enough time to stop. The autoscaler watches the
+// consumer group of delivery. The ingress and the monitor use the ports with these names.
+func TestObjectsAgreeWithHowServicesStopAndListen(t *testing.T) {
 	all := objects(t, Full())
 	for service := range services(t) {
 		deployment := all["Deployment/"+release+"-"+service]
@@ -295,9 +295,9 @@ func TestObjectsInOperation(t *testing.T) {
 	all["PodMonitor/"+release].expect(t, []any{map[string]any{"port": "internal", "path": "/metrics", "interval": "15s"}}, "spec", "podMetricsEndpoints")
 }
 
-// Without peers in the values, the gateway is open, each other service accepts its callers only, and each service connects
-// to what it calls and to its engines only.
-func TestNetworkPolicies(t *testing.T) {
+// If the values name no peers, any pod may connect to the gateway, and only its callers may connect to another service.
+// Each service may connect only to the services that it calls and to its engines.
+func TestNetworkPoliciesAllowOnlyTheNeededConnections(t *testing.T) {
 	all, given := objects(t, Minimal()), services(t)
 	ports := func(rule any) (out []string) {
 		for _, port := range list(rule, "ports") {
@@ -358,7 +358,7 @@ func TestNetworkPolicies(t *testing.T) {
 	}
 }
 
-// Secrets are in the Secret only.
+// Secrets appear only in the Secret object.
 func TestSecretsAreNotShown(t *testing.T) {
 	rendered, err := Render(Folder, Full())
 	if err != nil {
@@ -377,8 +377,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// A missing, unknown or wrong value is refused. Each problem is one change of valid values.
-func TestSchemaRefuses(t *testing.T) {
+// The schema refuses a missing, an unknown or a wrong value. Each case changes one of the valid values.
+func TestTheSchemaRefusesWrongValues(t *testing.T) {
 	type m = map[string]any
 	values := m{"secret": m{"existing": "", "values": m{
 		"BELLBUOY_SECRET": strings.Repeat("s", 32), "DOCUMENTS_URL": "mongodb://m/b", "REDIS_URL": "redis://r:6379/0",

@@ -17,7 +17,8 @@ import (
 
 var promQL = parser.NewParser(parser.Options{})
 
-// alerts returns the rules of the platform. Prometheus's own parser checks the file, the queries and the templates.
+// alerts returns the alert rules of the platform. The parser of Prometheus checks the file, the queries and the
+// templates.
 func alerts(t *testing.T) []rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(filepath.Join(Folder, "monitoring", "alerts.yaml"), false, model.UTF8Validation, promQL, promslog.NewNopLogger())
@@ -31,7 +32,7 @@ func alerts(t *testing.T) []rulefmt.Rule {
 	return rules
 }
 
-// dashboard returns the queries of the dashboard, with the variables of Grafana replaced.
+// dashboard returns the queries of the Grafana dashboard, with values for the variables of Grafana.
 func dashboard(t *testing.T) (queries []string) {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(Folder, "monitoring", "dashboard.json"))
@@ -63,8 +64,8 @@ func dashboard(t *testing.T) (queries []string) {
 	return queries
 }
 
-// Each query of the alerts and the dashboard uses metrics and labels of metrics.yaml only. A test of the platform compares
-// metrics.yaml with what the platform exports.
+// The queries of the alerts and of the dashboard use only metrics and labels in metrics.yaml. A test of the platform
+// compares metrics.yaml with the exported metrics.
 func TestQueriesUseExportedMetrics(t *testing.T) {
 	var exported map[string]struct {
 		Type   string
@@ -136,7 +137,7 @@ func TestQueriesUseExportedMetrics(t *testing.T) {
 	}
 }
 
-// README.md explains each alert, and only existing ones.
+// README.md explains each alert, and no alert that does not exist.
 func TestReadmeExplainsTheAlerts(t *testing.T) {
 	readme := files(Folder).Get("README.md")
 	for _, rule := range alerts(t) {

@@ -10,8 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds are the types of Kubernetes of which the chart has objects. Those of KEDA and the Prometheus Operator are not
-// among them.
+// kinds contains the types of the Kubernetes objects in the chart, except those of KEDA and of the Prometheus Operator.
 func kinds() map[string]any {
 	return map[string]any{
 		"apps/v1 Deployment": &apps.Deployment{}, "v1 Service": &core.Service{}, "v1 Secret": &core.Secret{}, "v1 ConfigMap": &core.ConfigMap{},
@@ -20,7 +19,7 @@ func kinds() map[string]any {
 	}
 }
 
-// Each object is one of its type of Kubernetes, without unknown fields.
+// Each object can be decoded into its Kubernetes type and has no unknown fields.
 func TestObjectsAreOfTheTypesOfKubernetes(t *testing.T) {
 	for name, values := range map[string]map[string]any{"minimal": Minimal(), "full": Full()} {
 		t.Run(name, func(t *testing.T) {

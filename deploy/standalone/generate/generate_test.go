@@ -30,7 +30,7 @@ func TestDocumentsAreCurrent(t *testing.T) {
 	}
 }
 
-// Every example fits its schema, in the document as it is served.
+// Every example in a served document is valid for its schema.
 func TestExamplesFitTheirSchemas(t *testing.T) {
 	checked := 0
 	for name, write := range documents() {
@@ -72,7 +72,7 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 	}
 }
 
-// walk visits the media types of all bodies and responses.
+// walk calls visit for each media type of every request body and response.
 func walk(value any, pointer string, visit func(pointer string, media map[string]any)) {
 	object, is := value.(map[string]any)
 	if !is {
@@ -86,7 +86,7 @@ func walk(value any, pointer string, visit func(pointer string, media map[string
 	}
 }
 
-// Reads return what their type says, so every one of them has an example.
+// Every read has an example of its response.
 func TestOperationsHaveExamples(t *testing.T) {
 	for _, operation := range declared.Operations() {
 		if operation.Status != http.StatusNoContent && operation.Example.Response == "" {
@@ -99,8 +99,8 @@ func TestOperationsHaveExamples(t *testing.T) {
 	}
 }
 
-// The binder of the two interfaces refuses null for a list, and no response has it. The exception are the components of a
-// subscriber, where null means all.
+// In the App and the operator interface, a list in a request may not be null, and no response has null for a list. The
+// only exception is the components of a subscriber, where null means all components.
 func TestListsAreNeverNull(t *testing.T) {
 	for name, write := range map[string]func() ([]byte, error){"app.yaml": writeApp, "operator.yaml": writeOperator} {
 		text, err := write()

@@ -15,7 +15,7 @@ import (
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="
 
-// webhook stands for the inbound webhook. It verifies signatures with the library of Standard Webhooks.
+// webhook is a replacement of the inbound webhook. It verifies signatures with the library of Standard Webhooks.
 type webhook struct {
 	t        *testing.T
 	status   int
@@ -85,7 +85,7 @@ func TestCommandSignsAndPosts(t *testing.T) {
 	}
 }
 
-func TestWrongArgumentsAndSettings(t *testing.T) {
+func TestWrongArgumentsAndSettingsAreRefused(t *testing.T) {
 	startWebhook(t)
 	for name, of := range map[string]struct {
 		args  []string

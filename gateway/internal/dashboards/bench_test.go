@@ -11,7 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// BenchmarkFile reports the time and the allocations of a hit after the edition is confirmed.
+// BenchmarkFile reports the time and the allocations for serving a cached file, without the confirmation of the
+// edition.
 func BenchmarkFile(b *testing.B) {
 	c := newCache(nil, nil, 64<<20, time.Now)
 	body := []byte(strings.Repeat("x", 24<<10))

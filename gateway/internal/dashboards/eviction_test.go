@@ -26,7 +26,7 @@ func (c *cache) storeFile(t testing.TB, of *edition, name, coding string, header
 	c.store(q.key, response, true)
 }
 
-// The bytes that the cache counts are those that it needs.
+// The memory that the cache counts for its responses is the memory that they use.
 func TestTheMemoryOfTheCacheIsBounded(t *testing.T) {
 	const room = 8 << 20
 	c := newCache(nil, nil, room, time.Now)
@@ -63,7 +63,7 @@ func TestTheMemoryOfTheCacheIsBounded(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// While the events service is down, memory may have the only copy.
+// While the events service is down, the memory of the gateway may contain the only copy of a file, so idle files stay.
 func TestIdleFilesAreRemovedUnlessTheEventsServiceIsDown(t *testing.T) {
 	c := newCache(nil, nil, 1<<20, time.Now)
 	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}

@@ -24,7 +24,8 @@ import (
 
 const large = 32 << 20 // more bytes than the buffers of a connection hold
 
-// site returns a handler whose responses contain what it received. It serves reads below /read/ as package readserver does.
+// site returns a handler whose responses show what it received. As the function take does, it accepts only reads below
+// /read/.
 func site(served *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served.Add(1)
@@ -63,7 +64,8 @@ func site(served *atomic.Int64) http.Handler {
 	})
 }
 
-// start serves with net/http, on the address that it returns. With both, package readserver serves the reads below /read/.
+// start starts a server of net/http and returns its address. If both is true, package readserver serves the reads below
+// /read/.
 func start(t testing.TB, both bool) (address string, quick, usual *atomic.Int64, stop func() error) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,14 +120,14 @@ func dial(t testing.TB, address string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// exchange sends the bytes and returns what the server sends until it ends the connection. A dropped connection is a
-// part of the result, but not how it was dropped.
+// exchange sends the bytes and returns what the server sends until the connection ends. The result shows whether the
+// connection was reset, but not how.
 func exchange(t testing.TB, address string, sent []byte) string {
 	t.Helper()
 	conn := dial(t, address)
 	defer conn.Close()
 	if _, err := conn.Write(sent); err == nil {
-		_ = conn.CloseWrite() // the server may have ended the connection
+		_ = conn.CloseWrite() // fails if the server has closed the connection
 	}
 	received, err := io.ReadAll(conn)
 	if err, ok := errors.AsType[net.Error](err); ok && err.Timeout() {
@@ -134,19 +136,19 @@ func exchange(t testing.TB, address string, sent []byte) string {
 	return readable(received, sent)
 }
 
-// readable returns the responses in the order of their headers' names, without the date. It leaves out a 400 after
-// another response: net/http drops some wrong bytes between requests, or ends the connection without a 400.
+// readable returns the responses, each with its headers sorted and without the date. It omits a 400 that follows
+// another response: after wrong bytes between requests, net/http sometimes sends no 400.
 func readable(received, sent []byte) string {
 	var out strings.Builder
 	in, requests := bufio.NewReader(bytes.NewReader(received)), bufio.NewReader(bytes.NewReader(sent))
 	for {
-		request, err := http.ReadRequest(requests) // tells whether its response has a body
+		request, err := http.ReadRequest(requests) // ReadResponse needs the method to know whether a response has a body
 		if err == nil {
 			io.Copy(io.Discard, request.Body)
 		}
 		response, err := http.ReadResponse(in, request)
 		if err != nil {
-			if rest, _ := io.ReadAll(in); len(rest) > 0 { // of a buffer
+			if rest, _ := io.ReadAll(in); len(rest) > 0 { // bytes that are no response
 				fmt.Fprintf(&out, "rest %q", rest)
 			}
 			return out.String()
@@ -163,7 +165,7 @@ func readable(received, sent []byte) string {
 	}
 }
 
-// requests are what clients send, right and wrong.
+// requests are valid and invalid requests that clients send.
 var requests = []string{
 	"GET /read/a HTTP/1.1\r\nHost: x\r\n\r\n",
 	"HEAD /read/a HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -222,7 +224,7 @@ var requests = []string{
 	"",
 }
 
-// Whatever a client sends, it receives the same as from net/http alone.
+// For each request, the client receives the same bytes as from net/http alone.
 func TestResponsesAreThoseOfNetHTTP(t *testing.T) {
 	address, quick, _, _ := start(t, true)
 	control, _, _, _ := start(t, false)
@@ -246,7 +248,7 @@ func FuzzResponsesAreThoseOfNetHTTP(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request []byte) {
 		got, want := exchange(t, address, request), exchange(t, control, request)
 		if strings.Contains(got, "HTTP/1.0 has no Transfer-Encoding") {
-			return // TestARequestThatHidesItsEndIsRefused
+			return // TestARequestThatHidesItsEndIsRefused tests this case
 		}
 		if got != want {
 			t.Errorf("%q\ngot  %s\nwant %s", request, got, want)
@@ -254,7 +256,8 @@ func FuzzResponsesAreThoseOfNetHTTP(f *testing.F) {
 	})
 }
 
-// net/http serves a request that has Content-Length and Transfer-Encoding, and what follows it. This package does not.
+// net/http serves a request with both Content-Length and Transfer-Encoding, and the request that follows. Package
+// readserver refuses both.
 func TestARequestThatHidesItsEndIsRefused(t *testing.T) {
 	address, _, usual, _ := start(t, true)
 	for _, request := range []string{
@@ -285,7 +288,8 @@ func TestARequestThatHidesItsEndIsRefused(t *testing.T) {
 	}
 }
 
-// A head that comes byte by byte is served like one that comes whole, and reads on one connection stay there.
+// A head that arrives byte by byte is served like one that arrives as a whole. All reads on a connection are served by
+// package readserver.
 func TestAConnectionServesManyReads(t *testing.T) {
 	address, quick, usual, _ := start(t, true)
 	conn := dial(t, address)
@@ -323,7 +327,7 @@ func TestAConnectionServesManyReads(t *testing.T) {
 	}
 }
 
-// A client that sends nothing, or a part of a head, is not waited for.
+// The server closes the connection of a client that sends nothing, or only a part of a head.
 func TestASilentClientIsDisconnected(t *testing.T) {
 	t.Parallel()
 	address, _, _, _ := start(t, true)
@@ -342,7 +346,7 @@ func TestASilentClientIsDisconnected(t *testing.T) {
 	}
 }
 
-// A stop ends connections without a request at once, and finishes a response that the client reads slowly.
+// A stop closes connections without a request at once. It waits for a response that the client reads slowly.
 func TestAStopFinishesResponsesUnderWay(t *testing.T) {
 	address, _, _, stop := start(t, true)
 	idle, slow := dial(t, address), dial(t, address)
@@ -383,7 +387,7 @@ func TestAStopFinishesResponsesUnderWay(t *testing.T) {
 	}
 }
 
-// BenchmarkRead compares a read of 8 KB with one that net/http serves.
+// BenchmarkRead compares a read of 8 KB through package readserver with the same read through net/http.
 func BenchmarkRead(b *testing.B) {
 	for name, both := range map[string]bool{"reads": true, "net-http": false} {
 		b.Run(name, func(b *testing.B) {

@@ -1,5 +1,5 @@
-// Package helm compares what Helm makes of the chart with tests.Render. It is a long check, because Helm's packages take a
-// minute to compile.
+// Package helm compares Helm's rendering of the chart with that of tests.Render. It is a long check, because Helm's
+// packages take a minute to compile.
 package helm
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const folder = "../" + tests.Folder
 
-func TestHelm(t *testing.T) {
+func TestHelmRendersTheSameDocuments(t *testing.T) {
 	for name, values := range map[string]map[string]any{"minimal": tests.Minimal(), "full": tests.Full()} {
 		t.Run(name, func(t *testing.T) {
 			chart, err := loader.Load(folder)
@@ -51,7 +51,7 @@ func TestHelm(t *testing.T) {
 				}
 				mine := strings.Split("\n"+ours[file], "\n---")
 				for i, document := range strings.Split("\n"+text, "\n---") {
-					// The two have other rules for the quotes and the indentation of lists.
+					// Helm and tests.Render quote strings and indent lists differently.
 					if i >= len(mine) || normal(t, document) != normal(t, mine[i]) {
 						t.Errorf("%s: Helm makes\n%s", file, document)
 					}
@@ -62,7 +62,7 @@ func TestHelm(t *testing.T) {
 }
 
 // Helm refuses what values.schema.json refuses.
-func TestHelm_schema(t *testing.T) {
+func TestHelmRefusesEmptyValues(t *testing.T) {
 	chart, err := loader.Load(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestHelm_schema(t *testing.T) {
 	}
 }
 
-func TestHelm_lint(t *testing.T) {
+func TestHelmFindsNoFaultInTheChart(t *testing.T) {
 	for _, message := range lint.AllWithKubeVersion(folder, tests.Full(), tests.Namespace, nil).Messages {
 		if message.Severity >= support.WarningSev {
 			t.Error(message)

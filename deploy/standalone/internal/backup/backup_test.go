@@ -18,15 +18,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-// The topics of a busyBroker. A record of deliveries has the offset of the record of changes from which it was made. Their
-// partitions are opened in this order.
+// The topics of busyBroker. The value of a record of deliveries is the offset of the record of changes from which it
+// was made. The backup opens the partitions in this order.
 const (
 	deliveries = "deliveries"
 	changes    = "event-changes"
 	group      = "planner"
 )
 
-// busyBroker is a broker with a consumer that reads changes and writes deliveries.
+// busyBroker is a broker with a consumer that reads changes and publishes deliveries.
 type busyBroker struct {
 	t      *testing.T
 	broker *engines.Broker
@@ -41,7 +41,7 @@ func startBroker(t *testing.T, folder string) *busyBroker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = broker.Close() }) // always nil
+	t.Cleanup(func() { _ = broker.Close() }) // always returns nil
 	client, err := kgo.NewClient(kgo.SeedBrokers(broker.Addr()), kgo.DisableIdempotentWrite(), kgo.MetadataMinAge(10*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func startBroker(t *testing.T, folder string) *busyBroker {
 
 func (b *busyBroker) create(topic string) {
 	b.t.Helper()
-	perRecord := "1" // byte, after which a new segment begins: each record has files of its own
+	perRecord := "1" // one byte: each record begins a new segment and so has its own files
 	if _, err := b.admin.CreateTopic(b.t.Context(), 1, 1, map[string]*string{"segment.bytes": &perRecord}, topic); err != nil {
 		b.t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func (b *busyBroker) produce(topic string, value int) int64 {
 	return record.Offset
 }
 
-// round publishes a change, makes its delivery, and then commits the offset.
+// round publishes a change and its delivery, and then commits the offset of the change.
 func (b *busyBroker) round() {
 	b.t.Helper()
 	b.produce(changes, b.rounds)
@@ -108,8 +108,8 @@ func (b *busyBroker) committed() int64 {
 	return offset.At
 }
 
-// end returns the offset after the last record of the topic. It fails unless all records from the offset on are there, with
-// the values that were produced.
+// end returns the offset after the last record of the topic. It fails the test unless the topic has all records from
+// the offset on, with the produced values.
 func (b *busyBroker) end(topic string, from int64) int64 {
 	b.t.Helper()
 	ends, err := b.admin.ListEndOffsets(b.t.Context(), topic)
@@ -140,7 +140,7 @@ func (b *busyBroker) end(topic string, from int64) int64 {
 	return end.Offset
 }
 
-// steppedFS calls step before it opens a file or reads a folder.
+// steppedFS calls step before each access to a file or folder.
 type steppedFS struct {
 	fs.FS
 	step func(name string)
@@ -155,19 +155,19 @@ func (s steppedFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return fs.ReadDir(s.FS, name)
 }
 
-// Before each look of a backup at the data folder, segments roll, an offset is committed and topics are created. Files are
-// deleted before the backup opens them, and before it copies them. The restored broker has each record that was not
-// deleted, and for each committed offset what its consumer has made of the records before.
-func TestBackupOfABusyBroker(t *testing.T) {
+// Before each access of a backup to the data folder, the broker begins new segments, commits an offset and creates
+// topics. Files are deleted before the backup opens or copies them. The restored broker has each record that was not
+// deleted. For each committed offset, it has the results that the consumer made of the earlier records.
+func TestABackupOfABusyBrokerIsConsistent(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	b := startBroker(t, filepath.Join(data, "kafka"))
 	b.create(changes)
 	b.create(deliveries)
-	const before = 6 // rounds before the backup
+	const before = 6 // number of rounds before the backup
 	for range before {
 		b.round()
 	}
-	for _, name := range []string{"redis.new", "kafka/topics.json.tmp"} { // as a kill leaves them
+	for _, name := range []string{"redis.new", "kafka/topics.json.tmp"} { // temporary files as a kill leaves them
 		if err := os.WriteFile(filepath.Join(data, name), []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestBackupOfABusyBroker(t *testing.T) {
 			created := fmt.Sprintf("new-%d", b.rounds)
 			b.create(created)
 			b.produce(created, 0)
-		case strings.HasPrefix(inside, changes+"-0/") && trimmed < before: // only records that all groups finished long ago
+		case strings.HasPrefix(inside, changes+"-0/") && trimmed < before: // delete only records that all groups have finished long ago
 			trimmed++
 			b.trim(trimmed)
 		}
@@ -224,8 +224,8 @@ func TestBackupOfABusyBroker(t *testing.T) {
 	again.expectTopics(restored)
 }
 
-// expectTopics fails unless each partition in the folder is of a topic that the broker knows: otherwise a topic that is
-// created again would continue the files of the former one.
+// expectTopics fails the test unless the broker knows the topic of each partition in the folder. Otherwise, a topic
+// that is created again would continue the old files.
 func (b *busyBroker) expectTopics(data string) {
 	b.t.Helper()
 	topics, err := b.admin.ListTopics(b.t.Context())
@@ -251,7 +251,8 @@ func (b *busyBroker) expectTopics(data string) {
 	}
 }
 
-// The data folder may be a symbolic link. A link in the folder is refused, because a backup would not have what it names.
+// The data folder itself may be a symbolic link. A link inside the folder is refused, because the backup would not
+// contain its target.
 func TestBackupFollowsNoLinkInTheFolder(t *testing.T) {
 	data := t.TempDir()
 	if err := os.WriteFile(filepath.Join(data, "secret"), []byte("s"), 0o600); err != nil {
@@ -282,8 +283,8 @@ func TestBackupFollowsNoLinkInTheFolder(t *testing.T) {
 	}
 }
 
-// A mail that somebody deletes while the backup copies is left out. A draft of a mail is no mail.
-func TestBackupBesideDeletedMails(t *testing.T) {
+// A mail that is deleted while the backup copies files is left out. The temporary file of a mail is never copied.
+func TestABackupOmitsDeletedMails(t *testing.T) {
 	data, archive := t.TempDir(), filepath.Join(t.TempDir(), "backup.zip")
 	if err := os.Mkdir(filepath.Join(data, "mail"), 0o700); err != nil {
 		t.Fatal(err)

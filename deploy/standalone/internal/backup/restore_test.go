@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 )
 
-// archived writes a backup of one file. It returns the path of the backup.
+// archived writes a backup that contains one file, and returns the path of the backup.
 func archived(t *testing.T, name, content string) string {
 	t.Helper()
 	source, archive := filepath.Join(t.TempDir(), "source"), filepath.Join(t.TempDir(), "backup.zip")
@@ -26,7 +26,7 @@ func archived(t *testing.T, name, content string) string {
 	return archive
 }
 
-// A full disk and an interrupt are not reported as damage of the backup.
+// If the disk is full or the restore is interrupted, the error does not say that the backup is damaged.
 func TestRestoreReportsDamageOfTheBackupOnly(t *testing.T) {
 	archive := archived(t, "secret", "s")
 	full := errors.New("no space left on device")
@@ -46,7 +46,7 @@ func TestRestoreReportsDamageOfTheBackupOnly(t *testing.T) {
 	}
 }
 
-// A restore that fails while it fills the folder leaves a folder that neither a platform nor a restore uses.
+// If a restore fails while it writes to the folder, the platform and the next restore refuse the folder.
 func TestFailedRestoreLeavesItsMark(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	_, err := Restore(t.Context(), archived(t, "documents/events.db", "no database"), data)

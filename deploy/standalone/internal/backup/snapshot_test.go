@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// boat is the record of the tests.
+// boat is the record that the tests store.
 type boat struct {
 	ID    string `json:"id"`
 	Owner string `json:"owner"`
@@ -42,7 +42,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// twoFleets opens two databases of one folder.
+// twoFleets opens two databases in the same folder.
 func twoFleets(t *testing.T, folder string) (first, second *document.Collection[boat]) {
 	t.Helper()
 	var both []*document.Collection[boat]
@@ -56,8 +56,8 @@ func twoFleets(t *testing.T, folder string) (first, second *document.Collection[
 	return both[0], both[1]
 }
 
-// Each writer stores a record in the first database and then in the second. A snapshot of one moment has for each writer
-// as many records in the second as in the first, or one less.
+// Each writer stores a record in the first database and then one in the second. In a snapshot of one moment, the second
+// database has as many records of the writer as the first, or one less.
 func TestSnapshotIsOfOneMoment(t *testing.T) {
 	folder := t.TempDir()
 	first, second := twoFleets(t, folder)
@@ -84,7 +84,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		began := time.Now()
 		taken, err := takeSnapshot(t.Context(), folder, func() error {
 			before, err := first.Count(t.Context(), find.Query{})
-			<-time.After(5 * time.Millisecond) // a writer that is not stopped writes in this time
+			<-time.After(5 * time.Millisecond) // a writer that was not stopped would write in this time
 			after, counted := first.Count(t.Context(), find.Query{})
 			writes += after - before
 			return errors.Join(err, counted)
@@ -114,7 +114,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 	t.Logf("the longest of 20 snapshots beside %d writers took %v", writers, longest)
 }
 
-func TestSnapshotOfNothing(t *testing.T) {
+func TestASnapshotNeedsADatabase(t *testing.T) {
 	for _, folder := range []string{t.TempDir(), filepath.Join(t.TempDir(), "none")} {
 		if _, err := takeSnapshot(t.Context(), folder, func() error { return nil }); err == nil {
 			t.Errorf("a snapshot of %s was taken", folder)
