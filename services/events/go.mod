@@ -83,7 +83,6 @@ require (
 	go.uber.org/atomic v1.12.0 // indirect
 	golang.org/x/arch v0.23.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.52.0 // indirect
@@ -101,6 +100,7 @@ require (
 	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
 	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
 	golang.org/x/net v0.62.0
+	golang.org/x/sync v0.24.0
 )
 
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs

@@ -17,33 +17,21 @@ func (a api) componentOperations() []web.Operation {
 		"groupName": "default", "hidden": false, "hiddenFromNotifications": false, "position": 1, "status": "degraded_performance",
 		"activeEventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"], "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "externalRefs": ["checkout-prod"],
 		"startAt": "2025-06-01T00:00:00.000Z", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
-	one := web.Example{Response: `{"component": ` + component + `}`}
-	created, changed := one, one
-	created.Request = `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"]}`
-	changed.Request = `{"hidden": true}`
+	const one = `{"component": ` + component + `}`
+	list := operation("components", readers, "GET", "", "listComponents", "List components",
+		"In the order of their creation. A component is a service of the legacy interface.", 200)
+	list.Versioned, list.Example.Response = false, `{"components": [`+component+`], "nextToken": null}`
+	create := operation("components", writers, "POST", "", "createComponent", "Create a component", "It joins the organization's first dashboard.", 201, 409)
+	create.Example = web.Example{Request: `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"]}`, Response: one}
+	get := operation("components", readers, "GET", "/{id}", "getComponent", "Get a component", "", 200)
+	get.Example.Response = one
+	change := operation("components", writers, "PATCH", "/{id}", "changeComponent", "Change a component", "At least one member is required.", 200, 409)
+	change.Example = web.Example{Request: `{"hidden": true}`, Response: one}
+	remove := operation("components", writers, "DELETE", "/{id}", "deleteComponent", "Delete a component",
+		"A component that an active event names, or that is the only one of an endpoint, cannot be deleted.", 204, 409)
 	return []web.Operation{
-		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/components", ID: "listComponents", Tag: "components", Summary: "List components",
-			Description: "In the order of their creation. A component is a service of the legacy interface.", Roles: readers, Status: 200,
-			Example: web.Example{Response: `{"components": [` + component + `], "nextToken": null}`},
-		}, a.listComponents),
-		web.Declare(web.Operation{
-			Method: "POST", Path: "/app/components", ID: "createComponent", Tag: "components", Summary: "Create a component",
-			Description: "It joins the organization's first dashboard.", Roles: writers, Versioned: true, Status: 201, Errors: []int{409}, Example: created,
-		}, a.createComponent),
-		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/components/{id}", ID: "getComponent", Tag: "components", Summary: "Get a component",
-			Roles: readers, Versioned: true, Status: 200, Example: one,
-		}, a.getComponent),
-		web.Declare(web.Operation{
-			Method: "PATCH", Path: "/app/components/{id}", ID: "changeComponent", Tag: "components", Summary: "Change a component",
-			Description: "At least one member is required.", Roles: writers, Versioned: true, Status: 200, Errors: []int{409}, Example: changed,
-		}, a.changeComponent),
-		web.Declare(web.Operation{
-			Method: "DELETE", Path: "/app/components/{id}", ID: "deleteComponent", Tag: "components", Summary: "Delete a component",
-			Description: "A component that an active event names, or that is the only one of an endpoint, cannot be deleted.",
-			Roles:       writers, Versioned: true, Status: 204, Errors: []int{409},
-		}, a.deleteComponent),
+		web.Declare(list, a.listComponents), web.Declare(create, a.createComponent), web.Declare(get, a.getComponent),
+		web.Declare(change, a.changeComponent), web.Declare(remove, a.deleteComponent),
 	}
 }
 

@@ -14,45 +14,19 @@ func (a api) contentOperations(readers, writers []string) []web.Operation {
 		"eventHistory", "subscribe", "about"],
 		"uptime": {"windowDays": 90, "showPercentage": true, "precision": 2, "partialOutageWeight": 0.3, "historyDays": 14},
 		"announcement": "We move to a new data centre in May."}`
-	return []web.Operation{
-		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/dashboards/{id}/content", ID: "getDashboardContent", Tag: "dashboards", Summary: "Get the content of a dashboard",
-			Description: "The ETag is the dashboard's.", Roles: readers, Versioned: true, Status: 200, Example: web.Example{Response: `{"content": ` + content + `}`},
-		}, a.getContent),
-		web.Declare(web.Operation{
-			Method: "PUT", Path: "/app/dashboards/{id}/content", ID: "replaceDashboardContent", Tag: "dashboards", Summary: "Replace the content of a dashboard",
-			Description: "Without announcement the dashboard has none. The ETag is the dashboard's.", Roles: writers, Versioned: true, Status: 200,
-			Example: web.Example{Request: content, Response: `{"content": ` + content + `}`},
-		}, a.replaceContent),
-	}
+	get := operation("dashboards", readers, "GET", "/{id}/content", "getDashboardContent", "Get the content of a dashboard", "The ETag is the dashboard's.", 200)
+	get.Example.Response = `{"content": ` + content + `}`
+	replace := operation("dashboards", writers, "PUT", "/{id}/content", "replaceDashboardContent", "Replace the content of a dashboard",
+		"Without announcement the dashboard has none. The ETag is the dashboard's.", 200)
+	replace.Example = web.Example{Request: content, Response: get.Example.Response}
+	return []web.Operation{web.Declare(get, a.getContent), web.Declare(replace, a.replaceContent)}
 }
 
 type contentView struct {
-	Modules      modulesView        `json:"modules"`
-	Order        []string           `json:"order"`
-	Uptime       uptimeSettingsView `json:"uptime"`
-	Announcement *string            `json:"announcement" description:"Rich text."`
-}
-
-type modulesView struct {
-	Announcement        bool `json:"announcement"`
-	OverallStatus       bool `json:"overallStatus"`
-	ActiveIncidents     bool `json:"activeIncidents"`
-	ActiveMaintenance   bool `json:"activeMaintenance"`
-	Components          bool `json:"components"`
-	UptimeHistory       bool `json:"uptimeHistory"`
-	UpcomingMaintenance bool `json:"upcomingMaintenance"`
-	EventHistory        bool `json:"eventHistory"`
-	Subscribe           bool `json:"subscribe"`
-	About               bool `json:"about"`
-}
-
-type uptimeSettingsView struct {
-	WindowDays          int     `json:"windowDays"`
-	ShowPercentage      bool    `json:"showPercentage"`
-	Precision           int     `json:"precision"`
-	PartialOutageWeight float64 `json:"partialOutageWeight"`
-	HistoryDays         int     `json:"historyDays"`
+	Modules      catalog.Modules        `json:"modules"`
+	Order        []string               `json:"order"`
+	Uptime       catalog.UptimeSettings `json:"uptime"`
+	Announcement *string                `json:"announcement" description:"Rich text."`
 }
 
 type oneContentView struct {
@@ -65,10 +39,7 @@ func (v oneContentView) RecordVersion() int64 { return v.version }
 
 func viewContent(d catalog.Dashboard) oneContentView {
 	content := d.Content
-	return oneContentView{contentView{
-		Modules: modulesView(content.Modules), Order: append([]string{}, content.Order...),
-		Uptime: uptimeSettingsView(content.Uptime), Announcement: textOf(content.Announcement),
-	}, d.Version}
+	return oneContentView{contentView{content.Modules, append([]string{}, content.Order...), content.Uptime, textOf(content.Announcement)}, d.Version}
 }
 
 func (a api) getContent(c *web.Call[dashboardParameters, web.None]) (oneContentView, error) {

@@ -12,41 +12,27 @@ import (
 
 func (a api) dashboardOperations() []web.Operation {
 	readers, writers := []string{passport.RoleEvent, passport.RoleSubscriber}, []string{passport.RoleAdmin}
-	one := web.Example{Response: `{"dashboard": ` + dashboardExample + `}`}
-	created, changed, placed := one, one, one
-	created.Request = `{"name": "Acme", "slug": "acme", "timezone": "Europe/Berlin", "components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061"}]}`
-	changed.Request = `{"enabled": true, "branding": {"primaryColor": "#1a73e8"}, "subscriptions": {"webhook": true}, "access": {"mode": "public"}}`
-	placed.Request = `{"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default"}]}`
+	const one = `{"dashboard": ` + dashboardExample + `}`
+	list := operation("dashboards", readers, "GET", "", "listDashboards", "List dashboards", "In the order of their creation.", 200)
+	list.Versioned, list.Example.Response = false, `{"dashboards": [`+dashboardExample+`], "nextToken": null}`
+	create := operation("dashboards", writers, "POST", "", "createDashboard", "Create a dashboard",
+		"The plan of the organization limits the number of dashboards.", 201, 409)
+	create.Example = web.Example{Response: one,
+		Request: `{"name": "Acme", "slug": "acme", "timezone": "Europe/Berlin", "components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061"}]}`}
+	get := operation("dashboards", readers, "GET", "/{id}", "getDashboard", "Get a dashboard", "", 200)
+	get.Example.Response = one
+	change := operation("dashboards", writers, "PATCH", "/{id}", "changeDashboard", "Change a dashboard",
+		"At least one member is required. branding, links and access are replaced whole; of subscriptions only the sent channels change.", 200, 409)
+	change.Example = web.Example{Response: one,
+		Request: `{"enabled": true, "branding": {"primaryColor": "#1a73e8"}, "subscriptions": {"webhook": true}, "access": {"mode": "public"}}`}
+	remove := operation("dashboards", writers, "DELETE", "/{id}", "deleteDashboard", "Delete a dashboard",
+		"The endpoints of the dashboard are deleted with it. The last dashboard of an organization cannot be deleted.", 204, 409)
+	place := operation("dashboards", writers, "PUT", "/{id}/components", "replaceDashboardComponents", "Replace the components of a dashboard",
+		"The dashboard shows these components, in this order, and no others. The order of the array decides, not position.", 200)
+	place.Example = web.Example{Request: `{"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default"}]}`, Response: one}
 	return append([]web.Operation{
-		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/dashboards", ID: "listDashboards", Tag: "dashboards", Summary: "List dashboards",
-			Description: "In the order of their creation.", Roles: readers, Status: 200,
-			Example: web.Example{Response: `{"dashboards": [` + dashboardExample + `], "nextToken": null}`},
-		}, a.listDashboards),
-		web.Declare(web.Operation{
-			Method: "POST", Path: "/app/dashboards", ID: "createDashboard", Tag: "dashboards", Summary: "Create a dashboard",
-			Description: "The plan of the organization limits the number of dashboards.", Roles: writers, Versioned: true, Status: 201, Errors: []int{409}, Example: created,
-		}, a.createDashboard),
-		web.Declare(web.Operation{
-			Method: "GET", Path: "/app/dashboards/{id}", ID: "getDashboard", Tag: "dashboards", Summary: "Get a dashboard",
-			Roles: readers, Versioned: true, Status: 200, Example: one,
-		}, a.getDashboard),
-		web.Declare(web.Operation{
-			Method: "PATCH", Path: "/app/dashboards/{id}", ID: "changeDashboard", Tag: "dashboards", Summary: "Change a dashboard",
-			Description: "At least one member is required. branding, links and access are replaced whole; of subscriptions only the sent channels change.",
-			Roles:       writers, Versioned: true, Status: 200, Errors: []int{409}, Example: changed,
-		}, a.changeDashboard),
-		web.Declare(web.Operation{
-			Method: "DELETE", Path: "/app/dashboards/{id}", ID: "deleteDashboard", Tag: "dashboards", Summary: "Delete a dashboard",
-			Description: "The endpoints of the dashboard are deleted with it. The last dashboard of an organization cannot be deleted.",
-			Roles:       writers, Versioned: true, Status: 204, Errors: []int{409},
-		}, a.deleteDashboard),
-		web.Declare(web.Operation{
-			Method: "PUT", Path: "/app/dashboards/{id}/components", ID: "replaceDashboardComponents", Tag: "dashboards",
-			Summary:     "Replace the components of a dashboard",
-			Description: "The dashboard shows these components, in this order, and no others. The order of the array decides, not position.",
-			Roles:       writers, Versioned: true, Status: 200, Example: placed,
-		}, a.replaceDashboardComponents),
+		web.Declare(list, a.listDashboards), web.Declare(create, a.createDashboard), web.Declare(get, a.getDashboard),
+		web.Declare(change, a.changeDashboard), web.Declare(remove, a.deleteDashboard), web.Declare(place, a.replaceDashboardComponents),
 	}, a.contentOperations(readers, writers)...)
 }
 
@@ -61,25 +47,25 @@ const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacy
 	"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
 
 type dashboardView struct {
-	ID             string            `json:"id" format:"uuid"`
-	LegacyID       int64             `json:"legacyId"`
-	Name           string            `json:"name"`
-	Slug           string            `json:"slug"`
-	URL            string            `json:"url" format:"uri" description:"Where visitors find the dashboard."`
-	Enabled        bool              `json:"enabled" description:"False: the public dashboard gives 404."`
-	Description    string            `json:"description"`
-	Timezone       string            `json:"timezone"`
-	Locale         string            `json:"locale"`
-	CustomDomains  []string          `json:"customDomains"`
-	Branding       brandingView      `json:"branding"`
-	Links          linksView         `json:"links"`
-	Subscriptions  subscriptionsView `json:"subscriptions" description:"The channels that visitors may use."`
-	SearchIndexing bool              `json:"searchIndexing"`
-	Access         accessView        `json:"access"`
-	Components     []placementView   `json:"components" description:"In the order in which visitors see them."`
-	CreatedAt      web.Time          `json:"createdAt"`
-	UpdatedAt      web.Time          `json:"updatedAt"`
-	Version        int64             `json:"version"`
+	ID             string                `json:"id" format:"uuid"`
+	LegacyID       int64                 `json:"legacyId"`
+	Name           string                `json:"name"`
+	Slug           string                `json:"slug"`
+	URL            string                `json:"url" format:"uri" description:"Where visitors find the dashboard."`
+	Enabled        bool                  `json:"enabled" description:"False: the public dashboard gives 404."`
+	Description    string                `json:"description"`
+	Timezone       string                `json:"timezone"`
+	Locale         string                `json:"locale"`
+	CustomDomains  []string              `json:"customDomains"`
+	Branding       brandingView          `json:"branding"`
+	Links          linksView             `json:"links"`
+	Subscriptions  catalog.Subscriptions `json:"subscriptions" description:"The channels that visitors may use."`
+	SearchIndexing bool                  `json:"searchIndexing"`
+	Access         accessView            `json:"access"`
+	Components     []placementView       `json:"components" description:"In the order in which visitors see them."`
+	CreatedAt      web.Time              `json:"createdAt"`
+	UpdatedAt      web.Time              `json:"updatedAt"`
+	Version        int64                 `json:"version"`
 }
 
 type placementView struct {
@@ -208,7 +194,7 @@ func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.C
 	view := dashboardView{
 		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.dashboardURL(d), Enabled: d.Enabled,
 		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...),
-		Branding: viewBranding(d.Branding), Links: viewLinks(d.Links), Subscriptions: subscriptionsView(d.Subscriptions),
+		Branding: viewBranding(d.Branding), Links: viewLinks(d.Links), Subscriptions: d.Subscriptions,
 		SearchIndexing: d.SearchIndexing, Access: viewAccess(d.Access), Components: []placementView{},
 		CreatedAt: web.Time(d.CreatedAt), UpdatedAt: web.Time(d.UpdatedAt), Version: d.Version,
 	}

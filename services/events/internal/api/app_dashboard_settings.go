@@ -36,15 +36,6 @@ func viewLinks(l catalog.Links) linksView {
 	return view
 }
 
-type subscriptionsView struct {
-	Email    bool `json:"email"`
-	SMS      bool `json:"sms"`
-	WhatsApp bool `json:"whatsapp"`
-	Webhook  bool `json:"webhook"`
-	Teams    bool `json:"teams"`
-	GChat    bool `json:"gchat"`
-}
-
 type accessView struct {
 	Mode        catalog.AccessMode `json:"mode" enum:"public,password,ipAllowlist"`
 	PasswordSet bool               `json:"passwordSet"`

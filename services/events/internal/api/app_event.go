@@ -23,26 +23,25 @@ const eventExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId":
 
 const authorExample = `{"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}`
 
+// eventOperation returns an operation on an event, at a path below that of the list.
+func eventOperation(method, path, id, summary, description string, status int) web.Operation {
+	return operation("events", []string{passport.RoleEvent}, method, path, id, summary, description, status)
+}
+
 func (a api) eventOperations() []web.Operation {
-	declared := func(method, path, id, summary, description string, status int, errors ...int) web.Operation {
-		return web.Operation{
-			Method: method, Path: "/app/events" + path, ID: id, Tag: "events", Summary: summary, Description: description,
-			Roles: []string{passport.RoleEvent}, Versioned: true, Status: status, Errors: errors,
-		}
-	}
-	get := declared("GET", "/{id}", "getEvent", "Get an event", "", 200)
+	get := eventOperation("GET", "/{id}", "getEvent", "Get an event", "", 200)
 	get.Example.Response = `{"event": ` + eventExample + `}`
-	create := declared("POST", "", "createEvent", "Create an incident or a maintenance", "", 201)
+	create := eventOperation("POST", "", "createEvent", "Create an incident or a maintenance", "", 201)
 	create.Example = web.Example{Request: `{"type": "incident", "title": "Checkout fails", "description": "Some payments fail.", "status": "identified",
 		"severity": "major_outage", "affectedComponents": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061"}],
 		"initialTimelineMessage": "A certificate has expired.", "notify": {"email": true}}`, Response: `{"event": ` + eventExample + `}`}
-	change := declared("PATCH", "/{id}", "changeEvent", "Change an event",
+	change := eventOperation("PATCH", "/{id}", "changeEvent", "Change an event",
 		"At least one member is required. A timeline entry or a reopen changes the status. The type never changes.", 200)
 	change.Example = web.Example{Request: `{"title": "Checkout fails", "severity": "major_outage", "publish": true}`, Response: `{"event": ` + eventExample + `}`}
-	remove := declared("DELETE", "/{id}", "deleteEvent", "Delete an event", "", 204)
-	return append([]web.Operation{
+	remove := eventOperation("DELETE", "/{id}", "deleteEvent", "Delete an event", "", 204)
+	return []web.Operation{
 		web.Declare(create, a.createEvent), web.Declare(get, a.getEvent), web.Declare(change, a.changeEvent), web.Declare(remove, a.deleteEvent),
-	}, a.timelineOperations(declared)...)
+	}
 }
 
 // eventRowView is an event in a list.

@@ -2,7 +2,6 @@ package api
 
 import (
 	"github.com/bellbuoy/bellbuoy/libs/optional"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
@@ -11,17 +10,12 @@ func (a api) noteOperations() []web.Operation {
 	const note = `{"noteId": "01890a5d-ac96-774b-bcce-b302099a8064", "note": "The vendor has been called.", "author": ` + authorExample + `,
 		"createdAt": "2026-01-31T09:35:00.000Z", "editedAt": null}`
 	const request = `{"note": "The vendor has been called."}`
-	declared := func(method, path, id, summary, description string, status int) web.Operation {
-		return web.Operation{
-			Method: method, Path: "/app/events/{id}/notes" + path, ID: id, Tag: "events", Summary: summary, Description: description,
-			Roles: []string{passport.RoleEvent}, Versioned: true, Status: status,
-		}
-	}
-	list := declared("GET", "", "listNotes", "List the notes of an event", "In the order of their creation.", 200)
-	create := declared("POST", "", "createNote", "Add a note to an event",
+	const path = "/{id}/notes"
+	list := eventOperation("GET", path, "listNotes", "List the notes of an event", "In the order of their creation.", 200)
+	create := eventOperation("POST", path, "createNote", "Add a note to an event",
 		"A note is internal: visitors and subscribers never see it. The event gets a new version, which is in the ETag.", 201)
-	change := declared("PUT", "/{noteId}", "replaceNote", "Replace the text of a note", "", 200)
-	remove := declared("DELETE", "/{noteId}", "deleteNote", "Delete a note", "", 204)
+	change := eventOperation("PUT", path+"/{noteId}", "replaceNote", "Replace the text of a note", "", 200)
+	remove := eventOperation("DELETE", path+"/{noteId}", "deleteNote", "Delete a note", "", 204)
 	list.Example.Response = `{"notes": [` + note + `], "nextToken": null}`
 	create.Example = web.Example{Request: request, Response: `{"note": ` + note + `}`}
 	change.Example = create.Example
@@ -75,13 +69,10 @@ func (a api) listNotes(c *web.Call[notesParameters, web.None]) (notesView, error
 
 func (a api) createNote(c *web.Call[eventParameters, noteBody]) (oneNoteView, error) {
 	var note catalog.Note
-	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionNoteCreate), c.Parameters.ID, func(d *catalog.EventEdit) error {
-		in, err := c.Body()
-		if err == nil {
-			note, err = d.AddNote(in.Note.Value)
-		}
+	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionNoteCreate), c.Parameters.ID, withBody(c, func(d *catalog.EventEdit, in noteBody) (err error) {
+		note, err = d.AddNote(in.Note.Value)
 		return err
-	})
+	}))
 	return oneNoteView{viewNote(note), changed.Version}, err
 }
 
@@ -91,13 +82,9 @@ type noteParameters struct {
 }
 
 func (a api) replaceNote(c *web.Call[noteParameters, noteBody]) (oneNoteView, error) {
-	detail, err := changeNote(a, c, catalog.ActionNoteUpdate, func(d *catalog.EventEdit) error {
-		in, err := c.Body()
-		if err != nil {
-			return err
-		}
+	detail, err := changeNote(a, c, catalog.ActionNoteUpdate, withBody(c, func(d *catalog.EventEdit, in noteBody) error {
 		return d.EditNote(c.Parameters.NoteID, in.Note.Value)
-	})
+	}))
 	if err != nil {
 		return oneNoteView{}, err
 	}

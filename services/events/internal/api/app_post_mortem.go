@@ -2,7 +2,6 @@ package api
 
 import (
 	"github.com/bellbuoy/bellbuoy/libs/optional"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -13,16 +12,11 @@ func (a api) postMortemOperations() []web.Operation {
 	const response = `{"postMortem": {"summary": "A certificate had expired.", "rootCause": "Nobody had renewed it.", "impact": null,
 		"resolution": null, "lessonsLearned": null, ` + items + `, "published": true, "publishedAt": "2026-02-01T10:00:00.000Z", "author": ` + authorExample + `,
 		"createdAt": "2026-02-01T09:00:00.000Z", "updatedAt": "2026-02-01T10:00:00.000Z"}}`
-	declared := func(method, id, summary, description string, status int) web.Operation {
-		return web.Operation{
-			Method: method, Path: "/app/events/{id}/post-mortem", ID: id, Tag: "events", Summary: summary, Description: description,
-			Roles: []string{passport.RoleEvent}, Versioned: true, Status: status,
-		}
-	}
-	get := declared("GET", "getPostMortem", "Get the post-mortem of an event", "", 200)
-	replace := declared("PUT", "replacePostMortem", "Create or replace the post-mortem of an event",
+	const path = "/{id}/post-mortem"
+	get := eventOperation("GET", path, "getPostMortem", "Get the post-mortem of an event", "", 200)
+	replace := eventOperation("PUT", path, "replacePostMortem", "Create or replace the post-mortem of an event",
 		"The event must be resolved or completed. Members that are not sent are cleared. The ETag is that of the event. A reopened event keeps its post-mortem.", 200)
-	remove := declared("DELETE", "deletePostMortem", "Delete the post-mortem of an event", "", 204)
+	remove := eventOperation("DELETE", path, "deletePostMortem", "Delete the post-mortem of an event", "", 204)
 	get.Example.Response = response
 	replace.Example = web.Example{Response: response,
 		Request: `{"summary": "A certificate had expired.", "rootCause": "Nobody had renewed it.", ` + items + `, "published": true}`}
@@ -85,14 +79,10 @@ type actionItemBody struct {
 }
 
 func (a api) replacePostMortem(c *web.Call[eventParameters, postMortemBody]) (onePostMortemView, error) {
-	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionPostMortemUpdate), c.Parameters.ID, func(d *catalog.EventEdit) error {
-		in, err := c.Body()
-		if err != nil {
-			return err
-		}
+	changed, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionPostMortemUpdate), c.Parameters.ID, withBody(c, func(d *catalog.EventEdit, in postMortemBody) error {
 		d.Notify(in.Notify.Value.Wording())
 		return d.SetPostMortem(in.postMortem())
-	})
+	}))
 	return onePostMortemViewOf(&changed, err)
 }
 

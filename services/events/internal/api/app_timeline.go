@@ -12,18 +12,18 @@ const entryExample = `{"statusId": "01890a5d-ac96-774b-bcce-b302099a8063", "stat
 	"message": "A certificate has expired.", "timestamp": "2026-01-31T09:40:00.000Z", "author": ` + authorExample + `, "notified": true,
 	"componentImpacts": [], "editedAt": null, "createdAt": "2026-01-31T09:40:00.000Z"}`
 
-func (a api) timelineOperations(declared func(method, path, id, summary, description string, status int, errors ...int) web.Operation) []web.Operation {
+func (a api) timelineOperations() []web.Operation {
 	const response = `{"timelineEntry": ` + entryExample + `, "event": ` + eventExample + `}`
-	post := declared("POST", "/{id}/timeline", "createTimelineEntry", "Post a timeline entry",
+	post := eventOperation("POST", "/{id}/timeline", "createTimelineEntry", "Post a timeline entry",
 		"A status other than that of the event is a transition. A closed event is opened by a reopen only.", 201)
 	post.Example = web.Example{Request: `{"message": "A certificate has expired.", "status": "identified",
 		"componentImpacts": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "impact": "major_outage"}]}`, Response: response}
-	edit := declared("PUT", "/{id}/timeline/{statusId}", "replaceTimelineEntry", "Correct a timeline entry",
+	edit := eventOperation("PUT", "/{id}/timeline/{statusId}", "replaceTimelineEntry", "Correct a timeline entry",
 		"The status and the author stay. It notifies nobody.", 200)
 	edit.Example = web.Example{Request: `{"message": "A certificate has expired."}`, Response: `{"timelineEntry": ` + entryExample + `}`}
-	remove := declared("DELETE", "/{id}/timeline/{statusId}", "deleteTimelineEntry", "Delete a timeline entry",
+	remove := eventOperation("DELETE", "/{id}/timeline/{statusId}", "deleteTimelineEntry", "Delete a timeline entry",
 		"The entry that set the current status stays.", 204)
-	reopen := declared("POST", "/{id}/reopen", "reopenEvent", "Reopen a resolved or completed event",
+	reopen := eventOperation("POST", "/{id}/reopen", "reopenEvent", "Reopen a resolved or completed event",
 		"By default to investigating or inprogress.", 201)
 	reopen.Example = web.Example{Request: `{"message": "It fails again.", "status": "identified"}`, Response: response}
 	return []web.Operation{
@@ -79,18 +79,14 @@ type componentImpactBody struct {
 }
 
 func (a api) postEntry(c *web.Call[eventParameters, entryBody]) (newEntryView, error) {
-	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionTimelineCreate), c.Parameters.ID, func(d *catalog.EventEdit) error {
-		in, err := c.Body()
-		if err != nil {
-			return err
-		}
+	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionTimelineCreate), c.Parameters.ID, withBody(c, func(d *catalog.EventEdit, in entryBody) error {
 		entry := catalog.NewEntry{Message: in.Message.Value, Status: in.Status.Value, Timestamp: in.Timestamp.Pointer()}
 		for _, impact := range in.ComponentImpacts.Value {
 			entry.Impacts = append(entry.Impacts, catalog.ComponentImpact{ComponentID: impact.ComponentID.Value, Impact: impact.Impact.Value})
 		}
 		d.Notify(in.Notify.Value.Wording())
 		return d.Post(entry)
-	})
+	}))
 	return viewNewEntry(detail), err
 }
 
@@ -101,14 +97,10 @@ type reopenBody struct {
 }
 
 func (a api) reopenEvent(c *web.Call[eventParameters, reopenBody]) (newEntryView, error) {
-	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionReopen), c.Parameters.ID, func(d *catalog.EventEdit) error {
-		in, err := c.Body()
-		if err != nil {
-			return err
-		}
+	detail, err := a.catalog.ChangeEvent(c, appCommand(c).As(catalog.ActionReopen), c.Parameters.ID, withBody(c, func(d *catalog.EventEdit, in reopenBody) error {
 		d.Notify(in.Notify.Value.Wording())
 		return d.Reopen(catalog.NewEntry{Message: in.Message.Value, Status: in.Status.Value})
-	})
+	}))
 	return viewNewEntry(detail), err
 }
 
@@ -123,13 +115,9 @@ type correctedEntryBody struct {
 }
 
 func (a api) putEntry(c *web.Call[entryParameters, correctedEntryBody]) (oneEntryView, error) {
-	detail, err := changeEntry(a, c, catalog.ActionTimelineUpdate, func(d *catalog.EventEdit) error {
-		in, err := c.Body()
-		if err != nil {
-			return err
-		}
+	detail, err := changeEntry(a, c, catalog.ActionTimelineUpdate, withBody(c, func(d *catalog.EventEdit, in correctedEntryBody) error {
 		return d.Correct(c.Parameters.StatusID, in.Message.Value, in.Timestamp.Pointer())
-	})
+	}))
 	if err != nil {
 		return oneEntryView{}, err
 	}

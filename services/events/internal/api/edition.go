@@ -18,17 +18,21 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-func (a api) editionBySlug(c *gin.Context) error {
-	page, err := a.editions.PublicBySlug(c.Request.Context(), c.Param("slug"))
-	return a.showEdition(c, page, err)
+// addressOf returns the address that the path of a public operation names.
+func addressOf(c *gin.Context) edition.Address {
+	return edition.Address{Slug: c.Param("slug"), Host: strings.ToLower(c.Param("host"))}
 }
 
-func (a api) editionByHost(c *gin.Context) error {
-	page, err := a.editions.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
-	return a.showEdition(c, page, err)
+// pathOf returns the path of a dashboard for its visitors, without a final slash.
+func pathOf(at edition.Address) string {
+	if at.Slug == "" {
+		return ""
+	}
+	return "/d/" + url.PathEscape(at.Slug)
 }
 
-func (a api) showEdition(c *gin.Context, page edition.PublishedPage, err error) error {
+func (a api) publicEdition(c *gin.Context) error {
+	page, err := a.editions.Public(c.Request.Context(), addressOf(c))
 	if err != nil {
 		return err
 	}
@@ -94,30 +98,17 @@ func send(c *gin.Context, media, coding, tag string, body []byte) error {
 
 const maxEntry = 4 << 10 // bytes of the form with a password
 
-// enterBySlug is POST {dashboard_url}/enter of a dashboard under /d/{slug}.
-func (a api) enterBySlug(c *gin.Context) error {
-	slug := c.Param("slug")
-	return a.enter(c, "/d/"+url.PathEscape(slug)+"/", func(password string) (edition.PublishedPage, error) {
-		return a.editions.EnterBySlug(c.Request.Context(), slug, web.Caller(c).IP, password)
-	})
-}
-
-// enterByHost is POST {dashboard_url}/enter of a dashboard under a custom domain.
-func (a api) enterByHost(c *gin.Context) error {
-	return a.enter(c, "/", func(password string) (edition.PublishedPage, error) {
-		return a.editions.EnterByHost(c.Request.Context(), strings.ToLower(c.Param("host")), web.Caller(c).IP, password)
-	})
-}
-
-// enter responds 303 to the page at path with a cookie, 403 for a wrong password, and 429. It responds without a body
-// to a wrong password, because the form is a file of the edition.
-func (a api) enter(c *gin.Context, path string, try func(password string) (edition.PublishedPage, error)) error {
+// enter is POST {dashboard_url}/enter. It responds 303 to the page with a cookie, 403 for a wrong password, and 429. It
+// responds without a body to a wrong password, because the form is a file of the edition.
+func (a api) enter(c *gin.Context) error {
 	c.Header("Cache-Control", "private, no-store")
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxEntry)
 	if err := c.Request.ParseForm(); err != nil {
 		return fault.Wrap(fault.Invalid, err, "Send the form with the field password.")
 	}
-	page, err := try(c.Request.PostForm.Get("password"))
+	at := addressOf(c)
+	path := pathOf(at) + "/"
+	page, err := a.editions.Enter(c.Request.Context(), at, web.Caller(c).IP, c.Request.PostForm.Get("password"))
 	var many edition.TooManyTries
 	switch {
 	case errors.As(err, &many):

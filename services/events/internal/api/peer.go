@@ -13,24 +13,19 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/gin-gonic/gin"
 	"github.com/google/uuid"
 )
 
 func (a api) peerDashboard(c *gin.Context) error {
 	dashboard, err := a.catalog.Dashboard(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id"))
-	if err != nil {
-		return err
-	}
-	return a.showDashboard(c, dashboard)
+	return a.showDashboard(c, dashboard, err)
 }
 
 func (a api) peerFirstDashboard(c *gin.Context) error {
 	dashboard, err := a.catalog.FirstDashboard(c.Request.Context(), c.Param(web.OrganizationParam))
-	if err != nil {
-		return err
-	}
-	return a.showDashboard(c, dashboard)
+	return a.showDashboard(c, dashboard, err)
 }
 
 func (a api) peerCreateDashboard(c *gin.Context) error {
@@ -43,10 +38,7 @@ func (a api) peerCreateDashboard(c *gin.Context) error {
 		return fault.Field("id", "must be a UUID")
 	}
 	dashboard, err := a.catalog.CreateDashboard(c.Request.Context(), c.Param(web.OrganizationParam), id.String(), in.Name)
-	if err != nil {
-		return err
-	}
-	return a.showDashboard(c, dashboard)
+	return a.showDashboard(c, dashboard, err)
 }
 
 func (a api) peerPlan(c *gin.Context) error {
@@ -54,29 +46,28 @@ func (a api) peerPlan(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.catalog.SetIntegrations(c.Request.Context(), c.Param(web.OrganizationParam), in.Integrations); err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, in)
-	return nil
+	return show(c, in, a.catalog.SetIntegrations(c.Request.Context(), c.Param(web.OrganizationParam), in.Integrations))
 }
 
 func (a api) peerEvent(c *gin.Context) error {
 	state, err := a.catalog.EventState(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id"))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, state)
-	return nil
+	return show(c, state, err)
 }
 
-func (a api) showDashboard(c *gin.Context, dashboard catalog.Dashboard) error {
-	views, err := a.peerViews(c.Request.Context(), c.Param(web.OrganizationParam), []catalog.Dashboard{dashboard})
+// show responds with a view, or returns err.
+func show(c *gin.Context, view any, err error) error {
+	if err == nil {
+		c.PureJSON(http.StatusOK, view)
+	}
+	return err
+}
+
+func (a api) showDashboard(c *gin.Context, dashboard catalog.Dashboard, err error) error {
 	if err != nil {
 		return err
 	}
-	c.PureJSON(http.StatusOK, views[0])
-	return nil
+	views, err := a.peerViews(c.Request.Context(), c.Param(web.OrganizationParam), []catalog.Dashboard{dashboard})
+	return show(c, append(views, topic.DashboardRecord{})[0], err)
 }
 
 func (a api) peerDashboards(c *gin.Context) error {
@@ -89,11 +80,7 @@ func (a api) peerDashboards(c *gin.Context) error {
 		return err
 	}
 	views, err := a.peerViews(c.Request.Context(), c.Param(web.OrganizationParam), dashboards)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, views)
-	return nil
+	return show(c, views, err)
 }
 
 // peerViews returns the views of dashboards with the components on them.
@@ -138,7 +125,7 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	dashboard, err := a.editions.PublicDashboard(ctx, in.Slug, in.Host)
+	dashboard, err := a.editions.PublicDashboard(ctx, edition.Address(in))
 	if err != nil {
 		return err
 	}
@@ -153,11 +140,7 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 // peerOnlyDashboard is the operation that peer.Events.OnlyDashboard calls.
 func (a api) peerOnlyDashboard(c *gin.Context) error {
 	slug, err := a.editions.OnlyDashboard(c.Request.Context())
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, peer.OnlyDashboard{Slug: slug})
-	return nil
+	return show(c, peer.OnlyDashboard{Slug: slug}, err)
 }
 
 // peerFrame is the operation that peer.Events.Frame calls.
@@ -181,11 +164,7 @@ func (a api) peerComponents(c *gin.Context) error {
 		return err
 	}
 	views, err := a.peerComponentViews(c.Request.Context(), c.Param(web.OrganizationParam), components)
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, views)
-	return nil
+	return show(c, views, err)
 }
 
 func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.Component, error) {

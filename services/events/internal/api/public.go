@@ -2,8 +2,6 @@ package api
 
 import (
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
@@ -62,27 +60,13 @@ func Public() []web.Public {
 	return append([]web.Public{bySlug, byHost}, filesPublic()...)
 }
 
-// publicBySlug is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under /d/{slug}.
-func (a api) publicBySlug(c *gin.Context) error {
-	slug := c.Param("slug")
-	page, err := a.editions.PublicBySlug(c.Request.Context(), slug)
+// publicList is GET {dashboard_url}/api/v1/dashboard/. It responds with a slice of a page's rows.
+func (a api) publicList(c *gin.Context) error {
+	at := addressOf(c)
+	page, err := a.editions.Public(c.Request.Context(), at)
 	if err != nil {
 		return err
 	}
-	return list(c, page, "/d/"+url.PathEscape(slug)+publicPath)
-}
-
-// publicByHost is GET {dashboard_url}/api/v1/dashboard/ of a dashboard under a custom domain.
-func (a api) publicByHost(c *gin.Context) error {
-	page, err := a.editions.PublicByHost(c.Request.Context(), strings.ToLower(c.Param("host")))
-	if err != nil {
-		return err
-	}
-	return list(c, page, publicPath)
-}
-
-// list responds with a slice of a page's rows. path is the path of the list for the visitor.
-func list(c *gin.Context, page edition.PublishedPage, path string) error {
 	asked, err := legacy.ReadPage(c.Request.URL.RawQuery, publicLimit, publicMaxLimit)
 	if err != nil {
 		return err
@@ -90,7 +74,7 @@ func list(c *gin.Context, page edition.PublishedPage, path string) error {
 	total := int64(len(page.Rows))
 	from := min(asked.Offset, total)
 	to := min(from+asked.Limit, total)
-	envelope := legacy.Envelope{Meta: asked.Meta(path, total), Objects: []any{}}
+	envelope := legacy.Envelope{Meta: asked.Meta(pathOf(at)+publicPath, total), Objects: []any{}}
 	for _, row := range page.Rows[from:to] {
 		envelope.Objects = append(envelope.Objects, rowView{
 			Description: row.Description, Group: row.Group, ID: row.LegacyID, ServiceName: row.Name, Status: row.Status,

@@ -43,7 +43,7 @@ func (a api) legacyResources() []legacy.Declared {
 }
 
 func (a api) appOperations() []web.Operation {
-	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventListOperations(), a.eventOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
+	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventListOperations(), a.eventOperations(), a.timelineOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations())
 }
 
 func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Editions, options Options) error {
@@ -53,15 +53,13 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Edition
 		a.legacyResources()...)
 
 	public := engine.Group("/public/v1", web.Surface(passport.Public))
-	for _, method := range []string{"GET", "HEAD"} {
-		public.Handle(method, "/dashboards/:slug/list", web.Handle(a.publicBySlug))
-		public.Handle(method, "/hosts/:host/list", web.Handle(a.publicByHost))
-		public.Handle(method, "/dashboards/:slug/edition", web.Handle(a.editionBySlug))
-		public.Handle(method, "/hosts/:host/edition", web.Handle(a.editionByHost))
-		public.Handle(method, "/editions/:edition/files/*name", web.Handle(a.editionFile))
+	read := []string{"GET", "HEAD"}
+	public.Match(read, "/editions/:edition/files/*name", web.Handle(a.editionFile))
+	for _, at := range []string{"/dashboards/:slug", "/hosts/:host"} {
+		public.Match(read, at+"/list", web.Handle(a.publicList))
+		public.Match(read, at+"/edition", web.Handle(a.publicEdition))
+		public.POST(at+"/enter", web.Handle(a.enter))
 	}
-	public.POST("/dashboards/:slug/enter", web.Handle(a.enterBySlug))
-	public.POST("/hosts/:host/enter", web.Handle(a.enterByHost))
 
 	engine.POST(peer.Prefix+"/public-dashboards/lookup", web.Surface(passport.Peer), web.Handle(a.peerPublicDashboard))
 	engine.GET(peer.Prefix+"/public-dashboards/only", web.Surface(passport.Peer), web.Handle(a.peerOnlyDashboard))
@@ -78,11 +76,31 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Edition
 	return web.Mount(engine, a.appOperations())
 }
 
+// operation returns an operation on a record, at a path below that of the list of such records.
+func operation(records string, roles []string, method, path, id, summary, description string, status int, errors ...int) web.Operation {
+	return web.Operation{
+		Method: method, Path: "/app/" + records + path, ID: id, Tag: records, Summary: summary, Description: description,
+		Roles: roles, Versioned: true, Status: status, Errors: errors,
+	}
+}
+
 // appCommand returns the origin of a write through the App interface, with the condition of its If-Match.
 func appCommand[P, B any](c *web.Call[P, B]) catalog.Command {
 	return catalog.Command{
 		Organization: c.Caller.Organization, Source: catalog.SourceApp, IfMatch: c.IfMatch,
 		Author: catalog.Author{UserID: c.Caller.User, LegacyUserID: c.Caller.LegacyUser, Name: c.Caller.Username},
+	}
+}
+
+// withBody returns a change that applies the body of the request. The body is read within the change, because another
+// version of the record precedes a fault of the body.
+func withBody[P, B any](c *web.Call[P, B], apply func(*catalog.EventEdit, B) error) func(*catalog.EventEdit) error {
+	return func(d *catalog.EventEdit) error {
+		in, err := c.Body()
+		if err != nil {
+			return err
+		}
+		return apply(d, in)
 	}
 }
 

@@ -34,19 +34,19 @@ type affected struct {
 	dashboards map[string][]string
 }
 
-func (a *affected) read(ctx context.Context, c *Catalog, event *Event) error {
-	ids := event.ComponentIDs()
+// read reads what the components with the ids have, unless an earlier read did.
+func (a *affected) read(ctx context.Context, c *Catalog, organization string, ids []string) error {
 	if !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(a.asked, id) }) {
 		return nil
 	}
 	a.asked = ids
 	return together(
 		func() (err error) {
-			a.components, err = c.store.ComponentsOf(ctx, event.OrganizationID, ids)
+			a.components, err = c.store.ComponentsOf(ctx, organization, ids)
 			return err
 		},
 		func() (err error) {
-			a.dashboards, err = c.DashboardsHolding(ctx, event.OrganizationID, ids)
+			a.dashboards, err = c.DashboardsHolding(ctx, organization, ids)
 			return err
 		},
 	)

@@ -270,10 +270,7 @@ func (c *Catalog) details(ctx context.Context, organization string, events []Eve
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	var near affected
-	err := together(
-		func() (err error) { near.components, err = c.store.ComponentsOf(ctx, organization, ids); return err },
-		func() (err error) { near.dashboards, err = c.DashboardsHolding(ctx, organization, ids); return err },
-	)
+	err := near.read(ctx, c, organization, ids)
 	return each(events, near.detail), err
 }
 

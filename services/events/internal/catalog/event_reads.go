@@ -21,7 +21,7 @@ func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDeta
 		return EventDetail{}, err
 	}
 	var near affected
-	err = near.read(ctx, c, &event)
+	err = near.read(ctx, c, event.OrganizationID, event.ComponentIDs())
 	return near.detail(event), err
 }
 

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -67,20 +67,17 @@ func (c *Catalog) runDue(ctx context.Context) error {
 // AtOnce calls step for each of the items, for stepsAtOnce at the same time, until ctx ends. It joins the errors.
 func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	errs := make([]error, len(items))
-	slots := make(chan struct{}, stepsAtOnce)
-	var group sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(stepsAtOnce)
 	for i, item := range items {
-		slots <- struct{}{}
-		if ctx.Err() != nil {
-			break
-		}
-		group.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = step(item)
+		group.Go(func() error {
+			if ctx.Err() == nil {
+				errs[i] = step(item)
+			}
+			return nil
 		})
 	}
-	group.Wait()
-	return errors.Join(errs...)
+	return errors.Join(group.Wait(), errors.Join(errs...))
 }
 
 // DueAt returns the time of the scheduler's next step with the event: its start, its end or a reminder; nil for none.

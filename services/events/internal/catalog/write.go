@@ -28,7 +28,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
 	}
 	var near affected
-	if err := cmp.Or(near.read(ctx, c, &event), near.check(&event)); err != nil {
+	if err := cmp.Or(near.read(ctx, c, event.OrganizationID, event.ComponentIDs()), near.check(&event)); err != nil {
 		return EventDetail{}, err
 	}
 	draft.finish(len(near.nameable(&event)) > 0)
@@ -107,7 +107,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
 				continue
 			}
-			if err := near.read(ctx, c, draft.Event); err != nil {
+			if err := near.read(ctx, c, event.OrganizationID, draft.ComponentIDs()); err != nil {
 				return nil, err
 			}
 			if write.err = near.check(draft.Event); write.err != nil {
@@ -200,7 +200,7 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 		}
 		before := event.clone()
 		var near affected
-		if err := near.read(ctx, c, event); err != nil {
+		if err := near.read(ctx, c, event.OrganizationID, event.ComponentIDs()); err != nil {
 			return nil, err
 		}
 		event.Version++

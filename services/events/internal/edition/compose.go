@@ -48,7 +48,7 @@ func (m *composition) follow(ctx context.Context, changes []catalog.Written, see
 // remeasured reports whether a component of the former state has got another beginning, so that other days are measured.
 func (m *composition) remeasured() bool {
 	return slices.ContainsFunc(m.state.Snapshot.Components, func(c ShownComponent) bool {
-		former := m.was.component(c.ID)
+		former := m.was.Snapshot.Component(c.ID)
 		return former != nil && !former.Since.Equal(c.Since)
 	})
 }

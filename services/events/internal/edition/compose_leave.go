@@ -108,7 +108,7 @@ func (m *composition) leaveFeeds(e *ShownEvent) {
 	at := uptime.Earlier(s.At, e.itemAt().AddDate(0, 0, FeedDays))
 	s.FeedChangedAt = uptime.Later(s.FeedChangedAt, at)
 	for _, impact := range e.Impacts {
-		if c := m.state.component(impact.ComponentID); c != nil {
+		if c := m.state.Snapshot.Component(impact.ComponentID); c != nil {
 			c.FeedChangedAt = uptime.Later(c.FeedChangedAt, at)
 		}
 	}

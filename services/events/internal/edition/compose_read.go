@@ -25,7 +25,7 @@ func (m *composition) readAll(ctx context.Context) error {
 func (m *composition) readAdded(ctx context.Context) error {
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]
-		if m.was.component(component.ID) != nil {
+		if m.was.Snapshot.Component(component.ID) != nil {
 			continue
 		}
 		spans, err := m.read(ctx, []string{component.ID}, m.calendar.Days, func(event shownEvent) {

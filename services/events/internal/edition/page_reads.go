@@ -8,25 +8,29 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// PublicBySlug returns the page of an enabled dashboard with its current edition, or NotFound. It returns private
-// dashboards too: the gateway decides who asks.
-func (e *Editions) PublicBySlug(ctx context.Context, slug string) (PublishedPage, error) {
-	return e.public(ctx, find.Eq(catalog.FieldSlug, slug))
+// Address is where visitors find a dashboard: below /d/{slug}, or at a host of its own.
+type Address struct {
+	Slug string
+	Host string // in lower case; in force if Slug is empty
 }
 
-// PublicByHost is PublicBySlug by a custom domain of the dashboard.
-func (e *Editions) PublicByHost(ctx context.Context, host string) (PublishedPage, error) {
-	return e.public(ctx, find.Has(catalog.FieldHosts, host))
-}
-
-// PublicDashboard returns the dashboard with the slug, or with the host if slug is empty, under the conditions of
-// PublicBySlug.
-func (e *Editions) PublicDashboard(ctx context.Context, slug, host string) (catalog.Dashboard, error) {
-	which := find.Eq(catalog.FieldSlug, slug)
-	if slug == "" {
-		which = find.Has(catalog.FieldHosts, host)
+func (a Address) condition() find.Condition {
+	if a.Slug == "" {
+		return find.Has(catalog.FieldHosts, a.Host)
 	}
-	page, err := e.public(ctx, which)
+	return find.Eq(catalog.FieldSlug, a.Slug)
+}
+
+// Public returns the page of an enabled dashboard with its current edition, or NotFound. It returns private dashboards
+// too: the gateway decides who asks.
+func (e *Editions) Public(ctx context.Context, at Address) (PublishedPage, error) {
+	page, err := e.enabledPage(ctx, at)
+	return e.current(ctx, page, err)
+}
+
+// PublicDashboard returns the dashboard of the page that Public returns.
+func (e *Editions) PublicDashboard(ctx context.Context, at Address) (catalog.Dashboard, error) {
+	page, err := e.Public(ctx, at)
 	if err != nil {
 		return catalog.Dashboard{}, err
 	}
@@ -35,11 +39,6 @@ func (e *Editions) PublicDashboard(ctx context.Context, slug, host string) (cata
 		err = catalog.NoDashboard()
 	}
 	return dashboard, err
-}
-
-func (e *Editions) public(ctx context.Context, which find.Condition) (PublishedPage, error) {
-	page, err := e.enabledPage(ctx, which)
-	return e.current(ctx, page, err)
 }
 
 // OnlyDashboard returns the slug of the enabled dashboard if the installation has exactly one, else NotFound.
@@ -56,8 +55,8 @@ func (e *Editions) OnlyDashboard(ctx context.Context) (slug string, err error) {
 }
 
 // enabledPage returns the page of an enabled dashboard, or NotFound.
-func (e *Editions) enabledPage(ctx context.Context, which find.Condition) (PublishedPage, error) {
-	query := find.Query{Where: []find.Condition{which}, Limit: 1}
+func (e *Editions) enabledPage(ctx context.Context, at Address) (PublishedPage, error) {
+	query := find.Query{Where: []find.Condition{at.condition()}, Limit: 1}
 	marks, err := e.store.Pages.Keys(ctx, query, FieldMark)
 	if err != nil {
 		return PublishedPage{}, err

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
@@ -15,19 +14,10 @@ type TooManyTries struct{ Wait time.Duration }
 
 func (TooManyTries) Error() string { return "Too many wrong passwords were tried. Try again later." }
 
-// EnterBySlug returns the page of a dashboard if the password is that of the page. It returns Forbidden for a wrong
-// password, TooManyTries, and NotFound for a page without a password.
-func (e *Editions) EnterBySlug(ctx context.Context, slug, ip, password string) (PublishedPage, error) {
-	return e.enter(ctx, find.Eq(catalog.FieldSlug, slug), ip, password)
-}
-
-// EnterByHost is EnterBySlug by a custom domain of the dashboard.
-func (e *Editions) EnterByHost(ctx context.Context, host, ip, password string) (PublishedPage, error) {
-	return e.enter(ctx, find.Has(catalog.FieldHosts, host), ip, password)
-}
-
-func (e *Editions) enter(ctx context.Context, which find.Condition, ip, password string) (PublishedPage, error) {
-	page, err := e.enabledPage(ctx, which)
+// Enter returns the page of a dashboard if the password is that of the page. It returns Forbidden for a wrong password,
+// TooManyTries, and NotFound for a page without a password.
+func (e *Editions) Enter(ctx context.Context, at Address, ip, password string) (PublishedPage, error) {
+	page, err := e.enabledPage(ctx, at)
 	if err != nil {
 		return PublishedPage{}, err
 	}
@@ -38,8 +28,7 @@ func (e *Editions) enter(ctx context.Context, which find.Condition, ip, password
 	if dashboard.Access.Mode != catalog.AccessPassword {
 		return PublishedPage{}, noFile()
 	}
-	tries := e.Tries
-	if wait := tries.Try(ctx, ip, dashboard.ID); wait > 0 {
+	if wait := e.Tries.Try(ctx, ip, dashboard.ID); wait > 0 {
 		return PublishedPage{}, TooManyTries{wait}
 	}
 	select {
@@ -52,7 +41,7 @@ func (e *Editions) enter(ctx context.Context, which find.Condition, ip, password
 	if !right {
 		return PublishedPage{}, fault.New(fault.Forbidden, "The password is wrong.")
 	}
-	tries.TryWasRight(ctx, ip, dashboard.ID)
+	e.Tries.TryWasRight(ctx, ip, dashboard.ID)
 	page.Access = e.accessOf(&dashboard) // access by the password that was compared, which may be newer than the page
 	return page, nil
 }

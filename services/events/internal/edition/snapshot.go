@@ -1,6 +1,7 @@
 package edition
 
 import (
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -31,6 +32,15 @@ type Snapshot struct {
 	Months []string `json:"months"`
 	// FeedKey opens the feeds of a private page as the query parameter "key"; empty on a public page.
 	FeedKey string `json:"feedKey"`
+}
+
+// Component returns the component with the id; nil if the dashboard does not show it.
+func (s *Snapshot) Component(id string) *ShownComponent {
+	at := slices.IndexFunc(s.Components, func(c ShownComponent) bool { return c.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return &s.Components[at]
 }
 
 // ShownComponent is a component as visitors see it.

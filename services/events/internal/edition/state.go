@@ -3,7 +3,6 @@ package edition
 import (
 	"cmp"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -41,14 +40,6 @@ func (s *State) unlessAhead(e *ShownEvent) error {
 		return noFile()
 	}
 	return nil
-}
-
-func (s *State) component(id string) *ShownComponent {
-	at := slices.IndexFunc(s.Snapshot.Components, func(c ShownComponent) bool { return c.ID == id })
-	if at < 0 {
-		return nil
-	}
-	return &s.Snapshot.Components[at]
 }
 
 // active returns the events that have reached their start and go on.

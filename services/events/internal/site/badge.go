@@ -3,7 +3,6 @@ package site
 import (
 	"encoding/xml"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -23,12 +22,12 @@ func badge(s *edition.Snapshot, component string, word wording) (File, error) {
 		of := overallOf(s)
 		return drawBadge(s.Dashboard.Name, word(of.word()), of.level(), word), nil
 	}
-	at := slices.IndexFunc(s.Components, func(c edition.ShownComponent) bool { return c.ID == component })
-	if at < 0 {
+	c := s.Component(component)
+	if c == nil {
 		return File{}, unknownFile()
 	}
-	state := worst(s.Components[at].State)
-	return drawBadge(s.Components[at].Name, word("state."+string(state)), state, word), nil
+	state := worst(c.State)
+	return drawBadge(c.Name, word("state."+string(state)), state, word), nil
 }
 
 // badgeColor returns a colour on which white text has a contrast of at least 4.5:1.

@@ -3,6 +3,7 @@ package site
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -61,10 +62,8 @@ func (c compressor) codings(body []byte) ([]edition.Coding, error) {
 	e.zip.Reset(&zipped)
 	e.br.Reset(&brotlied)
 	for _, w := range []io.WriteCloser{e.zip, e.br} {
-		if _, err := w.Write(plain.Body); err != nil {
-			return nil, fmt.Errorf("compress: %w", err)
-		}
-		if err := w.Close(); err != nil {
+		_, err := w.Write(plain.Body)
+		if err = errors.Join(err, w.Close()); err != nil {
 			return nil, fmt.Errorf("compress: %w", err)
 		}
 	}

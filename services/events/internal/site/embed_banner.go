@@ -42,17 +42,6 @@ func embedJS(s *edition.Snapshot, word wording) (File, error) {
 			"critical": badgeColor(catalog.MajorOutage), "maintenance": badgeColor(catalog.UnderMaintenance),
 		},
 	})
-	body := embedScript() + "(" + string(settings) + ");\n"
+	body := strings.TrimSpace(withoutComments(embedSource)) + "(" + string(settings) + ");\n"
 	return File{Body: []byte(body)}, err
-}
-
-// embedScript returns the source without the lines of comments and without indentation.
-func embedScript() string {
-	var out strings.Builder
-	for line := range strings.Lines(embedSource) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
-			out.WriteString(line + "\n")
-		}
-	}
-	return strings.TrimSpace(out.String())
 }

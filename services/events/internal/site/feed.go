@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"html"
 	"slices"
 	"strings"
@@ -40,18 +41,15 @@ func feedOf(s *edition.Snapshot, component, file string, word wording, texts *te
 		Home: s.URL + "/", Self: s.URL + "/" + file, Updated: s.FeedChangedAt,
 	}
 	if component != "" {
-		at := slices.IndexFunc(s.Components, func(c edition.ShownComponent) bool { return c.ID == component })
-		if at < 0 {
+		c := s.Component(component)
+		if c == nil {
 			return feed{}, unknownFile()
 		}
 		f.ID, f.Home, f.Self = component, componentURL(s, component), componentURL(s, component)+"/"+file
-		f.Title, f.Updated = dashboard+" – "+oneLine(s.Components[at].Name), s.Components[at].FeedChangedAt
+		f.Title, f.Updated = dashboard+" – "+oneLine(c.Name), c.FeedChangedAt
 	}
 	f.Self = keyed(f.Self, s.FeedKey) // some readers follow it, and who reads the feed has access
-	f.Subtitle = f.Title
-	if text := oneLine(s.Dashboard.Description); text != "" {
-		f.Subtitle = text
-	}
+	f.Subtitle = cmp.Or(oneLine(s.Dashboard.Description), f.Title)
 	f.addItems(s, component, word, texts)
 	return f, nil
 }

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +33,7 @@ func stateClass(state catalog.Impact) string {
 }
 
 func (l *locale) state(state catalog.Impact) stateView {
-	if state == "" {
-		state = catalog.Operational
-	}
+	state = worst(state)
 	return stateView{stateClass(state), l.Word("state." + string(state))}
 }
 
@@ -145,12 +144,11 @@ func affectedTime(t uptime.Tally) time.Duration {
 
 // event returns the snapshot's event with the id, or nil.
 func (f frame) event(id string) *edition.ShownEvent {
-	for i := range f.Events {
-		if f.Events[i].ID == id {
-			return &f.Events[i]
-		}
+	at := slices.IndexFunc(f.Events, func(e edition.ShownEvent) bool { return e.ID == id })
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &f.Events[at]
 }
 
 // columnsOf returns a path for each class. A run of days with the same class is one line, which the style dashes.

@@ -43,7 +43,7 @@ const shownMonths = 12
 
 func (s *Site) componentPage(r renderRequest) (File, error) {
 	f := s.newFrame(r)
-	c := f.component(strings.TrimPrefix(r.name, "components/"))
+	c := f.Snapshot.Component(strings.TrimPrefix(r.name, "components/"))
 	if c == nil {
 		return File{}, unknownFile()
 	}

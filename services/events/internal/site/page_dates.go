@@ -12,16 +12,6 @@ type moment struct{ At, Text string }
 type dates struct {
 	*locale
 	zone *time.Location
-	now  time.Time
-}
-
-// newDates returns the dates of a zone. A zone that the system does not know is UTC.
-func newDates(l *locale, zone string, now time.Time) dates {
-	location, err := time.LoadLocation(zone)
-	if err != nil || zone == "Local" {
-		location = time.UTC
-	}
-	return dates{l, location, now.In(location)}
 }
 
 func (d dates) moment(t time.Time) moment {
@@ -49,30 +39,13 @@ func (d dates) maybe(t *time.Time) *moment {
 	if t == nil {
 		return nil
 	}
-	m := d.moment(*t)
-	return &m
+	return new(d.moment(*t))
 }
 
 // dayOf returns the day of a time in the dashboard's zone.
 func (d dates) dayOf(t time.Time) day {
 	year, month, date := t.In(d.zone).Date()
 	return day{time.Date(year, month, date, 0, 0, 0, 0, time.UTC)}
-}
-
-// start returns the first moment of a day in the dashboard's zone. A change of the offset at midnight makes no midnight
-// or two.
-func (d dates) start(of day) time.Time {
-	year, month, date := of.Date()
-	at := time.Date(year, month, date, 0, 0, 0, 0, d.zone)
-	if d.dayOf(at).Before(of.Time) {
-		_, change := at.ZoneBounds()
-		return change
-	}
-	if before := at.Add(-time.Second); !d.dayOf(before).Before(of.Time) {
-		_, offset := before.Zone()
-		return of.Add(-time.Duration(offset) * time.Second)
-	}
-	return at
 }
 
 // title writes a day for a heading.

@@ -22,7 +22,7 @@ func TestPeriod(t *testing.T) {
 		{"en", "2026-11-22T22:30:00Z", "2026-11-22T23:30:00Z", "Nov 22, 2026, 23:30 CET – Nov 23, 2026, 00:30 CET"},  // in UTC on one day
 		{"en", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "Oct 25, 2026, 02:30 CEST – Oct 25, 2026, 02:30 CET"}, // the hour comes twice
 	} {
-		d := newDates(newSite(t).words[one.lang], "Europe/Berlin", pageNow())
+		d := newDates(t, one.lang, "Europe/Berlin")
 		var to *time.Time
 		if one.to != "" {
 			to = pointer(at(one.to))

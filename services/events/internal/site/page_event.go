@@ -61,13 +61,9 @@ func (f frame) begun(e *edition.ShownEvent) bool {
 	return e.Status != catalog.Planning && !e.StartAt.After(f.At)
 }
 
-func closed(e *edition.ShownEvent) bool {
-	return e.Status == catalog.Resolved || e.Status == catalog.Completed
-}
-
 // endOf returns the end of an event: the actual one, or the planned one of a closed event.
 func endOf(e *edition.ShownEvent) *time.Time {
-	if e.EndAt != nil || !closed(e) {
+	if e.EndAt != nil || !e.Status.Closed() {
 		return e.EndAt
 	}
 	return e.ScheduledEndAt
@@ -77,7 +73,7 @@ func endOf(e *edition.ShownEvent) *time.Time {
 func eventState(e *edition.ShownEvent) catalog.Impact {
 	var states []catalog.Impact
 	for _, impact := range e.Impacts {
-		if closed(e) {
+		if e.Status.Closed() {
 			states = append(states, impact.Worst)
 		} else {
 			states = append(states, impact.Impact)
@@ -96,7 +92,7 @@ func eventState(e *edition.ShownEvent) catalog.Impact {
 func (f frame) newEvent(e *edition.ShownEvent) eventView {
 	v := eventView{
 		ID: e.ID, Href: f.Up + "events/" + e.ID, Title: e.Title, State: f.state(eventState(e)), Kind: f.Word("kind." + string(e.Type)),
-		Status: f.Word("status." + string(e.Status)), Open: !closed(e), description: e.Description, analysis: e.Analysis,
+		Status: f.Word("status." + string(e.Status)), Open: !e.Status.Closed(), description: e.Description, analysis: e.Analysis,
 	}
 	var until *time.Time
 	if e.Type == catalog.Maintenance {
@@ -123,7 +119,7 @@ func (f frame) newEvent(e *edition.ShownEvent) eventView {
 	}
 	for _, impact := range e.Impacts {
 		state := impact.Impact
-		if closed(e) {
+		if e.Status.Closed() {
 			state = impact.Worst
 		}
 		v.Affected = append(v.Affected, affectedView{impact.Name, f.componentHref(impact.ComponentID), f.state(state)})
@@ -142,19 +138,10 @@ func (f frame) newEvent(e *edition.ShownEvent) eventView {
 
 // componentHref returns the address of a component, and no text if the dashboard does not show it.
 func (f frame) componentHref(id string) string {
-	if f.component(id) == nil {
+	if f.Snapshot.Component(id) == nil {
 		return ""
 	}
 	return f.Up + "components/" + id
-}
-
-func (f frame) component(id string) *edition.ShownComponent {
-	for i := range f.Components {
-		if f.Components[i].ID == id {
-			return &f.Components[i]
-		}
-	}
-	return nil
 }
 
 // eventsWhere returns the events that satisfy the condition.
@@ -222,8 +209,7 @@ func (f frame) postMortem(p *edition.ShownPostMortem) *postMortemView {
 		action := actionView{Text: item.Text, Done: item.Done}
 		if item.DueDate != nil {
 			if due, err := time.Parse(time.DateOnly, *item.DueDate); err == nil {
-				m := f.dates.title(day{due})
-				action.Due = &m
+				action.Due = new(f.dates.title(day{due}))
 			}
 		}
 		view.Actions = append(view.Actions, action)

@@ -49,10 +49,13 @@ func New(confirm string) (*Site, error) {
 	return s, nil
 }
 
-// compact returns a script without indentation, empty lines, lines of comments, and the blanks around = and =>. No text
-// in the script has such blanks.
+// compact returns a script without comments and without the blanks around = and =>. No text in the script has such blanks.
 func compact(script string) string {
-	script = strings.NewReplacer(" = ", "=", " => ", "=>").Replace(script)
+	return strings.NewReplacer(" = ", "=", " => ", "=>").Replace(withoutComments(script))
+}
+
+// withoutComments returns a script without indentation, empty lines, and lines of comments.
+func withoutComments(script string) string {
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
@@ -134,8 +137,8 @@ func (s *Site) localeOf(snapshot *edition.Snapshot) *locale {
 // newFrame returns the frame of the file. Its canonical address is that of the name below the dashboard.
 func (s *Site) newFrame(r renderRequest) frame {
 	l := s.localeOf(r.Snapshot)
-	d := newDates(l, r.Dashboard.Timezone, r.At)
-	f := frame{
+	d := dates{l, r.Dashboard.Zone()}
+	return frame{
 		Snapshot: r.Snapshot, locale: l, dates: d, Title: r.Dashboard.Name, Canonical: r.URL + "/" + r.name,
 		Indexed:  r.Dashboard.SearchIndexing && r.Dashboard.Access.Mode == catalog.AccessPublic,
 		Up:       strings.Repeat("../", strings.Count(r.name, "/")),
@@ -144,7 +147,6 @@ func (s *Site) newFrame(r renderRequest) frame {
 		Rendered: d.moment(r.At),
 		key:      r.FeedKey,
 	}
-	return f
 }
 
 // html renders a template of a page.

@@ -176,13 +176,8 @@ func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
 
 // uptime returns the uptime of a component over days, by the formula of reports; nil if nothing was measured.
 func (f frame) uptime(c *edition.ShownComponent, first, last day) *float64 {
-	from, to := f.dates.start(first), f.dates.start(last.add(1))
-	if c.Since.After(from) {
-		from = c.Since
-	}
-	if f.At.Before(to) {
-		to = f.At
-	}
+	from := uptime.Later(uptime.DayStart(first.Time, f.dates.zone), c.Since)
+	to := uptime.Earlier(uptime.DayStart(last.add(1).Time, f.dates.zone), f.At)
 	measured := max(0, to.Truncate(time.Second).Sub(from.Truncate(time.Second)))
 	return uptime.Over(c.Days, first.String(), last.String(), measured, f.Dashboard.Content.Uptime.PartialOutageWeight)
 }

@@ -84,7 +84,7 @@ func (f frame) module(name string) (moduleView, bool) {
 		return f.events(on.ActiveMaintenance, func(e *edition.ShownEvent) bool { return e.Type == catalog.Maintenance && isOpen(f.Snapshot, e) })
 	case "upcomingMaintenance":
 		view, shown := f.events(on.UpcomingMaintenance, func(e *edition.ShownEvent) bool {
-			return e.Type == catalog.Maintenance && !closed(e) && !isOpen(f.Snapshot, e)
+			return e.Type == catalog.Maintenance && !e.Status.Closed() && !isOpen(f.Snapshot, e)
 		})
 		slices.Reverse(view.Events) // the next one first
 		return view, shown

@@ -3,6 +3,8 @@ package site
 import (
 	"testing"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 func TestDatesFollowTheLanguageAndTheZone(t *testing.T) {
@@ -15,7 +17,7 @@ func TestDatesFollowTheLanguageAndTheZone(t *testing.T) {
 		{"ja", "Asia/Tokyo", "2026年7月2日 07:05 JST", "2026年7月2日", "2026年7月"},
 		{"fr", "no/where", "1 juil. 2026, 22:05 UTC", "1 juillet 2026", "Juillet 2026"},
 	} {
-		d := newDates(newSite(t).words[one.lang], one.zone, at)
+		d := newDates(t, one.lang, one.zone)
 		if got := d.moment(at).Text; got != one.time {
 			t.Errorf("%s: the time is %q, want %q", one.lang, got, one.time)
 		}
@@ -60,4 +62,10 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s: %v is %q, want %q", one.lang, one.of, got, one.want)
 		}
 	}
+}
+
+func newDates(t *testing.T, lang, zone string) dates {
+	t.Helper()
+	dashboard := catalog.Dashboard{Timezone: zone}
+	return dates{newSite(t).words[lang], dashboard.Zone()}
 }

@@ -24,8 +24,7 @@ func stamp(t *time.Time) *string {
 	if t == nil || t.IsZero() {
 		return nil
 	}
-	text := t.UTC().Format(stampFormat)
-	return &text
+	return new(t.UTC().Format(stampFormat))
 }
 
 // pageHeader is in each file. UpdatedAt is the time for which the file is right.
@@ -51,62 +50,44 @@ func statuspage(s *edition.Snapshot, name string, texts *texts) (File, error) {
 	return File{Body: encoded}, err
 }
 
-type summaryFile struct {
-	Page         pageHeader        `json:"page"`
-	Components   []statusComponent `json:"components"`
-	Incidents    []any             `json:"incidents"`
-	Maintenances []any             `json:"scheduled_maintenances"`
-	Status       pageStatus        `json:"status"`
-}
-
+// statusFile is any of the files. A member that a file does not have is zero; an empty list is not.
 type statusFile struct {
-	Page   pageHeader `json:"page"`
-	Status pageStatus `json:"status"`
-}
-
-type componentsFile struct {
-	Page       pageHeader        `json:"page"`
-	Components []statusComponent `json:"components"`
-}
-
-type incidentsFile struct {
-	Page      pageHeader `json:"page"`
-	Incidents []any      `json:"incidents"`
-}
-
-type maintenancesFile struct {
-	Page         pageHeader `json:"page"`
-	Maintenances []any      `json:"scheduled_maintenances"`
+	Page         pageHeader        `json:"page"`
+	Components   []statusComponent `json:"components,omitzero"`
+	Incidents    []any             `json:"incidents,omitzero"`
+	Maintenances []any             `json:"scheduled_maintenances,omitzero"`
+	Status       pageStatus        `json:"status,omitzero"`
 }
 
 // statuspageBody returns the value of a file, and false for an unknown name.
-func statuspageBody(s *edition.Snapshot, name string, texts *texts) (any, bool) {
-	page := pageHeaderOf(s)
+func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile, bool) {
+	file := statusFile{Page: pageHeaderOf(s)}
 	events := func(of catalog.EventType, is eventFilter) []any { return eventsOf(s, of, is, texts) }
 	switch name {
 	case "summary.json":
-		return summaryFile{
-			page, statusComponentsOf(s), events(catalog.Incident, isOpen), events(catalog.Maintenance, isDue), pageStatusOf(s),
-		}, true
+		file.Components, file.Status = statusComponentsOf(s), pageStatusOf(s)
+		file.Incidents, file.Maintenances = events(catalog.Incident, isOpen), events(catalog.Maintenance, isDue)
 	case "status.json":
-		return statusFile{page, pageStatusOf(s)}, true
+		file.Status = pageStatusOf(s)
 	case "components.json":
-		return componentsFile{page, statusComponentsOf(s)}, true
+		file.Components = statusComponentsOf(s)
 	case "incidents.json":
-		return incidentsFile{page, events(catalog.Incident, isAny)}, true
+		file.Incidents = events(catalog.Incident, isAny)
 	case "incidents/unresolved.json":
-		return incidentsFile{page, events(catalog.Incident, isOpen)}, true
+		file.Incidents = events(catalog.Incident, isOpen)
 	case "scheduled-maintenances.json":
-		return maintenancesFile{page, events(catalog.Maintenance, isAny)}, true
+		file.Maintenances = events(catalog.Maintenance, isAny)
 	case "scheduled-maintenances/active.json":
-		return maintenancesFile{page, events(catalog.Maintenance, isActive)}, true
+		file.Maintenances = events(catalog.Maintenance, isActive)
 	case "scheduled-maintenances/upcoming.json":
 		s := *s
 		s.Events = slices.Clone(s.Events)
 		slices.Reverse(s.Events) // the next one first
-		return maintenancesFile{page, eventsOf(&s, catalog.Maintenance, isUpcoming, texts)}, true
+		file.Maintenances = eventsOf(&s, catalog.Maintenance, isUpcoming, texts)
+	default:
+		return statusFile{}, false
 	}
-	return nil, false
+	return file, true
 }
 
 // eventFilter reports whether a list contains an event.

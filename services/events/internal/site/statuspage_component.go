@@ -3,8 +3,10 @@ package site
 import (
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 	"github.com/google/uuid"
 )
 
@@ -40,10 +42,7 @@ func statusComponentsOf(s *edition.Snapshot) []statusComponent {
 		component := &s.Components[i]
 		members[component.Group] = append(members[component.Group], component)
 	}
-	zone, err := time.LoadLocation(s.Dashboard.Timezone)
-	if err != nil {
-		zone = time.UTC
-	}
+	zone := s.Dashboard.Zone()
 	list, position := []statusComponent{}, 0
 	for i := range s.Components {
 		component := &s.Components[i]
@@ -66,14 +65,10 @@ func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position 
 	component := statusComponent{
 		ID: c.ID, Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
 		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(c.Since, zone),
-		PageID: s.Dashboard.ID,
-	}
-	if c.Description != "" {
-		component.Description = &c.Description
+		PageID: s.Dashboard.ID, Description: optional.OrNull(c.Description),
 	}
 	if c.Group != "" {
-		id := groupID(s, c.Group)
-		component.GroupID = &id
+		component.GroupID = new(groupID(s, c.Group))
 	}
 	return component
 }
@@ -86,12 +81,7 @@ func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, posit
 	var states []catalog.Impact
 	for _, member := range members {
 		ids, states = append(ids, member.ID), append(states, member.State)
-		if member.Since.Before(since) {
-			since = member.Since
-		}
-		if member.UpdatedAt.After(updated) {
-			updated = member.UpdatedAt
-		}
+		since, updated = uptime.Earlier(since, member.Since), uptime.Later(updated, member.UpdatedAt)
 	}
 	return statusComponent{
 		ID: groupID(s, name), Name: oneLine(name), Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
@@ -104,8 +94,7 @@ func startDate(t time.Time, zone *time.Location) *string {
 	if t.IsZero() {
 		return nil
 	}
-	day := t.In(zone).Format(time.DateOnly)
-	return &day
+	return new(t.In(zone).Format(time.DateOnly))
 }
 
 // componentsByID returns the components that are no groups.

@@ -1,9 +1,11 @@
 package site
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -70,8 +72,7 @@ func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components ma
 		MonitoringAt: monitoringAt(event), Impact: impactWord(event), Shortlink: eventURL(s, event.ID), StartedAt: stamp(&event.StartAt),
 		PageID: s.Dashboard.ID, Updates: statusUpdatesOf(event, texts), Components: []statusComponent{},
 	}
-	switch event.Status {
-	case catalog.Resolved, catalog.Completed:
+	if event.Status.Closed() {
 		of.ResolvedAt = stamp(event.EndAt)
 	}
 	if event.Status == catalog.Resolved && event.PostMortem != nil {
@@ -93,14 +94,7 @@ func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components ma
 
 // plannedTimes returns the planned times of a maintenance, or the actual ones where there is no plan.
 func plannedTimes(event *edition.ShownEvent) (start, end *time.Time) {
-	start, end = &event.StartAt, event.EndAt
-	if event.ScheduledStartAt != nil {
-		start = event.ScheduledStartAt
-	}
-	if event.ScheduledEndAt != nil {
-		end = event.ScheduledEndAt
-	}
-	return start, end
+	return cmp.Or(event.ScheduledStartAt, &event.StartAt), cmp.Or(event.ScheduledEndAt, event.EndAt)
 }
 
 // monitoringAt returns the time of the last transition to monitoring.
@@ -146,7 +140,7 @@ func statusUpdatesOf(event *edition.ShownEvent, texts *texts) []statusUpdate {
 		names[impact.ComponentID] = oneLine(impact.Name)
 	}
 	var updates []statusUpdate
-	for _, entry := range slices.Backward(event.Entries) { // the oldest first
+	for _, entry := range event.Entries {
 		status := entry.Status
 		if status == catalog.StatusUpdate {
 			status = entry.InForce
@@ -157,7 +151,6 @@ func statusUpdatesOf(event *edition.ShownEvent, texts *texts) []statusUpdate {
 			AffectedComponents: changedBy(entry, names), DeliverNotifications: entry.Notified,
 		})
 	}
-	slices.Reverse(updates)
 	return updates
 }
 
@@ -169,11 +162,7 @@ func changedBy(entry edition.ShownEntry, names map[string]string) []statusChange
 		if !shown {
 			continue
 		}
-		change := statusChanged{Code: impact.ComponentID, Name: name, NewStatus: impact.Impact}
-		if impact.Before != "" {
-			change.OldStatus = &impact.Before
-		}
-		changed = append(changed, change)
+		changed = append(changed, statusChanged{impact.ComponentID, name, optional.OrNull(impact.Before), impact.Impact})
 	}
 	return changed
 }

@@ -1,32 +1,25 @@
 package site
 
 import (
-	"slices"
-
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 // worst returns the worst of some states, and catalog.Operational of none.
 func worst(states ...catalog.Impact) catalog.Impact {
-	order := []catalog.Impact{
-		catalog.Operational, catalog.UnderMaintenance, catalog.Degraded, catalog.PartialOutage, catalog.MajorOutage,
-	}
-	at := 0
+	out := catalog.Operational
 	for _, state := range states {
-		at = max(at, slices.Index(order, state))
+		if state.Worse(out) {
+			out = state
+		}
 	}
-	return order[at]
+	return out
 }
 
 // isOpen reports whether an event has begun at the time of the snapshot and is not closed. A maintenance in planning
 // has not begun, even after its planned start.
 func isOpen(s *edition.Snapshot, event *edition.ShownEvent) bool {
-	switch event.Status {
-	case catalog.Planning, catalog.Resolved, catalog.Completed:
-		return false
-	}
-	return !event.StartAt.After(s.At)
+	return event.Status.Underway() && !event.StartAt.After(s.At)
 }
 
 // overall is the state of a whole dashboard.

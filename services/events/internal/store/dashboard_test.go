@@ -105,7 +105,7 @@ func TestInterruptedDashboardRemoval(t *testing.T) {
 	if _, err := records.Dashboards.Get(t.Context(), goes.ID); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the dashboard is left: %v", err)
 	}
-	if _, err := catalogs.PublicBySlug(t.Context(), goes.Slug); !fault.Is(err, fault.NotFound) {
+	if _, err := catalogs.Public(t.Context(), edition.Address{Slug: goes.Slug}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("its page is left: %v", err)
 	}
 	addDashboard(t, catalogs, "another")
@@ -163,7 +163,7 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 				creator = deaf
 			}
 			goes := addDashboard(t, creator, "goes", component.ID)
-			page, err := catalogs.PublicBySlug(t.Context(), goes.Slug)
+			page, err := catalogs.Public(t.Context(), edition.Address{Slug: goes.Slug})
 			if fault.Is(err, fault.NotFound) != (c.rendered == "first page") {
 				t.Fatal(err)
 			}
@@ -182,7 +182,7 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := catalogs.PublicBySlug(t.Context(), goes.Slug); !fault.Is(err, fault.NotFound) {
+			if _, err := catalogs.Public(t.Context(), edition.Address{Slug: goes.Slug}); !fault.Is(err, fault.NotFound) {
 				t.Errorf("the page: %v", err)
 			}
 			ahead.Store(int64(2 * time.Minute))
@@ -307,7 +307,7 @@ func TestPartsOfARenderingThatIsRepeatedAreDeleted(t *testing.T) {
 	// unused returns the number of parts that the current edition does not use.
 	unused := func() int {
 		t.Helper()
-		page, err := c.PublicBySlug(t.Context(), dashboard.Slug)
+		page, err := c.Public(t.Context(), edition.Address{Slug: dashboard.Slug})
 		if err != nil {
 			t.Fatal(err)
 		}

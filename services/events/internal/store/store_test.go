@@ -138,26 +138,26 @@ func TestPublicPage(t *testing.T) {
 	}
 	set(true, "status.acme.example", "www.acme.example")
 	for _, host := range []string{"status.acme.example", "www.acme.example"} {
-		page, err := c.PublicByHost(t.Context(), host)
+		page, err := c.Public(t.Context(), edition.Address{Host: host})
 		if err != nil || len(page.Rows) != 1 || page.Rows[0].Status != edition.ListedIncident {
 			t.Errorf("%s shows %+v, %v", host, page, err)
 		}
 	}
 	set(true, "status.acme.example")
-	if _, err := c.PublicByHost(t.Context(), "www.acme.example"); !fault.Is(err, fault.NotFound) {
+	if _, err := c.Public(t.Context(), edition.Address{Host: "www.acme.example"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a former host: %v", err)
 	}
 	set(false, "status.acme.example")
-	if _, err := c.PublicByHost(t.Context(), "status.acme.example"); !fault.Is(err, fault.NotFound) {
+	if _, err := c.Public(t.Context(), edition.Address{Host: "status.acme.example"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a disabled dashboard by host: %v", err)
 	}
-	if _, err := c.PublicBySlug(t.Context(), "acme"); !fault.Is(err, fault.NotFound) {
+	if _, err := c.Public(t.Context(), edition.Address{Slug: "acme"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a disabled dashboard by slug: %v", err)
 	}
 	if err := records.Dashboards.Delete(t.Context(), board, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.PublicBySlug(t.Context(), "acme"); !fault.Is(err, fault.NotFound) {
+	if _, err := c.Public(t.Context(), edition.Address{Slug: "acme"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a deleted dashboard by slug: %v", err)
 	}
 }
@@ -244,7 +244,7 @@ func TestInterruptedRemoval(t *testing.T) {
 	if err != nil || len(dashboard.Components) != 0 {
 		t.Errorf("places are left: %+v, %v", dashboard.Components, err)
 	}
-	page, err := c.PublicBySlug(t.Context(), "acme")
+	page, err := c.Public(t.Context(), edition.Address{Slug: "acme"})
 	if err != nil || len(page.Rows) != 0 {
 		t.Errorf("the page shows %+v, %v", page.Rows, err)
 	}
@@ -293,7 +293,7 @@ func TestPageOvertaken(t *testing.T) {
 	if err := errors.Join(err, <-ended); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := c.PublicBySlug(t.Context(), "acme"); err != nil || len(page.Rows) != 1 {
+	if page, err := c.Public(t.Context(), edition.Address{Slug: "acme"}); err != nil || len(page.Rows) != 1 {
 		t.Errorf("the page shows %+v, %v", page.Rows, err)
 	}
 }

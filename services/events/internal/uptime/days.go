@@ -18,8 +18,7 @@ func DaysOf(year int, month time.Month, zone *time.Location) []Day {
 func daysBetween(first, last time.Time, zone *time.Location) []Day {
 	var days []Day
 	for at := first; !at.After(last); at = at.AddDate(0, 0, 1) {
-		year, month, date := at.Date()
-		one := Day{at.Format(time.DateOnly), dayStart(year, month, date, zone), dayStart(year, month, date+1, zone)}
+		one := Day{at.Format(time.DateOnly), DayStart(at, zone), DayStart(at.AddDate(0, 0, 1), zone)}
 		if one.From.Before(one.To) { // else the zone skipped the day
 			days = append(days, one)
 		}
@@ -27,9 +26,10 @@ func daysBetween(first, last time.Time, zone *time.Location) []Day {
 	return days
 }
 
-// dayStart returns the first moment of a day, in UTC. A change of the offset at midnight makes no midnight or two.
-func dayStart(year int, month time.Month, date int, zone *time.Location) time.Time {
-	want := time.Date(year, month, date, 0, 0, 0, 0, time.UTC)
+// DayStart returns the first moment of a day in a zone, in UTC. want is midnight of the day in UTC. A change of the offset
+// at midnight makes no midnight or two.
+func DayStart(want time.Time, zone *time.Location) time.Time {
+	year, month, date := want.Date()
 	at := time.Date(year, month, date, 0, 0, 0, 0, zone)
 	if civil(at).Before(want) { // no midnight, and at is before the change
 		if _, change := at.ZoneBounds(); !change.IsZero() {
