@@ -4,12 +4,12 @@ SHELL := /bin/bash
 # Without the path of the clone in them, packages are compiled once for all clones, also for the copies in which tests follow
 # the README.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
-# The race detector needs a C compiler. Without one the tests run without the race detector. It does not watch SQLite's
-# engine, which is C translated to Go: its memory is not in the heap of Go, and the detector does not watch such memory.
+# The race detector needs a C compiler. Without a C compiler, the tests run without the race detector. The engine of SQLite is
+# compiled without it: the engine is C translated to Go, and its memory is outside the heap of Go, where the detector sees nothing.
 C_IN_GO := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race $(C_IN_GO:%=-gcflags=%=-race=false))
 MODULES = $(shell go list -m -f '{{.Dir}}')
-# The tests of the Helm chart are outside the workspace. There, their requirements would change the versions of others.
+# The tests of the Helm chart are outside the workspace, because their requirements would change the versions of other modules.
 CHART = deploy/kubernetes/tests
 
 .PHONY: run test test-long up down command lint tidy generate bench proof help

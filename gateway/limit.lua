@@ -1,20 +1,20 @@
--- Compares a credential's entry with the one the caller knows. If they are equal, counts
--- calls against a limit in any window of time (a sliding log). The script is atomic and
+-- Compares the entry of a credential with the entry that the gateway knows. If they are equal,
+-- counts calls against a limit in any window of time (a sliding log). The script is atomic and
 -- uses the clock of this server, so the count is exact for any number of gateways.
 --
 -- KEYS[1] the credential's entry     KEYS[2] the log
--- ARGV[1] the entry as the caller knows it
--- ARGV[2] number of calls asked for; 0: only compare the entry
+-- ARGV[1] the entry that the gateway knows
+-- ARGV[2] number of calls to count; 0: only compare the entry
 -- ARGV[3] limit   ARGV[4] window (ms)
--- ARGV[5] slot (ms): calls of one slot share a mark, which has the time of the newest call
+-- ARGV[5] slot (ms): calls in the same slot share a mark, which has the time of the newest call
 --
 -- Returns {'missing', '', 0, 0}, {'changed', entry, 0, 0}, or {'same', '', calls granted,
 -- ms until one more call can be granted}.
 --
--- The log is a list of marks "time:sum". sum counts all calls since the log began. The
--- head is the last mark that has left the window (or 0:0), so the number of calls in the
--- window is the sum of the tail minus the sum of the head. There are never more marks
--- than the limit.
+-- The log is a list of marks "time:sum". sum is the number of all calls since the log began.
+-- The first mark is the last one that has left the window (or 0:0). So the number of calls in
+-- the window is the sum in the last mark minus the sum in the first. The log never has more
+-- marks than the limit.
 local entry = redis.call('GET', KEYS[1])
 if not entry then return {'missing', '', 0, 0} end
 if entry ~= ARGV[1] then return {'changed', entry, 0, 0} end
@@ -64,8 +64,8 @@ if granted > 0 then
 end
 if granted == asked then return {'same', '', granted, 0} end
 
--- Find the first mark whose expiry makes room. It is the oldest mark unless the limit
--- was lowered.
+-- Find the first mark after whose expiry one more call can be granted. It is the oldest mark
+-- unless the limit was lowered.
 local low, high = 1, redis.call('LLEN', log) - 1
 if limit < 1 or high < 1 then return {'same', '', granted, window} end
 while low < high do

@@ -1,4 +1,4 @@
--- Counts one use of a key in a window that begins with the first use. A refused use is not counted.
+-- Counts one use of a key in a window that begins with the first use. Does not count a use that it refuses.
 --
 -- KEYS[1] the counter   ARGV[1] limit   ARGV[2] window (ms)   ARGV[3] 1, or 0 to count nothing
 -- Returns 0, or the ms until the window ends if the limit is reached.

@@ -1,4 +1,4 @@
-// Creates the dashboards whose pages are checked, with the App interface of a started platform.
+// Creates the dashboards whose pages are checked, through the App interface of a running platform.
 'use strict';
 
 const hostile = require('./hostile.js');
@@ -8,7 +8,7 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const at = (offset) => new Date(Date.now() + offset).toISOString();
 
-// App sends requests with an App key. A response that is no success is an error.
+// App sends requests with an App key. A response with an error status is an error.
 class App {
   constructor(credentials) {
     this.base = credentials.baseUrl;
@@ -22,7 +22,7 @@ class App {
     return text && JSON.parse(text);
   }
 
-  // dashboard creates a dashboard with components of its own: [name, group, description].
+  // dashboard creates a dashboard with its own components: [name, group, description].
   async dashboard(name, slug, components, settings = {}, content = {}) {
     const { dashboard } = await this.send('POST', '/dashboards', { name, slug });
     const ids = [];
@@ -40,7 +40,7 @@ class App {
     return { id: dashboard.id, name: slug, url: dashboard.url, components: ids, events: [] };
   }
 
-  // event creates an event and then its entries: [status, message].
+  // event creates an event and then its timeline entries: [status, message].
   async event(dashboard, fields, entries = []) {
     const { event } = await this.send('POST', '/events', { notify: false, ...fields });
     for (const [status, message] of entries) await this.entry(event.id, status, message);
@@ -109,7 +109,7 @@ async function attack(app, dashboard) {
   }
 }
 
-// create returns the dashboards. Each has the names of its pages.
+// create creates and returns the dashboards. Each has the names of its pages.
 async function create(credentials) {
   const app = new App(credentials);
   const all = [];

@@ -1,4 +1,4 @@
-// The files of a dashboard that are no pages: feeds, badges, the calendar, the read interface, and the parts for other sites.
+// Checks the files of a dashboard that are not pages: feeds, badges, the calendar, the read interface, and the parts for other sites.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -6,7 +6,7 @@ const http = require('node:http');
 const { axe, layout } = require('./page.js');
 const { Visitor } = require('./visitor.js');
 
-// badges opens badges as documents of their own, where a script within would run.
+// badges opens badges as separate documents, in which a script would run.
 async function badges(bench, dashboard) {
   const found = [];
   const visitor = await Visitor.open(bench.browser);
@@ -42,7 +42,7 @@ async function feeds(bench, dashboard) {
   return found;
 }
 
-// calendar reads the lines of the calendar: no text adds a line of its own.
+// calendar checks that no text of an event adds a line to the calendar.
 async function calendar(bench, dashboard) {
   const response = await fetch(`${dashboard.url}/maintenance.ics`);
   const text = await response.text();
@@ -56,7 +56,7 @@ async function calendar(bench, dashboard) {
   return [...long.map((line) => `a long line: ${line}`), ...whole.filter((line) => !known.test(line)).map((line) => `an unknown line: ${line}`)];
 }
 
-// elsewhere shows the embedded state and the banner on another site. The page itself refuses to be embedded.
+// elsewhere checks the embedded state and the banner on another site, and that the page itself cannot be embedded.
 async function elsewhere(bench, dashboard) {
   const visitor = await Visitor.open(bench.browser, { viewport: { width: 360, height: 740 } });
   const { page } = visitor;

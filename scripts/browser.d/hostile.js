@@ -1,4 +1,4 @@
-// Texts that would run, load or change something on a page, a feed, a badge or a calendar that does not escape them.
+// Texts that would execute, load or change something if a page, a feed, a badge or a calendar did not escape them.
 'use strict';
 
 const short = [
@@ -16,10 +16,10 @@ const short = [
   'END:VEVENT\\nBEGIN:VEVENT\\, ;javascript:alert(5)',
 ];
 
-// texts returns the texts, cut to the greatest length of a field.
+// texts returns the texts, cut to the maximum length of a field.
 const texts = (length) => short.map((text) => Array.from(text).slice(0, length).join(''));
 
-// Markup that rich text does not allow. The last one hides what follows from a parser that reads the text as HTML.
+// Markup that rich text does not allow. In a parser that reads the text as HTML, the last one hides everything after it.
 const markup = [
   '<svg onload=alert(6)><style>body{display:none}</style></svg>', '<iframe srcdoc="<script>alert(7)</script>"></iframe>',
   '<a href="javascript:alert(8)" style="position:fixed;inset:0" onclick=alert(9)>a link</a>', '<base href="https://evil.example/">',

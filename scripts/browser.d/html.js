@@ -1,17 +1,17 @@
-// The W3C checker (vnu) on all HTML documents that were opened.
+// Runs the W3C checker (vnu) on all HTML documents that were opened.
 'use strict';
 
 const { execFile } = require('node:child_process');
 const path = require('node:path');
 const jar = require('vnu-jar');
 
-// Each exception has its reason.
+// Messages that are ignored, each with the reason.
 const exceptions = [
   /Unicode Normalization Form C/, // the page shows the text of the operator as it is written
-  /^This document appears to be written in/, // a guess, which the texts of the operator mislead
+  /^This document appears to be written in/, // the checker guesses a wrong language from the operator's texts
 ];
 
-// vnu returns the errors and warnings about the documents of a folder. It counts the same one in several documents once.
+// vnu returns the errors and warnings about the documents in a folder. It returns a message about several documents once.
 function vnu(folder) {
   return new Promise((resolve, reject) => {
     execFile('java', ['-Xss4m', '-jar', jar, '--format', 'json', '--stdout', '--exit-zero-always', folder], { maxBuffer: 1 << 28 }, (error, stdout) => {

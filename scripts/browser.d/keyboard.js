@@ -1,11 +1,11 @@
-// A visitor without a mouse.
+// Checks the pages for a visitor who uses only the keyboard.
 'use strict';
 
 const assert = require('node:assert/strict');
 const { Visitor } = require('./visitor.js');
 
-// walk presses Tab from the start of the page to its end. It returns the elements that Tab misses, reaches out of order,
-// hides, or shows without a mark of the focus.
+// walk presses Tab from the start of the page to its end. It returns the elements that Tab does not reach or reaches out of
+// order, and the focused elements that are hidden or not marked as focused.
 async function walk(page) {
   const total = await page.evaluate(() => {
     const parts = document.querySelectorAll('a[href], button, input, select, textarea, summary, .bar');
@@ -35,7 +35,7 @@ async function walk(page) {
   return found;
 }
 
-// walks checks the order of pages.
+// walks checks the order of focus on pages.
 async function walks(bench, dashboard, names, status = 200) {
   const found = [];
   const visitor = await Visitor.open(bench.browser, { viewport: { width: 1280, height: 800 } });
@@ -87,7 +87,7 @@ async function bar(bench, dashboard) {
   const { width, height } = await one.boundingBox();
   await one.hover({ position: { x: width - 2, y: height / 2 } });
   const pointed = await tip();
-  await one.focus(); // a new page may give the trouble of today another duration
+  await one.focus(); // the page may have been updated with a longer duration of the problem of today
   await page.keyboard.press('End');
   assert.equal(pointed, await tip(), 'the pointer shows the day');
   await page.keyboard.press('Escape');
@@ -97,7 +97,7 @@ async function bar(bench, dashboard) {
   return found;
 }
 
-// parts opens and closes a part, and jumps over the header.
+// parts opens and closes a part of the page, and skips the header.
 async function parts(bench, dashboard) {
   const visitor = await Visitor.open(bench.browser, { viewport: { width: 1280, height: 800 } });
   const { page } = visitor;

@@ -7,7 +7,7 @@ const path = require('node:path');
 const { axe, layout } = require('./page.js');
 const { Visitor } = require('./visitor.js');
 
-// linkTo returns the link to a page in the newest mail to an address, once there is one.
+// linkTo waits for a mail to an address with a link to a page, and returns the link in the newest mail.
 async function linkTo(bench, address, at) {
   for (let tries = 0; tries < 300; tries++) {
     const mails = fs.existsSync(bench.mails) ? fs.readdirSync(bench.mails).filter((name) => name.endsWith('.eml')) : [];
@@ -45,7 +45,7 @@ async function links(bench, dashboard, channel, options) {
     const [response] = await Promise.all([page.waitForNavigation(), button.click()]);
     assert.equal(response.status(), status);
   };
-  // fill fills the form of the channel, whose own checks of the values are off, and returns the button.
+  // fill fills the form of the channel and returns the button. It turns off the browser's validation of the form.
   const fill = async (fields) => {
     const form = page.locator(`form:has([name=${Object.keys(fields)[0]}]):has([type=submit])`).first();
     await form.evaluate((e) => {

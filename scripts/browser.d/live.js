@@ -1,4 +1,4 @@
-// A page that stays open: it shows changes without a reload. The clock of the page is that of the check.
+// Checks that an open page shows changes without a reload. The check controls the clock of the page.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -12,7 +12,7 @@ async function live(bench, dashboard, app) {
   await page.clock.install();
   await visitor.go(`${dashboard.url}/`);
   const event = dashboard.events[0];
-  // until lets time pass until the page fulfils the condition. Responses need real time, so the time passes in steps.
+  // until advances the clock of the page until the condition is true. It advances in steps, because responses need real time.
   const until = async (condition, value) => {
     for (let step = 0; step < 200; step++) {
       if (await page.evaluate(condition, value)) return;

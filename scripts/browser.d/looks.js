@@ -40,7 +40,7 @@ async function look(bench, dashboard, names, theme, widths) {
   return found;
 }
 
-// magnify checks pages with text of double size and with wide spacing, and in the width of a page that is enlarged four times.
+// magnify checks pages with text of double size, with wide text spacing, and in a quarter of the usual width.
 async function magnify(bench, dashboard, names) {
   const found = [];
   const asIs = async () => {};
@@ -57,7 +57,7 @@ async function magnify(bench, dashboard, names) {
   return found;
 }
 
-// compare returns the pages that show other texts or links without script than with it.
+// compare returns the pages whose texts or links differ between a browser with and without scripts.
 async function compare(bench, dashboard, names) {
   const found = [];
   const [full, bare] = [await Visitor.open(bench.browser), await Visitor.open(bench.browser, options.scriptless)];
@@ -75,7 +75,7 @@ async function compare(bench, dashboard, names) {
   return found;
 }
 
-// knock enters a wrong password until there were too many, and checks the form each time.
+// knock enters wrong passwords until they are refused as too many, and checks the form each time.
 async function knock(bench, dashboard) {
   const found = [];
   const visitor = await Visitor.open(bench.browser, { viewport: { width: 360, height: 740 } });

@@ -1,4 +1,4 @@
-// What is checked on a loaded page. Each function returns its findings as lines of text.
+// Checks of a loaded page. Each function returns its findings as lines of text.
 'use strict';
 
 const fs = require('node:fs');
@@ -16,8 +16,8 @@ async function axe(page) {
   return violations.map((text) => `axe ${text}`);
 }
 
-// layout returns the texts and boxes that leave their place: the page must not scroll sideways, and no text is cut off or
-// leaves its card.
+// layout returns the texts and boxes that are misplaced: the page must not scroll sideways, and no text may be cut off or
+// outside of its card.
 function layout(page) {
   return page.evaluate(() => {
     const found = [];
@@ -48,8 +48,8 @@ function layout(page) {
   });
 }
 
-// enlarge doubles the size of text (WCAG 1.4.4), space widens the space within it (1.4.12). Both change the style by script,
-// which the page's policy allows to a debugger.
+// enlarge doubles the size of text (WCAG 1.4.4), and space widens its spacing (1.4.12). Both change styles through the
+// debugger, which the policy of the page does not prevent.
 const enlarge = (page) => page.evaluate(() => { document.documentElement.style.fontSize = '200%'; });
 const space = (page) => page.evaluate(() => {
   const sheet = new CSSStyleSheet();
@@ -57,7 +57,7 @@ const space = (page) => page.evaluate(() => {
   document.adoptedStyleSheets = [sheet];
 });
 
-// content returns what a visitor can read and follow in the page. Times are left out: the script converts them.
+// content returns the texts and links of the page. It omits times, because the script of the page converts them.
 function content(page) {
   return page.evaluate(() => {
     const main = document.querySelector('main').cloneNode(true);

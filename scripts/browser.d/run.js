@@ -34,7 +34,7 @@ async function work() {
   await Promise.all(Array.from({ length: Math.min(4, os.availableParallelism()) }, next));
 }
 
-// first reports whether the page is the first of its kind.
+// first returns true if the page is the first of its kind.
 const first = (name) => !/-(?!1$)\d+$/.test(name);
 
 // every returns the pages of a dashboard, in the short form one of each kind.

@@ -1,5 +1,5 @@
-// Serves the sample pages of services/events/internal/site. They show what a new platform cannot: a year of days, each state
-// and each locale. Beside each page, the file policy has its Content-Security-Policy.
+// Serves the sample pages of services/events/internal/site. They show what a new platform does not have: a year of days, each state
+// and each locale. A file policy beside each page contains its Content-Security-Policy.
 'use strict';
 
 const fs = require('node:fs');

@@ -1,13 +1,13 @@
-// A visitor opens pages in Chromium. All that a page must never do is collected: errors and warnings on the console, reports
-// of the Content-Security-Policy, dialogs, downloads, other windows, and requests to another origin.
+// A visitor opens pages in Chromium and collects everything that a page must never do: errors and warnings on the console,
+// violations of the Content-Security-Policy, dialogs, downloads, other windows, and requests to another origin.
 'use strict';
 
 const { chromium } = require('playwright-core');
 
 const image = '<svg xmlns="http://www.w3.org/2000/svg" width="160" height="40"><rect width="160" height="40" fill="#f60"/></svg>';
 
-// The origins of images that pages may load: the logos of dashboards, and the samples' own host, which the page for an unknown
-// address names.
+// The origins from which pages may load images: those of the dashboards' logos, and the host of the samples, to which the
+// page for an unknown address links.
 const known = ['https://img.example.com', 'https://x.example', 'https://status.example.com'];
 
 const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
@@ -30,7 +30,7 @@ class Visitor {
 
   watch(page) {
     page.on('console', (message) => {
-      const refused = message.text().startsWith('Failed to load resource'); // the status of a page is checked by go
+      const refused = message.text().startsWith('Failed to load resource'); // go checks the status of a page
       if (['error', 'warning'].includes(message.type()) && !refused) this.trouble.push(`console: ${message.text()}`);
     });
     page.on('pageerror', (error) => this.trouble.push(`error: ${error.message}`));

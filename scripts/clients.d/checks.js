@@ -1,16 +1,16 @@
-// What checks.py is for the Python client programs: the platform's credentials, and running a
-// program's checks one by one, each with its line of result.
+// Like checks.py for Python: provides the platform's credentials to the client programs, runs the checks of a program one
+// after the other, and prints a line with the result of each.
 'use strict';
 
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 
-// Clients wait for an answer for ever; a program does not.
+// Clients wait for a response without a time limit. The program ends them.
 setTimeout(() => process.exit(124), 300_000).unref();
 
 const credentials = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 
-// pk is the id of an object, which the interface tells in its resource_uri alone.
+// pk returns the id of an object, which only its resource_uri contains.
 function pk(row) {
   return Number(row.resource_uri.split('/').at(-2));
 }

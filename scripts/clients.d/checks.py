@@ -7,17 +7,17 @@ import sys
 import traceback
 from urllib.parse import parse_qsl, urlsplit
 
-# Clients wait for an answer for ever; a program does not.
+# Clients wait for a response without a time limit. The program ends them.
 signal.alarm(300)
 
 with open(sys.argv[1], encoding="utf-8") as file:
     CREDENTIALS = json.load(file)
 
 BASE = CREDENTIALS["baseUrl"] + "/api/v1/"
-USERNAME = CREDENTIALS.get("username")  # none for a client of the public page
+USERNAME = CREDENTIALS.get("username")  # not needed by clients of the public page
 KEY = CREDENTIALS.get("legacyKey")
 
-# The whole form of a service, in whatever way a client asks for it.
+# All members of a service, whatever the client that requests it.
 SERVICE_FIELDS = ["description", "group", "hidden", "hidden_notifications", "resource_uri", "service_name"]
 
 
@@ -60,7 +60,7 @@ def run(client, checks):
     for check in checks:
         try:
             check()
-        except Exception:  # whatever a client raises is this check's failure, not the end of the others
+        except Exception:  # any exception of a client fails this check only
             failed += 1
             print(f"not ok {client}: {check.__doc__}")
             traceback.print_exc(file=sys.stdout)

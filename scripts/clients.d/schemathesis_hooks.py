@@ -16,9 +16,9 @@ from schemathesis.core.parameters import ParameterLocation
 KNOWN = json.loads(os.environ["KNOWN_RECORDS"])
 LIST = re.compile(r"/(app/\w+|api/v1/[\w/]+|operator/v1/\w+)/?$")
 
-# The path parameters of records, by the path behind which a parameter names them: {"/app/events/{id}": [{"id": "..."}]}.
+# The path parameters of existing records, by path template: {"/app/events/{id}": [{"id": "..."}]}.
 records = {}
-# The values of members of bodies and queries that refer to records, by the name of the member.
+# Values for members of bodies and queries that refer to records, by the name of the member.
 values = {}
 turn = count()
 
@@ -107,16 +107,16 @@ def before_call(context, case, kwargs):
         known = records.get(case.path[:case.path.rindex("}") + 1].replace("set/{ids}", "{id}"), [])
         if case.path.endswith(("/post-mortem", "/reopen")):
             known = records["closed"]
-        if case.method.upper() == "DELETE" and case.path.endswith("}") and len(known) < 2:  # the last record stays, and so do those of other programs
+        if case.method.upper() == "DELETE" and case.path.endswith("}") and len(known) < 2:  # keeps the last record, and the records of other programs
             known = [{name: str(uuid.uuid4()) for name in case.path_parameters}] if case.path.startswith(("/app/", "/operator/")) else []
         if known:
             case.path_parameters = {name: one(known).get(name, value) for name, value in case.path_parameters.items()}
     if isinstance(case.query, dict) and valid(ParameterLocation.QUERY):
         case.query = refer({name: value for name, value in case.query.items() if name != "nextToken"})
         if case.path == "/app/reports/uptime":
-            case.query.pop("componentId", None)  # it takes one of two parameters
+            case.query.pop("componentId", None)  # the operation accepts only one of two parameters
     if valid(ParameterLocation.HEADER):
-        # Most requests would get 409, for a key that was used and for a version that has passed.
+        # Most requests would get 409, because the key was used or the version is outdated.
         case.headers.pop("If-Match", None)
         if "Idempotency-Key" in case.headers:
             case.headers["Idempotency-Key"] = str(uuid.uuid4())
@@ -127,7 +127,7 @@ def before_call(context, case, kwargs):
 @schemathesis.hook
 def after_call(context, case, response):
     if response.status_code == 403 and not response.content:
-        # A refusal of the key has no body. OpenAPI cannot say that a body may be absent.
+        # If the key is refused, the response has no body. OpenAPI has no optional response body.
         response.content = b'{"error": ""}'
         response.headers["content-type"] = ["application/json"]
     if response.status_code == 201 and case.method.upper() == "POST":

@@ -1,5 +1,5 @@
-// jsdom: a document without a screen, in which embed.js of the public page runs as on another site. The script is that of
-// the sample in services/events/internal/site; its settings and the responses of its status.json vary here.
+// jsdom: a browser document without a screen. embed.js of the public page runs in it as on another site. The script is that
+// of the sample in services/events/internal/site. The checks vary its settings and the responses to status.json.
 'use strict';
 
 const { JSDOM } = require('jsdom');
@@ -8,7 +8,7 @@ const { assert, credentials, run } = require('./checks.js');
 const wrong = { indicator: 'major', description: 'Partial System Outage' };
 const fine = { indicator: 'none', description: 'All Systems Operational' };
 
-// visit runs the script in a new document. next answers the next request for the status, and runs what it leads to.
+// visit runs the script in a new document. next responds to the next request for the status, and then runs pending timers.
 async function visit(change = (script) => script, html = '<!doctype html><body><p>Shop</p>') {
   const response = await fetch(`${credentials.baseUrl}/embed.js`);
   assert.equal(response.status, 200);

@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 ROOT = CREDENTIALS["baseUrl"]
 SEED = os.environ.get("BELLBUOY_SEED", "20260122")
 OPERATOR = "Operator " + CREDENTIALS["operatorToken"]
-# The examples of each operation in the fuzzing phase. The coverage phase has as many as the schemas have cases.
+# The number of examples per operation in the fuzzing phase. In the coverage phase, the schemas decide the number.
 EXAMPLES = {"app": 4, "legacy": 2, "operator": 8, "public": 8}
 
 

@@ -203,7 +203,7 @@ def events():
     equal([link["service"]["service_name"] for link in changed["event_service"]], ["slumber events 1", "slumber events 2"], "links")
     equal(sorted(u["update"] for u in changed["event_update"]), ["done", "looking"], "updates")
 
-    refused(400, one.put, {"status": "/api/v1/status/5/"})  # completed is a maintenance's
+    refused(400, one.put, {"status": "/api/v1/status/5/"})  # only a maintenance can be completed
     equal(one.get(), changed, "the event after the refusal")
     total = api.event.list.get(limit=1)["meta"]["total_count"]
     equal("event/list" in refused(400, api.event.list.post, {"type": "/api/v1/type/2/", "status": "/api/v1/status/1/",

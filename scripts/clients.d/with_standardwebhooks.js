@@ -1,5 +1,5 @@
-// standardwebhooks: the reference library of the Standard Webhooks project. It verifies what Bellbuoy sends to an
-// endpoint, and signs what Bellbuoy receives at /public/webhooks/inbound.
+// standardwebhooks: the reference library of the Standard Webhooks project. It verifies the requests of Bellbuoy to an
+// endpoint, and signs requests to /public/webhooks/inbound.
 //
 // BELLBUOY_RECEIVED is the file into which deploy/standalone/receiver --json writes its requests.
 'use strict';
@@ -44,7 +44,7 @@ const inbound = '/app/integrations/webhooks/inbound';
 const alarm = { action: 'trigger', externalId: 'standard-webhooks', title: 'The server is on fire' };
 let key;
 
-// ingest signs the alarm with the library and sends it, after change has changed the request.
+// ingest signs the alarm with the library, lets change modify the signed request, and sends it.
 async function ingest(id, at, change = () => {}) {
   const body = JSON.stringify({ ...alarm, components: [component] });
   const request = {

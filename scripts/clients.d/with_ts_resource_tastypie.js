@@ -1,7 +1,7 @@
 // ts-resource-tastypie: resources and their pages as objects, for browsers and Node.js.
 //
-// Its update() sends PATCH, which the interface answers with 405 on every resource; whoever
-// uses it against such an interface turns PATCH into PUT in axios, which it is made on.
+// Its update() sends PATCH, to which every resource of the interface responds with 405. Users of such an interface replace
+// PATCH by PUT in axios, the HTTP library of this client.
 'use strict';
 
 const axios = require('axios');
@@ -12,11 +12,11 @@ Tastypie.Provider.add(new Tastypie.Provider({
   name: 'bellbuoy', url: `${credentials.baseUrl}/api/v1`, username: credentials.username, apikey: credentials.legacyKey,
 }));
 
-const resource = () => new Tastypie.Resource('service'); // a new one has no page that its writes would read again
+const resource = () => new Tastypie.Resource('service'); // a new resource has no page that a write would read again
 const service = (name, fields) => resource().objects.create({ service_name: name, ...fields });
 const names = (page) => page.objects.map((row) => row.service_name.replace('ts ', ''));
 
-// refused holds the client's own report of the error back: it is expected here, and has the key in it.
+// refused expects an error. It hides the message that the client prints, because the message contains the key.
 async function refused(status, call) {
   const log = console.log;
   console.log = () => {};

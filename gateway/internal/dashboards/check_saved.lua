@@ -1,10 +1,10 @@
--- Marks the saved hashes of a dashboard that has visitors as used. Returns the number of the saved edition, the milliseconds
--- until its files and the address expire (0 or less: they are not saved), and whether more than half of the
--- room is used. If it is, a missing hash was evicted; otherwise Redis has lost its data.
+-- Marks the saved hashes of a dashboard as recently used. Returns four numbers: the number of the saved edition, the
+-- milliseconds until its files expire, the milliseconds until the address expires (0 or less: not saved), and 1 if more
+-- than half of the room is used. Then a missing hash was evicted. Otherwise Redis has lost its data.
 --
 -- KEYS[4] the files of the dashboard
--- KEYS[5] its other files
--- KEYS[6] its address
+-- KEYS[5] the other files of the dashboard
+-- KEYS[6] the address of the dashboard
 local left = {}
 for i, index in ipairs({KEYS[1], KEYS[2], KEYS[1]}) do
   local hash = KEYS[3 + i]

@@ -2,8 +2,8 @@
 -- too little room, the script evicts files of other dashboards, then other files of this dashboard, at random.
 --
 -- ARGV[3] the name of the file
--- ARGV[4] the number of its edition
--- ARGV[5] the file
+-- ARGV[4] the number of the file's edition
+-- ARGV[5] the content of the file
 -- ARGV[6] the room in bytes for the other files of a dashboard
 local former = redis.call('HGET', KEYS[4], ARGV[3])
 if former and tonumber(former:match('^%d+')) > tonumber(ARGV[4]) then return 0 end

@@ -1,12 +1,12 @@
--- The scripts that save files of dashboards begin with these lines. All gateways together save at most the room.
+-- The scripts that save files of dashboards begin with these lines. All gateways together save at most ARGV[1] bytes.
 --
--- KEYS[1] the hashes with the files of dashboards and with addresses, by the time of their last use
--- KEYS[2] the hashes with the other files of dashboards, by the time of their last use; they are evicted first
--- KEYS[3] the bytes of each hash, and the sum
--- KEYS[4] the hash
+-- KEYS[1] sorted set of the hashes with the files of dashboards and with addresses, by the time of their last use
+-- KEYS[2] sorted set of the hashes with the other files of dashboards; these hashes are evicted first
+-- KEYS[3] hash with the bytes of each hash, and their sum
+-- KEYS[4] the hash to save
 -- ARGV[1] the room in bytes
 -- ARGV[2] the time after which an unused hash expires, in milliseconds
-local perHash, perField = 768, 128 -- bytes that Redis needs beside names and values, about
+local perHash, perField = 768, 128 -- bytes that Redis needs in addition to names and values, about
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local room, life = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -25,7 +25,8 @@ local function evict(index, hash)
   redis.call('HDEL', KEYS[3], hash)
 end
 
--- begin marks the hash as used. It is the first write: without memory Redis refuses it, and the script changes nothing.
+-- begin marks the hash as used. This is the first write of the script. If Redis has no memory left, it refuses this write,
+-- and the script changes nothing.
 local function begin(index)
   redis.call('ZADD', index, now, KEYS[4])
   for _, name in ipairs({KEYS[1], KEYS[2]}) do
@@ -33,7 +34,7 @@ local function begin(index)
   end
 end
 
--- free evicts the hashes of an index that were not used for longest, until the hash can have the size.
+-- free evicts the least recently used hashes of a sorted set until there is room for the hash with this size.
 local function free(index, size)
   while others() + size > room do
     local oldest = redis.call('ZRANGE', index, 0, 1)
