@@ -17,7 +17,7 @@ import (
 //go:embed docs
 var docsPage embed.FS
 
-// docsPath is the path of the documentation page. Its files are below it.
+// docsPath is the path of the documentation page. The files of the page are below this path.
 const docsPath = "/docs"
 
 const (

@@ -14,8 +14,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// only sets the only dashboard of the installation that the events service returns. An empty slug means that there is
-// none. It returns the number of questions so far.
+// only sets the slug that the events service returns as the only dashboard of the installation. An empty slug means
+// that there is none, or that there are several. It returns a counter of the questions.
 func (w *world) only(slug string) *atomic.Int64 {
 	questions := &atomic.Int64{}
 	pages := *w.services[events].handler.Load()

@@ -25,7 +25,7 @@ const (
 	// upstreamTimeout bounds the time of a request to a service. The services have a slightly lower limit.
 	upstreamTimeout = 25 * time.Second
 	copyBuffer      = 32 << 10
-	idleConns       = 256 // to each service
+	idleConns       = 256 // number of idle connections that are kept to each service
 	idleTotal       = 1024
 	// idleTime is shorter than the idle time of the services, so that no request is sent on a connection that the
 	// service is just closing.

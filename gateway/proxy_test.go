@@ -150,7 +150,7 @@ func TestAUsableRequestIDIsForwarded(t *testing.T) {
 }
 
 // The gateway keeps the trace id of a client, but decides itself whether the trace is sent. Neither the client's
-// sampled flag nor a trace id that a sampler by id would always select changes the decision.
+// sampled flag nor its trace id changes the decision, even if a sampler by trace id would always select this id.
 func TestClientsDoNotDecideWhichTracesAreSent(t *testing.T) {
 	const requests = 64 // all or none of them are sampled once in 2^63 runs
 	w := newWorld(t)

@@ -229,7 +229,7 @@ func (c *redisClient) watch(ctx context.Context) error {
 // Client returns the client for commands outside the pipelines.
 func (c *redisClient) Client() *redis.Client { return c.client }
 
-// IsDown reports whether Redis failed and has not responded since.
+// IsDown reports whether Redis has failed and has not responded since.
 func (c *redisClient) IsDown() bool { return c.down.Load() }
 
 // cause returns the text of the error without addresses, because an address may contain a password.

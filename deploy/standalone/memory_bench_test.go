@@ -18,8 +18,8 @@ const ownDashboards = 10
 
 // BenchmarkMemory (goal M1) measures the memory of the platform as one process with its default settings: after the
 // start, after BENCH_DASHBOARDS (1,000) dashboards were created and each page was read once, and after a minute of
-// rest. Each dashboard has a component and an incident. The first one of an organization has those of its other
-// dashboards too.
+// rest. Each dashboard has a component and an incident. The first dashboard of an organization also shows the
+// components of the organization's other dashboards.
 //
 //	BENCH_DASHBOARDS=10000 go test -run '^$' -bench '^BenchmarkMemory$' -benchtime 1x ./deploy/standalone
 func BenchmarkMemory(b *testing.B) {

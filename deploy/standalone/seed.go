@@ -152,7 +152,7 @@ func newSeeder(links boot.Links, dial, operatorToken string) *seeder {
 
 const organizations = "/operator/v1/organizations"
 
-// create creates the records of the seed and returns the credentials of its user.
+// create creates the records of the seed and returns the credentials of the user in the seed.
 func (s *seeder) create(ctx context.Context, seed *seed) (credentials, error) {
 	type record struct{ ID, Name, Username, Slug string }
 	operator := s.as("Operator " + s.operatorToken)

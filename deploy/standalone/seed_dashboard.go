@@ -118,7 +118,7 @@ func (c caller) component(ctx context.Context, in map[string]any, is func(foundC
 }
 
 // create creates components, events and then the dashboard. The dashboard is last, so that the events service does not
-// render its page for each event.
+// render the dashboard's page after each event.
 func (s *showcase) create(ctx context.Context, c caller, home string, now time.Time) error {
 	ids := map[string]string{}
 	since := moment{Day: -s.Days, At: &clock{}}.from(now)

@@ -16,8 +16,8 @@ const (
 	demo    = "demo"
 )
 
-// settings are the settings of the platform, which include those of every service. An engine that they do not name is
-// embedded. A secret that they do not contain is generated.
+// settings are the settings of the platform. They include the settings of every service. If they do not name an engine,
+// it is embedded. If they do not contain a secret, it is generated.
 type settings struct {
 	boot.Settings     `embed:""`
 	boot.Links        `embed:""`

@@ -22,10 +22,10 @@ const (
 	soakPause = 5 * time.Second // time between two outages
 )
 
-// TestTheSoakLosesNothing runs the platform as separate processes for SOAK_MINUTES (20). All the time, writers on all interfaces and
-// visitors send requests. After the first sixth of the time, services and engines are killed and started again, one
-// after the other in a random order. In the last third nothing is killed. scripts/soak lists the conditions that are
-// checked at the end.
+// TestTheSoakLosesNothing runs the platform as separate processes for SOAK_MINUTES (20). Writers on all interfaces and
+// visitors send requests all the time. After the first sixth of the time, services and engines are killed and started
+// again, one after the other in a random order. In the last third nothing is killed. scripts/soak lists the conditions
+// that are checked at the end.
 func TestTheSoakLosesNothing(t *testing.T) {
 	minutes := setting(t, "SOAK_MINUTES", 20, 20)
 	span := time.Duration(minutes) * time.Minute

@@ -154,7 +154,8 @@ func (l *tally) await(n int, count func() int) time.Time {
 	return l.latest
 }
 
-// endpoints creates n webhook endpoints of the component. Their URLs are on the tally and end in the numbers 0 to n-1.
+// endpoints creates n webhook endpoints of the component. Their URLs lead to the tally, and their paths end in 0 to
+// n-1.
 func (a actor) endpoints(n int, component string) {
 	a.t.Helper()
 	send(a.t, http.MethodPatch, a.BaseURL+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),

@@ -25,7 +25,7 @@ type wall struct {
 	why    string
 }
 
-// domains are the services' domain packages. Those of integrations share no record and no rule.
+// domains are the services' domain packages. The two of integrations share no record and no rule.
 var domains = map[string][]string{
 	"identity": {"account"}, "events": {"catalog", "edition", "uptime"}, "subscribers": {"audience"}, "integrations": {"endpoint", "inbound"}, "delivery": {"deliverylog", "dispatch"},
 }

@@ -98,8 +98,8 @@ import (
 
 // Target is the server to which a script sends its requests.
 type Target struct {
-	Handler http.Handler // served on loopback while the script runs; or
-	URL     string       // base URL of relative paths, without a slash at the end
+	Handler http.Handler // if set, the handler of the server, which listens on loopback while the script runs
+	URL     string       // if Handler is nil, the base URL of relative paths, without a slash at the end
 	Header  http.Header  // sent with every request
 	Vars    map[string]string
 	OpenAPI *OpenAPI // if not nil, requests and responses are checked against these documents

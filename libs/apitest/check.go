@@ -21,8 +21,8 @@ func isPublished(path string) bool {
 	return slices.Contains([]string{"app", "operator", "api", "d", "public", "docs", "openapi"}, first) && !strings.HasPrefix(path, "/public/v1/")
 }
 
-// check returns each difference between the exchange and the documents: what they do not have in the response, and,
-// after success, what they refuse in the request.
+// check returns each difference between the exchange and the documents. It checks the response, and also the request if
+// it succeeded.
 func (o *OpenAPI) check(got exchange) []string {
 	if o == nil {
 		return nil

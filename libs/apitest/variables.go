@@ -33,7 +33,7 @@ var (
 	repetition  = regexp.MustCompile(`<chars:([0-9]+)(?::(.))?>`)
 )
 
-// fill replaces the variables and repetitions in a request's text.
+// fill replaces the variables in the text of a request, and repetitions such as <chars:50>.
 func (v variables) fill(text string) (string, error) {
 	text, err := v.replace(text)
 	if err != nil {

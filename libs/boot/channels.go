@@ -36,7 +36,7 @@ func (m Mail) Validate() error {
 // Texts are the settings of SMS and WhatsApp. The URL contains a token.
 type Texts struct {
 	SMSURL string `name:"sms-url" env:"SMS_URL" check:"url https http" placeholder:"https://SID:TOKEN@HOST/?from=+15550100" help:"Twilio-compatible API; from is the sender: a number, a name (default: Bellbuoy) or a messaging service. If empty, each text is written to sms/*.json in the data folder. WhatsApp uses the same account and sender."`
-	// WhatsAppTemplate is the ContentSid of a template with the variables of a message.
+	// WhatsAppTemplate is the ContentSid of a message template that has variables for the parts of a message.
 	WhatsAppTemplate string `name:"whatsapp-template" env:"WHATSAPP_TEMPLATE" placeholder:"HX..." help:"ContentSid of the WhatsApp template, with the variables 1 dashboard, 2 status, 3 title, 4 link, 5 text; in a confirmation, 2 asks to confirm, 3 has the code, 4 the link, 5 the components. If empty, WhatsApp gets plain text, which it accepts only within 24 hours after a message of the recipient."`
 }
 

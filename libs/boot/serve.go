@@ -29,7 +29,7 @@ const (
 	StopTimeout   = 15 * time.Second // for running requests after a stop has begun
 )
 
-// Service is what the Run of a service passes to Serve.
+// Service is the argument of Serve. The Run of a service creates it.
 type Service struct {
 	Handler http.Handler
 	// Start contains the steps that prepare the engines, in order. Each step waits for its engine and logs that it

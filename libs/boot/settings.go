@@ -110,7 +110,7 @@ type Suppression struct {
 }
 
 const (
-	maxTimeout = StopTimeout - time.Second // so that an attempt can end within a stop
+	maxTimeout = StopTimeout - time.Second // shorter than a stop, so that running attempts can end
 	maxWaits   = 20
 	maxWait    = 24 * time.Hour
 )

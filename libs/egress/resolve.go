@@ -34,7 +34,7 @@ func (r *Resolve) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Lookup returns the address for hostport, and false if the setting has none.
+// Lookup returns the address that replaces hostport. It returns false if the setting has none.
 func (r Resolve) Lookup(hostport string) (string, bool) {
 	target, found := r.targets[strings.ToLower(hostport)]
 	return target, found

@@ -29,8 +29,9 @@ type Broker struct {
 	stop    func() // stops the trimming
 }
 
-// StartKafka opens the folder and listens. The broker runs until Close; of ctx it uses only the values, not the end.
-// The address may differ from that of an earlier start, because the folder does not contain the address.
+// StartKafka opens the folder and listens. The broker runs until Close. StartKafka uses only the values of ctx, so the
+// end of ctx does not stop the broker. The address may differ from the address of an earlier start, because the folder
+// does not contain the address.
 func StartKafka(ctx context.Context, kafka Kafka) (*Broker, error) {
 	if kafka.Log == nil {
 		kafka.Log = slog.New(slog.DiscardHandler)

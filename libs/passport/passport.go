@@ -24,8 +24,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Header is the header that carries a passport. The gateway removes this header, and every
-// other one that starts with HeaderPrefix, from the requests of clients.
+// Header is the name of the header that contains a passport. The gateway removes every header whose name starts with
+// HeaderPrefix from the requests of clients.
 const (
 	Header       = "Bellbuoy-Passport"
 	HeaderPrefix = "Bellbuoy-"

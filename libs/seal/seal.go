@@ -70,8 +70,8 @@ func Digest(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Sign returns a signature of a text that nobody can compute without the platform secret: HMAC-SHA-256 in URL-safe
-// base64.
+// Sign returns a signature of a text: HMAC-SHA-256 in URL-safe base64. Nobody can compute it without the platform
+// secret.
 func Sign(secret, purpose, text string) string {
 	mac := hmac.New(sha256.New, Key(secret, purpose))
 	mac.Write([]byte(text))

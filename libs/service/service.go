@@ -79,11 +79,11 @@ func Messages[T any](s *Service, group, name string, handle func(context.Context
 	})
 }
 
-// DeletedComponents returns a function for Work.Consumers that calls forget for each deleted component.
-func (s *Service) DeletedComponents(forget func(ctx context.Context, organization, component string) error) func(context.Context) error {
+// DeletedComponents returns a function for Work.Consumers that calls remove for each deleted component.
+func (s *Service) DeletedComponents(remove func(ctx context.Context, organization, component string) error) func(context.Context) error {
 	return Messages(s, s.name+"-components", topic.ComponentChanges, func(ctx context.Context, batch []topic.ComponentDeleted) error {
 		for _, deleted := range batch {
-			if err := forget(ctx, deleted.Organization, deleted.ComponentID); err != nil {
+			if err := remove(ctx, deleted.Organization, deleted.ComponentID); err != nil {
 				return err
 			}
 		}
@@ -91,11 +91,11 @@ func (s *Service) DeletedComponents(forget func(ctx context.Context, organizatio
 	})
 }
 
-// DeletedDashboards returns a function for Work.Consumers that calls forget for each deleted dashboard.
-func (s *Service) DeletedDashboards(forget func(ctx context.Context, organization, dashboard string) error) func(context.Context) error {
+// DeletedDashboards returns a function for Work.Consumers that calls remove for each deleted dashboard.
+func (s *Service) DeletedDashboards(remove func(ctx context.Context, organization, dashboard string) error) func(context.Context) error {
 	return Messages(s, s.name+"-dashboards", topic.DashboardChanges, func(ctx context.Context, batch []topic.DashboardDeleted) error {
 		for _, deleted := range batch {
-			if err := forget(ctx, deleted.Organization, deleted.DashboardID); err != nil {
+			if err := remove(ctx, deleted.Organization, deleted.DashboardID); err != nil {
 				return err
 			}
 		}

@@ -17,8 +17,8 @@ type Record struct {
 	Key     string
 	Value   []byte
 	Headers map[string]string
-	// Partition, if set, is the partition to which Publish writes the record, whatever its key. If the topic has fewer
-	// partitions, Publish uses the remainder of the division by their number. It is not set in consumed records.
+	// Partition, if set, is the partition to which Publish writes the record, whatever its key. Publish uses it modulo
+	// the number of the topic's partitions. It is not set in consumed records.
 	Partition *int
 
 	offset int64 // offset of a consumed record

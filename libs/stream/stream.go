@@ -52,8 +52,7 @@ const (
 	pingTimeout    = 2 * time.Second
 )
 
-// Options are the settings of a Client. Brokers and ClientID are required. A nil Log,
-// Tracer or Registerer receives nothing.
+// Options are the settings of a Client. Brokers and ClientID are required. Log, Tracer and Registerer may be nil.
 type Options struct {
 	Brokers    []string // host:port of one or more brokers of the cluster
 	ClientID   string   // name of the service
@@ -171,7 +170,8 @@ type backoff struct {
 	next     time.Duration
 }
 
-// wait pauses. Each pause is longer than the last, up to max, and a part of it is random. wait returns false if ctx ends.
+// wait pauses. Each pause is longer than the last, up to max, and a part of it is random. wait returns false if ctx
+// ends.
 func (b *backoff) wait(ctx context.Context) bool {
 	b.next = min(max(2*b.next, b.min), b.max)
 	select {

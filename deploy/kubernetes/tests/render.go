@@ -2,8 +2,8 @@
 //
 // Decision: Helm's own packages depend on the client of Kubernetes. They take a minute to compile, so CI does not use
 // them. Render executes the templates as Helm does. The module in the folder helm, a long check, compares Render with
-// Helm and decodes the objects into the types of Kubernetes. Both modules are outside the workspace: there, their
-// requirements would change the versions with which the services are tested.
+// Helm and decodes the objects into the types of Kubernetes. Both modules are outside the workspace, because inside it
+// their requirements would change the versions of the modules that the services use.
 package tests
 
 import (
@@ -114,7 +114,7 @@ func load(root *template.Template, folder string) ([]string, error) {
 	return names, nil
 }
 
-// Read reads a YAML or JSON file into value. An unknown field is an error.
+// Read decodes a YAML or JSON file into value. An unknown field is an error.
 func Read(path string, value any) error {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// documents returns the documents' file names, each with a function that writes its text.
+// documents returns the file names of the documents. Each has a function that returns the text of the document.
 func documents() map[string]func() ([]byte, error) {
 	return map[string]func() ([]byte, error){
 		"app.yaml": writeApp, "operator.yaml": writeOperator, "legacy.yaml": writeLegacy, "public.yaml": writePublic,

@@ -47,7 +47,7 @@ func (d legacyDocument) listParameters(of declared.Resource) []any {
 	}))
 }
 
-// filter returns the parameter of a filter without a lookup.
+// filter returns the query parameter that filters a list by a field, without a lookup such as __gt.
 func (d legacyDocument) filter(name string, field legacy.Field) object {
 	schema := object{{"type", "string"}}
 	var pattern, text string

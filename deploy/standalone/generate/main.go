@@ -1,9 +1,9 @@
-// Command generate writes the OpenAPI documents of the interfaces from the operations and
-// resources that the services and the gateway declare. `make generate` runs it from the top folder; a
-// test fails if a document in the repository is not what generate writes.
+// Command generate writes the OpenAPI documents of the interfaces from the operations and resources that the services
+// and the gateway declare. `make generate` runs it from the top folder; a test fails if a document in the repository
+// differs from the generated one.
 //
-// It is a program of its own because the gateway, which serves the documents and takes its
-// rows from them, imports no service.
+// It is a separate program, because it imports the services. The gateway, which serves the documents and builds its
+// route table from them, imports no service.
 package main
 
 import (

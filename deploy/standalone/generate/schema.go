@@ -15,8 +15,8 @@ import (
 	"github.com/swaggest/jsonschema-go"
 )
 
-// schemas makes JSON schemas of Go types by their tags (jsonschema-go reads description, format,
-// enum, default, required, nullable, and minimum, maxLength and the like).
+// schemas creates JSON schemas of Go types. jsonschema-go reads their tags: description, format, enum, default,
+// required, nullable, minimum, maxLength and others.
 type schemas struct {
 	reflector   jsonschema.Reflector
 	definitions map[string]jsonschema.Schema
@@ -77,7 +77,7 @@ func withChoices(schema *jsonschema.Schema, of reflect.Type) {
 	}
 }
 
-// withFormat adds a pattern for a format that JSON Schema does not have.
+// withFormat adds a pattern for a format that JSON Schema does not define.
 func withFormat(schema *jsonschema.Schema) *jsonschema.Schema {
 	if schema.Format != nil && *schema.Format == "sha256" {
 		schema.WithPattern("^[0-9a-f]{64}$")

@@ -10,7 +10,7 @@ import (
 // address is the path of a request, divided into the dashboard and the path below it.
 type address struct {
 	base  string // path of the dashboard in the events service
-	below string // path below the dashboard's address, without a first slash
+	below string // path below the dashboard's address, without a slash at the beginning
 }
 
 // isAPI reports whether errors at the path are written in JSON.

@@ -36,11 +36,11 @@ const (
 )
 
 // cache keeps three kinds of responses of the events service in memory: editions of dashboards, files of editions, and
-// legacy lists. For each visitor, the events service confirms the edition with a request that starts after the
-// visitor's request (If-None-Match; visitors who arrive meanwhile share it). So a visitor sees every change whose
-// writer has got the response. A file never changes within an edition. A list never changes within the list state that
-// the edition names. So files and lists need no confirmation. While the events service is down, the cache returns the
-// last good response from memory or from Redis.
+// legacy lists. For each visitor, the events service confirms the edition (If-None-Match). The question starts after
+// the visitor's request, and visitors who wait at the same time share it. So a visitor sees every change whose writer
+// has got the response. A file never changes within an edition. A list never changes within the list state that the
+// edition names. So files and lists need no confirmation. While the events service is down, the cache returns the last
+// good response from memory or from Redis.
 type cache struct {
 	fetch     Fetch
 	backup    *backup
@@ -237,7 +237,7 @@ func (c *cache) request(ctx context.Context, q question, former *cached) (*cache
 	case isSame && isEdition:
 		former.confirmed.Store(c.now().UnixNano())
 		return former, nil
-	case isSame: // the file or list did not change from the former edition or state to this one
+	case isSame: // the file is the same in the new edition, or the list in the new state
 		whole = message.NewResponse(former.Status, former.Header, former.Body)
 	default:
 		body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))

@@ -13,8 +13,8 @@ const (
 )
 
 // codingFor returns the best content coding for the values of an Accept-Encoding header (RFC 9110, 12.5.3). This is the
-// coding with the highest weight. If several have it, this is the one with the smallest files. If no coding is
-// acceptable, codingFor returns codingPlain, which every client can read.
+// coding with the highest weight. Among codings with the same weight, it is the one with the smallest files. If no
+// coding is acceptable, codingFor returns codingPlain, which every client can read.
 func codingFor(accept []string) string {
 	weights := map[string]float64{}
 	for _, list := range accept {

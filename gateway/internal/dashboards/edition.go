@@ -19,7 +19,7 @@ type edition struct {
 	peer.Edition
 	private     bool
 	allowed     []netip.Prefix
-	ticketOwner string // owner of the tickets in cookies; empty: the dashboard has no password
+	ticketOwner string // owner for whom the tickets in visitors' cookies are issued; empty: the dashboard has no password
 }
 
 func parseEdition(body []byte) (*edition, error) {

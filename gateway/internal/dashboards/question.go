@@ -37,7 +37,7 @@ type subject struct {
 
 func (s *subject) about() *subject { return s }
 
-// editionQuestion asks for the edition of a dashboard.
+// editionQuestion is a question for the edition of a dashboard.
 type editionQuestion struct {
 	subject
 	base string // path of the dashboard in the events service
@@ -64,7 +64,7 @@ func (q *editionQuestion) place(ctx context.Context, b *backup) (key, field stri
 	return filesKey(b.read(b.redis.Client().HGet(ctx, addressKey(q.base), dashboardField))), editionField
 }
 
-// listQuestion asks for a legacy list of a dashboard.
+// listQuestion is a question for a legacy list of a dashboard.
 type listQuestion struct {
 	subject
 	base  string
@@ -96,7 +96,7 @@ func (q *listQuestion) place(context.Context, *backup) (key, field string) {
 	return addressKey(q.base), listField
 }
 
-// fileQuestion asks for a file of an edition in a content coding.
+// fileQuestion is a question for a file of an edition in a content coding.
 type fileQuestion struct {
 	subject
 	edition *edition

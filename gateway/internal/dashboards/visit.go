@@ -202,7 +202,7 @@ func (d *Dashboards) sendList(v *dashboardVisit) {
 }
 
 // setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. If there is no
-// dashboard, the value is that of a public one.
+// dashboard, the value is the same as for a public dashboard.
 func (v *dashboardVisit) setCache() {
 	if v.edition != nil && v.edition.private || v.File.kind == fileEnter {
 		v.Header()["Cache-Control"] = privateCache

@@ -29,8 +29,8 @@ const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-L
 const unclear = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 116\r\nConnection: close\r\n\r\n" +
 	`{"error": "Send either Content-Length or Transfer-Encoding. HTTP/1.0 has no Transfer-Encoding: use Content-Length."}`
 
-// drainTime is the time for which the client may continue to send after the response unclear. If the connection were
-// closed at once, the client could lose the response.
+// drainTime is the time for which the client may continue to send after it was sent unclear. If the connection were
+// closed at once, the client could lose that response.
 const drainTime = 500 * time.Millisecond
 
 // connection is a connection of a client.

@@ -97,7 +97,7 @@ func checkEmpty(data string, locked bool) error {
 	return nil
 }
 
-// extract writes and syncs a file. It adds the folders in which it created files to folders.
+// extract writes and syncs a file. It adds each folder in which it created a file or a folder to the map folders.
 func extract(data string, f File, content io.Reader, folders map[string]bool) error {
 	target := filepath.Join(data, filepath.FromSlash(f.Name))
 	if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
@@ -125,7 +125,7 @@ func Verify(ctx context.Context, file string) (Manifest, error) {
 	})
 }
 
-// isBackup reports whether the file is a backup that this program can restore, by its manifest.
+// isBackup reports whether the manifest of the file shows that the file is a backup that this program can restore.
 func isBackup(file string) bool {
 	archive, err := zip.OpenReader(file)
 	if err != nil {

@@ -36,8 +36,8 @@ func Asked(arguments []string) bool {
 	return completing || len(arguments) > 0 && !strings.HasPrefix(arguments[0], "-")
 }
 
-// Main runs the command of the arguments until it is done or ctx ends. If the command fails, Main prints one line and
-// ends the process.
+// Main runs the command in the arguments until the command ends or ctx ends. If the command fails, Main prints one line
+// and ends the process.
 func Main(ctx context.Context, arguments []string) {
 	parser := kong.Must(&grammar{}, kong.Name("bellbuoy"), kong.Description("Operates an installation of Bellbuoy."),
 		boot.VersionOf("bellbuoy"), kong.BindTo(ctx, (*context.Context)(nil)))

@@ -39,7 +39,7 @@ func (c connection) Validate() error {
 	return nil
 }
 
-// address returns the path of the segments below /operator/v1.
+// address returns the path below /operator/v1 that consists of the segments.
 func address(segments ...string) string {
 	path := "/operator/v1"
 	for _, segment := range segments {
@@ -64,7 +64,7 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 	if in != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	// A redirect would send the token to another address.
+	// If the client followed a redirect, it would send the token to another address.
 	client := http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
