@@ -83,8 +83,6 @@ type EventChange struct {
 	Event        Event     `json:"event"`
 	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry of the change
 	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
-	// Endpoint is set in the change that delivery makes of a Notice about an endpoint. Its Event is empty.
-	Endpoint *EndpointReport `json:"endpoint,omitempty"`
 }
 
 // Event is an event as of a change. Times are in UTC with milliseconds.

@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
@@ -143,7 +144,7 @@ func TestKill_blockWithoutOutcome(t *testing.T) {
 	before := len(hooks.got())
 	sent := change(newEvent(), 1)
 	w.outside(func(s *store.Store) error {
-		if err := s.SaveChange(t.Context(), sent); err != nil {
+		if err := s.SaveContent(t.Context(), dispatch.Content{EventChange: &sent}); err != nil {
 			return err
 		}
 		return s.InsertBlocks(t.Context(), deliverylog.BlocksOf([]*deliverylog.Delivery{success(sent, "r1"), success(sent, "r2")}))
@@ -219,7 +220,7 @@ func TestRebalance_recordedLate(t *testing.T) {
 	sent := change(newEvent(), 1)
 	w.known(sent)
 	w.outside(func(s *store.Store) error {
-		if err := s.SaveChange(t.Context(), sent); err != nil {
+		if err := s.SaveContent(t.Context(), dispatch.Content{EventChange: &sent}); err != nil {
 			return err
 		}
 		_, err := s.Insert(t.Context(), []deliverylog.Delivery{waitingRow(sent, topic.Webhook, "r1", time.Now().Add(time.Second))})

@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/store"
 )
 
@@ -35,7 +36,7 @@ func TestRetention(t *testing.T) {
 		change topic.EventChange
 		rows   int
 	}{{old, 1100}, {young, 2}} { // more than two slices
-		if err := kept.SaveChange(t.Context(), told.change); err != nil {
+		if err := kept.SaveContent(t.Context(), dispatch.Content{EventChange: &told.change}); err != nil {
 			t.Fatal(err)
 		}
 		rows := make([]deliverylog.Delivery, told.rows)
@@ -90,10 +91,10 @@ func TestRetention(t *testing.T) {
 		t.Errorf("%d members of young blocks are left", n)
 	}
 	apitest.Eventually(t, "the old change to go", func() bool {
-		_, err := kept.Change(t.Context(), old.ID)
+		_, err := kept.Content(t.Context(), old.ID)
 		return fault.Is(err, fault.NotFound)
 	})
-	if _, err := kept.Change(t.Context(), young.ID); err != nil {
+	if _, err := kept.Content(t.Context(), young.ID); err != nil {
 		t.Errorf("the young change: %v", err)
 	}
 	apitest.Eventually(t, "the old request to go", func() bool {

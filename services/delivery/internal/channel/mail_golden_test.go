@@ -38,9 +38,13 @@ func goldenMessages() map[string]dispatch.Message {
 	resolved := topic.Event{ID: "r", Title: "Logins fail", Status: "resolved", Type: "incident", StartAt: at, EndAt: &later}
 	message := func(kind topic.Kind, event topic.Event, entry *topic.Entry) dispatch.Message {
 		destination := to
+		var notice *topic.Notice
+		if event.ID == "" {
+			notice = new(topic.Notice)
+		}
 		return dispatch.Message{
 			DeliveryID: "delivery", At: at, To: &destination, Components: event.Components,
-			Change: &dispatch.Snapshot{EventChange: topic.EventChange{ID: "c", Kind: kind, OccurredAt: at, Event: event, Entry: entry}},
+			Change: &dispatch.Snapshot{EventChange: topic.EventChange{ID: "c", Kind: kind, OccurredAt: at, Event: event, Entry: entry}, Notice: notice},
 		}
 	}
 	all := map[string]dispatch.Message{
@@ -53,7 +57,7 @@ func goldenMessages() map[string]dispatch.Message {
 	for _, kind := range []topic.Kind{topic.EndpointVerify, topic.EndpointManage, topic.EndpointFailing, topic.EndpointSuppressed} {
 		about := message(kind, topic.Event{}, nil)
 		about.To.Link, about.To.Manage = "https://status.test/public/endpoints/page?token=a&b=c", ""
-		about.Change.Endpoint = &topic.EndpointReport{Channel: topic.GChat, URLDisplay: "chat.test/…", Failures: 5, Since: &at, HTTPStatus: 500, ErrorCode: "http_5xx"}
+		about.Change.Notice.Endpoint = &topic.EndpointReport{Channel: topic.GChat, URLDisplay: "chat.test/…", Failures: 5, Since: &at, HTTPStatus: 500, ErrorCode: "http_5xx"}
 		all[string(kind)] = about
 	}
 	for name, components := range map[string][]string{"confirm": {"API", "Web <shop>"}, "confirm_all": nil} {

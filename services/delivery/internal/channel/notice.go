@@ -39,11 +39,11 @@ func noticeKeys(kind topic.Kind) (noticeWords, bool) {
 }
 
 // ofEvent reports whether an event caused the message.
-func ofEvent(message dispatch.Message) bool { return message.Change.Event.ID != "" }
+func ofEvent(message dispatch.Message) bool { return message.Change.Notice == nil }
 
 // noticeOf returns the page of a mail about an endpoint.
 func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error) {
-	report, dashboard := message.Change.Endpoint, message.To.Dashboard
+	report, dashboard := message.Change.Notice.Endpoint, message.To.Dashboard
 	keys, known := noticeKeys(message.Change.Kind)
 	if report == nil || !known || keys.needsLink && message.To.Link == "" {
 		return locale.Notice{}, errNotice

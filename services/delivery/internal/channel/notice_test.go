@@ -14,7 +14,7 @@ import (
 func noticed(kind topic.Kind, report *topic.EndpointReport) dispatch.Message {
 	return dispatch.Message{
 		DeliveryID: "d1", At: time.Date(2026, 3, 4, 5, 6, 0, 0, time.UTC),
-		Change: &dispatch.Snapshot{EventChange: topic.EventChange{ID: "n", Kind: kind, Endpoint: report}},
+		Change: &dispatch.Snapshot{EventChange: topic.EventChange{ID: "n", Kind: kind}, Notice: &topic.Notice{Endpoint: report}},
 		To:     &topic.Destination{Dashboard: dashboard, Address: "ops@example.com", Link: "https://status.test/public/endpoints/page?token=a&b=c"},
 	}
 }
@@ -127,7 +127,7 @@ func TestNotice_facts(t *testing.T) {
 func TestNotice_hostile(t *testing.T) {
 	const evil = "x\r\nBcc: evil@example.com\r\n\r\n<script>alert(1)</script>"
 	message := noticed(topic.EndpointSuppressed, report())
-	message.To.Dashboard.Name, message.Change.Endpoint.URLDisplay = evil, evil
+	message.To.Dashboard.Name, message.Change.Notice.Endpoint.URLDisplay = evil, evil
 	message.To.Link = "javascript:alert(1)"
 	got, err := mailTo(t, message)
 	if err != nil || strings.ContainsAny(got.subject, "\r\n") || strings.Contains(got.plain, "\nBcc") || strings.Contains(got.html, "<script") || strings.Contains(got.html, `href="javascript`) {

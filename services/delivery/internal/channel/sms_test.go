@@ -155,7 +155,7 @@ func TestTextOf_confirm(t *testing.T) {
 		"endless":    {"Acme", strings.Repeat("a", 450), 4, link + strings.Repeat("a", 450) + " 012345"},
 	} {
 		got := textTo(t, dispatch.Message{
-			Change: &dispatch.Snapshot{EventChange: topic.EventChange{Kind: topic.SubscriberConfirm}},
+			Change: &dispatch.Snapshot{EventChange: topic.EventChange{Kind: topic.SubscriberConfirm}, Notice: new(topic.Notice)},
 			To:     &topic.Destination{Dashboard: topic.Dashboard{Name: c.dashboard}, Link: link + c.token, Code: "012345"},
 		})
 		if got != c.want || !fits(got, c.segments) || c.segments > 1 && fits(got, c.segments-1) {

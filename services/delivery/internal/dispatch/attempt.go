@@ -74,7 +74,7 @@ func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 	} else {
 		row = deliverylog.NewDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy.attempts(), s.Now())
 		row.Partition, row.Service = m.shard.partition, m.shard.service
-		if m.shard.ofNotice() {
+		if m.shard.change.Notice != nil {
 			row.EventID = "" // the event of a test is an example
 		}
 	}
@@ -97,7 +97,7 @@ func (s *Sender) retryAt(m *member, row *deliverylog.Delivery, code deliverylog.
 func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.EventState, slot *slot) bool {
 	now := s.Now()
 	m.components = m.shard.change.Event.Components
-	if !m.shard.ofNotice() {
+	if m.shard.change.Notice == nil { // else the components to which the recipient subscribed do not matter
 		m.components = nameable(event, m.shard.change.componentsFor(m.to, event))
 	}
 	receiver := s.receivers.get(m.limit())

@@ -46,9 +46,9 @@ import (
 
 // Store stores deliveries and their changes. Its errors are faults.
 type Store interface {
-	// SaveChange stores the change unless it is stored already.
-	SaveChange(ctx context.Context, change topic.EventChange) error
-	Change(ctx context.Context, id string) (topic.EventChange, error)
+	// SaveContent stores the content unless it is stored already.
+	SaveContent(ctx context.Context, content Content) error
+	Content(ctx context.Context, id string) (Content, error)
 	// Deliveries returns the rows that exist for the ids.
 	Deliveries(ctx context.Context, ids []string) ([]deliverylog.Delivery, error)
 	// Insert stores the rows with new ids and returns them. They are durable when it returns.

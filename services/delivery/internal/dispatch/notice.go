@@ -30,15 +30,9 @@ func (p *Planner) Notify(ctx, stop context.Context, notice topic.Notice, work Wo
 	}()
 }
 
-// planNotice stores the notice as a change and publishes one shard. A repeated call has the same effect.
+// planNotice stores the notice and publishes one shard. A repeated call has the same effect.
 func (p *Planner) planNotice(ctx context.Context, notice topic.Notice) error {
-	change := topic.EventChange{
-		ID: notice.ID, Kind: notice.Kind, Organization: notice.Organization, OccurredAt: notice.OccurredAt, Endpoint: notice.Endpoint,
-	}
-	if notice.Event != nil {
-		change.Event = *notice.Event
-	}
-	if err := p.Store.SaveChange(ctx, change); err != nil {
+	if err := p.Store.SaveContent(ctx, Content{Notice: &notice}); err != nil {
 		return fmt.Errorf("store the notice: %w", err)
 	}
 	shard := topic.Shard{

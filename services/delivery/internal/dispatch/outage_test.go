@@ -52,7 +52,7 @@ type planned struct{ plainParts }
 
 func (planned) SavePage(context.Context, deliverylog.PlannedPage) error { return nil }
 
-func (planned) SaveChange(context.Context, topic.EventChange) error { return nil }
+func (planned) SaveContent(context.Context, Content) error { return nil }
 
 // While a service is down, 1,000 members and 50 changes that wait for it cause two lines when it begins, two each minute,
 // and two when it is over.

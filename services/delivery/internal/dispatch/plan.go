@@ -116,7 +116,7 @@ func (p *Planner) persist(ctx, stop context.Context, change topic.EventChange, c
 // the change while it finds the first recipients, because the first message waits for both.
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	saved := make(chan error, 1)
-	go func() { saved <- p.Store.SaveChange(ctx, change) }()
+	go func() { saved <- p.Store.SaveContent(ctx, Content{EventChange: &change}) }()
 	recipients, ok := p.Recipients[channel.RecipientService()]
 	if _, known := p.Channels[channel]; !ok || !known {
 		return errors.Join(<-saved, p.skip(ctx, change, channel))

@@ -40,13 +40,14 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	if row.Status == deliverylog.StatusRetrying {
 		return "", fault.New(fault.Conflict, "The delivery is not over: it waits for its next attempt. Replay it when it has ended.")
 	}
-	change, err := p.Store.Change(ctx, row.ChangeID)
+	content, err := p.Store.Content(ctx, row.ChangeID)
 	if fault.Is(err, fault.NotFound) {
 		return "", fault.New(fault.NotFound, "The message of this log is no longer stored.")
 	}
 	if err != nil {
 		return "", err
 	}
+	change := content.change()
 	if err := p.shown(ctx, &row, &change); err != nil {
 		return "", err
 	}

@@ -20,8 +20,8 @@ func (plainParts) Waiting(context.Context, int, string, int) ([]deliverylog.Deli
 	return nil, "", nil
 }
 
-func (plainParts) Change(_ context.Context, id string) (topic.EventChange, error) {
-	return topic.EventChange{ID: id}, nil
+func (plainParts) Content(_ context.Context, id string) (Content, error) {
+	return Content{EventChange: &topic.EventChange{ID: id}}, nil
 }
 func (plainParts) Deliveries(context.Context, []string) ([]deliverylog.Delivery, error) {
 	return nil, nil

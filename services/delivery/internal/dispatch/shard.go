@@ -98,10 +98,6 @@ func (s *shard) makeMembers() {
 	s.recipients = nil
 }
 
-// ofNotice reports whether the shard is of a topic.Notice. The components to which its recipient
-// subscribed do not matter.
-func (s *shard) ofNotice() bool { return s.service != "" }
-
 // recipientService returns the service that resolves the recipients.
 func (s *shard) recipientService() topic.RecipientService {
 	return cmp.Or(s.service, s.channel.RecipientService())

@@ -15,9 +15,10 @@ const (
 	maxLoggedKeys = 256      // number of logged keys of one change
 )
 
-// Snapshot is a change with the texts that channels rendered from it.
+// Snapshot is the Content of deliveries with the texts that channels rendered from it.
 type Snapshot struct {
-	topic.EventChange
+	topic.EventChange               // Content.change
+	Notice            *topic.Notice // nil: a change of an event
 
 	bytes int           // size of the change
 	room  *atomic.Int64 // bytes of texts that may still be cached, of all changes
@@ -129,7 +130,7 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	if found != nil {
 		return found, nil
 	}
-	change, err := s.store.Change(ctx, id)
+	content, err := s.store.Content(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +139,8 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	if found := s.byID[id]; found != nil {
 		return found, nil
 	}
-	snapshot := &Snapshot{EventChange: change, bytes: bytesOf(&change), room: &s.room}
+	change := content.change()
+	snapshot := &Snapshot{EventChange: change, Notice: content.Notice, bytes: bytesOf(&change), room: &s.room}
 	for len(s.order) > 0 && s.bytes+snapshot.bytes > snapshotBytes {
 		oldest := s.order[0]
 		oldest.leave()

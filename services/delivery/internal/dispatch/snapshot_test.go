@@ -80,6 +80,6 @@ func TestSnapshots_bounded(t *testing.T) {
 // large is a store with large changes.
 type large struct{ Store }
 
-func (large) Change(_ context.Context, id string) (topic.EventChange, error) {
-	return topic.EventChange{ID: id, Event: topic.Event{DescriptionText: strings.Repeat("x", 700<<10)}}, nil
+func (large) Content(_ context.Context, id string) (Content, error) {
+	return Content{EventChange: &topic.EventChange{ID: id, Event: topic.Event{DescriptionText: strings.Repeat("x", 700<<10)}}}, nil
 }

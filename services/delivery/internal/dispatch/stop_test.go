@@ -26,8 +26,8 @@ func (f failing) Deliveries(context.Context, []string) ([]deliverylog.Delivery, 
 	return []deliverylog.Delivery{f.row}, nil
 }
 
-func (f failing) Change(context.Context, string) (topic.EventChange, error) {
-	return topic.EventChange{}, fault.New(fault.NotFound, "gone")
+func (f failing) Content(context.Context, string) (Content, error) {
+	return Content{}, fault.New(fault.NotFound, "gone")
 }
 
 func (f failing) Amend(context.Context, string, func(*deliverylog.Delivery) (*topic.Outcome, error)) (deliverylog.Delivery, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 // Prune deletes what is older than its times from every collection, in slices, and nothing else: a retry that still waits
@@ -32,7 +33,7 @@ func TestPrune(t *testing.T) {
 	var deliveries []deliverylog.Delivery
 	var blocks []deliverylog.Block
 	var pages []deliverylog.PlannedPage
-	var changes []topic.EventChange
+	var changes []dispatch.Content
 	var requests []deliverylog.Request
 	for i := range old + fresh {
 		id, at, sent := strconv.Itoa(i), before, requestsBefore
@@ -42,7 +43,7 @@ func TestPrune(t *testing.T) {
 		deliveries = append(deliveries, deliverylog.Delivery{ID: id, Logged: deliverylog.Logged{SentAt: at}, Status: deliverylog.StatusFailed, EndedAt: &at})
 		blocks = append(blocks, deliverylog.Block{ID: id, Last: at})
 		pages = append(pages, deliverylog.PlannedPage{ID: id, PlannedAt: at})
-		changes = append(changes, topic.EventChange{ID: id, OccurredAt: at})
+		changes = append(changes, dispatch.Content{EventChange: &topic.EventChange{ID: id, OccurredAt: at}})
 		requests = append(requests, deliverylog.Request{ID: id, StoredAt: sent})
 	}
 	long := before.Add(-time.Hour)

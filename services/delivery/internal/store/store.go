@@ -1,6 +1,6 @@
 // Package store stores deliveries and changes as documents.
 //
-// The collection "changes" holds one document for each change, and "requests" one for each text that was sent. Deliveries
+// The collection "changes" holds one document for each change of an event and each notice, and "requests" one for each text that was sent. Deliveries
 // that succeed at the first attempt are members of "blocks" (blocks.go). The collection "deliveries" holds one row for each
 // other delivery, and the later logs of deliveries with several attempts. The indexes that serve the lists
 // are in logs.go. A list merges rows and members of blocks (merge.go). "pages" holds the planned deliveries (progress.go).
@@ -14,11 +14,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
 // Store implements dispatch.Store and deliverylog.Store.
 type Store struct {
-	changes    *document.Collection[topic.EventChange]
+	changes    *document.Collection[dispatch.Content]
 	deliveries *document.Collection[deliverylog.Delivery]
 	requests   *document.Collection[deliverylog.Request]
 	blocks     *document.Collection[deliverylog.Block]
@@ -30,11 +31,11 @@ func New(db *document.Database) *Store {
 	return &Store{
 		blocks: declareBlocks(db),
 		pages:  declarePages(db),
-		changes: document.Declare(db, document.Schema[topic.EventChange]{
+		changes: document.Declare(db, document.Schema[dispatch.Content]{
 			Name: "changes",
-			Key:  func(c *topic.EventChange) string { return c.ID },
-			Fields: []document.Field[topic.EventChange]{
-				{Name: "occurredAt", Value: func(c *topic.EventChange) any { return c.OccurredAt }},
+			Key:  (*dispatch.Content).ChangeID,
+			Fields: []document.Field[dispatch.Content]{
+				{Name: "occurredAt", Value: func(c *dispatch.Content) any { return c.At() }},
 			},
 			Indexes: []document.Index{{Name: "age", Fields: []string{"occurredAt"}}},
 		}),
@@ -87,12 +88,12 @@ func nextAttemptAt(d *deliverylog.Delivery) any {
 	return *d.NextAttemptAt
 }
 
-func (s *Store) SaveChange(ctx context.Context, change topic.EventChange) error {
-	_, err := s.changes.InsertMany(ctx, []topic.EventChange{change})
+func (s *Store) SaveContent(ctx context.Context, content dispatch.Content) error {
+	_, err := s.changes.InsertMany(ctx, []dispatch.Content{content})
 	return err
 }
 
-func (s *Store) Change(ctx context.Context, id string) (topic.EventChange, error) {
+func (s *Store) Content(ctx context.Context, id string) (dispatch.Content, error) {
 	return s.changes.Get(ctx, id)
 }
 

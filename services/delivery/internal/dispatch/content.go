@@ -1,0 +1,42 @@
+package dispatch
+
+import (
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Content is what deliveries with one ChangeID say: a change of an event, or a notice.
+type Content struct {
+	*topic.EventChange `json:",inline"` // nil: a notice
+	Notice             *topic.Notice    `json:"notice,omitempty"`
+}
+
+// ChangeID returns the ChangeID of the deliveries.
+func (c *Content) ChangeID() string {
+	if c.Notice != nil {
+		return c.Notice.ID
+	}
+	return c.ID
+}
+
+// At returns when the event changed, or when the notice was made.
+func (c *Content) At() time.Time {
+	if c.Notice != nil {
+		return c.Notice.OccurredAt
+	}
+	return c.OccurredAt
+}
+
+// change returns the change of the event. The change of a notice has the example event that a test shows, or an empty one.
+func (c *Content) change() topic.EventChange {
+	n := c.Notice
+	if n == nil {
+		return *c.EventChange
+	}
+	example := topic.EventChange{ID: n.ID, Kind: n.Kind, Organization: n.Organization, OccurredAt: n.OccurredAt}
+	if n.Event != nil {
+		example.Event = *n.Event
+	}
+	return example
+}
