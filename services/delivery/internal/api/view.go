@@ -70,33 +70,35 @@ type replayView struct {
 	DeliveryID string `json:"deliveryId" format:"uuid" description:"Of the new delivery."`
 }
 
-func viewLog(l *deliverylog.Log) logView {
+func viewLog(d *deliverylog.Delivery) logView {
+	status, _ := d.LogStatus()
 	view := logView{
-		LogID: l.ID, SentAt: web.Time(l.SentAt), DeliveryID: l.DeliveryID, Kind: l.Channel, DashboardID: optional.OrNull(l.DashboardID),
-		URLHash: optional.OrNull(l.URLHash), URLDisplay: optional.OrNull(l.URLDisplay), EventID: optional.OrNull(l.EventID), EventKind: l.EventKind, Status: string(l.Status),
-		Attempt: l.Attempt, MaxAttempts: l.MaxAttempts, ErrorCode: optional.OrNull(string(l.ErrorCode)), NextAttemptAt: web.TimeOf(l.NextAttemptAt),
-		ReplayOf: optional.OrNull(l.ReplayOf),
+		LogID: d.ID, SentAt: web.Time(d.SentAt), DeliveryID: topic.LogID(d.ID, 0), Kind: d.Channel, DashboardID: optional.OrNull(d.DashboardID),
+		URLHash: optional.OrNull(d.URLHash), URLDisplay: optional.OrNull(d.URLDisplay), EventID: optional.OrNull(d.EventID), EventKind: d.EventKind,
+		Status: string(status), Attempt: min(len(d.Attempts), d.Log+1), MaxAttempts: d.MaxAttempts, ErrorCode: optional.OrNull(string(d.ErrorCode)),
+		ReplayOf: optional.OrNull(d.ReplayOf),
 	}
-	if l.Made != nil {
-		view.HTTPStatus, view.DurationMS = optional.OrNull(l.Made.HTTPStatus), &l.Made.DurationMS
+	if made := d.Made(); made != nil {
+		view.HTTPStatus, view.DurationMS = optional.OrNull(made.HTTPStatus), &made.DurationMS
+		view.ErrorCode, view.NextAttemptAt = optional.OrNull(string(made.ErrorCode)), web.TimeOf(made.NextAttemptAt)
 	}
 	return view
 }
 
 func viewExchange(e *deliverylog.Exchange) exchangeView {
-	view := exchangeView{logView: viewLog(&e.Log), Attempts: make([]attemptView, len(e.Attempts))}
+	view := exchangeView{logView: viewLog(&e.Log), Attempts: make([]attemptView, len(e.Row.Attempts))}
 	if e.Request != nil {
 		view.Request = &requestView{
 			Method: optional.OrNull(e.Request.Method), URLDisplay: view.URLDisplay, Headers: deliverylog.Lines(e.Request.Header), Body: e.Request.Body,
 		}
 	}
-	if e.Response != nil && e.Made != nil {
-		view.Response = &responseView{HTTPStatus: e.Made.HTTPStatus, Headers: deliverylog.Lines(e.Response.Header), Body: e.Response.Body}
+	if response, made := e.Log.Response, e.Log.Made(); response != nil && made != nil {
+		view.Response = &responseView{HTTPStatus: made.HTTPStatus, Headers: deliverylog.Lines(response.Header), Body: response.Body}
 	}
-	for i, attempt := range e.Attempts {
+	for i, attempt := range e.Row.Attempts {
 		view.Attempts[i] = attemptView{
-			LogID: attempt.LogID, At: web.Time(attempt.At), DurationMS: attempt.DurationMS, HTTPStatus: optional.OrNull(attempt.HTTPStatus),
-			ErrorCode: optional.OrNull(string(attempt.ErrorCode)),
+			LogID: topic.LogID(e.Row.ID, uint8(i)), At: web.Time(attempt.At), DurationMS: attempt.DurationMS, //nolint:gosec // at most 21 attempts
+			HTTPStatus: optional.OrNull(attempt.HTTPStatus), ErrorCode: optional.OrNull(string(attempt.ErrorCode)),
 		}
 	}
 	return view

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -58,14 +59,14 @@ type Delivery struct {
 	ID            string                 `json:"id,omitempty"`
 	Log           int                    `json:"log,omitempty"` // 0: the row
 	Organization  string                 `json:"organization,omitempty"`
-	Channel       topic.Channel          `json:"channel,omitempty"`
+	Channel       topic.Channel          `json:"channel,omitempty" audit:"kind"`
 	Service       topic.RecipientService `json:"keeper,omitempty"` // service of a topic.Notice; empty: the channel's
 	Recipient     string                 `json:"recipient,omitempty"`
-	EventID       string                 `json:"eventId,omitempty"` // empty for a topic.Notice
-	EventKind     topic.Kind             `json:"eventKind,omitempty"`
+	EventID       string                 `json:"eventId,omitempty" audit:"eventId"` // empty for a topic.Notice
+	EventKind     topic.Kind             `json:"eventKind,omitempty" audit:"eventKind"`
 	ChangeID      string                 `json:"changeId,omitempty"`
 	Sequence      int64                  `json:"sequence,omitempty"`
-	ReplayOf      string                 `json:"replayOf,omitempty"` // id of the log that a user replayed
+	ReplayOf      string                 `json:"replayOf,omitempty" audit:"replayOf"` // id of the log that a user replayed
 	Logged        `json:",inline"`
 	MovedTo       string     `json:"movedTo,omitempty"` // hash of the last attempt's URL, if it is not URLHash
 	Status        Status     `json:"status,omitempty"`
@@ -80,13 +81,18 @@ type Delivery struct {
 
 // Logged holds the columns of one log. In the row they keep the values of the first log. A later log has its own values.
 type Logged struct {
-	DashboardID string    `json:"dashboardId,omitempty"`
+	DashboardID string    `json:"dashboardId,omitempty" audit:"dashboardId"`
 	URLHash     string    `json:"urlHash,omitempty"`
-	URLDisplay  string    `json:"urlDisplay,omitempty"`
+	URLDisplay  string    `json:"urlDisplay,omitempty" audit:"urlDisplay"`
 	MaxAttempts int       `json:"maxAttempts,omitempty"` // what the policy grants after the log's attempt
 	Request     int64     `json:"request,omitempty"`     // key for requestID
 	Response    *Response `json:"response,omitempty"`
 	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt
+}
+
+// AuditEntity implements audit.Record. A replay leaves an entry.
+func (d Delivery) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: d.Organization, Type: "delivery", ID: d.ID, Name: string(d.EventKind)}
 }
 
 // NewDelivery returns the row of a delivery that starts now and may have the number of attempts.

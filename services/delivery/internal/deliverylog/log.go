@@ -10,38 +10,25 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Log is what the delivery log shows of one attempt, or of the end of a delivery without another attempt.
-type Log struct {
-	ID            string
-	DeliveryID    string
-	SentAt        time.Time
-	Channel       topic.Channel
-	DashboardID   string
-	URLHash       string
-	URLDisplay    string
-	EventID       string
-	EventKind     topic.Kind
-	Status        Status
-	Attempt       int      // attempts of the delivery so far
-	MaxAttempts   int      // what the policy grants after this attempt
-	Made          *Attempt // nil: the delivery ended without another attempt
-	ErrorCode     Code
-	NextAttemptAt *time.Time
-	ReplayOf      string
-}
-
 // Statuses returns the statuses of logs.
 func Statuses() []Status {
 	return []Status{StatusDelivered, StatusRetrying, StatusFailed, StatusSkipped, StatusSuppressed}
 }
 
+// Made returns the attempt of a stored row or log. It returns nil if the delivery ended, or waits, without another attempt.
+func (d *Delivery) Made() *Attempt {
+	if d.Log < len(d.Attempts) {
+		return &d.Attempts[d.Log]
+	}
+	return nil
+}
+
 // LogStatus returns the status of the log of a stored row or log. It returns false for a row that waits without a log:
 // its first attempt has not been made.
 func (d *Delivery) LogStatus() (Status, bool) {
-	if d.Log >= len(d.Attempts) {
+	switch made := d.Made(); {
+	case made == nil:
 		return d.Status, d.EndedAt != nil
-	}
-	switch made := &d.Attempts[d.Log]; {
 	case made.ErrorCode == "":
 		return StatusDelivered, true
 	case made.NextAttemptAt != nil:
@@ -49,21 +36,6 @@ func (d *Delivery) LogStatus() (Status, bool) {
 	default:
 		return StatusFailed, true
 	}
-}
-
-// ShownLog returns the log of a stored row or log. It returns false for a row without a log.
-func (d *Delivery) ShownLog() (Log, bool) {
-	status, logged := d.LogStatus()
-	log := Log{
-		ID: d.ID, DeliveryID: topic.LogID(d.ID, 0), SentAt: d.SentAt, Channel: d.Channel, DashboardID: d.DashboardID,
-		URLHash: d.URLHash, URLDisplay: d.URLDisplay, EventID: d.EventID, EventKind: d.EventKind,
-		Status: status, Attempt: min(len(d.Attempts), d.Log+1), MaxAttempts: d.MaxAttempts, ErrorCode: d.ErrorCode, ReplayOf: d.ReplayOf,
-	}
-	if d.Log < len(d.Attempts) {
-		log.Made = &d.Attempts[d.Log]
-		log.ErrorCode, log.NextAttemptAt = log.Made.ErrorCode, log.Made.NextAttemptAt
-	}
-	return log, logged
 }
 
 // Filter restricts a list of logs. Zero fields do not restrict it.
@@ -88,9 +60,9 @@ type Query struct {
 }
 
 // List returns a page of the logs that match q, newest first.
-func (l *Logs) List(ctx context.Context, q Query) (find.Page[Log], error) {
+func (l *Logs) List(ctx context.Context, q Query) (find.Page[Delivery], error) {
 	if !q.From.IsZero() && !q.To.IsZero() && !q.From.Before(q.To) {
-		return find.Page[Log]{}, fault.Field("to", "must be after from")
+		return find.Page[Delivery]{}, fault.Field("to", "must be after from")
 	}
 	kept, latest := l.Now().Add(-retention), l.Now().Add(clockSkew)
 	if q.From.Before(kept) {
@@ -99,13 +71,11 @@ func (l *Logs) List(ctx context.Context, q Query) (find.Page[Log], error) {
 	if q.To.IsZero() || q.To.After(latest) {
 		q.To = latest
 	}
-	rows, err := l.Store.Logs(ctx, q)
-	page := find.Page[Log]{Items: make([]Log, 0, len(rows.Items)), Next: rows.Next}
-	for i := range rows.Items {
-		if log, logged := rows.Items[i].ShownLog(); logged {
-			page.Items = append(page.Items, log)
-		}
-	}
+	page, err := l.Store.Logs(ctx, q)
+	page.Items = slices.DeleteFunc(page.Items, func(d Delivery) bool {
+		_, logged := d.LogStatus()
+		return !logged
+	})
 	return page, err
 }
 
@@ -117,43 +87,25 @@ type Key struct {
 	SentAt       time.Time
 }
 
-// Exchange is a log with what was sent and received, and with the attempts of the whole delivery.
+// Exchange is a log with the row of its delivery, which has all attempts, and with what was sent.
 type Exchange struct {
-	Log
+	Log, Row Delivery
 	Request  *Request // nil: none was made, or it is no longer stored
-	Response *Response
-	Attempts []LoggedAttempt
-}
-
-// LoggedAttempt is an attempt with the id of its log.
-type LoggedAttempt struct {
-	Attempt
-	LogID string
 }
 
 // Get returns one log.
-func (l *Logs) Get(ctx context.Context, key Key) (Exchange, error) {
-	stored, row, err := l.Find(ctx, key)
-	if err != nil {
-		return Exchange{}, err
+func (l *Logs) Get(ctx context.Context, key Key) (out Exchange, err error) {
+	out.Log, out.Row, err = l.Find(ctx, key)
+	if err != nil || out.Log.Request == 0 {
+		return out, err
 	}
-	log, _ := stored.ShownLog()
-	out := Exchange{Log: log, Response: stored.Response}
-	for i, attempt := range row.Attempts {
-		out.Attempts = append(out.Attempts, LoggedAttempt{attempt, topic.LogID(row.ID, uint8(i))}) //nolint:gosec // at most 21 attempts
-	}
-	if stored.Request == 0 {
+	request, err := l.Store.Request(ctx, requestID(out.Log.ChangeID, out.Log.Request))
+	if fault.Is(err, fault.NotFound) {
 		return out, nil
 	}
-	request, err := l.Store.Request(ctx, requestID(stored.ChangeID, stored.Request))
-	switch {
-	case err == nil:
-		shown := request.shown(&stored)
-		out.Request = &shown
-	case !fault.Is(err, fault.NotFound):
-		return Exchange{}, err
-	}
-	return out, nil
+	shown := request.shown(&out.Log)
+	out.Request = &shown
+	return out, err
 }
 
 // Find returns the stored log and the row of its delivery. Both may be the member of a block.
@@ -170,9 +122,8 @@ func (l *Logs) Find(ctx context.Context, key Key) (log, row Delivery, err error)
 		return log, row, unknown
 	}
 	row, log = found[0], found[len(found)-1]
-	shown, logged := log.ShownLog()
-	if log.ID != key.ID || !logged || shown.Channel != key.Channel || log.Organization != key.Organization ||
-		!shown.SentAt.Equal(key.SentAt) || shown.SentAt.Before(l.Now().Add(-retention)) {
+	if _, logged := log.LogStatus(); !logged || log.ID != key.ID || log.Channel != key.Channel || log.Organization != key.Organization ||
+		!log.SentAt.Equal(key.SentAt) || log.SentAt.Before(l.Now().Add(-retention)) {
 		return log, row, unknown
 	}
 	return log, row, nil

@@ -12,23 +12,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// replay is a delivery that a user repeats, for the audit log.
-type replay struct {
-	Organization string
-	DeliveryID   string
-	ReplayOf     string        `audit:"replayOf"`
-	Kind         topic.Channel `audit:"kind"`
-	DashboardID  string        `audit:"dashboardId"`
-	EventID      string        `audit:"eventId"`
-	EventKind    topic.Kind    `audit:"eventKind"`
-	Endpoint     string        `audit:"urlDisplay"`
-}
-
-// AuditEntity implements audit.Record.
-func (r replay) AuditEntity() audit.Entity {
-	return audit.Entity{Organization: r.Organization, Type: "delivery", ID: r.DeliveryID, Name: string(r.EventKind)}
-}
-
 // Replay sends the delivery of the log again and returns the id of the new delivery. It refuses a delivery that waits for
 // its next attempt, because the recipient would get the message twice. The new delivery is durable: its
 // row waits for its first attempt. One write stores the row with the message that wakes the owner of its partition.
@@ -67,10 +50,7 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 		ID: again.ID, ChangeID: again.ChangeID, Organization: again.Organization, Channel: again.Channel, Service: again.Service,
 		Bucket: again.Partition, Recipients: []string{again.Recipient}, Replay: again.ID,
 	}
-	entry := audit.Entry(audit.From(ctx), "delivery.replay", now, nil, &replay{
-		Organization: again.Organization, DeliveryID: again.ID, ReplayOf: log.ID, Kind: again.Channel, DashboardID: again.DashboardID,
-		EventID: again.EventID, EventKind: again.EventKind, Endpoint: again.URLDisplay,
-	})
+	entry := audit.Entry(audit.From(ctx), "delivery.replay", now, nil, &again)
 	if again.EventID != "" {
 		page := deliverylog.PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
 		if err := p.Store.SavePage(ctx, page); err != nil {
