@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
+	"net/http"
 	"net/mail"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,18 +28,16 @@ type email struct {
 	from          *mail.Address
 	locales       *locale.Locales
 	confirmWithin time.Duration
-	marks         mailLinks
+	mark          string                                              // random end of the marks in shared texts, so that a publisher cannot write one
 	send          func(ctx context.Context, l letter) dispatch.Result // over the server, or to a folder
 }
 
-// bodyMark is between the text and the body in the cache. Neither has it.
-const bodyMark = "\x00\x00"
-
 // letter is a mail to be sent.
 type letter struct {
-	id       string // id of the delivery
-	from, to string // the envelope's addresses
-	body     []byte // RFC 5322
+	id       string           // id of the delivery
+	from, to string           // the envelope's addresses
+	content  []byte           // RFC 5322
+	sent     deliverylog.Sent // what the log shows
 }
 
 // newEmail returns the channel: with the SMTP server of the settings, or with a folder.
@@ -47,10 +46,10 @@ func newEmail(o Options) (email, error) {
 	if err != nil {
 		return email{}, err
 	}
-	e := email{from: from, locales: o.Locales, confirmWithin: o.ConfirmWithin, marks: newMailMarks()}
+	e := email{from: from, locales: o.Locales, confirmWithin: o.ConfirmWithin, mark: rand.Text()}
 	if o.Mail.SMTPURL == "" {
 		out := folder{filepath.Join(o.Data, mailFolder), o.Log}
-		e.send = func(ctx context.Context, l letter) dispatch.Result { return out.send(ctx, l.id+mailFile, l.body) }
+		e.send = func(ctx context.Context, l letter) dispatch.Result { return out.send(ctx, l.id+mailFile, l.content) }
 		return e, nil
 	}
 	server, err := url.Parse(o.Mail.SMTPURL)
@@ -75,69 +74,58 @@ func asciiDomain(address string) string {
 // Send renders the mail and makes one attempt. The Message-ID contains the delivery's id, so it is the same
 // for all retries and receivers can detect a repetition.
 func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	written, err := e.write(ctx, message)
+	l, err := e.write(ctx, message)
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	result := e.send(ctx, letter{id: message.DeliveryID, from: e.from.Address, to: written.head.to.Address, body: written.content})
-	result.Sent = deliverylog.Sent{Text: written.key, Header: written.head.logged(), Body: []byte(written.text)}
+	result := e.send(ctx, l)
+	result.Sent = l.sent
 	return result
 }
 
-// writtenMail is a mail, and its parts for the log.
-type writtenMail struct {
-	content            []byte // RFC 5322
-	head               mailHead
-	key, subject, text string // key is that of mails that differ only in the links
-}
-
-// write returns the mail.
-func (e email) write(ctx context.Context, message dispatch.Message) (writtenMail, error) {
+// write returns the mail. The log has the subject as it was before it was encoded.
+func (e email) write(ctx context.Context, message dispatch.Message) (letter, error) {
 	to, err := mail.ParseAddress(asciiDomain(message.To.Address))
 	if err != nil {
-		return writtenMail{}, err
+		return letter{}, err
 	}
 	links := mailLinks{usable(message.To.Manage), usable(message.To.Unsubscribe)}
-	written, body, err := e.body(ctx, message, links)
+	key, shared, err := e.shared(ctx, message, links)
 	if err != nil {
-		return writtenMail{}, err
+		return letter{}, err
 	}
-	written.head = mailHead{
-		from: e.from.String(), to: &mail.Address{Address: to.Address}, subject: written.subject, at: message.At,
-		id:          message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):],
-		unsubscribe: links.unsubscribe,
-	}
+	id := message.DeliveryID + e.from.Address[strings.LastIndexByte(e.from.Address, '@'):]
 	var out bytes.Buffer
-	out.Grow(len(body) + 1<<10 + 4*(len(links.manage)+len(links.unsubscribe)))
-	written.head.write(&out)
-	personal(&out, body, links)
-	written.content = out.Bytes()
-	return written, nil
+	out.Grow(shared.size() + 1<<10 + 4*(len(links.manage)+len(links.unsubscribe)))
+	header := make(http.Header)
+	for _, field := range mailHeader(e.from.String(), to.Address, shared.subject, id, links.unsubscribe, message.At) {
+		out.WriteString(field[0] + ": " + field[1] + "\r\n")
+		header[http.CanonicalHeaderKey(field[0])] = []string{field[1]}
+	}
+	header["Subject"] = []string{shared.subject}
+	shared.write(&out, links)
+	plain := strings.NewReplacer(manageMark+e.mark, links.manage, unsubscribeMark+e.mark, links.unsubscribe, "\x00", "").Replace(shared.plain)
+	return letter{message.DeliveryID, e.from.Address, to.Address, out.Bytes(), deliverylog.Sent{Text: key, Header: header, Body: []byte(plain)}}, nil
 }
 
-// body returns the body of the mail with marks, and the parts for the log.
-func (e email) body(ctx context.Context, message dispatch.Message, links mailLinks) (writtenMail, []byte, error) {
+// shared returns what other recipients of the content and with the same links share, and its key.
+func (e email) shared(ctx context.Context, message dispatch.Message, links mailLinks) (key string, shared sharedMail, err error) {
 	l := localeOf(e.locales, message)
 	if !ofEvent(message) {
 		text, err := e.noticeText(ctx, l, message)
-		if err != nil {
-			return writtenMail{}, nil, err
-		}
-		body, err := sharedBody(text, mailLinks{})
-		return writtenMail{key: wordsKey(l, message), subject: text.subject, text: text.plain}, body, err
+		return wordsKey(l, message), newSharedMail(text, e.mark), err
 	}
-	marks := e.marks.of(links)
-	key := strings.Join([]string{wordsKey(l, message), marks.manage, marks.unsubscribe}, " ")
-	shared, err := message.Change.Rendered("mail "+key, func() ([]byte, error) {
+	var marks mailLinks
+	if links.manage != "" {
+		marks.manage = manageMark + e.mark
+	}
+	if links.unsubscribe != "" {
+		marks.unsubscribe = unsubscribeMark + e.mark
+	}
+	key = strings.Join([]string{wordsKey(l, message), marks.manage, marks.unsubscribe}, " ")
+	shared, err = dispatch.Rendered(message.Change, "mail "+key, sharedMail.size, func() (sharedMail, error) {
 		text, err := eventText(ctx, l, message, marks)
-		if err != nil {
-			return nil, err
-		}
-		body, err := sharedBody(text, marks)
-		plain := strings.ReplaceAll(text.plain, "\x00", "")
-		return slices.Concat([]byte(text.subject), []byte("\n"), []byte(plain), []byte(bodyMark), body), err
+		return newSharedMail(text, e.mark), err
 	})
-	subject, rest, _ := bytes.Cut(shared, []byte("\n"))
-	plain, body, _ := bytes.Cut(rest, []byte(bodyMark))
-	return writtenMail{key: key, subject: string(subject), text: e.marks.replace(string(plain), links)}, body, err
+	return key, shared, err
 }

@@ -2,6 +2,7 @@ package channel
 
 import (
 	"bytes"
+	"crypto/rand"
 	"io"
 	"mime"
 	"mime/multipart"
@@ -17,7 +18,7 @@ import (
 // mailChannel returns the channel without a server.
 func mailChannel(t testing.TB) email {
 	return email{
-		from: &mail.Address{Name: "Störung", Address: "status@bellbuoy.test"}, locales: locales(t), confirmWithin: 48 * time.Hour, marks: newMailMarks(),
+		from: &mail.Address{Name: "Störung", Address: "status@bellbuoy.test"}, locales: locales(t), confirmWithin: 48 * time.Hour, mark: rand.Text(),
 	}
 }
 
@@ -85,7 +86,7 @@ func TestMail_personal(t *testing.T) {
 				t.Fatal(err)
 			}
 			header, parts := readMail(t, written.content)
-			if parts[plainContentType] != want.plain || parts[htmlContentType] != want.html || written.text != want.plain || written.subject != want.subject {
+			if parts[plainContentType] != want.plain || parts[htmlContentType] != want.html || string(written.sent.Body) != want.plain || written.sent.Header.Get("Subject") != want.subject {
 				t.Errorf("%s: the mail is %q, want %+v", name, parts, want)
 			}
 			if got := header.Get("List-Unsubscribe"); got != "" && got != "<"+to.Unsubscribe+">" || (got == "") != (to.Unsubscribe == "") ||
@@ -140,7 +141,9 @@ func TestMail_foldedSubject(t *testing.T) {
 		strings.Repeat("word ", 49) + "end", strings.Repeat("Störung €😀", 25), strings.Repeat("x", 250), "two  spaces and   three", strings.Repeat("a ", 20) + "=?utf-8?q?x?=",
 	} {
 		var out bytes.Buffer
-		mailHead{from: "a@b.test", to: &mail.Address{Address: "c@d.test"}, subject: subject, id: "i@b.test"}.write(&out)
+		for _, field := range mailHeader("a@b.test", "c@d.test", subject, "i@b.test", "", time.Now()) {
+			out.WriteString(field[0] + ": " + field[1] + "\r\n")
+		}
 		message, err := mail.ReadMessage(strings.NewReader(out.String() + "\r\n"))
 		if err != nil {
 			t.Fatal(err)

@@ -179,7 +179,7 @@ func (m *mailSession) deliver(l letter) error {
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(l.body); err != nil {
+	if _, err := w.Write(l.content); err != nil {
 		return err
 	}
 	return w.Close()

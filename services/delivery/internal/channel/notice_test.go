@@ -1,6 +1,7 @@
 package channel
 
 import (
+	"crypto/rand"
 	"net/mail"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestNotice_golden(t *testing.T) {
 
 // The headers of a mail about an endpoint. It has List-Unsubscribe only if integrations names a link that unsubscribes.
 func TestNotice_headers(t *testing.T) {
-	e := email{from: &mail.Address{Name: "Status", Address: "status@bellbuoy.test"}, locales: locales(t), marks: newMailMarks()}
+	e := email{from: &mail.Address{Name: "Status", Address: "status@bellbuoy.test"}, locales: locales(t), mark: rand.Text()}
 	written, err := e.write(t.Context(), noticed(topic.EndpointFailing, report()))
 	if err != nil {
 		t.Fatal(err)

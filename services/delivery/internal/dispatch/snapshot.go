@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -20,15 +19,12 @@ type Snapshot struct {
 	topic.EventChange               // Content.change
 	Notice            *topic.Notice // nil: a change of an event
 
-	bytes int           // size of the change
-	room  *atomic.Int64 // bytes of texts that may still be cached, of all changes
-
+	texts  *sizedCache[textKey, any] // texts of all changes; nil in tests
 	mu     sync.Mutex
-	texts  map[string][]byte
-	cached int64              // bytes of texts
-	left   bool               // the cache has dropped the change
 	logged map[int64]struct{} // requests that are stored
 }
+
+type textKey struct{ change, text string }
 
 // isLogged reports whether the request with the key is stored. It may return false for a stored one.
 func (s *Snapshot) isLogged(request int64) bool {
@@ -51,41 +47,24 @@ func (s *Snapshot) setLogged(request int64) {
 // Rendered returns the text with the key. It calls render if the text is not in the cache. The caller must
 // not change the text.
 func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if text, ok := s.texts[key]; ok {
-		return text, nil
-	}
-	text, err := render()
-	if err != nil {
-		return nil, err
-	}
-	size := int64(len(key) + len(text))
-	if s.left || s.room == nil {
-		return text, nil
-	}
-	if s.room.Add(-size) < 0 { // make room with the other texts of the change
-		s.room.Add(s.cached)
-		s.texts, s.cached = nil, 0
-		if s.room.Load() < 0 {
-			s.room.Add(size)
-			return text, nil
-		}
-	}
-	if s.texts == nil {
-		s.texts = make(map[string][]byte)
-	}
-	s.texts[key] = text
-	s.cached += size
-	return text, nil
+	return Rendered(s, key, func(text []byte) int { return len(text) }, render)
 }
 
-// leave forgets the texts. The change is no longer in the cache, but shards may still use it.
-func (s *Snapshot) leave() {
-	s.mu.Lock()
+// Rendered is Snapshot.Rendered for a text of another type. size returns the bytes of a text.
+func Rendered[T any](s *Snapshot, key string, size func(T) int, render func() (T, error)) (T, error) {
+	if s.texts == nil {
+		return render()
+	}
+	s.mu.Lock() // so that a text is rendered once
 	defer s.mu.Unlock()
-	s.room.Add(s.cached)
-	s.texts, s.cached, s.left = nil, 0, true
+	if text, found := s.texts.get(textKey{s.ID, key}); found {
+		return text.(T), nil
+	}
+	text, err := render()
+	if err == nil {
+		s.texts.getOrAdd(textKey{s.ID, key}, text, len(key)+size(text))
+	}
+	return text, err
 }
 
 // componentsFor returns the change's components that the destination subscribed to. An endpoint belongs to one dashboard,
@@ -108,47 +87,25 @@ func (s *Snapshot) componentsFor(to *topic.Destination, state *topic.EventState)
 // snapshots is a cache of the changes that are being sent.
 type snapshots struct {
 	store Store
-
-	room  atomic.Int64
-	mu    sync.Mutex
-	byID  map[string]*Snapshot
-	order []*Snapshot // the oldest first
-	bytes int
+	byID  *sizedCache[string, *Snapshot]
+	texts *sizedCache[textKey, any]
 }
 
 func newSnapshots(store Store) *snapshots {
-	s := &snapshots{store: store, byID: make(map[string]*Snapshot)}
-	s.room.Store(textBytes)
-	return s
+	return &snapshots{store, newSizedCache[string, *Snapshot](snapshotBytes), newSizedCache[textKey, any](textBytes)}
 }
 
 // get returns the change. The error is fault.NotFound if the change was deleted.
 func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
-	s.mu.Lock()
-	found := s.byID[id]
-	s.mu.Unlock()
-	if found != nil {
+	if found, is := s.byID.get(id); is {
 		return found, nil
 	}
 	content, err := s.store.Content(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if found := s.byID[id]; found != nil {
-		return found, nil
-	}
-	change := content.change()
-	snapshot := &Snapshot{EventChange: change, Notice: content.Notice, bytes: bytesOf(&change), room: &s.room}
-	for len(s.order) > 0 && s.bytes+snapshot.bytes > snapshotBytes {
-		oldest := s.order[0]
-		oldest.leave()
-		delete(s.byID, oldest.ID)
-		s.order, s.bytes = s.order[1:], s.bytes-oldest.bytes
-	}
-	s.byID[id], s.order, s.bytes = snapshot, append(s.order, snapshot), s.bytes+snapshot.bytes
-	return snapshot, nil
+	snapshot := &Snapshot{EventChange: content.change(), Notice: content.Notice, texts: s.texts}
+	return s.byID.getOrAdd(id, snapshot, bytesOf(&snapshot.EventChange)), nil
 }
 
 // bytesOf returns about the memory of a change.

@@ -52,28 +52,24 @@ func TestSnapshots_bounded(t *testing.T) {
 			}
 		}
 		var kept, texts int
-		for _, s := range cache.order {
-			kept += bytesOf(&s.EventChange)
+		for _, s := range cache.byID.values.Values() {
+			kept += bytesOf(&s.value.EventChange)
 		}
-		for _, s := range all {
-			for _, text := range s.texts {
-				texts += len(text)
-			}
+		for _, text := range cache.texts.values.Values() {
+			texts += len(text.value.([]byte))
 		}
-		if kept > snapshotBytes || len(cache.byID) != len(cache.order) || texts > textBytes || cache.room.Load() < 0 {
-			t.Fatalf("%d bytes of changes, %d of texts, room for %d", kept, texts, cache.room.Load())
+		if kept > snapshotBytes || kept != cache.byID.bytes || texts > textBytes || cache.texts.bytes > textBytes {
+			t.Fatalf("%d bytes of changes, counted as %d, %d of texts, counted as %d", kept, cache.byID.bytes, texts, cache.texts.bytes)
 		}
 	}
 	again, err := cache.get(t.Context(), "99")
 	if err != nil || again != all[99] {
 		t.Error("the last change is not in the cache")
 	}
-	again.leave()
-	for _, s := range cache.order {
-		s.leave()
-	}
-	if room := cache.room.Load(); room != textBytes {
-		t.Errorf("room for %d after all have left", room)
+	cache.byID.values.Purge()
+	cache.texts.values.Purge()
+	if cache.byID.bytes != 0 || cache.texts.bytes != 0 {
+		t.Errorf("%d and %d bytes after all were evicted", cache.byID.bytes, cache.texts.bytes)
 	}
 }
 
