@@ -34,7 +34,7 @@ var domains = map[string][]string{
 // import edition: it knows visitors only by its interface Published. Edition does not import site, which renders files.
 // The delivery log does not import dispatch: a stored delivery has no rule that depends on how the delivery is sent.
 var foundations = map[string][]string{
-	"services/delivery/internal/dispatch":     {"services/delivery/internal/deliverylog"},
+	"services/delivery/internal/dispatch":     {"services/delivery/internal/deliverylog", "services/delivery/internal/slots"},
 	"services/integrations/internal/endpoint": {"services/integrations/internal/outcome"},
 	"services/events/internal/catalog":        {"services/events/internal/uptime"},
 	"services/events/internal/edition":        {"services/events/internal/catalog", "services/events/internal/uptime"},
@@ -43,7 +43,7 @@ var foundations = map[string][]string{
 // pure are libraries that compute and have no effect: identifiers, the standards of addresses and languages, groups of
 // goroutines, and maps of limited size.
 var pure = []string{
-	"github.com/google/uuid", "github.com/hashicorp/golang-lru/v2", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/sync/errgroup",
+	"github.com/google/uuid", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/simplelru", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/sync/errgroup",
 	"golang.org/x/text/language", "golang.org/x/text/unicode/norm",
 }
 

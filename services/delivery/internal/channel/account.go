@@ -161,7 +161,7 @@ func (a *account) remind(ctx context.Context, status int) {
 type pause struct {
 	mu    sync.Mutex
 	until time.Time
-	turn  time.Time // the end of the last wait that Hold returned
+	turns dispatch.Turns // the ends of the waits that Hold returned
 }
 
 // begin begins a pause, or makes it longer.
@@ -180,8 +180,10 @@ func (p *pause) Hold(now time.Time) time.Duration {
 	if !now.Before(p.until) {
 		return 0
 	}
-	if p.turn = p.turn.Add(turnGap); p.turn.Before(p.until) || p.turn.Sub(p.until) > longestTurn {
-		p.turn = p.until
+	turn := p.turns.Turn(p.until, turnGap)
+	if turn.Sub(p.until) > longestTurn {
+		p.turns = dispatch.Turns{}
+		turn = p.turns.Turn(p.until, turnGap)
 	}
-	return p.turn.Sub(now)
+	return turn.Sub(now)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/slots"
 )
 
 const (
@@ -46,10 +47,9 @@ type mailServer struct {
 	outages       *failurelog.Log
 	down          failurelog.Cause
 
-	slots chan struct{} // one element for each connection in use
-	slow  chan struct{} // one element for each connection in use that left slots
-	mu    sync.Mutex
-	idle  []*mailSession // the last used is the last element; connect skips those that are closed
+	connections slots.Slots // those in use
+	mu          sync.Mutex
+	idle        []*mailSession // the last used is the last element; connect skips those that are closed
 }
 
 // mailSession is a connection after EHLO and login.
@@ -73,8 +73,10 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 		hello:    hello, outages: failurelog.New(o.Log), down: failurelog.Cause{Message: "The mail server cannot be used. Mail waits for its next attempt.", Of: u.Hostname()},
 		tls:     &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
 		tracing: newTracing(o), timeout: o.Timeout,
-		slots: make(chan struct{}, maxConnections),
-		slow:  make(chan struct{}, slowConnections),
+		connections: slots.Slots{
+			Fast: make(chan struct{}, maxConnections), Slow: make(chan struct{}, slowConnections),
+			FastTime: slowMail, OvertakeTime: slowMail, Moved: func(int) {},
+		},
 	}
 }
 
@@ -94,44 +96,18 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 // attempt waits at most half of the time limit for a free connection. If none is free, it makes no attempt and
 // returns deliverylog.CodeHeld. The other half is for the mail.
 func (s *mailServer) attempt(ctx context.Context, l letter) deliverylog.Code {
-	patience := time.NewTimer(s.timeout / 2)
-	defer patience.Stop()
-	select {
-	case s.slots <- struct{}{}:
-		defer s.yieldWhenSlow()()
-		return s.transmit(ctx, l)
-	case <-patience.C:
-		return deliverylog.CodeHeld
-	case <-ctx.Done():
+	waiting, cancel := context.WithTimeout(ctx, s.timeout/2)
+	defer cancel()
+	slot := s.connections.Acquire(waiting)
+	switch {
+	case slot == nil && ctx.Err() != nil:
 		return deliverylog.CodeTimeout
+	case slot == nil:
+		return deliverylog.CodeHeld
 	}
-}
-
-// yieldWhenSlow moves the caller's element of slots to slow after slowMail, so that slow recipients do not take all
-// connections from the others. If slow is full, the element stays. The returned function removes the element.
-func (s *mailServer) yieldWhenSlow() (release func()) {
-	var mu sync.Mutex
-	held := s.slots
-	timer := time.AfterFunc(slowMail, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if held == nil {
-			return
-		}
-		select {
-		case s.slow <- struct{}{}:
-			<-held
-			held = s.slow
-		default:
-		}
-	})
-	return func() {
-		timer.Stop()
-		mu.Lock()
-		defer mu.Unlock()
-		<-held
-		held = nil
-	}
+	defer slot.Release()
+	slot.Start()
+	return s.transmit(ctx, l)
 }
 
 // transmit sends the mail over a kept connection. If the server has closed that connection, transmit tries

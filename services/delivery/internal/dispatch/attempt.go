@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/slots"
 )
 
 // fullPause is the wait of a delivery for which no slow slot or no connection of the channel is free.
@@ -13,7 +14,7 @@ const fullPause = 2 * time.Second
 
 // attempt makes an attempt, or decides that none is needed, and returns the row to be stored. If wait is not
 // 0, there is no row and the delivery must wait. Every error means that there is no row either.
-func (s *Sender) attempt(m *member, slot *slot) (row *deliverylog.Delivery, wait time.Duration, err error) {
+func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery, wait time.Duration, err error) {
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
 	}
@@ -94,7 +95,7 @@ func (s *Sender) retryAt(m *member, row *deliverylog.Delivery, code deliverylog.
 
 // decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so. event is that of
 // eventStates.of.
-func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.EventState, slot *slot) bool {
+func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.EventState, slot *slots.Slot) bool {
 	now := s.Now()
 	m.components = m.shard.change.Event.Components
 	if m.shard.change.Notice == nil { // else the components to which the recipient subscribed do not matter
@@ -116,7 +117,7 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeNotConcerned, now)
 	case now.Before(receiver.pausedUntil):
 		s.retryAt(m, row, deliverylog.CodeHeld, s.afterPause(m, receiver.pausedUntil))
-	case now.Before(receiver.slowUntil) && !slot.move():
+	case now.Before(receiver.slowUntil) && !slot.Move():
 		s.retryAt(m, row, deliverylog.CodeHeld, now.Add(fullPause+jitter(fullPause)))
 	default:
 		return s.held(m, row)

@@ -65,7 +65,7 @@ func TestSender_startsNothingOfAPartitionThatMoves(t *testing.T) {
 			}
 			s.Take(ctx, partition, topic.Shard{ID: name, ChangeID: name, Organization: name, Channel: channel, Recipients: recipients}, work)
 		}
-		started := cap(s.slots.fast)
+		started := cap(s.slots.Fast)
 		take(open, 0, topic.GChat, "paced", 3, c) // one is sent, two wait for 10 and 20 s
 		time.Sleep(after / 2)
 		for i := range 4 {

@@ -33,8 +33,22 @@ type paces struct {
 	known map[sharedLimit]pace
 }
 
-// pace is the earliest time of the next request, and the last turn that was given to a waiting member.
-type pace struct{ next, lastTurn time.Time }
+// pace is the earliest time of the next request, and the turns of the waiting members.
+type pace struct {
+	next time.Time
+	Turns
+}
+
+// Turns gives a turn to each of those who wait for the same time, so that they do not all wake together.
+type Turns struct{ last time.Time }
+
+// Turn returns the time of a turn: a gap after the turn before, and not before earliest.
+func (t *Turns) Turn(earliest time.Time, gap time.Duration) time.Time {
+	if t.last = t.last.Add(gap); t.last.Before(earliest) {
+		t.last = earliest
+	}
+	return t.last
+}
 
 // wait returns how long the next request must wait. If it need not wait and reserve is true, wait counts the request
 // as made.
@@ -53,34 +67,22 @@ func (p *paces) wait(limit sharedLimit, gap time.Duration, reserve bool, now tim
 // keepLocked stores the times of a limit. If the memory is full, it removes the limits whose times are over.
 func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	if len(p.known) >= maxPaces {
-		maps.DeleteFunc(p.known, func(_ sharedLimit, other pace) bool { return !other.next.After(now) && !other.lastTurn.After(now) })
+		maps.DeleteFunc(p.known, func(_ sharedLimit, other pace) bool { return !other.next.After(now) && !other.last.After(now) })
 	}
 	p.known[limit] = known
 }
 
-// turn returns how long a member that must wait waits for its turn. Each turn is a gap after the turn before, so that
-// members do not all wake for the same request.
-func (p *paces) turn(limit sharedLimit, gap time.Duration, now time.Time) time.Duration {
+// turn returns the time of a turn for a member that must wait, which is not before the time.
+func (p *paces) turn(limit sharedLimit, gap time.Duration, at, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.known[limit]
-	if known.lastTurn = known.lastTurn.Add(gap); known.lastTurn.Before(known.next) {
-		known.lastTurn = known.next
+	if known.next.After(at) {
+		at = known.next
 	}
+	turn := known.Turn(at, gap)
 	p.keepLocked(limit, known, now)
-	return known.lastTurn.Sub(now)
-}
-
-// turnAfter returns the time of the next turn that is not before the time.
-func (p *paces) turnAfter(limit sharedLimit, gap time.Duration, at, now time.Time) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	known := p.known[limit]
-	if known.lastTurn = known.lastTurn.Add(gap); known.lastTurn.Before(at) {
-		known.lastTurn = at
-	}
-	p.keepLocked(limit, known, now)
-	return known.lastTurn
+	return turn
 }
 
 // sharedLimit is a key that deliveries have in common if their receiver limits their requests together. It is zero for a
@@ -113,7 +115,7 @@ func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
 	wait = s.paces.wait(limit, gap, reserve, now)
 	if wait > 0 && (!m.hadTurn || wait > gap/slightlyLate) && !s.crowded(m) {
 		m.hadTurn = true
-		wait = s.paces.turn(limit, gap, now)
+		wait = s.paces.turn(limit, gap, now, now).Sub(now)
 	}
 	return wait, gap
 }
@@ -121,7 +123,7 @@ func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
 // afterPause returns when m may try again after its receiver's pause. The members that share a limit wake in turn.
 func (s *Sender) afterPause(m *member, until time.Time) time.Time {
 	if channel, paced := s.Channels[m.shard.channel].(Paced); paced {
-		return s.paces.turnAfter(m.limit(), channel.Gap(), until, time.Now())
+		return s.paces.turn(m.limit(), channel.Gap(), until, time.Now())
 	}
 	return until
 }

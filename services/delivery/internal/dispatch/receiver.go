@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
@@ -15,29 +17,35 @@ const (
 // receivers remembers the receivers that timed out or asked for a pause, by member.limit.
 type receivers struct {
 	mu    sync.Mutex
-	known map[sharedLimit]receiver
+	known *simplelru.LRU[sharedLimit, receiver]
 }
 
 // receiver counts as slow until slowUntil and wants no request before pausedUntil.
 type receiver struct{ slowUntil, pausedUntil time.Time }
 
+func newReceivers() receivers {
+	known, _ := simplelru.NewLRU[sharedLimit, receiver](maxReceivers, nil) // only a size of 0 is an error
+	return receivers{known: known}
+}
+
 func (r *receivers) get(limit sharedLimit) receiver {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.known[limit]
+	known, _ := r.known.Get(limit)
+	return known
 }
 
-// record updates the memory after an attempt. If it is full, record removes a receiver.
+// record updates the memory after an attempt.
 func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
 	if limit.digest == "" {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.known[limit]
+	known, _ := r.known.Get(limit)
 	switch {
 	case result.Code == "":
-		delete(r.known, limit)
+		r.known.Remove(limit)
 		return
 	case result.Code == deliverylog.CodeTimeout:
 		known.slowUntil = now.Add(slowMemory)
@@ -46,11 +54,5 @@ func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
 	default:
 		return
 	}
-	for other := range r.known {
-		if len(r.known) < maxReceivers {
-			break
-		}
-		delete(r.known, other)
-	}
-	r.known[limit] = known
+	r.known.Add(limit, known)
 }

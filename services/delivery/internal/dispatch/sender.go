@@ -10,11 +10,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/slots"
 )
 
 const (
 	stopTimeout = 15 * time.Second // for deliveries in progress at the stop
 	leaseMargin = 2 * time.Second  // added to the attempt's time limit, before another process may retry
+
+	fastPerCore  = 64  // more attempts would wait for the processor and delay everything else
+	maxFastSlots = 128 // see batchRows
+	slowSlots    = 1024
+	fastTime     = deliverylog.MaxQuick  // how long an attempt may use a fast slot
+	overtakeTime = 75 * time.Millisecond // the same for an attempt that others have overtaken
+	// If more attempts moved sooner on a busy machine, more would start in their places, and a kill -9 could repeat more than
+	// the bound.
+	overtakers = 8
 )
 
 // Sender sends the deliveries of shards and makes the retries that are due.
@@ -50,7 +60,7 @@ type Sender struct {
 	Parts
 	queue     *queue
 	locks     recipientLocks
-	slots     slots
+	slots     slots.Slots
 	receivers receivers
 	paces     paces
 	retries   *retryIndex
@@ -70,16 +80,19 @@ func NewSender(parts Parts) *Sender {
 	parts.outages = failurelog.New(parts.Log)
 	s := &Sender{
 		Parts: parts, retries: newRetryIndex(parts.Store, parts.outages, parts.Observer),
-		slots:     slots{fast: make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), slow: make(chan struct{}, slowSlots), observer: parts.Observer},
+		slots: slots.Slots{
+			Fast: make(chan struct{}, min(maxFastSlots, fastPerCore*runtime.GOMAXPROCS(0))), Slow: make(chan struct{}, slowSlots),
+			FastTime: fastTime, OvertakeTime: overtakeTime, Overtakers: overtakers, Moved: parts.Observer.SlowSlots,
+		},
 		locks:     recipientLocks{queues: make(map[lockKey][]*member)},
-		receivers: receivers{known: make(map[sharedLimit]receiver)},
+		receivers: newReceivers(),
 		paces:     paces{known: make(map[sharedLimit]pace)},
 		tasks:     make(chan task),
 		snapshots: newSnapshots(parts.Store),
 		events:    &eventStates{events: parts.Events, outages: parts.outages, known: make(map[eventKey]eventState)},
 		work:      work, interrupt: interrupt,
 	}
-	s.idle = make(chan struct{}, cap(s.slots.fast))
+	s.idle = make(chan struct{}, cap(s.slots.Fast))
 	s.queue = newQueue(s.open)
 	s.writer = &batchWriter{Parts: parts, owned: s.retries.owns, stored: s.stored, finish: s.queue.finish,
 		rows: make(chan newRow), batches: make(chan outcomeBatch, waitingBatches), done: make(chan struct{})}
@@ -132,18 +145,18 @@ func (s *Sender) Run(ctx context.Context) error {
 // pump starts one delivery after the other when a slot is free, until ctx ends.
 func (s *Sender) pump(ctx context.Context) {
 	for {
-		slot := s.slots.acquire(ctx)
+		slot := s.slots.Acquire(ctx)
 		if slot == nil {
 			return
 		}
 		m := s.queue.take(ctx)
 		if m == nil {
-			slot.release()
+			slot.Release()
 			return
 		}
 		// The lock is taken here, because the goroutines of deliver start in any order.
 		if !m.locked && !s.locks.lock(m) {
-			slot.release()
+			slot.Release()
 			continue
 		}
 		s.inFlight.Add(1)
@@ -158,7 +171,7 @@ func (s *Sender) pump(ctx context.Context) {
 // task is a delivery with the slot for it.
 type task struct {
 	member *member
-	slot   *slot
+	slot   *slots.Slot
 }
 
 // deliverAll processes the task and then others, until as many goroutines as there are fast slots wait for one. A new
@@ -185,11 +198,11 @@ var (
 
 // deliver processes one delivery. The row of a first attempt goes to the batchWriter. If that has too many rows,
 // deliver waits and keeps its slot, so that no more deliveries start.
-func (s *Sender) deliver(m *member, slot *slot) {
-	slot.start()
-	defer slot.release()
+func (s *Sender) deliver(m *member, slot *slots.Slot) {
+	slot.Start()
+	defer slot.Release()
 	row, wait, err := s.attempt(m, slot)
-	slot.keep()
+	slot.Keep()
 	if err == nil && wait == 0 && m.row == nil {
 		s.writer.rows <- newRow{row, m}
 		return

@@ -107,7 +107,7 @@ func TestSender_serviceHangs(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
 		s.Assigned(ownsFirst(ctx))
-		people := make([]string, min(2*cap(s.slots.fast), cap(s.slots.slow)))
+		people := make([]string, min(2*cap(s.slots.Fast), cap(s.slots.Slow)))
 		for i := range people {
 			people[i] = strconv.Itoa(i)
 		}
@@ -183,7 +183,7 @@ func TestSender_storeSlow(t *testing.T) {
 			s.Take(ctx, 0, topic.Shard{ID: recipients[0], ChangeID: "c", Organization: "o", Channel: topic.Webhook, Recipients: recipients}, plainParts{})
 		}
 		time.Sleep(took - time.Second)
-		if n := hooks.sent.Load(); n < int64(cap(s.slots.fast)) || n > maxFastSlots+batchRows {
+		if n := hooks.sent.Load(); n < int64(cap(s.slots.Fast)) || n > maxFastSlots+batchRows {
 			t.Errorf("%d attempts were made and none is stored", n)
 		}
 		time.Sleep(shards * shardSize / batchRows * 2 * took)
@@ -218,7 +218,7 @@ func pause(t *testing.T, asking directory, at time.Duration) {
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()
 	s.Assigned(ownsFirst(ctx))
-	shards := 4 + cap(s.slots.fast)*8/shardSize // more than go until then
+	shards := 4 + cap(s.slots.Fast)*8/shardSize // more than go until then
 	for shard := range shards {
 		recipients := make([]string, shardSize)
 		for i := range recipients {
