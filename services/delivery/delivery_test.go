@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-func TestWebhook_200(t *testing.T) {
+func TestAWebhookGetsTheSignedEventOnce(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/secret/token?key=abc")
@@ -60,7 +60,7 @@ func TestWebhook_200(t *testing.T) {
 }
 
 // If an endpoint gets another URL while its delivery waits, the retry uses the new URL, and the outcome names it.
-func TestRetry_anotherURL(t *testing.T) {
+func TestARetryUsesTheEndpointsNewURL(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://one.test/hook")
 	hash := strings.Repeat("2", 64)
@@ -84,7 +84,7 @@ func TestRetry_anotherURL(t *testing.T) {
 }
 
 // An endpoint without URL and secret, because its service cannot decrypt them, fails. Others are notified.
-func TestDestination_unreadable(t *testing.T) {
+func TestAnEndpointWithoutAReadableURLFailsAndOthersAreNotified(t *testing.T) {
 	for _, channel := range []topic.Channel{topic.Webhook, topic.Teams} {
 		t.Run(string(channel), func(t *testing.T) {
 			w := newWorld(t)
@@ -137,7 +137,7 @@ func checkBody(t *testing.T, body []byte, id string, sent topic.EventChange) {
 	}
 }
 
-func TestWebhook_rotation(t *testing.T) {
+func TestAWebhookIsSignedWithBothSecretsDuringARotation(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	const older = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"
@@ -158,7 +158,7 @@ func TestWebhook_rotation(t *testing.T) {
 }
 
 // The results of responses, each with its own receiver.
-func TestWebhook_answers(t *testing.T) {
+func TestTheResponseOfAReceiverDecidesTheResult(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	endless := func(w http.ResponseWriter, r *http.Request) {
@@ -238,7 +238,7 @@ func TestWebhook_answers(t *testing.T) {
 	}
 }
 
-func TestWebhook_retryAfter(t *testing.T) {
+func TestRetryAfterOfAReceiverDelaysItsNextAttempt(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", inTurn(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1")
@@ -263,7 +263,7 @@ func TestWebhook_retryAfter(t *testing.T) {
 }
 
 // Deliveries without an attempt, and channels without an implementation.
-func TestSkipped(t *testing.T) {
+func TestRecipientsThatAreNotNotifiedAndMissingChannelsAreLogged(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	for id, change := range map[string]func(*topic.Destination){
@@ -309,7 +309,7 @@ func TestSkipped(t *testing.T) {
 }
 
 // A message that notifies nobody or is invalid is finished and delays nothing.
-func TestNotify_nobody(t *testing.T) {
+func TestAMessageThatNotifiesNobodyOrIsInvalidDelaysNothing(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/")
@@ -334,7 +334,7 @@ func TestNotify_nobody(t *testing.T) {
 }
 
 // A peer that is down delays deliveries and loses none.
-func TestPeer_down(t *testing.T) {
+func TestAServiceThatIsDownLosesNoDelivery(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
 	w.peer.add("r1", "https://hooks.test/")

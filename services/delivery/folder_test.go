@@ -15,7 +15,7 @@ import (
 )
 
 // A data folder that cannot be written is logged, and its messages wait for a retry.
-func TestFolder_unwritable(t *testing.T) {
+func TestMessagesWaitWhileTheDataFolderCannotBeWritten(t *testing.T) {
 	for folder, x := range map[string]struct {
 		to     topic.Destination
 		file   string
@@ -64,7 +64,7 @@ func TestFolder_unwritable(t *testing.T) {
 
 // Messages in files that are older than the delivery logs are deleted, also after servers were configured, and files of a
 // process that was killed while it wrote them. Other files stay.
-func TestFolder_retention(t *testing.T) {
+func TestMessagesInFilesAreDeletedWithTheirLogs(t *testing.T) {
 	w := newWorld(t)
 	c := w.config()
 	c.Data = filepath.Join(w.dir, "data")

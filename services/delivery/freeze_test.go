@@ -16,7 +16,7 @@ import (
 // A process stands still for longer than its session while attempts are under way. Another process gets its partitions and
 // makes the deliveries. When the first one continues, it stores none of its results: each delivery has one log and counts
 // once. Both processes then share the work. Two processes need MongoDB; .ci/run starts a server for it.
-func TestFreeze(t *testing.T) {
+func TestAProcessThatStoodStillStoresNoResult(t *testing.T) {
 	server := os.Getenv("BELLBUOY_TEST_MONGODB")
 	if server == "" {
 		t.Skip("BELLBUOY_TEST_MONGODB names no MongoDB server")

@@ -52,7 +52,7 @@ const (
 
 // The messages of one event are in one thread, those of another event in another. All attempts of a delivery have the
 // same requestId and body. The URL's own parameters arrive as they are written.
-func TestGChat_thread(t *testing.T) {
+func TestTheMessagesOfOneEventAreInOneThreadOfAChat(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	chat := w.receiver("chat.test", inTurn(status(http.StatusServiceUnavailable), status(http.StatusOK)))
@@ -92,7 +92,7 @@ func TestGChat_thread(t *testing.T) {
 }
 
 // A space gets at most one message a second, through all its URLs and from two processes. Another space does not wait.
-func TestGChat_pace(t *testing.T) {
+func TestAChatSpaceGetsAtMostOneMessageASecond(t *testing.T) {
 	t.Parallel()
 	const events = 3
 	w := newWorld(t)
@@ -123,7 +123,7 @@ func TestGChat_pace(t *testing.T) {
 	if len(got) != 2*events || len(other.got()) != events {
 		t.Fatalf("%d and %d messages arrived", len(got), len(other.got()))
 	}
-	// On a loaded machine transmission times differ. TestPace_space checks the exact times.
+	// On a loaded machine transmission times differ. TestAllEndpointsOfASpaceShareItsLimit checks the exact times.
 	const distance = time.Second / 2
 	for i := 1; i < len(got); i++ {
 		if apart := got[i].at.Sub(got[i-1].at); apart < time.Second-distance {
@@ -139,7 +139,7 @@ func TestGChat_pace(t *testing.T) {
 }
 
 // A pause that the receiver asks for holds all endpoints of the space.
-func TestGChat_429(t *testing.T) {
+func TestAPauseOfAChatHoldsAllEndpointsOfItsSpace(t *testing.T) {
 	t.Parallel()
 	const asked = 3 * time.Second
 	w := newWorld(t)

@@ -188,7 +188,7 @@ func blocks(t *testing.T, least int, urls []string) {
 
 // No form of a forbidden address is connected to as the host of a URL. (That such URLs cannot be created is tested in
 // the integrations service.)
-func TestWebhook_blockedAddress(t *testing.T) {
+func TestNoFormOfAForbiddenAddressIsConnectedTo(t *testing.T) {
 	hosts := []string{
 		"127.0.0.1", "127.0.0.2", "127.255.255.254", "0.0.0.0", "0", "127.1", "127.0.1", "2130706433", "0x7f000001", "0x7f.0.0.1", "0x7f.1",
 		"017700000001", "0177.0.0.1", "0177.1", "127.0.0.1.", "localhost", "LOCALHOST", "localhost.", "localhost.localdomain", "ip6-localhost",
@@ -210,7 +210,7 @@ func TestWebhook_blockedAddress(t *testing.T) {
 
 // No name is connected to whose address is forbidden: not directly, not with a final dot, not as an alias (CNAME), not if
 // it has the address from the second attempt on, and not as the target of a redirect.
-func TestWebhook_blockedName(t *testing.T) {
+func TestNoNameOfAForbiddenAddressIsConnectedTo(t *testing.T) {
 	domains(t)
 	var urls []string
 	for name := range addresses {
@@ -224,7 +224,7 @@ func TestWebhook_blockedName(t *testing.T) {
 }
 
 // A receiver with a certificate of an unknown authority gets no request.
-func TestWebhook_untrusted(t *testing.T) {
+func TestAReceiverOfAnUnknownAuthorityGetsNoRequest(t *testing.T) {
 	w := newWorld(t)
 	trusted := w.authorities
 	w.authorities = newAuthority(t)

@@ -46,7 +46,7 @@ func (r *restless) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 // Retry-After of the API holds the account: of 500 texts and WhatsApp messages of two organizations, none starts before
 // the time has passed. Then they do not start all together. None is lost, repeated, or loses an attempt.
-func TestSMS_retryAfterHoldsTheAccount(t *testing.T) {
+func TestRetryAfterOfTheTextServerHoldsTheWholeAccount(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestSMS_retryAfterHoldsTheAccount(t *testing.T) {
 
 // A text whose attempt was in flight at kill -9 may have been sent. It fails, and is not sent again. The other texts are
 // sent once.
-func TestSMS_kill(t *testing.T) {
+func TestATextInFlightAtAKillFailsAndIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	let := make(chan struct{})
@@ -181,7 +181,7 @@ func TestSMS_kill(t *testing.T) {
 }
 
 // A retry that is in flight at kill -9 is not sent again either.
-func TestSMS_killDuringRetry(t *testing.T) {
+func TestARetryOfATextInFlightAtAKillIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	end := make(chan struct{})

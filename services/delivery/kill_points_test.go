@@ -114,7 +114,7 @@ func retryPoints() []point {
 
 // The service dies at every named point of the pipeline, the first time that it comes there. Afterwards no delivery is
 // lost, few are repeated, none more than 3 times, and the updates of the event are in order.
-func TestKill_everyPoint(t *testing.T) {
+func TestAKillAtEveryPointOfDeliveryLosesNothing(t *testing.T) {
 	t.Parallel()
 	n := setting(t, "KILL_ENDPOINTS", 300, 10000)
 	w := newWorld(t)
@@ -176,7 +176,7 @@ func TestKill_everyPoint(t *testing.T) {
 // The service dies at random moments while a change is sent to all endpoints: mostly when so many have arrived, sometimes
 // while it starts, sometimes after the end. Each second change comes before the change before it is complete. KILL_SEED
 // repeats the moments of a run.
-func TestKill_randomMoments(t *testing.T) {
+func TestKillsOfDeliveryAtRandomMomentsLoseNothing(t *testing.T) {
 	t.Parallel()
 	n, kills := setting(t, "KILL_ENDPOINTS", 600, 10000), setting(t, "KILLS", 8, 200)
 	seed := setting(t, "KILL_SEED", int(time.Now().UnixNano()), int(time.Now().UnixNano()))

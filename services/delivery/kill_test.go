@@ -41,7 +41,7 @@ func groupMembers(ctx context.Context, broker, group string) (int, error) {
 
 // Kill -9 at any time of a fan-out with failures: after the last start no delivery is missing, no stored delivery
 // was sent again, and each kill repeated at most 256.
-func TestKill_anywhere(t *testing.T) {
+func TestAKillDuringAFanOutLosesNothingAndRepeatsFew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const n, kills, bound = 400, 3, 256

@@ -116,7 +116,7 @@ func (j *journal) store(t testing.TB, kept *store.Store, all ...deliverylog.Deli
 
 // Every filter and combination of filters finds what a loop over all logs finds, newest first, page by page, while other
 // logs arrive, in blocks and as rows. Logs of another organization or kind never appear.
-func TestLogs_filters(t *testing.T) {
+func TestEveryCombinationOfLogFiltersFindsWhatALoopOverAllLogsFinds(t *testing.T) {
 	w := newWorld(t)
 	kept, j := w.kept(), newJournal(7, 3, 5, 3)
 	const span = 3000
@@ -232,7 +232,7 @@ func selects(q url.Values, log *deliverylog.Delivery) bool {
 }
 
 // Around every kill -9, each attempt that a delivery has made has one log, and no log is stored twice or missing.
-func TestKill_logs(t *testing.T) {
+func TestEachAttemptHasOneLogAroundEveryKill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const n, kills = 120, 3

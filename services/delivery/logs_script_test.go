@@ -12,7 +12,7 @@ import (
 
 // Each script has an organization of its own with one delivered message to four endpoints. Since then one of them was
 // paused, one was suppressed and one was deleted.
-func TestOperations(t *testing.T) {
+func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", nil)
 	s := w.start(w.config())

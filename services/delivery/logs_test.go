@@ -133,7 +133,7 @@ func (s *service) replay(t testing.TB, of shownLog) string {
 }
 
 // Each attempt has a log, which later attempts do not change. One log shows what was sent and received, and all attempts.
-func TestLogs_attempts(t *testing.T) {
+func TestEachAttemptHasALogThatNeverChanges(t *testing.T) {
 	w := newWorld(t)
 	endpoint := w.peer.add("r1", "https://hooks.test/hook")
 	hooks := w.receiver("hooks.test", inTurn(status(http.StatusInternalServerError), func(out http.ResponseWriter, _ *http.Request) {
@@ -183,7 +183,7 @@ func TestLogs_attempts(t *testing.T) {
 }
 
 // A delivery that ends without an attempt has one log. A retry that ends as skipped adds one.
-func TestLogs_withoutAttempt(t *testing.T) {
+func TestADeliveryThatEndsWithoutAnAttemptHasOneLog(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", status(http.StatusInternalServerError))
 	for id, state := range map[string]topic.RecipientState{"paused": topic.RecipientPaused, "suppressed": topic.RecipientSuppressed, "gone": topic.RecipientGone, "retried": topic.RecipientActive} {
@@ -223,7 +223,7 @@ func TestLogs_withoutAttempt(t *testing.T) {
 const hiddenToken = "T0kenThatNobodyMaySee"
 
 // A receiver that echoes the whole request, in several spellings, learns nothing that the logs then show.
-func TestLogs_hideSecrets(t *testing.T) {
+func TestLogsShowNoSecretThatAReceiverEchoes(t *testing.T) {
 	const path, query = "/services/B01/" + hiddenToken + "%2Fpart%20two", "sig=Q%2Bq%2FwErTy123%3D&api-version=2016&key=" + hiddenToken + "2"
 	const elsewhere = ` HTTPS://user:password9@other.test/Private/Path9?token=other9 "http:\/\/third.test\/Private8" `
 	echo := func(out http.ResponseWriter, r *http.Request) {
@@ -282,7 +282,7 @@ func TestLogs_hideSecrets(t *testing.T) {
 }
 
 // The log of a text shows the text and the response, but not the number and nothing of the operator's account.
-func TestLogs_text(t *testing.T) {
+func TestTheLogOfATextHidesTheNumberAndTheAccount(t *testing.T) {
 	w := newWorld(t)
 	api := newSMSAPI(t, func(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusCreated)
@@ -314,7 +314,7 @@ func TestLogs_text(t *testing.T) {
 
 // The log of a mail shows the header and the text, but not the address and the links of the recipient. Two recipients share
 // a stored request. Each log has its own id and date.
-func TestLogs_mail(t *testing.T) {
+func TestTheLogOfAMailHidesTheAddressAndTheLinks(t *testing.T) {
 	w := newWorld(t)
 	c := w.config()
 	c.Data = t.TempDir()
@@ -357,7 +357,7 @@ func TestLogs_mail(t *testing.T) {
 
 // The URL of an endpoint changes while a delivery waits for its retry. Each attempt is found by the URL to which it was made,
 // and so are the deliveries before and after, also together with other filters.
-func TestLogs_changedURL(t *testing.T) {
+func TestEachAttemptIsFoundByTheURLToWhichItWasMade(t *testing.T) {
 	w := newWorld(t)
 	old := w.peer.add("r1", "https://hooks.test/old").URLHash
 	moved := strings.Repeat("ab", 32)
@@ -395,7 +395,7 @@ func TestLogs_changedURL(t *testing.T) {
 }
 
 // A response that is not HTTP has the code connect, because the contract has no other. It is retried.
-func TestLogs_noHTTP(t *testing.T) {
+func TestAResponseThatIsNotHTTPIsRetriedAsConnect(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://hooks.test/hook")
 	w.receiver("hooks.test", inTurn(func(rw http.ResponseWriter, _ *http.Request) {

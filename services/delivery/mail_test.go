@@ -289,7 +289,7 @@ func (w *world) mail(s *service, set ...func(*topic.EventChange)) (deliverylog.D
 	return row, outcome
 }
 
-func TestMail_replies(t *testing.T) {
+func TestTheReplyOfAMailServerDecidesTheResult(t *testing.T) {
 	t.Parallel()
 	none := smtp.EnhancedCodeNotSet
 	for name, x := range map[string]struct {
@@ -348,7 +348,7 @@ func TestMail_replies(t *testing.T) {
 }
 
 // A server without SMTPUTF8 takes ASCII only.
-func TestMail_domainInASCII(t *testing.T) {
+func TestTheDomainOfAnAddressIsSentInASCII(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
@@ -364,7 +364,7 @@ func TestMail_domainInASCII(t *testing.T) {
 	}
 }
 
-func TestMail_login(t *testing.T) {
+func TestMailIsSentWithTheLoginThatTheServerOffers(t *testing.T) {
 	t.Parallel()
 	const localhost, elsewhere = "localhost", "0.0.0.0" // which is this machine too, but no loopback address
 	plain, login := []string{"PLAIN"}, []string{"LOGIN"}
@@ -422,7 +422,7 @@ func TestMail_login(t *testing.T) {
 }
 
 // If the server offers STARTTLS, it is used even without an account.
-func TestMail_wrongCertificateWithoutAccount(t *testing.T) {
+func TestAWrongCertificateIsRefusedWithoutAnAccountToo(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{}, newAuthority(t).issue(t, "localhost"))
 	row, _ := w.mail(w.mailing(office.url("smtp", "")))
@@ -432,7 +432,7 @@ func TestMail_wrongCertificateWithoutAccount(t *testing.T) {
 }
 
 // A refusal of the sender is an error of the settings. The recipient is not gone.
-func TestMail_senderRefused(t *testing.T) {
+func TestARefusedSenderDoesNotSuppressTheRecipient(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{sender: replies(reply(550, smtp.EnhancedCode{5, 1, 1}), reply(530, smtp.EnhancedCode{5, 7, 0}), nil)})
 	s := w.mailing(office.url("smtp", ""))
@@ -446,7 +446,7 @@ func TestMail_senderRefused(t *testing.T) {
 }
 
 // A server that sends nothing causes a timeout and a retry.
-func TestMail_hanging(t *testing.T) {
+func TestAMailServerThatHangsCausesATimeoutAndARetry(t *testing.T) {
 	w := newWorld(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -462,7 +462,7 @@ func TestMail_hanging(t *testing.T) {
 }
 
 // Mails share a connection. If the server has closed it, the same attempt uses a new one.
-func TestMail_connections(t *testing.T) {
+func TestMailsShareAConnectionUntilTheServerClosesIt(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{content: func(attempt int) error {
 		if attempt == 2 {
@@ -492,7 +492,7 @@ func TestMail_connections(t *testing.T) {
 }
 
 // Text from a user cannot add a header or a recipient.
-func TestMail_headerInjection(t *testing.T) {
+func TestUsersCannotAddAHeaderOrARecipientToAMail(t *testing.T) {
 	const evil = "x\r\nBcc: evil@example.com\r\n\r\nfree text"
 	for name, set := range map[string]func(*topic.EventChange){
 		"title":   func(c *topic.EventChange) { c.Event.Title = evil },
@@ -516,7 +516,7 @@ func TestMail_headerInjection(t *testing.T) {
 }
 
 // A publisher's subject of 250 characters arrives complete in every script.
-func TestMail_subject(t *testing.T) {
+func TestASubjectOf250CharactersArrivesCompleteInEveryScript(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
 	longest := strings.Repeat("Störung €😀", 25)
@@ -542,7 +542,7 @@ func (w *world) readers(people *integrations, ids ...string) {
 }
 
 // Recipients whose check takes long, and refused ones, do not delay the others.
-func TestMail_slowRecipients(t *testing.T) {
+func TestSlowAndRefusedRecipientsOfMailDoNotDelayOthers(t *testing.T) {
 	const slow, refused, others = 12, 40, 200
 	w := newWorld(t)
 	answer := make(chan struct{})
@@ -597,7 +597,7 @@ func TestMail_slowRecipients(t *testing.T) {
 }
 
 // A restart of the server in the middle loses no mail: before and after it, each recipient has got its mail.
-func TestMail_restart(t *testing.T) {
+func TestARestartOfTheMailServerLosesNoMail(t *testing.T) {
 	const n = 300
 	w := newWorld(t)
 	ids := make([]string, n)
@@ -666,7 +666,7 @@ func TestMail_restart(t *testing.T) {
 }
 
 // A mail that gets no connection in time has no attempt, so that a slow server does not make it fail.
-func TestMail_moreThanConnections(t *testing.T) {
+func TestAMailWithoutAConnectionInTimeHasNoAttempt(t *testing.T) {
 	t.Parallel()
 	const n, connections = 40, 20
 	w := newWorld(t)

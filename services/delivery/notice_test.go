@@ -59,7 +59,7 @@ func (w *world) retrying(id string) {
 
 // Each mail about an endpoint is sent, also while the endpoint is suppressed. A newer mail does not replace an older
 // one that waits for its retry. Nothing but the mail has the address and the link.
-func TestNotice_mail(t *testing.T) {
+func TestEachMailAboutAnEndpointIsSentWhileTheEndpointIsSuppressedToo(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{content: replies(reply(451, smtp.EnhancedCodeNotSet), nil)})
 	w.peer.add("h1", "https://hooks.test/1")
@@ -116,7 +116,7 @@ func TestNotice_mail(t *testing.T) {
 
 // Mail about an endpoint does not wait for the subscribers service, which keeps all other recipients of mail, and not
 // for the receiver of the endpoint.
-func TestNotice_mailAlone(t *testing.T) {
+func TestMailAboutAnEndpointDoesNotWaitForOtherServices(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
@@ -148,7 +148,7 @@ func TestNotice_mailAlone(t *testing.T) {
 
 // The test of an endpoint reaches each kind of endpoint, also one that subscribed to none of the example's components.
 // Two tests are two deliveries.
-func TestNotice_test(t *testing.T) {
+func TestTheTestOfAnEndpointReachesEachKindOfEndpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", status(http.StatusOK))
@@ -205,7 +205,7 @@ func TestNotice_test(t *testing.T) {
 }
 
 // A notice whose recipient is gone, or paused, ends without an attempt.
-func TestNotice_recipient(t *testing.T) {
+func TestANoticeToAPausedOrDeletedRecipientEndsWithoutAnAttempt(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("h1", "https://hooks.test/1")
@@ -232,7 +232,7 @@ func TestNotice_recipient(t *testing.T) {
 
 // Kill -9 loses no notice: not before it is planned, not between the plan and the attempt, and not while it waits for
 // its retry. Each mail has the same Message-ID in all attempts.
-func TestNotice_kill(t *testing.T) {
+func TestAKillLosesNoNotice(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{content: replies(nil, reply(451, smtp.EnhancedCodeNotSet), nil)})
@@ -271,7 +271,7 @@ func TestNotice_kill(t *testing.T) {
 
 // A test in the log has no event, and shows what was sent without the endpoint's URL. A replay sends it again: to the
 // space as a new message, and without an event too.
-func TestNotice_replay(t *testing.T) {
+func TestAReplayedTestHasNoEventEither(t *testing.T) {
 	w := newWorld(t)
 	chat := w.receiver("chat.test", status(http.StatusOK))
 	w.space("g1", chatSpace+"key=the-key&token=the-token", "space-a")

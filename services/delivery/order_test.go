@@ -27,7 +27,7 @@ func sequenceOf(t *testing.T, a arrival) int64 {
 
 // A delivery that waits for its retry is replaced by a newer delivery of the same event, not by one of another
 // event.
-func TestOrder_replacedWhileWaiting(t *testing.T) {
+func TestAWaitingDeliveryIsReplacedByANewerOneOfTheSameEvent(t *testing.T) {
 	t.Parallel()
 	const wait = 6 * time.Second // long enough for what follows on a busy machine
 	w := newWorld(t)
@@ -68,7 +68,7 @@ func TestOrder_replacedWhileWaiting(t *testing.T) {
 }
 
 // Fast updates arrive one after the other and in order, even at a slow receiver.
-func TestOrder_neverOvertaken(t *testing.T) {
+func TestUpdatesArriveInOrderAtASlowReceiver(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex
 	busy := 0
@@ -108,7 +108,7 @@ func TestOrder_neverOvertaken(t *testing.T) {
 }
 
 // The recipient is resolved again before each retry.
-func TestRetry_pausedMeanwhile(t *testing.T) {
+func TestTheRecipientIsResolvedAgainBeforeEachRetry(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", status(500))
 	w.peer.add("r1", "https://hooks.test/")
@@ -127,7 +127,7 @@ func TestRetry_pausedMeanwhile(t *testing.T) {
 }
 
 // A stop abandons deliveries without an attempt. After the next start they are sent, and so are waiting retries.
-func TestStop_resumes(t *testing.T) {
+func TestDeliveriesThatAStopAbandonedAreSentAfterTheNextStart(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", inTurn(status(500), status(200)))
 	w.peer.add("r1", "https://hooks.test/")
@@ -157,7 +157,7 @@ func TestStop_resumes(t *testing.T) {
 
 // Receivers that hang do not delay others, although there are three times as many as fast slots. If they kept
 // their slots, the last healthy receiver would never be notified, because no attempt times out here.
-func TestSlowReceivers(t *testing.T) {
+func TestReceiversThatHangDoNotDelayOthers(t *testing.T) {
 	w := newWorld(t)
 	cut := w.hanging("slow.test")
 	fast := w.receiver("fast.test", nil)
@@ -184,7 +184,7 @@ func TestSlowReceivers(t *testing.T) {
 }
 
 // Two processes share the work: each delivery is sent once.
-func TestTwoProcesses(t *testing.T) {
+func TestTwoProcessesSendEachDeliveryOnce(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	const n = 400
@@ -229,7 +229,7 @@ func (w *world) members(ctx context.Context, group string) int {
 
 // A pause holds for attempts that start after it, except for destinations that were resolved shortly before: at
 // most those of two calls. (Package dispatch tests the exact time, without the load of other processes.)
-func TestPause_midway(t *testing.T) {
+func TestAPauseHoldsForAttemptsThatStartLater(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(150 * time.Millisecond)
@@ -270,7 +270,7 @@ func TestPause_midway(t *testing.T) {
 
 // Many deliveries of one organization do not delay the single delivery of another, although the receivers of the
 // first hang, use every slot, and many more of its deliveries wait for one.
-func TestFairness(t *testing.T) {
+func TestOneOrganizationDoesNotDelayAnother(t *testing.T) {
 	w := newWorld(t)
 	answers := make(chan struct{})
 	flood := w.receiver("flood.test", func(rw http.ResponseWriter, r *http.Request) {

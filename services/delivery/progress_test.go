@@ -47,7 +47,7 @@ func (s *service) progress(t *testing.T, event string) (all counts, channels map
 // While a fan-out runs, the progress of its event never has more deliveries than are planned, and never loses one. At the
 // end each delivery is counted by its status, over all changes of the event and all processes. A restart and a repeated
 // plan count nothing twice. A replay counts once, by its result.
-func TestProgress(t *testing.T) {
+func TestProgressDuringAFanOutNeverLosesADeliveryOrCountsItTwice(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", func(rw http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path[:2] {
@@ -115,7 +115,7 @@ func TestProgress(t *testing.T) {
 // The counts add up at all times: planned is the sum of the others when nothing is left to be sent, through retries, a
 // replacement by a newer update, a pause during a retry, and replays with each result. The list of logs has as many
 // deliveries.
-func TestProgress_addsUp(t *testing.T) {
+func TestTheCountsOfProgressAddUpAtAllTimes(t *testing.T) {
 	w := newWorld(t)
 	var broken sync.Map // paths
 	var refused atomic.Int64
@@ -175,7 +175,7 @@ func TestProgress_addsUp(t *testing.T) {
 
 // The counts of a deleted event are those of its logs, which remain. They do not need the events service. An event of
 // another organization is unknown.
-func TestProgress_deletedEvent(t *testing.T) {
+func TestTheCountsOfADeletedEventRemain(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/hook")

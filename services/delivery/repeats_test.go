@@ -34,7 +34,7 @@ func (w *world) held(host string) (*receiver, func()) {
 }
 
 // A service that is down delays only its own recipients, in this change and in later ones.
-func TestPeer_down_otherChannels(t *testing.T) {
+func TestAServiceThatIsDownDelaysOnlyItsOwnRecipients(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/")
@@ -61,7 +61,7 @@ func TestPeer_down_otherChannels(t *testing.T) {
 }
 
 // A repeated plan repeats no delivery, even while the first attempt is in flight.
-func TestPlan_repeated(t *testing.T) {
+func TestARepeatedPlanRepeatsNoDelivery(t *testing.T) {
 	w := newWorld(t)
 	hooks, release := w.held("hooks.test")
 	w.peer.add("r1", "https://hooks.test/1")
@@ -131,7 +131,7 @@ func TestNoAttemptIsRepeatedWhenItsPartitionMoves(t *testing.T) {
 
 // A process may be killed after it has stored a block, and before it has published the outcome. When the shard comes
 // again, its stored members are not sent again, and their outcomes are published.
-func TestKill_blockWithoutOutcome(t *testing.T) {
+func TestTheOutcomesOfAStoredBlockArePublishedAfterAKill(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	for _, id := range []string{"r1", "r2", "r3"} {
@@ -209,7 +209,7 @@ func (w *world) shard(sent topic.EventChange, channel topic.Channel, recipients 
 }
 
 // The former owner of a partition may store a waiting row after the new owner has loaded the waiting rows.
-func TestRebalance_recordedLate(t *testing.T) {
+func TestAWaitingRowThatIsStoredAfterItsPartitionMovedIsRetried(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/")
@@ -233,7 +233,7 @@ func TestRebalance_recordedLate(t *testing.T) {
 }
 
 // Rows and shards of a channel that this build lacks fail and delay nothing.
-func TestChannel_notThere(t *testing.T) {
+func TestShardsAndRowsOfAnUnknownChannelFailAndDelayNothing(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/")

@@ -15,7 +15,7 @@ import (
 )
 
 // A replay is a new delivery of the same message. Any log can be replayed, and a replay too. Its result counts.
-func TestReplay(t *testing.T) {
+func TestAReplayIsANewDeliveryOfTheSameMessage(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://hooks.test/hook")
 	hooks := w.receiver("hooks.test", inTurn(status(http.StatusInternalServerError), status(http.StatusInternalServerError), status(http.StatusNoContent),
@@ -50,7 +50,7 @@ func TestReplay(t *testing.T) {
 }
 
 // A replay neither replaces a waiting delivery of its event nor is replaced.
-func TestReplay_replacesNothing(t *testing.T) {
+func TestAReplayReplacesNoDeliveryAndIsReplacedByNone(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://hooks.test/hook")
 	var healthy atomic.Bool
@@ -86,7 +86,7 @@ func TestReplay_replacesNothing(t *testing.T) {
 
 // A replay to a recipient that is gone, paused or suppressed is refused, and so is one of a message that is no longer
 // stored.
-func TestReplay_refused(t *testing.T) {
+func TestAReplayToNoActiveRecipientOrWithoutItsMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/hook")
@@ -133,7 +133,7 @@ func first(status int, _ string) int { return status }
 
 // A delivery that waits for its next attempt cannot be replayed: the recipient would get it twice. Each of its logs can be
 // when it has ended.
-func TestReplay_ofWaiting(t *testing.T) {
+func TestADeliveryThatWaitsForItsNextAttemptCannotBeReplayed(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://hooks.test/hook")
 	hooks := w.receiver("hooks.test", inTurn(status(http.StatusInternalServerError), status(http.StatusNoContent)))
@@ -154,7 +154,7 @@ func TestReplay_ofWaiting(t *testing.T) {
 }
 
 // A replay that was accepted survives kill -9.
-func TestKill_replay(t *testing.T) {
+func TestAnAcceptedReplaySurvivesAKill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)

@@ -17,7 +17,7 @@ import (
 
 // Logs and changes that are older than 30 days are deleted, in any number, also the later logs of a delivery. Younger ones
 // stay, and requests stay as long as a log can show them.
-func TestRetention(t *testing.T) {
+func TestLogsAndChangesAreDeletedAfter30Days(t *testing.T) {
 	w := newWorld(t)
 	db, err := document.Open(w.config().DocumentsURL, "delivery", document.Options{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // A wrong setting stops the start with one line that names it.
-func TestSettings_wrong(t *testing.T) {
+func TestAWrongSettingStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty.pem")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func refused(t *testing.T, setting string) string {
 }
 
 // The service has no public paths.
-func TestDoors(t *testing.T) {
+func TestTheServiceHasNoPublicPaths(t *testing.T) {
 	w := newWorld(t)
 	s := w.start(w.config())
 	for path, want := range map[string]int{"/healthz": 204, "/readyz": 200, "/readyz?exclude=kafka": 200, "/": 403, "/app/notifications/webhook/logs": 403} {

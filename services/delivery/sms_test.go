@@ -138,7 +138,7 @@ func (w *world) text(c delivery.Config, text string) (deliverylog.Delivery, topi
 	return row, outcome, s.logs.String()
 }
 
-func TestSMS(t *testing.T) {
+func TestATextIsPostedToTheAccountAndItsRefusalDecidesTheResult(t *testing.T) {
 	t.Parallel()
 	resting := func(status int) http.HandlerFunc {
 		return inTurn(func(w http.ResponseWriter, _ *http.Request) {
@@ -198,7 +198,7 @@ func TestSMS(t *testing.T) {
 	}
 }
 
-func TestSMS_wrongToken(t *testing.T) {
+func TestATextOfARefusedAccountFailsWithoutARetry(t *testing.T) {
 	w := newWorld(t)
 	api := newSMSAPI(t, nil)
 	server := httptest.NewServer(api)
@@ -211,7 +211,7 @@ func TestSMS_wrongToken(t *testing.T) {
 	}
 }
 
-func TestSMS_messagingServiceAndDefaultText(t *testing.T) {
+func TestATextWithoutWordsOfThePublisherHasTheDefaultText(t *testing.T) {
 	w := newWorld(t)
 	const service = "MG0123456789abcdef0123456789abcdef"
 	api := newSMSAPI(t, nil)
@@ -226,7 +226,7 @@ func TestSMS_messagingServiceAndDefaultText(t *testing.T) {
 	}
 }
 
-func TestSMS_defaultSender(t *testing.T) {
+func TestTextsHaveADefaultSender(t *testing.T) {
 	w := newWorld(t)
 	api := newSMSAPI(t, nil)
 	server := httptest.NewServer(api)
@@ -240,7 +240,7 @@ func TestSMS_defaultSender(t *testing.T) {
 }
 
 // A text without a response may have been sent. It is not sent again.
-func TestSMS_hanging(t *testing.T) {
+func TestATextWithoutAResponseIsNotSentAgain(t *testing.T) {
 	w := newWorld(t)
 	end := make(chan struct{})
 	api := newSMSAPI(t, func(http.ResponseWriter, *http.Request) { <-end })
@@ -257,7 +257,7 @@ func TestSMS_hanging(t *testing.T) {
 }
 
 // A text is retried if the server could not be reached.
-func TestSMS_connectionRefused(t *testing.T) {
+func TestATextIsRetriedIfTheServerCouldNotBeReached(t *testing.T) {
 	w := newWorld(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -288,7 +288,7 @@ func TestSMS_connectionRefused(t *testing.T) {
 	}
 }
 
-func TestSMS_folder(t *testing.T) {
+func TestWithoutATextServerTextsAreFiles(t *testing.T) {
 	w := newWorld(t)
 	c := w.config()
 	c.Data = filepath.Join(w.dir, "data")
@@ -323,7 +323,7 @@ func TestSMS_folder(t *testing.T) {
 }
 
 // HTTPS to the API requires a certificate of the operator's authorities.
-func TestSMS_overTLS(t *testing.T) {
+func TestHTTPSToTheTextServerNeedsACertificateOfAKnownAuthority(t *testing.T) {
 	for name, x := range map[string]struct {
 		strange bool
 		code    deliverylog.Code

@@ -28,7 +28,7 @@ func toTeams(wording topic.Wording) topic.EventChange {
 	return sent
 }
 
-func TestTeams_202(t *testing.T) {
+func TestTeamsGetsACardAnd202IsASuccess(t *testing.T) {
 	w := newWorld(t)
 	flows := w.receiver("prod.flows.test", status(http.StatusAccepted))
 	w.workflow("t1", "https://prod.flows.test/workflows/secret/token?sig=a%2Fb")
@@ -66,7 +66,7 @@ func TestTeams_202(t *testing.T) {
 	}
 }
 
-func TestTeams_429(t *testing.T) {
+func TestA429OfTeamsCausesARetry(t *testing.T) {
 	w := newWorld(t)
 	flows := w.receiver("prod.flows.test", inTurn(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "1")
@@ -91,7 +91,7 @@ func TestTeams_429(t *testing.T) {
 
 // A URL gets at most four requests a second, and other URLs do not wait. There are so many deliveries that some
 // wait in the store.
-func TestTeams_pace(t *testing.T) {
+func TestATeamsURLGetsAtMostFourRequestsASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	flows := w.receiver("prod.flows.test", status(http.StatusAccepted))

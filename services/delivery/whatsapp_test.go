@@ -37,7 +37,7 @@ func (w *world) chat(c delivery.Config, to topic.Destination) (*service, topic.E
 	return s, sent, row, w.outcomes.of(w.t, row.ID)
 }
 
-func TestWhatsApp(t *testing.T) {
+func TestWhatsAppMessagesArePostedAsTextOrAsATemplate(t *testing.T) {
 	t.Parallel()
 	for name, x := range map[string]struct {
 		sender, template string
@@ -100,7 +100,7 @@ func TestWhatsApp(t *testing.T) {
 }
 
 // Without SMS_URL, the message is a file beside the texts.
-func TestWhatsApp_folder(t *testing.T) {
+func TestWithoutATextServerWhatsAppMessagesAreFiles(t *testing.T) {
 	for _, used := range []string{"", template} {
 		w := newWorld(t)
 		c := w.config()
@@ -130,7 +130,7 @@ func TestWhatsApp_folder(t *testing.T) {
 
 // The message that confirms a subscription has the link and the code, and the message to a subscriber who has it all the
 // link. No log shows them.
-func TestText_link(t *testing.T) {
+func TestNoLogShowsTheLinkOrTheCodeOfASubscriber(t *testing.T) {
 	const link, confirmed = "https://status.test/public/confirm?token=the-token-of-the-link", "012345"
 	for _, c := range []struct {
 		channel    topic.Channel

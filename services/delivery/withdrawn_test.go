@@ -20,7 +20,7 @@ const secondComponent = "0190a000-0000-7000-8000-0000000000c2"
 // While the delivery of a message waits for its retry, the event is deleted, becomes a draft again, or its components are
 // hidden from notifications. Then the message is not sent, its log and the progress say why, and it cannot be replayed. Of
 // several components, those that were hidden, or have left the dashboard of the endpoint, are no longer named. While the events service is down, the message is sent.
-func TestRetry_ofWithdrawnEvent(t *testing.T) {
+func TestAMessageOfAWithdrawnEventIsNotSentAgain(t *testing.T) {
 	w := newWorld(t)
 	hooks := w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/hook")
@@ -92,7 +92,7 @@ func TestRetry_ofWithdrawnEvent(t *testing.T) {
 }
 
 // Mails, texts and WhatsApp messages of a deleted event are not sent again either.
-func TestRetry_ofDeletedEvent(t *testing.T) {
+func TestMailsAndTextsOfADeletedEventAreNotSentAgain(t *testing.T) {
 	for _, channel := range []topic.Channel{topic.Email, topic.SMS, topic.WhatsApp} {
 		t.Run(string(channel), func(t *testing.T) {
 			w := newWorld(t)

@@ -38,7 +38,7 @@ func (o *postOffice) told(t *testing.T) map[string][2]string {
 
 // Each recipient of one event gets the words of its own locale, otherwise those of its dashboard, otherwise English, with
 // the times of its dashboard's zone and with its own links.
-func TestWords_recipients(t *testing.T) {
+func TestEachRecipientOfAnEventGetsTheWordsOfItsOwnLocale(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
 	c := w.config()
@@ -91,7 +91,7 @@ func TestWords_recipients(t *testing.T) {
 }
 
 // Cards have the words of the dashboard's locale and the times of its zone. The body of a webhook does not.
-func TestWords_cards(t *testing.T) {
+func TestCardsHaveTheWordsOfTheDashboardsLocale(t *testing.T) {
 	w := newWorld(t)
 	flows, hooks := w.receiver("prod.flows.test", status(http.StatusAccepted)), w.receiver("hooks.test", nil)
 	chat := w.receiver("chat.googleapis.com", status(http.StatusOK))
@@ -133,7 +133,7 @@ func TestWords_cards(t *testing.T) {
 
 // The mail that asks to confirm has the link, the components, and the time until which the link works. Nothing else has
 // the link.
-func TestWords_confirmation(t *testing.T) {
+func TestOnlyTheConfirmationMailHasTheLinkThatConfirms(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
 	c := w.config()
@@ -184,7 +184,7 @@ func templates(t *testing.T, files map[string]string) string {
 }
 
 // An operator's templates and words are those of the mails.
-func TestTemplates_folder(t *testing.T) {
+func TestMailsUseTheOperatorsTemplatesAndWords(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{})
 	folder := templates(t, map[string]string{
@@ -200,7 +200,7 @@ func TestTemplates_folder(t *testing.T) {
 }
 
 // A mistake in an operator's folder stops the start with one line that names the setting, the file and its line.
-func TestTemplates_refused(t *testing.T) {
+func TestAMistakeInATemplateStopsTheStartWithItsFileAndLine(t *testing.T) {
 	for want, folder := range map[string]string{
 		"/nowhere":                       "/nowhere",
 		"BELLBUOY_TEMPLATES: mail.html:": templates(t, map[string]string{"mail.html": "{{"}),

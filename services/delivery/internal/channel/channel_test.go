@@ -11,7 +11,7 @@ import (
 )
 
 // Every channel whose recipients a service keeps has an implementation. Without one the service does not start.
-func TestTable(t *testing.T) {
+func TestEveryChannelHasAnImplementation(t *testing.T) {
 	options := Options{Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{}}
 	for _, registered := range topic.Channels() {
 		table, err := Table(options)

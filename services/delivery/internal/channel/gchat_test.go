@@ -16,7 +16,7 @@ import (
 )
 
 // The whole body.
-func TestChatCard_golden(t *testing.T) {
+func TestTheCardOfAChatIsAsDocumented(t *testing.T) {
 	change := told(topic.Wording{})
 	change.Notify = topic.Notify{topic.GChat: {Message: "All <good> & well", Details: true}}
 	body, err := renderChat(in(t, "en"), &change, dashboard, change.Event.Components)
@@ -64,7 +64,7 @@ func chatTexts(t *testing.T, body []byte) (markup, plain []string) {
 }
 
 // With any texts, the body stays below its limit, is JSON and UTF-8, and shows the beginning of each text.
-func TestChatCard_truncated(t *testing.T) {
+func TestACardOfAChatStaysBelowItsLimitWithAnyText(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain": strings.Repeat("word ", 8_000), "escaped": strings.Repeat("<&", 15_000), "quoted": strings.Repeat(`"\`, 15_000),
 		"wide": strings.Repeat("€😀", 5_000), "controls": strings.Repeat("a\x01", 30_000), "lines": strings.Repeat("a\n", 15_000), "broken": strings.Repeat("\xff", 30_000),
@@ -88,7 +88,7 @@ func TestChatCard_truncated(t *testing.T) {
 }
 
 // Hostile texts add no element, no attribute, no link and no mention.
-func TestChatCard_hostile(t *testing.T) {
+func TestHostileTextsAddNoMarkupToAChat(t *testing.T) {
 	lines, err := os.ReadFile("../../../../libs/richtext/testdata/hostile.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +141,7 @@ func checkChat(t *testing.T, text string) {
 }
 
 // A request keeps the URL's own parameters as they are written, and has each of ours once.
-func TestChatURL(t *testing.T) {
+func TestTheURLOfAChatKeepsItsOwnParameters(t *testing.T) {
 	const base, ours = "https://chat.test/v1/spaces/A/messages", "messageReplyOption=REPLY_MESSAGE_FALLBACK_TO_NEW_THREAD&requestId=d-1"
 	for query, want := range map[string]string{
 		"?key=k&token=t":                                                               "?key=k&token=t&" + ours,
@@ -162,7 +162,7 @@ func TestChatURL(t *testing.T) {
 }
 
 // The test of an endpoint says plainly what it is. It names the dashboard, and shows nothing of the example event.
-func TestCards_endpointTest(t *testing.T) {
+func TestTheTestOfAnEndpointShowsNothingOfTheExampleEvent(t *testing.T) {
 	change := told(topic.Wording{})
 	change.ID, change.Kind, change.Notify = "n", topic.EndpointTest, nil
 	for name, render := range map[string]func(*locale.Locale, *topic.EventChange, topic.Dashboard, []topic.Component) ([]byte, error){"teams": renderCard, "gchat": renderChat} {

@@ -57,8 +57,8 @@ func messageOf(kind topic.Kind, status string) dispatch.Message {
 	return dispatch.Message{Change: &dispatch.Snapshot{EventChange: change}, To: &topic.Destination{Dashboard: dashboard}, Components: change.Event.Components}
 }
 
-// TestKinds checks the words of every kind on every channel.
-func TestKinds(t *testing.T) {
+// TestEveryKindHasItsWordsOnEveryChannel checks the words of every kind on every channel.
+func TestEveryKindHasItsWordsOnEveryChannel(t *testing.T) {
 	for _, c := range []struct {
 		kind                  topic.Kind
 		status                string
@@ -108,8 +108,8 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNoLink checks that messages have no link if the dashboard does not show the event or any of the components.
-func TestNoLink(t *testing.T) {
+// TestMessagesHaveNoLinkToWhatADashboardDoesNotShow checks that messages have no link if the dashboard does not show the event or any of the components.
+func TestMessagesHaveNoLinkToWhatADashboardDoesNotShow(t *testing.T) {
 	for name, c := range map[string]struct {
 		linked bool
 		change func(*topic.Event)

@@ -61,7 +61,7 @@ func readMail(t testing.TB, content []byte) (mail.Header, map[string]string) {
 }
 
 // The shared body with the links of a recipient says the same as the templates with these links.
-func TestMail_personal(t *testing.T) {
+func TestASharedMailSaysTheSameAsTheTemplates(t *testing.T) {
 	e := mailChannel(t)
 	shared := personalMessage()
 	for name, set := range map[string]func(*topic.Destination){
@@ -103,7 +103,7 @@ func TestMail_personal(t *testing.T) {
 }
 
 // A link that could add a header or an element is omitted.
-func TestMail_hostileLinks(t *testing.T) {
+func TestALinkThatCouldAddAHeaderOrAnElementIsOmitted(t *testing.T) {
 	for _, link := range []string{"javascript:alert(1)", "https://x.test/\r\nBcc: a@b.test", "https://x.test/> <b", `https://x.test/"onclick="`, "mailto:a@b.test", "://"} {
 		message := personalMessage()
 		message.To.Unsubscribe, message.To.Manage = link, link
@@ -119,7 +119,7 @@ func TestMail_hostileLinks(t *testing.T) {
 }
 
 // Publishers cannot write the marks, and their texts arrive unchanged.
-func TestMail_hostileTexts(t *testing.T) {
+func TestAnyTextOfAPublisherArrivesUnchanged(t *testing.T) {
 	e := mailChannel(t)
 	for _, text := range []string{"\x00u\x00U", "=\r\n=00", "unsubscribeABC", "a \t", strings.Repeat("=", 300), ".\n.\n..", "\r\n\r\n--x--\r\n"} {
 		message := personalMessage()
@@ -136,7 +136,7 @@ func TestMail_hostileTexts(t *testing.T) {
 }
 
 // A long subject arrives whole, in lines of at most 78 characters.
-func TestMail_foldedSubject(t *testing.T) {
+func TestALongSubjectArrivesWholeInShortLines(t *testing.T) {
 	for _, subject := range []string{
 		strings.Repeat("word ", 49) + "end", strings.Repeat("Störung €😀", 25), strings.Repeat("x", 250), "two  spaces and   three", strings.Repeat("a ", 20) + "=?utf-8?q?x?=",
 	} {

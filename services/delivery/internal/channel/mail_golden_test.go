@@ -72,7 +72,7 @@ func goldenMessages() map[string]dispatch.Message {
 }
 
 // The whole of each mail in each locale. APITEST_UPDATE=1 writes the files.
-func TestMail_golden(t *testing.T) {
+func TestMailsEqualTheirGoldenFiles(t *testing.T) {
 	for name, message := range goldenMessages() {
 		for _, tag := range []string{"en", "de"} {
 			message.To.Locale = tag

@@ -26,7 +26,7 @@ func report() *topic.EndpointReport {
 }
 
 // The whole text of each mail about an endpoint.
-func TestNotice_golden(t *testing.T) {
+func TestTheMailsAboutEndpointsAreAsDocumented(t *testing.T) {
 	const link = ": https://status.test/public/endpoints/page?token=a&b=c\n"
 	const footer = "\n--\nYou get this email because your address is the management address of this endpoint.\n"
 	failures := "Failures in a row: 5\nFirst failure: 4 March 2026, 05:06 UTC\nLast error: HTTP 500, the receiver reported an internal error\n"
@@ -66,7 +66,7 @@ func TestNotice_golden(t *testing.T) {
 }
 
 // The headers of a mail about an endpoint. It has List-Unsubscribe only if integrations names a link that unsubscribes.
-func TestNotice_headers(t *testing.T) {
+func TestAMailAboutAnEndpointHasListUnsubscribeOnlyWithALink(t *testing.T) {
 	e := email{from: &mail.Address{Name: "Status", Address: "status@bellbuoy.test"}, locales: locales(t), mark: rand.Text()}
 	written, err := e.write(t.Context(), noticed(topic.EndpointFailing, report()))
 	if err != nil {
@@ -95,7 +95,7 @@ func TestNotice_headers(t *testing.T) {
 }
 
 // The words for the kinds of endpoints and for the last failure. What is unknown is left out.
-func TestNotice_facts(t *testing.T) {
+func TestAMailAboutAnEndpointOmitsUnknownFailures(t *testing.T) {
 	for _, c := range []struct {
 		set        func(*topic.EndpointReport)
 		has, lacks string
@@ -125,7 +125,7 @@ func TestNotice_facts(t *testing.T) {
 }
 
 // Names cannot add a line or an element.
-func TestNotice_hostile(t *testing.T) {
+func TestNamesAddNoLineOrElementToAMailAboutAnEndpoint(t *testing.T) {
 	const evil = "x\r\nBcc: evil@example.com\r\n\r\n<script>alert(1)</script>"
 	message := noticed(topic.EndpointSuppressed, report())
 	message.To.Dashboard.Name, message.Change.Notice.Endpoint.URLDisplay = evil, evil
@@ -137,7 +137,7 @@ func TestNotice_hostile(t *testing.T) {
 }
 
 // A mail without its endpoint or its link is not sent, and never an empty mail about an event.
-func TestNotice_incomplete(t *testing.T) {
+func TestAMailWithoutItsEndpointOrLinkIsNotSent(t *testing.T) {
 	linkless := noticed(topic.EndpointVerify, report())
 	linkless.To.Link = ""
 	for name, message := range map[string]dispatch.Message{

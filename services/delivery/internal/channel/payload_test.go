@@ -28,7 +28,7 @@ func sample() topic.EventChange {
 var dashboard = topic.Dashboard{ID: "d", Name: "Status", URL: "https://status.test/d/main/"}
 
 // The whole body. Receivers depend on it.
-func TestRender_golden(t *testing.T) {
+func TestTheBodyOfAWebhookIsAsDocumented(t *testing.T) {
 	change := sample()
 	shared, err := render(&change, dashboard, change.Event.Components)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestRender_golden(t *testing.T) {
 }
 
 // With any text that is too long, the body stays below its limit, is JSON and is marked as truncated.
-func TestRender_truncated(t *testing.T) {
+func TestATooLongBodyOfAWebhookIsTruncatedAndMarked(t *testing.T) {
 	for name, stretch := range map[string]func(*topic.EventChange){
 		"text":       func(c *topic.EventChange) { c.Entry.Text = strings.Repeat("ü", 20_000) },
 		"html":       func(c *topic.EventChange) { c.Entry.HTML = strings.Repeat("<b>x</b>", 5_000) },
@@ -96,7 +96,7 @@ func many(n int, name string) []topic.Component {
 	return out
 }
 
-func TestRetryAfter(t *testing.T) {
+func TestRetryAfterIsReadAsSecondsOrADate(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
 		"": 0, "0": 0, "5": 5 * time.Second, " 7 ": 7 * time.Second, "-1": 0, "1.5": 0, "soon": 0, "99999999999999999999": 0,

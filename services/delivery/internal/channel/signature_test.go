@@ -10,7 +10,7 @@ import (
 )
 
 // The test vector of the standard.
-func TestSign_vector(t *testing.T) {
+func TestASignatureEqualsTheVectorOfTheStandard(t *testing.T) {
 	got, err := sign([]string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; err != nil || got != want {
 		t.Errorf("got %q, %v", got, err)
@@ -49,7 +49,7 @@ func FuzzSign(f *testing.F) {
 	})
 }
 
-func TestSign_refused(t *testing.T) {
+func TestWithoutAReadableSecretNothingIsSigned(t *testing.T) {
 	for _, secrets := range [][]string{nil, {"whsec_!"}, {"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "no base64"}} {
 		if got, err := sign(secrets, "id", "1", nil); err == nil {
 			t.Errorf("%q signed %q", secrets, got)

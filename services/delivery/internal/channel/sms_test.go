@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-func TestSeptets(t *testing.T) {
+func TestSeptetsAreCountedByTheDefaultAlphabet(t *testing.T) {
 	for text, want := range map[string]int{ // -1: not in the alphabet
 		"":      0,
 		"Hello": 5,
@@ -42,7 +42,7 @@ func TestSeptets(t *testing.T) {
 	}
 }
 
-func TestSpare(t *testing.T) {
+func TestSpareIsTheRestOfOneSegment(t *testing.T) {
 	for text, want := range map[string]int{
 		strings.Repeat("a", 160):      0,
 		strings.Repeat("a", 161):      -1,
@@ -58,7 +58,7 @@ func TestSpare(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestTypographicCharactersAreReplacedInTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"“It’s down” – again…":    `"It's down" - again...`,
 		"a\u00a0b\tc\r\n d\u2009": "a b c d",
@@ -82,7 +82,7 @@ func incident(id, title string, dashboard topic.Dashboard) dispatch.Message {
 	return dispatch.Message{Change: &dispatch.Snapshot{EventChange: change}, To: &topic.Destination{Dashboard: dashboard}}
 }
 
-func TestDefaultText(t *testing.T) {
+func TestADefaultTextFitsOneSegment(t *testing.T) {
 	const link = "https://status.example.com/events/0190a000-0000-7000-8000-000000000001"
 	board := topic.Dashboard{Name: "Acme", URL: "https://status.example.com"}
 	for name, c := range map[string]struct {
@@ -116,7 +116,7 @@ func TestDefaultText(t *testing.T) {
 }
 
 // The publisher's text is never cut. Its lines stay.
-func TestTextOf_publisher(t *testing.T) {
+func TestAPublishersTextIsNeverCut(t *testing.T) {
 	for text, want := range map[string]struct {
 		text     string
 		segments int
@@ -139,7 +139,7 @@ func TestTextOf_publisher(t *testing.T) {
 }
 
 // A confirmation always has the link and the code, also if it must omit its other words.
-func TestTextOf_confirm(t *testing.T) {
+func TestAConfirmationTextAlwaysHasTheLinkAndTheCode(t *testing.T) {
 	const link = "https://status.example.com/public/confirm?token="
 	for name, c := range map[string]struct {
 		dashboard, token string

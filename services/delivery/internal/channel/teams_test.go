@@ -20,7 +20,7 @@ func told(wording topic.Wording) topic.EventChange {
 }
 
 // The whole body.
-func TestTeamsCard_golden(t *testing.T) {
+func TestTheCardOfTeamsIsAsDocumented(t *testing.T) {
 	change := told(topic.Wording{Message: "All [good]", Details: true, Color: "#c00"})
 	body, err := renderCard(in(t, "en"), &change, dashboard, change.Event.Components)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestTeamsCard_golden(t *testing.T) {
 }
 
 // With any texts, the body stays below its limit, is JSON and UTF-8, and shows the beginning of each text.
-func TestTeamsCard_truncated(t *testing.T) {
+func TestACardOfTeamsStaysBelowItsLimitWithAnyText(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain": strings.Repeat("word ", 8_000), "escaped": strings.Repeat("*[", 15_000), "quoted": strings.Repeat(`"\`, 15_000),
 		"wide": strings.Repeat("€😀", 5_000), "controls": strings.Repeat("\x01", 30_000), "lines": strings.Repeat("a\n", 15_000), "broken": strings.Repeat("\xff", 30_000),
@@ -78,7 +78,7 @@ func TestTeamsCard_truncated(t *testing.T) {
 	}
 }
 
-func TestTeamsCard_style(t *testing.T) {
+func TestTheColorOfACardBecomesTheNearestStyle(t *testing.T) {
 	incident, over := topic.Event{Type: "incident"}, topic.Event{Type: "incident", EndAt: &time.Time{}}
 	for color, want := range map[string]string{
 		"#c00": "attention", "#CC0000": "attention", "#ff0040": "attention", "#ff8800": "warning", "#fc0": "warning", "#ffff00": "warning",

@@ -45,7 +45,7 @@ func (c counting) end(counter *atomic.Int64) {
 // When a partition is to move, the sender starts none of its deliveries any more. Shards that wait, and deliveries that wait
 // for their turn, end at once. Those under way end and are stored, and only then does their shard end. The deliveries of
 // other partitions go on.
-func TestSender_startsNothingOfAPartitionThatMoves(t *testing.T) {
+func TestNothingStartsOfAPartitionThatMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took, after = time.Second, 100 * time.Millisecond
 		hooks, chats := &sending{took: took}, &slowly{gap: 10 * time.Second, posted: map[string][]time.Time{}}

@@ -56,7 +56,7 @@ func (planned) SaveContent(context.Context, Content) error { return nil }
 
 // While a service is down, 1,000 members and 50 changes that wait for it cause two lines when it begins, two each minute,
 // and two when it is over.
-func TestOutage_lines(t *testing.T) {
+func TestAnOutageIsLoggedInFewLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, minutes = 1000, 5
 		var out bytes.Buffer

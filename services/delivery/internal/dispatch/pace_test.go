@@ -88,7 +88,7 @@ func members(space string, n int) []string {
 
 // All endpoints of a space share its limit, and other spaces do not wait for them. The endpoints that wait do not all
 // wake for each request.
-func TestPace_space(t *testing.T) {
+func TestAllEndpointsOfASpaceShareItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, gap = 200, time.Second
 		chat, kept := &slowly{gap: gap}, &spaces{}
@@ -130,7 +130,7 @@ func (w *workflows) Resolve(ctx context.Context, organization string, query topi
 }
 
 // All endpoints of one Teams URL share its limit. They do not wake together, neither in one change nor in several.
-func TestPace_oneURL(t *testing.T) {
+func TestAllEndpointsOfAURLShareItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, changes, gap = 300, 3, 260 * time.Millisecond
 		teams, kept := &slowly{gap: gap}, &workflows{}
@@ -158,7 +158,7 @@ func TestPace_oneURL(t *testing.T) {
 }
 
 // If one endpoint of a space is asked to pause, no endpoint of the space sends before the pause is over.
-func TestPace_retryAfter(t *testing.T) {
+func TestAPauseHoldsAllEndpointsOfASpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n, gap, asked = 5, time.Second, 30 * time.Second
 		chat := &slowly{gap: gap, answer: func(_ string, n int) Result {

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-func TestPolicy_next(t *testing.T) {
+func TestThePolicyDecidesTheWaitAfterEachAttempt(t *testing.T) {
 	p := Policy{5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	for _, c := range []struct {
 		name   string
@@ -44,7 +44,7 @@ func TestPolicy_next(t *testing.T) {
 	}
 }
 
-func TestCodeOf(t *testing.T) {
+func TestEachHTTPStatusHasItsCode(t *testing.T) {
 	for status, want := range map[int]deliverylog.Code{200: "", 202: "", 204: "", 299: "", 301: deliverylog.CodeRedirect, 304: deliverylog.CodeRedirect, 400: deliverylog.CodeClientError,
 		404: deliverylog.CodeClientError, 408: deliverylog.CodeClientError, 410: deliverylog.CodeGone, 429: deliverylog.CodeRateLimited, 500: deliverylog.CodeServerError, 503: deliverylog.CodeServerError, 599: deliverylog.CodeServerError} {
 		if got := CodeOf(status); got != want {

@@ -24,7 +24,7 @@ func (s *slowReads) Waiting(context.Context, int, string, int) ([]deliverylog.De
 }
 
 // A row that becomes due while the partition is being read is queued in time.
-func TestSender_retry_dueMeanwhile(t *testing.T) {
+func TestARowThatBecomesDueDuringAReadIsQueuedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = 200 * time.Millisecond // of each read
 		start := time.Now()

@@ -97,7 +97,7 @@ func (s *sending) Send(_ context.Context, message Message) Result {
 }
 
 // Deliveries that wait for a service that hangs do not use up the slots of other channels.
-func TestSender_serviceHangs(t *testing.T) {
+func TestAServiceThatHangsDoesNotUseUpTheSlotsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const hung = 5 * time.Second
 		mails, hooks := &sending{took: time.Second}, &sending{}
@@ -129,7 +129,7 @@ func TestSender_serviceHangs(t *testing.T) {
 }
 
 // A service that takes longer than staleAfter delays deliveries, but they are not sent one at a time.
-func TestSender_serviceSlow(t *testing.T) {
+func TestDeliveriesAreSentTogetherWhileAServiceIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took = 2 * strictlyAfter
 		hooks := &sending{}
@@ -165,7 +165,7 @@ func (s slowStore) InsertBlocks(ctx context.Context, blocks []deliverylog.Block)
 }
 
 // While the store is slow, no more attempts start than a kill -9 may repeat, although results wait for longer than fastTime.
-func TestSender_storeSlow(t *testing.T) {
+func TestNoMoreAttemptsStartThanAKillMayRepeatWhileTheStoreIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took, shards = 5 * time.Second, 8
 		hooks := &sending{}
@@ -196,7 +196,7 @@ func TestSender_storeSlow(t *testing.T) {
 }
 
 // A pause holds for every attempt that starts more than 100 ms after the response to it.
-func TestSender_pause(t *testing.T) {
+func TestAPauseHoldsForEveryAttemptThatStarts100MillisecondsLater(t *testing.T) {
 	for name, asking := range map[string]directory{
 		"quickly asked": {many: 5 * time.Millisecond, one: time.Millisecond},
 		"slowly asked":  {many: 2 * strictlyAfter, one: strictlyAfter / 2},

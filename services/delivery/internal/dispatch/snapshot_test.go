@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-func TestComponentsFor(t *testing.T) {
+func TestADestinationGetsTheComponentsToWhichItSubscribed(t *testing.T) {
 	change := &Snapshot{EventChange: topic.EventChange{Event: topic.Event{Components: []topic.Component{
 		{ID: "api", Dashboards: []string{"main", "second"}}, {ID: "web", Dashboards: []string{"main"}}, {ID: "moved", Dashboards: []string{"second"}},
 	}}}}
@@ -35,7 +35,7 @@ func TestComponentsFor(t *testing.T) {
 }
 
 // The cache of changes and the texts of all changes are bounded in bytes.
-func TestSnapshots_bounded(t *testing.T) {
+func TestTheCachesOfChangesAndTextsAreBounded(t *testing.T) {
 	store := plainParts{}
 	cache := newSnapshots(large{store})
 	var all []*Snapshot

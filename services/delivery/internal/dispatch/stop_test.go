@@ -35,7 +35,7 @@ func (f failing) Amend(context.Context, string, func(*deliverylog.Delivery) (*to
 }
 
 // The stop ends in time although a shard that is being opened waits for a store that is down.
-func TestSender_stop_storeDown(t *testing.T) {
+func TestTheStopEndsInTimeWhileTheStoreIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := time.Now()
 		s := NewSender(Parts{Store: failing{row: deliverylog.Delivery{ID: "a00", ChangeID: "a", Recipient: "a", EventID: "a", Organization: "o",

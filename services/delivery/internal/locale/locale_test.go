@@ -21,7 +21,7 @@ func opened(t *testing.T, own fstest.MapFS) *Locales {
 	return locales
 }
 
-func TestFor(t *testing.T) {
+func TestAMessageHasTheFirstLocaleThatExists(t *testing.T) {
 	locales := opened(t, fstest.MapFS{
 		"locales/de-AT.json": {Data: []byte(`{"month.1": "Jänner"}`)},
 		"locales/fr.json":    {Data: []byte(`{"field.status": "État"}`)},
@@ -47,7 +47,7 @@ func TestFor(t *testing.T) {
 }
 
 // Times have the words of the locale, and the short name of the zone at that time.
-func TestTime(t *testing.T) {
+func TestTimesHaveTheWordsOfTheLocaleAndTheNameOfTheZone(t *testing.T) {
 	locales := opened(t, nil)
 	for _, c := range []struct{ tag, zone, at, want, short string }{
 		{"en", "", "2026-03-04T05:06:00Z", "4 March 2026, 05:06 UTC", "2026-03-04 05:06 UTC"},
@@ -80,7 +80,7 @@ func TestTime(t *testing.T) {
 }
 
 // A value cannot add a placeholder. An unknown name stays readable.
-func TestWord(t *testing.T) {
+func TestAValueCannotAddAPlaceholder(t *testing.T) {
 	l := opened(t, nil).For("en")
 	if got := l.Word("event.headline", "status", "{title}", "title", "{status} {x}"); got != "{title}: {status} {x}" {
 		t.Errorf("%q", got)
@@ -93,7 +93,7 @@ func TestWord(t *testing.T) {
 }
 
 // All files of an operator take effect: a template for every locale, one for a single locale, and words.
-func TestFolder(t *testing.T) {
+func TestAllFilesOfAnOperatorTakeEffect(t *testing.T) {
 	locales := opened(t, fstest.MapFS{
 		"mail_subject.txt":       {Data: []byte(`{{t "field.status"}} {{locale}} {{.Title}}`)},
 		"de/mail_subject.txt":    {Data: []byte(`Deutsch {{.Title}} {{t "field.end"}}`)},
@@ -130,7 +130,7 @@ func TestFolder(t *testing.T) {
 }
 
 // Each mistake of an operator is an error of one line that names the file, and its line if there is one.
-func TestFolder_wrong(t *testing.T) {
+func TestAMistakeOfAnOperatorIsAnErrorOfOneLine(t *testing.T) {
 	mail := func(text string) string { return text + "{{.Unsubscribe}}" }
 	for want, file := range map[string][2]string{
 		`mail.htm: no template has this name; the templates are mail_subject.txt, mail.txt, `: {"mail.htm", "x"},
@@ -192,7 +192,7 @@ func TestFolder_wrong(t *testing.T) {
 }
 
 // The shipped templates pass the checks of an operator's.
-func TestFolder_shipped(t *testing.T) {
+func TestTheShippedTemplatesPassTheChecksOfAnOperators(t *testing.T) {
 	shipped, err := readShipped()
 	if err != nil {
 		t.Fatal(err)
@@ -205,14 +205,14 @@ func TestFolder_shipped(t *testing.T) {
 }
 
 // A folder that cannot be read stops the start.
-func TestFolder_missing(t *testing.T) {
+func TestAFolderThatCannotBeReadIsAnError(t *testing.T) {
 	if _, err := Open("/nowhere", slog.New(slog.DiscardHandler)); err == nil || !strings.HasPrefix(err.Error(), "/nowhere: ") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}
 }
 
 // A template that fails only with the data of a message is logged, and the shipped one is used.
-func TestExecute_fallback(t *testing.T) {
+func TestTheShippedTemplateIsUsedIfAnOperatorsFails(t *testing.T) {
 	var logged bytes.Buffer
 	locales, err := open(fstest.MapFS{"sms.txt": {Data: []byte(`{{if eq .Title "bad"}}{{index .Title 99}}{{end}}own {{.Title}}`)}}, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
@@ -230,7 +230,7 @@ func TestExecute_fallback(t *testing.T) {
 }
 
 // The start logs that an operator's locale lacks words.
-func TestOpen_incomplete(t *testing.T) {
+func TestAnOperatorsLocaleThatLacksWordsIsLogged(t *testing.T) {
 	var logged bytes.Buffer
 	if _, err := open(fstest.MapFS{"locales/fr.json": {Data: []byte(`{"field.status": "État"}`)}}, slog.New(slog.NewTextHandler(&logged, nil))); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestOpen_incomplete(t *testing.T) {
 
 // The samples have every field of their page, so that a template which uses one is executed with a value. They also lack
 // every field that a message may lack.
-func TestSamples(t *testing.T) {
+func TestTheSamplesHaveEveryFieldAndLackEveryOptionalOne(t *testing.T) {
 	always := map[string][]string{
 		"Event": {"Kind", "Type", "Title", "Headline", "Status", "Unsubscribe"}, "Notice": {"Kind", "Title", "Lead", "Facts"},
 		"Confirmation": {"Of", "Link", "Until"}, "Text": {"Kind", "Status", "Title"},

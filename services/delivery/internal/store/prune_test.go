@@ -16,7 +16,7 @@ import (
 // Prune deletes what is older than its times from every collection, in slices, and nothing else: a retry that still waits
 // stays. Among many records a slice costs at most four operations for each collection: their number
 // does not depend on the number of records, and the database refuses a query that no index serves.
-func TestPrune(t *testing.T) {
+func TestPruneDeletesWhatIsOldInSlicesAndNothingElse(t *testing.T) {
 	const old, fresh, slice = 600, 2000, 250
 	operations := 0
 	db, err := document.Open(apitest.Documents(t), "delivery", document.Options{Observe: func(string) { operations++ }})
