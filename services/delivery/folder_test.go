@@ -46,8 +46,8 @@ func TestMessagesWaitWhileTheDataFolderCannotBeWritten(t *testing.T) {
 			if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != "unwritten" || row.Status != deliverylog.StatusRetrying {
 				t.Errorf("row %+v", row)
 			}
-			if told := s.logs.String(); !strings.Contains(told, "A message cannot be written") || !strings.Contains(told, path+": not a directory") || strings.Contains(told, x.to.Address) {
-				t.Errorf("the log says %s", told)
+			if logged := s.logs.String(); !strings.Contains(logged, "A message cannot be written") || !strings.Contains(logged, path+": not a directory") || strings.Contains(logged, x.to.Address) {
+				t.Errorf("the log says %s", logged)
 			}
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)

@@ -24,7 +24,7 @@ func TestAProcessThatStoodStillStoresNoResult(t *testing.T) {
 	t.Setenv("BELLBUOY_TEST_DOCUMENTS", server)
 	const n, underWay = 200, 50
 	w := newWorld(t)
-	l := newLedger(w, n)
+	l := newArrivalLog(w, n)
 	e := l.expect(change(newEvent(), 1))
 	var arrived atomic.Int64
 	full, proceed := make(chan struct{}), make(chan struct{})

@@ -39,12 +39,12 @@ func setting(t testing.TB, name string, short, whole int) int {
 // point is a place in the pipeline where the service can die. arm arranges that the service dies there.
 type point struct {
 	name string
-	arm  func(w *world, l *ledger, p *tap, die func())
+	arm  func(w *world, l *arrivalLog, p *tap, die func())
 }
 
 // step arms a point at a request to the broker.
-func step(name string) func(*world, *ledger, *tap, func()) {
-	return func(_ *world, _ *ledger, p *tap, die func()) {
+func step(name string) func(*world, *arrivalLog, *tap, func()) {
+	return func(_ *world, _ *arrivalLog, p *tap, die func()) {
 		p.tells(func(now string) {
 			if now == name {
 				die()
@@ -56,12 +56,12 @@ func step(name string) func(*world, *ledger, *tap, func()) {
 // points are all places between two steps of the pipeline, in its order.
 func points() []point {
 	return []point{
-		{"change read, no recipient asked for", func(w *world, _ *ledger, _ *tap, die func()) {
+		{"change read, no recipient asked for", func(w *world, _ *arrivalLog, _ *tap, die func()) {
 			w.peer.lists(func(string) bool { die(); return false })
 		}},
 		{"first page of recipients read, its shards not published", step("before produce " + topic.Deliveries)},
 		{"some shards published", step("after produce " + topic.Deliveries)},
-		{"shards of the first page published, the second page not asked for", func(w *world, _ *ledger, _ *tap, die func()) {
+		{"shards of the first page published, the second page not asked for", func(w *world, _ *arrivalLog, _ *tap, die func()) {
 			w.peer.lists(func(after string) bool {
 				if after != "" {
 					die()
@@ -71,13 +71,13 @@ func points() []point {
 		}},
 		{"change planned, its offset not committed", step("before commit delivery-plan")},
 		{"offset of the change committed", step("after commit delivery-plan")},
-		{"shard read, destinations not resolved", func(w *world, _ *ledger, _ *tap, die func()) {
+		{"shard read, destinations not resolved", func(w *world, _ *arrivalLog, _ *tap, die func()) {
 			w.peer.resolves(func([]string) { die() })
 		}},
-		{"attempt under way", func(_ *world, l *ledger, _ *tap, die func()) {
+		{"attempt under way", func(_ *world, l *arrivalLog, _ *tap, die func()) {
 			l.hears(func(answer func(int)) { die(); answer(0) })
 		}},
-		{"attempt answered, not recorded", func(_ *world, l *ledger, _ *tap, die func()) {
+		{"attempt answered, not recorded", func(_ *world, l *arrivalLog, _ *tap, die func()) {
 			l.hears(func(answer func(int)) { answer(0); die() })
 		}},
 		{"deliveries recorded, outcomes not published", step("before produce " + topic.DeliveryOutcomes)},
@@ -90,7 +90,7 @@ func points() []point {
 // retryPoints are the places where deliveries die that failed before. Each tenth endpoint refuses the first attempt.
 func retryPoints() []point {
 	return []point{
-		{"refused, the retry not recorded", func(_ *world, l *ledger, _ *tap, die func()) {
+		{"refused, the retry not recorded", func(_ *world, l *arrivalLog, _ *tap, die func()) {
 			var refused atomic.Int64
 			l.hears(func(answer func(int)) {
 				answer(0)
@@ -100,7 +100,7 @@ func retryPoints() []point {
 			})
 		}},
 		{"retry recorded, not due", step("before commit delivery-send")},
-		{"retry under way", func(_ *world, l *ledger, _ *tap, die func()) {
+		{"retry under way", func(_ *world, l *arrivalLog, _ *tap, die func()) {
 			var all atomic.Int64
 			l.hears(func(answer func(int)) {
 				if all.Add(1) > int64(len(l.endpoints)) {
@@ -119,7 +119,7 @@ func TestAKillAtEveryPointOfDeliveryLosesNothing(t *testing.T) {
 	n := setting(t, "KILL_ENDPOINTS", 300, 10000)
 	w := newWorld(t)
 	w.peer.page = n/2 + 1 // two pages
-	l := newLedger(w, n)
+	l := newArrivalLog(w, n)
 	p := newTap(t, w.broker.Addr())
 	event, sequence := newEvent(), int64(0)
 	start := func() *child {
@@ -183,7 +183,7 @@ func TestKillsOfDeliveryAtRandomMomentsLoseNothing(t *testing.T) {
 	t.Logf("KILL_SEED=%d", seed)
 	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	w := newWorld(t)
-	l := newLedger(w, n)
+	l := newArrivalLog(w, n)
 	event, sequence := newEvent(), int64(0)
 	publish := func() *entry {
 		if sequence++; sequence > 4 {

@@ -280,10 +280,10 @@ func (w *world) mail(s *service, set ...func(*topic.EventChange)) (deliverylog.D
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "p1")[0]
 	outcome := w.outcomes.of(w.t, row.ID)
-	told := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
+	logged := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
 	for _, private := range []string{mailPassword, mailAddress, "of-the-recipient"} {
-		if strings.Contains(told, private) {
-			w.t.Errorf("%q is in a row, an outcome or a log: %s", private, told)
+		if strings.Contains(logged, private) {
+			w.t.Errorf("%q is in a row, an outcome or a log: %s", private, logged)
 		}
 	}
 	return row, outcome
@@ -437,8 +437,8 @@ func TestARefusedSenderDoesNotSuppressTheRecipient(t *testing.T) {
 	office := newPostOffice(t, &postOffice{sender: replies(reply(550, smtp.EnhancedCode{5, 1, 1}), reply(530, smtp.EnhancedCode{5, 7, 0}), nil)})
 	s := w.mailing(office.url("smtp", ""))
 	row, outcome := w.mail(s)
-	if told := s.logs.String(); strings.Count(told, "The mail server cannot be used") != 2 || !strings.Contains(told, `"reply":550`) || !strings.Contains(told, "An outage is over.") {
-		t.Errorf("the log must have one line about the refusals and one about their end: %s", told)
+	if logged := s.logs.String(); strings.Count(logged, "The mail server cannot be used") != 2 || !strings.Contains(logged, `"reply":550`) || !strings.Contains(logged, "An outage is over.") {
+		t.Errorf("the log must have one line about the refusals and one about their end: %s", logged)
 	}
 	if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 3 || row.Attempts[0].ErrorCode != "smtp_session" || row.Attempts[1].ErrorCode != "smtp_session" || outcome.Gone {
 		t.Errorf("row %+v, outcome %+v", row, outcome)

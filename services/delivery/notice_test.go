@@ -89,9 +89,9 @@ func TestEachMailAboutAnEndpointIsSentWhileTheEndpointIsSuppressedToo(t *testing
 		if outcome.EventKind != n.Kind || outcome.EventID != "" || outcome.Channel != topic.Email || outcome.Recipient != "h1" || outcome.Result != topic.Delivered {
 			t.Errorf("outcome %+v", outcome)
 		}
-		told := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
+		logged := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
 		for _, private := range []string{mailAddress, "of-the-endpoint"} {
-			if strings.Contains(told, private) {
+			if strings.Contains(logged, private) {
 				t.Errorf("%q is in a row, an outcome or a log", private)
 			}
 		}

@@ -131,8 +131,8 @@ func (w *world) text(c delivery.Config, text string) (deliverylog.Delivery, topi
 	w.publish(sent, nil)
 	row := w.ended(sent.ID, "p1")[0]
 	outcome := w.outcomes.of(w.t, row.ID)
-	told := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
-	if strings.Contains(told, smsToken) || strings.Contains(told, smsNumber[1:]) {
+	logged := fmt.Sprintf("%+v %+v %s", row, outcome, s.logs)
+	if strings.Contains(logged, smsToken) || strings.Contains(logged, smsNumber[1:]) {
 		w.t.Error("the number or the token is in a row, an outcome or a log")
 	}
 	return row, outcome, s.logs.String()

@@ -19,8 +19,8 @@ import (
 // summer is a time with daylight saving time in Berlin.
 func summer() time.Time { return time.Date(2026, 7, 1, 22, 30, 0, 0, time.UTC) }
 
-// told returns the decoded subject and body of the mail to each address.
-func (o *postOffice) told(t *testing.T) map[string][2]string {
+// contents returns the decoded subject and body of the mail to each address.
+func (o *postOffice) contents(t *testing.T) map[string][2]string {
 	t.Helper()
 	mails, _, _ := o.got()
 	all := make(map[string][2]string)
@@ -68,7 +68,7 @@ func TestEachRecipientOfAnEventGetsTheWordsOfItsOwnLocale(t *testing.T) {
 			}
 		})
 		defer func() {
-			got := office.told(t)[x.id+"@example.com"]
+			got := office.contents(t)[x.id+"@example.com"]
 			if got[0] != x.subject {
 				t.Errorf("%s: the subject is %q", x.id, got[0])
 			}
@@ -153,7 +153,7 @@ func TestOnlyTheConfirmationMailHasTheLinkThatConfirms(t *testing.T) {
 	if row.Status != deliverylog.StatusDelivered || row.EventKind != topic.SubscriberConfirm {
 		t.Errorf("row %+v", row)
 	}
-	got := office.told(t)[mailAddress]
+	got := office.contents(t)[mailAddress]
 	for _, want := range []string{"- API\r\n- Web <shop>\r\n", to.Link + "\r\n", `href="` + to.Link + `"`, "bis zum 4. Juli 2026, 00:30 CEST", "ignorieren Sie diese E-Mail", "Web &lt;shop&gt;"} {
 		if !strings.Contains(got[1], want) {
 			t.Errorf("%q is not in %s", want, got[1])
@@ -162,8 +162,8 @@ func TestOnlyTheConfirmationMailHasTheLinkThatConfirms(t *testing.T) {
 	if got[0] != "[Status] Best\u00e4tigen Sie Ihr Abonnement" || strings.Contains(got[1], "123456") {
 		t.Errorf("the mail is %q", got)
 	}
-	if told := s.logs.String(); strings.Contains(told, "of-the-subscriber") || strings.Contains(told, mailAddress) {
-		t.Errorf("the log says %s", told)
+	if contents := s.logs.String(); strings.Contains(contents, "of-the-subscriber") || strings.Contains(contents, mailAddress) {
+		t.Errorf("the log says %s", contents)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestMailsUseTheOperatorsTemplatesAndWords(t *testing.T) {
 	})
 	s := w.mailing(office.url("smtp", ""), func(c *delivery.Config) { c.Templates.Templates = folder })
 	w.mail(s)
-	got := office.told(t)[mailAddress]
+	got := office.contents(t)[mailAddress]
 	if got[0] != "Acme: Logins fail" || !strings.Contains(got[1], "\r\nNow Investigating "+mailManage+"\r\n") || !strings.Contains(got[1], "<strong>Now:</strong> Investigating") {
 		t.Errorf("the mail is %q", got)
 	}

@@ -23,7 +23,8 @@ import (
 const (
 	remindOnce = time.Minute // between two log lines about a refused account
 	maxHold    = time.Hour   // the longest pause that the provider can ask for
-	// The deliveries that wait for the end of a pause wake one after the other. After longestTurn the turns begin again.
+	// Deliveries that wait for the end of a pause wake one after the other, turnGap apart. Turns later than longestTurn after
+	// the pause start again at its end.
 	turnGap     = 20 * time.Millisecond
 	longestTurn = 10 * time.Minute
 )
@@ -81,7 +82,7 @@ func newAccount(o Options) (*account, error) {
 // Account implements dispatch.Account.
 func (a *account) Account() string { return "account of SMS_URL" }
 
-// address sets the recipient and the sender in the form. prefix is that of the channel's addresses.
+// address sets the recipient and the sender in the form. prefix is the prefix of the channel's addresses.
 func (a *account) address(form url.Values, prefix, to string) {
 	form.Set("To", prefix+to)
 	if messagingService.MatchString(a.sender) {
@@ -93,7 +94,7 @@ func (a *account) address(form url.Values, prefix, to string) {
 
 // post makes one attempt. shown is the text for the log.
 func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.Sent) dispatch.Result {
-	if wait := a.Hold(time.Now()); wait > 0 { // another request has just been refused
+	if wait := a.Hold(time.Now()); wait > 0 { // the response to a concurrent request has just started a pause
 		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: wait}
 	}
 	header := http.Header{
@@ -112,7 +113,7 @@ func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.S
 	})
 }
 
-// refine adapts the result of a refusal.
+// refine sets the code and the retries of a refusal, by its status and body.
 func (a *account) refine(ctx context.Context, result *dispatch.Result, body []byte) {
 	switch status := result.HTTPStatus; {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
@@ -164,7 +165,7 @@ type pause struct {
 	turns dispatch.Turns // the ends of the waits that Hold returned
 }
 
-// begin begins a pause, or makes it longer.
+// begin starts a pause, or extends the current one.
 func (p *pause) begin(asked time.Duration, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

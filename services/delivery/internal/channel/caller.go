@@ -70,7 +70,7 @@ func (t tracing) traced(ctx context.Context, method, host string, attempt func(c
 	return result
 }
 
-// caller makes requests with kept connections.
+// caller sends requests over reused connections.
 type caller struct {
 	tracing
 	wire *wire.Client
@@ -115,15 +115,15 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 		return dispatch.Result{Code: deliverylog.CodeBlocked}
 	}
 	return c.traced(ctx, http.MethodPost, target.Hostname(), func(ctx context.Context) dispatch.Result {
-		// If a kept connection breaks before a response, Do may send the request twice. A retry would do the same,
-		// and the receiver detects it by the delivery's id.
+		// If a reused connection breaks before a response, Do may send the request twice. A retry would send it twice too,
+		// and the receiver detects the repetition by the delivery's id.
 		result, _, _ := c.exchange(ctx, target, header, body, true)
 		return result
 	})
 }
 
 // exchange posts the body. It returns the result, the beginning of the response's body, and the error if there
-// was no response. The response's body is also read so that the connection can be used again.
+// was no response. It reads the response's body so that the connection can be reused.
 func (c *caller) exchange(
 	ctx context.Context, target *url.URL, header http.Header, body []byte, repeatable bool,
 ) (dispatch.Result, []byte, error) {
@@ -149,7 +149,7 @@ func (c *caller) exchange(
 	}, content, nil
 }
 
-// reachable reports whether the URL is one that an endpoint may have.
+// reachable reports whether an endpoint may have the URL.
 func reachable(target *url.URL) bool {
 	port := target.Port()
 	return target.Scheme == "https" && target.Host != "" && target.User == nil && (port == "" || port == "443")

@@ -1,7 +1,7 @@
 // Package channel contains one file for each channel, and the table of channels. A channel renders the message
 // and makes one attempt. Package dispatch decides when to make an attempt.
 //
-// Decisions: Attempts use HTTP/1.1 with kept connections, because a hanging HTTP/2 connection would delay all
+// Decisions: Attempts use HTTP/1.1 with reused connections, because a hanging HTTP/2 connection would delay all
 // deliveries that share it. They use the delivery's own goroutine (libs/wire), because net/http's goroutines
 // would cost half of a delivery's processor time. No redirect is followed. The address is checked when the
 // socket connects, after the name was resolved, so that changing DNS records cannot bypass the check.
@@ -37,8 +37,8 @@ type Options struct {
 	Propagator    propagation.TextMapPropagator
 }
 
-// Table returns the implementation of every channel whose recipients a service keeps. The start of the service fails if
-// one is missing.
+// Table returns the implementation of every channel whose recipients a service stores. It returns an error if an
+// implementation is missing.
 func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	caller := newCaller(o, dialEndpoint(o))
 	texts, chats, err := newTexts(o)
@@ -60,7 +60,7 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	return table, complete(table)
 }
 
-// complete returns an error if a channel whose recipients a service keeps has no implementation.
+// complete returns an error if a channel whose recipients a service stores has no implementation.
 func complete(table map[topic.Channel]dispatch.Channel) error {
 	for _, registered := range topic.Channels() {
 		if _, found := table[registered.Channel]; !found && registered.Service != topic.Nobody {

@@ -60,8 +60,8 @@ func newEmail(o Options) (email, error) {
 	return e, nil
 }
 
-// asciiDomain returns the address with its domain in ASCII (RFC 5890). A server without SMTPUTF8 refuses any other domain, and a
-// server with SMTPUTF8 finds the same mailbox.
+// asciiDomain returns the address with its domain in ASCII (RFC 5890). A server without SMTPUTF8 refuses other domains. A
+// server with SMTPUTF8 delivers to the same mailbox.
 func asciiDomain(address string) string {
 	at := strings.LastIndexByte(address, '@') + 1
 	domain, err := idna.Lookup.ToASCII(address[at:])
@@ -83,7 +83,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	return result
 }
 
-// write returns the mail. The log has the subject as it was before it was encoded.
+// write returns the mail. Its log has the subject without encoding.
 func (e email) write(ctx context.Context, message dispatch.Message) (letter, error) {
 	to, err := mail.ParseAddress(asciiDomain(message.To.Address))
 	if err != nil {
@@ -108,7 +108,8 @@ func (e email) write(ctx context.Context, message dispatch.Message) (letter, err
 	return letter{message.DeliveryID, e.from.Address, to.Address, out.Bytes(), deliverylog.Sent{Text: key, Header: header, Body: []byte(plain)}}, nil
 }
 
-// shared returns what other recipients of the content and with the same links share, and its key.
+// shared returns the mail without its links, and the key by which recipients share it. Recipients share a mail if its
+// content is the same and they have the same kinds of links.
 func (e email) shared(ctx context.Context, message dispatch.Message, links mailLinks) (key string, shared sharedMail, err error) {
 	l := localeOf(e.locales, message)
 	if !ofEvent(message) {

@@ -21,7 +21,7 @@ type gchat struct {
 	locales *locale.Locales
 }
 
-// Send makes one attempt. Recipients of the same dashboard and components, with one locale and time zone share the rendered card.
+// Send makes one attempt. Recipients with the same dashboard, components, locale and time zone share the rendered card.
 func (g gchat) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	l := localeOf(g.locales, message)
 	key := "gchat " + wordsKey(l, message)
@@ -40,8 +40,8 @@ func (g gchat) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 func (gchat) Gap() time.Duration { return gchatGap }
 
 // chatURL returns an endpoint's URL with the parameters of one delivery. The message replies to the thread that the
-// body names, or starts it. Google posts a message once for each requestId, which is the same over all retries. If the
-// URL has such parameters, chatURL omits those. It keeps all others as they are written.
+// body names, or starts the thread. Google posts a message once for each requestId, which is the same over all retries.
+// chatURL replaces these parameters if the URL has them, and leaves all others unchanged.
 func chatURL(address, delivery string) string {
 	if address == "" {
 		return ""

@@ -25,7 +25,7 @@ import (
 const (
 	maxConnections  = 12               // to one server at the same time
 	slowConnections = 8                // beside them, with mails that take longer than slowMail
-	slowMail        = time.Second      // to a recipient whose check takes long
+	slowMail        = time.Second      // some servers check a recipient for long
 	mailIdle        = 15 * time.Second // less than servers wait for the next mail
 )
 
@@ -47,9 +47,9 @@ type mailServer struct {
 	outages       *failurelog.Log
 	down          failurelog.Cause
 
-	connections slots.Slots // those in use
+	connections slots.Slots // connections in use
 	mu          sync.Mutex
-	idle        []*mailSession // the last used is the last element; connect skips those that are closed
+	idle        []*mailSession // the most recently used is last; connect skips closed ones
 }
 
 // mailSession is a connection after EHLO and login.
@@ -110,8 +110,8 @@ func (s *mailServer) attempt(ctx context.Context, l letter) deliverylog.Code {
 	return s.transmit(ctx, l)
 }
 
-// transmit sends the mail over a kept connection. If the server has closed that connection, transmit tries
-// another one: before the server has accepted the sender, it cannot have accepted the mail.
+// transmit sends the mail over an idle connection. If the server has closed that connection, transmit tries
+// another one: a server that has not accepted the sender cannot have accepted the mail.
 func (s *mailServer) transmit(ctx context.Context, l letter) deliverylog.Code {
 	for {
 		session, err := s.connect(ctx)
@@ -169,7 +169,7 @@ func (m *mailSession) during(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() { m.conn.Close() })
 }
 
-// connect returns a kept connection, or a new one.
+// connect returns an idle connection, or opens one.
 func (s *mailServer) connect(ctx context.Context) (*mailSession, error) {
 	s.mu.Lock()
 	for n := len(s.idle); n > 0; n = len(s.idle) {
@@ -240,7 +240,7 @@ func (s *mailServer) login(client *smtp.Client) error {
 	return errNoAuth
 }
 
-// keep keeps the connection for the next mail and closes it after mailIdle.
+// keep adds the connection to the idle ones, and closes it after mailIdle.
 func (s *mailServer) keep(session *mailSession) {
 	_ = session.conn.SetDeadline(time.Time{}) // after an error the next command fails
 	s.mu.Lock()

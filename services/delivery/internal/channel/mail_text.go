@@ -29,7 +29,7 @@ func executeMail(ctx context.Context, l *locale.Locale, page any, subject, plain
 	return text, nil
 }
 
-// eventText returns the text of a mail about an event. links are those of the recipient or marks.
+// eventText returns the text of a mail about an event. links are the links of the recipient, or marks in their places.
 func eventText(ctx context.Context, l *locale.Locale, message dispatch.Message, links mailLinks) (mailText, error) {
 	page := eventPage(l, message)
 	page.Manage, page.Unsubscribe = links.manage, links.unsubscribe

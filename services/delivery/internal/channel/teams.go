@@ -19,7 +19,7 @@ type teams struct {
 	locales *locale.Locales
 }
 
-// Send makes one attempt. Recipients of the same dashboard and components, with one locale and time zone share the rendered card.
+// Send makes one attempt. Recipients with the same dashboard, components, locale and time zone share the rendered card.
 func (t teams) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	l := localeOf(t.locales, message)
 	key := "teams " + wordsKey(l, message)

@@ -5,7 +5,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// localeOf returns the locale of the recipient, otherwise that of its dashboard, otherwise locale.Default.
+// localeOf returns the locale of the recipient, otherwise the locale of its dashboard, otherwise locale.Default.
 func localeOf(locales *locale.Locales, message dispatch.Message) *locale.Locale {
 	return locales.For(message.To.Locale, message.To.Dashboard.Locale)
 }

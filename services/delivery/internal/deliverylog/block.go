@@ -13,12 +13,13 @@ import (
 )
 
 const (
-	// MaxQuick is longer than an attempt whose delivery is in a block.
+	// MaxQuick exceeds the time of each attempt whose delivery is in a block.
 	MaxQuick = 200 * time.Millisecond
-	// BlockSpan is longer than the time between the first and the last SentAt of a block.
+	// BlockSpan exceeds the time between the first and the last SentAt of a block.
 	BlockSpan    = 250 * time.Millisecond
 	blockMembers = 256
-	// blockBytes bounds the bodies of the responses in a block, but for one. Readers hold several blocks in memory.
+	// blockBytes is the limit for the bodies of the responses in a block, without the last one. Readers hold several blocks in
+	// memory.
 	blockBytes = 128 << 10
 	markDate   = "\x00date\x00" // in a stored request or response, in place of the date
 )
@@ -33,7 +34,7 @@ type Block struct {
 	First      time.Time  `json:"first"`      // the earliest SentAt
 	Last       time.Time  `json:"last"`       // the latest SentAt
 	Size       int        `json:"size"`       // number of members
-	Dashboards []string   `json:"dashboards"` // the values of the members, each once, as in the next three lists
+	Dashboards []string   `json:"dashboards"` // the values of the members, each once; the next three lists too
 	Requests   []int64    `json:"requests,omitempty"`
 	Responses  []Response `json:"responses,omitempty"`
 	Dates      []string   `json:"dates,omitempty"`
@@ -51,7 +52,7 @@ func (d *Delivery) InBlock() bool {
 		d.EndedAt.Sub(d.SentAt) < MaxQuick
 }
 
-// blockKey is what the members of a block have in common.
+// blockKey has the values that all members of a block have in common.
 type blockKey struct {
 	change    string
 	channel   topic.Channel
@@ -60,7 +61,7 @@ type blockKey struct {
 	urlBucket int
 }
 
-// BlocksOf returns blocks of those of the new deliveries that succeeded quickly at the first attempt.
+// BlocksOf returns blocks of the new deliveries that succeeded quickly at the first attempt.
 func BlocksOf(results []*Delivery) []Block {
 	groups := make(map[blockKey][]*Delivery)
 	for _, d := range results {
@@ -143,7 +144,7 @@ func cutDate(header string) (without, date string) {
 // shortHash returns 32 bits of the hash of a text.
 func shortHash(text string) uint32 { return uint32(Hash(text)) } //nolint:gosec // the low bits
 
-// HasURL reports whether a member of a block with the URLs may have the URL. It may be wrong if it returns true.
+// HasURL reports whether a member of a block with Block.URLs may have the URL. False is certain, true is not.
 func HasURL(urls, urlHash string) bool {
 	wanted := shortHash(urlHash)
 	return hasShort(urls, func(hash uint32) bool { return hash == wanted })
@@ -162,13 +163,13 @@ func NewWanted(recipients []string) Wanted {
 	return w
 }
 
-// MayBeIn reports whether one of the recipients may be a member of a block with Block.Recipients. It may be wrong if it
-// returns true.
+// MayBeIn reports whether one of the recipients may be a member of a block with Block.Recipients. False is certain, true
+// is not.
 func (w Wanted) MayBeIn(recipients string) bool {
 	return hasShort(recipients, func(hash uint32) bool { return w[hash] != nil })
 }
 
-// hasShort reports whether one of the packed hashes is right, or whether they cannot be read.
+// hasShort reports whether right accepts one of the packed hashes. It also returns true if the hashes cannot be read.
 func hasShort(packed string, right func(uint32) bool) bool {
 	hashes, err := base64.RawStdEncoding.DecodeString(packed)
 	for ; len(hashes) >= 4 && err == nil; hashes = hashes[4:] {

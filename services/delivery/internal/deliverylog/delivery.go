@@ -43,12 +43,12 @@ const (
 	CodeSuppressed   Code = "suppressed"
 	CodeNoRecipient  Code = "recipient_gone"
 	CodeNotConcerned Code = "not_concerned"       // the recipient subscribes to none of the change's components
-	CodeReplaced     Code = "replaced"            // by a newer delivery of the same event
+	CodeReplaced     Code = "replaced"            // a newer delivery of the same event replaced it
 	CodeWithdrawn    Code = "event_withdrawn"     // the event was deleted, or may not be shown any more, while the delivery waited
 	CodeExpired      Code = "expired"             // the change was deleted after the retention time
 	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a pause, or is slow
 	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel
-	CodeNoService    Code = "no_integration"      // topic.Nobody keeps recipients of the channel
+	CodeNoService    Code = "no_integration"      // no service stores recipients of the channel
 )
 
 // Delivery is one message to one recipient. It never holds an address, a URL or a secret.
@@ -73,13 +73,13 @@ type Delivery struct {
 	ErrorCode     Code       `json:"errorCode,omitempty"` // code of the last attempt, or why there was no attempt
 	Attempts      []Attempt  `json:"attempts,omitempty"`
 	EndedAt       *time.Time `json:"endedAt,omitempty"`
-	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"` // while retrying; during an attempt, the end of the lease
+	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"` // set while retrying; during an attempt it is the end of the lease
 	Partition     int        `json:"partition,omitempty"`
 	Trace         string     `json:"trace,omitempty"`     // while retrying: Traces.Carry
 	SendingAt     *time.Time `json:"sendingAt,omitempty"` // during an attempt on an Account: its begin
 }
 
-// Logged holds the columns of one log. In the row they keep the values of the first log. A later log has its own values.
+// Logged holds the columns of one log. The row has the values of the first log. A later log has its own values.
 type Logged struct {
 	DashboardID string    `json:"dashboardId,omitempty" audit:"dashboardId"`
 	URLHash     string    `json:"urlHash,omitempty"`
@@ -110,12 +110,12 @@ type Attempt struct {
 	DurationMS int64     `json:"durationMs"`
 	HTTPStatus int       `json:"httpStatus,omitempty"`
 	ErrorCode  Code      `json:"errorCode,omitempty"`
-	// NextAttemptAt is when the next attempt was due, right after this one; nil: it was the last.
+	// NextAttemptAt is the due time of the next attempt, as it was right after this one. Nil: this attempt was the last.
 	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"`
 }
 
-// Subject returns what orders the deliveries to one recipient: the event, or the notice. A replay is ordered with no
-// other delivery, so it replaces none.
+// Subject returns the id of the event or the notice. Deliveries with the same subject to one recipient stay in order, and
+// a newer one replaces an older one. A replay has its own subject, so it replaces no delivery.
 func (d *Delivery) Subject() string {
 	if d.ReplayOf != "" {
 		return d.ID

@@ -42,7 +42,7 @@ type Sent struct {
 	Method string
 	Header http.Header
 	Body   []byte
-	Hidden []string // parts of the request and response that logs must not show, beside those of the destination
+	Hidden []string // parts of the request and response that logs must not show, in addition to the destination's
 }
 
 // Received is the response of an attempt. Body is the beginning of the body.
@@ -51,7 +51,7 @@ type Received struct {
 	Body   []byte
 }
 
-// requestKey returns the number of the request among those of its change.
+// requestKey returns the number that identifies the request within its change.
 func requestKey(channel topic.Channel, sent *Sent, delivery string) int64 {
 	return Hash(string(channel), cmp.Or(sent.Text, delivery))
 }
@@ -61,8 +61,8 @@ func requestID(change string, key int64) string {
 	return change + "-" + strconv.FormatUint(uint64(key), 16) //nolint:gosec // all 64 bits
 }
 
-// LogExchange sets Request and Response to those of the attempt that began at SentAt. It returns the request if the store
-// lacks it. Nearly every request shares a stored one.
+// LogExchange sets Request and Response by the attempt that began at SentAt. It returns the request if the store lacks it.
+// Nearly every delivery shares a stored request.
 func (d *Delivery) LogExchange(to *topic.Destination, sent *Sent, received *Received, isStored func(request int64) bool) (missing *Request) {
 	d.Request, d.Response = 0, nil
 	if sent.Body != nil {
@@ -164,7 +164,7 @@ func Lines(text string) map[string]string {
 	return out
 }
 
-// unlogged are the headers that the log does not show: those of tracing differ for each delivery.
+// unlogged are the tracing headers. The log does not show them, because they differ for each delivery.
 var unlogged = []string{"Traceparent", "Tracestate", "Baggage"}
 
 // secretHeaders are the headers whose values logs hide.

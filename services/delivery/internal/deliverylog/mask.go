@@ -73,7 +73,7 @@ func secretsOf(to *topic.Destination, sent *Sent) secrets {
 }
 
 // addURL appends what of an endpoint's URL a response must not show: what follows the host, each value of the query
-// alone, each segment of the path, and each part of both that no encoding changes. It spares short words, such as "hooks".
+// alone, each segment of the path, and each part of both that no encoding changes. It omits short words, such as "hooks".
 func (s secrets) addURL(address string) secrets {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.IndexAny(rest, "/?")

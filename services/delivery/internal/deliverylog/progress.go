@@ -20,7 +20,7 @@ type PlannedPage struct {
 
 // Progress counts the deliveries of an event, replays included. Notices are not counted.
 type Progress struct {
-	Planned    int64 // those that recipients were found for, and replays: at least the sum of the others
+	Planned    int64 // deliveries to recipients that were found, and replays; at least the sum of the other counts
 	Delivered  int64
 	Retrying   int64
 	Failed     int64
@@ -48,7 +48,7 @@ func (d *Delivery) Counts() (Status, bool) {
 }
 
 // EventProgress returns the progress of an event's deliveries, in all and by channel. It is current while a fan-out runs,
-// and reads no deliveries. Of a deleted event it remains as long as the logs, because it counts them.
+// and reads no deliveries. The progress of a deleted event remains as long as its logs.
 func (l *Logs) EventProgress(ctx context.Context, organization, event string) (Progress, map[topic.Channel]Progress, error) {
 	var all Progress
 	planned, err := l.Store.Planned(ctx, organization, event)
@@ -64,7 +64,7 @@ func (l *Logs) EventProgress(ctx context.Context, organization, event string) (P
 			return all, nil, err
 		}
 	}
-	// Read again after the others, because a plan may have added pages since. A repeated plan may find other recipients on a
+	// Planned is read again after the other counts, because a plan may have added pages since. A repeated plan may find other recipients on a
 	// page that is stored already. Then more deliveries have begun than were planned.
 	if planned, err = l.Store.Planned(ctx, organization, event); err != nil {
 		return all, nil, err

@@ -37,12 +37,12 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 		return s.ambiguous(m), 0, nil
 	}
 	event := s.events.of(m) // before the destination, which must be fresh
-	if now := s.queue.now(); now.Sub(m.asked) > strictlyAfter {
+	if now := s.queue.now(); now.Sub(m.requestedAt) > strictlyAfter {
 		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
 		if err != nil {
 			return row, m.again(), nil
 		}
-		m.to, m.asked = &destinations[0], now
+		m.to, m.requestedAt = &destinations[0], now
 	}
 	row = s.rowOf(m)
 	if s.decided(m, row, event, slot) {
@@ -93,8 +93,8 @@ func (s *Sender) retryAt(m *member, row *deliverylog.Delivery, code deliverylog.
 	row.ScheduleRetry(code, at, s.Traces.Carry(m.shard.trace))
 }
 
-// decided ends the row, or makes it wait, if there must be no attempt now. It returns true if it did so. event is that of
-// eventStates.of.
+// decided returns true if there must be no attempt now. Then it has ended the row or scheduled a retry. event is the result
+// of eventStates.of.
 func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.EventState, slot *slots.Slot) bool {
 	now := s.Now()
 	m.components = m.shard.change.Event.Components

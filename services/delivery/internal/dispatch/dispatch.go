@@ -6,7 +6,7 @@
 //
 //   - At least once. A shard is done when each of its deliveries is durable and its outcome is published. When a shard
 //     comes again, the Sender sends only the deliveries that are not stored, and publishes the outcomes of the others
-//     again. While the first copy is still in progress, the Sender looks for a stored one right before each attempt. So
+//     again. While the first copy of a shard is in progress, the Sender looks for a stored delivery right before each attempt. So
 //     kill -9 loses nothing. It repeats at most the attempts in fast slots and the results that are not stored
 //     (maxFastSlots + batchRows = 208), and attempts in slow slots. A repeated plan repeats no delivery, unless
 //     the URL of an endpoint has changed since the first: the owner of the new bucket then makes the delivery again, with the
@@ -95,7 +95,7 @@ type Channel interface {
 type Traces interface {
 	// Adopt returns ctx with the trace of from.
 	Adopt(ctx, from context.Context) context.Context
-	// Carry returns the trace of ctx as text. Resume returns ctx with the trace of such a text.
+	// Carry returns the trace of ctx as text. Resume returns ctx with the trace of a text from Carry.
 	Carry(ctx context.Context) string
 	Resume(ctx context.Context, carried string) context.Context
 }
@@ -114,7 +114,7 @@ type Parts struct {
 	Store      Store
 	Logs       *deliverylog.Logs // for replays
 	Bus        Bus
-	Channels   map[topic.Channel]Channel // those whose recipients a service stores
+	Channels   map[topic.Channel]Channel // the channels whose recipients a service stores
 	Recipients map[topic.RecipientService]Recipients
 	Events     Events
 	Policy     Policy

@@ -14,7 +14,7 @@ import (
 
 const (
 	stateKept    = time.Second     // how long the state of an event is used
-	stateTimeout = 2 * time.Second // time limit of the question
+	stateTimeout = 2 * time.Second // time limit of one request for a state
 	maxStates    = 10_000
 )
 
@@ -28,8 +28,8 @@ type Events interface {
 }
 
 // eventStates returns the states of the events whose deliveries waited. Many deliveries of an event are due together, so
-// they share a question and its result. First attempts that did not wait cause no question, because they follow the change
-// at once.
+// they share one request to the events service. First attempts that did not wait cause no request, because they follow
+// the change at once.
 type eventStates struct {
 	events  Events
 	outages *failurelog.Log
@@ -41,8 +41,8 @@ type eventStates struct {
 type eventKey struct{ organization, event string }
 
 type eventState struct {
-	asked time.Time
-	get   func() *topic.EventState
+	requestedAt time.Time
+	get         func() *topic.EventState
 }
 
 // of returns the state of m's event, or nil if m did not wait, has no event, or if the events service does not respond:
@@ -54,18 +54,18 @@ func (e *eventStates) of(m *member) *topic.EventState {
 	key, now := eventKey{m.shard.organization, m.row.EventID}, time.Now()
 	e.mu.Lock()
 	state := e.known[key]
-	if now.Sub(state.asked) > stateKept {
+	if now.Sub(state.requestedAt) > stateKept {
 		if len(e.known) >= maxStates {
-			maps.DeleteFunc(e.known, func(_ eventKey, other eventState) bool { return now.Sub(other.asked) > stateKept })
+			maps.DeleteFunc(e.known, func(_ eventKey, other eventState) bool { return now.Sub(other.requestedAt) > stateKept })
 		}
-		state = eventState{now, sync.OnceValue(func() *topic.EventState { return e.ask(m.shard.trace, key) })}
+		state = eventState{now, sync.OnceValue(func() *topic.EventState { return e.fetch(m.shard.trace, key) })}
 		e.known[key] = state
 	}
 	e.mu.Unlock()
 	return state.get()
 }
 
-func (e *eventStates) ask(ctx context.Context, key eventKey) *topic.EventState {
+func (e *eventStates) fetch(ctx context.Context, key eventKey) *topic.EventState {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	state, err := e.events.EventState(ctx, key.organization, key.event)
@@ -77,7 +77,7 @@ func (e *eventStates) ask(ctx context.Context, key eventKey) *topic.EventState {
 	return &state
 }
 
-// withdrawn reports whether nobody may be notified of the components any more. The state is nil if it is unknown. That of a
+// withdrawn reports whether nobody may be notified of the components any more. A nil state is unknown. The state of a
 // deleted event is empty.
 func withdrawn(state *topic.EventState, components []topic.Component) bool {
 	return state != nil && (!state.Published || len(components) > 0 && len(nameable(state, components)) == 0)
@@ -91,7 +91,8 @@ func nameable(state *topic.EventState, components []topic.Component) []topic.Com
 	return slices.DeleteFunc(slices.Clone(components), func(c topic.Component) bool { return !slices.Contains(state.Components, c.ID) })
 }
 
-// dashboardsOf returns the dashboards that show the component, or those at the time of the change if the state does not say.
+// dashboardsOf returns the dashboards that show the component. If the state does not list them, it returns the dashboards at
+// the time of the change.
 func dashboardsOf(c topic.Component, state *topic.EventState) []string {
 	if state == nil || state.Dashboards == nil {
 		return c.Dashboards

@@ -47,7 +47,7 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 	for i, m := range found.members {
 		ids[i] = m.recipient
 	}
-	found.asked = s.queue.now()
+	found.requestedAt = s.queue.now()
 	var err error
 	found.destinations, err = s.resolve(sh, found.change, ids)
 	return found, err
@@ -99,7 +99,7 @@ func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 	return slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return stored[m.id] }), nil
 }
 
-// storedRows returns the rows of the members, which have the ids, and those of them that are in blocks.
+// storedRows returns the stored deliveries of the members, as rows. ids are the ids of the members.
 func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]deliverylog.Delivery, error) {
 	if sh.replay != "" {
 		return s.Store.Deliveries(sh.trace, ids)

@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxQueued is how many members may wait for the lock of a recipient whose channel is Paced. With more of
-	// them, a delivery becomes a row that waits, so that its shard ends and other shards are fetched.
+	// maxQueued is the number of members that may wait for the lock of a recipient whose channel is Paced. A further
+	// delivery becomes a row that waits, so that its shard ends and other shards are fetched.
 	maxQueued = 16
 	maxPaces  = 50_000 // limits in memory
-	// A request may be late by this part of the gap without another turn for the next member.
+	// slightlyLate: a request that is late by at most gap/slightlyLate costs the next member no other turn.
 	slightlyLate = 4
 )
 
@@ -39,7 +39,7 @@ type pace struct {
 	Turns
 }
 
-// Turns gives a turn to each of those who wait for the same time, so that they do not all wake together.
+// Turns gives different times to deliveries that wait for the same time, so that they do not all wake together.
 type Turns struct{ last time.Time }
 
 // Turn returns the time of a turn: a gap after the turn before, and not before earliest.

@@ -24,14 +24,14 @@ const (
 
 // Planner finds the recipients of a change and publishes them as shards. It plans the changes of one
 // organization and channel one after the other, so that changes of an event stay in order. Organizations and
-// channels are independent: the service that keeps the recipients of one channel may be down.
+// channels are independent: the service that stores the recipients of one channel may be down.
 type Planner struct {
 	Parts
 	mu   sync.Mutex
 	last map[tenantKey]chan struct{} // closed when the last change of the key is planned
 }
 
-// tenantKey identifies the deliveries of an organization on one channel, whose recipients one service keeps.
+// tenantKey identifies the deliveries of an organization on one channel to recipients of one service.
 type tenantKey struct {
 	organization string
 	channel      topic.Channel
@@ -44,8 +44,8 @@ func NewPlanner(parts Parts) *Planner {
 	return &Planner{Parts: parts, last: make(map[tenantKey]chan struct{})}
 }
 
-// Take queues a change and returns. ctx carries the trace. stop ends when the service stops, or when the partition is to move
-// to another process.
+// Take queues a change and returns. ctx carries the trace. stop ends when the service stops, or when another process is to
+// get the partition.
 func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if len(change.Notify) == 0 {
 		work.Done()

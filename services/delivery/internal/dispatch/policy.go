@@ -26,7 +26,7 @@ func (p Policy) next(count int, result Result) (time.Duration, bool) {
 		return 0, false
 	case count >= p.attempts():
 		return 0, false
-	case result.Again != AsPlanned && wrong(result.HTTPStatus) && count >= clientAttempts:
+	case result.Again != AsPlanned && repeatsStatus(result.HTTPStatus) && count >= clientAttempts:
 		return 0, false
 	}
 	wait := p[count-1]
@@ -42,7 +42,7 @@ func (p Policy) granted(count int, result Result) int {
 	switch {
 	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Again == Never:
 		return count
-	case result.Again != AsPlanned && wrong(result.HTTPStatus):
+	case result.Again != AsPlanned && repeatsStatus(result.HTTPStatus):
 		return max(count, min(clientAttempts, p.attempts()))
 	}
 	return max(count, p.attempts())
@@ -54,8 +54,8 @@ func asksForPause(result Result) bool {
 		(result.HTTPStatus == http.StatusTooManyRequests || result.HTTPStatus == http.StatusServiceUnavailable)
 }
 
-// wrong reports a status that will probably be the same for the same request.
-func wrong(status int) bool {
+// repeatsStatus reports whether a repetition of the request would probably get the same status.
+func repeatsStatus(status int) bool {
 	return status >= 400 && status < 500 && status != http.StatusTooManyRequests
 }
 

@@ -30,7 +30,7 @@ type retryIndex struct {
 	observer Observer
 	seed     maphash.Seed
 	wake     signal
-	loading  sync.Mutex // one partition after the other
+	loading  sync.Mutex // held while a partition is loaded, so that partitions are loaded one after the other
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries

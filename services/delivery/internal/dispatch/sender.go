@@ -21,7 +21,7 @@ const (
 	maxFastSlots = 128 // see batchRows
 	slowSlots    = 1024
 	fastTime     = deliverylog.MaxQuick  // how long an attempt may use a fast slot
-	overtakeTime = 75 * time.Millisecond // the same for an attempt that others have overtaken
+	overtakeTime = 75 * time.Millisecond // how long an attempt that others have overtaken may use it
 	// If more attempts moved sooner on a busy machine, more would start in their places, and a kill -9 could repeat more than
 	// the bound.
 	overtakers = 8
@@ -69,7 +69,7 @@ type Sender struct {
 	events    *eventStates
 	inFlight  sync.WaitGroup
 	tasks     chan task       // to goroutines that wait; closed at the end
-	idle      chan struct{}   // one entry for each of them
+	idle      chan struct{}   // one element for each goroutine that waits for a task
 	work      context.Context // context of attempts and rows; it ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
 }

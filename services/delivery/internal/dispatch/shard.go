@@ -51,7 +51,7 @@ type shard struct {
 	phase       phase
 	checked     bool      // members with a row were removed
 	resolvedAt  time.Time // when the destinations arrived
-	asked       time.Time // when they were requested
+	requestedAt time.Time // when they were requested
 	taken       int       // members taken since resolvedAt
 	failures    int
 	outstanding int  // members in progress and outcomes to be published
@@ -62,18 +62,18 @@ type shard struct {
 
 // member is one delivery of a shard.
 type member struct {
-	shard      *shard
-	id         string
-	recipient  string
-	row        *deliverylog.Delivery // stored row of a retry
-	to         *topic.Destination
-	asked      time.Time // when the destination was requested
-	components []topic.Component
-	locked     bool                 // it holds the lock of its recipient
-	leased     bool                 // this process has leased the row
-	hadTurn    bool                 // it has waited for its turn (paces)
-	failures   int                  // failures of the store or another service since the member was taken
-	request    *deliverylog.Request // request of the attempt, if the attempt is not stored yet
+	shard       *shard
+	id          string
+	recipient   string
+	row         *deliverylog.Delivery // stored row of a retry
+	to          *topic.Destination
+	requestedAt time.Time // when the destination was requested
+	components  []topic.Component
+	locked      bool                 // it holds the lock of its recipient
+	leased      bool                 // this process has leased the row
+	hadTurn     bool                 // it has waited for its turn (paces)
+	failures    int                  // failures of the store or another service since the member was taken
+	request     *deliverylog.Request // request of the attempt, if the attempt is not stored yet
 }
 
 // opened is the result of opening a shard.
@@ -81,7 +81,7 @@ type opened struct {
 	change       *Snapshot // only the first time
 	members      []*member // only the first time
 	destinations []topic.Destination
-	asked        time.Time
+	requestedAt  time.Time
 }
 
 // makeMembers creates the members of a topic.Shard.
@@ -112,14 +112,14 @@ func (s *shard) setOpen(found opened, now time.Time) {
 		s.checked, s.change, s.members = true, found.change, found.members
 	}
 	for i, m := range s.members[s.next:] {
-		m.to, m.asked = &found.destinations[i], found.asked
+		m.to, m.requestedAt = &found.destinations[i], found.requestedAt
 	}
-	s.phase, s.failures, s.resolvedAt, s.asked, s.taken = open, 0, now, found.asked, 0
+	s.phase, s.failures, s.resolvedAt, s.requestedAt, s.taken = open, 0, now, found.requestedAt, 0
 }
 
-// stale reports whether the other members must be resolved again before they are taken.
+// stale reports whether the members that were not taken must be resolved again.
 func (s *shard) stale(now time.Time) bool {
-	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowBatch && now.Sub(s.asked) > staleAfter
+	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowBatch && now.Sub(s.requestedAt) > staleAfter
 }
 
 func (s *shard) take() *member {

@@ -68,7 +68,7 @@ func Rendered[T any](s *Snapshot, key string, size func(T) int, render func() (T
 }
 
 // componentsFor returns the change's components that the destination subscribed to. An endpoint belongs to one dashboard,
-// so it is not notified of a component that has left the dashboard. The state is that of eventStates.of.
+// so it is not notified of a component that has left the dashboard. state is the result of eventStates.of.
 func (s *Snapshot) componentsFor(to *topic.Destination, state *topic.EventState) []topic.Component {
 	other := func(c topic.Component) bool {
 		if to.Components == nil || to.Channel.RecipientService() == topic.Integrations {

@@ -20,7 +20,7 @@ import (
 const (
 	batchRows = 80                   // number of first attempts in a batch
 	batchWait = 5 * time.Millisecond // how long a batch waits for more results
-	// Outcomes are not urgent, and for the broker a message with many costs about as much as one.
+	// Outcomes are not urgent, and a message with many outcomes costs the broker about as much as a message with one.
 	waitingBatches = 32
 	outcomeWait    = 100 * time.Millisecond
 	writePause     = 100 * time.Millisecond // after the first failure; it doubles with each failure
@@ -121,8 +121,8 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	w.batches <- out
 }
 
-// release returns the results of this process's partitions. It gives the others up: the new owner of their partition
-// makes these deliveries.
+// release returns the results of this process's partitions. It drops the other results: the new owner of their partition
+// makes those deliveries.
 func (w *batchWriter) release(batch []newRow) []newRow {
 	kept := make([]newRow, 0, len(batch))
 	for _, n := range batch {

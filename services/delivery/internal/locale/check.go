@@ -23,7 +23,7 @@ type sample struct {
 	page  any
 	kind  string
 	needs []string
-	field string // that has the text of needs
+	field string // the field with the text of needs
 }
 
 // check executes every template of the operator with samples of every kind of message.

@@ -35,8 +35,8 @@ type Locale struct {
 	log     *slog.Logger
 }
 
-// Open returns the shipped locales with those of the operator's folder. An empty folder name means none. The error has
-// one line, with the file and its line.
+// Open returns the shipped locales and the locales of the operator's folder. If the name of the folder is empty, there is
+// none. The error has one line, with the file and its line.
 func Open(folder string, log *slog.Logger) (*Locales, error) {
 	var own fs.FS
 	if folder != "" {
@@ -79,8 +79,7 @@ func open(own fs.FS, log *slog.Logger) (*Locales, error) {
 	return locales, nil
 }
 
-// For returns the locale of a message: of the first of the BCP 47 tags for which there is one, such as de for de-AT,
-// and otherwise Default.
+// For returns the locale of the first of the BCP 47 tags that has one, such as de for de-AT, and otherwise Default.
 func (l *Locales) For(tags ...string) *Locale {
 	for _, tag := range tags {
 		if found, confidence := l.words.Find(tag); confidence != language.No {
@@ -103,8 +102,8 @@ func names(shipped, added files) []string {
 	return names
 }
 
-// merge returns the words of a locale. Those of the locale take precedence over those of a more general one, those of
-// the operator over the shipped ones, and any over those of Default.
+// merge returns the words of a locale. Words of the locale take precedence over words of a more general locale, the
+// operator's words over shipped ones, and all words over those of Default.
 func merge(tag language.Tag, shipped, added files) map[string]string {
 	texts := make(map[string]string)
 	for _, name := range slices.Backward(append(chain(tag), Default)) {
@@ -126,7 +125,7 @@ func missing(tag language.Tag, shipped, added files) []string {
 	return keys
 }
 
-// chain returns the tag and those that are more general: de-AT, de. It omits the root.
+// chain returns the tag and all more general tags: de-AT, de. It omits the root.
 func chain(tag language.Tag) []string {
 	var names []string
 	for ; tag != language.Und; tag = tag.Parent() {

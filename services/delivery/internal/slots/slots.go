@@ -21,7 +21,7 @@ type Slots struct {
 
 	ended    atomic.Int64 // slots that were released
 	mu       sync.Mutex
-	started  []*Slot // the first started is the first; also those that have left
+	started  []*Slot // in the order of their start; slots that have left stay until watch removes them
 	watching bool    // watch will be called
 }
 
@@ -93,8 +93,8 @@ func (s *Slot) wait() time.Duration {
 }
 
 // Keep ends the time of the slot: a fast one stays fast until it is released. It is called when the result of the attempt
-// waits for the store. If such slots became slow ones while the store is slow, more attempts would start, and a kill -9
-// would repeat more than the bound.
+// waits for the store. Otherwise more attempts would start while the store is slow, and a kill -9 would repeat more than
+// the bound.
 func (s *Slot) Keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

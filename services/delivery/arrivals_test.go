@@ -16,9 +16,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// ledger is a receiver that keeps, for each delivery, how many times it arrived, and checks that the deliveries of an
+// arrivalLog is a receiver that keeps, for each delivery, how many times it arrived, and checks that the deliveries of an
 // event reach an endpoint in order.
-type ledger struct {
+type arrivalLog struct {
 	t         testing.TB
 	endpoints []string // recipients; the path of a request ends with the index
 
@@ -39,9 +39,9 @@ type entry struct {
 	distinct  int   // endpoints with a successful request
 }
 
-// newLedger starts the receiver and registers n endpoints of the organization.
-func newLedger(w *world, n int) *ledger {
-	l := &ledger{t: w.t, changes: map[string]*entry{}, order: map[string][]int64{}, repeats: []int{0}}
+// newArrivalLog starts the receiver and registers n endpoints of the organization.
+func newArrivalLog(w *world, n int) *arrivalLog {
+	l := &arrivalLog{t: w.t, changes: map[string]*entry{}, order: map[string][]int64{}, repeats: []int{0}}
 	for i := range n {
 		id := fmt.Sprintf("r%06d", i)
 		l.endpoints = append(l.endpoints, id)
@@ -51,8 +51,8 @@ func newLedger(w *world, n int) *ledger {
 	return l
 }
 
-// expect prepares the ledger for a change. It returns the entry of the change.
-func (l *ledger) expect(sent topic.EventChange) *entry {
+// expect prepares the arrivalLog for a change. It returns the entry of the change.
+func (l *arrivalLog) expect(sent topic.EventChange) *entry {
 	n := len(l.endpoints)
 	e := &entry{sent: sent, ids: deliveries(sent.ID, l.endpoints), times: make([]uint8, n), succeeded: make([]int, n)}
 	l.mu.Lock()
@@ -65,13 +65,13 @@ func (l *ledger) expect(sent topic.EventChange) *entry {
 }
 
 // forget frees the memory of an ended change.
-func (l *ledger) forget(e *entry) {
+func (l *arrivalLog) forget(e *entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.changes, e.sent.ID)
 }
 
-func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *arrivalLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // a killed process did not send the whole request
@@ -90,7 +90,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-func (l *ledger) record(r *http.Request, body []byte) (status int) {
+func (l *arrivalLog) record(r *http.Request, body []byte) (status int) {
 	var got struct {
 		Sequence int64
 		Event    struct{ ID string }
@@ -130,7 +130,7 @@ func (l *ledger) record(r *http.Request, body []byte) (status int) {
 	return http.StatusNoContent
 }
 
-func (l *ledger) find(endpoint int, id string) *entry {
+func (l *arrivalLog) find(endpoint int, id string) *entry {
 	for _, e := range l.changes {
 		if e.ids[endpoint] == id {
 			return e
@@ -140,40 +140,40 @@ func (l *ledger) find(endpoint int, id string) *entry {
 }
 
 // hears sets the function that each request calls before it gets its response.
-func (l *ledger) hears(arriving func(answer func(int))) {
+func (l *arrivalLog) hears(arriving func(answer func(int))) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.arriving = arriving
 }
 
 // killed says that the service was killed.
-func (l *ledger) killed() {
+func (l *arrivalLog) killed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.repeats = append(l.repeats, 0)
 }
 
 // repeated returns the number of repeats of each kill so far.
-func (l *ledger) repeated() []int {
+func (l *arrivalLog) repeated() []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.repeats[:len(l.repeats)-1]) // the last entry is of a kill to come
 }
 
-func (l *ledger) arrived(e *entry) int {
+func (l *arrivalLog) arrived(e *entry) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return e.distinct
 }
 
 // complete waits until each endpoint has the change. It fails if nothing arrives for a minute.
-func (l *ledger) complete(e *entry) {
+func (l *arrivalLog) complete(e *entry) {
 	l.t.Helper()
 	l.reach(e, len(l.endpoints))
 }
 
 // reach waits until so many endpoints have the change.
-func (l *ledger) reach(e *entry, endpoints int) {
+func (l *arrivalLog) reach(e *entry, endpoints int) {
 	l.t.Helper()
 	last, progress := -1, time.Now()
 	for {
@@ -191,7 +191,7 @@ func (l *ledger) reach(e *entry, endpoints int) {
 }
 
 // most returns the largest number of requests with the same delivery id.
-func (l *ledger) most(e *entry) int {
+func (l *arrivalLog) most(e *entry) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	most := uint8(0)
