@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,14 +83,19 @@ func newAccount(o Options) (*account, error) {
 // Account implements dispatch.Account.
 func (a *account) Account() string { return "account of SMS_URL" }
 
-// address sets the recipient and the sender in the form. prefix is the prefix of the channel's addresses.
-func (a *account) address(form url.Values, prefix, to string) {
-	form.Set("To", prefix+to)
+// sendText makes one attempt. Only the request contains the number and the token.
+func (a *account) sendText(ctx context.Context, message dispatch.Message, key string, t text) dispatch.Result {
+	form, shown := url.Values{"Body": {t.Body}}, t.Body
+	if t.ContentSid != "" {
+		form, shown = url.Values{"ContentSid": {t.ContentSid}, "ContentVariables": {t.ContentVariables}}, t.ContentVariables
+	}
+	form.Set("To", t.To)
 	if messagingService.MatchString(a.sender) {
 		form.Set("MessagingServiceSid", a.sender)
 	} else {
-		form.Set("From", prefix+a.sender)
+		form.Set("From", strings.TrimSuffix(t.To, message.To.Address)+a.sender) // with the prefix of the channel's addresses
 	}
+	return a.post(ctx, form, deliverylog.Sent{Text: key, Body: []byte(shown)})
 }
 
 // post makes one attempt. shown is the text for the log.

@@ -42,24 +42,19 @@ func septets(text string) (int, bool) {
 	return n, true
 }
 
-// spare returns how many septets or units of one segment are left. It is negative if the text needs more than
-// one segment. UCS-2 represents a character beyond it by a surrogate pair of two units.
-func spare(text string) int {
+// length returns the length of the text in septets or UCS-2 units, and the lengths of a single segment and of each of
+// several. UCS-2 represents a character beyond it by a surrogate pair of two units.
+func length(text string) (n, single, part int) {
 	if n, ok := septets(text); ok {
-		return gsmSegment - n
+		return n, gsmSegment, gsmPart
 	}
-	return ucs2Segment - len(utf16.Encode([]rune(text)))
+	return len(utf16.Encode([]rune(text))), ucs2Segment, ucs2Part
 }
 
 // fits reports whether the text has at most so many segments.
 func fits(text string, segments int) bool {
-	if segments == 1 {
-		return spare(text) >= 0
-	}
-	if n, ok := septets(text); ok {
-		return n <= segments*gsmPart
-	}
-	return len(utf16.Encode([]rune(text))) <= segments*ucs2Part
+	n, single, part := length(text)
+	return n <= single || segments > 1 && n <= segments*part
 }
 
 // plain replaces typographic characters by characters of the alphabet, so that they do not make a message

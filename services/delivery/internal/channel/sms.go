@@ -3,7 +3,6 @@ package channel
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"path/filepath"
 	"time"
 
@@ -19,41 +18,57 @@ const (
 	mostConfirm = 3  // segments of a text with a link of its recipient
 )
 
-// texts are the settings of the words of texts.
+// texts are the common parts of SMS and WhatsApp.
 type texts struct {
 	locales *locale.Locales
 	within  time.Duration // CONFIRM_WITHIN
+	// send sends a text with the key through the account, or to a folder.
+	send func(ctx context.Context, message dispatch.Message, key string, t text) dispatch.Result
 }
 
-// sms sends text messages through the account.
-type sms struct {
+// text is a message, and the content of its file.
+type text struct {
+	Channel          topic.Channel `json:"channel"`
+	To               string        `json:"to"`
+	From             string        `json:"from"`
+	Body             string        `json:"body"`
+	ContentSid       string        `json:"contentSid,omitempty"`
+	ContentVariables string        `json:"contentVariables,omitempty"`
+	DeliveryID       string        `json:"deliveryId"`
+	EventID          string        `json:"eventId"`
+}
+
+// onAccount is a channel that sends through an account.
+type onAccount struct {
+	dispatch.Channel
 	*account
-	texts
 }
 
 // newTexts returns the channels SMS and WhatsApp: with the account of the settings, or with a folder.
 func newTexts(o Options) (short, chats dispatch.Channel, err error) {
-	words := texts{o.Locales, o.ConfirmWithin}
+	words := texts{locales: o.Locales, within: o.ConfirmWithin}
 	if o.Texts.SMSURL == "" {
-		out := folder{filepath.Join(o.Data, smsFolder), o.Log}
-		return textFolder{out, words}, whatsappFolder{out, words, o.Texts.WhatsAppTemplate}, nil
+		words.send = folder{filepath.Join(o.Data, smsFolder), o.Log}.sendText
+		return sms{words}, whatsapp{words, o.Texts.WhatsAppTemplate}, nil
 	}
 	a, err := newAccount(o)
 	if err != nil {
 		return nil, nil, err
 	}
-	return sms{a, words}, whatsapp{a, words, o.Texts.WhatsAppTemplate}, nil
+	words.send = a.sendText
+	return onAccount{sms{words}, a}, onAccount{whatsapp{words, o.Texts.WhatsAppTemplate}, a}, nil
 }
 
-// Send makes one attempt. Only the request contains the number and the token.
+// sms sends text messages.
+type sms struct{ texts }
+
+// Send makes one attempt.
 func (s sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	body, err := textOf(ctx, s.locales, s.within, message)
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	form := url.Values{"Body": {body}}
-	s.address(form, "", message.To.Address)
-	return s.post(ctx, form, deliverylog.Sent{Text: s.key(message), Body: []byte(body)})
+	return s.send(ctx, message, s.key(message), text{Channel: topic.SMS, To: message.To.Address, Body: body})
 }
 
 // key returns the key of the text, and "" if no other delivery has the text.
@@ -128,33 +143,6 @@ func defaultText(page locale.Text, write func(locale.Text) (string, error)) (str
 		}
 	}
 	return page.Status, nil
-}
-
-// textFolder writes texts to files.
-type textFolder struct {
-	folder
-	texts
-}
-
-// text is the content of a file.
-type text struct {
-	Channel          topic.Channel `json:"channel"`
-	To               string        `json:"to"`
-	From             string        `json:"from"`
-	Body             string        `json:"body"`
-	ContentSid       string        `json:"contentSid,omitempty"`
-	ContentVariables string        `json:"contentVariables,omitempty"`
-	DeliveryID       string        `json:"deliveryId"`
-	EventID          string        `json:"eventId"`
-}
-
-// Send writes the file of the delivery.
-func (f textFolder) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	body, err := textOf(ctx, f.locales, f.within, message)
-	if err != nil {
-		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
-	}
-	return f.sendText(ctx, message, f.key(message), text{Channel: topic.SMS, To: message.To.Address, Body: body})
 }
 
 // sendText writes the file of a text with the key.

@@ -52,7 +52,8 @@ func TestSpareIsTheRestOfOneSegment(t *testing.T) {
 		strings.Repeat("🚨", 35):       0,  // two units each
 		strings.Repeat("a", 71) + "🚨": -3, // one character makes all of it UCS-2
 	} {
-		if got := spare(text); got != want {
+		n, single, _ := length(text)
+		if got := single - n; got != want {
 			t.Errorf("%.20q: %d, want %d", text, got, want)
 		}
 	}
@@ -109,7 +110,7 @@ func TestADefaultTextFitsOneSegment(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
-		if spare(got) < 0 {
+		if !fits(got, 1) {
 			t.Errorf("%s: %q takes more than a segment", name, got)
 		}
 	}
@@ -170,7 +171,7 @@ func FuzzDefaultText(f *testing.F) {
 	f.Add(strings.Repeat("€", 90), strings.Repeat("€", 90), "https://x")
 	f.Fuzz(func(t *testing.T, title, name, link string) {
 		got := textTo(t, incident("1", title, topic.Dashboard{Name: name, URL: link}))
-		if spare(got) < 0 || !strings.Contains(got, "incident investigating") {
+		if !fits(got, 1) || !strings.Contains(got, "incident investigating") {
 			t.Errorf("%q", got)
 		}
 	})

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net/url"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
@@ -19,10 +17,9 @@ const (
 	emptyVariable  = "-"  // the API refuses an empty variable
 )
 
-// whatsapp sends messages to WhatsApp through the account. WhatsApp accepts a message without a template only within 24
-// hours after the recipient's last message.
+// whatsapp sends messages to WhatsApp. WhatsApp accepts a message without a template only within 24 hours after the
+// recipient's last message.
 type whatsapp struct {
-	*account
 	texts
 	template string // ContentSid; empty: plain text
 }
@@ -33,28 +30,7 @@ func (w whatsapp) Send(ctx context.Context, message dispatch.Message) dispatch.R
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
 	}
-	form, shown := url.Values{"Body": {t.Body}}, t.Body
-	if t.ContentSid != "" {
-		form, shown = url.Values{"ContentSid": {t.ContentSid}, "ContentVariables": {t.ContentVariables}}, t.ContentVariables
-	}
-	w.address(form, whatsappPrefix, message.To.Address)
-	return w.post(ctx, form, deliverylog.Sent{Text: w.key(message), Body: []byte(shown)})
-}
-
-// whatsappFolder writes messages to files.
-type whatsappFolder struct {
-	folder
-	texts
-	template string
-}
-
-// Send writes the file of the delivery.
-func (f whatsappFolder) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	t, err := f.message(ctx, message, f.template)
-	if err != nil {
-		return dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
-	}
-	return f.sendText(ctx, message, f.key(message), t)
+	return w.send(ctx, message, w.key(message), t)
 }
 
 // message returns a message as text, and as the variables of the template if there is one.

@@ -13,20 +13,12 @@ import (
 // Take does.
 func (p *Planner) Notify(ctx, stop context.Context, notice topic.Notice, work Work) {
 	go func() {
-		pause := planPause
-		for ctx.Err() == nil && stop.Err() == nil {
-			err := p.planNotice(ctx, notice)
-			cause := failurelog.Cause{Message: "Notices cannot be planned yet."}
-			if err == nil {
-				p.outages.Over(ctx, cause)
-				work.Done()
-				return
-			}
-			p.outages.Failed(ctx, cause, err, "notice", notice.ID, "organization", notice.Organization)
-			rest(ctx, stop, pause)
-			pause = min(2*pause, maxPlanPause)
+		cause := failurelog.Cause{Message: "Notices cannot be planned yet."}
+		if p.persist(ctx, stop, cause, func() error { return p.planNotice(ctx, notice) }, "notice", notice.ID, "organization", notice.Organization) {
+			work.Done()
+		} else {
+			work.Abandon()
 		}
-		work.Abandon()
 	}()
 }
 

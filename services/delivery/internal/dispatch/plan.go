@@ -58,7 +58,10 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 		channels.Go(func() {
 			defer done()
 			<-earlier
-			if !p.persist(ctx, stop, change, channel) {
+			cause := failurelog.Cause{Message: "Changes cannot be planned yet.", Of: string(channel.RecipientService())}
+			planned := p.persist(ctx, stop, cause, func() error { return p.plan(ctx, change, channel) },
+				"change", change.ID, "organization", change.Organization, "channel", channel)
+			if !planned {
 				abandoned.Store(true)
 			}
 		})
@@ -94,20 +97,16 @@ func (p *Planner) enter(key tenantKey) (earlier chan struct{}, done func()) {
 	}
 }
 
-// persist plans the change on the channel and retries after errors, for example while another service is
-// down. It returns false if a context ended first.
-func (p *Planner) persist(ctx, stop context.Context, change topic.EventChange, channel topic.Channel) bool {
-	pause := planPause
-	for ctx.Err() == nil && stop.Err() == nil {
-		err := p.plan(ctx, change, channel)
-		cause := failurelog.Cause{Message: "Changes cannot be planned yet.", Of: string(channel.RecipientService())}
+// persist calls try until it succeeds, for example while another service is down. It returns false if a context ended first.
+func (p *Planner) persist(ctx, stop context.Context, cause failurelog.Cause, try func() error, attributes ...any) bool {
+	for pause := planPause; ctx.Err() == nil && stop.Err() == nil; pause = min(2*pause, maxPlanPause) {
+		err := try()
 		if err == nil {
 			p.outages.Over(ctx, cause)
 			return true
 		}
-		p.outages.Failed(ctx, cause, err, "change", change.ID, "organization", change.Organization, "channel", channel)
+		p.outages.Failed(ctx, cause, err, attributes...)
 		rest(ctx, stop, pause)
-		pause = min(2*pause, maxPlanPause)
 	}
 	return false
 }

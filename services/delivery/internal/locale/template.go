@@ -99,36 +99,26 @@ func parseAll(l *Locale, texts map[string]string, tag language.Tag) (map[Templat
 // parse parses a template with the functions t, which returns words of the locale, and locale, which returns its name.
 func (l *Locale) parse(file, text string) (executable, error) {
 	functions := map[string]any{"t": l.Word, "locale": func() string { return l.Tag }}
-	var out executable
-	var trees []*parse.Tree
-	if strings.HasSuffix(file, ".html") {
-		parsed, err := template.New(file).Funcs(functions).Parse(text)
-		if err != nil {
-			return nil, plainly(err)
-		}
-		for _, part := range parsed.Templates() {
-			trees = append(trees, part.Tree)
-		}
-		out = parsed
-	} else {
-		parsed, err := texttemplate.New(file).Funcs(functions).Parse(text)
-		if err != nil {
-			return nil, plainly(err)
-		}
-		for _, part := range parsed.Templates() {
-			trees = append(trees, part.Tree)
-		}
-		out = parsed
+	parsed, err := texttemplate.New(file).Funcs(functions).Parse(text)
+	if err != nil {
+		return nil, plainly(err)
 	}
-	for _, tree := range trees {
-		if tree == nil || tree.Root == nil { // an empty file
+	for _, part := range parsed.Templates() {
+		if part.Tree == nil || part.Root == nil { // an empty file
 			continue
 		}
-		if err := l.checkCalls(tree, tree.Root); err != nil {
+		if err := l.checkCalls(part.Tree, part.Root); err != nil {
 			return nil, err
 		}
 	}
-	return out, nil
+	if !strings.HasSuffix(file, ".html") {
+		return parsed, nil
+	}
+	safe, err := template.New(file).Funcs(functions).Parse(text)
+	if err != nil {
+		return nil, plainly(err)
+	}
+	return safe, nil
 }
 
 // plainly returns an error of a template package in one line that starts with the file and its line.
