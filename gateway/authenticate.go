@@ -75,7 +75,6 @@ type issued struct {
 	ip    string
 }
 
-// passportUse is the time for which a passport is reused.
 const passportUse = passport.Life / 3
 
 // guard finds the caller of a request and checks that one more call is within the rate limit.

@@ -69,7 +69,6 @@ type Upstreams struct {
 	DeliveryURL     string `name:"delivery-url" env:"DELIVERY_URL" default:"http://delivery:8080" check:"upstream" help:"Address of the delivery service."`
 }
 
-// byName returns the addresses by the names of the services.
 func (u Upstreams) byName() map[string]string {
 	return map[string]string{
 		identity: u.IdentityURL, events: u.EventsURL, subscribers: u.SubscribersURL, integrations: u.IntegrationsURL,

@@ -31,7 +31,7 @@ const (
 	// service is just closing.
 	idleTime = 60 * time.Second
 	dialTime = 2 * time.Second
-	maxHead  = 1 << 20 // head of a response in bytes, as in net/http
+	maxHead  = 1 << 20 // maximum size of a response's head in bytes, as in net/http
 )
 
 // proxy forwards requests to services. It does not use httputil.ReverseProxy, which first makes a deep copy of every

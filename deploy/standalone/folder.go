@@ -110,7 +110,6 @@ func (f *folder) read(name string) (string, error) {
 	return strings.TrimSpace(string(content)), nil
 }
 
-// write replaces the file atomically and durably. Only the owner can read the file.
 func (f *folder) write(name string, content []byte) error {
 	return datafolder.Write(f.path, name, content)
 }

@@ -41,5 +41,4 @@ func followHeap() {
 	runtime.AddCleanup(new([64]byte), func(struct{}) { followHeap() }, struct{}{})
 }
 
-// memoryLimit returns the memory limit for a live heap of this many bytes.
 func memoryLimit(live uint64) int64 { return max(memoryFloor, int64(live)*5/4+memorySpare) }

@@ -217,7 +217,6 @@ func (s *seeder) ready(ctx context.Context) error { return s.as("").get(ctx, "/r
 // as returns a caller that sends the value in the header Authorization.
 func (s *seeder) as(authorization string) caller { return caller{s, authorization} }
 
-// caller sends requests to the platform.
 type caller struct {
 	*seeder
 	authorization string
@@ -232,7 +231,6 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return r.text }
 
-// requestTimeout bounds a request of the first start.
 const requestTimeout = 10 * time.Second
 
 // patience is longer than a request that another process has sent can still run.

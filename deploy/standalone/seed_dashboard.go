@@ -55,7 +55,6 @@ type moment struct {
 	Minutes int    `json:"minutes,omitempty"`
 }
 
-// clock is a time of day.
 type clock struct{ hour, minute int }
 
 // UnmarshalText reads hh:mm.

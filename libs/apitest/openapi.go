@@ -26,7 +26,6 @@ type OpenAPI struct {
 	responses *jsonschema.Compiler
 }
 
-// path is a path in a document.
 type path struct {
 	document, template string
 	segments           []string
@@ -49,7 +48,6 @@ type parameter struct {
 	Required bool
 }
 
-// documented is a documented response.
 type documented struct {
 	Headers map[string]struct{ Required bool } // by canonical name
 	Content map[string]any

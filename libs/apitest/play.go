@@ -78,7 +78,6 @@ type player struct {
 	vars   variables
 }
 
-// exchange is a request and the received response.
 type exchange struct {
 	sent    string
 	request *http.Request

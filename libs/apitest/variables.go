@@ -12,7 +12,6 @@ import (
 // errNoValue is the error for a variable in a request that has no value yet.
 var errNoValue = errors.New("has no value yet")
 
-// variables contains the values of variables by name.
 type variables map[string]string
 
 // shape returns the regular expression for the name of a matcher, as in <uuid> or ${name:uuid}.

@@ -64,7 +64,6 @@ func (t Texts) Validate() error {
 // senderPattern matches a phone number with country code, a short code, the id of a messaging service, or a name.
 var senderPattern = regexp.MustCompile(`^(\+[0-9]{7,15}|[0-9]{3,8}|MG[0-9a-fA-F]{32}|[A-Za-z0-9][A-Za-z0-9 ]{0,10})$`)
 
-// templatePattern matches a ContentSid.
 var templatePattern = regexp.MustCompile(`^HX[0-9a-fA-F]{32}$`)
 
 // defaultSender is a sender name. In most countries the account then needs no phone number.

@@ -65,7 +65,6 @@ type journal struct {
 	synced time.Time
 }
 
-// journalFile is an open file of entries.
 type journalFile struct {
 	*os.File
 	encoder *gob.Encoder
@@ -176,7 +175,6 @@ func (j *journal) replay() error {
 	return nil
 }
 
-// countingReader counts the bytes that are read.
 type countingReader struct {
 	io.Reader
 	n int64

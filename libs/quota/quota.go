@@ -132,7 +132,6 @@ func (c *Counter) useInMemory(key string, limit Limit, uses int) time.Duration {
 	return 0
 }
 
-// removeEnded deletes the windows that have ended.
 func (c *Counter) removeEnded(now time.Time) {
 	for key, used := range c.memory {
 		if !used.ends.After(now) {

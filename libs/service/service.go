@@ -163,7 +163,6 @@ func (s *Service) Serve(ctx context.Context, work Work) error {
 	})
 }
 
-// consume creates the topics and then runs the consumers.
 func (s *Service) consume(ctx context.Context, work Work) error {
 	if err := s.Kafka.EnsureTopics(ctx, work.Topics...); err != nil {
 		if ctx.Err() != nil {

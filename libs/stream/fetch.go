@@ -113,8 +113,9 @@ func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
 	}
 }
 
-// wants returns the leader's partitions whose buffers have room, with their next offsets. full reports whether the
-// leader has other partitions. Each turn begins with another partition, because a response is cut off at fetchBytes.
+// wants returns the leader's partitions whose buffers have room, with their next offsets. full reports whether another
+// partition of the leader has no room. Each turn begins with another partition, because a response is cut off at
+// fetchBytes.
 func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
 	owned := m.owned()
 	for i := range owned {

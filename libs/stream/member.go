@@ -67,7 +67,6 @@ func (m *member) claims() claims {
 	return c
 }
 
-// owned returns the partitions of the member.
 func (m *member) owned() []*partition {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -32,7 +32,6 @@ func (d *stallDetector) run(ctx context.Context) {
 	}
 }
 
-// count returns the number of stalls so far.
 func (d *stallDetector) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -205,7 +205,6 @@ func (c *conn) open() bool {
 	return err == nil && quiet
 }
 
-// write sends the request.
 func (c *Client) write(on *conn, r *http.Request, body []byte) error {
 	buffer, ok := c.requests.Get().(*[]byte)
 	if !ok {

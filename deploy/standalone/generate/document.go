@@ -62,7 +62,6 @@ type document struct {
 
 func newDocument() *document { return &document{schemas: newSchemas()} }
 
-// operation is an OpenAPI operation.
 type operation struct {
 	path, method, id, tag, summary, description string
 	service                                     string // empty: the gateway serves the operation

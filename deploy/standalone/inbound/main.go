@@ -119,7 +119,6 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// sender posts signed messages.
 type sender struct {
 	url, key string
 	secret   []byte

@@ -110,7 +110,6 @@ func (e *edition) savedFiles() []string {
 	return names
 }
 
-// isSaved reports whether savedFiles contains the name.
 func (e *edition) isSaved(name string) bool { return slices.Contains(e.savedFiles(), name) }
 
 // savedHead is a saved response without the body.

@@ -72,7 +72,6 @@ func newCache(fetch Fetch, backup *backup, room int64, now func() time.Time) *ca
 // may still succeed.
 var errNoResponse = errors.New("gateway: the events service did not return the page")
 
-// cached is a response of the events service in the cache.
 type cached struct {
 	message.Response
 	state string // for a list: the value of Edition.List that it belongs to; empty: unknown
@@ -150,7 +149,6 @@ func (c *cache) last(ctx context.Context, q question, failure error) (out *cache
 	return out, true, nil
 }
 
-// resting reports whether the events service failed less than restTime ago.
 func (c *cache) resting() bool {
 	until := c.rested.Load()
 	return until != nil && c.now().Before(*until)

@@ -25,7 +25,7 @@ func codingFor(accept []string) string {
 		for member := range strings.SplitSeq(list, ",") {
 			name, parameters, _ := strings.Cut(member, ";")
 			name = strings.ToLower(strings.TrimSpace(name))
-			if name == "x-gzip" { // RFC 9110, 8.4.1.3
+			if name == "x-gzip" { // an alias of gzip (RFC 9110, 8.4.1.3)
 				name = codingGzip
 			}
 			weights[name] = weight(parameters)

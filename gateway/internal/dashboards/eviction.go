@@ -47,7 +47,6 @@ func (r *cached) size() int64 {
 	return int64(size)
 }
 
-// use records that a visitor requests the response.
 func (r *cached) use() {
 	if r.sweeps.Load() > 0 { // a store costs more than a load if several processors use the value
 		r.sweeps.Store(0)

@@ -83,7 +83,6 @@ func (c *cache) saveEdition(ctx context.Context, base string, current *cached) e
 	return err
 }
 
-// saveFiles reads the files of an edition and saves them.
 func (c *cache) saveFiles(ctx context.Context, of *edition, current *cached) error {
 	b, key := c.backup, filesKey(of.DashboardID)
 	values := []any{of.Number, editionField, b.seal(key, editionField, current, "")}

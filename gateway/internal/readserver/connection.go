@@ -33,7 +33,6 @@ const unclear = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nC
 // closed at once, the client could lose that response.
 const drainTime = 500 * time.Millisecond
 
-// connection is a connection of a client.
 type connection struct {
 	net.Conn
 	listener *Listener
@@ -111,7 +110,6 @@ func (c *connection) readHead() ([]byte, error) {
 	}
 }
 
-// awaitRequest waits for the first byte of a request.
 func (c *connection) awaitRequest() error {
 	if c.in.Buffered() > 0 {
 		return nil

@@ -101,7 +101,7 @@ type response struct {
 	room    [2][]byte // backing array of parts
 }
 
-var errLength = errors.New("reads: the body does not have the length that its head states")
+var errLength = errors.New("readserver: the body does not have the length that its head states")
 
 // serve sends the response of the handler. If it returns an error, the connection cannot serve another request.
 func (r *response) serve(handler http.Handler, request *http.Request, last bool) error {

@@ -24,8 +24,7 @@ import (
 
 const large = 32 << 20 // more bytes than the buffers of a connection hold
 
-// site returns a handler whose responses show what it received. As the function take does, it accepts only reads below
-// /read/.
+// site returns a handler whose responses show the request that it received. It counts the requests in served.
 func site(served *atomic.Int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served.Add(1)

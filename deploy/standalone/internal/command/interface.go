@@ -21,7 +21,6 @@ const (
 	maxResponse  = 16 << 20 // in bytes
 )
 
-// connection calls the operator interface.
 type connection struct {
 	URL  string `name:"url" env:"BELLBUOY_URL" default:"http://127.0.0.1:8080" help:"Address of the platform. The token of the interface comes from BELLBUOY_OPERATOR_TOKEN."`
 	JSON bool   `name:"json" help:"Print the JSON of the interface."`

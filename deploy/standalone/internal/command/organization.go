@@ -16,7 +16,6 @@ type organizationCommands struct {
 	Change changeOrganization `cmd:"" help:"Change an organization. The change takes effect for the next request."`
 }
 
-// organization is an organization in a response.
 type organization struct {
 	ID     string
 	Name   string

@@ -9,7 +9,6 @@ import (
 	"unicode"
 )
 
-// printBody prints a response as the interface returns it.
 func printBody(content []byte) error {
 	_, err := fmt.Printf("%s\n", bytes.TrimSpace(content))
 	return err

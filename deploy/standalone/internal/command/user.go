@@ -14,7 +14,6 @@ type userCommands struct {
 	Delete deleteUser `cmd:"" help:"Delete a user. The keys of the user stop working."`
 }
 
-// user is a user in a response.
 type user struct {
 	ID, Username, Email, FirstName, LastName, CreatedAt string
 	Roles                                               []string
