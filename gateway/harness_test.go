@@ -379,7 +379,7 @@ func wantEmpty403(t testing.TB, g got) {
 	}
 }
 
-// wantError checks the form of all other errors, and the message.
+// wantError checks the form and the message of an error that has a body.
 func wantError(t testing.TB, g got, status int, message string) {
 	t.Helper()
 	wantStatus(t, g, status)

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 )
 
-// demoFile is demo.json, as far as it states the number of records.
+// demoFile contains the parts of demo.json from which the test computes the expected number of records.
 type demoFile struct {
 	Showcase struct {
 		Components []struct{ Name string }

@@ -80,7 +80,7 @@ func startNginx(b *testing.B, of answer) (*process, string) {
 	folder, address := b.TempDir(), apitest.FreeAddress(b)
 	name := filepath.Join(folder, "file")
 	if of.header.Get("Content-Encoding") == "gzip" {
-		name += ".gz" // gzip_static always then needs no other file
+		name += ".gz" // with gzip_static always, nginx needs only the compressed file
 	}
 	if err := os.WriteFile(name, of.body, 0o600); err != nil {
 		b.Fatal(err)

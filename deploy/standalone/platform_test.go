@@ -115,8 +115,8 @@ func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
 	}
 }
 
-// startCluster starts the six binaries: the gateway twice and, with MongoDB, delivery twice. The broker and Redis are
-// those in env. Without them, they are those that the environment of the tests names, or else embedded ones.
+// startCluster starts the six binaries: the gateway twice and, with MongoDB, delivery twice. env may name a broker and
+// a Redis. Otherwise the environment of the tests may name them, or else they are embedded.
 func startCluster(t testing.TB, env ...string) *cluster {
 	t.Helper()
 	c := &cluster{processes: map[string]*process{}, addresses: map[string]string{}, internal: map[string]string{}, names: slices.Clone(services)}

@@ -174,8 +174,9 @@ GET /exact
 	}
 }
 
-// The update mode replaces texts by the received texts. It uses the columns of a table if this matches all rows. It
-// changes nothing else, such as a step with another status or a body that is not an error.
+// The update mode replaces texts by the received texts. In a table, it replaces values in these texts by the names of
+// their columns, if the result matches all rows. It changes nothing else, such as a step with another status or a body
+// that is not an error.
 func TestPlayFileUpdatesErrorTexts(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "script.txtar")
 	write := func(text string) {

@@ -69,7 +69,7 @@ func FreeAddress(t testing.TB) string {
 	for range tries {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(first+rand.IntN(ports)))
 		if _, given := givenAddresses.LoadOrStore(address, true); given {
-			continue // returned before; the server of this address may not listen yet
+			continue // an earlier result, whose server may not listen yet
 		}
 		if listener, err := net.Listen("tcp", address); err == nil {
 			listener.Close()

@@ -138,7 +138,7 @@ func (j *journal) replay() error {
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() { // to open a pipe would block
+	if !info.Mode().IsRegular() { // opening a pipe would block
 		return errors.New("it is not a regular file")
 	}
 	file, err := os.Open(j.path)

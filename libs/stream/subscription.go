@@ -66,7 +66,7 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, handl
 		return nil
 	}
 	var stalls stallDetector
-	checks, endChecks := context.WithCancel(context.WithoutCancel(ctx)) // results are also stored after ctx has ended, so the checks continue
+	checks, endChecks := context.WithCancel(context.WithoutCancel(ctx)) // the checks for stalls go on after ctx has ended, because results are still stored then
 	defer endChecks()
 	go stalls.run(checks)
 	m := newMember(ctx, c, subscription, &stalls, handle)

@@ -15,8 +15,9 @@ const (
 	idleSweeps = 10
 )
 
-// store stores a response with status 200. It replaces an existing response only if replace is set and a file is not of
-// an older edition. A response with another status removes the existing response, under the same conditions.
+// store stores a response with status 200. It replaces an existing response only if replace is set, and never replaces
+// a file by a file of an older edition. A response with another status only removes the existing response, under the
+// same conditions.
 func (c *cache) store(key cacheKey, fresh *cached, replace bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -61,7 +61,7 @@ func TestHelmRendersTheSameDocuments(t *testing.T) {
 	}
 }
 
-// Helm refuses what values.schema.json refuses.
+// values.schema.json requires some values, so Helm refuses empty values.
 func TestHelmRefusesEmptyValues(t *testing.T) {
 	chart, err := loader.Load(folder)
 	if err != nil {
