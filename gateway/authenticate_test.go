@@ -114,7 +114,7 @@ func TestAChangeHoldsForTheNextRequestEverywhere(t *testing.T) {
 	}
 }
 
-func TestRevocationUnderLoadThroughThreeGateways(t *testing.T) {
+func TestARevocationUnderLoadHoldsAtThreeGateways(t *testing.T) {
 	w := newWorld(t)
 	doors := []*door{w.gateway(t, nil), w.gateway(t, nil), w.gateway(t, nil)}
 	m := w.keys.member(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 << 30 })

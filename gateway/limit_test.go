@@ -171,7 +171,7 @@ func TestALogIsBounded(t *testing.T) {
 	}
 }
 
-func TestExactly1000Of1064OverThreeGateways(t *testing.T) {
+func TestExactly1000Of1064CallsPassThreeGateways(t *testing.T) {
 	w := newWorld(t)
 	doors := []*door{w.gateway(t, nil), w.gateway(t, nil), w.gateway(t, nil)}
 	m := w.keys.member(nil)

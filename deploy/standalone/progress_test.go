@@ -29,7 +29,7 @@ func (a actor) deliveries(event string) (all, webhooks counts) {
 // While 100,000 deliveries of an event (fewer in the short form) are running, its counts are consistent. No count of
 // ended deliveries ever decreases, planned is at least the sum of the other counts, and no count is higher than what
 // the receivers got. At the end the counts are exact.
-func TestProgressOfAnEvent(t *testing.T) {
+func TestTheProgressOfAnEventIsAlwaysRight(t *testing.T) {
 	t.Parallel()
 	const updates = 10
 	n := setting(t, "PROGRESS_DELIVERIES", 5000, 100_000) / updates

@@ -56,7 +56,7 @@ func leave(t *testing.T, p *process) {
 // The number of delivery processes changes from 1 to 3 to 2 during 100,000 deliveries (fewer in the short form): ten
 // updates of an event to each endpoint. Some receivers take 0.4 s or 1 s. No delivery is lost, no update overtakes an
 // earlier one, and at most 0.1 % of the deliveries are repeated.
-func TestScaleOutDuringDeliveries(t *testing.T) {
+func TestAScaleOutDuringDeliveriesLosesNothing(t *testing.T) {
 	const updates = 10
 	n := setting(t, "SCALE_DELIVERIES", 5000, 100_000) / updates
 	l, a, component, first, second := scaled(t, n)

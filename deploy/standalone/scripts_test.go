@@ -112,7 +112,7 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 	return txtar.Parse([]byte(script.String()))
 }
 
-func TestRefusalsThatFollowFromTheDocuments(t *testing.T) {
+func TestRefusalsFollowFromTheDocuments(t *testing.T) {
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000", "APP_RATE_PER_MINUTE=100000")
 	c := provision(t, base, "Acme", "acme-admin", "admin")
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
