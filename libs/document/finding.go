@@ -55,11 +55,11 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 // Each calls visit for every record that matches q, in order. It reads page by page: a record that exists all the time
 // is visited exactly once while others are added and deleted. An error of visit ends Each.
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
-	left := q.Limit
-	for {
+	limit := q.Limit
+	for visited := 0; ; {
 		q.Limit = engine.BatchSize
-		if left > 0 {
-			q.Limit = min(left, engine.BatchSize)
+		if limit > 0 {
+			q.Limit = min(q.Limit, limit-visited)
 		}
 		page, err := c.Find(ctx, q)
 		if err != nil {
@@ -70,12 +70,7 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 				return err
 			}
 		}
-		if left > 0 {
-			if left -= len(page.Items); left == 0 {
-				return nil
-			}
-		}
-		if page.Next == "" {
+		if visited += len(page.Items); page.Next == "" || visited == limit {
 			return nil
 		}
 		q.After, q.Offset = page.Next, 0
@@ -84,42 +79,34 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 
 // Count returns the number of records that match the conditions of q.
 func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
-	defer c.span(&ctx, "count")()
-	return c.count(ctx, plan.KeyField, q)
+	return c.aggregate(ctx, "count", "", q, c.db.engine.Count)
 }
 
 // CountDistinct returns the number of different values of field in the records that match the
 // conditions of q. It does not count records without the field. field is single-valued.
 func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.Query) (int64, error) {
-	defer c.span(&ctx, "count distinct")()
-	at := c.shape.Field(field)
-	if at < 0 || c.shape.Fields[at].Many {
-		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.Name)
-	}
-	return c.count(ctx, at, q)
+	return c.aggregate(ctx, "count distinct", field, q, c.db.engine.Count)
 }
 
 // Sum returns the sum of field, which holds whole numbers, over the records that match the conditions of q. It does not read
 // the records if the index has the field.
 func (c *Collection[T]) Sum(ctx context.Context, field string, q find.Query) (int64, error) {
-	defer c.span(&ctx, "sum")()
-	at := c.shape.Field(field)
-	if at < 0 || c.shape.Fields[at].Many {
-		return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.Name)
-	}
-	p, err := c.shape.Plan(find.Query{Where: q.Where, Scan: q.Scan})
-	if err != nil || p.Empty {
-		return 0, err
-	}
-	n, err := c.db.engine.Sum(ctx, p, at)
-	return n, c.opaque(err, "sum")
+	return c.aggregate(ctx, "sum", field, q, c.db.engine.Sum)
 }
 
-func (c *Collection[T]) count(ctx context.Context, distinct int, q find.Query) (int64, error) {
+// aggregate returns the number that compute returns for field, or for the key if field is empty.
+func (c *Collection[T]) aggregate(ctx context.Context, operation, field string, q find.Query, compute func(context.Context, *plan.Plan, int) (int64, error)) (int64, error) {
+	defer c.span(&ctx, operation)()
+	at := plan.KeyField
+	if field != "" {
+		if at = c.shape.Field(field); at < 0 || c.shape.Fields[at].Many {
+			return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.Name)
+		}
+	}
 	p, err := c.shape.Plan(find.Query{Where: q.Where, Scan: q.Scan})
 	if err != nil || p.Empty {
 		return 0, err
 	}
-	n, err := c.db.engine.Count(ctx, p, distinct)
-	return n, c.opaque(err, "count")
+	n, err := compute(ctx, p, at)
+	return n, c.opaque(err, operation)
 }

@@ -239,31 +239,8 @@ const formatKey = ".format"
 // markFormat sets the number in the database. It returns an error if the database has a higher one. Another process may
 // set a higher one at the same time: each write is guarded by the number that was read.
 func (e *Engine) markFormat(ctx context.Context, db *mongo.Database) error {
-	id := bson.E{Key: "_id", Value: formatKey}
-	for try := 0; ; try++ {
-		var stored struct {
-			Number int `bson:"number"`
-		}
-		err := db.Collection(declarations).FindOne(ctx, bson.D{id}).Decode(&stored)
-		if errors.Is(err, mongo.ErrNoDocuments) {
-			if _, err = db.Collection(declarations).InsertOne(ctx, bson.D{id, {Key: "number", Value: engine.Format}}); err == nil {
-				return nil
-			}
-		} else if err == nil {
-			if err := engine.CheckFormat("the database "+e.database, stored.Number); err != nil || stored.Number == engine.Format {
-				return err
-			}
-			result, failed := db.Collection(declarations).UpdateOne(ctx, bson.D{id, {Key: "number", Value: stored.Number}},
-				bson.D{{Key: "$set", Value: bson.D{{Key: "number", Value: engine.Format}}}})
-			if err = failed; err == nil && result.MatchedCount == 1 {
-				return nil
-			}
-		}
-		if err != nil && !mongo.IsDuplicateKeyError(err) {
-			return classified(err)
-		}
-		if !engine.Backoff(ctx, try) {
-			return ctx.Err()
-		}
-	}
+	_, err := setNumber(ctx, db.Collection(declarations), formatKey, "number", func(stored int64) (int64, error) {
+		return engine.Format, engine.CheckFormat("the database "+e.database, int(stored))
+	})
+	return err
 }

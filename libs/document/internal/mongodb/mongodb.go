@@ -129,28 +129,37 @@ func (e *Engine) Next(ctx context.Context, counter string, n int64) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	c, id := db.Collection(counters), bson.E{Key: "_id", Value: counter}
+	return setNumber(ctx, db.Collection(counters), counter, "value", func(last int64) (int64, error) { return last + n, nil })
+}
+
+// setNumber sets the number in a field of the document with the id to what next returns for the stored one, which is 0
+// without a document, and returns it. It writes nothing if the number stays.
+func setNumber(ctx context.Context, c *mongo.Collection, key, field string, next func(int64) (int64, error)) (int64, error) {
+	id := bson.E{Key: "_id", Value: key}
 	for try := 0; ; try++ {
-		var now struct {
-			Value int64 `bson:"value"`
-		}
-		err := c.FindOne(ctx, bson.D{id}).Decode(&now)
-		if errors.Is(err, mongo.ErrNoDocuments) {
-			if _, err = c.InsertOne(ctx, bson.D{id, {Key: "value", Value: n}}); err == nil {
-				return n, nil
-			}
-		} else if err == nil {
-			// The filter has the value that was read, instead of $inc: one response never stands for two increments.
-			result, failed := c.UpdateOne(ctx, bson.D{id, {Key: "value", Value: now.Value}},
-				bson.D{{Key: "$set", Value: bson.D{{Key: "value", Value: now.Value + n}}}})
-			if err = failed; err == nil && result.MatchedCount == 1 {
-				return now.Value + n, nil
-			}
-		}
-		if err != nil && !mongo.IsDuplicateKeyError(err) {
+		found, err := c.FindOne(ctx, bson.D{id}).Raw()
+		missing := errors.Is(err, mongo.ErrNoDocuments)
+		if err != nil && !missing {
 			return 0, classified(err)
 		}
-		if !engine.Backoff(ctx, try) {
+		stored, _ := found.Lookup(field).AsInt64OK()
+		number, err := next(stored)
+		if err != nil || number == stored && !missing {
+			return number, err
+		}
+		var result *mongo.UpdateResult
+		if missing {
+			_, err = c.InsertOne(ctx, bson.D{id, {Key: field, Value: number}})
+		} else {
+			// The filter has the number that was read, instead of $inc: one response never stands for two increments.
+			result, err = c.UpdateOne(ctx, bson.D{id, {Key: field, Value: stored}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: number}}}})
+		}
+		switch {
+		case err == nil && (missing || result.MatchedCount == 1):
+			return number, nil
+		case err != nil && !mongo.IsDuplicateKeyError(err):
+			return 0, classified(err)
+		case !engine.Backoff(ctx, try):
 			return 0, ctx.Err()
 		}
 	}
@@ -161,14 +170,12 @@ func (e *Engine) Last(ctx context.Context, counter string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var now struct {
-		Value int64 `bson:"value"`
-	}
-	err = db.Collection(counters).FindOne(ctx, bson.D{{Key: "_id", Value: counter}}).Decode(&now)
+	found, err := db.Collection(counters).FindOne(ctx, bson.D{{Key: "_id", Value: counter}}).Raw()
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		err = nil
+		return 0, nil
 	}
-	return now.Value, classified(err)
+	last, _ := found.Lookup("value").AsInt64OK()
+	return last, classified(err)
 }
 
 // unreadyCodes are the codes of a server that changes its role in the replica set, stops, or builds an index.
@@ -179,23 +186,16 @@ func classified(err error) error {
 	if err == nil || errors.Is(err, engine.ErrStale) {
 		return err
 	}
-	if unconfirmed(err) {
+	_, unselected := errors.AsType[topology.ServerSelectionError](err)
+	_, unconnected := errors.AsType[topology.ConnectionError](err)
+	server, responded := errors.AsType[mongo.ServerError](err)
+	switch {
+	case unconfirmed(err):
 		return &engine.UnavailableError{Err: err}
-	}
-	if mongo.IsDuplicateKeyError(err) {
+	case mongo.IsDuplicateKeyError(err):
 		return &engine.ConflictError{Index: violatedBy(err), Err: err}
-	}
-	if mongo.IsTimeout(err) || mongo.IsNetworkError(err) || errors.Is(err, mongo.ErrClientDisconnected) {
-		return &engine.UnavailableError{Err: err}
-	}
-	if _, ok := errors.AsType[topology.ServerSelectionError](err); ok {
-		return &engine.UnavailableError{Err: err}
-	}
-	if _, ok := errors.AsType[topology.ConnectionError](err); ok {
-		return &engine.UnavailableError{Err: err}
-	}
-	server, ok := errors.AsType[mongo.ServerError](err)
-	if ok && (server.HasErrorLabel("RetryableWriteError") || slices.ContainsFunc(unreadyCodes, server.HasErrorCode)) {
+	case mongo.IsTimeout(err), mongo.IsNetworkError(err), errors.Is(err, mongo.ErrClientDisconnected), unselected, unconnected,
+		responded && (server.HasErrorLabel("RetryableWriteError") || slices.ContainsFunc(unreadyCodes, server.HasErrorCode)):
 		return &engine.UnavailableError{Err: err}
 	}
 	return err

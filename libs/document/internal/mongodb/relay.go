@@ -138,7 +138,7 @@ func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, e
 	if err := e.storeRepetitions(ctx, claims); err != nil {
 		return false, err
 	}
-	return left, e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
+	err = e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
 		// Models of one kind after another go to the server in one command. Each command waits for a majority.
 		var whole, buried, rest []mongo.WriteModel
 		for i := range claims {
@@ -166,6 +166,7 @@ func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, e
 		_, err = c.BulkWrite(ctx, rest)
 		return err
 	})
+	return left, err
 }
 
 // Release sets the time of the next claim. It keeps the token where Derive failed: the next process that claims the

@@ -64,18 +64,12 @@ func (e *Engine) Count(ctx context.Context, asked *plan.Plan, distinct int) (int
 	if !kept || distinct != plan.KeyField {
 		q = p.outer().counting(distinct)
 	}
-	var n int64
-	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) })
-	return n, err
+	return e.number(ctx, q)
 }
 
 func (e *Engine) Sum(ctx context.Context, asked *plan.Plan, field int) (int64, error) {
-	p := &query{Plan: asked}
-	p = p.outer()
-	q := p.aggregate("COALESCE(SUM("+p.column(field)+"), 0)", p.within(field))
-	var n int64
-	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) })
-	return n, err
+	p := (&query{Plan: asked}).outer()
+	return e.number(ctx, p.aggregate("COALESCE(SUM("+p.column(field)+"), 0)", p.within(field)))
 }
 
 func (p *query) counting(distinct int) clause {
@@ -97,14 +91,12 @@ func (p *query) aggregate(value string, within bool) clause {
 }
 
 func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (int64, error) {
-	p := &query{Plan: asked}
+	p := (&query{Plan: asked}).outer()
+	q := clause{text: "DELETE FROM " + quote(p.Shape.Name) + " WHERE id IN (SELECT d.id" + p.from()}
+	q.where(p.all())
+	q.add(" LIMIT ?)", limit)
 	var deleted int64
-	p = p.outer()
-	err := e.write(ctx, p.Shape, func(w *writer) error {
-		q := clause{text: "DELETE FROM " + quote(p.Shape.Name) + " WHERE id IN (SELECT d.id" + p.from()}
-		q.where(p.all())
-		q.add(" LIMIT ?)", limit)
-		var err error
+	err := e.write(ctx, p.Shape, func(w *writer) (err error) {
 		deleted, err = w.changes(q.text, q.args...)
 		return err
 	})

@@ -103,19 +103,18 @@ func (e *Engine) Remove(ctx context.Context, s *plan.Shape, key string, version 
 
 // writeOne changes the record of key and appends entries to the outbox. It returns engine.ErrStale if text changes no record.
 func (e *Engine) writeOne(ctx context.Context, s *plan.Shape, key string, entries []engine.Entry, text string, args ...any) error {
-	return e.write(ctx, s, func(w *writer) error {
-		n, err := w.changes(text, args...)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return engine.ErrStale
-		}
-		return w.post(s, key, entries)
-	})
+	return e.write(ctx, s, func(w *writer) error { return w.change(s, key, entries, text, args...) })
 }
 
-func (w *writer) post(s *plan.Shape, key string, entries []engine.Entry) error {
+// change is writeOne within a transaction.
+func (w *writer) change(s *plan.Shape, key string, entries []engine.Entry, text string, args ...any) error {
+	n, err := w.changes(text, args...)
+	if err == nil && n == 0 {
+		err = engine.ErrStale
+	}
+	if err != nil {
+		return err
+	}
 	for i := range entries {
 		text, err := bson.Marshal(&entries[i])
 		if err != nil {
@@ -132,15 +131,10 @@ func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engi
 	return e.write(ctx, s, func(w *writer) error {
 		for _, r := range records {
 			args, err := cells(nil, r)
+			if err == nil {
+				err = w.change(s, r.Key, r.Entries, e.texts(s).replace, append(args, r.Key, r.Version-1)...)
+			}
 			if err != nil {
-				return err
-			}
-			if n, err := w.changes(e.texts(s).replace, append(args, r.Key, r.Version-1)...); err != nil {
-				return err
-			} else if n == 0 {
-				return engine.ErrStale
-			}
-			if err := w.post(s, r.Key, r.Entries); err != nil {
 				return err
 			}
 		}

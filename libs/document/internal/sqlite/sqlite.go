@@ -155,7 +155,8 @@ func lockFile(path string) (io.Closer, error) {
 }
 
 func (e *Engine) Ping(ctx context.Context) error {
-	return e.read(ctx, clause{text: "SELECT 1"}, func(rows *sql.Rows) error { return rows.Scan(new(int)) })
+	_, err := e.number(ctx, clause{text: "SELECT 1"})
+	return err
 }
 
 func (e *Engine) Close() error {
@@ -182,6 +183,12 @@ func (e *Engine) read(ctx context.Context, q clause, scan func(*sql.Rows) error)
 	return classified(reads.rows(ctx, q.text, q.args, scan), nil)
 }
 
+// number returns the number in the only row, or 0 without a row.
+func (e *Engine) number(ctx context.Context, q clause) (n int64, err error) {
+	err = e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	return n, err
+}
+
 // write runs job in a transaction, which it may share with other writes.
 func (e *Engine) write(ctx context.Context, s *plan.Shape, job func(*writer) error) error {
 	writes, err := e.writer(ctx)
@@ -202,10 +209,7 @@ func (e *Engine) Next(ctx context.Context, counter string, n int64) (int64, erro
 }
 
 func (e *Engine) Last(ctx context.Context, counter string) (int64, error) {
-	var last int64
-	q := clause{`SELECT value FROM "~counters" WHERE name = ?`, []any{counter}}
-	err := e.read(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&last) })
-	return last, err
+	return e.number(ctx, clause{`SELECT value FROM "~counters" WHERE name = ?`, []any{counter}})
 }
 
 // classified classifies an error of the driver. s has the index that a violated constraint belongs to.
