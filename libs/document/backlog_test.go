@@ -35,7 +35,7 @@ func aging(t *testing.T, address string) (*document.Database, *document.Collecti
 }
 
 // While the broker is down, the age of the outbox grows with its oldest message. Afterwards it is 0.
-func TestAgeOfTheOutbox(t *testing.T) {
+func TestTheAgeOfTheOutboxGrowsInAnOutage(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		db, c, age := aging(t, address)
 		if got := age(); got != 0 {
@@ -66,7 +66,7 @@ func TestAgeOfTheOutbox(t *testing.T) {
 }
 
 // A message that cannot be sent counts although the others are published.
-func TestAgeOfTheOutbox_stuck(t *testing.T) {
+func TestAMessageThatCannotBeSentCountsForTheAgeOfTheOutbox(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		db, c, age := aging(t, address)
 		must(t, c.Insert(t.Context(), vessel("a", 1), trips("stuck", 1, 1)...))

@@ -35,7 +35,7 @@ func (j *journal) String() string {
 }
 
 // While the broker is down, the relay fails again and again, but logs one line. It logs another when the broker is back.
-func TestRelay_outageLines(t *testing.T) {
+func TestAnOutageOfTheRelayIsLoggedOnce(t *testing.T) {
 	var log journal
 	db, err := document.Open("sqlite:"+t.TempDir(), "conformance", document.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	must(t, err)

@@ -125,7 +125,7 @@ type berthed struct {
 
 func (b berthed) Partition() int { return b.Berth }
 
-func TestRelay_partition(t *testing.T) {
+func TestTheRelayKeepsThePartitionOfAMessage(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		db, c := fleet(t, address)
 		must(t, c.Insert(t.Context(), vessel("a", 1), berthed{sailed{"a/0001", 1}, 7}, sailed{"a/0001", 2}))

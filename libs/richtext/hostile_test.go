@@ -136,8 +136,8 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// TestHostile checks for each vector that nothing of a script is left in a Rich text, also no address of one.
-func TestHostile(t *testing.T) {
+// TestHostileTextsKeepNothingOfAScript checks for each vector that nothing of a script is left in a Rich text, also no address of one.
+func TestHostileTextsKeepNothingOfAScript(t *testing.T) {
 	for _, text := range hostile(t) {
 		checkRendered(t, text)
 		if _, formatted := parse(text); !formatted {

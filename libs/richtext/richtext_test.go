@@ -9,7 +9,7 @@ import (
 
 const boldDoc = `{"type":"doc","content":[{"type":"paragraph","content":[{"type":"text","text":"We "},{"type":"text","text":"know","marks":[{"type":"bold"}]},{"type":"text","text":" it."}]}]}`
 
-func TestRender(t *testing.T) {
+func TestATextIsRenderedInEachFormat(t *testing.T) {
 	for name, c := range map[string]struct {
 		format     Format
 		text       string
@@ -49,7 +49,7 @@ func textOfMark(marks string) string {
 	return docOf(`{"type":"paragraph","content":[{"type":"text","text":"x","marks":[` + marks + `]}]}`)
 }
 
-func TestCheck(t *testing.T) {
+func TestADocumentWithUnsupportedNodesIsRefused(t *testing.T) {
 	deep := strings.Repeat(`{"type":"bulletList","content":[{"type":"listItem","content":[`, 13) + strings.Repeat(`]}]}`, 13)
 	const nodes, marks = "must be a supported node: paragraph, bulletList, orderedList, listItem, hardBreak or text", "must be a supported mark: bold, italic or link"
 	for name, c := range map[string]struct{ text, problem string }{
@@ -127,8 +127,8 @@ func TestCheckLength(t *testing.T) {
 	}
 }
 
-// TestFragment checks what is an HTML fragment, and what its formatting becomes.
-func TestFragment(t *testing.T) {
+// TestAFragmentOfHTMLKeepsItsFormatting checks what is an HTML fragment, and what its formatting becomes.
+func TestAFragmentOfHTMLKeepsItsFormatting(t *testing.T) {
 	for text, want := range map[string]string{
 		"We see <none> at 5 < 6 > 4":                   "",
 		"use <b> for bold":                             "",

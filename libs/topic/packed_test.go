@@ -34,7 +34,7 @@ func filled(t *testing.T, seed int) topic.Destination {
 	return d
 }
 
-func TestPack(t *testing.T) {
+func TestAPackedMessageIsUnpackedUnchanged(t *testing.T) {
 	alike := filled(t, 100)
 	alike.ID, alike.Secrets = "another", []string{}
 	empty := alike
@@ -55,7 +55,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-func TestUnpack_damaged(t *testing.T) {
+func TestDamagedMessagesAreRefused(t *testing.T) {
 	packed := topic.Pack([]topic.Destination{filled(t, 0), filled(t, 100)})
 	for n := range packed {
 		if _, err := topic.Unpack(packed[:n]); err == nil {

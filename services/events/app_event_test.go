@@ -135,9 +135,9 @@ func given(text *string) string {
 	return *text
 }
 
-// TestEditors lets two users of two processes edit the title of one event with If-Match. It checks that nobody's
+// TestConcurrentEditorsLoseNoChange lets two users of two processes edit the title of one event with If-Match. It checks that nobody's
 // change is lost.
-func TestEditors(t *testing.T) {
+func TestConcurrentEditorsLoseNoChange(t *testing.T) {
 	const each = 20
 	first, second, incident := pair(t)
 	event, _ := first.app("POST", "/app/events", incident+`}`, 201)

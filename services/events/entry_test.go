@@ -33,9 +33,9 @@ func (p *platform) enter(ip, password string) *http.Response {
 	return response
 }
 
-// TestEnter checks the cookie of a private page: who gets it, for which dashboard and password it is valid, and until
+// TestThePasswordOfAPageGivesACookie checks the cookie of a private page: who gets it, for which dashboard and password it is valid, and until
 // when.
-func TestEnter(t *testing.T) {
+func TestThePasswordOfAPageGivesACookie(t *testing.T) {
 	p := start(t, startBroker(t))
 	entries := peer.Entries(secret, p.now)
 	valid := func(value string) bool {

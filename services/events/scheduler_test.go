@@ -13,9 +13,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// TestAuto checks that two schedulers start and end a maintenance once, and that they do not
+// TestSchedulersStartAndEndAMaintenanceOnce checks that two schedulers start and end a maintenance once, and that they do not
 // repeat a step that a person has taken back.
-func TestAuto(t *testing.T) {
+func TestSchedulersStartAndEndAMaintenanceOnce(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.run() // a second process on the same records
@@ -111,9 +111,9 @@ func said(changes []topic.EventChange) string {
 	return strings.Join(kinds, " ")
 }
 
-// TestReminders checks that two schedulers send each reminder once, and that reminders change neither the version nor
+// TestSchedulersSendEachReminderOnce checks that two schedulers send each reminder once, and that reminders change neither the version nor
 // the time of the last update.
-func TestReminders(t *testing.T) {
+func TestSchedulersSendEachReminderOnce(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.run() // a second process on the same records

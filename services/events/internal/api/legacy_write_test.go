@@ -26,8 +26,8 @@ func stored(eventType catalog.EventType, status catalog.Status, end *time.Time) 
 // renamed returns the legacy name of the field of a fault.
 func renamed(err error) string { return api{}.events().FaultFields[fault.As(err).Field] }
 
-// TestEnd checks the end of an event after a write, by the rules of the legacy interface.
-func TestEnd(t *testing.T) {
+// TestTheLegacyEndIsThePlannedOrTheActualEnd checks the end of an event after a write, by the rules of the legacy interface.
+func TestTheLegacyEndIsThePlannedOrTheActualEnd(t *testing.T) {
 	now := at(12, 0)
 	for name, c := range map[string]struct {
 		event *catalog.Event
@@ -72,8 +72,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestTexts checks the legacy flag, and that a text of the App keeps its format when it is sent back.
-func TestTexts(t *testing.T) {
+// TestATextThatIsSentBackKeepsItsFormat checks the legacy flag, and that a text of the App keeps its format when it is sent back.
+func TestATextThatIsSentBackKeepsItsFormat(t *testing.T) {
 	for name, c := range map[string]struct {
 		stored, want catalog.Rich
 		text         *string
@@ -99,7 +99,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-func TestTitle(t *testing.T) {
+func TestATitleIsMadeOfTheDescription(t *testing.T) {
 	long := strings.Repeat("é", 100)
 	e := &catalog.Event{Version: 1, Type: catalog.Incident, Status: catalog.Identified, Title: titleOf(catalog.Rich{Text: long, Format: richtext.Plain}), Description: catalog.Rich{Text: long, Format: richtext.Plain}}
 	if len([]rune(e.Title)) != maxDerivedTitle {
@@ -118,7 +118,7 @@ func TestTitle(t *testing.T) {
 	}
 }
 
-func TestColor(t *testing.T) {
+func TestAColorHasThreeOrSixDigits(t *testing.T) {
 	for text, want := range map[string]bool{"#fff": true, "#A0b9C8": true, "fff": false, "#ffff": false, "#ggg": false, "": false, "#": false, "#12345é": false} {
 		if color.MatchString(text) != want {
 			t.Errorf("%q", text)

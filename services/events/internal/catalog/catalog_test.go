@@ -21,7 +21,7 @@ func stored(eventType EventType, status Status, end *time.Time) *Event {
 	return e
 }
 
-func TestSlug(t *testing.T) {
+func TestASlugIsMadeOfTheName(t *testing.T) {
 	for name, want := range map[string]string{
 		"Acme Status": "acme-status", " --Ünï & code-- ": "n-code", "A": "a-status", "状态": "status",
 		strings.Repeat("ab-", 40): strings.TrimRight(strings.Repeat("ab-", 21), "-"),

@@ -239,8 +239,8 @@ func checkBySecond(t *testing.T, got uptime.ComponentUptime, component Component
 	}
 }
 
-// TestPauses checks the times that count of an event that is reopened after its end was corrected.
-func TestPauses(t *testing.T) {
+// TestAReopenedEventDoesNotCountItsPauses checks the times that count of an event that is reopened after its end was corrected.
+func TestAReopenedEventDoesNotCountItsPauses(t *testing.T) {
 	status := func(at string, status Status) func(*EventEdit) {
 		return func(d *EventEdit) { d.Now = clock(at); d.SetStatus(status) }
 	}

@@ -94,8 +94,8 @@ func (p plan) run(t *testing.T) ([]string, Event) {
 	return said, events.event
 }
 
-// TestSteps checks which steps the scheduler takes, when, and that it takes each once.
-func TestSteps(t *testing.T) {
+// TestTheSchedulerTakesEachStepOnce checks which steps the scheduler takes, when, and that it takes each once.
+func TestTheSchedulerTakesEachStepOnce(t *testing.T) {
 	post := func(status Status) func(*EventEdit) error {
 		return func(d *EventEdit) error { return d.Post(NewEntry{Message: "m", Status: status}) }
 	}

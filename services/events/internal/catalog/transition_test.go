@@ -45,9 +45,9 @@ func newDraft(t EventType, status Status, now time.Time) *EventEdit {
 	return NewEventEdit(event, Command{}, now)
 }
 
-// TestTransitions walks at random through timelines and reopens. It checks that a step is accepted exactly if the contract
+// TestStatusesChangeByTheTableOnly walks at random through timelines and reopens. It checks that a step is accepted exactly if the contract
 // has it, and that a step that is refused leaves no trace.
-func TestTransitions(t *testing.T) {
+func TestStatusesChangeByTheTableOnly(t *testing.T) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 1))
 	t.Logf("seed %d", seed)

@@ -6,8 +6,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// TestMissing checks that a moved end changes only the days between the two ends.
-func TestMissing(t *testing.T) {
+// TestAMovedEndChangesTheDaysBetweenTheEnds checks that a moved end changes only the days between the two ends.
+func TestAMovedEndChangesTheDaysBetweenTheEnds(t *testing.T) {
 	span := func(component string, from, to int) Span {
 		return Span{component, at(from, 0), at(to, 0), catalog.MajorOutage}
 	}

@@ -10,7 +10,7 @@ import (
 
 func at(hour, minute int) time.Time { return time.Date(2026, 1, 2, hour, minute, 0, 0, time.UTC) }
 
-func TestStatuses(t *testing.T) {
+func TestActiveEventsDecideTheListedStatus(t *testing.T) {
 	var state State
 	for _, e := range []struct {
 		status    catalog.Status

@@ -35,7 +35,7 @@ func readBadge(t *testing.T, file File, err error) badgeImage {
 }
 
 // The badge names the state of a component, and the worst state of a dashboard. An open incident is never "Operational".
-func TestBadge(t *testing.T) {
+func TestTheBadgeNamesTheState(t *testing.T) {
 	for _, state := range impacts() {
 		s := sampleSnapshot()
 		s.Events = nil
@@ -62,7 +62,7 @@ func TestBadge(t *testing.T) {
 	}
 }
 
-func TestBadge_long(t *testing.T) {
+func TestALongNameIsShortenedOnTheBadge(t *testing.T) {
 	s := sampleSnapshot()
 	s.Dashboard.Name = strings.Repeat("\"<&🚢", 25)
 	file, err := badge(s, "", func(string) string { return strings.Repeat("<語>", 20) })

@@ -44,7 +44,7 @@ func checkCalendar(t *testing.T, body []byte) map[string]calendarEvent {
 	return events
 }
 
-func TestCalendar(t *testing.T) {
+func TestTheCalendarHasTheMaintenances(t *testing.T) {
 	file, err := calendar(sampleSnapshot(), english, newTexts())
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestCalendar(t *testing.T) {
 }
 
 // A text can neither end its line nor begin another one, and comes back unchanged but for control characters.
-func TestCalendar_hostile(t *testing.T) {
+func TestATextOfTheCalendarEndsNoLine(t *testing.T) {
 	s := sampleSnapshot()
 	event := sampleMaintenance(50, "a\r\nATTENDEE:mailto:b@example.com\r\n;x", catalog.Planning, nil)
 	event.Description = unmarked("1,2;3\\n4:\"5\"\r\nEND:VCALENDAR\rBEGIN:VEVENT\x00\x0b\tend\u2028")
@@ -92,7 +92,7 @@ func TestCalendar_hostile(t *testing.T) {
 }
 
 // A maintenance without an end, or with an end before its start, has no DTEND, which must be later than DTSTART.
-func TestCalendar_end(t *testing.T) {
+func TestAMaintenanceWithoutALaterEndHasNoEndInTheCalendar(t *testing.T) {
 	early := sampleTime(1, 0, 0)
 	overdue := sampleMaintenance(50, "overdue", catalog.InProgress, nil)
 	overdue.ScheduledEndAt = &early

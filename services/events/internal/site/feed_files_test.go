@@ -19,7 +19,7 @@ import (
 )
 
 // The files of the sample. APITEST_UPDATE=1 writes them. scripts/clients reads them with the programs of others.
-func TestPlainFiles_golden(t *testing.T) {
+func TestPlainFilesOfTheSampleAreAsExpected(t *testing.T) {
 	for name, file := range plainFiles(t, sampleSnapshot()) {
 		path := filepath.Join("testdata", "public", filepath.FromSlash(name))
 		if os.Getenv("APITEST_UPDATE") != "" {
@@ -36,7 +36,7 @@ func TestPlainFiles_golden(t *testing.T) {
 }
 
 // The same snapshot gives the same bytes. A later snapshot that shows the same changes only the files with its time.
-func TestPlainFiles_deterministic(t *testing.T) {
+func TestTheSameSnapshotGivesTheSamePlainFiles(t *testing.T) {
 	first, second := plainFiles(t, sampleSnapshot()), plainFiles(t, sampleSnapshot())
 	if !reflect.DeepEqual(first, second) {
 		t.Error("two renderings differ")
@@ -54,7 +54,7 @@ func TestPlainFiles_deterministic(t *testing.T) {
 }
 
 // Each file stays valid in its format under hostile texts, and within its limit.
-func TestPlainFiles_hostile(t *testing.T) {
+func TestHostileTextsLeavePlainFilesValid(t *testing.T) {
 	for name, file := range plainFiles(t, hostileSnapshot()) {
 		if !utf8.Valid(file.Body) {
 			t.Errorf("%s is not UTF-8", name)
@@ -100,7 +100,7 @@ func checkXML(t *testing.T, name string, body []byte) {
 	}
 }
 
-func TestPlainFiles_unknown(t *testing.T) {
+func TestUnknownPlainFilesAreNotFound(t *testing.T) {
 	s := sampleSnapshot()
 	for name, call := range map[string]func() (File, error){
 		"feed.rss of a component that is not shown":  func() (File, error) { return feedRSS(s, itemID(99), english, newTexts()) },

@@ -54,7 +54,7 @@ func readFeeds(t *testing.T, s *edition.Snapshot, component string) []string {
 }
 
 // An item is an entry, or the description of an event without entries; the newest first.
-func TestFeed_items(t *testing.T) {
+func TestAFeedHasAnItemForEachEntryTheNewestFirst(t *testing.T) {
 	s := sampleSnapshot()
 	s.Events = s.Events[:3]
 	all := []string{itemID(23), itemID(22), itemID(21), itemID(40), itemID(33), itemID(32), itemID(31)}
@@ -68,7 +68,7 @@ func TestFeed_items(t *testing.T) {
 	}
 }
 
-func TestFeed_limits(t *testing.T) {
+func TestAFeedHasTheNewestItemsOnly(t *testing.T) {
 	s := sampleSnapshot()
 	at := func(age time.Duration) edition.ShownEntry {
 		return edition.ShownEntry{Status: catalog.StatusUpdate, Timestamp: s.At.Add(-age), Message: unmarked("x")}
@@ -90,7 +90,7 @@ func TestFeed_limits(t *testing.T) {
 }
 
 // A text of an operator is one text in the title, and the sanitised HTML of the page in the content.
-func TestFeed_texts(t *testing.T) {
+func TestAFeedShowsTextsOfOperatorsSafely(t *testing.T) {
 	s := sampleSnapshot()
 	s.Events = s.Events[1:2]
 	s.Events[0].Title, s.Events[0].Impacts[1].Name = "a\r\n<b>&amp;]]>\x01 \u202Ec", "x\"<y>\x02"
@@ -123,7 +123,7 @@ func TestFeed_texts(t *testing.T) {
 
 // A feed has the time of its newest item. If it has none, it has the time of its last change, or that at which its last item
 // became too old.
-func TestFeed_updated(t *testing.T) {
+func TestAFeedIsAsOldAsItsLastChange(t *testing.T) {
 	s := sampleSnapshot()
 	old := s.Events[2]
 	old.CreatedAt = s.At.AddDate(0, 0, -edition.FeedDays).Add(-time.Hour)

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-func TestTexts(t *testing.T) {
+func TestTextsAreKeptByTheirFormat(t *testing.T) {
 	store := newTexts()
 	text := catalog.Rich{Text: "**a** <b>", Format: "markdown"}
 	for range 2 {
@@ -25,7 +25,7 @@ func TestTexts(t *testing.T) {
 }
 
 // A text in use is rendered once. The store stays small, and drops the texts that are not used.
-func TestTexts_limit(t *testing.T) {
+func TestATextInUseIsRenderedOnce(t *testing.T) {
 	renders := map[string]int{}
 	store := rendered{limit: 100, render: func(text catalog.Rich) string {
 		renders[text.Text]++
@@ -45,7 +45,7 @@ func TestTexts_limit(t *testing.T) {
 	}
 }
 
-func TestTexts_concurrent(t *testing.T) {
+func TestManyGoroutinesMayRenderTexts(t *testing.T) {
 	store := rendered{limit: 50, render: catalog.Rich.HTML}
 	var group sync.WaitGroup
 	for range 4 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestPeriod(t *testing.T) {
+func TestAPeriodNamesItsDayOnce(t *testing.T) {
 	at := func(text string) time.Time {
 		parsed, err := time.Parse(time.RFC3339, text)
 		if err != nil {

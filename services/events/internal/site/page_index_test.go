@@ -72,7 +72,7 @@ func TestUptimeHistoryShowsBars(t *testing.T) {
 }
 
 // The sentence states the worst state. It never says that all is well while an incident is open.
-func TestSentence(t *testing.T) {
+func TestTheSentenceStatesTheWorstState(t *testing.T) {
 	open := edition.ShownEvent{Type: catalog.Incident, Status: catalog.Monitoring, StartAt: ago(time.Hour)}
 	upkeep := edition.ShownEvent{Type: catalog.Maintenance, Status: catalog.InProgress, StartAt: ago(time.Hour)}
 	for _, one := range []struct {
@@ -109,7 +109,7 @@ func TestGroupsOpenWhenSomethingIsWrong(t *testing.T) {
 	}
 }
 
-func TestBar(t *testing.T) {
+func TestABarShowsTheDaysOfAComponent(t *testing.T) {
 	snapshot := troubledPage()
 	f := frameOf(t, snapshot)
 	b := f.newBar(&snapshot.Components[0])
@@ -169,7 +169,7 @@ func TestDaysOfTheZone(t *testing.T) {
 	}
 }
 
-func TestHistory(t *testing.T) {
+func TestTheHistoryListsEventsByDay(t *testing.T) {
 	rows := frameOf(t, troubledPage()).history(14)
 	var got []string
 	for _, row := range rows {

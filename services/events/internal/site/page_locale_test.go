@@ -30,7 +30,7 @@ func TestDatesFollowTheLanguageAndTheZone(t *testing.T) {
 	}
 }
 
-func TestNumbers(t *testing.T) {
+func TestNumbersFollowTheLocale(t *testing.T) {
 	s := newSite(t)
 	for _, one := range []struct {
 		lang     string

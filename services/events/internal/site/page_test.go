@@ -112,7 +112,7 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-func TestSizes(t *testing.T) {
+func TestPagesAreSmall(t *testing.T) {
 	s := newSite(t)
 	large := largePage()
 	for _, name := range []string{"", "history/2026-11", "subscribe", "components/" + large.Components[0].ID, "embed"} {

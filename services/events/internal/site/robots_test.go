@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-func TestRobots(t *testing.T) {
+func TestCrawlersMayVisitPublicDashboardsThatWantThem(t *testing.T) {
 	for _, c := range []struct {
 		mode    catalog.AccessMode
 		indexed bool

@@ -79,7 +79,7 @@ func checkKeys(t *testing.T, what string, list []object, keys string) {
 	}
 }
 
-func TestStatuspage_keys(t *testing.T) {
+func TestEveryObjectOfStatuspageHasAllItsKeys(t *testing.T) {
 	const component = "id, name, status, created_at, updated_at, position, description, showcase, start_date, group_id, page_id, group, only_show_if_degraded"
 	const incident = "id, name, status, created_at, updated_at, monitoring_at, resolved_at, impact, shortlink, started_at, page_id, incident_updates, components"
 	for _, s := range []*edition.Snapshot{sampleSnapshot(), hostileSnapshot()} {
@@ -113,7 +113,7 @@ func TestStatuspage_keys(t *testing.T) {
 	checkKeys(t, "affected component", changes, "code, name, old_status, new_status")
 }
 
-func TestStatuspage_lists(t *testing.T) {
+func TestEachListOfStatuspageHasItsEvents(t *testing.T) {
 	s := sampleSnapshot()
 	summary := readStatuspage(t, s, "summary.json")
 	checkKeys(t, "summary", []object{summary}, "page, components, incidents, scheduled_maintenances, status")
@@ -142,7 +142,7 @@ func TestStatuspage_lists(t *testing.T) {
 	}
 }
 
-func TestStatuspage_newest(t *testing.T) {
+func TestAListOfStatuspageHasTheNewestEvents(t *testing.T) {
 	s := sampleSnapshot()
 	incident := s.Events[0]
 	s.Events = nil
@@ -164,7 +164,7 @@ func TestStatuspage_newest(t *testing.T) {
 	}
 }
 
-func TestStatuspage_components(t *testing.T) {
+func TestStatuspageListsComponentsBelowTheirGroups(t *testing.T) {
 	list := objects(t, readStatuspage(t, sampleSnapshot(), "components.json"), "components")
 	if got, want := values(list, "name"), "Core API Website Mail"; got != want {
 		t.Fatalf("components %s, want %s", got, want)
@@ -193,7 +193,7 @@ func TestStatuspage_components(t *testing.T) {
 	}
 }
 
-func TestStatuspage_incident(t *testing.T) {
+func TestStatuspageShowsAnIncidentInItsWords(t *testing.T) {
 	s := sampleSnapshot()
 	s.Events[0].Status = catalog.Monitoring
 	list := objects(t, readStatuspage(t, s, "incidents.json"), "incidents")
@@ -236,7 +236,7 @@ func TestStatuspage_incident(t *testing.T) {
 	}
 }
 
-func TestStatuspage_maintenance(t *testing.T) {
+func TestStatuspageShowsAMaintenanceWithItsPlannedTimes(t *testing.T) {
 	s := sampleSnapshot()
 	s.Events[6].ScheduledStartAt, s.Events[6].ScheduledEndAt = nil, nil
 	list := objects(t, readStatuspage(t, s, "scheduled-maintenances.json"), "scheduled_maintenances")
@@ -258,7 +258,7 @@ func TestStatuspage_maintenance(t *testing.T) {
 	}
 }
 
-func TestStatuspage_status(t *testing.T) {
+func TestStatuspageShowsTheWorstStateAsTheStatus(t *testing.T) {
 	maintenance := sampleMaintenance(50, "m", catalog.InProgress, nil)
 	maintenance.StartAt = sampleTime(29, 11, 0)
 	later := maintenance

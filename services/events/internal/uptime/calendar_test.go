@@ -8,8 +8,8 @@ import (
 // endless is a time after all days.
 var endless = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// TestCalendar checks the days of a zone: those of 23 and 25 hours, and that they have no gaps.
-func TestCalendar(t *testing.T) {
+// TestACalendarHasNoGaps checks the days of a zone: those of 23 and 25 hours, and that they have no gaps.
+func TestACalendarHasNoGaps(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)

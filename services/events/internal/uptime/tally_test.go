@@ -14,7 +14,7 @@ func clock(text string) time.Time {
 	return at
 }
 
-func TestTally(t *testing.T) {
+func TestATallyCountsEachMomentOnce(t *testing.T) {
 	during := func(from, to string, impact Impact) Span { return Span{clock(from), clock(to), impact, "e"} }
 	percent := func(p float64) *float64 { return &p }
 	for name, c := range map[string]struct {
@@ -124,8 +124,8 @@ func FuzzTally(f *testing.F) {
 	})
 }
 
-// TestDays checks that the days of any month in any zone follow one another without a gap.
-func TestDays(t *testing.T) {
+// TestDaysFollowOneAnotherWithoutAGap checks that the days of any month in any zone follow one another without a gap.
+func TestDaysFollowOneAnotherWithoutAGap(t *testing.T) {
 	for _, name := range []string{"UTC", "Europe/Berlin", "America/Sao_Paulo", "America/Havana", "Asia/Beirut", "Atlantic/Azores", "Pacific/Apia", "Asia/Kathmandu"} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
