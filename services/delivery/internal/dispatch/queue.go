@@ -260,23 +260,7 @@ func (q *queue) sweep() []*member {
 			requeued = append(requeued, m)
 		}
 	}
-	for _, t := range q.tenants {
-		t.requeued = slices.DeleteFunc(t.requeued, func(m *member) bool {
-			ended := m.shard.ctx.Err() != nil
-			if ended {
-				requeued = append(requeued, m)
-			}
-			return ended
-		})
-		t.shards = slices.DeleteFunc(t.shards, func(s *shard) bool {
-			ended := s.ctx.Err() != nil
-			if ended {
-				q.dropLocked(s)
-			}
-			return ended
-		})
-	}
-	return requeued
+	return append(requeued, q.removeLocked(func(s *shard) bool { return s.ctx.Err() != nil })...)
 }
 
 // stop abandons all members that were not taken, and all shards that are pushed later. It returns the
@@ -285,14 +269,26 @@ func (q *queue) stop() []*member {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.stopped = true
-	var requeued []*member
+	return q.removeLocked(func(*shard) bool { return true })
+}
+
+// removeLocked abandons the shards that ended selects, and returns their requeued members.
+func (q *queue) removeLocked(ended func(*shard) bool) (requeued []*member) {
 	for _, t := range q.tenants {
-		requeued = append(requeued, t.requeued...)
-		t.requeued = nil
-		for _, s := range t.shards {
+		t.requeued = slices.DeleteFunc(t.requeued, func(m *member) bool {
+			if !ended(m.shard) {
+				return false
+			}
+			requeued = append(requeued, m)
+			return true
+		})
+		t.shards = slices.DeleteFunc(t.shards, func(s *shard) bool {
+			if !ended(s) {
+				return false
+			}
 			q.dropLocked(s)
-		}
-		t.shards = nil
+			return true
+		})
 	}
 	return requeued
 }

@@ -2,11 +2,10 @@ package dispatch
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
-
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
@@ -39,27 +38,20 @@ func (s *Sender) retry(ctx context.Context) {
 
 // enqueue groups due rows into shards by change and channel, and queues the shards.
 func (s *Sender) enqueue(p *partitionRetries, rows []deliverylog.Delivery) {
-	type group struct {
-		change  string
-		channel topic.Channel
-	}
-	groups := make(map[group]*shard)
-	var order []*shard
+	var shards []*shard
 	for i := range rows {
 		row := &rows[i]
-		key := group{row.ChangeID, row.Channel}
-		sh := groups[key]
-		if sh == nil {
-			sh = &shard{
+		at := slices.IndexFunc(shards, func(sh *shard) bool { return sh.changeID == row.ChangeID && sh.channel == row.Channel })
+		if at < 0 {
+			at = len(shards)
+			shards = append(shards, &shard{
 				ctx: p.Open, trace: s.Traces.Resume(s.work, row.Trace), partition: p.Partition,
 				organization: row.Organization, channel: row.Channel, service: row.Service, changeID: row.ChangeID, retry: true,
-			}
-			groups[key] = sh
-			order = append(order, sh)
+			})
 		}
-		sh.members = append(sh.members, &member{shard: sh, id: row.ID, recipient: row.Recipient, row: row})
+		shards[at].members = append(shards[at].members, &member{shard: shards[at], id: row.ID, recipient: row.Recipient, row: row})
 	}
-	for _, sh := range order {
+	for _, sh := range shards {
 		if release := p.Hold(); release != nil {
 			sh.work = hold(release)
 			s.queue.push(sh)

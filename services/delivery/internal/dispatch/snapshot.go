@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -110,20 +111,6 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 
 // bytesOf returns about the memory of a change.
 func bytesOf(change *topic.EventChange) int {
-	e := &change.Event
-	n := 1<<10 + len(e.Title) + len(e.DescriptionText) + len(e.DescriptionHTML) + len(e.ImpactText) + len(e.ImpactHTML) +
-		len(e.CoordinatorText) + len(e.CoordinatorHTML)
-	if change.Entry != nil {
-		n += len(change.Entry.Text) + len(change.Entry.HTML)
-	}
-	for _, c := range e.Components {
-		n += 128 + len(c.Name) + len(c.Group)
-		for _, dashboard := range c.Dashboards {
-			n += 16 + len(dashboard)
-		}
-	}
-	for _, wording := range change.Notify {
-		n += 128 + len(wording.Text) + len(wording.Message) + 8*len(wording.Endpoints)
-	}
-	return n
+	text, _ := json.Marshal(change) // every change has JSON
+	return 1<<10 + len(text)
 }

@@ -42,16 +42,12 @@ func readShipped() (files, error) {
 	for _, l := range shipped.All() {
 		f.words[l.Tag] = l.Texts
 	}
-	entries, err := embedded.ReadDir("files/templates")
-	if err != nil {
-		return f, err
-	}
-	for _, entry := range entries {
-		content, err := embedded.ReadFile(path.Join("files/templates", entry.Name()))
+	for _, name := range Templates() {
+		content, err := embedded.ReadFile(path.Join("files/templates", string(name)))
 		if err != nil {
 			return f, err
 		}
-		f.templates[entry.Name()] = string(content)
+		f.templates[string(name)] = string(content)
 	}
 	return f, nil
 }

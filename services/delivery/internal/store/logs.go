@@ -109,14 +109,12 @@ func (s *Store) Logs(ctx context.Context, q deliverylog.Query) (find.Page[delive
 		}
 	}
 	where, index := logsWhere(q)
-	sources := []source{&rowSource{
-		store: s, keep: func(d *deliverylog.Delivery) bool {
-			return d.Organization == q.Organization && d.Channel == q.Channel && (q.EventID == "" || d.EventID == q.EventID) &&
-				(q.URLHash == "" || d.URLHash == q.URLHash) && (q.DashboardID == "" || d.DashboardID == q.DashboardID)
-		},
-		query: find.Query{Where: where, Order: []find.Order{{Field: fieldSentAt, Descending: true}}, Limit: q.Limit + 1, Scan: index},
-	}}
-	if blocks := s.blocksOf(q); blocks != nil {
+	query := find.Query{Where: where, Order: []find.Order{{Field: fieldSentAt, Descending: true}}, Limit: q.Limit + 1, Scan: index}
+	sources := []source{s.rowSource(query, func(d *deliverylog.Delivery) bool {
+		return d.Organization == q.Organization && d.Channel == q.Channel && (q.EventID == "" || d.EventID == q.EventID) &&
+			(q.URLHash == "" || d.URLHash == q.URLHash) && (q.DashboardID == "" || d.DashboardID == q.DashboardID)
+	})}
+	if blocks := s.blocksOf(&q); blocks != nil {
 		sources = append(sources, blocks)
 	}
 	return merge(ctx, sources, after, q.Limit)

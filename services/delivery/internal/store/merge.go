@@ -42,11 +42,9 @@ func parsePosition(text string) (position, error) {
 	return position{sentAt, id}, nil
 }
 
-// source reads logs, newest first. Logs of one chunk may be in any order.
-type source interface {
-	// read returns the next logs. No later one is newer than rest, in milliseconds. It returns more = false with the last.
-	read(ctx context.Context) (logs []deliverylog.Delivery, rest int64, more bool, err error)
-}
+// source returns the next logs, newest first. Logs of one chunk may be in any order. No later log is newer than rest, in
+// milliseconds. source returns more = false with the last logs.
+type source func(ctx context.Context) (logs []deliverylog.Delivery, rest int64, more bool, err error)
 
 // stream puts the logs of a source in order.
 type stream struct {
@@ -59,7 +57,7 @@ type stream struct {
 // first returns the first log, or nil at the end.
 func (s *stream) first(ctx context.Context) (*deliverylog.Delivery, error) {
 	for s.more && (len(s.ready) == 0 || s.ready[0].SentAt.UnixMilli() <= s.rest) {
-		logs, rest, more, err := s.source.read(ctx)
+		logs, rest, more, err := s.source(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -105,38 +103,30 @@ func merge(ctx context.Context, sources []source, after *position, limit int) (f
 	}
 }
 
-// rowSource reads rows and later logs.
-type rowSource struct {
-	store *Store
-	query find.Query
-	keep  func(*deliverylog.Delivery) bool
-}
-
-func (r *rowSource) read(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
-	page, err := r.store.deliveries.Find(ctx, r.query)
-	if err != nil || len(page.Items) == 0 {
-		return nil, 0, false, err
+// rowSource reads rows and later logs that keep selects.
+func (s *Store) rowSource(query find.Query, keep func(*deliverylog.Delivery) bool) source {
+	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
+		page, err := s.deliveries.Find(ctx, query)
+		if err != nil || len(page.Items) == 0 {
+			return nil, 0, false, err
+		}
+		rest := page.Items[len(page.Items)-1].SentAt.UnixMilli()
+		query.After = page.Next
+		return slices.DeleteFunc(page.Items, func(d deliverylog.Delivery) bool { return !keep(&d) }), rest, page.Next != "", nil
 	}
-	rest := page.Items[len(page.Items)-1].SentAt.UnixMilli()
-	r.query.After = page.Next
-	return slices.DeleteFunc(page.Items, func(d deliverylog.Delivery) bool { return !r.keep(&d) }), rest, page.Next != "", nil
 }
 
 // blockSource reads the members of blocks.
-type blockSource struct {
-	store *Store
-	query find.Query
-	logs  deliverylog.Query
-}
-
-func (b *blockSource) read(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
-	page, err := b.store.blocks.Find(ctx, b.query)
-	if err != nil || len(page.Items) == 0 {
-		return nil, 0, false, err
+func (s *Store) blockSource(query find.Query, q *deliverylog.Query) source {
+	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
+		page, err := s.blocks.Find(ctx, query)
+		if err != nil || len(page.Items) == 0 {
+			return nil, 0, false, err
+		}
+		query.After = page.Next
+		logs, err := members(page.Items, q)
+		return logs, page.Items[len(page.Items)-1].Last.UnixMilli(), page.Next != "", err
 	}
-	b.query.After = page.Next
-	logs, err := members(page.Items, &b.logs)
-	return logs, page.Items[len(page.Items)-1].Last.UnixMilli(), page.Next != "", err
 }
 
 // members returns the members of the blocks that the query selects.
@@ -156,37 +146,33 @@ func members(blocks []deliverylog.Block, q *deliverylog.Query) ([]deliverylog.De
 	return logs, nil
 }
 
-// urlSource reads the members of blocks with a URL. First it reads the index of the URLs.
-type urlSource struct {
-	store *Store
-	query find.Query
-	logs  deliverylog.Query
-}
-
-func (u *urlSource) read(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
-	entries, err := u.store.blocks.Keys(ctx, u.query, fieldLast, fieldURLs)
-	if err != nil || len(entries) == 0 {
-		return nil, 0, false, err
-	}
-	var keys []string
-	for _, entry := range entries {
-		if urls, _ := entry.Values[1].(string); deliverylog.HasURL(urls, u.logs.URLHash) {
-			keys = append(keys, entry.Key)
+// urlSource reads the members of blocks with the URL of q. First it reads the index of the URLs.
+func (s *Store) urlSource(query find.Query, q *deliverylog.Query) source {
+	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
+		entries, err := s.blocks.Keys(ctx, query, fieldLast, fieldURLs)
+		if err != nil || len(entries) == 0 {
+			return nil, 0, false, err
 		}
+		var keys []string
+		for _, entry := range entries {
+			if urls, _ := entry.Values[1].(string); deliverylog.HasURL(urls, q.URLHash) {
+				keys = append(keys, entry.Key)
+			}
+		}
+		last := entries[len(entries)-1]
+		query.After = last.Position
+		rest, _ := last.Values[0].(int64)
+		blocks, err := s.blocks.GetMany(ctx, keys)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		logs, err := members(blocks, q)
+		return logs, rest, len(entries) == query.Limit, err
 	}
-	last := entries[len(entries)-1]
-	u.query.After = last.Position
-	rest, _ := last.Values[0].(int64)
-	blocks, err := u.store.blocks.GetMany(ctx, keys)
-	if err != nil {
-		return nil, 0, false, err
-	}
-	logs, err := members(blocks, &u.logs)
-	return logs, rest, len(entries) == u.query.Limit, err
 }
 
 // blocksOf returns the source of the members of blocks that match q, or nil if no block can have one.
-func (s *Store) blocksOf(q deliverylog.Query) source {
+func (s *Store) blocksOf(q *deliverylog.Query) source {
 	if q.Status != "" && q.Status != deliverylog.StatusDelivered {
 		return nil
 	}
@@ -202,7 +188,7 @@ func (s *Store) blocksOf(q deliverylog.Query) source {
 			days = append(days, blockURLDay(q.Organization, q.Channel, deliverylog.BucketOf(q.URLHash), day))
 		}
 		query.Where, query.Limit = append(query.Where, find.In(fieldURLDay, days...)), urlsAtOnce
-		return &urlSource{s, query, q}
+		return s.urlSource(query, q)
 	case q.EventID != "":
 		query.Where = append(query.Where, find.Eq(fieldEvent, blockHash(q.Organization, q.Channel, q.EventID)))
 		if q.DashboardID != "" {
@@ -213,5 +199,5 @@ func (s *Store) blocksOf(q deliverylog.Query) source {
 	default:
 		query.Where = append(query.Where, find.Eq(fieldAll, blockHash(q.Organization, q.Channel, "")))
 	}
-	return &blockSource{s, query, q}
+	return s.blockSource(query, q)
 }

@@ -138,24 +138,23 @@ func (s *Store) Waiting(ctx context.Context, partition int, after string, limit 
 	return page.Items, page.Next, err
 }
 
-func (s *Store) Prune(ctx context.Context, before, requestsBefore time.Time, limit int) (int64, error) {
-	ended := []find.Condition{find.Absent("waitsIn"), find.Lt("nextAttemptAt", before)}
-	rows, err := s.deliveries.DeleteMany(ctx, find.Query{Where: ended, Limit: limit})
-	if err != nil {
-		return rows, err
+func (s *Store) Prune(ctx context.Context, before, requestsBefore time.Time, limit int) (deleted int64, err error) {
+	older := func(field string, at time.Time) find.Query {
+		return find.Query{Where: []find.Condition{find.Lt(field, at)}, Limit: limit}
 	}
-	blocks, err := s.blocks.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt(fieldLast, before)}, Limit: limit})
-	if rows += blocks; err != nil {
-		return rows, err
+	ended := older("nextAttemptAt", before)
+	ended.Where = append([]find.Condition{find.Absent("waitsIn")}, ended.Where...)
+	for _, of := range []struct {
+		prune func(context.Context, find.Query) (int64, error)
+		query find.Query
+	}{
+		{s.deliveries.DeleteMany, ended}, {s.blocks.DeleteMany, older(fieldLast, before)}, {s.pages.DeleteMany, older(fieldPlannedAt, before)},
+		{s.changes.DeleteMany, older("occurredAt", before)}, {s.requests.DeleteMany, older("storedAt", requestsBefore)},
+	} {
+		n, err := of.prune(ctx, of.query)
+		if deleted += n; err != nil {
+			return deleted, err
+		}
 	}
-	pages, err := s.pages.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt(fieldPlannedAt, before)}, Limit: limit})
-	if rows += pages; err != nil {
-		return rows, err
-	}
-	changes, err := s.changes.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("occurredAt", before)}, Limit: limit})
-	if err != nil {
-		return rows + changes, err
-	}
-	requests, err := s.requests.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt("storedAt", requestsBefore)}, Limit: limit})
-	return rows + changes + requests, err
+	return deleted, nil
 }
