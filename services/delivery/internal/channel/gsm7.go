@@ -70,7 +70,7 @@ func plain(text string) string {
 	return strings.Join(strings.Fields(standIns.Replace(norm.NFC.String(shown))), " ")
 }
 
-// plainLines is plain, but keeps the lines that are not empty.
+// plainLines is like plain, but does not join the lines. It removes empty lines.
 func plainLines(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {

@@ -129,7 +129,7 @@ func (s *mailServer) transmit(ctx context.Context, l letter) deliverylog.Code {
 		if err == nil {
 			err = session.deliver(l)
 		} else {
-			code = s.noSession // the server refused the sender or the platform, not the recipient
+			code = s.noSession // the server refused the sender or this client, not the recipient
 		}
 		if err != nil && (serverClosed(err) || session.client.Reset() != nil) || !stop() {
 			session.conn.Close()
@@ -161,7 +161,7 @@ func (m *mailSession) deliver(l letter) error {
 	return w.Close()
 }
 
-// during closes the connection when ctx ends. The returned function stops that, and returns false if the
+// during closes the connection when ctx ends. The returned function cancels that. It returns false if the
 // connection is closed already.
 func (m *mailSession) during(ctx context.Context) func() bool {
 	deadline, _ := ctx.Deadline()

@@ -68,7 +68,7 @@ func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error)
 	return page, nil
 }
 
-// subscriberWords are the templates, and the key of the title, of a message to a subscriber that no event caused.
+// subscriberWords has the templates and the key of the title for a notice to a subscriber.
 type subscriberWords struct {
 	subject, text, html locale.Template
 	sms, whatsapp       locale.Template

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	leastTitle  = 16 // characters of the title that every text contains
+	leastTitle  = 16 // the shortest title in a text, in characters
 	leastName   = 8  // characters of a shortened name of a dashboard
 	mostConfirm = 3  // segments of a text with a link of its recipient
 )

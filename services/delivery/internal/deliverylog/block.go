@@ -87,7 +87,7 @@ func BlocksOf(results []*Delivery) []Block {
 func blockSize(group []*Delivery) int {
 	bytes, last := 0, ""
 	for n, d := range group {
-		if d.Response != nil && d.Response.Body != last { // most bodies are equal
+		if d.Response != nil && d.Response.Body != last { // most deliveries have equal bodies
 			last = d.Response.Body
 			bytes += len(last)
 		}
@@ -144,7 +144,7 @@ func cutDate(header string) (without, date string) {
 // shortHash returns 32 bits of the hash of a text.
 func shortHash(text string) uint32 { return uint32(Hash(text)) } //nolint:gosec // the low bits
 
-// HasURL reports whether a member of a block with Block.URLs may have the URL. False is certain, true is not.
+// HasURL reports whether a member of a block with Block.URLs may have the URL. The result true may be wrong.
 func HasURL(urls, urlHash string) bool {
 	wanted := shortHash(urlHash)
 	return hasShort(urls, func(hash uint32) bool { return hash == wanted })
@@ -163,8 +163,8 @@ func NewWanted(recipients []string) Wanted {
 	return w
 }
 
-// MayBeIn reports whether one of the recipients may be a member of a block with Block.Recipients. False is certain, true
-// is not.
+// MayBeIn reports whether one of the recipients may be a member of a block with Block.Recipients. The result true
+// may be wrong.
 func (w Wanted) MayBeIn(recipients string) bool {
 	return hasShort(recipients, func(hash uint32) bool { return w[hash] != nil })
 }

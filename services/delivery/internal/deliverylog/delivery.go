@@ -44,7 +44,7 @@ const (
 	CodeNoRecipient  Code = "recipient_gone"
 	CodeNotConcerned Code = "not_concerned"       // the recipient subscribes to none of the change's components
 	CodeReplaced     Code = "replaced"            // a newer delivery of the same event replaced it
-	CodeWithdrawn    Code = "event_withdrawn"     // the event was deleted, or may not be shown any more, while the delivery waited
+	CodeWithdrawn    Code = "event_withdrawn"     // while the delivery waited, the event was deleted or hidden
 	CodeExpired      Code = "expired"             // the change was deleted after the retention time
 	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a pause, or is slow
 	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel

@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Hash returns the FNV-1a hash of the parts. It is the same in every process and build, because stored records have it.
+// Hash returns the FNV-1a hash of the parts. It is the same in every process and build, because stored records contain it.
 func Hash(parts ...string) int64 {
 	const offset, prime = 14695981039346656037, 1099511628211
 	hash := uint64(offset)
@@ -14,7 +14,7 @@ func Hash(parts ...string) int64 {
 		for i := range len(part) {
 			hash = (hash ^ uint64(part[i])) * prime
 		}
-		hash *= prime // as for a byte 0
+		hash *= prime // the separator counts as a byte 0
 	}
 	return int64(hash) //nolint:gosec // all 64 bits
 }

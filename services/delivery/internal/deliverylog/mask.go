@@ -35,7 +35,7 @@ func (s secrets) add(texts ...string) secrets {
 // hide replaces the secrets in the text, as they are and as a receiver may spell them in a URL, in JSON and in HTML.
 func (s secrets) hide(text string) string {
 	for _, secret := range s {
-		if !strings.Contains(text, longestRun(secret)) { // the usual case: every spelling has it
+		if !strings.Contains(text, longestRun(secret)) { // the usual case: every spelling of the secret contains this run
 			continue
 		}
 		for _, form := range spellings(secret) {
@@ -45,8 +45,8 @@ func (s secrets) hide(text string) string {
 	return text
 }
 
-// secretsOf returns what neither the request nor the response of a log shows: the address, the links and the secrets of
-// the destination, and the credentials in the request.
+// secretsOf returns the texts that logs hide in requests and responses: the address, the links and the secrets of the
+// destination, and the credentials in the request.
 func secretsOf(to *topic.Destination, sent *Sent) secrets {
 	out := make(secrets, 0, 24)
 	for _, signature := range sent.Header["Webhook-Signature"] {
@@ -72,8 +72,8 @@ func secretsOf(to *topic.Destination, sent *Sent) secrets {
 	return out.add(to.Address, strings.TrimPrefix(to.Address, "+"), to.Code).add(sent.Hidden...)
 }
 
-// addURL appends what of an endpoint's URL a response must not show: what follows the host, each value of the query
-// alone, each segment of the path, and each part of both that no encoding changes. It omits short words, such as "hooks".
+// addURL appends the parts of an endpoint's URL that logs hide in responses: everything after the host, each value of the
+// query, each segment of the path, and each run of letters and digits. It omits short words, such as "hooks".
 func (s secrets) addURL(address string) secrets {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.IndexAny(rest, "/?")

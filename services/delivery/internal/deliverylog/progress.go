@@ -10,7 +10,7 @@ import (
 // PlannedPage says how many recipients the planner found on one page of a change's recipients. A repeated plan stores no
 // other page. A replay has a page of its own.
 type PlannedPage struct {
-	ID           string        `json:"id"` // derived from the change, the channel and the page; the delivery's of a replay
+	ID           string        `json:"id"` // derived from the change, the channel and the page; for a replay the id of the delivery
 	Organization string        `json:"organization"`
 	EventID      string        `json:"eventId"`
 	Channel      topic.Channel `json:"channel"`

@@ -18,7 +18,7 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
 	}
-	if wait, _ := s.pace(m, false); wait > 0 && !s.crowded(m) { // first, because this costs little
+	if wait, _ := s.pace(m, false); wait > 0 && !s.crowded(m) { // checked first, because this check costs little
 		return row, wait, nil
 	}
 	if m.shard.duplicate {
@@ -36,7 +36,7 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if m.row != nil && m.row.SendingAt != nil {
 		return s.ambiguous(m), 0, nil
 	}
-	event := s.events.of(m) // before the destination, which must be fresh
+	event := s.events.of(m) // requested before the destination is resolved, so that the destination is fresh
 	if now := s.queue.now(); now.Sub(m.requestedAt) > strictlyAfter {
 		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
 		if err != nil {

@@ -28,7 +28,8 @@ func (c *Content) At() time.Time {
 	return c.OccurredAt
 }
 
-// change returns the change of the event. The change of a notice has the example event that a test shows, or an empty one.
+// change returns the change of the event. For a notice it returns a change with the example event of a test, or with an
+// empty event.
 func (c *Content) change() topic.EventChange {
 	n := c.Notice
 	if n == nil {

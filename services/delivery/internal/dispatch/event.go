@@ -21,7 +21,7 @@ const (
 // stateUnknown never changes.
 var stateUnknown = failurelog.Cause{Message: "The states of events are unknown. Their waiting deliveries are sent.", Of: "events"}
 
-// Events knows the events.
+// Events is the events service.
 type Events interface {
 	// EventState returns fault.NotFound unless the event is one of the organization.
 	EventState(ctx context.Context, organization, id string) (topic.EventState, error)

@@ -85,8 +85,8 @@ func (p *paces) turn(limit sharedLimit, gap time.Duration, at, now time.Time) ti
 	return turn
 }
 
-// sharedLimit is a key that deliveries have in common if their receiver limits their requests together. It is zero for a
-// destination without a URL.
+// sharedLimit identifies a limit of a receiver. Deliveries that share the limit have the same sharedLimit. It is zero for
+// a destination without a URL.
 type sharedLimit struct {
 	channel topic.Channel
 	digest  string

@@ -112,7 +112,7 @@ func (p *Planner) persist(ctx, stop context.Context, cause failurelog.Cause, try
 }
 
 // plan publishes shards of the change's recipients on the channel. A repeated plan publishes the same shards. It stores
-// the change while it finds the first recipients, because the first message waits for both.
+// the change while the first recipients are requested, because the first message waits for both results.
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	saved := make(chan error, 1)
 	go func() { saved <- p.Store.SaveContent(ctx, Content{EventChange: &change}) }()

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxRetryAfter  = 15 * time.Minute
-	clientAttempts = 2 // if the status says that the request is wrong
+	clientAttempts = 2 // attempts of a request whose status would repeat (repeatsStatus)
 )
 
 // Policy holds the waits between the attempts of one delivery.

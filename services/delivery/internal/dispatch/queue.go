@@ -217,8 +217,8 @@ func (q *queue) hold(s *shard) {
 	s.outstanding++
 }
 
-// finish ends the work on members that were taken, or holds. durable is false if the shard must come again for them. Then
-// no more members of the shard are taken. When the last work has ended, finish calls Work.Abandon if any durable was
+// finish ends the work on members that were taken, or ends holds. durable is false if the shard must come again for these
+// members. Then no more members of the shard are taken. When the last work has ended, finish calls Work.Abandon if any durable was
 // false, and Work.Done otherwise.
 func (q *queue) finish(s *shard, members int, durable bool) {
 	q.mu.Lock()
@@ -248,8 +248,7 @@ func (q *queue) completeLocked(s *shard) {
 	}
 }
 
-// sweep abandons the members that were not taken and may not begin any more. It returns those that were taken before, and
-// wait.
+// sweep abandons the shards whose members may not begin any more. It returns their requeued and postponed members.
 func (q *queue) sweep() []*member {
 	q.mu.Lock()
 	defer q.mu.Unlock()

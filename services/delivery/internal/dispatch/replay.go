@@ -60,8 +60,8 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	return again.ID, p.Store.Schedule(ctx, again, append(entry, shard)...)
 }
 
-// shown returns an error if the event of a delivery that is to be sent again was deleted, or may not be shown. If the events
-// service does not respond, the sender asks it again before the attempt.
+// shown returns an error if the event of a replayed delivery was deleted or may not be shown. If the events service does
+// not respond, shown returns nil, and the sender requests the state before the attempt.
 func (p *Planner) shown(ctx context.Context, row *deliverylog.Delivery, change *topic.EventChange) error {
 	if row.EventID == "" {
 		return nil

@@ -15,8 +15,8 @@ import (
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
-	// slowBatch is how many members use the destinations of one call that itself took longer than staleAfter.
-	// Each of them is resolved again, alone.
+	// slowBatch is the number of members that use the destinations of one call, if the call took longer than staleAfter.
+	// Then each member is resolved again right before its attempt.
 	slowBatch = 64
 )
 
@@ -47,7 +47,7 @@ type shard struct {
 	change      *Snapshot
 	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small
 	members     []*member
-	next        int // members before it were taken
+	next        int // index of the next member to take
 	phase       phase
 	checked     bool      // members with a row were removed
 	resolvedAt  time.Time // when the destinations arrived
@@ -78,8 +78,8 @@ type member struct {
 
 // opened is the result of opening a shard.
 type opened struct {
-	change       *Snapshot // only the first time
-	members      []*member // only the first time
+	change       *Snapshot // set when the shard is opened for the first time
+	members      []*member // set when the shard is opened for the first time
 	destinations []topic.Destination
 	requestedAt  time.Time
 }

@@ -17,7 +17,7 @@ const (
 
 // Snapshot is the Content of deliveries with the texts that channels rendered from it.
 type Snapshot struct {
-	topic.EventChange               // Content.change
+	topic.EventChange               // result of Content.change
 	Notice            *topic.Notice // nil: a change of an event
 
 	texts  *sizedCache[textKey, any] // texts of all changes; nil in tests

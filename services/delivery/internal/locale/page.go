@@ -16,7 +16,7 @@ type Event struct {
 	Start, End                              string
 	Components                              []Component
 	Entry, Description, Impact, Coordinator Prose
-	EntryAt                                 string // with the status
+	EntryAt                                 string // status and time of the entry
 	URL                                     string // address of the event's page
 	Manage, Unsubscribe                     string // links of the recipient
 }

@@ -70,7 +70,7 @@ func blockHash(organization string, channel topic.Channel, last string) int64 {
 	return deliverylog.Hash(organization, string(channel), last)
 }
 
-// blockURLDay is like urlDay, for all URLs of a bucket.
+// blockURLDay is like urlDay, but has one value for all URLs of a bucket.
 func blockURLDay(organization string, channel topic.Channel, bucket int, day int64) int64 {
 	return day<<40 | int64(bucket)<<34 | deliverylog.Hash(organization, string(channel))&(1<<34-1)
 }
