@@ -64,7 +64,7 @@ type index struct {
 	Sparse bool   `bson:"sparse"` // documents without the value are not in it
 }
 
-// mongoIndexes returns the indexes that the declaration needs. Each index ends with the key. A unique index has a second
+// indexesOf returns the indexes that the declaration needs. Each index ends with the key. A unique index has a second
 // one that enforces it, over a value that a record without one of the fields lacks.
 func indexesOf(s *plan.Shape) []index {
 	out := []index{{Name: outboxIndex, Key: bson.D{{Key: "p", Value: 1}}, Sparse: true}}
@@ -161,7 +161,7 @@ type declaration struct {
 	Unique []string        `bson:"unique"`
 }
 
-// uniques describes the unique indexes, on which the values of u depend.
+// uniquesOf describes the unique indexes, on which the values of u depend.
 func uniquesOf(s *plan.Shape) []string {
 	out := []string{}
 	for i := range s.Indexes {

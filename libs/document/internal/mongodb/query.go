@@ -18,7 +18,7 @@ import (
 // query is a plan in the form of MongoDB.
 type query struct{ *plan.Plan }
 
-// Find implements document.engine.
+// Find returns the records of a page.
 func (e *Engine) Find(ctx context.Context, asked *plan.Plan) ([]*engine.Record, error) {
 	p := query{asked}
 	how := options.Find().SetHint(p.hint()).SetSort(p.sort()).SetSkip(int64(p.Offset)).SetLimit(int64(p.Limit))

@@ -152,7 +152,7 @@ func (e *Engine) Keys(ctx context.Context, asked *plan.Plan, fields []int) ([][]
 	return out, err
 }
 
-// Keys returns the SELECT of keys and fields. It has one arm for each range of the index. UNION drops the repetitions of
+// keys returns the SELECT of keys and fields. It has one arm for each range of the index. UNION drops the repetitions of
 // a record that has several values of a multi-valued field, while it merges the arms.
 func (p *query) keys(fields []int) clause {
 	from := p.from()

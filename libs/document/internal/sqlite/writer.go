@@ -58,7 +58,7 @@ func (w *writer) do(ctx context.Context, work func(*writer) error) error {
 	return job.err
 }
 
-// Close finishes the waiting jobs and closes the connection. It is called once.
+// close finishes the waiting jobs and closes the connection. It is called once.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true

@@ -23,7 +23,7 @@ type monthParameters struct {
 	Month string `path:"month" description:"The month in the dashboard's zone, yyyy-mm."`
 }
 
-// filesPublic declares the files of a dashboard, and what belongs to them. The document says that a dashboard's own host
+// filesPublic declares the files of a dashboard, the redirect from addresses of Statuspage, and the password form. The document says that a dashboard's own host
 // has the same paths without /d/{slug}, so each operation is declared once.
 func filesPublic() []web.Public {
 	var all []web.Public

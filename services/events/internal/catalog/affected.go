@@ -34,7 +34,7 @@ type affected struct {
 	dashboards map[string][]string
 }
 
-// read reads what the components with the ids have, unless an earlier read did.
+// read loads the components with the ids and the dashboards that hold them, unless an earlier call has loaded them all.
 func (a *affected) read(ctx context.Context, c *Catalog, organization string, ids []string) error {
 	if !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(a.asked, id) }) {
 		return nil

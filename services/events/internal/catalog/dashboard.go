@@ -29,7 +29,7 @@ type Dashboard struct {
 	Version        int64       `json:"version" audit:"version,quiet"`
 }
 
-// URL returns where visitors find the dashboard: under its own host, if it has one. base is what /d/{slug} is below.
+// URL returns the address of the dashboard: that of its first own host, or /d/{slug} below base.
 func (d *Dashboard) URL(base string) string {
 	if len(d.CustomDomains) > 0 {
 		return "https://" + d.CustomDomains[0]

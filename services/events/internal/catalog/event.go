@@ -57,7 +57,7 @@ type Event struct {
 	Inbound []InboundRecord `json:"inbound"`
 
 	EmailSubject string `json:"emailSubject"` // subject of mails about this event, as last given
-	// Announced is the channels of the last write that asked for any or for none, without texts. The scheduler notifies them.
+	// Announced is the channels of the last write that named channels or nobody, without texts. The scheduler notifies them.
 	Announced topic.Notify `json:"announced"`
 	Source    Source       `json:"source" audit:"source"`
 	CreatedBy Author       `json:"createdBy" audit:"createdBy"`

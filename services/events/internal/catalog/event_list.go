@@ -261,7 +261,7 @@ func (c *Catalog) scopes(ctx context.Context, organization string, filter EventF
 	return []string{filter.ComponentID}, []find.Condition{find.Has(FieldComponents, components...)}, nil
 }
 
-// details returns the events with what is near to them.
+// details returns the events with their components and the dashboards that hold these.
 func (c *Catalog) details(ctx context.Context, organization string, events []Event) ([]EventDetail, error) {
 	var ids []string
 	for i := range events {

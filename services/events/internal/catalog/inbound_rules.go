@@ -127,7 +127,7 @@ func (in Inbound) impacts(d *EventEdit, components []string) []ComponentImpact {
 	return changed
 }
 
-// news reports whether a trigger on an open event says what its timeline does not say yet. A tool repeats its triggers, so
+// news reports whether a trigger on an open event has a status, an impact or a text that is new. A tool repeats its triggers, so
 // the text that its last entry has is none.
 func (in Inbound) news(d *EventEdit, impacts []ComponentImpact) bool {
 	if in.Status != "" && in.Status != d.Status || len(impacts) > 0 {

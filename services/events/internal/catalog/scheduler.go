@@ -23,7 +23,7 @@ const (
 )
 
 // RunScheduler starts and ends maintenances with autoStart and autoEnd, and sends their reminders, until ctx ends. It
-// notifies the channels of the last write that asked for any or for none. Several processes may run it at once.
+// notifies Event.Announced. Several processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	return Schedule(ctx, log, "The scheduler failed to take a step with a maintenance. It tries again.", c.runDue)
 }
@@ -156,7 +156,7 @@ func (d *EventEdit) arm() {
 	} else {
 		d.EndedFor = nil // what is planned anew has not ended
 	}
-	// A person who starts an event after its planned end wants it to go on.
+	// The scheduler does not end an event that a person has started after its planned end.
 	if d.Status.Closed() || late && d.source != SourceScheduler && d.Status.Underway() && !d.before.Status.Underway() {
 		d.EndedFor = d.ScheduledEndAt
 	}

@@ -246,7 +246,7 @@ func (m *composition) tally(days []uptime.Day, spans map[string][]uptime.Span) {
 	}
 }
 
-// finish completes what follows from events and days.
+// finish computes the fields that follow from events and days: months, states and uptimes.
 func (m *composition) finish() {
 	snapshot := &m.state.Snapshot
 	m.forgetWithdrawn()
@@ -290,7 +290,7 @@ func (m *composition) expires() time.Time {
 	return next
 }
 
-// sameComponents reports whether the components are those of a state, apart from what follows from events.
+// sameComponents reports whether the components are those of a state, apart from the fields that follow from events.
 func sameComponents(was *State, components []ShownComponent) bool {
 	return slices.EqualFunc(was.Snapshot.Components, components, func(a, b ShownComponent) bool {
 		for _, one := range []*ShownComponent{&a, &b} {

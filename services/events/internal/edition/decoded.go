@@ -10,7 +10,7 @@ import (
 type decodedEdition struct {
 	Part   // the head, without its body
 	state  State
-	former string // the id of the edition that this one follows; empty if the process has read this one
+	former string // id of the edition before; empty if the process has read the edition from the store
 	// snapshot returns the snapshot with the events.
 	snapshot func() Snapshot
 }

@@ -49,7 +49,7 @@ func (e *Editions) EditionFile(ctx context.Context, id, name string) (File, erro
 	return catalog.Share(ctx, &e.files, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return e.renderFile(ctx, of, name) })
 }
 
-// renderFile renders and stores a file. If another process stored the file meanwhile, it returns that one.
+// renderFile renders and stores a file. It returns the stored file if another process has stored the file meanwhile.
 func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name string) (File, error) {
 	fresh := StoredFile{EditionID: of.ID, DashboardID: of.DashboardID, CreatedAt: e.Now(), File: File{Name: name}}
 	kept, err := e.store.Files.Get(ctx, fresh.Key())

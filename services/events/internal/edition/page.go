@@ -26,11 +26,11 @@ type PublishedPage struct {
 	EditionID string     `json:"editionId"`
 	Edition   int64      `json:"edition"`
 	Access    PageAccess `json:"entry"`
-	// ExpiresAt is when the edition is not right any more without a write.
+	// ExpiresAt is the time from which the edition is outdated, even without a write.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// SweepAt is when editions that are not current are deleted; nil if there are none.
 	SweepAt *time.Time `json:"sweepAt"`
-	// ClaimedUntil is the time until which a process has taken over what is due.
+	// ClaimedUntil is the time until which only the process that has claimed the page takes its due steps.
 	ClaimedUntil *time.Time `json:"claimedUntil"`
 	Seen         []Seen     `json:"seen"`
 	// Removed: the dashboard was deleted. The page stays until SweepAt, so that a rendering which began before conflicts

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// current returns the page with an edition that is right now. It passes an error on.
+// current returns the page, which it renders first if time has outdated the edition. It returns a given error unchanged.
 func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
 	if err != nil || page.ChangesAt == nil || e.Now().Before(*page.ChangesAt) {
 		return page, err
@@ -22,10 +22,10 @@ func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (
 	return e.render(ctx, page.DashboardID)
 }
 
-// render renders and stores the page of a dashboard. The page is composed inside the guarded write: of two concurrent
-// renderings the later one therefore follows the earlier one. The change inserts the parts of the edition, although a
-// change must have no other effect: no page names the parts of a run that wrote nothing, and sweep deletes them. A page that does not change is written too if a record
-// was written. Otherwise an older rendering of another process could still replace it.
+// render renders and stores the page of a dashboard. The page is composed inside the guarded write, so two renderings at
+// the same time follow each other. The change inserts the parts of the edition, although a change must have no other
+// effect: no page names the parts of a run that wrote nothing, and sweep deletes them. If a record was written, render
+// writes the page even if nothing differs. Otherwise an older rendering of another process could still replace the page.
 func (e *Editions) render(ctx context.Context, dashboardID string, written ...catalog.Written) (PublishedPage, error) {
 	return catalog.Share(ctx, &e.renders, dashboardID, written, func(ctx context.Context, written []catalog.Written) (PublishedPage, error) {
 		var made *decodedEdition
@@ -127,7 +127,7 @@ func (e *Editions) prepare(ctx context.Context, former *PublishedPage, current *
 	return m, page, nil
 }
 
-// entrance returns what decides who sees the page of a dashboard.
+// accessOf returns the part of a page that decides who sees the page.
 func (e *Editions) accessOf(d *catalog.Dashboard) PageAccess {
 	entry := PageAccess{Mode: d.Access.Mode, AllowedIPs: d.Access.AllowedIPs}
 	if !d.Access.Private() {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// claimTime is how long one process has for what is due with a page. Then another one takes over.
+// claimTime is the time that a process has for the due steps of a page. Then another process may claim the page.
 const claimTime = 30 * time.Second
 
 // DueAt returns the time of the scheduler's next step with the page; nil for none. A disabled page is not rendered.
@@ -80,8 +80,8 @@ func (e *Editions) renewPage(ctx context.Context, id string) error {
 	return e.sweep(ctx, page, now)
 }
 
-// sweep deletes the editions of a page that are not current: former ones, and those that a process stored and did not
-// live to name. It deletes the page of a deleted dashboard with all editions.
+// sweep deletes the editions of a page that are not current: former ones, and those that a killed process stored without
+// writing the page. It deletes the page of a deleted dashboard with all editions.
 func (e *Editions) sweep(ctx context.Context, page PublishedPage, now time.Time) error {
 	if page.Removed {
 		if err := e.deleteEditions(ctx, page.DashboardID, "", now); err != nil {

@@ -82,7 +82,7 @@ func (f *feed) addItems(s *edition.Snapshot, component string, word wording, tex
 	}
 }
 
-// feedSource is what an item is made of. The text is rendered after the limits, because this takes the most time.
+// feedSource is an item before its text is rendered. Only the items within the limits are rendered, because rendering takes the most time.
 type feedSource struct {
 	event              *edition.ShownEvent
 	id, url            string

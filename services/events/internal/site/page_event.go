@@ -69,7 +69,7 @@ func endOf(e *edition.ShownEvent) *time.Time {
 	return e.ScheduledEndAt
 }
 
-// eventState returns the state that stands for an event.
+// eventState returns the state by which pages show an event.
 func eventState(e *edition.ShownEvent) catalog.Impact {
 	var states []catalog.Impact
 	for _, impact := range e.Impacts {

@@ -27,7 +27,7 @@ func stamp(t *time.Time) *string {
 	return new(t.UTC().Format(stampFormat))
 }
 
-// pageHeader is in each file. UpdatedAt is the time for which the file is right.
+// pageHeader describes the page in each file. UpdatedAt is the time of the snapshot.
 type pageHeader struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
