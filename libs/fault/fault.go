@@ -105,7 +105,7 @@ func Is(err error, kind Kind) bool {
 // UnlessMissing returns nil if err is a NotFound fault, else err.
 func UnlessMissing(err error) error { return IfMissing(err, nil) }
 
-// IfMissing returns the error instead if err is a NotFound fault. Otherwise it returns err.
+// IfMissing returns its second argument if err is a NotFound fault, else err.
 func IfMissing(err, instead error) error {
 	if Is(err, NotFound) {
 		return instead

@@ -60,7 +60,7 @@ type backup struct {
 	box         seal.Box
 	now         func() time.Time
 	editions    chan struct{} // one element for each edition that is being saved
-	others      chan struct{} // one element for each other file that is being saved
+	others      chan struct{} // one element for each file, not listed by an edition, that is being saved
 	mu          sync.Mutex    // guards changes of addresses: a running save must not undo deleteAddress
 }
 

@@ -16,9 +16,10 @@ const (
 	saveTimeout = 30 * time.Second
 	// editionsAtOnce bounds how many editions are saved at the same time.
 	editionsAtOnce = 4
-	// othersRoom bounds the bytes in Redis for the other files of a dashboard. A page has 5 to 15 KB in brotli.
+	// othersRoom bounds the bytes in Redis for the files of a dashboard that its edition does not list. A page has 5 to
+	// 15 KB in brotli.
 	othersRoom = 2 << 20
-	// othersAtOnce bounds how many other files are saved at the same time.
+	// othersAtOnce bounds how many files that no edition lists are saved at the same time.
 	othersAtOnce = 256
 	// evictedTime is the time after which an edition is saved again that Redis has evicted to make room for other
 	// dashboards. It is long, so that dashboards that do not all fit do not evict one another with each visit.
