@@ -59,7 +59,7 @@ func (f *folder) secret(setting, name string) (string, error) {
 // sealSecret returns the secret of the platform. A new secret is durable before the first record is created. If the
 // folder has records, they can only be read with the secret that sealed them. sealSecret then returns an error if the
 // secret is missing. It also returns an error if the secret does not match the file secret-mark, which was derived from
-// the right one.
+// the right secret.
 func (f *folder) sealSecret(setting string) (string, error) {
 	const name, markName, records = "secret", "secret-mark", "documents"
 	sealed, err := os.ReadDir(f.file(records))
