@@ -146,20 +146,17 @@ func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channe
 	for i := range recipients {
 		recipients[i].Destination = p.destination(channel, recipients[i].Destination)
 	}
-	if err := p.Store.SavePage(ctx, plannedPage(change, channel, page, len(recipients), p.Now())); err != nil {
+	planned := deliverylog.PlannedPage{
+		ID: topic.DeriveID(change.ID, "page", string(channel), strconv.Itoa(page)), Organization: change.Organization,
+		EventID: change.Event.ID, Channel: channel, Recipients: len(recipients), PlannedAt: p.Now(),
+	}
+	if err := p.Store.SavePage(ctx, planned); err != nil {
 		return fmt.Errorf("store the number of recipients: %w", err)
 	}
 	if err := p.Bus.Shards(ctx, shards(change, channel, page, recipients)); err != nil {
 		return fmt.Errorf("publish shards: %w", err)
 	}
 	return nil
-}
-
-func plannedPage(change *topic.EventChange, channel topic.Channel, page, recipients int, now time.Time) deliverylog.PlannedPage {
-	return deliverylog.PlannedPage{
-		ID: topic.DeriveID(change.ID, "page", string(channel), strconv.Itoa(page)), Organization: change.Organization,
-		EventID: change.Event.ID, Channel: channel, Recipients: recipients, PlannedAt: now,
-	}
 }
 
 // skip stores a row that says why the channel sent nothing.

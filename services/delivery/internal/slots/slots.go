@@ -41,10 +41,9 @@ type Slot struct {
 	since time.Time // the start
 	ended int64     // slots.ended at the start
 
-	mu       sync.Mutex
-	slow     bool
-	released bool
-	kept     bool
+	mu    sync.Mutex
+	slow  bool
+	fixed bool // it does not become a slow slot any more
 }
 
 // Start starts the time after which the slot becomes a slow one. All slots share a timer: one for each delivery would be a
@@ -98,26 +97,26 @@ func (s *Slot) wait() time.Duration {
 func (s *Slot) Keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kept = true
+	s.fixed = true
 }
 
 // left reports whether the slot does not become a slow one any more.
 func (s *Slot) left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.released || s.slow || s.kept
+	return s.fixed
 }
 
 // Move turns the slot into a slow one. It returns false if all slow slots are in use.
 func (s *Slot) Move() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.released || s.slow || s.kept {
+	if s.fixed {
 		return true
 	}
 	select {
 	case s.slots.Slow <- struct{}{}:
-		s.slow = true
+		s.slow, s.fixed = true, true
 		s.slots.Moved(1)
 		<-s.slots.Fast
 		return true
@@ -130,7 +129,7 @@ func (s *Slot) Move() bool {
 func (s *Slot) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.released = true
+	s.fixed = true
 	s.slots.ended.Add(1)
 	if s.slow {
 		s.slots.Moved(-1)
