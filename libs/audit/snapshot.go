@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -38,7 +39,9 @@ type member struct {
 func compare[T any](before, after *T) (former, next json.RawMessage, changed []string) {
 	one, other := members(before), members(after)
 	changed = []string{}
-	for _, name := range names(one, other) {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(one)), maps.Keys(other))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		a, b := one[name], other[name]
 		options := append(a.options, b.options...)
 		if slices.Contains(options, optionChanged) {
@@ -62,18 +65,6 @@ func put(side map[string]member, name string, m member) {
 	if side != nil {
 		side[name] = m
 	}
-}
-
-func names(one, other map[string]member) []string {
-	var all []string
-	for name := range one {
-		all = append(all, name)
-	}
-	for name := range other {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // difference returns what each of two values has and the other does not have. A value of a record that does not exist is

@@ -2,6 +2,7 @@ package find
 
 import (
 	"context"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -39,4 +40,47 @@ func ByKey[T any](ctx context.Context, from Collection[T], keys []string, key fu
 		records[key(record)] = record
 	}
 	return records, err
+}
+
+// Values returns one value of each item.
+func Values[T, V any](items []T, value func(T) V) []V {
+	values := make([]V, len(items))
+	for i, item := range items {
+		values[i] = value(item)
+	}
+	return values
+}
+
+// KeyPage returns a page of the keys that q finds with the values of fields, and the position of the next page. It costs the
+// same for any number of records, also for several values of a multi-valued field, for which Find reads all of them.
+func KeyPage[T any](ctx context.Context, from Collection[T], q Query, fields ...string) (rows []Row, next string, err error) {
+	limit := q.Limit
+	q.Limit++
+	rows, err = from.Keys(ctx, q, fields...)
+	if len(rows) > limit {
+		rows = rows[:limit]
+		next = rows[limit-1].Position
+	}
+	return rows, next, err
+}
+
+// EachUntil calls visit for the records whose field is at most until, in this order. visit changes the field or deletes the
+// record.
+func EachUntil[T any](ctx context.Context, from Collection[T], field string, until time.Time, visit func(T) error) error {
+	const batch = 500
+	due := Query{Where: []Condition{Lte(field, until)}, Order: []Order{{Field: field}}, Limit: batch}
+	for {
+		page, err := from.Find(ctx, due)
+		if err != nil {
+			return err
+		}
+		for _, item := range page.Items {
+			if err := visit(item); err != nil {
+				return err
+			}
+		}
+		if len(page.Items) < batch {
+			return nil
+		}
+	}
 }

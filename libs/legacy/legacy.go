@@ -67,8 +67,6 @@ type Resource[T any] struct {
 	Pages func(ctx context.Context, caller passport.Passport, query find.Query) (pages Pages[T], total int64, err error)
 	// Get returns one record or fault.NotFound. Without it List or Pages is used.
 	Get func(ctx context.Context, caller passport.Passport, id int64) (T, error)
-	// GetMany returns the records that exist, in any order. Without it List or Pages is used.
-	GetMany func(ctx context.Context, caller passport.Passport, ids []int64) ([]T, error)
 	// Create stores a new record. The input has all required fields, and defaults for the others.
 	Create func(ctx context.Context, caller passport.Passport, in Input) (T, error)
 	// Update changes the sent fields of a record. It returns fault.NotFound if the record was deleted meanwhile.

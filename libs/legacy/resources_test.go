@@ -191,13 +191,6 @@ func (w *world) eventResource() legacy.Declared {
 		Get: func(ctx context.Context, caller passport.Passport, id int64) (event, error) {
 			return w.events.Get(ctx, key(caller.Organization, "event", id))
 		},
-		GetMany: func(ctx context.Context, caller passport.Passport, ids []int64) ([]event, error) {
-			var keys []string
-			for _, id := range ids {
-				keys = append(keys, key(caller.Organization, "event", id))
-			}
-			return w.events.GetMany(ctx, keys)
-		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (event, error) {
 			e := event{OrganizationID: caller.Organization}
 			if err := w.changeEvent(ctx, &e, in); err != nil {

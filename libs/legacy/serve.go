@@ -234,13 +234,7 @@ func (e endpoint[T]) members(ctx context.Context, caller passport.Passport, aske
 	if len(ids) == 0 {
 		return nil, true, nil
 	}
-	var items []T
-	if e.GetMany != nil {
-		items, err = e.GetMany(ctx, caller, ids)
-		whole = true
-	} else {
-		items, whole, err = e.firstPage(ctx, caller, ids)
-	}
+	items, whole, err := e.firstPage(ctx, caller, ids)
 	found = make(map[int64]T, len(items))
 	for _, item := range items {
 		found[e.ID(item)] = item

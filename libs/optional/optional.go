@@ -56,3 +56,11 @@ func OrNull[T comparable](value T) *T {
 	}
 	return &value
 }
+
+// OrZero returns the value that a pointer leads to, or the zero T for nil.
+func OrZero[T any](value *T) T {
+	if value == nil {
+		return *new(T)
+	}
+	return *value
+}

@@ -95,6 +95,17 @@ func (c *Call[P, B]) Part(into any) error {
 	return decode(c.text, into, false)
 }
 
+// WithBody returns a handler that reads the body first.
+func WithBody[P, B, R any](handler func(c *Call[P, B], in B) (R, error)) func(*Call[P, B]) (R, error) {
+	return func(c *Call[P, B]) (R, error) {
+		in, err := c.Body()
+		if err != nil {
+			return *new(R), err
+		}
+		return handler(c, in)
+	}
+}
+
 // IfMatch returns a Conflict fault if the request has a header If-Match that does not name the
 // version of the stored record (RFC 9110, section 13.1.1).
 func (c *Call[P, B]) IfMatch(version int64) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
@@ -41,6 +42,16 @@ func (p Pages) Position(list List, paging Paging) (string, error) {
 		return "", fault.Field("nextToken", "must be a nextToken of this list, unchanged")
 	}
 	return string(raw[sha256.Size:]), nil
+}
+
+// Listed returns the views of a page that read returns, and the nextToken.
+func Listed[T, V any](p Pages, list List, paging Paging, read func(limit int, after string) (find.Page[T], error), view func(T) V) ([]V, *string, error) {
+	after, err := p.Position(list, paging)
+	if err != nil {
+		return nil, nil, err
+	}
+	page, err := read(paging.Limit, after)
+	return find.Values(page.Items, view), p.Token(list, page.Next), err
 }
 
 // Token returns the nextToken for the position behind the last row of a page; nil, so null,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
@@ -48,7 +49,7 @@ func (c *cut) write(do func() error) error {
 
 // cutCollection is a collection whose writes cut counts.
 type cutCollection[T any] struct {
-	endpoint.Collection[T]
+	find.Collection[T]
 	cut *cut
 }
 
@@ -310,7 +311,7 @@ func TestAnEndpointThatMovedMeanwhileIsNotDeleted(t *testing.T) {
 
 // lost stores endpoints but reports an outage.
 type lost struct {
-	endpoint.Collection[endpoint.Endpoint]
+	find.Collection[endpoint.Endpoint]
 }
 
 func (l lost) Insert(ctx context.Context, e endpoint.Endpoint, messages ...topic.Message) error {
@@ -338,7 +339,7 @@ func TestAnEndpointWhoseCreationIsUncertainIsCounted(t *testing.T) {
 
 // addedEndpoints notes that an endpoint was stored.
 type addedEndpoints struct {
-	endpoint.Collection[endpoint.Endpoint]
+	find.Collection[endpoint.Endpoint]
 	added bool
 }
 
@@ -349,7 +350,7 @@ func (a *addedEndpoints) Insert(ctx context.Context, e endpoint.Endpoint, messag
 
 // blind suppressions cannot be read after an endpoint was stored.
 type blind struct {
-	endpoint.Collection[endpoint.Suppression]
+	find.Collection[endpoint.Suppression]
 	endpoints *addedEndpoints
 }
 

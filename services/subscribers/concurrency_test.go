@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -120,7 +121,7 @@ func TestSubscribingAndRemovingAtOnceLeavesNothingBehind(t *testing.T) {
 
 // halting is a collection of addresses that calls before ahead of each change.
 type halting struct {
-	audience.Collection[audience.Address]
+	find.Collection[audience.Address]
 	before func()
 }
 

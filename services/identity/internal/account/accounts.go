@@ -64,13 +64,10 @@ const (
 // IndexLegacy is the index (organization, legacyId) of users.
 const IndexLegacy = "org_legacy"
 
-// Collection stores records of one type.
-type Collection[T any] = find.Collection[T]
-
 // Store stores the domain's records.
 type Store struct {
-	Organizations Collection[Organization]
-	Users         Collection[User] // a username is unique on the installation
+	Organizations find.Collection[Organization]
+	Users         find.Collection[User] // a username is unique on the installation
 	Audit         AuditLog
 	// Next returns the next number of a counter: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string) (int64, error)

@@ -56,14 +56,13 @@ func (a *Accounts) Caller(ctx context.Context, organization, id, keyID string) (
 	return User{}, Key{}, fault.New(fault.Denied, "The caller's key was revoked.")
 }
 
-// KeysAfter returns a page of the active keys whose ids follow after, and the position of the next page. The
-// position is empty on the last page.
-func (u User) KeysAfter(after string, limit int) (page []Key, next string) {
+// KeysAfter returns a page of the active keys whose ids follow after.
+func (u User) KeysAfter(after string, limit int) find.Page[Key] {
 	keys := slices.DeleteFunc(u.ActiveKeys(), func(k Key) bool { return k.ID <= after })
 	if len(keys) <= limit {
-		return keys, ""
+		return find.Page[Key]{Items: keys}
 	}
-	return keys[:limit], keys[limit-1].ID
+	return find.Page[Key]{Items: keys[:limit], Next: keys[limit-1].ID}
 }
 
 // AddKey adds an App key with the digest of its secret to a user. The name may be absent, but not blank.

@@ -124,12 +124,12 @@ type OrganizationPatch struct {
 
 // concernsKeys reports whether the patch changes the rights of the users' keys.
 func (p OrganizationPatch) concernsKeys() bool {
-	return p.Plan.Sent || p.LegacyPerHour.Sent || p.AppPerMinute.Sent || p.UniqueEndpoints.Sent ||
-		p.MaxDashboards.Sent || p.API.Sent || p.Integrations.Sent || p.UptimeReports.Sent
+	p.Name = optional.Value[string]{}
+	return p != OrganizationPatch{}
 }
 
 func (a *Accounts) checkOrganizationPatch(p OrganizationPatch) error {
-	if !p.concernsKeys() && !p.Name.Sent {
+	if p == (OrganizationPatch{}) {
 		return fault.New(fault.Invalid, "Send at least one field to change.")
 	}
 	if p.Name.Sent {

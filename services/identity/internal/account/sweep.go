@@ -73,7 +73,7 @@ func (a *Accounts) completePending(ctx context.Context, before time.Time) error 
 }
 
 // each calls do for each record that fulfils the condition, and joins the errors.
-func each[T any](ctx context.Context, from Collection[T], which find.Condition, do func(T) error) error {
+func each[T any](ctx context.Context, from find.Collection[T], which find.Condition, do func(T) error) error {
 	page, err := from.Find(ctx, find.Query{Where: []find.Condition{which}})
 	for _, item := range page.Items {
 		if failed := do(item); !fault.Is(failed, fault.NotFound) {

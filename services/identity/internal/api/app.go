@@ -56,15 +56,13 @@ type membersView struct {
 
 func (a api) listMembers(c *web.Call[web.None, web.None]) (membersView, error) {
 	members, _, err := a.accounts.Members(c, c.Caller.Organization, find.Query{Order: []find.Order{{Field: account.FieldLegacyID}}})
-	views := make([]memberView, len(members))
-	for i, u := range members {
-		views[i] = memberView{
+	return membersView{find.Values(members, func(u account.User) memberView {
+		return memberView{
 			Email: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: u.Roles,
 			AllowPasswordAuth: u.AllowPasswordAuth, Disabled: u.Disabled,
 			CreatedAt: web.Time(u.CreatedAt), LastLoginAt: web.TimeOf(u.LastLoginAt),
 		}
-	}
-	return membersView{views}, err
+	})}, err
 }
 
 type profileView struct {
@@ -127,20 +125,11 @@ type keysView struct {
 }
 
 func (a api) listKeys(c *web.Call[web.Paging, web.None]) (keysView, error) {
-	after, err := a.pages.Position(c.List, c.Parameters)
-	if err != nil {
-		return keysView{}, err
-	}
-	user, _, err := a.accounts.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
-	if err != nil {
-		return keysView{}, err
-	}
-	keys, next := user.KeysAfter(after, c.Parameters.Limit)
-	views := make([]keyView, len(keys))
-	for i, key := range keys {
-		views[i] = viewKey(key)
-	}
-	return keysView{views, a.pages.Token(c.List, next)}, nil
+	keys, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[account.Key], error) {
+		user, _, err := a.accounts.Caller(c, c.Caller.Organization, c.Caller.User, c.Caller.KeyID)
+		return user.KeysAfter(after, limit), err
+	}, viewKey)
+	return keysView{keys, next}, err
 }
 
 type keyParameters struct {

@@ -73,7 +73,7 @@ func (a api) listAuditEntries(c *web.Call[auditParameters, web.None]) (auditView
 		return auditView{}, err
 	}
 	page, err := a.accounts.AuditEntries(c, c.Caller.Organization, account.AuditFilter{
-		ActorID: given(in.ActorID), Action: given(in.Action), EntityType: given(in.EntityType), EntityID: strings.ToLower(given(in.EntityID)),
+		ActorID: optional.OrZero(in.ActorID), Action: optional.OrZero(in.Action), EntityType: optional.OrZero(in.EntityType), EntityID: strings.ToLower(optional.OrZero(in.EntityID)),
 		From: in.From, To: in.To,
 	}, in.Limit, after)
 	view := auditView{Entries: make([]auditEntryView, len(page.Items)), NextToken: a.pages.Token(c.List, page.Next)}
@@ -97,11 +97,4 @@ func viewAuditEntry(e *topic.AuditEntry) (auditEntryView, error) {
 		}
 	}
 	return view, nil
-}
-
-func given(sent *string) string {
-	if sent == nil {
-		return ""
-	}
-	return *sent
 }

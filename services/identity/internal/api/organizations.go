@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
@@ -21,7 +22,7 @@ func (a api) organizationOperations() []web.Operation {
 			Method: "POST", Path: "/operator/v1/organizations", ID: "createOrganization", Tag: "organizations",
 			Summary: "Create an organization with its first dashboard", Status: 201,
 			Example: web.Example{Request: `{"name": "Acme", "plan": "team"}`, Response: organizationResponseExample},
-		}, a.addOrganization),
+		}, web.WithBody(a.addOrganization)),
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/operator/v1/organizations", ID: "listOrganizations", Tag: "organizations",
 			Summary: "List organizations, oldest first", Status: 200,
@@ -36,7 +37,7 @@ func (a api) organizationOperations() []web.Operation {
 			Summary:     "Change an organization",
 			Description: "At least one member is required. The change takes effect for the next request of every user.", Status: 200,
 			Example: web.Example{Request: `{"limits": {"appPerMinute": 1200}, "enabledFeatures": {"api": null}}`, Response: organizationResponseExample},
-		}, a.changeOrganization),
+		}, web.WithBody(a.changeOrganization)),
 	}
 }
 
@@ -89,11 +90,7 @@ type organizationBody struct {
 	Plan optional.Value[account.Plan] `json:"plan" enum:"free,team,enterprise" default:"team"`
 }
 
-func (a api) addOrganization(c *web.Call[web.None, organizationBody]) (organizationResponse, error) {
-	in, err := c.Body()
-	if err != nil {
-		return organizationResponse{}, err
-	}
+func (a api) addOrganization(c *web.Call[web.None, organizationBody], in organizationBody) (organizationResponse, error) {
 	o, err := a.accounts.AddOrganization(c, account.NewOrganization{Name: in.Name.Value, Plan: in.Plan.Pointer()})
 	return a.organizationResponse(o), err
 }
@@ -104,16 +101,10 @@ type organizationsView struct {
 }
 
 func (a api) listOrganizations(c *web.Call[web.Paging, web.None]) (organizationsView, error) {
-	after, err := a.pages.Position(c.List, c.Parameters)
-	if err != nil {
-		return organizationsView{}, err
-	}
-	page, err := a.accounts.Organizations(c, c.Parameters.Limit, after)
-	views := make([]organizationView, len(page.Items))
-	for i, o := range page.Items {
-		views[i] = a.viewOrganization(o)
-	}
-	return organizationsView{views, a.pages.Token(c.List, page.Next)}, err
+	views, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[account.Organization], error) {
+		return a.accounts.Organizations(c, limit, after)
+	}, a.viewOrganization)
+	return organizationsView{views, next}, err
 }
 
 type idParameters struct {
@@ -150,11 +141,7 @@ type capabilitiesPatch struct {
 	UptimeReports optional.Value[bool] `json:"uptimeReports" nullable:"true" description:"Null: the plan's."`
 }
 
-func (a api) changeOrganization(c *web.Call[idParameters, organizationPatch]) (organizationResponse, error) {
-	in, err := c.Body()
-	if err != nil {
-		return organizationResponse{}, err
-	}
+func (a api) changeOrganization(c *web.Call[idParameters, organizationPatch], in organizationPatch) (organizationResponse, error) {
 	limits, features := in.Limits.Value, in.EnabledFeatures.Value
 	o, err := a.accounts.ChangeOrganization(c, c.Parameters.ID, account.OrganizationPatch{
 		Name: in.Name, Plan: in.Plan,

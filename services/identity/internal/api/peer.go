@@ -6,6 +6,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -33,10 +34,7 @@ func (a api) lookupKey(c *gin.Context) error {
 // viewCredential returns the credential as gateways cache it.
 func viewCredential(credential account.Credential) peer.Credential {
 	user := credential.User
-	roles := make([]string, len(user.Roles))
-	for i, role := range user.Roles {
-		roles[i] = string(role)
-	}
+	roles := find.Values(user.Roles, func(role account.Role) string { return string(role) })
 	return peer.Credential{
 		SecretDigest: credential.Key.Digest, Organization: user.Organization,
 		User: user.ID, LegacyUser: user.LegacyID, Username: user.Username, Email: user.Email,
@@ -45,20 +43,14 @@ func viewCredential(credential account.Credential) peer.Credential {
 	}
 }
 
-func (a api) limits(c *gin.Context) error {
-	organization, err := a.accounts.Organization(c.Request.Context(), c.Param(web.OrganizationParam))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, peer.Limits(a.accounts.Terms(organization).Limits))
-	return nil
-}
-
-func (a api) features(c *gin.Context) error {
-	organization, err := a.accounts.Organization(c.Request.Context(), c.Param(web.OrganizationParam))
-	if err != nil {
-		return err
-	}
-	c.PureJSON(http.StatusOK, passport.Features(a.accounts.Terms(organization).Features))
-	return nil
+// terms returns a handler that responds with a view of the terms of an organization.
+func (a api) terms(view func(account.Terms) any) gin.HandlerFunc {
+	return web.Handle(func(c *gin.Context) error {
+		organization, err := a.accounts.Organization(c.Request.Context(), c.Param(web.OrganizationParam))
+		if err != nil {
+			return err
+		}
+		c.PureJSON(http.StatusOK, view(a.accounts.Terms(organization)))
+		return nil
+	})
 }

@@ -37,8 +37,8 @@ func Mount(engine *gin.Engine, accounts *account.Accounts, pages web.Pages, log 
 
 	peers := engine.Group(peer.Prefix, web.Surface(passport.Peer))
 	peers.POST("/keys/lookup", web.Handle(a.lookupKey))
-	peers.GET("/organizations/:"+web.OrganizationParam+"/limits", web.Handle(a.limits))
-	peers.GET("/organizations/:"+web.OrganizationParam+"/features", web.Handle(a.features))
+	peers.GET("/organizations/:"+web.OrganizationParam+"/limits", a.terms(func(t account.Terms) any { return peer.Limits(t.Limits) }))
+	peers.GET("/organizations/:"+web.OrganizationParam+"/features", a.terms(func(t account.Terms) any { return passport.Features(t.Features) }))
 
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: log}, users(accounts))
 	return web.Mount(engine, a.operations())

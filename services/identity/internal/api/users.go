@@ -18,7 +18,7 @@ func (a api) userOperations() []web.Operation {
 			Method: "POST", Path: "/operator/v1/organizations/{id}/users", ID: "createUser", Tag: "users", Summary: "Create a user",
 			Status: 201, Errors: []int{409},
 			Example: web.Example{Request: `{"username": "ada", "email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace", "roles": ["admin", "api"]}`, Response: `{"user": ` + userExample + `}`},
-		}, a.addUser),
+		}, web.WithBody(a.addUser)),
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/operator/v1/organizations/{id}/users", ID: "listUsers", Tag: "users",
 			Summary: "List the users of an organization", Status: 200, Example: web.Example{Response: `{"users": [` + userExample + `]}`},
@@ -27,7 +27,7 @@ func (a api) userOperations() []web.Operation {
 			Method: "PATCH", Path: "/operator/v1/users/{id}", ID: "changeUser", Tag: "users", Summary: "Change a user",
 			Description: "At least one member is required. The change takes effect for the user's next request.", Status: 200,
 			Example: web.Example{Request: `{"disabled": true}`, Response: `{"user": ` + userExample + `}`},
-		}, a.changeUser),
+		}, web.WithBody(a.changeUser)),
 		web.Declare(web.Operation{
 			Method: "DELETE", Path: "/operator/v1/users/{id}", ID: "deleteUser", Tag: "users", Summary: "Delete a user",
 			Description: "The user's keys are refused from the next request on.", Status: 204,
@@ -36,7 +36,7 @@ func (a api) userOperations() []web.Operation {
 			Method: "POST", Path: "/operator/v1/users/{id}/api-keys", ID: "createKey", Tag: "keys", Summary: "Create a key for the App interface",
 			Status: 201, Errors: []int{409}, BodyOptional: true,
 			Example: web.Example{Request: `{"name": "deploy"}`, Response: `{"keyId": "01890a5d-ac96-774b-bcce-b302099a8059", "apiKey": "01890a5d-ac96-774b-bcce-b302099a8059:secret"}`},
-		}, a.addKey),
+		}, web.WithBody(a.addKey)),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/operator/v1/users/{id}/legacy-key", ID: "setLegacyKey", Tag: "keys", Summary: "Set the key for the legacy interface",
 			Description: "The previous legacy key of the user stops working.", Status: 201,
@@ -75,11 +75,7 @@ type userBody struct {
 	Roles     optional.Value[[]account.Role] `json:"roles" required:"true" minItems:"1"`
 }
 
-func (a api) addUser(c *web.Call[idParameters, userBody]) (oneUserView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneUserView{}, err
-	}
+func (a api) addUser(c *web.Call[idParameters, userBody], in userBody) (oneUserView, error) {
 	user, err := a.accounts.AddUser(c, c.Parameters.ID, account.NewUser{
 		Username: in.Username.Value, Email: in.Email.Value, FirstName: in.FirstName.Value, LastName: in.LastName.Value, Roles: in.Roles.Value,
 	})
@@ -98,11 +94,7 @@ func (a api) listUsers(c *web.Call[idParameters, web.None]) (usersView, error) {
 		return usersView{}, err
 	}
 	users, _, err := a.accounts.Members(c, o.ID, find.Query{Order: []find.Order{{Field: account.FieldLegacyID}}})
-	views := make([]userView, len(users))
-	for i, u := range users {
-		views[i] = viewUser(u)
-	}
-	return usersView{views}, err
+	return usersView{find.Values(users, viewUser)}, err
 }
 
 type userPatch struct {
@@ -110,11 +102,7 @@ type userPatch struct {
 	Disabled optional.Value[bool]           `json:"disabled"`
 }
 
-func (a api) changeUser(c *web.Call[idParameters, userPatch]) (oneUserView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneUserView{}, err
-	}
+func (a api) changeUser(c *web.Call[idParameters, userPatch], in userPatch) (oneUserView, error) {
 	user, err := a.accounts.ChangeUser(c, c.Parameters.ID, account.UserPatch(in))
 	return oneUserView{viewUser(user)}, err
 }
@@ -132,11 +120,7 @@ type newKeyView struct {
 	APIKey string `json:"apiKey" description:"<keyId>:<secret>, shown once."`
 }
 
-func (a api) addKey(c *web.Call[idParameters, keyBody]) (newKeyView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return newKeyView{}, err
-	}
+func (a api) addKey(c *web.Call[idParameters, keyBody], in keyBody) (newKeyView, error) {
 	secret := seal.Random()
 	key, err := a.accounts.AddKey(c, c.Parameters.ID, in.Name, seal.Digest(secret))
 	return newKeyView{key.ID, key.ID + ":" + secret}, err

@@ -14,6 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -37,7 +38,7 @@ type setting struct {
 
 // during is a collection that calls setting.ahead.
 type during[T any] struct {
-	account.Collection[T]
+	find.Collection[T]
 	setting *setting
 }
 

@@ -2,10 +2,10 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -19,16 +19,22 @@ type resource struct {
 	kind endpoint.Kind
 }
 
+// declared returns an operation of the kind. The path follows that of the kind.
+func (r resource) declared(method, path, verb, noun, summary, description string, status int, errors ...int) web.Operation {
+	name := string(r.kind.Channel)
+	return web.Operation{
+		Method: method, Path: "/app/integrations/" + r.kind.Path + path, ID: verb + strings.ToUpper(name[:1]) + name[1:] + noun, Tag: name + " endpoints",
+		Summary: summary, Description: description, Roles: []string{passport.RoleSubscriber}, Entitlement: web.Integrations, Status: status, Errors: errors,
+	}
+}
+
 // operations declares list, create, change and delete. Only the bodies of signed kinds have
 // eventKinds and rotateSecret.
 func (r resource) operations() []web.Operation {
-	name := string(r.kind.Channel)
 	declared := func(method, verb, summary, description string, status int, errors ...int) web.Operation {
-		return web.Operation{
-			Method: method, Path: "/app/integrations/" + r.kind.Path + "/endpoints", ID: verb + strings.ToUpper(name[:1]) + name[1:] + "Endpoint",
-			Tag: name + " endpoints", Summary: summary, Description: description,
-			Roles: []string{passport.RoleSubscriber}, Entitlement: web.Integrations, Versioned: true, Status: status, Errors: errors,
-		}
+		operation := r.declared(method, "/endpoints", verb, "Endpoint", summary, description, status, errors...)
+		operation.Versioned = true
+		return operation
 	}
 	list := declared("GET", "list", "List endpoints", "No row shows the full URL.", 200, 404)
 	create := declared("POST", "create", "Create an endpoint", "The full URL, and the secret of a webhook, are shown in this response only.", 201, 404, 409)
@@ -46,14 +52,11 @@ func (r resource) operations() []web.Operation {
 			"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90", "paused": true}`,
 		Response: r.example(`{"endpoint": `, `}`, ""),
 	}
+	operations := []web.Operation{web.Declare(list, r.list), web.Declare(remove, web.WithBody(r.remove))}
 	if r.kind.Signed {
-		return []web.Operation{
-			web.Declare(list, r.list), web.Declare(create, r.createSigned), web.Declare(change, r.changeSigned), web.Declare(remove, r.remove),
-		}
+		return append(operations, web.Declare(create, createFrom[signedEndpointBody](r)), web.Declare(change, changeFrom[signedEndpointPatch](r)))
 	}
-	return []web.Operation{
-		web.Declare(list, r.list), web.Declare(create, r.create), web.Declare(change, r.change), web.Declare(remove, r.remove),
-	}
+	return append(operations, web.Declare(create, createFrom[endpointBody](r)), web.Declare(change, changeFrom[endpointPatch](r)))
 }
 
 func (r resource) exampleURL() string {
@@ -75,24 +78,14 @@ type listParameters struct {
 }
 
 func (r resource) list(c *web.Call[listParameters, web.None]) (endpointsView, error) {
-	after, err := r.pages.Position(c.List, c.Parameters.Paging)
-	if err != nil {
-		return endpointsView{}, err
-	}
-	filter := endpoint.Filter{Limit: c.Parameters.Limit, After: after}
-	if id := c.Parameters.DashboardID; id != nil {
-		filter.DashboardID = *id
-	}
-	if hash := c.Parameters.URLHash; hash != nil {
-		filter.URLHash = *hash
-	}
-	page, usage, err := r.endpoints.List(c, c.Caller.Organization, r.kind, filter)
-	response := endpointsView{Endpoints: make([]endpointView, 0, len(page.Items)), NextToken: r.pages.Token(c.List, page.Next)}
-	response.Usage = usageView(usage)
-	for _, item := range page.Items {
-		response.Endpoints = append(response.Endpoints, view(r.kind, item))
-	}
-	return response, err
+	filter := endpoint.Filter{DashboardID: optional.OrZero(c.Parameters.DashboardID), URLHash: optional.OrZero(c.Parameters.URLHash)}
+	var usage endpoint.Usage
+	endpoints, next, err := web.Listed(r.pages, c.List, c.Parameters.Paging, func(limit int, after string) (page find.Page[endpoint.View], err error) {
+		filter.Limit, filter.After = limit, after
+		page, usage, err = r.endpoints.List(c, c.Caller.Organization, r.kind, filter)
+		return page, err
+	}, func(v endpoint.View) endpointView { return view(r.kind, v) })
+	return endpointsView{endpoints, next, usageView(usage)}, err
 }
 
 type dashboardMember struct {
@@ -112,31 +105,26 @@ type signedEndpointBody struct {
 	EventKinds optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1" description:"The kinds to send; all if absent."`
 }
 
-func (r resource) create(c *web.Call[web.None, endpointBody]) (oneEndpointView, error) {
-	return r.createFrom(c, c.Caller.Organization, c.Part, func() (endpoint.Draft, error) {
-		in, err := c.Body()
-		return in.draft(), err
-	})
-}
-
-func (r resource) createSigned(c *web.Call[web.None, signedEndpointBody]) (oneEndpointView, error) {
-	return r.createFrom(c, c.Caller.Organization, c.Part, func() (endpoint.Draft, error) {
-		in, err := c.Body()
-		draft := in.draft()
-		draft.EventKinds = in.EventKinds.Value
-		return draft, err
-	})
-}
-
-// createFrom finds the dashboard before it reads the rest of the body, because an unknown dashboard precedes a wrong
-// member.
-func (r resource) createFrom(ctx context.Context, organization string, part func(any) error, read func() (endpoint.Draft, error)) (oneEndpointView, error) {
-	var of dashboardMember
-	if err := part(&of); err != nil {
-		return oneEndpointView{}, err
+// createFrom returns the handler of a create with the body B. It finds the dashboard before it reads the rest of the body,
+// because an unknown dashboard precedes a wrong member.
+func createFrom[B interface{ draft() endpoint.Draft }](r resource) func(*web.Call[web.None, B]) (oneEndpointView, error) {
+	return func(c *web.Call[web.None, B]) (oneEndpointView, error) {
+		var of dashboardMember
+		if err := c.Part(&of); err != nil {
+			return oneEndpointView{}, err
+		}
+		created, err := r.endpoints.Create(c, c.Caller.Organization, r.kind, of.DashboardID.Value, func() (endpoint.Draft, error) {
+			in, err := c.Body()
+			return in.draft(), err
+		})
+		return oneEndpointView{view(r.kind, created)}, err
 	}
-	created, err := r.endpoints.Create(ctx, organization, r.kind, of.DashboardID.Value, read)
-	return oneEndpointView{view(r.kind, created)}, err
+}
+
+func (b signedEndpointBody) draft() endpoint.Draft {
+	draft := b.endpointBody.draft()
+	draft.EventKinds = b.EventKinds.Value
+	return draft
 }
 
 func (b endpointBody) draft() endpoint.Draft {
@@ -165,31 +153,26 @@ type signedEndpointPatch struct {
 	RotateSecret optional.Value[bool]         `json:"rotateSecret" description:"The previous secret signs beside the new one for 24 h. At most 10 times within 24 h."`
 }
 
-func (r resource) change(c *web.Call[web.None, endpointPatch]) (oneEndpointView, error) {
-	return r.changeFrom(c, c.Caller.Organization, c.IfMatch, c.Part, func() (endpoint.Patch, error) {
-		in, err := c.Body()
-		return in.patch(), err
-	})
-}
-
-func (r resource) changeSigned(c *web.Call[web.None, signedEndpointPatch]) (oneEndpointView, error) {
-	return r.changeFrom(c, c.Caller.Organization, c.IfMatch, c.Part, func() (endpoint.Patch, error) {
-		in, err := c.Body()
-		patch := in.patch()
-		patch.EventKinds, patch.RotateSecret = in.EventKinds.Value, in.RotateSecret.Value
-		return patch, err
-	})
-}
-
-// changeFrom finds the endpoint before it reads the rest of the body.
-func (r resource) changeFrom(ctx context.Context, organization string, ifMatch func(int64) error, part func(any) error, read func() (endpoint.Patch, error)) (oneEndpointView, error) {
-	var of targetMembers
-	if err := part(&of); err != nil {
-		return oneEndpointView{}, err
+// changeFrom returns the handler of a change with the body B. It finds the endpoint before it reads the rest of the body.
+func changeFrom[B interface{ patch() endpoint.Patch }](r resource) func(*web.Call[web.None, B]) (oneEndpointView, error) {
+	return func(c *web.Call[web.None, B]) (oneEndpointView, error) {
+		var of targetMembers
+		if err := c.Part(&of); err != nil {
+			return oneEndpointView{}, err
+		}
+		target := endpoint.Target{DashboardID: of.DashboardID.Value, URLHash: of.URLHash.Value, IfMatch: c.IfMatch}
+		changed, err := r.endpoints.Change(c, c.Caller.Organization, r.kind, target, func() (endpoint.Patch, error) {
+			in, err := c.Body()
+			return in.patch(), err
+		})
+		return oneEndpointView{view(r.kind, changed)}, err
 	}
-	target := endpoint.Target{DashboardID: of.DashboardID.Value, URLHash: of.URLHash.Value, IfMatch: ifMatch}
-	changed, err := r.endpoints.Change(ctx, organization, r.kind, target, read)
-	return oneEndpointView{view(r.kind, changed)}, err
+}
+
+func (b signedEndpointPatch) patch() endpoint.Patch {
+	patch := b.endpointPatch.patch()
+	patch.EventKinds, patch.RotateSecret = b.EventKinds.Value, b.RotateSecret.Value
+	return patch
 }
 
 func (b endpointPatch) patch() endpoint.Patch {
@@ -211,11 +194,7 @@ type removedEndpointBody struct {
 	URL         optional.Value[string] `json:"url"`
 }
 
-func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody]) (web.None, error) {
-	in, err := c.Body()
-	if err != nil {
-		return web.None{}, err
-	}
+func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody], in removedEndpointBody) (web.None, error) {
 	dashboardID := cmp.Or(in.DashboardID.Pointer(), c.Parameters.DashboardID)
 	if dashboardID == nil {
 		return web.None{}, fault.Field("dashboardId", "is required")

@@ -3,6 +3,7 @@ package api
 import (
 	"github.com/gin-gonic/gin"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -51,7 +52,7 @@ func (a inboundAPI) operations() []web.Operation {
 		"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "remoteIp": "192.0.2.1", "action": "trigger", "externalId": "checkout-latency",
 		"eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "result": "created", "httpStatus": 200, "error": null}], "nextToken": null}`
 	return []web.Operation{
-		web.Declare(list, a.listKeys), web.Declare(create, a.createKey), web.Declare(revoke, a.revokeKey), web.Declare(logs, a.listLogs),
+		web.Declare(list, a.listKeys), web.Declare(create, web.WithBody(a.createKey)), web.Declare(revoke, a.revokeKey), web.Declare(logs, a.listLogs),
 	}
 }
 
@@ -105,11 +106,7 @@ type keyDefaultsBody struct {
 	Severity optional.Value[string] `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage" description:"Of new events."`
 }
 
-func (a inboundAPI) createKey(c *web.Call[web.None, inboundKeyBody]) (oneInboundKeyView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneInboundKeyView{}, err
-	}
+func (a inboundAPI) createKey(c *web.Call[web.None, inboundKeyBody], in inboundKeyBody) (oneInboundKeyView, error) {
 	sent := in.Defaults.Value
 	key, secret, err := a.inbound.CreateKey(c, c.Caller.Organization, inbound.Author{UserID: c.Caller.User, Name: c.Caller.Username}, in.Name.Value,
 		inbound.Defaults{Publish: !sent.Publish.Sent || sent.Publish.Value, Notify: !sent.Notify.Sent || sent.Notify.Value, Severity: sent.Severity.Value})
@@ -117,16 +114,10 @@ func (a inboundAPI) createKey(c *web.Call[web.None, inboundKeyBody]) (oneInbound
 }
 
 func (a inboundAPI) listKeys(c *web.Call[web.Paging, web.None]) (inboundKeysView, error) {
-	after, err := a.pages.Position(c.List, c.Parameters)
-	if err != nil {
-		return inboundKeysView{}, err
-	}
-	page, err := a.inbound.Keys(c, c.Caller.Organization, c.Parameters.Limit, after)
-	view := inboundKeysView{make([]inboundKeyView, len(page.Items)), a.pages.Token(c.List, page.Next)}
-	for i, key := range page.Items {
-		view.Keys[i] = viewInboundKey(key, "")
-	}
-	return view, err
+	keys, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[inbound.Key], error) {
+		return a.inbound.Keys(c, c.Caller.Organization, limit, after)
+	}, func(k inbound.Key) inboundKeyView { return viewInboundKey(k, "") })
+	return inboundKeysView{keys, next}, err
 }
 
 type inboundKeyParameters struct {
@@ -156,17 +147,13 @@ type inboundLogsView struct {
 }
 
 func (a inboundAPI) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView, error) {
-	after, err := a.pages.Position(c.List, c.Parameters)
-	if err != nil {
-		return inboundLogsView{}, err
-	}
-	page, err := a.inbound.Logs(c, c.Caller.Organization, c.Parameters.Limit, after)
-	view := inboundLogsView{make([]inboundLogView, len(page.Items)), a.pages.Token(c.List, page.Next)}
-	for i, log := range page.Items {
-		view.Logs[i] = inboundLogView{
+	logs, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[inbound.Log], error) {
+		return a.inbound.Logs(c, c.Caller.Organization, limit, after)
+	}, func(log inbound.Log) inboundLogView {
+		return inboundLogView{
 			LogID: log.ID, ReceivedAt: web.Time(log.ReceivedAt), KeyID: log.KeyID, RemoteIP: log.RemoteIP, Action: optional.OrNull(log.Action),
 			ExternalID: optional.OrNull(log.ExternalID), EventID: optional.OrNull(log.EventID), Result: optional.OrNull(log.Result), HTTPStatus: log.HTTPStatus, Error: optional.OrNull(log.Error),
 		}
-	}
-	return view, err
+	})
+	return inboundLogsView{logs, next}, err
 }

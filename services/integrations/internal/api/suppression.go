@@ -1,10 +1,8 @@
 package api
 
 import (
-	"strings"
-
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
-	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
@@ -12,23 +10,17 @@ import (
 
 // suppressionOperations declares list and clear of the kind's suppressions.
 func (r resource) suppressionOperations() []web.Operation {
-	name := string(r.kind.Channel)
-	declared := func(method, verb, suffix, summary, description string, status int) web.Operation {
-		return web.Operation{
-			Method: method, Path: "/app/integrations/" + r.kind.Path + "/suppression", ID: verb + strings.ToUpper(name[:1]) + name[1:] + suffix,
-			Tag: name + " endpoints", Summary: summary, Description: description, Roles: []string{passport.RoleSubscriber}, Status: status,
-		}
-	}
-	list := declared("GET", "list", "Suppressions", "List suppressed URLs", "Nothing is sent to a suppressed URL. Oldest first.", 200)
-	list.Example.Response = `{"entries": [{"kind": "` + name + `", "urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90",
+	list := r.declared("GET", "/suppression", "list", "Suppressions", "List suppressed URLs", "Nothing is sent to a suppressed URL. Oldest first.", 200)
+	list.Entitlement = web.NoEntitlement
+	list.Example.Response = `{"entries": [{"kind": "` + string(r.kind.Channel) + `", "urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90",
 		"urlDisplay": "hooks.example.com/bellb...", "reason": "failures", "consecutiveFailures": 10, "firstFailureAt": "2026-01-31T09:30:00.000Z",
 		"suppressedAt": "2026-01-31T12:30:00.000Z", "lastHttpStatus": 500, "lastError": "http_5xx",
 		"dashboards": [{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "name": "Acme"}]}], "nextToken": null}`
-	clearing := declared("DELETE", "clear", "Suppression", "Clear a suppression",
-		"The next message is sent again, and the failures count from 0. urlHash or url is required. Values of the body precede those of the query.", 204)
-	clearing.Entitlement, clearing.BodyOptional, clearing.Errors = web.Integrations, true, []int{404}
+	clearing := r.declared("DELETE", "/suppression", "clear", "Suppression", "Clear a suppression",
+		"The next message is sent again, and the failures count from 0. urlHash or url is required. Values of the body precede those of the query.", 204, 404)
+	clearing.BodyOptional = true
 	clearing.Example.Request = `{"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90"}`
-	return []web.Operation{web.Declare(list, r.suppressions), web.Declare(clearing, r.clearSuppression)}
+	return []web.Operation{web.Declare(list, r.suppressions), web.Declare(clearing, web.WithBody(r.clearSuppression))}
 }
 
 type suppressionView struct {
@@ -55,33 +47,18 @@ type suppressionsView struct {
 }
 
 func (r resource) suppressions(c *web.Call[web.Paging, web.None]) (suppressionsView, error) {
-	after, err := r.pages.Position(c.List, c.Parameters)
-	if err != nil {
-		return suppressionsView{}, err
-	}
-	page, err := r.endpoints.Suppressions(c, c.Caller.Organization, r.kind, c.Parameters.Limit, after)
-	response := suppressionsView{Entries: make([]suppressionView, len(page.Items)), NextToken: r.pages.Token(c.List, page.Next)}
-	for i, item := range page.Items {
-		response.Entries[i] = suppressed(item)
-	}
-	return response, err
+	entries, next, err := web.Listed(r.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[endpoint.SuppressedURL], error) {
+		return r.endpoints.Suppressions(c, c.Caller.Organization, r.kind, limit, after)
+	}, suppressed)
+	return suppressionsView{entries, next}, err
 }
 
 func suppressed(s endpoint.SuppressedURL) suppressionView {
-	out := suppressionView{
+	return suppressionView{
 		Kind: s.Channel, URLHash: s.URLHash, URLDisplay: s.URLDisplay, Reason: s.Reason, ConsecutiveFailures: s.ConsecutiveFailures,
-		FirstFailureAt: web.TimeOf(s.FirstFailureAt), SuppressedAt: web.Time(s.SuppressedAt), Dashboards: make([]dashboardInView, len(s.Dashboards)),
+		FirstFailureAt: web.TimeOf(s.FirstFailureAt), SuppressedAt: web.Time(s.SuppressedAt), LastHTTPStatus: optional.OrNull(s.LastHTTPStatus), LastError: optional.OrNull(s.LastError),
+		Dashboards: find.Values(s.Dashboards, func(d topic.Dashboard) dashboardInView { return dashboardInView{d.ID, d.Name} }),
 	}
-	if s.LastHTTPStatus != 0 {
-		out.LastHTTPStatus = &s.LastHTTPStatus
-	}
-	if s.LastError != "" {
-		out.LastError = &s.LastError
-	}
-	for i, dashboard := range s.Dashboards {
-		out.Dashboards[i] = dashboardInView{dashboard.ID, dashboard.Name}
-	}
-	return out
 }
 
 type urlParameters struct {
@@ -94,11 +71,7 @@ type urlBody struct {
 	URL     optional.Value[string] `json:"url"`
 }
 
-func (r resource) clearSuppression(c *web.Call[urlParameters, urlBody]) (web.None, error) {
-	in, err := c.Body()
-	if err != nil {
-		return web.None{}, err
-	}
+func (r resource) clearSuppression(c *web.Call[urlParameters, urlBody], in urlBody) (web.None, error) {
 	urlHash, err := r.named(removeParameters{URLHash: c.Parameters.URLHash, URL: c.Parameters.URL}, removedEndpointBody{URLHash: in.URLHash, URL: in.URL})
 	if err != nil {
 		return web.None{}, err

@@ -26,12 +26,12 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 	for _, base := range []string{"/d/:slug/subscribe", "/subscribe"} {
 		public.Post(base+"/:channel", a.subscribe)
 	}
-	public.Link(endpoint.LinkPath+"verify", page.Follow(a.endpoints.ShowVerify, shows("endpoint.verify", verifyPage)),
+	public.Link(endpoint.LinkPath+endpoint.ToVerify, page.Follow(a.endpoints.Show(endpoint.ToVerify), shows("endpoint.verify", verifyPage)),
 		page.Follow(a.endpoints.Verify, shows("endpoint.verified", verifiedPage)))
-	public.Link(endpoint.LinkPath+"manage", page.Follow(a.endpoints.ShowManage, shows("endpoint.manage", managePage)), a.manage)
+	public.Link(endpoint.LinkPath+endpoint.ToManage, page.Follow(a.endpoints.Show(endpoint.ToManage), shows("endpoint.manage", managePage)), a.manage)
 	// Unsubscribe ignores the body, so it also serves the one-click request of mail programs (RFC 8058).
-	public.Link(endpoint.LinkPath+"unsubscribe", page.Follow(a.endpoints.ShowUnsubscribe, shows("endpoint.remove", unsubscribePage)),
-		page.Follow(a.endpoints.Unsubscribe, left))
+	public.Link(endpoint.LinkPath+endpoint.ToUnsubscribe, page.Follow(a.endpoints.Show(endpoint.ToUnsubscribe), shows("endpoint.remove", unsubscribePage)),
+		page.Follow(a.endpoints.Unsubscribe(endpoint.ToUnsubscribe), left))
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (a *API) manage(c *gin.Context) error {
 	case "rotate":
 		note, act = "endpoint.rotated", a.endpoints.Rotate
 	case "unsubscribe":
-		return page.Follow(a.endpoints.Leave, left)(c)
+		return page.Follow(a.endpoints.Unsubscribe(endpoint.ToManage), left)(c)
 	default:
 		act = func(context.Context, string) (endpoint.Visit, error) {
 			return endpoint.Visit{}, fault.Field("action", "must be save, rotate or unsubscribe")
@@ -69,7 +69,7 @@ func (a *API) manage(c *gin.Context) error {
 
 // manageAgain shows the form as the endpoint is stored, with the error.
 func (a *API) manageAgain(c *gin.Context, form url.Values, wrong error) error {
-	return page.Follow(a.endpoints.ShowManage, func(c *gin.Context, visit endpoint.Visit) error {
+	return page.Follow(a.endpoints.Show(endpoint.ToManage), func(c *gin.Context, visit endpoint.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)
 		if !view.Boxes.Refuse(w, form, fault.As(wrong).Field) {
 			view.Problem = w.Word("error.form")

@@ -43,6 +43,8 @@ type Endpoint struct {
 	UpdatedAt        time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
 }
 
+func endpointKey(e Endpoint) string { return e.ID }
+
 // AuditEntity implements audit.Record.
 func (e Endpoint) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: e.OrganizationID, Type: "endpoint", ID: e.ID, Name: e.URLDisplay}

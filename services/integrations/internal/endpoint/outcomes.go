@@ -159,7 +159,7 @@ func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters,
 			ids = append(ids, c.ID)
 		}
 	}
-	return find.ByKey(ctx, s.Store.Endpoints, ids, func(e Endpoint) string { return e.ID })
+	return find.ByKey(ctx, s.Store.Endpoints, ids, endpointKey)
 }
 
 // judge adds the suppression to which a counted failure leads, if any.

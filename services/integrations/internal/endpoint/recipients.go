@@ -22,21 +22,11 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	if len(query.Endpoints) > 0 {
 		where = append(where, find.In(FieldLegacyID, query.Endpoints...))
 	}
-	found, err := s.Store.Endpoints.Keys(ctx, find.Query{Where: where, Limit: query.Limit + 1, After: query.After, Scan: IndexConcerned}, FieldLimit)
-	if err != nil {
-		return topic.RecipientPage{}, err
-	}
-	var page topic.RecipientPage
-	if len(found) > query.Limit {
-		found = found[:query.Limit]
-		page.Next = found[query.Limit-1].Position
-	}
-	page.Recipients = make([]topic.Recipient, len(found))
-	for i, row := range found {
+	rows, next, err := find.KeyPage(ctx, s.Store.Endpoints, find.Query{Where: where, Limit: query.Limit, After: query.After, Scan: IndexConcerned}, FieldLimit)
+	return topic.RecipientPage{Next: next, Recipients: find.Values(rows, func(row find.Row) topic.Recipient {
 		limit, _ := row.Values[0].(string)
-		page.Recipients[i] = topic.Recipient{ID: row.Key, Destination: limit}
-	}
-	return page, nil
+		return topic.Recipient{ID: row.Key, Destination: limit}
+	})}, err
 }
 
 // Resolve returns the current destinations of the endpoints, in the order of query.IDs: their URLs, or for a mail about

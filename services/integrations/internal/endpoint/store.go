@@ -39,15 +39,12 @@ const (
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
 
-// Collection stores records of one type.
-type Collection[T any] = find.Collection[T]
-
 // Store stores the domain's records.
 type Store struct {
-	Endpoints    Collection[Endpoint]
+	Endpoints    find.Collection[Endpoint]
 	Results      outcome.Store
-	Suppressions Collection[Suppression]
-	Slots        Collection[Slots]
+	Suppressions find.Collection[Suppression]
+	Slots        find.Collection[Slots]
 	// Next returns the next number of a counter: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string) (int64, error)
 	// Revision returns a number that each write of an endpoint or suppression of the organization has changed when it

@@ -44,10 +44,7 @@ func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind 
 
 // dashboardsOf returns the dashboards whose verified endpoints have the suppressed URLs, by urlHash.
 func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, channel topic.Channel, suppressions []Suppression) (map[string][]topic.Dashboard, error) {
-	hashes := make([]string, len(suppressions))
-	for i, suppression := range suppressions {
-		hashes[i] = suppression.URLHash
-	}
+	hashes := find.Values(suppressions, func(s Suppression) string { return s.URLHash })
 	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.In(FieldSlot, hashes...))})
 	if err != nil {
 		return nil, err
@@ -85,11 +82,7 @@ func (s *Endpoints) resetCounters(ctx context.Context, organization string, chan
 	if err != nil {
 		return err
 	}
-	ids := make([]string, len(page.Items))
-	for i, e := range page.Items {
-		ids[i] = e.ID
-	}
-	now := s.Now()
+	ids, now := find.Values(page.Items, endpointKey), s.Now()
 	return s.Store.Results.Counters.UpdateMany(ctx, ids, func(counters []*outcome.Counters) (map[string][]topic.Message, error) {
 		for _, c := range counters {
 			c.Reset(now)

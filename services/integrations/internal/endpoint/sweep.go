@@ -3,45 +3,22 @@ package endpoint
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// sweepBatch is the number of records that Sweep reads at once.
-const sweepBatch = 500
-
 // Sweep revokes the claims that killed processes left, and deletes visitors' requests that nobody verified in time.
 func (s *Endpoints) Sweep(ctx context.Context) error {
 	return errors.Join(
-		eachUntil(ctx, s.Store.Slots, FieldClaimed, s.Now().Add(-claimLife), func(slots Slots) error {
+		find.EachUntil(ctx, s.Store.Slots, FieldClaimed, s.Now().Add(-claimLife), func(slots Slots) error {
 			return s.revokeOld(ctx, slots.OrganizationID, slots.Channel, slots.Claims)
 		}),
-		eachUntil(ctx, s.Store.Endpoints, FieldExpires, s.Now(), func(e Endpoint) error {
+		find.EachUntil(ctx, s.Store.Endpoints, FieldExpires, s.Now(), func(e Endpoint) error {
 			return fault.UnlessMissing(s.expireRequest(ctx, e))
 		}),
 	)
-}
-
-// eachUntil calls visit for the records whose field is at most until. visit changes the field.
-func eachUntil[T any](ctx context.Context, from Collection[T], field string, until time.Time, visit func(T) error) error {
-	due := find.Query{Where: []find.Condition{find.Lte(field, until)}, Order: []find.Order{{Field: field}}, Limit: sweepBatch}
-	for {
-		page, err := from.Find(ctx, due)
-		if err != nil {
-			return err
-		}
-		for _, item := range page.Items {
-			if err := visit(item); err != nil {
-				return err
-			}
-		}
-		if len(page.Items) < sweepBatch {
-			return nil
-		}
-	}
 }
 
 // expireRequest deletes an endpoint with its request, unless it has changed since it was read. Of a locked endpoint it

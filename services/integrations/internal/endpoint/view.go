@@ -42,11 +42,7 @@ func (s *Endpoints) List(ctx context.Context, organization string, kind Kind, fi
 
 // views adds to endpoints their counters, their suppression and the present names of their dashboards.
 func (s *Endpoints) views(ctx context.Context, organization string, endpoints ...Endpoint) ([]View, error) {
-	var ids []string
-	for _, e := range endpoints {
-		ids = append(ids, e.ID)
-	}
-	counters, err := s.Store.Results.Of(ctx, ids)
+	counters, err := s.Store.Results.Of(ctx, find.Values(endpoints, endpointKey))
 	if err != nil {
 		return nil, err
 	}
@@ -69,11 +65,7 @@ func (s *Endpoints) views(ctx context.Context, organization string, endpoints ..
 // named returns the endpoints with the present names of their dashboards. During an outage of the events service it
 // keeps the names of the last write.
 func (s *Endpoints) named(ctx context.Context, organization string, endpoints []Endpoint) ([]Endpoint, error) {
-	var dashboards []string
-	for _, e := range endpoints {
-		dashboards = append(dashboards, e.DashboardID)
-	}
-	names, err := s.Services.DashboardsByID(ctx, organization, dashboards)
+	names, err := s.Services.DashboardsByID(ctx, organization, find.Values(endpoints, func(e Endpoint) string { return e.DashboardID }))
 	if err != nil && !fault.Is(err, fault.Unavailable) {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -129,9 +130,7 @@ func (s *Endpoints) requested(offer Offer, kind Kind, wish Wish) (Endpoint, Addr
 		return e, address, err
 	}
 	if wish.ComponentIDs == nil {
-		for _, component := range offer.Dashboard.Components {
-			wish.ComponentIDs = append(wish.ComponentIDs, component.ID)
-		}
+		wish.ComponentIDs = find.Values(offer.Dashboard.Components, func(c topic.ComponentRecord) string { return c.ID })
 	}
 	if e.ComponentIDs, err = componentSet(wish.ComponentIDs); err != nil {
 		return e, address, err
@@ -190,11 +189,11 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 	case answers && (e.Locked || (kind == topic.EndpointVerify) != (e.VerifiedAt == nil)):
 		return topic.Destination{ID: e.ID, State: topic.RecipientGone, Components: []string{}}
 	case kind == topic.EndpointVerify:
-		d.Link = s.Links.URL(toVerify, e)
+		d.Link = s.Links.URL(ToVerify, e)
 	case kind == topic.EndpointManage:
-		d.Link, d.Unsubscribe = s.Links.URL(toManage, e), s.Links.URL(toUnsubscribe, e)
+		d.Link, d.Unsubscribe = s.Links.URL(ToManage, e), s.Links.URL(ToUnsubscribe, e)
 	case !e.Locked:
-		d.Link = s.Links.URL(toManage, e)
+		d.Link = s.Links.URL(ToManage, e)
 	}
 	return d
 }

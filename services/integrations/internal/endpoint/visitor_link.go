@@ -4,9 +4,9 @@ import "github.com/bellbuoy/bellbuoy/libs/link"
 
 // The purposes of links.
 const (
-	toVerify      = "verify"
-	toManage      = "manage"
-	toUnsubscribe = "unsubscribe"
+	ToVerify      = "verify"
+	ToManage      = "manage"
+	ToUnsubscribe = "unsubscribe"
 )
 
 // LinkPath is the path above the links in mail about endpoints.
@@ -21,7 +21,7 @@ func NewLinks(key []byte, base string) Links {
 		Key: key, Base: base, Path: LinkPath, Medium: "mail", ID: func(e Endpoint) string { return e.ID },
 		State: func(purpose string, e Endpoint) []string {
 			state := []string{e.URLHash, e.ManagementEmail}
-			if purpose == toVerify && e.Request != nil {
+			if purpose == ToVerify && e.Request != nil {
 				state = append(state, e.Request.ID)
 			}
 			return state

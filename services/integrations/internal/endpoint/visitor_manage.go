@@ -19,19 +19,9 @@ type Settings struct {
 	Paused       bool
 }
 
-// ShowManage returns what a link that manages is about.
-func (s *Endpoints) ShowManage(ctx context.Context, token string) (Visit, error) {
-	return s.show(ctx, toManage, token)
-}
-
-// ShowUnsubscribe returns what a link that unsubscribes is about.
-func (s *Endpoints) ShowUnsubscribe(ctx context.Context, token string) (Visit, error) {
-	return s.show(ctx, toUnsubscribe, token)
-}
-
 // Manage stores the settings of an endpoint.
 func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
-	e, allow, err := s.linked(ctx, toManage, token)
+	e, allow, err := s.linked(ctx, ToManage, token)
 	if err != nil {
 		return refused(e), err
 	}
@@ -39,7 +29,7 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 	if err != nil {
 		return Visit{}, err
 	}
-	dashboard, err := s.linkedDashboard(ctx, toManage, e)
+	dashboard, err := s.linkedDashboard(ctx, ToManage, e)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -66,14 +56,14 @@ func (s *Endpoints) Manage(ctx context.Context, token string, settings Settings)
 
 // Rotate replaces the secret of a signed endpoint. The visit has the new secret.
 func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
-	e, allow, err := s.linked(ctx, toManage, token)
+	e, allow, err := s.linked(ctx, ToManage, token)
 	if err != nil {
 		return refused(e), err
 	}
 	if !s.kind(e.Channel).Signed {
 		return Visit{}, fault.Field("action", "must be save or unsubscribe, because this kind of endpoint has no secret")
 	}
-	dashboard, err := s.linkedDashboard(ctx, toManage, e)
+	dashboard, err := s.linkedDashboard(ctx, ToManage, e)
 	if err != nil {
 		return Visit{}, err
 	}
@@ -106,27 +96,21 @@ func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) 
 	return e, link.EndedIfMissing(err)
 }
 
-// Unsubscribe deletes the endpoint of a link that unsubscribes. The visit names no more than its dashboard.
-func (s *Endpoints) Unsubscribe(ctx context.Context, token string) (Visit, error) {
-	return s.unsubscribe(ctx, toUnsubscribe, token)
-}
-
-// Leave deletes the endpoint of a link that manages. The visit names no more than its dashboard.
-func (s *Endpoints) Leave(ctx context.Context, token string) (Visit, error) {
-	return s.unsubscribe(ctx, toManage, token)
-}
-
-func (s *Endpoints) unsubscribe(ctx context.Context, purpose, token string) (Visit, error) {
-	for {
-		e, allow, err := s.linked(ctx, purpose, token)
-		if err != nil {
-			return refused(e), err
-		}
-		err = s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
-			return audit.Entry(audit.From(ctx), "endpoint.unsubscribe", s.Now(), e, nil), allow(*e)
-		})
-		if !errors.Is(err, errAgain) {
-			return Visit{DashboardID: e.DashboardID}, link.EndedIfMissing(err)
+// Unsubscribe returns a function that deletes the endpoint of a link with the purpose. The visit names no more than its
+// dashboard.
+func (s *Endpoints) Unsubscribe(purpose string) func(ctx context.Context, token string) (Visit, error) {
+	return func(ctx context.Context, token string) (Visit, error) {
+		for {
+			e, allow, err := s.linked(ctx, purpose, token)
+			if err != nil {
+				return refused(e), err
+			}
+			err = s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
+				return audit.Entry(audit.From(ctx), "endpoint.unsubscribe", s.Now(), e, nil), allow(*e)
+			})
+			if !errors.Is(err, errAgain) {
+				return refused(e), link.EndedIfMissing(err)
+			}
 		}
 	}
 }

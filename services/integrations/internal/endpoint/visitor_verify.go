@@ -30,22 +30,20 @@ type Visit struct {
 // About implements page.Visit. The locale of a visitor is unknown.
 func (v Visit) About() (dashboardID, locale string) { return v.DashboardID, "" }
 
-// ShowVerify returns what a link that verifies is about. It changes nothing, because programs follow the links in mail.
-func (s *Endpoints) ShowVerify(ctx context.Context, token string) (Visit, error) {
-	return s.show(ctx, toVerify, token)
-}
-
-// show returns what a link is about.
-func (s *Endpoints) show(ctx context.Context, purpose, token string) (Visit, error) {
-	e, _, err := s.linked(ctx, purpose, token)
-	if err != nil {
-		return refused(e), err
+// Show returns a function that returns what a link with the purpose is about. It changes nothing, because programs follow the
+// links in mail.
+func (s *Endpoints) Show(purpose string) func(ctx context.Context, token string) (Visit, error) {
+	return func(ctx context.Context, token string) (Visit, error) {
+		e, _, err := s.linked(ctx, purpose, token)
+		if err != nil {
+			return refused(e), err
+		}
+		dashboard, err := s.linkedDashboard(ctx, purpose, e)
+		if err != nil {
+			return refused(e), err
+		}
+		return s.visit(ctx, e, dashboard)
 	}
-	dashboard, err := s.linkedDashboard(ctx, purpose, e)
-	if err != nil {
-		return refused(e), err
-	}
-	return s.visit(ctx, e, dashboard)
 }
 
 // refused returns the visit of a link that is refused: it names no more than the dashboard, if the endpoint is known.
@@ -55,7 +53,7 @@ func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
 func (s *Endpoints) linked(ctx context.Context, purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
 	return s.Links.Open(ctx, purpose, token, s.Store.Endpoints.Get, func(e Endpoint) error {
 		switch {
-		case (purpose == toVerify) != (e.VerifiedAt == nil), purpose == toVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
+		case (purpose == ToVerify) != (e.VerifiedAt == nil), purpose == ToVerify && (e.Request == nil || !e.Request.ExpiresAt.After(s.Now())):
 			return link.Ended()
 		case e.Locked:
 			return fault.New(fault.Forbidden, "The operator of the dashboard has locked this endpoint.")
@@ -74,7 +72,7 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard topic.Dashb
 	v := Visit{
 		Kind: s.kind(e.Channel), URLDisplay: e.URLDisplay, DashboardID: e.DashboardID, DashboardName: dashboard.Name,
 		Paused: e.Paused, Suppressed: suppressed,
-		Manage: s.Links.Token(toManage, e), Unsubscribe: s.Links.Token(toUnsubscribe, e),
+		Manage: s.Links.Token(ToManage, e), Unsubscribe: s.Links.Token(ToUnsubscribe, e),
 	}
 	v.Components = link.Choices(dashboard, func(id string) bool { return slices.Contains(e.ComponentIDs, id) })
 	return v, nil
@@ -85,7 +83,7 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard topic.Dashb
 // can leave.
 func (s *Endpoints) linkedDashboard(ctx context.Context, purpose string, e Endpoint) (topic.DashboardRecord, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
-	if err != nil || purpose != toVerify {
+	if err != nil || purpose != ToVerify {
 		return dashboard, link.EndedIfMissing(err)
 	}
 	offer, err := s.offer(ctx, e.OrganizationID, dashboard)
@@ -102,11 +100,11 @@ func (s *Endpoints) linkedDashboard(ctx context.Context, purpose string, e Endpo
 // The link can be used once.
 func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 	for {
-		e, allow, err := s.linked(ctx, toVerify, token)
+		e, allow, err := s.linked(ctx, ToVerify, token)
 		if err != nil {
 			return refused(e), err
 		}
-		dashboard, err := s.linkedDashboard(ctx, toVerify, e)
+		dashboard, err := s.linkedDashboard(ctx, ToVerify, e)
 		if err != nil {
 			return refused(e), err
 		}

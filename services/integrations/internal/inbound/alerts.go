@@ -85,8 +85,10 @@ func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMess
 		return fault.Field("status", "must be firing or resolved")
 	}
 	firing := slices.DeleteFunc(group.Alerts, func(alert Alert) bool { return alert.Status == "resolved" })
-	out.Title = cut(cmp.Or(text(group.CommonAnnotations, firing, "summary"), label(group, firing, "alertname"), group.GroupKey), maxTitle)
-	out.Description = cut(text(group.CommonAnnotations, firing, "description"), maxDescription)
+	annotations, labels := func(a Alert) map[string]string { return a.Annotations }, func(a Alert) map[string]string { return a.Labels }
+	summary, name := first(group.CommonAnnotations, firing, annotations, "summary"), first(group.CommonLabels, firing, labels, "alertname")
+	out.Title = cut(cmp.Or(summary, name, group.GroupKey), maxTitle)
+	out.Description = cut(first(group.CommonAnnotations, firing, annotations, "description"), maxDescription)
 	if said := group.CommonAnnotations["message"]; strings.TrimSpace(said) != "" {
 		said = cut(said, maxDescription)
 		out.Message = &said
@@ -99,19 +101,11 @@ func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMess
 	return nil
 }
 
-// text returns an annotation of the group, or of the first alert that has it.
-func text(common map[string]string, alerts []Alert, name string) string {
+// first returns the value of a name in the common labels or annotations, or in those of the first alert that has it.
+func first(common map[string]string, alerts []Alert, of func(Alert) map[string]string, name string) string {
 	found := strings.TrimSpace(common[name])
 	for _, alert := range alerts {
-		found = cmp.Or(found, strings.TrimSpace(alert.Annotations[name]))
-	}
-	return found
-}
-
-func label(group AlertGroup, alerts []Alert, name string) string {
-	found := strings.TrimSpace(group.CommonLabels[name])
-	for _, alert := range alerts {
-		found = cmp.Or(found, strings.TrimSpace(alert.Labels[name]))
+		found = cmp.Or(found, strings.TrimSpace(of(alert)[name]))
 	}
 	return found
 }

@@ -27,13 +27,10 @@ const (
 	FieldWebhookID    = "webhookId" // webhook-id of a response that is kept; else absent
 )
 
-// Collection stores records of one type.
-type Collection[T any] = find.Collection[T]
-
 // Store stores the domain's records.
 type Store struct {
-	Keys Collection[Key]
-	Logs Collection[Log]
+	Keys find.Collection[Key]
+	Logs find.Collection[Log]
 }
 
 // Services is a client of other services.

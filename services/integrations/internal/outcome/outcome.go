@@ -24,13 +24,10 @@ import (
 // FieldFailing is a field of Counters: the groups of an endpoint with failures; else absent. It is multi-valued.
 const FieldFailing = "failing"
 
-// Collection stores records of one type.
-type Collection[T any] = find.Collection[T]
-
 // Store stores the results of deliveries.
 type Store struct {
-	Counters  Collection[Counters]
-	Successes Collection[LastSuccesses]
+	Counters  find.Collection[Counters]
+	Successes find.Collection[LastSuccesses]
 }
 
 // Of returns the counters of endpoints by the endpoints' ids, with the times of their last successes.

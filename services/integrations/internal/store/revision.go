@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
 // reviseTimeout bounds the time for which a committed write waits for the new revision.
@@ -37,30 +37,30 @@ func (r revisions) revise(ctx context.Context, organization string, err error) e
 
 // revised is a collection whose writes, except for inserts, change the number.
 type revised[T any] struct {
-	endpoint.Collection[T]
+	find.Collection[T]
 	revisions    revisions
 	organization func(*T) string
 }
 
-// Update implements endpoint.Collection.
+// Update implements find.Collection.
 func (c revised[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	item, err := c.Collection.Update(ctx, key, change)
 	return item, c.revisions.revise(ctx, c.organization(&item), err)
 }
 
-// Change implements endpoint.Collection.
+// Change implements find.Collection.
 func (c revised[T]) Change(ctx context.Context, key string, change func(*T) error) (T, error) {
 	item, err := c.Collection.Change(ctx, key, change)
 	return item, c.revisions.revise(ctx, c.organization(&item), err)
 }
 
-// Upsert implements endpoint.Collection.
+// Upsert implements find.Collection.
 func (c revised[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	item, err := c.Collection.Upsert(ctx, key, change)
 	return item, c.revisions.revise(ctx, c.organization(&item), err)
 }
 
-// Delete implements endpoint.Collection.
+// Delete implements find.Collection.
 func (c revised[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
 	organization := ""
 	err := c.Collection.Delete(ctx, key, func(item *T) ([]topic.Message, error) {
@@ -76,7 +76,7 @@ func (c revised[T]) Delete(ctx context.Context, key string, decide func(*T) ([]t
 // revisedByInserts is a collection whose inserts change the number, too.
 type revisedByInserts[T any] struct{ revised[T] }
 
-// Insert implements endpoint.Collection.
+// Insert implements find.Collection.
 func (c revisedByInserts[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	err := c.Collection.Insert(ctx, item, messages...)
 	return c.revisions.revise(ctx, c.organization(&item), err)

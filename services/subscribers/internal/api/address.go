@@ -27,10 +27,6 @@ func (k kind) addressResource() legacy.Resource[audience.Address] {
 		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]audience.Address, int64, error) {
 			return k.audience.Addresses(ctx, caller.Organization, k.channel, q)
 		},
-		GetMany: func(ctx context.Context, caller passport.Passport, ids []int64) ([]audience.Address, error) {
-			found, _, err := k.audience.Addresses(ctx, caller.Organization, k.channel, find.Query{Where: []find.Condition{find.In(audience.FieldLegacyID, ids...)}})
-			return found, err
-		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (audience.Address, error) {
 			return k.audience.AddAddress(ctx, caller.Organization, k.channel, *in.Text(k.name))
 		},

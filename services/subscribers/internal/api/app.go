@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -111,7 +112,7 @@ type oneSubscriberView struct {
 func subscriberViewOf(s audience.Subscriber) subscriberView {
 	out := subscriberView{
 		ID: s.ID, Channel: s.Channel, DashboardID: s.DashboardID, ComponentIDs: s.ComponentIDs(),
-		Confirmed: s.Confirmed(), ConfirmedAt: web.TimeOf(s.ConfirmedAt()), Paused: s.Paused, Locked: s.Locked,
+		Confirmed: s.Confirmed(), ConfirmedAt: web.TimeOf(s.ConfirmedAt()), Paused: s.Paused, Locked: s.Locked, Locale: optional.OrNull(s.Locale),
 		Source: s.Source, CreatedAt: web.Time(s.CreatedAt), UpdatedAt: web.Time(s.UpdatedAt),
 	}
 	if out.Phone = s.Address.Text; s.Channel == topic.Email {
@@ -119,9 +120,6 @@ func subscriberViewOf(s audience.Subscriber) subscriberView {
 	}
 	if suppression := s.Address.Suppression; suppression != nil {
 		out.Suppressed, out.SuppressedReason = true, &suppression.Reason
-	}
-	if s.Locale != "" {
-		out.Locale = &s.Locale
 	}
 	return out
 }
@@ -140,25 +138,15 @@ type subscribersView struct {
 }
 
 func (a appChannel) list(c *web.Call[subscriberList, web.None]) (subscribersView, error) {
-	after, err := a.pages.Position(c.List, c.Parameters.Paging)
-	if err != nil {
-		return subscribersView{}, err
+	in := c.Parameters
+	filter := audience.Filter{
+		DashboardID: optional.OrZero(in.DashboardID), ComponentID: optional.OrZero(in.ComponentID), Text: optional.OrZero(in.Q), State: audience.State(optional.OrZero(in.State)),
 	}
-	filter := audience.Filter{Limit: c.Parameters.Limit, After: after}
-	for field, value := range map[*string]*string{&filter.DashboardID: c.Parameters.DashboardID, &filter.ComponentID: c.Parameters.ComponentID, &filter.Text: c.Parameters.Q} {
-		if value != nil {
-			*field = *value
-		}
-	}
-	if c.Parameters.State != nil {
-		filter.State = audience.State(*c.Parameters.State)
-	}
-	page, err := a.audience.List(c, c.Caller.Organization, a.channel, filter)
-	response := subscribersView{Subscribers: make([]subscriberView, len(page.Items)), NextToken: a.pages.Token(c.List, page.Next)}
-	for i, s := range page.Items {
-		response.Subscribers[i] = subscriberViewOf(s)
-	}
-	return response, err
+	subscribers, next, err := web.Listed(a.pages, c.List, in.Paging, func(limit int, after string) (find.Page[audience.Subscriber], error) {
+		filter.Limit, filter.After = limit, after
+		return a.audience.List(c, c.Caller.Organization, a.channel, filter)
+	}, subscriberViewOf)
+	return subscribersView{subscribers, next}, err
 }
 
 type countParameters struct {
@@ -176,11 +164,7 @@ type countsView struct {
 }
 
 func (a appChannel) counts(c *web.Call[countParameters, web.None]) (countsView, error) {
-	dashboard := ""
-	if c.Parameters.DashboardID != nil {
-		dashboard = *c.Parameters.DashboardID
-	}
-	counts, err := a.audience.Counts(c, c.Caller.Organization, a.channel, dashboard)
+	counts, err := a.audience.Counts(c, c.Caller.Organization, a.channel, optional.OrZero(c.Parameters.DashboardID))
 	var out countsView
 	out.Counts.Total, out.Counts.Confirmed, out.Counts.Unconfirmed = counts.Total, counts.In[audience.Confirmed], counts.In[audience.Unconfirmed]
 	out.Counts.Paused, out.Counts.Suppressed = counts.In[audience.Paused], counts.In[audience.Suppressed]
@@ -223,14 +207,10 @@ func (b phoneBody) from() audience.Draft { return b.draft(b.Phone.Value) }
 
 // createFrom returns the handler of a create with the body B.
 func createFrom[B interface{ from() audience.Draft }](a appChannel) func(*web.Call[web.None, B]) (oneSubscriberView, error) {
-	return func(c *web.Call[web.None, B]) (oneSubscriberView, error) {
-		in, err := c.Body()
-		if err != nil {
-			return oneSubscriberView{}, err
-		}
+	return web.WithBody(func(c *web.Call[web.None, B], in B) (oneSubscriberView, error) {
 		created, err := a.audience.Create(c, c.Caller.Organization, a.channel, in.from())
 		return oneSubscriberView{subscriberViewOf(created)}, err
-	}
+	})
 }
 
 type subscriberPath struct {
@@ -387,11 +367,7 @@ func (a appChannel) importOperation() web.Operation {
 func importFrom[B interface {
 	from() (importMembers, []audience.Row)
 }](a appChannel) func(*web.Call[web.None, B]) (importedView, error) {
-	return func(c *web.Call[web.None, B]) (importedView, error) {
-		body, err := c.Body()
-		if err != nil {
-			return importedView{}, err
-		}
+	return web.WithBody(func(c *web.Call[web.None, B], body B) (importedView, error) {
 		in, rows := body.from()
 		results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, in.SendConfirmations.Value)
 		out := importedView{Results: make([]importResultView, len(results))}
@@ -404,5 +380,5 @@ func importFrom[B interface {
 			}
 		}
 		return out, err
-	}
+	})
 }

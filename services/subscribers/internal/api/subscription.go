@@ -32,10 +32,6 @@ func (k kind) subscriptionResource() legacy.Resource[audience.Detail] {
 		List: func(ctx context.Context, caller passport.Passport, q find.Query) ([]audience.Detail, int64, error) {
 			return k.audience.Subscriptions(ctx, caller.Organization, k.channel, q)
 		},
-		GetMany: func(ctx context.Context, caller passport.Passport, ids []int64) ([]audience.Detail, error) {
-			found, _, err := k.audience.Subscriptions(ctx, caller.Organization, k.channel, find.Query{Where: []find.Condition{find.In(audience.FieldLegacyID, ids...)}})
-			return found, err
-		},
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (audience.Detail, error) {
 			return k.audience.Subscribe(ctx, caller.Organization, k.channel, k.patch(in))
 		},

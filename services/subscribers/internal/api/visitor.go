@@ -26,9 +26,9 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 			public.Post(base+"/"+string(channel), a.subscribe(channel))
 		}
 	}
-	public.Link(audience.LinkPath+"confirm", page.Follow(a.visitors.ShowConfirm, shows("subscription.confirm", confirmPage)), a.confirm)
-	public.Link(audience.LinkPath+"manage", page.Follow(a.visitors.ShowManage, shows("subscription.manage", managePage)), a.manage)
-	public.Link(audience.LinkPath+"unsubscribe", page.Follow(a.visitors.ShowUnsubscribe, shows("subscription.unsubscribe", unsubscribePage)), a.unsubscribe)
+	public.Link(audience.LinkPath+audience.ToConfirm, page.Follow(a.visitors.Show(audience.ToConfirm), shows("subscription.confirm", confirmPage)), a.confirm)
+	public.Link(audience.LinkPath+audience.ToManage, page.Follow(a.visitors.Show(audience.ToManage), shows("subscription.manage", managePage)), a.manage)
+	public.Link(audience.LinkPath+audience.ToUnsubscribe, page.Follow(a.visitors.Show(audience.ToUnsubscribe), shows("subscription.unsubscribe", unsubscribePage)), a.unsubscribe)
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (a *API) manage(c *gin.Context) error {
 	}
 	switch action := form.Get("action"); action {
 	case "unsubscribe":
-		return page.Follow(a.visitors.Leave, left)(c)
+		return page.Follow(a.visitors.Unsubscribe(audience.ToManage), left)(c)
 	case "", "save":
 	default:
 		return fault.Field("action", "must be save or unsubscribe")
@@ -130,7 +130,7 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (audience
 
 // manageAgain shows the form as the subscription is stored, with the error beside its field.
 func (a *API) manageAgain(c *gin.Context, form url.Values, field string) error {
-	return page.Follow(a.visitors.ShowManage, func(c *gin.Context, visit audience.Visit) error {
+	return page.Follow(a.visitors.Show(audience.ToManage), func(c *gin.Context, visit audience.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)
 		switch {
 		case view.Components.Refuse(w, form, field):
@@ -152,7 +152,7 @@ func (a *API) unsubscribe(c *gin.Context) error {
 	if form.Get("List-Unsubscribe") != "One-Click" {
 		return fault.Field("List-Unsubscribe", "must be One-Click")
 	}
-	return page.Follow(a.visitors.Unsubscribe, left)(c)
+	return page.Follow(a.visitors.Unsubscribe(audience.ToUnsubscribe), left)(c)
 }
 
 // left says that the subscription has ended.

@@ -81,7 +81,7 @@ func linkOperations() []web.Public {
 	const harmless = "Changes nothing, because programs follow the links in messages."
 	const one = "The link concerns one dashboard and one address."
 
-	confirm := operation("POST", "confirm", "confirmSubscription", "Confirm a subscription",
+	confirm := operation("POST", audience.ToConfirm, "confirmSubscription", "Confirm a subscription",
 		"By a link, which works once, or by the code in an SMS or WhatsApp message.", wrong,
 		page.Refusal(429, "Too many codes were tried from the network of the visitor.", "Retry-After"))
 	confirm.Parameters, confirm.Errors = confirmParameters{}, append(confirm.Errors, 413)
@@ -91,11 +91,11 @@ func linkOperations() []web.Public {
 	const code = `{"channel": "sms", "phone": "+4915112345678", "code": "123456"}`
 	confirm.Bodies = []web.Content{{Media: page.FormMedia, Of: confirmCodeForm{}, Example: code}, {Media: "application/json", Of: confirmCodeBody{}, Example: code}}
 
-	manage := operation("POST", "manage", "manageSubscription", "Change or delete a subscription", "The button of the form decides. "+one, locked, wrong)
+	manage := operation("POST", audience.ToManage, "manageSubscription", "Change or delete a subscription", "The button of the form decides. "+one, locked, wrong)
 	manage.Bodies = []web.Content{{Media: page.FormMedia, Of: manageSubscriptionForm{}, Example: `{"action": "unsubscribe"}`}}
 	manage.Errors = append(manage.Errors, 413)
 
-	unsubscribe := operation("POST", "unsubscribe", "unsubscribe", "Delete a subscription",
+	unsubscribe := operation("POST", audience.ToUnsubscribe, "unsubscribe", "Delete a subscription",
 		"The one-click request of mail programs (RFC 8058). "+one, wrong)
 	unsubscribe.Errors = append(unsubscribe.Errors, 413)
 	const oneClick = `{"List-Unsubscribe": "One-Click"}`
@@ -103,11 +103,11 @@ func linkOperations() []web.Public {
 		{Media: page.FormMedia, Of: unsubscription{}, Example: oneClick}, {Media: "multipart/form-data", Of: unsubscription{}, Example: oneClick},
 	}
 	return []web.Public{
-		operation("GET", "confirm", "askConfirmSubscription", "Show the button that confirms a subscription", harmless),
+		operation("GET", audience.ToConfirm, "askConfirmSubscription", "Show the button that confirms a subscription", harmless),
 		confirm,
-		operation("GET", "manage", "askManageSubscription", "Show the form that manages a subscription", harmless, locked),
+		operation("GET", audience.ToManage, "askManageSubscription", "Show the form that manages a subscription", harmless, locked),
 		manage,
-		operation("GET", "unsubscribe", "askUnsubscribe", "Show the button that deletes a subscription", harmless),
+		operation("GET", audience.ToUnsubscribe, "askUnsubscribe", "Show the button that deletes a subscription", harmless),
 		unsubscribe,
 	}
 }

@@ -64,11 +64,7 @@ func (a *Audience) AddressIDs(ctx context.Context, organization string, channel 
 		within = IndexSame
 	}
 	page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, where...), Scan: within})
-	ids := make([]string, len(page.Items))
-	for i, address := range page.Items {
-		ids[i] = address.ID
-	}
-	return ids, err
+	return find.Values(page.Items, addressKey), err
 }
 
 // AddAddress stores a new address. It returns fault.Conflict if the organization already has the address.
@@ -97,25 +93,28 @@ func taken(err error, field, message string) error {
 	return &fault.Error{Kind: fault.Conflict, Field: field, Message: message, Err: err}
 }
 
-// ensureAddress returns the address with the text. It stores the address if it does not exist, and then returns made
-// true. The address leaves no audit entry: the entry of its subscriber shows it.
-func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made bool, err error) {
+// ensureAddress returns the address with the text. It stores the address if it does not exist, and then returns made too. The
+// address leaves no audit entry: the entry of its subscriber shows it.
+func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made *Address, err error) {
 	wanted := Address{Channel: channel}
 	if err := wanted.write(text, a.Now()); err != nil {
-		return Address{}, false, err
+		return Address{}, nil, err
 	}
 	ctx = audit.With(ctx, audit.Origin{})
 	for {
 		page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, wanted.Normal)), Limit: 1})
 		if err != nil {
-			return Address{}, false, err
+			return Address{}, nil, err
 		}
 		if len(page.Items) == 1 {
-			return page.Items[0], false, nil
+			return page.Items[0], nil, nil
 		}
 		added, err := a.AddAddress(ctx, organization, channel, text)
+		if err == nil {
+			return added, &added, nil
+		}
 		if !fault.Is(err, fault.Conflict) || ctx.Err() != nil {
-			return added, err == nil, err
+			return Address{}, nil, err
 		} // another request stored it in between, so the next Find returns it
 	}
 }

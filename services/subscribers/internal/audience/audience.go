@@ -79,15 +79,12 @@ type Events interface {
 	PublicDashboard(ctx context.Context, at topic.PublicAddress) (topic.PublicDashboard, error)
 }
 
-// Collection stores records of one type.
-type Collection[T any] = find.Collection[T]
-
 // Store stores the domain's records.
 type Store struct {
-	Addresses     Collection[Address]
-	Subscribers   Collection[Subscriber]
-	Subscriptions Collection[Subscription]
-	Imports       Collection[Import]
+	Addresses     find.Collection[Address]
+	Subscribers   find.Collection[Subscriber]
+	Subscriptions find.Collection[Subscription]
+	Imports       find.Collection[Import]
 	// Next takes n numbers of a counter and returns the first: 1, 2, 3, each once.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
@@ -118,7 +115,7 @@ func of(organization string, channel topic.Channel, more ...find.Condition) []fi
 
 // list returns the records that q finds in one channel of one organization, and their number before
 // q.Limit and q.Offset.
-func list[T any](ctx context.Context, from Collection[T], organization string, channel topic.Channel, q find.Query) ([]T, int64, error) {
+func list[T any](ctx context.Context, from find.Collection[T], organization string, channel topic.Channel, q find.Query) ([]T, int64, error) {
 	q.Where = of(organization, channel, q.Where...)
 	page, err := from.Find(ctx, q)
 	if err != nil {
@@ -129,7 +126,7 @@ func list[T any](ctx context.Context, from Collection[T], organization string, c
 }
 
 // each calls visit for each record that the conditions find, page by page and as together does.
-func each[T any](ctx context.Context, from Collection[T], where []find.Condition, visit func(T) error) error {
+func each[T any](ctx context.Context, from find.Collection[T], where []find.Condition, visit func(T) error) error {
 	query := find.Query{Where: where, Limit: batch}
 	for {
 		page, err := from.Find(ctx, query)

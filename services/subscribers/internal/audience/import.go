@@ -186,10 +186,7 @@ func (i *importing) resolve(ctx context.Context, organization string, lines []*l
 func (i *importing) find(ctx context.Context, organization string, lines []*line) (missing []*line, err error) {
 	stored := map[string]Address{}
 	for some := range slices.Chunk(lines, batch) {
-		normals := make([]string, len(some))
-		for n, l := range some {
-			normals[n] = l.normal
-		}
+		normals := find.Values(some, func(l *line) string { return l.normal })
 		found, err := i.a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, i.channel, find.In(FieldNormal, normals...))})
 		if err != nil {
 			return nil, err
@@ -210,11 +207,7 @@ func (i *importing) find(ctx context.Context, organization string, lines []*line
 
 // known returns the subscribers that exist, by id.
 func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscriber, error) {
-	ids := make([]string, len(lines))
-	for n, l := range lines {
-		ids[n] = l.subscriber()
-	}
-	return find.ByKey(ctx, i.a.Store.Subscribers, ids, subscriberKey)
+	return find.ByKey(ctx, i.a.Store.Subscribers, find.Values(lines, (*line).subscriber), subscriberKey)
 }
 
 // insert stores the subscribers that are not known. It returns those that are known afterwards, because others have stored

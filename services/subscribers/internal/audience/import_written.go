@@ -38,11 +38,7 @@ func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import
 
 // imported returns the subscribers of an import that are stored, by id.
 func (a *Audience) imported(ctx context.Context, record Import) (map[string]Subscriber, error) {
-	ids := make([]string, len(record.Subscribers))
-	for n, s := range record.Subscribers {
-		ids[n] = s.ID
-	}
-	subscribers, err := find.ByKey(ctx, a.Store.Subscribers, ids, subscriberKey)
+	subscribers, err := find.ByKey(ctx, a.Store.Subscribers, find.Values(record.Subscribers, subscriberKey), subscriberKey)
 	maps.DeleteFunc(subscribers, func(_ string, s Subscriber) bool { return s.ImportID != record.ID })
 	return subscribers, err
 }
@@ -54,11 +50,7 @@ func (a *Audience) followImport(ctx context.Context, record Import, before map[s
 	if err != nil {
 		return err
 	}
-	ids := make([]string, len(record.Subscribers))
-	for n, s := range record.Subscribers {
-		ids[n] = s.AddressID
-	}
-	addresses, err := find.ByKey(ctx, a.Store.Addresses, ids, addressKey)
+	addresses, err := find.ByKey(ctx, a.Store.Addresses, find.Values(record.Subscribers, func(s Subscriber) string { return s.AddressID }), addressKey)
 	if err != nil {
 		return err
 	}

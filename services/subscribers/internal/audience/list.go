@@ -40,15 +40,11 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 	if f.Text != "" {
 		query.Where = append(query.Where, find.Text(FieldText, find.Substring, kindOf(channel).searched(f.Text), true))
 	}
-	rows, next, err := a.keys(ctx, query)
+	rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, query)
 	if err != nil {
 		return find.Page[Subscriber]{}, err
 	}
-	ids := make([]string, len(rows))
-	for i, row := range rows {
-		ids[i] = row.Key
-	}
-	found, err := a.Store.Subscribers.GetMany(ctx, ids)
+	found, err := a.Store.Subscribers.GetMany(ctx, find.Values(rows, func(row find.Row) string { return row.Key }))
 	if err != nil {
 		return find.Page[Subscriber]{}, err
 	}

@@ -24,32 +24,17 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 	if err != nil {
 		return page, err
 	}
-	rows, next, err := a.keys(ctx, find.Query{
+	rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, find.Query{
 		Where: of(organization, query.Channel, find.Has(FieldConcerned, values...)), Limit: query.Limit, After: query.After, Scan: IndexConcerned,
 	}, FieldAddress)
-	page.Next = next
-	for _, row := range rows {
+	return topic.RecipientPage{Next: next, Recipients: find.Values(rows, func(row find.Row) topic.Recipient {
 		address, _ := row.Values[0].(string)
-		page.Recipients = append(page.Recipients, topic.Recipient{ID: row.Key, Destination: digest(query.Channel, address)})
-	}
-	return page, err
+		return topic.Recipient{ID: row.Key, Destination: digest(query.Channel, address)}
+	})}, err
 }
 
 // distinct returns the texts in their order of bytes, each once.
 func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
-
-// keys returns a page of keys of subscribers with the values of fields, and the position of the next page. It costs the
-// same for any number of subscribers, also for several values of a multi-valued field, for which Find reads all of them.
-func (a *Audience) keys(ctx context.Context, q find.Query, fields ...string) (rows []find.Row, next string, err error) {
-	limit := q.Limit
-	q.Limit++
-	rows, err = a.Store.Subscribers.Keys(ctx, q, fields...)
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next = rows[limit-1].Position
-	}
-	return rows, next, err
-}
 
 // concerning returns the values of FieldConcerned that a change of the components concerns. It asks events only if the
 // organization has subscribers of all components.
@@ -151,11 +136,11 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 	d.Dashboard = dashboard.Reference()
 	d.Dashboard.ID = s.DashboardID // also during an outage of events
 	if confirms {
-		d.Link, d.Code, d.Names = a.Links.URL(toConfirm, *s), s.code(a.Links), names(dashboard, s.requestedComponents())
+		d.Link, d.Code, d.Names = a.Links.URL(ToConfirm, *s), s.code(a.Links), names(dashboard, s.requestedComponents())
 		return d
 	}
-	manage := a.Links.URL(toManage, *s)
-	d.Unsubscribe = a.Links.URL(toUnsubscribe, *s)
+	manage := a.Links.URL(ToManage, *s)
+	d.Unsubscribe = a.Links.URL(ToUnsubscribe, *s)
 	if manages {
 		d.Link, d.Names = manage, names(dashboard, componentsOf(s.Entries, true))
 	} else {

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -85,10 +86,8 @@ func (a *Audience) Create(ctx context.Context, organization string, channel topi
 	wanted := newSubscriber(address, draft.DashboardID, FromApp, a.Now())
 	wanted.Entries, wanted.Paused, wanted.Locked, wanted.Locale = entries, draft.Paused, draft.Locked, locale
 	created, err := a.create(ctx, wanted, !draft.Confirmed)
-	if err != nil && made {
-		if unmade := a.unmake(ctx, &address); unmade != nil {
-			return Subscriber{}, unmade
-		}
+	if err != nil {
+		err = cmp.Or(a.unmake(ctx, made), err)
 	}
 	return created, err
 }

@@ -71,15 +71,11 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 	if len(subscriptions) == 0 {
 		return nil, nil
 	}
-	addressIDs, componentIDs := make([]string, len(subscriptions)), make([]string, len(subscriptions))
-	for i, s := range subscriptions {
-		addressIDs[i], componentIDs[i] = s.AddressID, s.ComponentID
-	}
-	addresses, err := find.ByKey(ctx, a.Store.Addresses, addressIDs, addressKey)
+	addresses, err := find.ByKey(ctx, a.Store.Addresses, find.Values(subscriptions, func(s Subscription) string { return s.AddressID }), addressKey)
 	if err != nil {
 		return nil, err
 	}
-	components, err := a.Events.ComponentsByID(ctx, organization, componentIDs)
+	components, err := a.Events.ComponentsByID(ctx, organization, find.Values(subscriptions, func(s Subscription) string { return s.ComponentID }))
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +114,7 @@ func (a *Audience) Subscribe(ctx context.Context, organization string, channel t
 // wanted returns the address of a patch, and made if it was stored for the patch.
 func (a *Audience) wanted(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (address Address, made *Address, err error) {
 	if patch.AddressText != nil {
-		address, isNew, err := a.ensureAddress(ctx, organization, channel, *patch.AddressText)
-		if err == nil && isNew {
-			made = &address
-		}
-		return address, made, err
+		return a.ensureAddress(ctx, organization, channel, *patch.AddressText)
 	}
 	address, err = a.Store.Addresses.Get(ctx, *patch.AddressID)
 	if err == nil && address.Removed {
@@ -195,11 +187,11 @@ var errMoving = errors.New("the entry is about to move")
 func (a *Audience) ChangeSubscription(ctx context.Context, organization string, channel topic.Channel, id string, patch SubscriptionPatch) (Detail, error) {
 	var made *Address
 	if patch.AddressText != nil || patch.AddressID != nil {
-		address, isNew, err := a.wanted(ctx, organization, channel, patch)
+		address, stored, err := a.wanted(ctx, organization, channel, patch)
 		if err != nil {
 			return Detail{}, err
 		}
-		made, patch.AddressID = isNew, &address.ID
+		made, patch.AddressID = stored, &address.ID
 	}
 	row, err := a.settled(ctx, organization, channel, id, func(row Subscription) error { return a.changeEntry(ctx, row, patch) })
 	if err != nil {
@@ -323,11 +315,7 @@ func (a *Audience) edit(ctx context.Context, organization, id string, change fun
 // ComponentIDs returns the ids of the organization's components that fulfil all conditions.
 func (a *Audience) ComponentIDs(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
 	found, err := a.Events.ComponentsWhere(ctx, organization, where)
-	ids := make([]string, len(found))
-	for i, component := range found {
-		ids[i] = component.ID
-	}
-	return ids, err
+	return find.Values(found, func(c topic.ComponentRecord) string { return c.ID }), err
 }
 
 func noSubscription() error { return fault.New(fault.NotFound, "There is no such subscription.") }

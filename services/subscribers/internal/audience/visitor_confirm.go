@@ -32,7 +32,7 @@ type Visit struct {
 	All                        bool          // the subscriber has all components, also future ones
 	Components                 []link.Choice // that the dashboard shows
 	Paused, Locked, Suppressed bool
-	Manage                     string // token of the link that manages
+	Manage                     string // token of the link that manages; empty if the subscriber is locked
 }
 
 // About implements page.Visit.
@@ -40,20 +40,17 @@ func (v Visit) About() (dashboardID, locale string) {
 	return v.DashboardID, cmp.Or(v.Locale, v.DashboardLocale)
 }
 
-// ShowConfirm returns what a link that confirms is about. It changes nothing, because programs follow the links in
-// messages.
-func (v *Visitors) ShowConfirm(ctx context.Context, token string) (Visit, error) {
-	return v.show(ctx, toConfirm, token)
-}
-
-// show returns what a link is about.
-func (v *Visitors) show(ctx context.Context, purpose, token string) (Visit, error) {
-	s, _, err := v.linked(ctx, purpose, token)
-	if err != nil {
-		return refused(s), err
+// Show returns a function that returns what a link with the purpose is about. It changes nothing, because programs follow the
+// links in messages.
+func (v *Visitors) Show(purpose string) func(ctx context.Context, token string) (Visit, error) {
+	return func(ctx context.Context, token string) (Visit, error) {
+		s, _, err := v.linked(ctx, purpose, token)
+		if err != nil {
+			return refused(s), err
+		}
+		dashboard, err := v.dashboard(ctx, s)
+		return v.visit(s, dashboard), err
 	}
-	dashboard, err := v.dashboard(ctx, s)
-	return v.visit(s, dashboard), err
 }
 
 // refused returns the visit of a link that is refused: it names no more than the dashboard, if the subscriber is known.
@@ -63,9 +60,9 @@ func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID, Loca
 func (v *Visitors) linked(ctx context.Context, purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
 	return v.Links.Open(ctx, purpose, token, v.Audience.Store.Subscribers.Get, func(s Subscriber) error {
 		switch {
-		case s.Gone(), s.Address.Removed, purpose == toConfirm && (s.Request == nil || v.expired(s)):
+		case s.Gone(), s.Address.Removed, purpose == ToConfirm && (s.Request == nil || v.expired(s)):
 			return link.Ended()
-		case purpose != toUnsubscribe && s.Locked:
+		case purpose != ToUnsubscribe && s.Locked:
 			return lockedLink()
 		}
 		return nil
@@ -82,7 +79,10 @@ func (v *Visitors) dashboard(ctx context.Context, s Subscriber) (topic.Dashboard
 func (v *Visitors) visit(s Subscriber, dashboard topic.DashboardRecord) Visit {
 	out := Visit{
 		Channel: s.Channel, Address: s.Address.Text, DashboardID: s.DashboardID, DashboardName: dashboard.Name, DashboardLocale: dashboard.Locale, Locale: s.Locale,
-		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil, Manage: v.Links.Token(toManage, s),
+		All: s.has(""), Paused: s.Paused, Locked: s.Locked, Suppressed: s.Address.Suppression != nil,
+	}
+	if !s.Locked {
+		out.Manage = v.Links.Token(ToManage, s)
 	}
 	if s.Request != nil {
 		out.Wanted = names(dashboard, s.requestedComponents())
@@ -93,7 +93,7 @@ func (v *Visitors) visit(s Subscriber, dashboard topic.DashboardRecord) Visit {
 
 // Confirm fulfils the Request of a link. The link can be used once.
 func (v *Visitors) Confirm(ctx context.Context, token string) (Visit, error) {
-	s, allow, err := v.linked(ctx, toConfirm, token)
+	s, allow, err := v.linked(ctx, ToConfirm, token)
 	if err != nil {
 		return refused(s), err
 	}

@@ -9,8 +9,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-const expireBatch = 500
-
 // expired reports whether the Request of a subscriber can no longer be confirmed.
 func (v *Visitors) expired(s Subscriber) bool {
 	return !s.Request.At.Add(v.ConfirmWithin).After(v.Audience.Now())
@@ -19,24 +17,9 @@ func (v *Visitors) expired(s Subscriber) bool {
 // Expire deletes the requests of visitors that nobody confirmed in time. A subscriber goes with its request if it has
 // nothing else. A locked subscriber stays, because without it a visitor could subscribe the address again.
 func (v *Visitors) Expire(ctx context.Context) error {
-	a := v.Audience
-	query := find.Query{
-		Where: []find.Condition{find.Lte(FieldRequested, a.Now().Add(-v.ConfirmWithin))}, Order: []find.Order{{Field: FieldRequested}}, Limit: expireBatch,
-	}
-	for {
-		page, err := a.Store.Subscribers.Find(ctx, query)
-		if err != nil {
-			return err
-		}
-		for _, s := range page.Items {
-			if err := v.expireRequest(ctx, s); err != nil {
-				return err
-			}
-		}
-		if len(page.Items) < expireBatch {
-			return nil
-		}
-	}
+	return find.EachUntil(ctx, v.Audience.Store.Subscribers, FieldRequested, v.Audience.Now().Add(-v.ConfirmWithin), func(s Subscriber) error {
+		return v.expireRequest(ctx, s)
+	})
 }
 
 // expireRequest deletes the Request of a subscriber, or the subscriber, unless it has changed since it was read.

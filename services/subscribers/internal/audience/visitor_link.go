@@ -12,9 +12,9 @@ const LinkPath = "/public/"
 
 // The purposes of links.
 const (
-	toConfirm     = "confirm"
-	toManage      = "manage"
-	toUnsubscribe = "unsubscribe"
+	ToConfirm     = "confirm"
+	ToManage      = "manage"
+	ToUnsubscribe = "unsubscribe"
 )
 
 // Links makes and reads the links in messages, and the codes. A link that manages or unsubscribes does not expire, because
@@ -27,7 +27,7 @@ func NewLinks(key []byte, base string) Links {
 		Key: key, Base: base, Path: LinkPath, Medium: "message", ID: func(s Subscriber) string { return s.ID },
 		State: func(purpose string, s Subscriber) []string {
 			state := []string{strconv.FormatInt(s.Edition(), 10)}
-			if purpose == toConfirm && s.Request != nil {
+			if purpose == ToConfirm && s.Request != nil {
 				state = append(state, s.Request.Nonce)
 			}
 			return state
@@ -36,7 +36,7 @@ func NewLinks(key []byte, base string) Links {
 }
 
 // code returns six digits that confirm the Request of the subscriber instead of the link.
-func (s Subscriber) code(links Links) string { return links.Code(links.Token(toConfirm, s)) }
+func (s Subscriber) code(links Links) string { return links.Code(links.Token(ToConfirm, s)) }
 
 func lockedLink() error {
 	return fault.New(fault.Forbidden, "The operator of the dashboard has locked this subscription.")

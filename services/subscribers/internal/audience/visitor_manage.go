@@ -23,23 +23,9 @@ type Chosen struct {
 	IDs []string
 }
 
-// ShowManage returns what a link that manages is about.
-func (v *Visitors) ShowManage(ctx context.Context, token string) (Visit, error) {
-	return v.show(ctx, toManage, token)
-}
-
-// ShowUnsubscribe returns what a link that unsubscribes is about.
-func (v *Visitors) ShowUnsubscribe(ctx context.Context, token string) (Visit, error) {
-	visit, err := v.show(ctx, toUnsubscribe, token)
-	if visit.Locked {
-		visit.Manage = ""
-	}
-	return visit, err
-}
-
 // Manage stores the settings of a subscriber. What its owner chooses here is confirmed.
 func (v *Visitors) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
-	s, allow, err := v.linked(ctx, toManage, token)
+	s, allow, err := v.linked(ctx, ToManage, token)
 	if err != nil {
 		return refused(s), err
 	}
@@ -118,18 +104,13 @@ func (s *Subscriber) choose(entries []Entry, dashboard topic.DashboardRecord) {
 	s.Entries = kept
 }
 
-// Unsubscribe deletes the subscriber of a link that unsubscribes, also a locked one.
-func (v *Visitors) Unsubscribe(ctx context.Context, token string) (Visit, error) {
-	return v.unsubscribe(ctx, toUnsubscribe, token)
+// Unsubscribe returns a function that deletes the subscriber of a link with the purpose. A link that unsubscribes also
+// deletes a locked subscriber. The visit names what was deleted. It does so also while the events service cannot be reached:
+// nobody has to wait to leave.
+func (v *Visitors) Unsubscribe(purpose string) func(ctx context.Context, token string) (Visit, error) {
+	return func(ctx context.Context, token string) (Visit, error) { return v.unsubscribe(ctx, purpose, token) }
 }
 
-// Leave deletes the subscriber of a link that manages.
-func (v *Visitors) Leave(ctx context.Context, token string) (Visit, error) {
-	return v.unsubscribe(ctx, toManage, token)
-}
-
-// unsubscribe deletes a subscriber. The visit names what was deleted. It does so also while the events service cannot be
-// reached: nobody has to wait to leave.
 func (v *Visitors) unsubscribe(ctx context.Context, purpose, token string) (Visit, error) {
 	s, allow, err := v.linked(ctx, purpose, token)
 	if err != nil {

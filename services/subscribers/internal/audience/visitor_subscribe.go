@@ -70,13 +70,9 @@ func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want va
 // request stores what a visitor asked for.
 func (v *Visitors) request(ctx context.Context, want validWish) error {
 	people := v.Audience
-	address, isNew, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
+	address, made, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
 	if err != nil || address.Suppression != nil {
 		return err
-	}
-	var made *Address
-	if isNew {
-		made = &address
 	}
 	first, err := people.Store.Next(ctx, subscriptionCounter(want.channel), int64(max(1, len(want.components))))
 	if err != nil {
@@ -86,7 +82,7 @@ func (v *Visitors) request(ctx context.Context, want validWish) error {
 	_, err = people.Store.Subscribers.Upsert(ctx, SubscriberID(want.dashboard, address.ID), func(s *Subscriber, exists bool) ([]topic.Message, error) {
 		if !exists || s.Gone() {
 			*s = newSubscriber(address, want.dashboard, FromPublic, want.at)
-			s.MadeAddress = isNew
+			s.MadeAddress = made != nil
 			notices := want.replace(s)
 			return append(subscriberEntry(ctx, actionSubscribe, want.at, nil, s), notices...), nil
 		}

@@ -18,18 +18,21 @@ type Follower interface {
 // New declares the collections in db and returns them. It calls follower after each write, because the audience, which is
 // the Follower, is made after its store.
 func New(db *document.Database, follower func() Follower) audience.Store {
-	return audience.Store{
-		Addresses: document.Declare(db, addresses(follower)), Subscribers: document.Declare(db, subscribers(follower)),
-		Subscriptions: document.Declare(db, subscriptions()),
-		Imports: document.Declare(db, document.Schema[audience.Import]{
-			Name: "imports",
-			Key:  func(i *audience.Import) string { return i.ID },
-			Derive: func(ctx context.Context, key string, current *audience.Import) error {
-				return follower().ImportWritten(ctx, key, current)
-			},
-		}),
-		Next: db.NextN,
+	people, entries, addresses, imports := subscribers(), subscriptions(), addresses(), document.Schema[audience.Import]{
+		Name: "imports",
+		Key:  func(i *audience.Import) string { return i.ID },
 	}
+	people.Derive = derive(follower, Follower.SubscriberWritten)
+	addresses.Derive = derive(follower, Follower.AddressWritten)
+	imports.Derive = derive(follower, Follower.ImportWritten)
+	return audience.Store{
+		Addresses: document.Declare(db, addresses), Subscribers: document.Declare(db, people),
+		Subscriptions: document.Declare(db, entries), Imports: document.Declare(db, imports), Next: db.NextN,
+	}
+}
+
+func derive[T any](follower func() Follower, written func(Follower, context.Context, string, *T) error) func(context.Context, string, *T) error {
+	return func(ctx context.Context, key string, current *T) error { return written(follower(), ctx, key, current) }
 }
 
 // inChannel returns the fields of an index within one channel of one organization.
@@ -45,7 +48,7 @@ func unless(absent bool, value any) any {
 	return value
 }
 
-func addresses(follower func() Follower) document.Schema[audience.Address] {
+func addresses() document.Schema[audience.Address] {
 	type a = audience.Address
 	return document.Schema[a]{
 		Name: "addresses",
@@ -66,13 +69,10 @@ func addresses(follower func() Follower) document.Schema[audience.Address] {
 			{Name: audience.IndexSame, Fields: inChannel(audience.FieldNormal, audience.FieldLegacyID)},
 			{Name: "removed", Fields: []string{audience.FieldRemoved}},
 		},
-		Derive: func(ctx context.Context, key string, current *a) error {
-			return follower().AddressWritten(ctx, key, current)
-		},
 	}
 }
 
-func subscribers(follower func() Follower) document.Schema[audience.Subscriber] {
+func subscribers() document.Schema[audience.Subscriber] {
 	type s = audience.Subscriber
 	return document.Schema[s]{
 		Name: "subscribers",
@@ -106,9 +106,6 @@ func subscribers(follower func() Follower) document.Schema[audience.Subscriber] 
 			{Name: audience.IndexAddress, Fields: []string{audience.FieldAddress}},
 			{Name: "waiting", Fields: []string{audience.FieldWaiting, audience.FieldRequested}},
 			{Name: "requested", Fields: []string{audience.FieldRequested}},
-		},
-		Derive: func(ctx context.Context, key string, current *s) error {
-			return follower().SubscriberWritten(ctx, key, current)
 		},
 	}
 }
