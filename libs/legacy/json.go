@@ -3,10 +3,16 @@ package legacy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 // Encode returns a value as JSON with literal &, <, > and non-ASCII characters.
@@ -47,3 +53,72 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) 
 		_, _ = w.Write(body) // an error means that the client is gone
 	}
 }
+
+// readBody returns the JSON object of a POST or PUT. Numbers keep their text.
+func readBody(r *http.Request) (map[string]any, error) {
+	if media := r.Header.Get("Content-Type"); media != "" {
+		media, _, _ = strings.Cut(media, ";") // parameters have no effect: JSON is UTF-8
+		if !strings.EqualFold(strings.TrimSpace(media), "application/json") {
+			return nil, fault.New(fault.MediaType, "The Content-Type must be application/json.")
+		}
+	}
+	content, err := io.ReadAll(r.Body)
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", large.Limit)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The body is incomplete. Send the whole body.")
+	}
+	return parseBody(content)
+}
+
+// parseBody refuses texts that encoding/json would silently change to U+FFFD: invalid UTF-8, and the escape of half a
+// surrogate pair. Of members with one name the last counts.
+func parseBody(content []byte) (map[string]any, error) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.UseNumber()
+	var object map[string]any
+	err := decoder.Decode(&object)
+	if err != nil || object == nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The body must be a JSON object.")
+	}
+	if _, trailing := decoder.Token(); !errors.Is(trailing, io.EOF) {
+		return nil, invalid("The body must be one JSON object, with nothing behind it.")
+	}
+	if !jsontext.Value(content).IsValid(jsontext.AllowDuplicateNames(true)) {
+		return nil, invalid("The texts of the body must be Unicode.")
+	}
+	return object, nil
+}
+
+const timeLayout = "2006-01-02T15:04:05"
+
+// ParseTime parses yyyy-mm-ddThh:mm:ss with an optional fraction and an optional Z, always UTC, and truncates the
+// result to milliseconds.
+func ParseTime(text string) (time.Time, bool) {
+	text = strings.TrimSuffix(text, "Z")
+	whole, _, _ := strings.Cut(text, ".")
+	t, err := time.Parse(timeLayout, text) // also takes hours of one digit, and a fraction behind a dot or a comma
+	if err != nil || len(whole) != len(timeLayout) || t.Year() == 0 {
+		return time.Time{}, false
+	}
+	return t.Truncate(time.Millisecond), true
+}
+
+// FormatTime returns t in UTC without a zone, with six digits of fraction if the fraction is not zero.
+func FormatTime(t time.Time) string {
+	t = t.UTC()
+	if t.Nanosecond()/int(time.Microsecond) == 0 {
+		return t.Format(timeLayout)
+	}
+	return t.Format(timeLayout + ".000000")
+}
+
+// Time is a time in a view, encoded by FormatTime.
+type Time time.Time
+
+// TimeOf returns the view of an optional time.
+func TimeOf(t *time.Time) *Time { return (*Time)(t) }
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Time) MarshalText() ([]byte, error) { return []byte(FormatTime(time.Time(t))), nil }

@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // The parts of a token, in bytes: the id of the record, the beginning of a digest of its state, and the signature.
@@ -114,3 +115,18 @@ func NoOffer(cause error) error {
 
 // NoOfferIfMissing returns NoOffer if err says that the record does not exist, and err otherwise.
 func NoOfferIfMissing(err error) error { return fault.IfMissing(err, NoOffer(err)) }
+
+// Choice is a component that a visitor can choose.
+type Choice struct {
+	ID, Name string
+	Chosen   bool
+}
+
+// Choices returns the components that the page of the dashboard shows, and which of them are chosen.
+func Choices(dashboard topic.DashboardRecord, chosen func(id string) bool) []Choice {
+	var choices []Choice
+	for _, component := range dashboard.Visible().Components {
+		choices = append(choices, Choice{component.ID, component.Name, chosen(component.ID)})
+	}
+	return choices
+}

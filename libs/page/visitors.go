@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -10,13 +11,14 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gin-gonic/gin"
+
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/link"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/libs/words"
-	"github.com/gin-gonic/gin"
 )
 
 // maxBody bounds the body of a visitor's request, in bytes.
@@ -197,4 +199,38 @@ func SeeOther(c *gin.Context, path string) error {
 	c.Status(http.StatusSeeOther)
 	c.Writer.WriteHeaderNow()
 	return nil
+}
+
+// TextBody is the body of a page with one text, its view.
+const TextBody = `<p class="text">{{.}}</p>`
+
+// Visit is what a page behind a link shows.
+type Visit interface {
+	// About returns the arguments of About.
+	About() (dashboardID, locale string)
+}
+
+// Link adds the page behind a link in a message: show responds to GET and changes nothing, because programs follow such
+// links. act responds to POST.
+func (r Routes) Link(path string, show, act func(*gin.Context) error) {
+	r.Get(path, show)
+	r.Post(path, act)
+}
+
+// Follow returns a handler that calls do with the token of a link, and show with the result.
+func Follow[V Visit](do func(ctx context.Context, token string) (V, error), show func(*gin.Context, V) error) func(*gin.Context) error {
+	return func(c *gin.Context) error {
+		visit, err := do(c.Request.Context(), c.Query("token"))
+		dashboard, locale := visit.About()
+		About(c, dashboard, locale)
+		if err != nil {
+			return err
+		}
+		return show(c, visit)
+	}
+}
+
+// View returns a function that shows a visit. view returns the view of the body.
+func View[V Visit, W any](title, body string, view func(*gin.Context, V) W) func(*gin.Context, V) error {
+	return func(c *gin.Context, visit V) error { return Show(c, http.StatusOK, title, body, view(c, visit)) }
 }

@@ -2,12 +2,14 @@ package web
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Handle makes a handler of a function that returns its error.
@@ -45,3 +47,9 @@ func Fail(c *gin.Context, err error) {
 	}
 	c.PureJSON(f.Kind.Status(), gin.H{"error": message})
 }
+
+// Time is a time in a view of the App interface.
+type Time = topic.Time
+
+// TimeOf converts an optional time.
+func TimeOf(t *time.Time) *Time { return topic.TimeOf(t) }

@@ -334,7 +334,7 @@ func TestSuccessesCostOneReadOneWriteAndOneQuery(t *testing.T) {
 		}
 		outcomes = append(outcomes, topic.Outcome{DeliveryID: id(), Recipient: recipient, Channel: topic.Webhook, Result: topic.Delivered, At: p.now()})
 	}
-	endpoints := endpoint.New(endpoint.Options{Store: records, AlertAfter: 5, SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now})
+	endpoints := &endpoint.Endpoints{Store: records, AlertAfter: 5, SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now}
 	for _, want := range []int{-1, 3, 2} {
 		operations = nil
 		if err := endpoints.Count(t.Context(), outcomes); err != nil {

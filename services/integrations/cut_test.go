@@ -146,11 +146,11 @@ func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoin
 	p.t.Cleanup(func() { db.Close() })
 	records := store.New(db)
 	adjust(&records)
-	return endpoint.New(endpoint.Options{
+	return &endpoint.Endpoints{
 		Store: records, Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
 		Kinds: endpoint.Kinds(endpoint.Providers{}), Links: endpoint.NewLinks(seal.Key(secret, "endpoint-link"), "https://status.example.com"),
 		Log: slog.New(slog.DiscardHandler), Now: p.now,
-	})
+	}
 }
 
 // cutShort is a second process that c kills.

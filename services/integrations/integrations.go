@@ -65,14 +65,14 @@ func Run(ctx context.Context, c Config) error {
 	defer counter.Close()
 	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
 	services := client.New(events, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
-	tools := inbound.New(inbound.Options{
+	tools := &inbound.Inbound{
 		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
-	})
-	endpoints := endpoint.New(endpoint.Options{
+	}
+	endpoints := &endpoint.Endpoints{
 		Store: store.New(s.Database), Services: services,
 		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
 		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
-	})
+	}
 	if err := api.New(endpoints, kinds, events, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err
 	}

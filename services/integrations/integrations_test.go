@@ -375,10 +375,10 @@ func TestAnEndpointThatCannotBeReadDoesNotHoldUpOthers(t *testing.T) {
 	}
 	t.Cleanup(func() { db.Close() })
 	kinds := endpoint.Kinds(endpoint.Providers{})
-	before := endpoint.New(endpoint.Options{
+	before := &endpoint.Endpoints{
 		Store: store.New(db), Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(strings.Repeat("x", seal.MinSecret), "endpoint"),
 		SuppressAfter: 10, Log: slog.New(slog.DiscardHandler), Now: p.now,
-	})
+	}
 	sealed, err := before.Create(t.Context(), o.id, kinds[0], o.dashboard, input(endpoint.Draft{URL: "https://hooks.example.com/former", ManagementEmail: "ops@example.com", ComponentIDs: []string{o.one}}))
 	if err != nil {
 		t.Fatal(err)

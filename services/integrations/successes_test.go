@@ -95,10 +95,10 @@ func (l *ledger) process(c *cut) *endpoint.Endpoints {
 	records := l.records
 	records.Results.Counters = cutCollection[outcome.Counters]{records.Results.Counters, c}
 	records.Results.Successes = cutCollection[outcome.LastSuccesses]{records.Results.Successes, c}
-	return endpoint.New(endpoint.Options{
+	return &endpoint.Endpoints{
 		Store: records, Services: services{o: l.o}, AlertAfter: 1 << 30, SuppressAfter: 1 << 30,
 		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return l.now },
-	})
+	}
 }
 
 // batch returns outcomes: new ones, some of which ended before others that were counted, and repeated ones.

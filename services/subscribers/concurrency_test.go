@@ -148,11 +148,11 @@ func TestARefusedSubscriptionTakesNobodyElsesAddress(t *testing.T) {
 			p.subscribe(o, email, 1)
 		}
 	}}
-	second = audience.New(audience.Options{Store: records, Now: p.now, Events: peer.NewRecentDashboards(peer.Events{
+	second = &audience.Audience{Store: records, Now: p.now, Events: peer.NewRecentDashboards(peer.Events{
 		Client: peer.NewClient("events", p.events.server.URL, peer.Options{
 			Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 		}),
-	}, time.Second, p.now)})
+	}, time.Second, p.now)}
 	p.events.remove(o.id, component)
 	_, err = second.Subscribe(t.Context(), o.id, topic.Email, audience.SubscriptionPatch{AddressText: &email, ComponentID: &component})
 	if !fault.Is(err, fault.Invalid) || met == 0 {

@@ -311,12 +311,12 @@ func (p *platform) direct(observe func(string)) *audience.Audience {
 	}
 	p.t.Cleanup(func() { db.Close() })
 	var people *audience.Audience
-	people = audience.New(audience.Options{
+	people = &audience.Audience{
 		Store: store.New(db, func() store.Follower { return people }), Now: p.now, Log: p.process.Log, Links: audience.NewLinks(seal.Key(secret, "subscriber-link"), "https://status.example.com"),
 		Events: peer.NewRecentDashboards(peer.Events{Client: peer.NewClient("events", p.events.server.URL, peer.Options{
 			Caller: "subscribers", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
 		})}, time.Second, p.now),
-	})
+	}
 	if err := db.Migrate(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}

@@ -57,14 +57,14 @@ func Run(ctx context.Context, c Config) error {
 	links := audience.NewLinks(seal.Key(c.Secret.Secret, "subscriber-link"), c.AppBaseURL)
 	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
 	var people *audience.Audience
-	people = audience.New(audience.Options{
+	people = &audience.Audience{
 		Store:  store.New(s.Database, func() store.Follower { return people }),
 		Events: peer.NewRecentDashboards(events, time.Second, c.Now),
 		Links:  links, Log: c.Log, Now: c.Now,
-	})
-	visitors := audience.NewVisitors(audience.VisitorOptions{
+	}
+	visitors := &audience.Visitors{
 		Audience: people, Quota: counter, Links: links, ConfirmWithin: c.ConfirmWithin,
-	})
+	}
 	if err := api.New(people, visitors, events, web.NewPages(c.Secret.Secret), c.LegacyBaseURL, c.Log).Mount(s.Engine); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
@@ -29,7 +30,7 @@ func organizations() document.Schema[account.Organization] {
 		Key:  func(o *organization) string { return o.ID },
 		Fields: []document.Field[organization]{
 			{Name: account.FieldState, Value: func(o *organization) any { return o.State }},
-			{Name: account.FieldStale, Value: func(o *organization) any { return flag(o.StaleSince != nil) }},
+			{Name: account.FieldStale, Value: func(o *organization) any { return optional.OrNull(o.StaleSince != nil) }},
 		},
 		Indexes: []document.Index{
 			{Name: "state", Fields: []string{account.FieldState}},
@@ -64,7 +65,7 @@ func users() document.Schema[account.User] {
 			field(account.FieldCreatedAt, func(u *user) any { return account.Second(&u.CreatedAt) }),
 			field(account.FieldLastLoginAt, func(u *user) any { return account.Second(u.LastLoginAt) }),
 			{Name: account.FieldKeyIDs, Many: true, Value: keyIDs},
-			{Name: account.FieldStale, Value: func(u *user) any { return flag(u.StaleSince != nil || u.DeletedAt != nil) }},
+			{Name: account.FieldStale, Value: func(u *user) any { return optional.OrNull(u.StaleSince != nil || u.DeletedAt != nil) }},
 		},
 		Indexes: []document.Index{
 			{Name: account.IndexLegacy, Fields: []string{account.FieldOrganization, account.FieldLegacyID}, Unique: true},
@@ -84,7 +85,7 @@ func auditLog() document.Schema[topic.AuditEntry] {
 		Key:  func(e *entry) string { return e.ID },
 		Fields: []document.Field[entry]{
 			{Name: account.FieldOrganization, Value: func(e *entry) any { return e.Organization }},
-			{Name: account.FieldActor, Value: func(e *entry) any { return text(e.Actor.ID) }},
+			{Name: account.FieldActor, Value: func(e *entry) any { return optional.OrNull(e.Actor.ID) }},
 			{Name: account.FieldAction, Value: func(e *entry) any { return e.Action }},
 			{Name: account.FieldEntityType, Value: func(e *entry) any { return e.EntityType }},
 			{Name: account.FieldEntityID, Value: func(e *entry) any { return e.EntityID }},
@@ -101,22 +102,6 @@ func auditLog() document.Schema[topic.AuditEntry] {
 		}
 	}
 	return schema
-}
-
-// text returns a text, or nil for an empty one.
-func text(value string) any {
-	if value == "" {
-		return nil
-	}
-	return value
-}
-
-// flag returns true or nil, so that an index contains only the records that have the flag.
-func flag(set bool) any {
-	if set {
-		return true
-	}
-	return nil
 }
 
 func keyIDs(u *account.User) any {

@@ -15,13 +15,8 @@ import (
 // cleanupTimeout bounds cleanUp, which runs to its end even if the client disconnects.
 const cleanupTimeout = 5 * time.Second
 
-// Endpoints holds the operations of the domain.
+// Endpoints holds the operations of the domain, and the parts that they use.
 type Endpoints struct {
-	Options
-}
-
-// Options are the parts that the operations use.
-type Options struct {
 	Store         Store
 	Services      Services
 	Hosts         Hosts
@@ -35,9 +30,6 @@ type Options struct {
 	Log           *slog.Logger
 	Now           func() time.Time // UTC, whole milliseconds
 }
-
-// New returns the operations.
-func New(o Options) *Endpoints { return &Endpoints{o} }
 
 func (s *Endpoints) setURL(e *Endpoint, address Address) {
 	e.URL, e.URLHash, e.URLDisplay = s.Box.Seal(address.URL(), e.ID), address.Hash(), address.Display()

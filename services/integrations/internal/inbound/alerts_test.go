@@ -14,7 +14,7 @@ import (
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 func readAlerts(body string) (topic.InboundMessage, error) {
-	s := New(Options{Now: func() time.Time { return noon }})
+	s := &Inbound{Now: func() time.Time { return noon }}
 	var out topic.InboundMessage
 	err := s.ReadAlerts([]byte(body), "", &out)
 	return out, err

@@ -41,23 +41,16 @@ type Services interface {
 	Ingest(ctx context.Context, organization string, in topic.InboundMessage) (topic.InboundResult, error)
 }
 
-// Options are the parts that the operations use.
-type Options struct {
+// Inbound holds the operations of the domain, and the parts that they use.
+type Inbound struct {
 	Store    Store
 	Services Services
 	Box      seal.Box
 	Log      *slog.Logger
 	Now      func() time.Time // UTC, whole milliseconds
-}
 
-// Inbound holds the operations of the domain.
-type Inbound struct {
-	Options
-	refusals *refusals
+	refusals refusals
 }
-
-// New returns the operations.
-func New(o Options) *Inbound { return &Inbound{o, &refusals{}} }
 
 // message returns the message of a request that says nothing, with the defaults of its key.
 func (k Key) message(in Request) topic.InboundMessage {

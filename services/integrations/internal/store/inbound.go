@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 )
 
@@ -17,12 +18,7 @@ func inboundKeys() document.Schema[inbound.Key] {
 		Key:  func(k *k) string { return k.ID },
 		Fields: []document.Field[k]{
 			{Name: inbound.FieldOrganization, Value: func(k *k) any { return k.OrganizationID }},
-			{Name: inbound.FieldSlot, Value: func(k *k) any {
-				if k.Slot == 0 {
-					return nil
-				}
-				return k.Slot
-			}},
+			{Name: inbound.FieldSlot, Value: func(k *k) any { return optional.OrNull(k.Slot) }},
 		},
 		Indexes: []document.Index{
 			{Name: "organization", Fields: []string{inbound.FieldOrganization}},
@@ -39,12 +35,7 @@ func inboundLogs() document.Schema[inbound.Log] {
 		Fields: []document.Field[l]{
 			{Name: inbound.FieldOrganization, Value: func(l *l) any { return l.OrganizationID }},
 			{Name: inbound.FieldReceivedAt, Value: func(l *l) any { return l.ReceivedAt }},
-			{Name: inbound.FieldWebhookID, Value: func(l *l) any {
-				if l.WebhookID == "" {
-					return nil
-				}
-				return l.WebhookID
-			}},
+			{Name: inbound.FieldWebhookID, Value: func(l *l) any { return optional.OrNull(l.WebhookID) }},
 		},
 		Indexes: []document.Index{
 			{Name: "newest", Fields: []string{inbound.FieldOrganization, inbound.FieldReceivedAt}},

@@ -3,6 +3,7 @@ package store
 
 import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
@@ -71,12 +72,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		Name: "endpoints",
 		Key:  func(e *e) string { return e.ID },
 		Fields: []document.Field[e]{
-			{Name: endpoint.FieldOrganization, Value: func(e *e) any {
-				if e.OrganizationID == "" {
-					return nil // see Endpoints.prevent
-				}
-				return e.OrganizationID
-			}},
+			{Name: endpoint.FieldOrganization, Value: func(e *e) any { return optional.OrNull(e.OrganizationID) }}, // absent: see Endpoints.prevent
 			{Name: endpoint.FieldChannel, Value: func(e *e) any { return string(e.Channel) }},
 			{Name: endpoint.FieldDashboard, Value: func(e *e) any { return e.DashboardID }},
 			{Name: endpoint.FieldURLHash, Value: func(e *e) any { return e.URLHash }},

@@ -69,33 +69,31 @@ type subscribeEmailBody struct {
 	subscribeParts
 }
 
+func (b subscribeEmailBody) wish() audience.Wish { return b.wishTo(b.Email.Value) }
+
 type subscribePhoneBody struct {
 	Phone optional.Value[string] `json:"phone" required:"true" description:"With a plus sign and the country code."`
 	subscribeParts
 }
 
-// wishOf reads the request of a program.
-func wishOf(c *gin.Context, channel topic.Channel) (audience.Wish, error) {
-	var address string
-	var parts subscribeParts
-	if channel == topic.Email {
-		in, err := web.Body[subscribeEmailBody](c)
-		if err != nil {
-			return audience.Wish{}, err
-		}
-		address, parts = in.Email.Value, in.subscribeParts
-	} else {
-		in, err := web.Body[subscribePhoneBody](c)
-		if err != nil {
-			return audience.Wish{}, err
-		}
-		address, parts = in.Phone.Value, in.subscribeParts
-	}
-	wish := audience.Wish{Address: address, ComponentIDs: parts.ComponentIDs.Value, Locale: parts.Locale.Value}
-	if parts.ComponentIDs.Sent && !parts.ComponentIDs.Null && wish.ComponentIDs == nil {
+func (b subscribePhoneBody) wish() audience.Wish { return b.wishTo(b.Phone.Value) }
+
+func (p subscribeParts) wishTo(address string) audience.Wish {
+	wish := audience.Wish{Address: address, ComponentIDs: p.ComponentIDs.Value, Locale: p.Locale.Value}
+	if p.ComponentIDs.Sent && !p.ComponentIDs.Null && wish.ComponentIDs == nil {
 		wish.ComponentIDs = []string{}
 	}
-	return wish, nil
+	return wish
+}
+
+// wishOf reads the request of a program.
+func wishOf(c *gin.Context, channel topic.Channel) (audience.Wish, error) {
+	if channel == topic.Email {
+		in, err := web.Body[subscribeEmailBody](c)
+		return in.wish(), err
+	}
+	in, err := web.Body[subscribePhoneBody](c)
+	return in.wish(), err
 }
 
 // subscribe returns the handler of a visitor's request on a channel.

@@ -89,22 +89,14 @@ type Store struct {
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
-// Audience holds the operations of the domain.
+// Audience holds the operations of the domain, and the parts that they use.
 type Audience struct {
-	Options
-}
-
-// Options are the parts that the operations use.
-type Options struct {
 	Store  Store
 	Events Events
 	Links  Links
 	Log    *slog.Logger
 	Now    func() time.Time // UTC, whole milliseconds
 }
-
-// New returns the operations.
-func New(o Options) *Audience { return &Audience{o} }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"slices"
 	"time"
@@ -283,3 +284,21 @@ func (s Subscriber) moving() error {
 }
 
 func noSubscriber() error { return fault.New(fault.NotFound, "There is no such subscriber.") }
+
+// ask adds a Request for the entries to the subscriber, or for all its entries if there are none. It returns the message that
+// asks the owner of the address to confirm the Request. It returns no message if the address is suppressed, or if the
+// subscriber is locked, because its owner cannot confirm it.
+func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
+	s.Request = &Request{Nonce: rand.Text(), At: now, Entries: entries}
+	if s.Address.Suppression != nil || s.Locked {
+		return nil
+	}
+	return []topic.Message{s.notice(topic.SubscriberConfirm, now)}
+}
+
+func (s *Subscriber) notice(kind topic.Kind, now time.Time) topic.Notice {
+	return topic.Notice{
+		ID: newID(), Kind: kind, Organization: s.OrganizationID, OccurredAt: now,
+		Channel: s.Channel, Service: topic.Subscribers, Recipient: s.ID, Destination: digest(s.Channel, s.AddressID),
+	}
+}

@@ -3,6 +3,7 @@ package audience
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"reflect"
 	"slices"
@@ -382,3 +383,29 @@ func canonicalLocale(text string) (string, error) {
 func wrongLocale() error {
 	return fault.Field("locale", "must be a language tag as in BCP 47, such as en or de-AT")
 }
+
+// Resend sends the message that asks for the confirmation again, with a new link. It returns the id of the delivery.
+func (a *Audience) Resend(ctx context.Context, organization string, channel topic.Channel, id string) (string, error) {
+	if _, err := a.subscriber(ctx, organization, channel, id); err != nil {
+		return "", err
+	}
+	var notice topic.Notice
+	_, err := a.edit(ctx, organization, id, func(s *Subscriber) ([]topic.Message, error) {
+		switch {
+		case s.Confirmed():
+			return nil, fault.New(fault.Conflict, "The subscriber is confirmed already.")
+		case s.Locked:
+			return nil, fault.New(fault.Conflict, "The subscriber is locked: its owner cannot confirm it. Unlock it first.")
+		case s.Address.Suppression != nil:
+			return nil, fault.New(fault.Conflict, "The address is suppressed: nothing is sent to it. Clear the suppression first.")
+		}
+		before, now := *s, a.Now()
+		s.Request = &Request{Nonce: rand.Text(), At: now}
+		notice = s.notice(topic.SubscriberConfirm, now)
+		return append(subscriberEntry(ctx, "subscriber.resend_confirmation", now, &before, s), notice), nil
+	})
+	return topic.DeliveryID(notice.ID, id), err
+}
+
+// actionUnsubscribe is the action of an owner who deletes a subscriber.
+const actionUnsubscribe = "subscriber.unsubscribe"

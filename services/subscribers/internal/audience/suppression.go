@@ -46,14 +46,12 @@ func (a *Audience) Suppress(ctx context.Context, outcomes []topic.Outcome) error
 		if !final || o.Result == topic.Delivered || o.Channel.RecipientService() != topic.Subscribers {
 			continue
 		}
-		found, err := a.Store.Subscribers.GetMany(ctx, []string{o.Recipient})
-		if err != nil {
-			return err
+		s, err := a.Store.Subscribers.Get(ctx, o.Recipient)
+		if err == nil {
+			err = a.suppress(ctx, s.AddressID, reason, o)
 		}
-		for _, s := range found {
-			if err := a.suppress(ctx, s.AddressID, reason, o); err != nil {
-				return err
-			}
+		if fault.UnlessMissing(err) != nil {
+			return err
 		}
 	}
 	return nil
@@ -71,7 +69,7 @@ func (a *Audience) suppress(ctx context.Context, id string, reason SuppressedRea
 	if suppressed && err == nil {
 		a.Log.InfoContext(ctx, "address suppressed", "organization", o.Organization, "channel", o.Channel, "address", id, "subscriber", o.Recipient, "reason", reason)
 	}
-	return fault.UnlessMissing(err)
+	return err
 }
 
 // concernedBy reports whether the outcome changes the address. The outcome must have the organization and

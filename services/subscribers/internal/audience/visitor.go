@@ -22,19 +22,13 @@ type Quota interface {
 // messages. A link concerns one subscriber, that is one dashboard and one address.
 //
 // Nobody learns which addresses are known. Neither the result of an operation nor its time (timing.Run) depends on that.
-type Visitors struct{ VisitorOptions }
-
-// VisitorOptions are the parts that the operations of visitors use.
-type VisitorOptions struct {
+type Visitors struct {
 	Audience *Audience
 	Quota    Quota
 	Links    Links
 	// ConfirmWithin is the time for which a link or a code confirms.
 	ConfirmWithin time.Duration
 }
-
-// NewVisitors returns the operations.
-func NewVisitors(o VisitorOptions) *Visitors { return &Visitors{o} }
 
 // Offer is what a visitor of a dashboard may ask for.
 type Offer struct {

@@ -184,7 +184,8 @@ func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, numbe
 	}
 	var tried []Subscriber
 	for _, s := range waiting.Items {
-		s, may, err := v.try(ctx, s.ID)
+		// Each code uses one of the maxWrong tries before it is compared, so concurrent requests cannot exceed the limit.
+		s, may, err := v.addWrong(ctx, s.ID, 1, func(r Request) bool { return r.Wrong < maxWrong })
 		if err != nil {
 			return Visit{}, err
 		}
@@ -197,8 +198,8 @@ func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, numbe
 		return Visit{}, wrong
 	}
 	for i, s := range tried {
-		if i != at {
-			if err := v.giveBack(ctx, s); err != nil {
+		if i != at { // the code was right for another request
+			if _, _, err := v.addWrong(ctx, s.ID, -1, func(r Request) bool { return r.Nonce == s.Request.Nonce && r.Wrong > 0 }); err != nil {
 				return Visit{}, err
 			}
 		}
@@ -219,33 +220,18 @@ func (v *Visitors) hasCode(s Subscriber, code string) bool {
 	return hmac.Equal([]byte(s.code(v.Links)), []byte(code))
 }
 
-// try uses one of the maxWrong tries before the code is compared, so concurrent requests cannot exceed the limit. It returns
-// false if no try is left.
-func (v *Visitors) try(ctx context.Context, id string) (s Subscriber, may bool, err error) {
+// addWrong adds n to the wrong codes of a Request if may returns true for the stored one. Else it returns done false.
+func (v *Visitors) addWrong(ctx context.Context, id string, n int, may func(Request) bool) (s Subscriber, done bool, err error) {
 	s, err = v.Audience.Store.Subscribers.Change(ctx, id, func(s *Subscriber) error {
-		if may = s.Request != nil && s.Request.Wrong < maxWrong; !may {
+		if done = s.Request != nil && may(*s.Request); !done {
 			return fault.ErrUnchanged
 		}
 		request := *s.Request
-		request.Wrong++
+		request.Wrong += n
 		s.Request = &request
 		return nil
 	})
-	return s, may && err == nil, fault.UnlessMissing(err)
-}
-
-// giveBack returns the try of a code that was right for another request.
-func (v *Visitors) giveBack(ctx context.Context, tried Subscriber) error {
-	_, err := v.Audience.Store.Subscribers.Change(ctx, tried.ID, func(s *Subscriber) error {
-		if s.Request == nil || s.Request.Nonce != tried.Request.Nonce || s.Request.Wrong == 0 {
-			return fault.ErrUnchanged
-		}
-		request := *s.Request
-		request.Wrong--
-		s.Request = &request
-		return nil
-	})
-	return fault.UnlessMissing(err)
+	return s, done && err == nil, fault.UnlessMissing(err)
 }
 
 // waitingFor is the value of FieldWaiting.

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
@@ -61,7 +62,7 @@ func addresses() document.Schema[audience.Address] {
 			{Name: audience.FieldText, Value: func(a *a) any { return a.Text }},
 			{Name: audience.FieldNormal, Value: func(a *a) any { return a.Normal }},
 			{Name: audience.FieldBlocked, Value: func(a *a) any { return a.Suppression != nil }},
-			{Name: audience.FieldRemoved, Value: func(a *a) any { return unless(!a.Removed, true) }},
+			{Name: audience.FieldRemoved, Value: func(a *a) any { return optional.OrNull(a.Removed) }},
 		},
 		Indexes: []document.Index{
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
@@ -88,7 +89,7 @@ func subscribers() document.Schema[audience.Subscriber] {
 			{Name: audience.FieldStates, Value: func(s *s) any { return s.States() }, Many: true},
 			{Name: audience.FieldSubscribed, Value: func(s *s) any { return s.Subscribed() }, Many: true},
 			{Name: audience.FieldConcerned, Value: func(s *s) any { return s.Concerned() }, Many: true},
-			{Name: audience.FieldWaiting, Value: func(s *s) any { return unless(s.Waiting() == "", s.Waiting()) }},
+			{Name: audience.FieldWaiting, Value: func(s *s) any { return optional.OrNull(s.Waiting()) }},
 			{Name: audience.FieldRequested, Value: func(s *s) any {
 				if s.Request == nil {
 					return nil
