@@ -52,11 +52,12 @@ func (r resource) operations() []web.Operation {
 			"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90", "paused": true}`,
 		Response: r.example(`{"endpoint": `, `}`, ""),
 	}
-	operations := []web.Operation{web.Declare(list, r.list), web.Declare(remove, web.WithBody(r.remove))}
 	if r.kind.Signed {
-		return append(operations, web.Declare(create, createFrom[signedEndpointBody](r)), web.Declare(change, changeFrom[signedEndpointPatch](r)))
+		create, change = web.Declare(create, createFrom[signedEndpointBody](r)), web.Declare(change, changeFrom[signedEndpointPatch](r))
+	} else {
+		create, change = web.Declare(create, createFrom[endpointBody](r)), web.Declare(change, changeFrom[endpointPatch](r))
 	}
-	return append(operations, web.Declare(create, createFrom[endpointBody](r)), web.Declare(change, changeFrom[endpointPatch](r)))
+	return []web.Operation{web.Declare(list, r.list), create, change, web.Declare(remove, web.WithBody(r.remove))}
 }
 
 func (r resource) exampleURL() string {
