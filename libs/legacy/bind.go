@@ -43,7 +43,7 @@ func (b *binder) object(fields []Field, body map[string]any, create bool) (Input
 	return in, errors.Join(problems...)
 }
 
-// under returns the faults as faults of the field name. The name of a field inside it goes to the text.
+// under returns the faults as faults of the field name. The name of an inner field becomes a part of the text.
 func under(name string, err error) []error {
 	var out []error
 	for _, problem := range faults(err) {

@@ -78,7 +78,7 @@ type Relation struct {
 	// Bare is the item field that an item sets which is a plain URI instead of an object.
 	Bare string
 
-	// Fields are those of the related resource that filters can name behind "__".
+	// Fields are the fields of the related resource that filters can name behind "__".
 	Fields []Field
 	// FindID is the find field with the related integer id: among the related records with Match, denormalised in this
 	// record without Match. Empty means "legacyId" with Match, and without Match that there are no filters by id.

@@ -51,7 +51,7 @@ type Resource[T any] struct {
 	// Indexes lists the equality filters that an index serves: see Index. The first index is (organization, id); other
 	// queries scan within it.
 	Indexes []Index
-	// FaultFields maps field names in the domain's faults to those of this resource: {"name": "service_name"}.
+	// FaultFields maps field names in the domain's faults to field names of this resource: {"name": "service_name"}.
 	FaultFields map[string]string
 
 	Doc Doc

@@ -21,7 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
 
-func TestVisitorsEndpoint_fromTheFormToItsEnd(t *testing.T) {
+func TestAVisitorsEndpointLivesFromTheFormToItsEnd(t *testing.T) {
 	p := start(t, nil)
 	h := p.listen(topic.Notices, topic.Audit)
 	v := p.offer(p.organization(25), h)

@@ -37,7 +37,7 @@ func (p *platform) visit(method, link, form string) (int, string, http.Header) {
 }
 
 // After the record gets another address, links to the former address change nothing.
-func TestUnsubscribeOfAnAddressThatIsAnothersNow_410(t *testing.T) {
+func TestALinkOfAnAddressThatIsAnothersNowIsGone(t *testing.T) {
 	p := start(t)
 	o := p.organization()
 	p.subscribe(o, "ann@example.com", 0, 1)

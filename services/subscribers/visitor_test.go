@@ -18,7 +18,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-func TestVisitor_fromTheFormToTheEnd(t *testing.T) {
+func TestAVisitorsSubscriptionLivesFromTheFormToItsEnd(t *testing.T) {
 	p := start(t)
 	h := p.listen(topic.Notices, topic.Audit)
 	v := p.offer(p.organization(), h)

@@ -37,7 +37,7 @@ type manageForm struct {
 	Paused       string `json:"paused" enum:"on" description:"Absent: not paused."`
 }
 
-// manage does what the button of the form says.
+// manage runs the action of the form: save, rotate or unsubscribe.
 func (a *API) manage(c *gin.Context) error {
 	form, err := page.Form(c)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint
 	return a.endpoints.Manage(ctx, token, endpoint.Settings{ComponentIDs: page.Chosen(form), Paused: paused == "on"})
 }
 
-// left says that the endpoint is deleted.
+// left shows that the endpoint is deleted.
 func left(c *gin.Context, _ endpoint.Visit) error {
 	return page.Show(c, http.StatusOK, "endpoint.removed", page.TextBody, page.Words(c).Word("endpoint.removed_text"))
 }

@@ -66,8 +66,8 @@ func (e *Endpoint) drop(component string) bool {
 	return len(e.ComponentIDs) < before
 }
 
-// View is an endpoint as its owner sees it. Only the result of the call that created or changed URL or
-// Secret has them.
+// View is an endpoint as its owner sees it. URL and Secret are empty, except in the result of the call that created or
+// changed them.
 type View struct {
 	Endpoint            Endpoint
 	Suppressed          bool
@@ -85,7 +85,7 @@ type Usage struct {
 
 // Secret is a signing secret of an endpoint.
 type Secret struct {
-	Sealed    string     `json:"sealed"` // for the endpoint's id
+	Sealed    string     `json:"sealed"` // by seal.Box, for the endpoint's id
 	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty" audit:"expiresAt"` // set when the secret was replaced
 }

@@ -26,7 +26,7 @@ type Endpoints struct {
 	Kinds         []Kind
 	Links         Links
 	Quota         Quota
-	ConfirmWithin time.Duration // for visitors
+	ConfirmWithin time.Duration // time for a visitor to follow the link that verifies
 	Log           *slog.Logger
 	Now           func() time.Time // UTC, whole milliseconds
 }

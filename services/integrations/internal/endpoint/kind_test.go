@@ -8,7 +8,7 @@ import (
 )
 
 // A refused host is refused although a wildcard allows it, and a wildcard is not its own domain.
-func TestRule_teams(t *testing.T) {
+func TestTheRuleOfTeamsAdmitsWorkflowURLs(t *testing.T) {
 	s := &Endpoints{Hosts: egress.Resolve{}}
 	kinds := Kinds(Providers{
 		TeamsWorkflow: []string{"*.flows.example.com", "one.example.com"}, TeamsPlatform: []string{"*.platform.example.com"},

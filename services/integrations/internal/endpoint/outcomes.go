@@ -32,8 +32,8 @@ func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 
 // batch is the input and the state of count.
 type batch struct {
-	outcomes map[string][]topic.Outcome // by endpoint
-	counters []*outcome.Counters        // the stored ones
+	outcomes map[string][]topic.Outcome // outcomes by endpoint id
+	counters []*outcome.Counters        // stored counters of the endpoints
 	due      []due                      // suppressions that must be stored before the counters
 	tried    map[string]bool            // due.id of the suppressions that were stored, or whose URL was suppressed already
 	made     []due                      // suppressions that were stored

@@ -144,7 +144,7 @@ func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (ma
 	return find.ByKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
 }
 
-// cleanUp reconciles the URLs to which an endpoint came or which it left.
+// cleanUp reconciles the former and the present URL of an endpoint.
 func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

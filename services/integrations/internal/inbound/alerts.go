@@ -33,7 +33,7 @@ type AlertGroup struct {
 	Alerts            []Alert           `json:"alerts,omitempty"`
 }
 
-// Alert is one of a group.
+// Alert is one alert of an AlertGroup.
 type Alert struct {
 	Status      string            `json:"status,omitempty" enum:"firing,resolved"`
 	Labels      map[string]string `json:"labels,omitempty"`
@@ -41,7 +41,7 @@ type Alert struct {
 	StartsAt    time.Time         `json:"startsAt,omitzero"`
 }
 
-// severity is one of ours with the values of the label severity that stand for it.
+// severity is a severity of events, with the values of the label severity that mean the same.
 type severity struct {
 	name   string
 	labels []string
@@ -57,8 +57,8 @@ func severities() []severity {
 	}
 }
 
-// ReadAlerts adds to a message what a payload stands for. version is the version that the payload must have; "" for any.
-// The group is the problem: it fires or is resolved as a whole.
+// ReadAlerts reads an AlertGroup into a message. version is the version that the payload must have; "" allows any. One
+// message is about the whole group.
 func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMessage) error {
 	var group AlertGroup
 	if err := json.Unmarshal(body, &group); err != nil {

@@ -52,7 +52,7 @@ type Inbound struct {
 	refusals refusals
 }
 
-// message returns the message of a request that says nothing, with the defaults of its key.
+// message returns an empty message of a request, with the defaults of its key.
 func (k Key) message(in Request) topic.InboundMessage {
 	out := topic.InboundMessage{
 		ID: in.ID, KeyID: k.ID, KeyName: k.Name, IP: in.IP, RequestID: in.RequestID,

@@ -34,7 +34,7 @@ type Key struct {
 	Defaults       Defaults   `json:"defaults" audit:"defaults"`
 	CreatedBy      Author     `json:"createdBy" audit:"createdBy"`
 	CreatedAt      time.Time  `json:"createdAt" audit:"createdAt"`
-	LastUsedAt     *time.Time `json:"lastUsedAt" audit:"lastUsedAt"` // to the minute
+	LastUsedAt     *time.Time `json:"lastUsedAt" audit:"lastUsedAt"` // rounded down to the minute
 	RevokedAt      *time.Time `json:"revokedAt" audit:"revokedAt"`
 	// Slot is 1 to maxKeys for an active key, and 0 for a revoked one. No two active keys of an organization have the
 	// same slot, so concurrent creates cannot exceed the limit.

@@ -91,7 +91,7 @@ func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
 // fail logs an error. The response does not depend on this write.
 func (s *Inbound) fail(ctx context.Context, row Log, err error) {
 	f := *fault.As(err)
-	f.Err = nil // the cause is for the service's log
+	f.Err = nil // a cause belongs in the log of the service
 	row.HTTPStatus, row.Error, row.WebhookID = f.Kind.Status(), f.Error(), ""
 	if err := s.Store.Logs.Insert(ctx, row); err != nil {
 		s.Log.WarnContext(ctx, "an inbound message is not logged", "key", row.KeyID, "error", err.Error())

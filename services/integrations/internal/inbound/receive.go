@@ -85,7 +85,7 @@ func (s *Inbound) keyOf(ctx context.Context, id string) (Key, error) {
 	return s.Store.Keys.Get(ctx, parsed.String())
 }
 
-// refusal returns why the request is not admitted, or "". What costs most comes last.
+// refusal returns why the request is not admitted, or "". The most expensive check is the last.
 func (s *Inbound) refusal(ctx context.Context, key Key, in Request) (string, error) {
 	if key.RevokedAt != nil {
 		return "The signing key is revoked.", nil

@@ -69,7 +69,7 @@ func (t times) merge(successes []topic.Outcome) (absent []topic.Outcome) {
 	return absent
 }
 
-// insert returns the times with those of endpoints that they do not have.
+// insert adds the successes of endpoints that have no place in the times.
 func (t times) insert(successes []topic.Outcome) times {
 	for _, o := range t.merge(successes) {
 		at, found := t.place(o.Recipient)

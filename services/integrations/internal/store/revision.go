@@ -12,9 +12,9 @@ import (
 // reviseTimeout bounds the time for which a committed write waits for the new revision.
 const reviseTimeout = 5 * time.Second
 
-// revisions are numbers that tell whether an organization's endpoints and suppressions have changed. A write changes the
-// number after it is committed and before it returns. Whoever reads the number first and then the records knows that
-// they are current until the number changes. If the process is killed between the two, nobody has had a response.
+// revisions are numbers, one for each organization. A write of an endpoint or suppression changes the number after it is
+// committed and before it returns. A reader reads the number first and then the records: the records are current until the
+// number changes. If the process is killed between the commit and the change of the number, no client has had a response.
 type revisions struct{ db *document.Database }
 
 func counter(organization string) string { return "revision/" + organization }

@@ -84,7 +84,7 @@ type manageSubscriptionForm struct {
 	Locale       string `json:"locale" description:"BCP 47. Empty: the dashboard's. Absent: unchanged."`
 }
 
-// manage does what the button of the form says.
+// manage runs the action of the form: save or unsubscribe.
 func (a *API) manage(c *gin.Context) error {
 	form, err := page.Form(c)
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *API) unsubscribe(c *gin.Context) error {
 	return page.Follow(a.visitors.Unsubscribe(audience.ToUnsubscribe), left)(c)
 }
 
-// left says that the subscription has ended.
+// left shows that the subscription has ended.
 func left(c *gin.Context, visit audience.Visit) error {
 	text := page.Words(c).Word("subscription.unsubscribed_text", "dashboard", visit.DashboardName)
 	return page.Show(c, http.StatusOK, "subscription.unsubscribed", page.TextBody, text)

@@ -73,7 +73,7 @@ type codeView struct {
 	Phone, Code        page.Field
 }
 
-// newCode returns the form of a wrong code with the other values that the visitor has sent.
+// newCode returns the form of a code after a wrong code, with the channel and the phone number that the visitor has sent.
 func newCode(w *words.Locale, form url.Values) codeView {
 	return codeView{
 		Channel: form.Get("channel"), Dashboard: form.Get("dashboardId"), Phone: phoneField(w, form.Get("phone")),
@@ -95,7 +95,7 @@ type localeView struct {
 	Chosen      bool
 }
 
-// everything is the box that stands for all components, also those that are added later.
+// everything is the value of the box for all components, also future components.
 const everything = "all"
 
 func newLink(c *gin.Context, visit audience.Visit) linkView {

@@ -42,13 +42,13 @@ const (
 	FieldDashboard    = "dashboard"  // dashboard id of a subscriber
 	FieldStates       = "states"     // states of a subscriber, see State
 	FieldSubscribed   = "subscribed" // component ids of a subscriber's entries, or allOf its dashboard
-	FieldConcerned    = "concerned"  // as subscribed, of confirmed entries, and Everything; absent while it is paused
+	FieldConcerned    = "concerned"  // values of FieldSubscribed for confirmed entries, and Everything; absent while the subscriber is paused
 	FieldWaiting      = "waiting"    // a subscriber waits, see Waiting
 	FieldRequested    = "requested"  // time of a subscriber's Request
 )
 
-// The indexes that queries name: organization, channel and the field in the name. The legacy id
-// follows in those of addresses and subscriptions.
+// The indexes that queries name: organization, channel and the field in the name. The indexes of addresses and
+// subscriptions end with the legacy id.
 const (
 	IndexLegacy          = "legacy"
 	IndexSame            = "same" // compared form of addresses

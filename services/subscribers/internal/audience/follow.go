@@ -94,8 +94,8 @@ func rowsOf(s Subscriber) map[string]Subscription {
 	return rows
 }
 
-// replaceRows makes the rows of a subscriber the wanted ones. It writes only those that differ. An entry that has moved
-// has a row with the same key and another subscriber, which stays.
+// replaceRows stores the wanted rows of a subscriber, deletes its other rows, and writes only rows that differ. An entry that
+// has moved has a row with the same key and another subscriber: that row stays.
 func (a *Audience) replaceRows(ctx context.Context, subscriber string, wanted map[string]Subscription) error {
 	there, err := a.Store.Subscriptions.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldSubscriber, subscriber)}})
 	if err != nil {

@@ -25,7 +25,7 @@ type Row struct {
 	ComponentIDs optional.Value[[]string] // null: all components
 	Confirmed    *bool
 	Locale       optional.Value[string]
-	Wrong        error // the row is refused with it
+	Wrong        error // set: the row is refused with this error
 }
 
 // Status is what an import has done with a row.
@@ -118,7 +118,7 @@ type line struct {
 
 func (l *line) subscriber() string { return SubscriberID(l.dashboard, l.address.ID) }
 
-// check refuses wrong rows and returns the others.
+// check refuses wrong rows and returns the lines of the right rows.
 func (i *importing) check(rows []Row) []*line {
 	var lines []*line
 	first := map[string]int{}
@@ -210,8 +210,8 @@ func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscr
 	return find.ByKey(ctx, i.a.Store.Subscribers, find.Values(lines, (*line).subscriber), subscriberKey)
 }
 
-// insert stores the subscribers that are not known. It returns those that are known afterwards, because others have stored
-// them first.
+// insert stores the subscribers that are not known. It returns known with the subscribers that another request has stored
+// first.
 func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
 	record := Import{
 		ID: newID(), OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now(), Addresses: []string{},
@@ -300,7 +300,7 @@ func (i *importing) completed(ctx context.Context, id string) error {
 	}
 }
 
-// change changes the subscriber of a line, unless the line says what it is already.
+// change changes the subscriber of a line, unless the subscriber has the values of the line already.
 func (i *importing) change(ctx context.Context, l *line, known Subscriber) error {
 	now := i.a.Now()
 	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, Locale: l.row.Locale}

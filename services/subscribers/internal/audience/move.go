@@ -9,10 +9,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Move is the wish to give an entry to another address, that is to another subscriber. Nobody changes an entry with a Move,
-// so its copy in the other subscriber loses nothing. The write of the Move decides; SubscriberWritten makes the move, also
-// after a crash: it stores the copy and then deletes the entry. If the other subscriber has the component already, the
-// entry stays and the Move ends.
+// Move marks an entry that must move to the subscriber of another address. No write changes an entry with a Move, so the
+// copy in the other subscriber is complete. After the write of the Move, SubscriberWritten stores the copy and then deletes
+// the entry, also after a crash. If the other subscriber has the component already, the entry stays and loses its Move.
 type Move struct {
 	AddressID   string       `json:"addressId"`
 	ComponentID *string      `json:"componentId,omitempty"` // nil: as before

@@ -233,7 +233,7 @@ func componentsOf(entries []Entry, confirmed bool) []string {
 	return ids
 }
 
-// unnamed stands for components none of which has a name to show.
+// unnamed is shown if none of the components has a name to show.
 const unnamed = "…"
 
 // names returns the names of the components that the page of the dashboard shows, in its order, and nil for all components.

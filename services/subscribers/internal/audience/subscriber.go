@@ -27,7 +27,7 @@ type Subscriber struct {
 	Source         SubscriberSource `json:"source"`
 	Request        *Request         `json:"request,omitempty"` // nil: nothing waits for a confirmation
 	ImportID       string           `json:"importId,omitempty"`
-	MadeAddress    bool             `json:"madeAddress,omitempty"` // a visitor made it, and its address did not exist before
+	MadeAddress    bool             `json:"madeAddress,omitempty"` // a visitor made the subscriber, and its address did not exist before
 	CreatedAt      time.Time        `json:"createdAt"`
 	UpdatedAt      time.Time        `json:"updatedAt"`
 }
@@ -50,7 +50,7 @@ type Entry struct {
 	Confirmed   bool       `json:"confirmed" audit:"confirmed"`     // no message is sent for an unconfirmed entry
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty" audit:"confirmedAt"`
 	CreatedAt   time.Time  `json:"createdAt" audit:"createdAt"`
-	Move        *Move      `json:"move,omitempty"` // set: nobody changes the entry until it has moved
+	Move        *Move      `json:"move,omitempty"` // set: no write changes the entry until the entry has moved
 	// Anywhere: made on the legacy interface, which has no dashboards, so the dashboard need not have the component.
 	Anywhere bool `json:"anywhere,omitempty"`
 	// Deleted: the component was deleted, and the subscriber had no other. The entry keeps the subscriber and its

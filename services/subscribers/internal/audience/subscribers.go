@@ -133,7 +133,8 @@ func (a *Audience) recheck(ctx context.Context, s Subscriber) (Subscriber, error
 	return s, fault.New(fault.Invalid, "The address or the dashboard was deleted during the request. Choose another one.")
 }
 
-// dropDeleted removes the entries of components that were deleted. It asks only about those that the dashboard does not have.
+// dropDeleted removes the entries of components that were deleted. It asks events only about components that the dashboard
+// does not have.
 func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard topic.DashboardRecord) (Subscriber, error) {
 	var elsewhere []string
 	for _, id := range s.ComponentIDs() {
@@ -217,7 +218,8 @@ func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, ch
 	return changed, a.limit(ctx, organization, &changed)
 }
 
-// apply changes the subscriber. entries are those of patch.ComponentIDs; it keeps those that the subscriber has.
+// apply changes the subscriber. entries are new entries for patch.ComponentIDs. An entry that the subscriber has for one of
+// these components stays as it is.
 func (s *Subscriber) apply(patch SubscriberPatch, entries []Entry, now time.Time) error {
 	if patch.ComponentIDs.Sent || patch.Confirmed != nil {
 		if err := s.moving(); err != nil {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxWrong is the number of wrong codes that void a code. The link goes on.
+	// maxWrong is the number of wrong codes that void a code. The link still works.
 	maxWrong = 5
-	// maxWaiting bounds the requests of one phone number among which a code is searched: the last ones.
+	// maxWaiting bounds the requests of a phone number whose codes are compared: the newest requests.
 	maxWaiting = 20
 )
 

@@ -17,9 +17,9 @@ type Settings struct {
 	Locale     *string // BCP 47; empty: the dashboard's; nil: as before
 }
 
-// Chosen are components that the dashboard shows. The subscriber keeps its other ones.
+// Chosen are components that the dashboard shows. The subscriber keeps components that the dashboard does not show.
 type Chosen struct {
-	All bool // also future ones
+	All bool // all components, also future components
 	IDs []string
 }
 
@@ -78,8 +78,8 @@ func (v *Visitors) chosen(ctx context.Context, channel topic.Channel, dashboard 
 	return newEntries(ids, first, true, v.Audience.Now()), err
 }
 
-// choose makes the entries those of the components that the page of the dashboard shows. Entries that the subscriber has
-// already keep their id.
+// choose replaces the entries for components that the page of the dashboard shows by the entries. An entry for a component
+// that the subscriber has already keeps its id.
 func (s *Subscriber) choose(entries []Entry, dashboard topic.DashboardRecord) {
 	shown := dashboard.Visible()
 	var kept []Entry

@@ -30,7 +30,7 @@ type validWish struct {
 
 // Subscribe stores what a visitor at an IP address asks for, with the notice of a message that has the link that confirms
 // it. If the subscriber has all of it, there is nothing to confirm, and the message has the link that manages the
-// subscription, so a lost link comes again. If the subscriber is locked, the address is suppressed or has got enough
+// subscription, so the owner gets a lost link again. If the subscriber is locked, the address is suppressed or has got enough
 // messages, nothing happens.
 func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Channel, wish Wish, ip string) error {
 	want, err := v.check(offer, channel, wish)
@@ -115,7 +115,7 @@ func (want validWish) add(s *Subscriber) ([]topic.Message, error) {
 	return s.ask(missing, want.at), nil
 }
 
-// replace makes the wish the only content of a subscriber.
+// replace gives the subscriber the entries and the locale of the wish.
 func (want validWish) replace(s *Subscriber) []topic.Message {
 	s.Entries, s.Locale, s.UpdatedAt = want.entries, want.locale, want.at
 	return s.ask(nil, want.at)
