@@ -145,8 +145,8 @@ func TestErrorsAndRedirectsHaveTheCacheControlOfThePage(t *testing.T) {
 	p.change(func(of *peer.Edition) {
 		of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1", FeedKey: "secret-key"}
 	})
-	tickets := peer.Entries(testSecret, func() time.Time { return time.Now() })
-	check(cacheOfPrivate, map[string]string{"Cookie": peer.EntryCookie + "=" + tickets.Issue(peer.EntryOwner("dashboard-1", "v1"), time.Hour)}, statuses)
+	tickets := peer.PasswordTickets(testSecret, func() time.Time { return time.Now() })
+	check(cacheOfPrivate, map[string]string{"Cookie": peer.PasswordCookie + "=" + tickets.Issue(peer.PasswordTicketOwner("dashboard-1", "v1"), time.Hour)}, statuses)
 	for path, status := range statuses { // a visitor without access does not learn which paths exist
 		if status == 404 {
 			statuses[path] = 403
@@ -453,8 +453,8 @@ func TestAGatewayThatStartsDuringAnOutageServesAPrivateDashboard(t *testing.T) {
 	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), "pages:dashboard-1").Val() == 1 })
 	w.services[events].server.Close()
 	again := w.gateway(t, nil)
-	tickets := peer.Entries(testSecret, func() time.Time { return time.Now() })
-	right := map[string]string{"Cookie": peer.EntryCookie + "=" + tickets.Issue(peer.EntryOwner("dashboard-1", "v1"), time.Hour)}
+	tickets := peer.PasswordTickets(testSecret, func() time.Time { return time.Now() })
+	right := map[string]string{"Cookie": peer.PasswordCookie + "=" + tickets.Issue(peer.PasswordTicketOwner("dashboard-1", "v1"), time.Hour)}
 	for _, coding := range []string{codingBrotli, codingPlain} {
 		for _, row := range []struct {
 			path   string
@@ -616,9 +616,9 @@ func TestAPrivateDashboardNeedsItsPassword(t *testing.T) {
 	p.change(func(of *peer.Edition) {
 		of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1", FeedKey: "secret-key"}
 	})
-	tickets := peer.Entries(testSecret, func() time.Time { return time.Now() })
+	tickets := peer.PasswordTickets(testSecret, func() time.Time { return time.Now() })
 	ticket := func(dashboard, password string, life time.Duration) map[string]string {
-		return plainly(map[string]string{"Cookie": "other=1; " + peer.EntryCookie + "=" + tickets.Issue(peer.EntryOwner(dashboard, password), life)})
+		return plainly(map[string]string{"Cookie": "other=1; " + peer.PasswordCookie + "=" + tickets.Issue(peer.PasswordTicketOwner(dashboard, password), life)})
 	}
 	pages := map[string]string{
 		"/d/main/": peer.EnterFile, "/d/main/history": peer.EnterFile, "/d/main/events/e1": peer.EnterBelowFile, "/d/main/nothing": peer.EnterFile,
@@ -650,7 +650,7 @@ func TestAPrivateDashboardNeedsItsPassword(t *testing.T) {
 	refused("another password", ticket("dashboard-1", "v0", time.Hour))
 	refused("another dashboard", ticket("dashboard-2", "v1", time.Hour))
 	refused("expired", ticket("dashboard-1", "v1", -time.Second))
-	refused("made up", plainly(map[string]string{"Cookie": peer.EntryCookie + "=v1"}))
+	refused("made up", plainly(map[string]string{"Cookie": peer.PasswordCookie + "=v1"}))
 	right := ticket("dashboard-1", "v1", time.Hour)
 	for _, path := range append(files, "/d/main/", "/d/main/events/e1") {
 		g := d.get(t, path, right)

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/google/uuid"
 )
 
 // Origin is the cause of writes. The zero Origin leaves no entries.
@@ -75,7 +74,7 @@ func Entry[T Record](origin Origin, action string, at time.Time, before, after *
 	}
 	former, next, changed := compare(before, after)
 	return []topic.Message{topic.AuditEntry{
-		ID: uuid.Must(uuid.NewV7()).String(), Organization: entity.Organization, OccurredAt: at,
+		ID: topic.NewID(), Organization: entity.Organization, OccurredAt: at,
 		Actor: origin.Actor, Action: action, EntityType: entity.Type, EntityID: entity.ID, EntityName: entity.Name,
 		ChangedFields: changed, Before: former, After: next,
 		IP: origin.IP, RequestID: origin.RequestID, Surface: origin.Surface,

@@ -53,16 +53,16 @@ type Access struct {
 	FeedKey string `json:"feedKey"`
 }
 
-// EntryCookie is the name of the cookie of a visitor who has entered the password of a page, for EntryLife.
+// PasswordCookie is the name of the cookie of a visitor who knows the password of a page. It is valid for PasswordLife.
 const (
-	EntryCookie = "bellbuoy_entry"
-	EntryLife   = 30 * 24 * time.Hour
+	PasswordCookie = "bellbuoy_entry"
+	PasswordLife   = 30 * 24 * time.Hour
 )
 
-// Entries returns the tickets that are the values of EntryCookie.
-func Entries(secret string, now func() time.Time) seal.Tickets {
+// PasswordTickets returns the tickets that are the values of PasswordCookie.
+func PasswordTickets(secret string, now func() time.Time) seal.Tickets {
 	return seal.NewTickets(secret, "entry to a page", now)
 }
 
-// EntryOwner returns the owner of the tickets of a dashboard with Access.Password.
-func EntryOwner(dashboardID, password string) string { return dashboardID + "/" + password }
+// PasswordTicketOwner returns the owner of the tickets of a dashboard with Access.Password.
+func PasswordTicketOwner(dashboardID, password string) string { return dashboardID + "/" + password }

@@ -6,6 +6,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// NewID returns a UUID v7 (RFC 9562, 5.7). New ids are at the end of an index.
+func NewID() string { return uuid.Must(uuid.NewV7()).String() }
+
 // DeliveryID returns the id of the delivery of a change or notice to a recipient. It is the same for every plan, retry
 // and repetition. The last byte is 0, so that LogID can number the logs of the delivery.
 func DeliveryID(change, recipient string) string {

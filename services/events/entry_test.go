@@ -37,10 +37,10 @@ func (p *platform) enter(ip, password string) *http.Response {
 // when.
 func TestThePasswordOfAPageGivesACookie(t *testing.T) {
 	p := start(t, startBroker(t))
-	entries := peer.Entries(secret, p.now)
+	entries := peer.PasswordTickets(secret, p.now)
 	valid := func(value string) bool {
 		edition := p.edition()
-		return entries.Valid(value, peer.EntryOwner(edition.DashboardID, edition.Access.Password))
+		return entries.Valid(value, peer.PasswordTicketOwner(edition.DashboardID, edition.Access.Password))
 	}
 	set := func(access string) {
 		t.Helper()
@@ -58,10 +58,10 @@ func TestThePasswordOfAPageGivesACookie(t *testing.T) {
 		t.Fatalf("the right password: %d %v", response.StatusCode, response.Header)
 	}
 	cookie := response.Cookies()[0]
-	if cookie.Name != peer.EntryCookie || cookie.Path != "/d/acme-status/" || cookie.MaxAge != 30*86400 || !cookie.HttpOnly || !cookie.Secure || cookie.SameSite != http.SameSiteLaxMode {
+	if cookie.Name != peer.PasswordCookie || cookie.Path != "/d/acme-status/" || cookie.MaxAge != 30*86400 || !cookie.HttpOnly || !cookie.Secure || cookie.SameSite != http.SameSiteLaxMode {
 		t.Errorf("the cookie is %+v", cookie)
 	}
-	if !valid(cookie.Value) || valid(cookie.Value+"A") || valid("") || entries.Valid(cookie.Value, peer.EntryOwner(dashB, p.edition().Access.Password)) {
+	if !valid(cookie.Value) || valid(cookie.Value+"A") || valid("") || entries.Valid(cookie.Value, peer.PasswordTicketOwner(dashB, p.edition().Access.Password)) {
 		t.Error("the cookie is not valid for its dashboard alone")
 	}
 	p.ahead.Add(int64(30*24*time.Hour - time.Minute))

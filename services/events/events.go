@@ -74,7 +74,7 @@ func Run(ctx context.Context, c Config) error {
 	records.Follow(events)
 	if err := api.Mount(s.Engine, events, editions, api.Options{
 		Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL,
-		Entries: peer.Entries(c.Secret.Secret, c.Now),
+		Entries: peer.PasswordTickets(c.Secret.Secret, c.Now),
 	}); err != nil {
 		return err
 	}

@@ -42,11 +42,11 @@ type Config struct {
 
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation {
-	return append(api.Operations(endpoint.Kinds(endpoint.Providers{})), api.InboundOperations()...)
+	return api.Operations(endpoint.Kinds(endpoint.Providers{}))
 }
 
 // Public declares what the service offers without a key.
-func Public() []web.Public { return append(api.Public(), api.InboundPublic()...) }
+func Public() []web.Public { return api.Public() }
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
@@ -73,10 +73,7 @@ func Run(ctx context.Context, c Config) error {
 		Hosts: c.Resolve, Box: seal.NewBox(c.Secret.Secret, "endpoint"), AlertAfter: c.AlertAfter, SuppressAfter: c.SuppressAfter, Log: c.Log, Now: c.Now,
 		Kinds: kinds, Links: endpoint.NewLinks(seal.Key(c.Secret.Secret, "endpoint-link"), c.AppBaseURL), Quota: counter, ConfirmWithin: c.ConfirmWithin,
 	}
-	if err := api.New(endpoints, kinds, events, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
-		return err
-	}
-	if err := api.MountInbound(s.Engine, tools, web.NewPages(c.Secret.Secret)); err != nil {
+	if err := api.New(endpoints, tools, kinds, events, web.NewPages(c.Secret.Secret)).Mount(s.Engine); err != nil {
 		return err
 	}
 	return s.Serve(ctx, service.Work{

@@ -48,7 +48,7 @@ type Dashboards struct {
 func New(o Options) *Dashboards {
 	return &Dashboards{
 		cache:   newCache(o.Fetch, newBackup(o.Redis, o.RoomInRedis, o.Secret, o.Now), o.Room, o.Now),
-		tickets: peer.Entries(o.Secret, o.Now), missing: o.Missing, log: o.Log,
+		tickets: peer.PasswordTickets(o.Secret, o.Now), missing: o.Missing, log: o.Log,
 	}
 }
 

@@ -42,7 +42,7 @@ func parseEdition(body []byte) (*edition, error) {
 		out.allowed = append(out.allowed, network)
 	}
 	if out.Access.Mode == peer.AccessPassword && out.Access.Password != "" {
-		out.ticketOwner = peer.EntryOwner(out.DashboardID, out.Access.Password)
+		out.ticketOwner = peer.PasswordTicketOwner(out.DashboardID, out.Access.Password)
 	}
 	return out, nil
 }
@@ -69,7 +69,7 @@ func (d *Dashboards) admits(v *dashboardVisit) bool {
 	switch access.Mode {
 	case peer.AccessPassword:
 		owner := v.edition.ticketOwner
-		return owner != "" && slices.ContainsFunc(v.In.CookiesNamed(peer.EntryCookie), func(cookie *http.Cookie) bool {
+		return owner != "" && slices.ContainsFunc(v.In.CookiesNamed(peer.PasswordCookie), func(cookie *http.Cookie) bool {
 			return d.tickets.Valid(cookie.Value, owner)
 		})
 	case peer.AccessIPs:

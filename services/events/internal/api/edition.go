@@ -120,8 +120,8 @@ func (a api) enter(c *gin.Context) error {
 		return err
 	default:
 		http.SetCookie(c.Writer, &http.Cookie{
-			Name: peer.EntryCookie, Path: path, MaxAge: int(peer.EntryLife.Seconds()),
-			Value:    a.Entries.Issue(peer.EntryOwner(page.DashboardID, page.Access.Password), peer.EntryLife),
+			Name: peer.PasswordCookie, Path: path, MaxAge: int(peer.PasswordLife.Seconds()),
+			Value:    a.Entries.Issue(peer.PasswordTicketOwner(page.DashboardID, page.Access.Password), peer.PasswordLife),
 			HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: slices.Contains(c.Request.Header.Values("X-Forwarded-Proto"), "https"),
 		})
 		c.Header("Location", path)

@@ -70,7 +70,7 @@ func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[
 	if err := checkLine("name", name.Value, name.Sent, maxKeyName); err != nil {
 		return Key{}, err
 	}
-	key := Key{ID: newID(), Digest: digest, Name: name.Value, CreatedAt: a.Now()}
+	key := Key{ID: topic.NewID(), Digest: digest, Name: name.Value, CreatedAt: a.Now()}
 	_, err := a.Store.Users.Update(ctx, user, func(u *User) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
 			return nil, noUser()
@@ -124,7 +124,7 @@ var errHasLegacyKey = errors.New("the user has a legacy key")
 
 // SetLegacyKey replaces the legacy key of a user. The former key is refused from the next request on.
 func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User, error) {
-	key := Key{ID: newID(), Digest: digest, CreatedAt: a.Now()}
+	key := Key{ID: topic.NewID(), Digest: digest, CreatedAt: a.Now()}
 	set := func(u *User) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
 			return nil, noUser()

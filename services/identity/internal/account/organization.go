@@ -9,7 +9,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/google/uuid"
 )
 
 // State is the state of an organization.
@@ -43,7 +42,7 @@ type NewOrganization struct {
 // AddOrganization creates an organization and its dashboard.
 func (a *Accounts) AddOrganization(ctx context.Context, in NewOrganization) (Organization, error) {
 	o := Organization{
-		ID: newID(), Name: in.Name, Plan: Team, State: Pending, DashboardID: newID(), CreatedAt: a.Now(),
+		ID: topic.NewID(), Name: in.Name, Plan: Team, State: Pending, DashboardID: topic.NewID(), CreatedAt: a.Now(),
 	}
 	if in.Plan != nil {
 		o.Plan = *in.Plan
@@ -188,5 +187,3 @@ func (p OrganizationPatch) apply(o *Organization) {
 	p.Integrations.SetNullable(&o.Overrides.Integrations)
 	p.UptimeReports.SetNullable(&o.Overrides.UptimeReports)
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -57,7 +57,7 @@ func (a *Accounts) AddUser(ctx context.Context, organization string, in NewUser)
 		return User{}, err
 	}
 	user := User{
-		ID: newID(), LegacyID: legacyID, Organization: organization,
+		ID: topic.NewID(), LegacyID: legacyID, Organization: organization,
 		Username: in.Username, Email: in.Email, FirstName: in.FirstName, LastName: in.LastName,
 		Roles: roles, CreatedAt: a.Now(),
 	}

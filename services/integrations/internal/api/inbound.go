@@ -2,9 +2,11 @@ package api
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -21,29 +23,18 @@ const (
 	maxMessage  = 65_536 // bytes
 )
 
-const inboundDescription = `A message about a problem, signed with a signing key as Standard Webhooks 1.0.0 require. It names the problem by externalId.
+// inboundDescription describes the operation in the document.
+//
+//go:embed inbound.md
+var inboundDescription string
 
-- trigger: creates an incident; updates the event of the externalId while it is open (message, status, severity, more components; ignored if that is nothing new); reopens it within 24 h after its end.
-- update: a timeline entry. It needs message, status or severity. It does not reopen a closed event.
-- resolve: closes the event. It is ignored if the event is closed.
-
-A webhook-id that had a 200 in the last 24 h gets the same response with duplicate true, and changes nothing. A failure of key, signature, time or plan gets 403 without a body, and is logged.
-
-format=alertmanager takes the webhook payload of Alertmanager (version 4; tested with Alertmanager 0.34), format=grafana that of Grafana Alerting (tested with the payload of Grafana 11):
-- externalId: groupKey, or its SHA-256 if it has more than 255 characters.
-- action: trigger while the group is firing, resolve when it is resolved.
-- title: the annotation summary, or the label alertname. description: the annotation description. message: the annotation message that all alerts have.
-- severity, from the label severity: critical, emergency, disaster, page: major_outage; error, high, major: minor_outage; warning, medium, minor: minor_performance; our own values as they are; others: the default of the key. The worst of the firing alerts counts.
-- components: the labels and annotations component and components of the group and of its firing alerts: ids or external references, separated by commas. At least one is required.
-- timestamp: the earliest startsAt of the firing alerts.`
-
-// InboundPublic declares the inbound webhook.
-func InboundPublic() []web.Public {
+// inboundPublic declares the inbound webhook.
+func inboundPublic() []web.Public {
 	const response = `{"result": "created", "eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "logId": "01890a5d-ac96-774b-bcce-b302099a8071", "duplicate": false}`
 	failed := []web.Content{{Media: "application/json"}}
 	return []web.Public{{
 		Method: "POST", Path: inboundPath, ID: "receiveInboundMessage", Tag: "inbound webhook", Summary: "Open, update or resolve an incident from a monitoring tool",
-		Description: inboundDescription, Parameters: inboundParameters{},
+		Description: strings.TrimSpace(inboundDescription), Parameters: inboundParameters{},
 		Bodies: []web.Content{{Media: "application/json", Of: inboundBody{}, Example: `{"action": "trigger", "externalId": "checkout-latency",
 			"title": "Checkout is slow", "severity": "minor_performance", "components": ["checkout"], "message": "Payments take up to 30 s."}`}, {Media: "application/json", Of: inbound.AlertGroup{}, Open: true}},
 		Responses: []web.Response{
@@ -87,7 +78,7 @@ type inboundView struct {
 	Duplicate bool   `json:"duplicate" description:"An earlier request had the same webhook-id. This is its response."`
 }
 
-func (a inboundAPI) receive(c *gin.Context) error {
+func (a *API) receive(c *gin.Context) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxMessage))
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxMessage)
@@ -108,7 +99,7 @@ func (a inboundAPI) receive(c *gin.Context) error {
 }
 
 // read adds the message in a body of the format that the query names.
-func (a inboundAPI) read(c *gin.Context, body []byte, out *topic.InboundMessage) error {
+func (a *API) read(c *gin.Context, body []byte, out *topic.InboundMessage) error {
 	query := c.Request.URL.Query()
 	for name := range query {
 		if name != "format" {

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"github.com/gin-gonic/gin"
-
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -10,23 +8,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 )
 
-// inboundAPI serves the signing keys, the inbound webhook and its logs.
-type inboundAPI struct {
-	inbound *inbound.Inbound
-	pages   web.Pages
-}
-
-// InboundOperations declares the signing keys and the logs of the inbound webhook.
-func InboundOperations() []web.Operation { return inboundAPI{}.operations() }
-
-// MountInbound adds the routes to the engine.
-func MountInbound(engine *gin.Engine, domain *inbound.Inbound, pages web.Pages) error {
-	a := inboundAPI{domain, pages}
-	engine.POST(inboundPath, web.Surface(passport.Public), web.Handle(a.receive))
-	return web.Mount(engine, a.operations())
-}
-
-func (a inboundAPI) operations() []web.Operation {
+// inboundOperations declares the signing keys and the logs of the inbound webhook.
+func (a *API) inboundOperations() []web.Operation {
 	const key = `"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "name": "Alertmanager",
 		"createdBy": {"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}, "createdAt": "2026-01-31T09:30:00.000Z",
 		"lastUsedAt": null, "revokedAt": null, "defaults": {"publish": true, "notify": true, "severity": null}`
@@ -106,14 +89,14 @@ type keyDefaultsBody struct {
 	Severity optional.Value[string] `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage" description:"Of new events."`
 }
 
-func (a inboundAPI) createKey(c *web.Call[web.None, inboundKeyBody], in inboundKeyBody) (oneInboundKeyView, error) {
+func (a *API) createKey(c *web.Call[web.None, inboundKeyBody], in inboundKeyBody) (oneInboundKeyView, error) {
 	sent := in.Defaults.Value
 	key, secret, err := a.inbound.CreateKey(c, c.Caller.Organization, inbound.Author{UserID: c.Caller.User, Name: c.Caller.Username}, in.Name.Value,
 		inbound.Defaults{Publish: !sent.Publish.Sent || sent.Publish.Value, Notify: !sent.Notify.Sent || sent.Notify.Value, Severity: sent.Severity.Value})
 	return oneInboundKeyView{viewInboundKey(key, secret)}, err
 }
 
-func (a inboundAPI) listKeys(c *web.Call[web.Paging, web.None]) (inboundKeysView, error) {
+func (a *API) listKeys(c *web.Call[web.Paging, web.None]) (inboundKeysView, error) {
 	keys, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[inbound.Key], error) {
 		return a.inbound.Keys(c, c.Caller.Organization, limit, after)
 	}, func(k inbound.Key) inboundKeyView { return viewInboundKey(k, "") })
@@ -124,7 +107,7 @@ type inboundKeyParameters struct {
 	KeyID string `path:"keyId" format:"uuid"`
 }
 
-func (a inboundAPI) revokeKey(c *web.Call[inboundKeyParameters, web.None]) (web.None, error) {
+func (a *API) revokeKey(c *web.Call[inboundKeyParameters, web.None]) (web.None, error) {
 	return web.None{}, a.inbound.RevokeKey(c, c.Caller.Organization, c.Parameters.KeyID)
 }
 
@@ -146,7 +129,7 @@ type inboundLogsView struct {
 	NextToken *string          `json:"nextToken"`
 }
 
-func (a inboundAPI) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView, error) {
+func (a *API) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView, error) {
 	logs, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[inbound.Log], error) {
 		return a.inbound.Logs(c, c.Caller.Organization, limit, after)
 	}, func(log inbound.Log) inboundLogView {

@@ -1,5 +1,5 @@
-// Package api serves the App interface of endpoints, the forms and pages of visitors, and the calls of peers. Each handler makes one call of
-// the domain and returns its view.
+// Package api serves the App interface of endpoints and of the inbound webhook, the forms and pages of visitors, and the calls
+// of peers. Each handler makes one call of a domain and returns its view.
 package api
 
 import (
@@ -10,23 +10,25 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 	"github.com/gin-gonic/gin"
 )
 
 // API holds what the handlers use.
 type API struct {
 	endpoints *endpoint.Endpoints
+	inbound   *inbound.Inbound
 	kinds     []endpoint.Kind
 	frames    page.Frames
 	pages     web.Pages
 }
 
 // New returns the handlers.
-func New(endpoints *endpoint.Endpoints, kinds []endpoint.Kind, frames page.Frames, pages web.Pages) *API {
-	return &API{endpoints: endpoints, kinds: kinds, frames: frames, pages: pages}
+func New(endpoints *endpoint.Endpoints, tools *inbound.Inbound, kinds []endpoint.Kind, frames page.Frames, pages web.Pages) *API {
+	return &API{endpoints, tools, kinds, frames, pages}
 }
 
-// Operations declares what the service offers on the App interface for the kinds.
+// Operations declares what the service offers on the App interface, for the kinds of endpoints.
 func Operations(kinds []endpoint.Kind) []web.Operation {
 	return (&API{kinds: kinds}).operations()
 }
@@ -37,7 +39,7 @@ func (a *API) operations() []web.Operation {
 		of := resource{a, kind}
 		operations = append(append(append(operations, of.operations()...), of.testOperation()), of.suppressionOperations()...)
 	}
-	return operations
+	return append(operations, a.inboundOperations()...)
 }
 
 // Mount adds the routes to the engine.
@@ -45,6 +47,7 @@ func (a *API) Mount(engine *gin.Engine) error {
 	web.MountRecipients(engine, a.endpoints)
 	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
 		web.Handle(a.isOnlyComponent))
+	engine.POST(inboundPath, web.Surface(passport.Public), web.Handle(a.receive))
 	if err := a.mountVisitors(engine); err != nil {
 		return err
 	}

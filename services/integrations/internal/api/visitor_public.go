@@ -8,7 +8,7 @@ import (
 
 const visitorTag = "visitors' endpoints"
 
-// Public declares the forms with which visitors subscribe endpoints, and the pages of the links in mail.
+// Public declares the forms with which visitors subscribe endpoints, the pages of the links in mail, and the inbound webhook.
 func Public() []web.Public {
 	var all []web.Public
 	for _, at := range []struct {
@@ -20,7 +20,7 @@ func Public() []web.Public {
 	} {
 		all = append(all, formOperation(at.base, at.suffix, at.description, at.channel))
 	}
-	return append(all, linkOperations()...)
+	return append(append(all, linkOperations()...), inboundPublic()...)
 }
 
 type channelParameters struct {

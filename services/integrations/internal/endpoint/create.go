@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
@@ -37,7 +35,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 	if err != nil {
 		return View{}, err
 	}
-	e.ID, e.OrganizationID, e.URLHash = uuid.Must(uuid.NewV7()).String(), organization, address.Hash()
+	e.ID, e.OrganizationID, e.URLHash = topic.NewID(), organization, address.Hash()
 	if err := s.conflict(ctx, e, e.URLHash, nil); err != nil {
 		return View{}, err // usual, and cheaper than a claim
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -33,7 +31,7 @@ func (e Endpoint) suppressionKey() string {
 // newSuppression returns the suppression that follows from an endpoint's counters.
 func newSuppression(e Endpoint, c outcome.Counters, reason Reason, now time.Time) Suppression {
 	return Suppression{
-		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
+		ID: topic.NewID(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
 		Reason: reason, ConsecutiveFailures: c.ConsecutiveFailures, FirstFailureAt: c.FirstFailureAt, SuppressedAt: now,
 		LastHTTPStatus: c.LastHTTPStatus, LastError: c.LastError,
 	}
@@ -41,7 +39,7 @@ func newSuppression(e Endpoint, c outcome.Counters, reason Reason, now time.Time
 
 // movedTo returns the suppression of an endpoint's former URL as a suppression of its present URL.
 func (s Suppression) movedTo(e Endpoint) Suppression {
-	s.ID, s.URLHash, s.URLDisplay = uuid.Must(uuid.NewV7()).String(), e.URLHash, e.URLDisplay
+	s.ID, s.URLHash, s.URLDisplay = topic.NewID(), e.URLHash, e.URLDisplay
 	return s
 }
 

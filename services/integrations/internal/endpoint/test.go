@@ -8,7 +8,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/google/uuid"
 )
 
 // maxTestComponents bounds the components that the test of an endpoint names.
@@ -33,7 +32,7 @@ func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, da
 	if _, suppressed := suppressions[e.suppressionKey()]; suppressed {
 		return "", fault.New(fault.Conflict, "The URL is suppressed: nothing is sent to it. Clear the suppression, then test the endpoint.")
 	}
-	id, now := uuid.Must(uuid.NewV7()).String(), s.Now()
+	id, now := topic.NewID(), s.Now()
 	e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
 		switch {
 		case e.URLHash != urlHash:

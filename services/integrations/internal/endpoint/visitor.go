@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -144,7 +142,7 @@ func (s *Endpoints) requested(offer Offer, kind Kind, wish Wish) (Endpoint, Addr
 
 // addRequest stores the first request for a URL on a dashboard.
 func (s *Endpoints) addRequest(ctx context.Context, wanted Endpoint, address Address) (err error) {
-	wanted.ID = uuid.Must(uuid.NewV7()).String()
+	wanted.ID = topic.NewID()
 	s.setURL(&wanted, address)
 	if wanted.LegacyID, err = s.Store.Next(ctx, "endpoint"); err != nil {
 		return err
@@ -178,7 +176,7 @@ func (s *Endpoints) repeatRequest(ctx context.Context, id string, wanted Endpoin
 // mail returns the notice of a mail to the management address. Delivery resolves the address and the link when it
 // sends the mail.
 func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
-	return alert(kind, uuid.Must(uuid.NewV7()).String(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
+	return alert(kind, topic.NewID(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
 }
 
 // withLinks adds the links to the destination of mail about the endpoint. A mail that answers a visitor's request is not

@@ -13,7 +13,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
-	"github.com/google/uuid"
 )
 
 const (
@@ -66,7 +65,7 @@ func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author,
 	}
 	secret := seal.SigningSecret()
 	key := Key{
-		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: organization, Name: name, Defaults: defaults, CreatedBy: by, CreatedAt: s.Now(),
+		ID: topic.NewID(), OrganizationID: organization, Name: name, Defaults: defaults, CreatedBy: by, CreatedAt: s.Now(),
 	}
 	key.Secret = s.Box.Seal(secret, key.ID)
 	for {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
-	"github.com/google/uuid"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
@@ -41,7 +41,7 @@ type Log struct {
 
 func (s *Inbound) newLog(key Key, in Request) Log {
 	return Log{
-		ID: uuid.Must(uuid.NewV7()).String(), OrganizationID: key.OrganizationID, ReceivedAt: s.Now(), KeyID: key.ID, RemoteIP: in.IP,
+		ID: topic.NewID(), OrganizationID: key.OrganizationID, ReceivedAt: s.Now(), KeyID: key.ID, RemoteIP: in.IP,
 		WebhookID: in.ID,
 	}
 }

@@ -35,11 +35,12 @@ func (r revisions) revise(ctx context.Context, organization string, err error) e
 	return err
 }
 
-// revised is a collection whose writes, except for inserts, change the number.
+// revised is a collection whose writes change the number.
 type revised[T any] struct {
 	find.Collection[T]
 	revisions    revisions
 	organization func(*T) string
+	byInserts    bool // inserts change the number, too
 }
 
 // Update implements find.Collection.
@@ -73,11 +74,11 @@ func (c revised[T]) Delete(ctx context.Context, key string, decide func(*T) ([]t
 	return c.revisions.revise(ctx, organization, err)
 }
 
-// revisedByInserts is a collection whose inserts change the number, too.
-type revisedByInserts[T any] struct{ revised[T] }
-
 // Insert implements find.Collection.
-func (c revisedByInserts[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
+func (c revised[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	err := c.Collection.Insert(ctx, item, messages...)
+	if !c.byInserts {
+		return err
+	}
 	return c.revisions.revise(ctx, c.organization(&item), err)
 }

@@ -31,10 +31,10 @@ func New(db *document.Database) endpoint.Store {
 				Key:  func(g *outcome.LastSuccesses) string { return g.ID },
 			}),
 		},
-		Suppressions: revisedByInserts[endpoint.Suppression]{revised[endpoint.Suppression]{
-			Collection: document.Declare(db, suppressions()), revisions: revisions,
+		Suppressions: revised[endpoint.Suppression]{
+			Collection: document.Declare(db, suppressions()), revisions: revisions, byInserts: true,
 			organization: func(s *endpoint.Suppression) string { return s.OrganizationID },
-		}},
+		},
 		Slots: document.Declare(db, document.Schema[endpoint.Slots]{
 			Name: "slots",
 			Key:  func(s *endpoint.Slots) string { return s.Key() },

@@ -307,35 +307,25 @@ type importMembers struct {
 	SendConfirmations optional.Value[bool]   `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation."`
 }
 
-type mailImport struct {
+// importOf is an import with rows of one type.
+type importOf[R interface{ from() audience.Row }] struct {
 	importMembers
-	Rows optional.Value[[]web.Row[mailRow]] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
+	Rows optional.Value[[]web.Row[R]] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
 }
 
-func (b mailImport) from() (importMembers, []audience.Row) {
-	return b.importMembers, rowsOf(b.Rows.Value)
-}
+type mailImport struct{ importOf[mailRow] }
 
-type phoneImport struct {
-	importMembers
-	Rows optional.Value[[]web.Row[phoneRow]] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
-}
+type phoneImport struct{ importOf[phoneRow] }
 
-func (b phoneImport) from() (importMembers, []audience.Row) {
-	return b.importMembers, rowsOf(b.Rows.Value)
-}
-
-// rowsOf returns the rows. One that cannot be read is refused.
-func rowsOf[R interface{ from() audience.Row }](sent []web.Row[R]) []audience.Row {
-	rows := make([]audience.Row, len(sent))
-	for i := range sent {
-		if row, err := sent[i].Read(); err != nil {
-			rows[i].Wrong = err
-		} else {
-			rows[i] = row.from()
+// from returns the members and the rows. A row that cannot be read is refused.
+func (b importOf[R]) from() (importMembers, []audience.Row) {
+	return b.importMembers, find.Values(b.Rows.Value, func(sent web.Row[R]) audience.Row {
+		row, err := sent.Read()
+		if err != nil {
+			return audience.Row{Wrong: err}
 		}
-	}
-	return rows
+		return row.from()
+	})
 }
 
 type importedView struct {

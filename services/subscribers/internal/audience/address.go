@@ -69,7 +69,7 @@ func (a *Audience) AddressIDs(ctx context.Context, organization string, channel 
 
 // AddAddress stores a new address. It returns fault.Conflict if the organization already has the address.
 func (a *Audience) AddAddress(ctx context.Context, organization string, channel topic.Channel, text string) (Address, error) {
-	address := Address{ID: newID(), OrganizationID: organization, Channel: channel, CreatedAt: a.Now()}
+	address := Address{ID: topic.NewID(), OrganizationID: organization, Channel: channel, CreatedAt: a.Now()}
 	if err := address.write(text, a.Now()); err != nil {
 		return Address{}, err
 	}

@@ -19,7 +19,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -97,8 +96,6 @@ type Audience struct {
 	Log    *slog.Logger
 	Now    func() time.Time // UTC, whole milliseconds
 }
-
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // of returns conditions that restrict a query to one channel of one organization, followed by more.
 func of(organization string, channel topic.Channel, more ...find.Condition) []find.Condition {

@@ -85,11 +85,13 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	if known, err = i.insert(ctx, organization, len(rows), lines, known); err != nil {
 		return nil, err
 	}
-	changed := slices.DeleteFunc(lines, func(l *line) bool {
-		_, is := known[l.subscriber()]
-		return !is
+	err = together(lines, func(l *line) error {
+		if s, is := known[l.subscriber()]; is {
+			return i.change(ctx, l, s)
+		}
+		return nil
 	})
-	if err := together(changed, func(l *line) error { return i.change(ctx, l, known[l.subscriber()]) }); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return i.results, i.recheck(ctx, organization)
@@ -171,7 +173,7 @@ func (i *importing) resolve(ctx context.Context, organization string, lines []*l
 		addresses := make([]Address, len(missing))
 		for n, l := range missing {
 			l.address = Address{
-				ID: newID(), OrganizationID: organization, Channel: i.channel, LegacyID: first + int64(n), Text: l.text, Normal: l.normal, CreatedAt: now,
+				ID: topic.NewID(), OrganizationID: organization, Channel: i.channel, LegacyID: first + int64(n), Text: l.text, Normal: l.normal, CreatedAt: now,
 			}
 			addresses[n] = l.address
 		}
@@ -214,7 +216,7 @@ func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscr
 // first.
 func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
 	record := Import{
-		ID: newID(), OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now(), Addresses: []string{},
+		ID: topic.NewID(), OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now(), Addresses: []string{},
 	}
 	fresh := slices.DeleteFunc(slices.Clone(lines), func(l *line) bool {
 		_, is := known[l.subscriber()]

@@ -298,7 +298,7 @@ func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 
 func (s *Subscriber) notice(kind topic.Kind, now time.Time) topic.Notice {
 	return topic.Notice{
-		ID: newID(), Kind: kind, Organization: s.OrganizationID, OccurredAt: now,
+		ID: topic.NewID(), Kind: kind, Organization: s.OrganizationID, OccurredAt: now,
 		Channel: s.Channel, Service: topic.Subscribers, Recipient: s.ID, Destination: digest(s.Channel, s.AddressID),
 	}
 }

@@ -340,13 +340,13 @@ func choice(dashboard topic.DashboardRecord, components []string) ([]string, err
 // newEntries returns entries with the legacy ids from first on, or the entry for all components if there are none.
 func newEntries(components []string, first int64, confirmed bool, now time.Time) []Entry {
 	if components == nil {
-		all := Entry{ID: newID(), CreatedAt: now}
+		all := Entry{ID: topic.NewID(), CreatedAt: now}
 		all.confirm(confirmed, now)
 		return []Entry{all}
 	}
 	entries := make([]Entry, len(components))
 	for i, id := range components {
-		entries[i] = Entry{ID: newID(), LegacyID: first + int64(i), ComponentID: id, CreatedAt: now}
+		entries[i] = Entry{ID: topic.NewID(), LegacyID: first + int64(i), ComponentID: id, CreatedAt: now}
 		entries[i].confirm(confirmed, now)
 	}
 	return entries

@@ -102,7 +102,7 @@ func (a *Audience) Subscribe(ctx context.Context, organization string, channel t
 	if err != nil {
 		return Detail{}, err
 	}
-	entry := Entry{ID: newID(), ComponentID: *patch.ComponentID, CreatedAt: a.Now(), Anywhere: true}
+	entry := Entry{ID: topic.NewID(), ComponentID: *patch.ComponentID, CreatedAt: a.Now(), Anywhere: true}
 	entry.confirm(patch.Confirmed != nil && *patch.Confirmed, entry.CreatedAt)
 	detail, err := a.subscribe(ctx, address, first.ID, entry)
 	if err != nil {
