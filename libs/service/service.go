@@ -103,20 +103,20 @@ func (s *Service) DeletedDashboards(remove func(ctx context.Context, organizatio
 	})
 }
 
-// Every returns a function for Work.Background that calls do at each interval until ctx ends. If do returns an error,
+// Every returns a function for Work.Background that calls do at once and at each interval until ctx ends. If do returns an error,
 // the function logs the error with the text failed.
 func (s *Service) Every(interval time.Duration, failed string, do func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ticker := time.NewTicker(interval)
 		defer ticker.Stop()
 		for {
+			if err := do(ctx); err != nil && ctx.Err() == nil {
+				s.process.Log.WarnContext(ctx, failed, "error", err)
+			}
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
-			}
-			if err := do(ctx); err != nil && ctx.Err() == nil {
-				s.process.Log.WarnContext(ctx, failed, "error", err)
 			}
 		}
 	}
