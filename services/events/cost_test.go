@@ -90,23 +90,23 @@ func (c counted[T]) Delete(ctx context.Context, key string, decide func(*T) ([]t
 
 // countedRows counts a DeleteMany as three operations: find, delete, and a tombstone for rows with an outbox.
 type countedRows[T any] struct {
-	catalog.Rows[T]
+	catalog.Collection[T]
 	n *operations
 }
 
 func (c countedRows[T]) Find(ctx context.Context, query find.Query) (find.Page[T], error) {
 	c.n.Add(1)
-	return c.Rows.Find(ctx, query)
+	return c.Collection.Find(ctx, query)
 }
 
 func (c countedRows[T]) UpsertMany(ctx context.Context, items []T) error {
 	c.n.Add(1)
-	return c.Rows.UpsertMany(ctx, items)
+	return c.Collection.UpsertMany(ctx, items)
 }
 
 func (c countedRows[T]) DeleteMany(ctx context.Context, query find.Query) (int64, error) {
 	c.n.Add(3)
-	return c.Rows.DeleteMany(ctx, query)
+	return c.Collection.DeleteMany(ctx, query)
 }
 
 // countedFollower counts the load with which the store checks after Derive whether the record has changed meanwhile.

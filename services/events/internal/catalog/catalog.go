@@ -24,9 +24,6 @@ import (
 // Collection stores records of one type.
 type Collection[T any] = find.Collection[T]
 
-// Rows stores derived rows.
-type Rows[T any] = find.Collection[T]
-
 // Store calls DashboardWritten, ComponentWritten, EventWritten or RemovalsWritten after each write, also if the process
 // died in between.
 type Store struct {
@@ -34,8 +31,8 @@ type Store struct {
 	Components Collection[Component]
 	Events     Collection[Event]
 	Removals   Collection[Removals]
-	Links      Rows[LinkRow]
-	Updates    Rows[UpdateRow]
+	Links      Collection[LinkRow]
+	Updates    Collection[UpdateRow]
 	// Next takes n numbers of the counter and returns the first. Counters start at 1.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }

@@ -74,7 +74,7 @@ func (c *Catalog) EventsWithLink(ctx context.Context, organization string, where
 	return eventsOf(ctx, c.store.Links, organization, where, func(row LinkRow) string { return row.EventID })
 }
 
-func eventsOf[R any](ctx context.Context, rows Rows[R], organization string, where []find.Condition, event func(R) string) ([]string, error) {
+func eventsOf[R any](ctx context.Context, rows Collection[R], organization string, where []find.Condition, event func(R) string) ([]string, error) {
 	var ids []string
 	query := owned(organization, find.Query{Where: where, Order: []find.Order{{Field: FieldLegacyID}}, Scan: IndexLegacyID})
 	err := rows.Each(ctx, query, func(row R) error {

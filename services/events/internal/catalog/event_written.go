@@ -84,7 +84,7 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 }
 
 // replaceRows makes the rows of an event the wanted ones. It writes only those that differ.
-func replaceRows[R any](ctx context.Context, rows Rows[R], event string, there []R, wanted map[int64]R, id func(R) int64) error {
+func replaceRows[R any](ctx context.Context, rows Collection[R], event string, there []R, wanted map[int64]R, id func(R) int64) error {
 	var gone []int64
 	for _, row := range there {
 		if want, stays := wanted[id(row)]; !stays {

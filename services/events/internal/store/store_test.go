@@ -300,7 +300,7 @@ func TestPageOvertaken(t *testing.T) {
 
 // stepped stops before and after one write of rows, once it is armed.
 type stepped struct {
-	catalog.Rows[catalog.UpdateRow]
+	catalog.Collection[catalog.UpdateRow]
 	armed   atomic.Bool
 	reached chan string
 	goOn    chan struct{}
@@ -308,11 +308,11 @@ type stepped struct {
 
 func (s *stepped) UpsertMany(ctx context.Context, rows []catalog.UpdateRow) error {
 	if !s.armed.CompareAndSwap(true, false) {
-		return s.Rows.UpsertMany(ctx, rows)
+		return s.Collection.UpsertMany(ctx, rows)
 	}
 	s.reached <- "before"
 	<-s.goOn
-	err := s.Rows.UpsertMany(ctx, rows)
+	err := s.Collection.UpsertMany(ctx, rows)
 	s.reached <- "after"
 	<-s.goOn
 	return err
@@ -323,7 +323,7 @@ func (s *stepped) UpsertMany(ctx context.Context, rows []catalog.UpdateRow) erro
 func TestRowsOvertaken(t *testing.T) {
 	slow := &stepped{reached: make(chan string), goOn: make(chan struct{})}
 	c, records := open(t, t.TempDir(), false, func(s *store.Store) {
-		slow.Rows = s.Updates
+		slow.Collection = s.Updates
 		s.Updates = slow
 	})
 	event := incident(t, c, add(t, c, "API").ID)
