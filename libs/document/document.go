@@ -119,7 +119,12 @@ func Open(address, name string, options Options) (*Database, error) {
 
 // ViolatedIndex returns the name of the unique index that a Conflict of this package violates.
 // It returns "" if the key exists already, and for any other error.
-func ViolatedIndex(err error) string { return engine.ViolatedIndex(err) }
+func ViolatedIndex(err error) string {
+	if conflict, ok := errors.AsType[*engine.ConflictError](err); ok {
+		return conflict.Index
+	}
+	return ""
+}
 
 // Ping returns an error if the engine cannot be reached.
 func (db *Database) Ping(ctx context.Context) error {

@@ -41,15 +41,6 @@ type UnusableError struct {
 func (e *UnusableError) Error() string { return e.Path + " cannot be used: " + e.Err.Error() }
 func (e *UnusableError) Unwrap() error { return e.Err }
 
-// ViolatedIndex returns the name of the unique index that a Conflict violates.
-// It returns "" if the key exists already, and for any other error.
-func ViolatedIndex(err error) string {
-	if conflict, ok := errors.AsType[*ConflictError](err); ok {
-		return conflict.Index
-	}
-	return ""
-}
-
 // Opaque turns an engine's error into a fault. A client may see the message, so the message
 // names nothing of the engine. The log gets the cause.
 func Opaque(err error, doing string) error {

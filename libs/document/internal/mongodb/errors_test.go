@@ -64,8 +64,8 @@ func TestViolatedIndexOfMongoErrors(t *testing.T) {
 		"text before 4.2":        {write("E11000 duplicate key error index: a.b.$slug.unique dup key: {}", nil), "slug"},
 		"neither":                {write("Duplicate key violation", nil), ""},
 	} {
-		if got := engine.ViolatedIndex(classified(test.err)); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
+		if got, is := errors.AsType[*engine.ConflictError](classified(test.err)); !is || got.Index != test.want {
+			t.Errorf("%s: %v, want %q", name, got, test.want)
 		}
 	}
 }

@@ -192,7 +192,7 @@ func (a api) oneDashboard(ctx context.Context, organization string, d catalog.Da
 
 func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component) dashboardView {
 	view := dashboardView{
-		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.dashboardURL(d), Enabled: d.Enabled,
+		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: d.URL(a.DashboardBase), Enabled: d.Enabled,
 		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...),
 		Branding: viewBranding(d.Branding), Links: viewLinks(d.Links), Subscriptions: d.Subscriptions,
 		SearchIndexing: d.SearchIndexing, Access: viewAccess(d.Access), Components: []placementView{},
@@ -209,6 +209,3 @@ func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.C
 	}
 	return view
 }
-
-// dashboardURL is where visitors find a dashboard.
-func (a api) dashboardURL(d *catalog.Dashboard) string { return d.URL(a.DashboardBase) }

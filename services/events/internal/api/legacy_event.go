@@ -185,8 +185,7 @@ func userURI(id int64) *string {
 	if id == 0 {
 		return nil
 	}
-	uri := legacy.URI("user", id)
-	return &uri
+	return new(legacy.URI("user", id))
 }
 
 // services is service/: the components.

@@ -47,8 +47,7 @@ func key[N ~string](in legacy.Input, field string) *N {
 	if text == nil {
 		return nil
 	}
-	name := N(*text)
-	return &name
+	return new(N(*text))
 }
 
 // auto returns the legacy flag for both AutoStart and AutoEnd.

@@ -115,7 +115,7 @@ func (a api) pageURL(d *catalog.Dashboard) string {
 	if !d.Enabled {
 		return ""
 	}
-	return a.dashboardURL(d)
+	return d.URL(a.DashboardBase)
 }
 
 // peerPublicDashboard is the operation that peer.Events.PublicDashboard calls.

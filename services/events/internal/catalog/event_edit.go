@@ -54,8 +54,7 @@ func (d *EventEdit) SetStatus(status Status) {
 	d.Status = status
 	switch {
 	case status.Closed() && !wasClosed:
-		end := uptime.Later(d.Now, d.StartAt)
-		d.EndAt = &end
+		d.EndAt = new(uptime.Later(d.Now, d.StartAt))
 	case wasClosed && !status.Closed():
 		d.EndAt = nil
 	}
@@ -115,8 +114,7 @@ func (d *EventEdit) EditEntry(statusID string, edit func(*Entry)) error {
 			d.StatusEntry = ""
 		}
 	}
-	now := d.Now
-	edited.EditedAt = &now
+	edited.EditedAt = new(d.Now)
 	d.Timeline[at] = edited
 	d.entryWritten(edited)
 	return nil
@@ -224,8 +222,7 @@ func (d *EventEdit) SetImpact(componentID string, impact Impact) {
 		return
 	}
 	if len(d.ImpactsOn(*link)) > 1 {
-		now := d.Now
-		link.StatedAt = &now
+		link.StatedAt = new(d.Now)
 	}
 	link.Impact, d.changed = impact, true
 }

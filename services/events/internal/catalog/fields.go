@@ -103,8 +103,7 @@ func (d *EventEdit) setEnd(in optional.Value[time.Time]) error {
 	case in.Null:
 		return fault.Field("endAt", "must not be null, because the event is %s", d.Status)
 	case end == nil && d.IsNew() && d.Type == Maintenance:
-		took := uptime.Later(d.StartAt, uptime.Earlier(d.Now, *d.ScheduledEndAt))
-		end = &took
+		end = new(uptime.Later(d.StartAt, uptime.Earlier(d.Now, *d.ScheduledEndAt)))
 	case end == nil && d.IsNew():
 		end = &d.Now
 	case end == nil:

@@ -35,11 +35,10 @@ func (d *EventEdit) EditNote(id, text string) error {
 	if err = cmp.Or(err, checkNote(text)); err != nil || text == note.Text {
 		return err
 	}
-	now := d.Now
 	d.Notes = slices.Clone(d.Notes)
 	for i := range d.Notes {
 		if d.Notes[i].ID == id {
-			d.Notes[i].Text, d.Notes[i].EditedAt = text, &now
+			d.Notes[i].Text, d.Notes[i].EditedAt = text, new(d.Now)
 		}
 	}
 	return nil

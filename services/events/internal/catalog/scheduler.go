@@ -163,7 +163,6 @@ func (d *EventEdit) arm() {
 	rearmed := d.IsNew() || d.published() || d.Status != d.before.Status || !sameTime(d.ScheduledStartAt, d.before.ScheduledStartAt) ||
 		!slices.Equal(d.ReminderMinutes, d.before.ReminderMinutes)
 	if d.reminds || rearmed && len(d.ReminderMinutes) > 0 {
-		now := d.Now
-		d.RemindedTo = &now
+		d.RemindedTo = new(d.Now)
 	}
 }
