@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -101,7 +99,7 @@ func blockSize(group []*Delivery) int {
 // newBlock returns the block of the deliveries, which are in the order of their SentAt.
 func newBlock(urlBucket int, rows []*Delivery) Block {
 	b := Block{
-		ID: uuid.Must(uuid.NewV7()).String(), Common: Common(*rows[0]), URLBucket: urlBucket,
+		ID: topic.NewID(), Common: Common(*rows[0]), URLBucket: urlBucket,
 		First: rows[0].SentAt, Last: rows[len(rows)-1].SentAt, Size: len(rows),
 	}
 	b.Common.ID, b.Recipient, b.Logged, b.Attempts, b.EndedAt = "", "", Logged{}, nil, nil // row sets them

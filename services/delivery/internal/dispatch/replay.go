@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -39,7 +37,7 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 		return "", err
 	}
 	now := p.Now()
-	again := deliverylog.NewDelivery(topic.DeliveryID(uuid.Must(uuid.NewV7()).String(), row.Recipient), row.Channel, row.Recipient, &change, p.Policy.attempts(), now)
+	again := deliverylog.NewDelivery(topic.DeliveryID(topic.NewID(), row.Recipient), row.Channel, row.Recipient, &change, p.Policy.attempts(), now)
 	again.EventID, again.Service, again.ReplayOf = row.EventID, row.Service, log.ID
 	again.DashboardID, again.Partition = to.Dashboard.ID, row.Partition
 	if row.Channel.RecipientService() == topic.Integrations {

@@ -3,8 +3,6 @@ package catalog
 import (
 	"errors"
 	"sync"
-
-	"github.com/google/uuid"
 )
 
 // Command is the origin of a write.
@@ -39,9 +37,6 @@ const (
 	SourceInbound   Source = "inbound"
 	SourceScheduler Source = "scheduler"
 )
-
-// newID returns a uuid of version 7, so that ids sort by time.
-func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // together runs functions concurrently and joins their errors.
 func together(functions ...func() error) error {

@@ -17,7 +17,7 @@ import (
 func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill func(*Component) error) (Component, error) {
 	now := c.now()
 	component := Component{
-		ID: newID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
+		ID: topic.NewID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	if err := cmp.Or(fill(&component), component.check(now)); err != nil {
 		return Component{}, err

@@ -41,7 +41,7 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 
 // AddDashboard stores a dashboard as fill makes it. It derives an empty slug from the name.
 func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*Dashboard) error) (Dashboard, error) {
-	dashboard := c.newDashboard(command.Organization, newID())
+	dashboard := c.newDashboard(command.Organization, topic.NewID())
 	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform)); err != nil {
 		return Dashboard{}, err
 	}

@@ -87,7 +87,7 @@ func (d *EventEdit) AppendEntry(entry Entry) error {
 	if err := d.checkEntry(entry.Status); err != nil {
 		return err
 	}
-	entry.StatusID, entry.Author, entry.CreatedAt = newID(), d.author, d.Now
+	entry.StatusID, entry.Author, entry.CreatedAt = topic.NewID(), d.author, d.Now
 	d.Timeline = append(d.Timeline, entry)
 	d.entryWritten(entry)
 	return nil

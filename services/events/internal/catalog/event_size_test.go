@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // An event whose texts are as large as they may be takes no more text. It can lose text, and change otherwise.
@@ -14,7 +15,7 @@ func TestTextsOfAnEventAreBounded(t *testing.T) {
 	const each = 20000
 	event := Event{Type: Incident, Status: Resolved, Title: "x"}
 	for event.textSize()+each <= maxEventText {
-		event.Timeline = append(event.Timeline, Entry{StatusID: newID(), Message: Rich{Text: strings.Repeat("x", each)}})
+		event.Timeline = append(event.Timeline, Entry{StatusID: topic.NewID(), Message: Rich{Text: strings.Repeat("x", each)}})
 	}
 	for name, test := range map[string]struct {
 		change func(d *EventEdit) error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
@@ -24,7 +25,7 @@ func (d *EventEdit) AddNote(text string) (Note, error) {
 	if len(d.Notes) >= maxNotes {
 		return Note{}, fault.New(fault.Conflict, "The event has %d notes, and cannot have more. Delete a note first.", maxNotes)
 	}
-	note := Note{ID: newID(), Text: text, Author: d.author, CreatedAt: d.Now}
+	note := Note{ID: topic.NewID(), Text: text, Author: d.author, CreatedAt: d.Now}
 	d.Notes = append(slices.Clone(d.Notes), note) // the draft compares the notes with those of before
 	return note, nil
 }

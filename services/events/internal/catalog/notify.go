@@ -254,7 +254,7 @@ func kindOf(before, after *Event) topic.Kind {
 func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
-		ID: newID(), Kind: draft.kind(before), Organization: event.OrganizationID, OccurredAt: draft.Now,
+		ID: topic.NewID(), Kind: draft.kind(before), Organization: event.OrganizationID, OccurredAt: draft.Now,
 		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
 	}
 	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.nameable(event)

@@ -16,7 +16,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	now := c.now()
 	plain := Rich{Format: richtext.Plain}
 	event := Event{
-		ID: newID(), OrganizationID: command.Organization, Published: true, Source: command.Source,
+		ID: topic.NewID(), OrganizationID: command.Organization, Published: true, Source: command.Source,
 		Description: plain, Impact: plain, Coordinator: plain,
 		Links: []Link{}, Timeline: []Entry{}, CreatedBy: command.Author, CreatedAt: now, UpdatedAt: now,
 	}

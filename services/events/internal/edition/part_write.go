@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
-	"github.com/google/uuid"
 )
 
 // encoder makes the parts of an edition.
@@ -19,7 +19,7 @@ type encoder struct {
 // add adds a part and returns its id.
 func (e *encoder) add(value any) (string, error) {
 	body, err := pack(value)
-	part := Part{ID: uuid.Must(uuid.NewV7()).String(), DashboardID: e.head.DashboardID, CreatedAt: e.head.CreatedAt, Body: body}
+	part := Part{ID: topic.NewID(), DashboardID: e.head.DashboardID, CreatedAt: e.head.CreatedAt, Body: body}
 	e.parts = append(e.parts, part)
 	return part.ID, err
 }
@@ -78,7 +78,7 @@ func (c *ShownComponent) on(date string) *uptime.AffectedDay {
 // insertEdition stores the edition of a composition that follows former, which may be nil.
 func (e *Editions) insertEdition(ctx context.Context, page *PublishedPage, m *composition, former *decodedEdition) (*decodedEdition, error) {
 	state := m.state
-	enc := encoder{head: Part{ID: uuid.Must(uuid.NewV7()).String(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: e.Now()}}
+	enc := encoder{head: Part{ID: topic.NewID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: e.Now()}}
 	var days []DayPart
 	if former != nil {
 		days = former.Days
