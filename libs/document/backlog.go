@@ -14,7 +14,7 @@ import (
 // has claimed and not published. It needs no query. While the broker is down, each relay sees some of the messages, and
 // their age grows until all of them are published.
 type backlog struct {
-	since   atomic.Int64 // in Unix milliseconds; 0: none waits
+	since   atomic.Int64 // time of the oldest waiting message, in Unix milliseconds; 0: no message waits
 	failing time.Time    // time of the oldest message of the failed rounds; zero if the last round was successful
 }
 
@@ -31,7 +31,7 @@ func (b *backlog) gauge() prometheus.GaugeFunc {
 	})
 }
 
-// claimed notes that the relay is about to publish claims, while held documents wait.
+// claimed sets the age when the relay is about to publish claims. held are the documents that wait for a later round.
 func (b *backlog) claimed(claims []engine.Claim, held map[string]heldBack) {
 	b.set(earlier(b.waiting(held), oldest(claims)))
 }
@@ -44,8 +44,9 @@ func (b *backlog) ended(err error, held map[string]heldBack) {
 	b.set(b.waiting(held))
 }
 
-// waiting returns the time of the oldest message that waits for another round. A held document counts until the relay
-// should have claimed it again: otherwise another process has published it.
+// waiting returns the time of the oldest message that waits for another round. A held document counts until firstHold
+// after the end of its pause. This relay should have claimed the document by then. If it has not, another process has
+// published the messages.
 func (b *backlog) waiting(held map[string]heldBack) time.Time {
 	oldest := b.failing
 	for _, h := range held {
@@ -77,7 +78,7 @@ func oldest(claims []engine.Claim) (first time.Time) {
 	return first
 }
 
-// earlier returns the earlier time. The zero time counts as none.
+// earlier returns the earlier of two times. It ignores a zero time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -13,9 +13,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// UpsertMany stores items and replaces those whose keys exist. It is for rows without concurrent
-// edits (projections, logs): it compares no versions, writes no messages and does not run Derive.
-// A batch is one transaction on SQLite and one bulk write on MongoDB.
+// UpsertMany stores items and replaces those whose keys exist. It compares no versions, writes no messages and does
+// not run Derive, so it is for rows that only one writer changes (projections, logs). A batch is one transaction on
+// SQLite and one bulk write on MongoDB.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	defer c.span(&ctx, "upsert many")()
 	return c.batches(items, func(_ []T, records []*engine.Record) error {
@@ -23,12 +23,13 @@ func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	})
 }
 
-// UpdateMany is Update for many records, with one read and one write for each 500. It loads the records of keys that
-// exist, and calls change with them. change alters them, and returns the messages of each write by the key of its
-// record. UpdateMany stores the records that change altered or that have messages. Each write is guarded by the version
-// of its record and atomic with its messages, but the writes are not atomic together. If another writer has replaced
-// or deleted one of the records meanwhile, UpdateMany starts over. change then also gets the records that it altered
-// before and that are stored, so change must recognize its own effect. A collection with Derive has no UpdateMany.
+// UpdateMany is Update for many records. It reads and writes 500 records at a time. It calls change once with all
+// records that exist. change alters the records, and returns their messages by the keys of the records. UpdateMany
+// stores the records that change altered and the records with messages. Each write is guarded by the version of its
+// record and atomic with its messages, but the writes are not atomic together. If another writer has replaced or
+// deleted one of the records meanwhile, UpdateMany starts over. The first try may have stored some of the records.
+// change then gets these again in their new state, so change must recognize its own effect. A collection with Derive
+// has no UpdateMany.
 func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change func(items []*T) (map[string][]topic.Message, error)) error {
 	defer c.span(&ctx, "update many")()
 	if c.shape.Derives {
@@ -53,8 +54,8 @@ func (c *Collection[T]) UpdateMany(ctx context.Context, keys []string, change fu
 	}
 }
 
-// altered loads the records of keys, calls change, and returns those to be stored, with the version of their
-// replacement.
+// altered loads the records of keys and calls change with them. It returns the altered records and the records with
+// messages, each with its new version.
 func (c *Collection[T]) altered(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) ([]*engine.Record, error) {
 	var loaded []*engine.Record
 	for batch := range slices.Chunk(keys, engine.BatchSize) {
@@ -91,7 +92,7 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 	return altered, nil
 }
 
-// lastOfEach returns records with only the last of those with the same key.
+// lastOfEach removes each record that is followed by a record with the same key.
 func lastOfEach(records []*engine.Record) []*engine.Record {
 	last := make(map[string]*engine.Record, len(records))
 	for _, r := range records {
@@ -100,7 +101,7 @@ func lastOfEach(records []*engine.Record) []*engine.Record {
 	return slices.DeleteFunc(records, func(r *engine.Record) bool { return last[r.Key] != r })
 }
 
-// InsertMany stores the items whose keys do not exist and returns them in their order. Like
+// InsertMany stores the items whose keys do not exist, and returns the stored items in the order of items. Like
 // UpsertMany it writes no messages and does not run Derive.
 func (c *Collection[T]) InsertMany(ctx context.Context, items []T) ([]T, error) {
 	defer c.span(&ctx, "insert many")()

@@ -72,19 +72,20 @@ func (c *Collection[T]) GetMany(ctx context.Context, keys []string) ([]T, error)
 	return items, nil
 }
 
-// Insert stores a new record with its messages. It returns fault.Conflict if the key or a value
-// of a unique index exists already; ViolatedIndex returns which.
+// Insert stores a new record with its messages. It returns fault.Conflict if the key or a value of a unique index
+// exists already. ViolatedIndex returns the name of the index.
 func (c *Collection[T]) Insert(ctx context.Context, item T, messages ...topic.Message) error {
 	defer c.span(&ctx, "insert")()
 	return c.store(ctx, c.schema.Key(&item), &item, false, 0, messages, func() {})
 }
 
 // Update loads the record of key, calls change to alter it, and replaces it together with its messages. If another
-// writer has replaced it meanwhile, Update starts over until ctx ends. If change returns an error, Update writes nothing
-// and returns the error; for fault.ErrUnchanged it returns the record and no error. A missing record is a not-found
-// error. change may run several times, so it must have no other effect, except that it may insert records which only the
-// written record names, if something deletes those of the runs that wrote nothing (parts of editions, services/events). It
-// must not write the same record: each such write waits for two seconds and then makes Update start over.
+// writer has replaced the record meanwhile, Update starts over until ctx ends. If change returns an error, Update
+// writes nothing and returns the error. If the error is fault.ErrUnchanged, Update writes nothing and returns the
+// record without an error. If there is no such record, it returns fault.NotFound. change may run several times, so it
+// must have no other effect. One exception is allowed: change may insert other records that only this record refers
+// to, if a later job deletes the unreferenced ones (parts of editions, services/events). change must not write this
+// record itself: such a write waits for two seconds and then makes Update start over.
 func (c *Collection[T]) Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error) {
 	defer c.span(&ctx, "update")()
 	return c.write(ctx, key, false, c.existing(change))
@@ -102,7 +103,8 @@ func (c *Collection[T]) Upsert(ctx context.Context, key string, change func(item
 	return c.write(ctx, key, false, change)
 }
 
-// write loads the record of key, calls change, and replaces the record, creates it, or with remove deletes it.
+// write loads the record of key and calls change. Then it replaces the record, or creates it if it does not exist. If
+// remove is true, it deletes the record.
 func (c *Collection[T]) write(ctx context.Context, key string, remove bool, change func(*T, bool) ([]topic.Message, error)) (T, error) {
 	var none T
 	leave := c.db.writers.enter(ctx, c.shape.Name+"/"+key)
@@ -143,8 +145,8 @@ func (c *Collection[T]) write(ctx context.Context, key string, remove bool, chan
 	}
 }
 
-// appeared reports whether another writer has created the record of key meanwhile. If its key
-// and its unique values both exist then, the engine names only one of them in conflict.
+// appeared reports whether another writer has created the record of key since it was loaded. A conflict that names a
+// unique index does not exclude this: if the key and a unique value both exist, the engine names only one of them.
 func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error) bool {
 	if ViolatedIndex(conflict) == "" {
 		return true
@@ -153,8 +155,8 @@ func (c *Collection[T]) appeared(ctx context.Context, key string, conflict error
 	return err == nil && there != nil
 }
 
-// Delete removes the record of key together with the messages that decide returns. It returns an
-// error of decide and removes nothing then. decide may be nil.
+// Delete removes the record of key together with the messages that decide returns. If decide returns an error, Delete
+// returns it and removes nothing. decide may be nil.
 func (c *Collection[T]) Delete(ctx context.Context, key string, decide func(*T) ([]topic.Message, error)) error {
 	defer c.span(&ctx, "delete")()
 	_, err := c.write(ctx, key, true, c.existing(func(item *T) ([]topic.Message, error) {
@@ -176,7 +178,7 @@ func (c *Collection[T]) existing(change func(*T) ([]topic.Message, error)) func(
 	}
 }
 
-// load returns nil if there is no such record.
+// load returns the record of key and its version. It returns nil if there is no such record.
 func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error) {
 	r, err := c.db.engine.Load(ctx, c.shape, key)
 	if err != nil {
@@ -192,9 +194,9 @@ func (c *Collection[T]) load(ctx context.Context, key string) (*T, int64, error)
 	return item, r.Version, nil
 }
 
-// store commits a write of the record of key with its messages: it inserts item if exists is false, else it replaces the
-// record by item, or deletes it if item is nil. It returns engine.ErrStale if the stored record does not have version. It
-// calls leave when the write is committed.
+// store commits a write of the record of key with its messages. It deletes the record if item is nil, replaces it if
+// exists is true, and inserts item otherwise. It returns engine.ErrStale if the stored record does not have version.
+// It calls leave when the write is committed.
 func (c *Collection[T]) store(ctx context.Context, key string, item *T, exists bool, version int64, messages []topic.Message, leave func()) error {
 	entries, err := c.db.entries(ctx, c.shape, messages)
 	var r *engine.Record
@@ -210,7 +212,7 @@ func (c *Collection[T]) store(ctx context.Context, key string, item *T, exists b
 		r.Version, r.Entries = version+1, entries
 		write = func() error { return c.db.engine.Replace(ctx, c.shape, r, version) }
 	case item != nil:
-		// The first version is random: a key that is used again does not repeat a version.
+		// The first version is random, so a record that is deleted and created again does not get a former version.
 		r.Version, r.Entries = rand.Int64N(1<<62), entries
 		write = func() error { return c.db.engine.Insert(ctx, c.shape, r) }
 	}

@@ -28,9 +28,10 @@ type derivations struct {
 	derived   map[string]struct{} // ids of outbox entries whose Derive succeeded in this process
 }
 
-// derivation is the state of one document. It exists while a write or a run of the document is in progress or due.
+// derivation is the state of one document. It exists while a write or a run of the document is in progress, or a run
+// is due.
 type derivation struct {
-	users   int           // writes and runs
+	users   int           // number of writes and runs that use the derivation
 	running chan struct{} // capacity 1: filled by the current run
 	next    *deriveRun    // the run that has not started
 	fresh   bool          // a run has succeeded since the relay last claimed the document
@@ -46,8 +47,8 @@ type deriveRun struct {
 	err     error
 }
 
-// begin notes a write that is about to be committed. From now on the relay of this process
-// leaves messages alone whose Derive has not run.
+// begin counts a write that is about to be committed. Until the matching end, the relay of this process does not
+// publish messages of the document whose Derive has not succeeded.
 func (d *derivations) begin(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +61,8 @@ func (d *derivations) begin(name string) {
 	d.documents[name].users++
 }
 
-// end removes a write after the write has joined its run, or if the write failed.
+// end undoes begin. A write calls it after it has joined a run, or when it has failed. A run calls it when it has
+// ended.
 func (d *derivations) end(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,9 +71,10 @@ func (d *derivations) end(name string) {
 	}
 }
 
-// join returns the run of the document that has not started, or creates it, and adds entries to the run. The run calls
-// the work of the last caller, even if that has an older record: derive compares the record with the stored one. At its
-// end the run calls the notify of the first caller. The caller must have called begin.
+// join adds entries to the run of the document that has not started, and returns the run. It creates the run if there
+// is none. The run calls the work of the last caller. This work may have an older record than that of another caller,
+// but derive compares its record with the stored one. When the run ends, it calls the notify of the caller that
+// created it. The caller must have called begin.
 func (d *derivations) join(ctx context.Context, name string, entries []engine.Entry, work deriveWork, notify func()) *deriveRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,7 +112,7 @@ func (d *derivations) run(ctx context.Context, name string, document *derivation
 	notify()
 }
 
-// recovered turns a panic of work into an error, because no caller's goroutine could recover it.
+// recovered turns a panic of work into an error. A run has its own goroutine, in which no caller can recover.
 func recovered(work func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -131,8 +134,9 @@ func (r *deriveRun) wait(ctx context.Context) error {
 	}
 }
 
-// maxDerived bounds the set of derived entries. On MongoDB the relay of another process may publish an entry, which
-// stays in the set. When the set is full, it is emptied. That costs repeated runs of Derive only.
+// maxDerived bounds the number of ids in derivations.derived. The relay removes an id when it publishes the entry. On
+// MongoDB the relay of another process may publish the entry, and then the id is not removed. When the set is full,
+// it is emptied. The only effect is that Derive runs again for some entries.
 const maxDerived = 10000
 
 func (d *derivations) succeeded(document *derivation, entries []engine.Entry) {
@@ -147,8 +151,8 @@ func (d *derivations) succeeded(document *derivation, entries []engine.Entry) {
 	document.fresh = true
 }
 
-// unfinished reports whether a write or run of the document is in progress and none has
-// succeeded since the relay last claimed the document. The relay skips such a document.
+// unfinished reports whether a write or run of the document is in progress and no run has succeeded since the relay
+// last claimed the document. The relay does not claim such a document.
 func (d *derivations) unfinished(name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -156,9 +160,10 @@ func (d *derivations) unfinished(name string) bool {
 	return document != nil && !document.fresh
 }
 
-// take counts the leading entries whose Derive succeeded in this process, and removes these from d.derived. It stops at
-// the first other entry. busy reports whether a write or run of the document is in progress or due. If busy, take resets
-// fresh, so that the relay skips the document until a run succeeds or none is left.
+// take counts the leading entries whose Derive succeeded in this process, and removes their ids from d.derived. It
+// stops at the first other entry. busy reports whether a write or run of the document is in progress or due. If busy
+// is true, take resets fresh, so that the relay does not claim the document until another run succeeds or the last
+// one ends.
 func (d *derivations) take(name string, entries []engine.Entry) (derived int, busy bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -176,9 +181,9 @@ func (d *derivations) take(name string, entries []engine.Entry) (derived int, bu
 	return derived, busy
 }
 
-// commit runs a write and what follows from it. write commits stored (nil deletes the record) with entries. Then commit
-// calls leave, which lets the next writer of the record continue, and waits for Derive. Once write has succeeded commit
-// returns nil, even if Derive is slow or fails: the entries are in the outbox, so the relay repeats Derive.
+// commit calls write, which stores the record or, if stored is nil, deletes it, together with entries. Then commit
+// calls leave, which lets the next writer of the record continue, and waits for Derive. Once write has succeeded,
+// commit returns nil, even if Derive is slow or fails: the entries are in the outbox, so the relay repeats Derive.
 func (c *Collection[T]) commit(ctx context.Context, key string, stored *engine.Record, entries []engine.Entry, leave func(), write func() error) error {
 	name := c.shape.Name + "/" + key
 	if c.shape.Derives {
@@ -199,7 +204,7 @@ func (c *Collection[T]) commit(ctx context.Context, key string, stored *engine.R
 		return c.derive(ctx, key, stored, superseded)
 	})
 	if ctx.Value(derivingKey{}) == name {
-		return nil // Derive of this record has made the write: its run must end before this one starts
+		return nil // Derive of this record made the write. That run of Derive must end before the new run starts, so do not wait.
 	}
 	if err := run.wait(ctx); err != nil {
 		c.db.log.LogAttrs(ctx, slog.LevelWarn, "Derive failed or is slow; the relay repeats it",
@@ -208,7 +213,8 @@ func (c *Collection[T]) commit(ctx context.Context, key string, stored *engine.R
 	return nil
 }
 
-// derivingKey is the key of a context value: the name of the record whose Derive has the context.
+// derivingKey is the context key in the context of Derive. Its value is the name of the record that Derive is called
+// for.
 type derivingKey struct{}
 
 func (c *Collection[T]) join(ctx context.Context, name string, entries []engine.Entry, work deriveWork) *deriveRun {
@@ -230,9 +236,10 @@ func (c *Collection[T]) rederive(ctx context.Context, key string) error {
 	}).wait(ctx)
 }
 
-// derive calls Derive with stored, then loads the record and starts over if another process or
-// writer has changed it. So the last of several processes that derive at once has seen the newest
-// record. If the run is superseded, the next run of this process sees the newest record.
+// derive calls Derive with stored, and then loads the record. If the record has changed since, derive starts over
+// with the new record. So if several processes run Derive at the same time, the last of them has seen the newest
+// record. derive does not check for a change if the run is superseded, because the next run of this process loads the
+// newest record.
 func (c *Collection[T]) derive(ctx context.Context, key string, stored *engine.Record, superseded func() bool) error {
 	for {
 		var item *T
@@ -257,8 +264,9 @@ func sameVersion(a, b *engine.Record) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Version == b.Version
 }
 
-// gate admits one writer of this process to a document at a time, because writers at once would repeat each other's
-// conflicts. The version of the record prevents lost updates, so a writer does not wait for longer than gateTime.
+// gate admits one writer of this process to a document at a time. Without it, concurrent writers would conflict with
+// each other and repeat their work. The version of the record prevents lost updates, so a writer waits for at most
+// gateTime.
 type gate struct {
 	mu    sync.Mutex
 	turns map[string]*turn

@@ -38,11 +38,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Options are the optional surroundings of a Database.
+// Options are the optional settings of a Database.
 type Options struct {
 	Log        *slog.Logger
 	Tracer     trace.TracerProvider
-	Propagator propagation.TextMapPropagator // writes the trace of a write into its messages; default W3C trace context
+	Propagator propagation.TextMapPropagator // writes the trace context of a write into its messages; nil: the W3C format
 	Metrics    prometheus.Registerer         // registers the age of the outbox; nil: no metric
 	// Observe is called with the name of each command sent to MongoDB. On SQLite it is called with "read" for each
 	// query and "write" for each write. Tests count operations with it. It must be safe for concurrent use.
@@ -64,7 +64,7 @@ type Database struct {
 	mu      sync.Mutex
 	shapes  []*plan.Shape
 	records []Declaration
-	written map[*plan.Shape]bool // collections that the relay has to look at
+	written map[*plan.Shape]bool // collections that were written since the relay last looked
 	wake    chan struct{}
 }
 
@@ -74,9 +74,9 @@ var databaseName = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 // mongodb+srv) is the database prefix_name; the default prefix is "bellbuoy". Open contacts no engine. It returns an
 // error only for an invalid name or address.
 //
-// The first write to a SQLite file locks it until the process ends or closes the Database. A write of a second process
-// fails, and its Migrate returns an error that no retry heals. The lock does not keep out a second Database of the same
-// process: tests write beside a running service.
+// The first write to a SQLite file locks it until the process ends or closes the Database. Writes of a second process
+// fail, and its Migrate returns an error at once, without retries. The lock does not exclude a second Database of the
+// same process: tests write while a service runs.
 func Open(address, name string, options Options) (*Database, error) {
 	if !databaseName.MatchString(name) {
 		return nil, fmt.Errorf("document: %q is not a valid database name", name)
@@ -117,8 +117,8 @@ func Open(address, name string, options Options) (*Database, error) {
 	return db, nil
 }
 
-// ViolatedIndex returns the name of the unique index that a Conflict of this package violates.
-// It returns "" if the key exists already, and for any other error.
+// ViolatedIndex returns the name of the unique index that caused err, a Conflict of this package. It returns "" if
+// the key exists already, and for any other error.
 func ViolatedIndex(err error) string {
 	if conflict, ok := errors.AsType[*engine.ConflictError](err); ok {
 		return conflict.Index
@@ -158,11 +158,11 @@ func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
 	return last, engine.Opaque(err, "read counter "+counter)
 }
 
-// Migrate makes the engine match the declarations. It creates missing collections, columns and indexes, rebuilds
-// changed indexes and drops undeclared ones. It computes new fields and fields with a new Revision for the stored
-// records. While the engine does not respond, Migrate logs a line and retries until ctx ends. It does not retry when a
-// local path cannot hold the database. It refuses a database of a newer program (see Format). On MongoDB several
-// processes may migrate at once.
+// Migrate changes the database so that it matches the declarations. It creates missing collections, columns and
+// indexes, rebuilds changed indexes and drops undeclared ones. It computes new fields and fields with a new Revision
+// for the stored records. While the engine does not respond, Migrate logs a line and retries until ctx ends. It does
+// not retry when a local path cannot hold the database. It returns an error for a database of a newer program (see
+// Format). On MongoDB several processes may migrate at once.
 func (db *Database) Migrate(ctx context.Context) error {
 	shapes := db.declared()
 	pause := 100 * time.Millisecond

@@ -9,10 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Find returns a page of the records that match q. A declared index must serve the conditions and the order, or q.Scan
-// must name an index: the records within its prefix are then examined one by one. Without q.Order the records have the
-// order of the index. The key is always the last part of the order. q.MaxBytes can end the page
-// earlier.
+// Find returns a page of the records that match q. A declared index must serve the conditions and the order.
+// Otherwise q.Scan must name an index, and Find examines the records within its prefix one by one. Without q.Order
+// the records have the order of the index. The key is always the last part of the order. A page can end before
+// q.Limit because of q.MaxBytes.
 func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], error) {
 	defer c.span(&ctx, "find")()
 	var page find.Page[T]
@@ -52,8 +52,8 @@ func (c *Collection[T]) Find(ctx context.Context, q find.Query) (find.Page[T], e
 	return page, c.opaque(err, "find")
 }
 
-// Each calls visit for every record that matches q, in order. It reads page by page: a record that exists all the time
-// is visited exactly once while others are added and deleted. An error of visit ends Each.
+// Each calls visit for every record that matches q, in order. It reads page by page. Other writers may add and delete
+// records meanwhile: Each still visits a record that exists all the time exactly once. An error of visit ends Each.
 func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) error) error {
 	limit := q.Limit
 	for visited := 0; ; {
@@ -88,8 +88,8 @@ func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.
 	return c.aggregate(ctx, "count distinct", field, q, c.db.engine.Count)
 }
 
-// Sum returns the sum of field, which holds whole numbers, over the records that match the conditions of q. It does not read
-// the records if the index has the field.
+// Sum returns the sum of field, which holds whole numbers, over the records that match the conditions of q. It reads
+// only the index if the index contains the field.
 func (c *Collection[T]) Sum(ctx context.Context, field string, q find.Query) (int64, error) {
 	return c.aggregate(ctx, "sum", field, q, c.db.engine.Sum)
 }

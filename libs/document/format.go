@@ -7,9 +7,10 @@ import "github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 // program that has used it (user_version of SQLite, the document formatKey of MongoDB, the file format of the folder;
 // none: 0). A program refuses data with a higher number than its own.
 //
-// Raise it in the commit after which the program may store what the program before that commit cannot read, or would drop
-// or change when it writes a record again. A new field that the program before ignores without harm needs no new number:
-// then the former version works after a rollback. Run scripts/old-data for the commit before.
+// Raise it in the commit after which the program may store data that the program before that commit cannot read, or
+// that it would drop or change when it writes a record again. A new field that the former program ignores without
+// harm needs no new number: the former program then works after a rollback. Run scripts/old-data for the commit
+// before.
 const Format = engine.Format
 
 // CheckFormat returns an error if the place has data of a higher format than Format.

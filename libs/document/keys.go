@@ -11,8 +11,8 @@ import (
 )
 
 // Keys returns the keys of the records that match q, each once, with the values of fields, and does not read the
-// records. A q with Limit costs the same for any number of records, also for a condition with up to find.MaxMerged
-// values of a multi-valued field, for which Find reads all matching records.
+// records. With q.Limit, the cost does not depend on the number of matching records. This also holds for a condition
+// with up to find.MaxMerged values of a multi-valued field. Find reads all matching records for such a condition.
 func (c *Collection[T]) Keys(ctx context.Context, q find.Query, fields ...string) ([]find.Row, error) {
 	defer c.span(&ctx, "keys")()
 	p, err := c.shape.Plan(q)

@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// HeaderID names the header with the id of a message, a uuid version 7 of the time of its write.
+// HeaderID names the header with the id of a message. The id is a UUID v7, and its time is that of the write.
 const HeaderID = "outbox-id"
 
 // recordOf returns the Kafka message of an entry.
@@ -26,7 +26,7 @@ func recordOf(e *engine.Entry) stream.Record {
 	return stream.Record{Topic: e.Topic, Key: e.Key, Value: e.Value, Headers: headers, Partition: e.Partition}
 }
 
-// entries makes the outbox entries of messages, with the trace of ctx.
+// entries makes the outbox entries of messages, with the trace context of ctx.
 func (db *Database) entries(ctx context.Context, s *plan.Shape, messages []topic.Message) ([]engine.Entry, error) {
 	var out []engine.Entry
 	for _, message := range messages {

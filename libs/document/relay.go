@@ -15,26 +15,28 @@ import (
 )
 
 const (
-	// relayPoll is the pause between two searches for messages that other processes left.
+	// relayPoll is the pause between two searches for messages of other processes.
 	relayPoll = 500 * time.Millisecond
 	// relayRetry is the longest pause after a failure.
 	relayRetry = time.Second
-	// A document that fails on its own is held back for longer than relayRetry, so the next attempt is for others.
+	// A document that fails alone is not claimed again for at least firstHold. This is longer than relayRetry, so the
+	// next attempt is for other documents.
 	firstHold, longestHold = 2 * relayRetry, 30 * relayRetry
-	// repeatTime is longer than deriveTime: a run that was in progress when the repetition was stored has ended.
+	// repeatTime is the age at which a repetition is due. It is longer than deriveTime, so a run of Derive that was
+	// in progress when the repetition was stored has ended.
 	repeatTime = deriveTime + time.Second
 	// clearTime bounds the time to store the result of a publication.
 	clearTime = 10 * time.Second
-	// A document whose messages failed counts as waiting for this time after its next claim is due. It is longer than an
-	// attempt of another process that may have claimed the document since.
+	// A document whose publication failed counts as waiting until unsentTime after its next claim is due. Another
+	// process may have claimed the document meanwhile. unsentTime is longer than an attempt of that process.
 	unsentTime = 15 * time.Second
 )
 
-// Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each
-// message at least once, and the messages of one document in the order of their writes. It also
-// repeats Derive where that failed or its process was killed, before it publishes the messages of
-// the write. A write of this process wakes it. Messages of other processes are found within
-// relayPoll. Several processes may relay one MongoDB database; a Database calls Relay once.
+// Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each message at least
+// once, and the messages of one document in the order of their writes. If the Derive of a write failed or its process
+// was killed, Relay repeats Derive before it publishes the messages of the write. A write of this process wakes
+// Relay. It finds messages of other processes within relayPoll. Several processes may relay one MongoDB database; a
+// Database calls Relay once.
 //
 // publish returns nil when the broker has stored all records. Relay repeats a failed publication.
 // If the messages of only one document fail, those of the others are published.
@@ -88,7 +90,8 @@ func (db *Database) notify(s *plan.Shape) {
 	}
 }
 
-// takeWritten returns the collections of notify since the last call, in the order of their declaration.
+// takeWritten returns the collections that notify was called for since the last takeWritten, in the order of their
+// declaration.
 func (db *Database) takeWritten() []*plan.Shape {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -103,17 +106,17 @@ type relay struct {
 	publish func(context.Context, []stream.Record) error
 	limit   int
 	held    map[string]heldBack
-	unsent  map[string]time.Time // documents whose last publication failed, and until when that is known
+	unsent  map[string]time.Time // documents whose last publication failed, with the time until which they count as waiting
 	cleared int                  // number of rounds that cleared an outbox
 	looked  time.Time            // time of the last search for repetitions
 }
 
-// heldBack is a document whose messages cannot be published for the time being.
+// heldBack describes a document that the relay does not claim before until.
 type heldBack struct {
 	until   time.Time
 	pause   time.Duration
 	oldest  time.Time // time of the oldest of its messages
-	cleared int       // relay.cleared at that time
+	cleared int       // relay.cleared when the document was held back
 }
 
 // round claims, derives, publishes and clears once. It returns true if messages are left.
@@ -123,7 +126,7 @@ func (r *relay) round(ctx context.Context, shapes []*plan.Shape) (more bool, err
 		return false, err
 	}
 	r.db.backlog.claimed(claims, r.held)
-	// A stop of the relay does not interrupt the rest: the result of a publication is stored.
+	// If ctx ends after the claim, the rest of the round still runs, so that the result of a publication is stored.
 	lasting := context.WithoutCancel(ctx)
 	if r.shared != nil {
 		renewing, stop := context.WithCancel(lasting)
@@ -180,8 +183,8 @@ func (r *relay) clear(ctx context.Context, published []engine.Claim) (bool, erro
 	return left, err
 }
 
-// deriveAll runs Derive for the claims whose Derive has not succeeded in this process. It holds
-// back those for which Derive fails.
+// deriveAll runs Derive for the claims whose Derive has not succeeded in this process. It returns the claims whose
+// messages can be published as ready. It holds back the claims for which Derive fails.
 func (r *relay) deriveAll(ctx context.Context, claims []engine.Claim) (ready, failed []engine.Claim) {
 	for _, c := range claims {
 		if !c.Shape.Derives {
@@ -191,7 +194,7 @@ func (r *relay) deriveAll(ctx context.Context, claims []engine.Claim) (ready, fa
 		derived, busy := r.db.derivations.take(c.Name(), c.Entries)
 		switch {
 		case !c.Abandoned && derived == len(c.Entries):
-		case !c.Abandoned && busy && derived > 0: // a run in progress or due serves the other entries
+		case !c.Abandoned && busy && derived > 0: // publish the derived entries; a run in progress or due serves the others
 			c.Entries = c.Entries[:derived]
 		default:
 			c.Repeat = true
@@ -247,7 +250,8 @@ func (r *relay) repeat(ctx context.Context) {
 	}
 }
 
-// shrink halves the batch after a failure. It holds back a document that fails alone, so that the others are published.
+// shrink halves the limit of the next claim after a failed publication. If a document failed alone, shrink holds it
+// back, so that the others are published.
 func (r *relay) shrink(claims []engine.Claim) {
 	if len(claims) == 1 {
 		r.hold(claims[0])
@@ -262,16 +266,18 @@ func (r *relay) shrink(claims []engine.Claim) {
 	r.limit = max(1, min(r.limit, len(claims))/2)
 }
 
-// waiting reports whether messages wait whose publication failed. A round without an error does not show that the broker
-// is back: it claims nothing while all documents are held back. It removes documents from unsent that another process may have published.
+// waiting reports whether there are messages whose publication failed and that are not published. The relay needs it
+// because a round without an error does not show that the broker is back: a round claims nothing while all documents
+// are held back. waiting also removes documents from unsent whose time has passed, because another process may have
+// published their messages.
 func (r *relay) waiting() bool {
 	maps.DeleteFunc(r.unsent, func(_ string, until time.Time) bool { return time.Now().After(until) })
 	return len(r.unsent) > 0
 }
 
-// hold sets the time of the document's next claim. The first pause is firstHold. A later pause is twice the last, at most
-// longestHold, if the relay has cleared an outbox since the last hold. Otherwise the last pause is used again: all
-// documents may have failed in an outage, and a longer pause would delay this document after the outage.
+// hold sets the time of the document's next claim. The first pause is firstHold. If the relay has cleared an outbox
+// since the last hold, the next pause is twice the last one, at most longestHold. Otherwise the next pause is as long
+// as the last one: in an outage all documents fail, and a longer pause would delay this document after the outage.
 func (r *relay) hold(c engine.Claim) {
 	last := r.held[c.Name()]
 	pause := max(last.pause, firstHold)

@@ -12,19 +12,18 @@ import (
 // Schema declares a collection of T. T is plain data: JSON struct tags, no embedded structs, no interface fields.
 type Schema[T any] struct {
 	Name string
-	// Key returns the immutable key of the record. The engine enforces that keys are unique, so a natural key
-	// makes its values unique.
+	// Key returns the immutable key of the record. The engine enforces that keys are unique. So if the key consists
+	// of values of the record, these values are unique too.
 	Key     func(*T) string
 	Fields  []Field[T]
 	Indexes []Index
-	// Derive updates what depends on a record elsewhere, such as rows for lists. It is called with the stored
+	// Derive updates other data that depends on the record, such as rows for lists. It is called with the stored
 	// record, or nil if the record is deleted, after each Insert, Update, Upsert and Delete was committed.
 	//
-	// The write returns when Derive has returned: a caller then reads the new rows. If Derive fails, takes longer
-	// than followTime (5 s), or ctx of the write ends, the write still returns no error, because it is committed.
-	// The relay then repeats Derive, also after a kill of the process, and before it publishes the messages of the
-	// write. The ctx of Derive is not the one of the write: it ends after deriveTime (10 s). Derive must return
-	// soon then.
+	// The write returns when Derive has returned, so a caller then reads the new rows. If Derive fails, takes longer
+	// than followTime (5 s), or ctx of the write ends, the write still returns no error, because it is committed. The
+	// relay then repeats Derive, also after a kill of the process, and before it publishes the messages of the write.
+	// The ctx of Derive is not the one of the write: it ends after deriveTime (10 s). Derive must return soon then.
 	//
 	// One call serves all writes of the record that were committed before it. In one process there is one call at
 	// a time for a record. Derive may run more often than the record is written, so it must be idempotent.
@@ -38,8 +37,8 @@ type Field[T any] struct {
 	// one, a slice of them for a multi-valued field, or nil if the record lacks the field. An empty slice also
 	// means that the record lacks it. Times are compared in whole milliseconds.
 	Value func(*T) any
-	// Many declares the field as multi-valued. It may be omitted if Value returns a slice (also a nil slice)
-	// for the zero T.
+	// Many declares the field as multi-valued. It may be omitted if Value returns a slice for the zero T; the slice
+	// may be nil.
 	Many bool
 	// Revision is the version of the declaration. Raise it if Value computes another value than before.
 	// Migrate then computes the field of the stored records again.
@@ -55,9 +54,9 @@ type Index struct {
 	// Unique: no two records have the same values in all Fields. Two records must not share a value of a
 	// multi-valued field, and the values of one record must differ. A record that lacks one of Fields never violates the index.
 	Unique bool
-	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any
-	// number of records, because each write updates their numbers. MongoDB cannot do that in the same write, so
-	// it counts entries of the index.
+	// Counted: on SQLite, Count by equality conditions on all Fields but the last takes the same time for any number
+	// of records, because each write updates stored counts. MongoDB cannot update them in the same write, so Count
+	// there counts entries of the index.
 	Counted bool
 	// Numbered: the last field of a counted index is a whole number that every record has, such as one that counts up. On
 	// SQLite, a page at an Offset by equality conditions on the other fields, in the order of the number, then takes about

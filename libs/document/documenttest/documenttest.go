@@ -1,6 +1,6 @@
-// Package documenttest finds a field of a collection that computes other values than before although its Revision is the
-// same. Migrate computes a field of the stored records again only if its Revision has changed. Without that, a query by
-// the field misses all records that were stored before.
+// Package documenttest detects a field of a collection whose function has changed while its Revision is the same.
+// Migrate computes a field of the stored records again only if its Revision has changed. If somebody forgets to raise
+// the Revision, a query by the field misses the records that were stored before.
 package documenttest
 
 import (
@@ -17,14 +17,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 )
 
-// GoldenFile has a line for each field of the collections of a store: the collection, the field, the Revision, and a
-// fingerprint of what the field computes.
+// GoldenFile is a file with one line for each field of each collection of a store: the collection, the field, the
+// Revision, and a fingerprint of the values that the field computes.
 const GoldenFile = "testdata/fields.golden"
 
-// Fields fails unless the declared fields are those of GoldenFile, with their fingerprints. With APITEST_UPDATE=1 it
-// writes the file, but not the line of a field whose fingerprint has changed and whose Revision has not. declare declares
-// the collections of a store. values are constants by which records differ, such as their statuses: a fingerprint depends
-// on what the fields compute for each of them.
+// Fields fails if the declared fields and their fingerprints differ from the lines of GoldenFile. With
+// APITEST_UPDATE=1 it writes the file. It does not write the line of a field whose fingerprint has changed while its
+// Revision has not. declare declares the collections of a store. values are constants that fields may depend on, such
+// as statuses: a fingerprint includes what the fields compute for each of them.
 func Fields(t *testing.T, declare func(*document.Database), values ...any) {
 	t.Helper()
 	db, err := document.Open("sqlite:"+t.TempDir(), "fields", document.Options{})
@@ -64,8 +64,8 @@ func (l line) String() string {
 
 func (l line) name() string { return l.collection + "." + l.field }
 
-// compare returns what is wrong with the declared lines. With update, lines may differ from the golden ones, except for a
-// changed fingerprint with the same Revision.
+// compare returns the differences between the golden and the declared lines. With update it returns only a changed
+// fingerprint with the same Revision.
 func compare(golden, declared []line, update bool) (problems []string) {
 	known := make(map[string]line, len(golden))
 	for _, l := range golden {

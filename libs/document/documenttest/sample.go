@@ -15,16 +15,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 )
 
-// A sample is a record in which each member has a value of its own, which follows from its path. fields computes the
-// fields for a full sample and for variants of it. A variant changes one member: it has the zero value, or one of the
-// values of the member's type. Another variant changes two members at the top of the record to such values: a field may
-// depend on a type and a status. A fingerprint consists of the results that differ from that of the full sample. So it
-// does not change with members that a field does not depend on.
+// A sample is a record in which each member has a different value, which is computed from the member's path. fields
+// computes the fields for a full sample and for variants of the sample. In a variant, one member has another value:
+// the zero value, or one of values that has the member's type. Other variants change two members at the top of the
+// record at once, because a field may depend on both a type and a status. A fingerprint covers the result for the
+// full sample, and the results for variants that differ from it. So members that a field does not depend on have no
+// effect on its fingerprint.
 
 // maxDepth bounds the depth of a sample, because types may contain themselves.
 const maxDepth = 8
 
-// changes are the values of members that differ from those of a full sample, by the paths of the members.
+// changes are the values by which a variant differs from the full sample, by the paths of the members.
 type changes map[string]reflect.Value
 
 // fields returns the lines of a collection. A collection without fields has one line with "-" in place of a field.
@@ -51,7 +52,7 @@ func fields(c document.Declaration, values []any) []line {
 }
 
 func variants(members []member, values []any) (all []changes) {
-	var chosen []changes // members at the top with one of values
+	var chosen []changes // changes of one member at the top of the record to one of values
 	for _, m := range members {
 		all = append(all, changes{m.path: reflect.Zero(m.kind)})
 		for _, value := range values {

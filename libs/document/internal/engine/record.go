@@ -1,4 +1,4 @@
-// Package engine has what the engines of package document have in common beside the query plan: stored records with
+// Package engine contains what the two engines of package document share beside the query plan: stored records with
 // their outboxes, errors, and the number of the format.
 package engine
 
@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// BatchSize bounds the records in one operation of an engine. Other writes wait for a bulk write for milliseconds only.
+	// BatchSize bounds the records in one operation of an engine. So a bulk write delays other writes for
+	// milliseconds only.
 	BatchSize = 500
 	// RelayBatch is the number of documents whose messages are published together.
 	RelayBatch = 200
@@ -28,8 +29,8 @@ type Record struct {
 	Entries []Entry // the messages that the write appends to the outbox
 }
 
-// Entry is a message in an outbox. An entry without a topic is not published. It only notes that
-// Derive is due, so a killed process leaves no outdated rows.
+// Entry is a message in an outbox. An entry without a topic is not published. It only records that Derive is due. If
+// the process is killed before Derive has run, the relay runs it.
 type Entry struct {
 	ID      string            `bson:"id"`
 	Topic   string            `bson:"topic,omitempty"`
@@ -45,21 +46,21 @@ type Claim struct {
 	Shape   *plan.Shape
 	Key     string
 	Entries []Entry
-	Rows    []int64 // on SQLite: the rows of Entries
+	Rows    []int64 // on SQLite: the numbers of the table rows that contain Entries
 
 	// The following fields are set by an engine that several processes share.
 	Token     string    // identifies the claim
 	Deleted   bool      // the record is deleted; only its messages are stored
 	Abandoned bool      // another process claimed the document and did not finish, perhaps in the middle of Derive
 	Repeat    bool      // the relay ran Derive, but the process that wrote the record may be running Derive too
-	NotBefore time.Time // when released: the time of the next claim
+	NotBefore time.Time // for Release: the earliest time of the next claim
 }
 
 // Name returns the name of the document: its collection and key.
 func (c *Claim) Name() string { return c.Shape.Name + "/" + c.Key }
 
-// Repetition is a document whose outbox was cleared while another process may have been running Derive. If that process
-// was killed, it may have left incomplete rows. So the relay of some process runs Derive again.
+// Repetition is a document whose outbox was cleared while another process may have been running Derive. If that
+// process was killed, the rows that Derive writes may be incomplete. So the relay of any process runs Derive again.
 type Repetition struct {
 	Name       string    `bson:"_id"` // collection/key
 	Collection string    `bson:"s"`
@@ -70,14 +71,16 @@ type Repetition struct {
 // Page counts the bytes of a page while an engine reads its records.
 type Page struct{ Limit, bytes int }
 
-// Full adds a record. It returns true if the records before it reach the limit, so that it belongs to the next page.
+// Full adds r to the page and returns false, unless the records before r have reached Limit. Then it returns true,
+// and r belongs to the next page.
 func (p *Page) Full(r *Record) bool {
 	was := p.bytes
 	p.bytes += len(r.Body)
 	return p.Limit > 0 && was >= p.Limit
 }
 
-// Backoff waits for a random time, which separates writers of one document. It returns false if ctx ended first.
+// Backoff waits for a random time, so that the writers of one document do not try again at the same moment. It
+// returns false if ctx ended first.
 func Backoff(ctx context.Context, try int) bool {
 	limit := min(time.Millisecond<<min(try, 6), 50*time.Millisecond)
 	return Sleep(ctx, time.Duration(rand.Int64N(int64(limit))))

@@ -22,8 +22,9 @@ const outboxIndex = ".outbox"
 // migrationTime bounds a migration, which may build large indexes.
 const migrationTime = time.Hour
 
-// Migrate runs steps that can be repeated, also beside other processes. It computes fields of a record only while the
-// record has the version that was read, and stores the declaration only after that.
+// Migrate runs steps that can be repeated, also while other processes run them. It writes the computed fields of a
+// record only while the record has the version that was read. It stores the new declaration when all fields are
+// written.
 func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
 	db, err := e.connect()
 	if err != nil {
@@ -61,11 +62,12 @@ type index struct {
 	Name   string `bson:"name"`
 	Key    bson.D `bson:"key"`
 	Unique bool   `bson:"unique"`
-	Sparse bool   `bson:"sparse"` // documents without the value are not in it
+	Sparse bool   `bson:"sparse"` // the index omits documents without the value
 }
 
-// indexesOf returns the indexes that the declaration needs. Each index ends with the key. A unique index has a second
-// one that enforces it, over a value that a record without one of the fields lacks.
+// indexesOf returns the indexes that the declaration needs. Each index for queries ends with the key. Each unique
+// index has a second, sparse index that enforces uniqueness. It is over a value (field u of document) that combines
+// the fields of the index. A record that lacks one of the fields has no such value, so it is not in the second index.
 func indexesOf(s *plan.Shape) []index {
 	out := []index{{Name: outboxIndex, Key: bson.D{{Key: "p", Value: 1}}, Sparse: true}}
 	for i := range s.Indexes {
@@ -118,7 +120,8 @@ func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, wanted []
 			continue
 		}
 		if ok {
-			// It drops by the former keys, because another process may have created the new index of this name meanwhile.
+			// Dropped by its keys and not by its name, because another process may have created the new index of this
+			// name meanwhile.
 			err = c.Indexes().DropWithKey(ctx, have.Key)
 		} else {
 			err = c.Indexes().DropOne(ctx, have.Name)
@@ -146,7 +149,7 @@ func (e *Engine) createIndexes(ctx context.Context, c *mongo.Collection, wanted 
 	return storedViolate(err)
 }
 
-// storedViolate turns a conflict into an error about stored records.
+// storedViolate turns a conflict into an error that says that stored records violate the new index.
 func storedViolate(err error) error {
 	err = classified(err)
 	if conflict, ok := errors.AsType[*engine.ConflictError](err); ok {
@@ -161,7 +164,7 @@ type declaration struct {
 	Unique []string        `bson:"unique"`
 }
 
-// uniquesOf describes the unique indexes, on which the values of u depend.
+// uniquesOf returns the names and fields of the unique indexes. The field u of document depends on them.
 func uniquesOf(s *plan.Shape) []string {
 	out := []string{}
 	for i := range s.Indexes {
@@ -217,7 +220,8 @@ func (e *Engine) refill(ctx context.Context, c *mongo.Collection, s *plan.Shape)
 		if r.Fields, err = s.Refield(r.Body); err != nil {
 			return fmt.Errorf("record %s: %w", r.Key, err)
 		}
-		// The version stays the same. If another writer replaces the record meanwhile, that write computes the fields.
+		// The update does not change the version. If another writer replaces the record meanwhile, the update matches
+		// nothing, and that writer has computed the fields.
 		models = append(models, mongo.NewUpdateOneModel().
 			SetFilter(bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: r.Version}}).
 			SetUpdate(bson.D{{Key: "$set", Value: contents(s, r)[2:]}}))

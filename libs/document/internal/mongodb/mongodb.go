@@ -26,10 +26,10 @@ type Engine struct {
 	uri      string
 	database string
 	app      string
-	// Monitor observes the commands. It must not change after the first one.
+	// Monitor observes the commands. It must not change after the first command.
 	Monitor *event.CommandMonitor
 
-	mu     sync.Mutex // guards connecting
+	mu     sync.Mutex // guards the creation of the client
 	client *mongo.Client
 	closed bool
 }
@@ -132,8 +132,9 @@ func (e *Engine) Next(ctx context.Context, counter string, n int64) (int64, erro
 	return setNumber(ctx, db.Collection(counters), counter, "value", func(last int64) (int64, error) { return last + n, nil })
 }
 
-// setNumber sets the number in a field of the document with the id to what next returns for the stored one, which is 0
-// without a document, and returns it. It writes nothing if the number stays.
+// setNumber loads the number in a field of the document with the key, passes it to next, and stores and returns the
+// result of next. It passes 0 if there is no such document. It writes nothing if the document exists and next returns
+// the stored number. If another process has changed the number meanwhile, setNumber starts over.
 func setNumber(ctx context.Context, c *mongo.Collection, key, field string, next func(int64) (int64, error)) (int64, error) {
 	id := bson.E{Key: "_id", Value: key}
 	for try := 0; ; try++ {
@@ -151,7 +152,8 @@ func setNumber(ctx context.Context, c *mongo.Collection, key, field string, next
 		if missing {
 			_, err = c.InsertOne(ctx, bson.D{id, {Key: field, Value: number}})
 		} else {
-			// The filter has the number that was read, instead of $inc: one response never stands for two increments.
+			// The filter contains the number that was read. $inc is not used: if the driver repeated it after a lost
+			// response, it would increment twice.
 			result, err = c.UpdateOne(ctx, bson.D{id, {Key: field, Value: stored}}, bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: number}}}})
 		}
 		switch {
@@ -201,7 +203,7 @@ func classified(err error) error {
 	return err
 }
 
-// unconfirmed reports whether the majority did not acknowledge a write in time. err may have other errors, too.
+// unconfirmed reports whether the majority did not acknowledge a write in time. err may also contain other errors.
 func unconfirmed(err error) bool {
 	one, isOne := errors.AsType[mongo.WriteException](err)
 	many, isMany := errors.AsType[mongo.BulkWriteException](err)
@@ -210,11 +212,12 @@ func unconfirmed(err error) bool {
 
 var duplicate = regexp.MustCompile(`index: (\S+)`)
 
-// uniqueSuffix is the suffix of the index that enforces uniqueness. Queries use the index without it.
+// uniqueSuffix is the suffix of the index that enforces uniqueness. Queries use the index whose name lacks the
+// suffix.
 const uniqueSuffix = ".unique"
 
-// violatedBy returns the unique index that a duplicate-key error names by its key pattern, its key value or its text.
-// It returns "" for the key of the record.
+// violatedBy returns the name of the unique index from a duplicate-key error. It finds the name in the error's key
+// pattern, its key value or its text. It returns "" if the key of the record exists already.
 func violatedBy(err error) string {
 	write, _ := errors.AsType[mongo.WriteError](err)
 	if one, ok := errors.AsType[mongo.WriteException](err); ok && len(one.WriteErrors) > 0 {
@@ -239,7 +242,7 @@ func violatedBy(err error) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, uniqueSuffix), "_id_")
 }
 
-// uniquePath is the path of the values of the unique indexes.
+// uniquePath is the prefix of the paths to the values of the unique indexes.
 const uniquePath = "u."
 
 func path(name string) string { return "f." + name }

@@ -68,7 +68,8 @@ func (e *Engine) Sum(ctx context.Context, asked *plan.Plan, field int) (int64, e
 	return e.aggregate(ctx, p, mongo.Pipeline{{{Key: "$group", Value: total}}})
 }
 
-// aggregate returns the n that the steps compute from the records of the plan, or 0 without a result.
+// aggregate runs the steps of a pipeline over the records of the plan, and returns the field n of the only result.
+// Without a result it returns 0.
 func (e *Engine) aggregate(ctx context.Context, p query, steps mongo.Pipeline) (int64, error) {
 	c, err := e.collection(p.Shape)
 	if err != nil {
@@ -88,7 +89,7 @@ func (e *Engine) aggregate(ctx context.Context, p query, steps mongo.Pipeline) (
 	return result[0].N, nil
 }
 
-// hint returns the name of the chosen index. With it the server does not choose another.
+// hint returns the name of the chosen index. The hint prevents that the server chooses another index.
 func (p query) hint() string {
 	if p.Index == nil {
 		return "_id_"
@@ -123,7 +124,7 @@ func (p query) filter() bson.D {
 	for _, c := range p.Where {
 		all = append(all, bson.D{p.match(c)})
 	}
-	// A tombstone has no fields, so only conditions for absent fields could match it.
+	// A tombstone has no fields, so it matches only if all conditions are for absent fields.
 	if !slices.ContainsFunc(p.Where, func(c plan.Condition) bool { return c.Op != find.OpAbsent || !c.Absent }) {
 		all = append(all, bson.D{there("b", true)})
 	}
@@ -164,8 +165,8 @@ func (p query) match(c plan.Condition) bson.E {
 	return bson.E{Key: name, Value: bson.D{{Key: "$in", Value: bson.A(c.Values)}}}
 }
 
-// regex returns a text condition as a regular expression. It ends with \z, because $ would also match before a final
-// line break.
+// regex returns a text condition as a regular expression. The end of the text is written as \z, because $ would also
+// match before a final line break.
 func regex(c plan.Condition) bson.Regex {
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(c.Values[0].(string)), "\x00", `\x00`) // BSON ends an expression at a NUL
 	if c.Match == find.Whole || c.Match == find.Prefix {
@@ -181,8 +182,8 @@ func regex(c plan.Condition) bson.Regex {
 	return r
 }
 
-// following returns the conditions for the records after the position. One of them bounds the first field of the order,
-// which makes the server enter the index there.
+// following returns the conditions for the records after the position. One of the conditions bounds the first field
+// of the order, so the server starts at that place in the index.
 func (p query) following() bson.A {
 	var ranges bson.A
 	for _, conditions := range p.Beyond() {

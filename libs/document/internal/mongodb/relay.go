@@ -14,13 +14,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// lease is the duration of a claim that is not renewed. The messages that a killed process had claimed wait so long.
-// Two renewals may fail. The clocks of processes should differ by less than half of it. A process whose clock is ahead
-// by more claims documents that another still publishes, and consumers get their messages twice.
+// lease is the duration of a claim that is not renewed. After a kill of a process, its claimed messages wait for this
+// time. A claim survives two failed renewals. The clocks of the processes should differ by less than half of lease. A
+// process whose clock is further ahead claims documents that another process still publishes, and consumers get their
+// messages twice.
 const lease = 4 * time.Second
 
-// Claim finds documents whose p has passed and moves p into the future. Of several processes that do so, the one that
-// finds the p it has read gets the document.
+// Claim finds documents whose p has passed, and moves p into the future. The update of a document matches only if p
+// still has the value that was read, so only one of several processes gets the document.
 func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
 	db, err := e.connect()
 	if err != nil {
@@ -62,7 +63,7 @@ func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape
 		if skip(s.Name, w.ID) {
 			continue
 		}
-		// Messages that were appended since the search are left to the next claim.
+		// Only the messages that were read are claimed. Messages that are appended later belong to the next claim.
 		first := w.Outbox[:min(len(w.Outbox), engine.RelayMessages)]
 		claims = append(claims, engine.Claim{Shape: s, Key: w.ID, Entries: first, Token: token, Deleted: w.Unique == nil, Abandoned: w.Token != ""})
 		models = append(models, mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: w.ID}, {Key: "p", Value: w.P}}).
@@ -81,7 +82,7 @@ func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape
 	return e.claimed(ctx, c, claims, token)
 }
 
-// claimed returns those of claims that this process has got.
+// claimed returns the claims whose documents have the token of this process.
 func (e *Engine) claimed(ctx context.Context, c *mongo.Collection, claims []engine.Claim, token string) ([]engine.Claim, error) {
 	got, err := findAll[document](ctx, c, bson.D{oneOfMany(keysOf(claims)), {Key: "c", Value: token}},
 		options.Find().SetProjection(bson.D{{Key: "_id", Value: 1}}))
@@ -123,7 +124,7 @@ func mine(c *engine.Claim) bson.D {
 	return bson.D{{Key: "_id", Value: c.Key}, {Key: "c", Value: c.Token}}
 }
 
-// unset returns the part of an update that removes fields.
+// unset returns the $unset of an update, which removes fields.
 func unset(fields ...string) bson.E {
 	var all bson.D
 	for _, f := range fields {
@@ -132,14 +133,16 @@ func unset(fields ...string) bson.E {
 	return bson.E{Key: "$unset", Value: all}
 }
 
-// Clear unsets an outbox whose entries are all published, and deletes a tombstone. From an outbox with other entries
-// it removes the published ones, and the document can be claimed again.
+// Clear removes published entries. If all entries of a document are published, it unsets the outbox, or deletes the
+// document if that is a tombstone. Otherwise it removes only the published entries and ends the claim, and left is
+// true.
 func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, err error) {
 	if err := e.storeRepetitions(ctx, claims); err != nil {
 		return false, err
 	}
 	err = e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
-		// Models of one kind after another go to the server in one command. Each command waits for a majority.
+		// The driver sends consecutive models of one kind in one command, and each command waits for a majority. So
+		// the models are sorted by kind.
 		var whole, buried, rest []mongo.WriteModel
 		for i := range claims {
 			p := &claims[i]
@@ -169,8 +172,9 @@ func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, e
 	return left, err
 }
 
-// Release sets the time of the next claim. It keeps the token where Derive failed: the next process that claims the
-// document must run Derive, because this one may have written outdated rows.
+// Release ends the claims and sets the time of the next claim. It does not remove the token of a claim with Repeat.
+// The token tells the next process to run Derive again, because Derive in this process may have written outdated
+// rows.
 func (e *Engine) Release(ctx context.Context, claims []engine.Claim) error {
 	return e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
 		models := make([]mongo.WriteModel, len(claims))
@@ -190,8 +194,8 @@ func (e *Engine) Release(ctx context.Context, claims []engine.Claim) error {
 	})
 }
 
-// Renew extends the claims. If that fails, they end. Then another process may publish messages a second time, which
-// at-least-once allows.
+// Renew extends the claims until ctx ends. If an extension fails, the claims expire. Another process may then publish
+// their messages again, which at-least-once delivery allows.
 func (e *Engine) Renew(ctx context.Context, claims []engine.Claim) {
 	for engine.Sleep(ctx, lease/3) {
 		_ = e.each(claims, func(c *mongo.Collection, claims []engine.Claim) error {
@@ -234,7 +238,8 @@ func (e *Engine) Repetitions(ctx context.Context, before time.Time, limit int) (
 	}
 	var reserved []engine.Repetition
 	for _, d := range stored {
-		// A new time reserves the repetition. If this process is killed, the repetition is due again later.
+		// The new time reserves the repetition for this process. If this process is killed, the repetition is due
+		// again later.
 		now := time.UnixMilli(time.Now().UnixMilli())
 		result, err := c.UpdateOne(ctx, filterOf(&d), bson.D{{Key: "$set", Value: bson.D{{Key: "since", Value: now}}}})
 		if err != nil {

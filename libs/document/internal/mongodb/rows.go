@@ -59,8 +59,8 @@ func contents(s *plan.Shape, r *engine.Record) bson.D {
 	return bson.D{{Key: "v", Value: r.Version}, {Key: "b", Value: bson.Raw(r.Body)}, {Key: "f", Value: fields}, {Key: "u", Value: unique}}
 }
 
-// uniqueEntries returns the values of a unique index: one document, one for each value of a multi-valued field, or none
-// if the record lacks a field.
+// uniqueEntries returns the values of a unique index for a record: one document, or one for each value of a
+// multi-valued field. It returns none if the record lacks a field of the index.
 func uniqueEntries(s *plan.Shape, ix *plan.Index, r *engine.Record) bson.A {
 	entries := []bson.D{{}}
 	for _, f := range ix.Fields {
@@ -85,8 +85,8 @@ func uniqueEntries(s *plan.Shape, ix *plan.Index, r *engine.Record) bson.A {
 	return out
 }
 
-// change returns the update that sets fields and appends entries. It does not lower a later p, which belongs to a
-// claim.
+// change returns the update that sets fields and appends entries. It does not replace a later p, because that is the
+// end of a claim.
 func change(set bson.D, entries []engine.Entry) bson.D {
 	update := bson.D{{Key: "$set", Value: set}}
 	if len(entries) > 0 {
@@ -175,12 +175,13 @@ func (e *Engine) Insert(ctx context.Context, s *plan.Shape, r *engine.Record) er
 		if !ok || conflict.Index != "" {
 			return classified(err)
 		}
-		// It replaces a tombstone of the key.
+		// If the key belongs to a tombstone, the new record replaces the tombstone.
 		err = e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.Key}, there("b", false)}, change(contents(s, r), r.Entries))
 		if !errors.Is(err, engine.ErrStale) {
 			return err
 		}
-		// If the key was that of a tombstone, a relay may have removed it meanwhile. Then the key is free.
+		// There was a document with the key, but no tombstone to replace. A relay may have removed the tombstone in
+		// between. Then the key is free, and the insert is tried again.
 		found, err := e.Load(ctx, s, r.Key)
 		if err != nil || found != nil || try == maxTries || !engine.Backoff(ctx, try) {
 			return cmp.Or(err, ctx.Err(), error(conflict))
@@ -188,7 +189,7 @@ func (e *Engine) Insert(ctx context.Context, s *plan.Shape, r *engine.Record) er
 	}
 }
 
-// maxTries bounds the repetitions of a write after a conflict that should not occur twice.
+// maxTries bounds the number of tries of a write whose conflict should not occur again.
 const maxTries = 10
 
 func (e *Engine) Replace(ctx context.Context, s *plan.Shape, r *engine.Record, version int64) error {
@@ -279,8 +280,8 @@ func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.R
 	return nil
 }
 
-// duplicates returns the positions of the writes of a bulk whose key exists already. It returns any other error of the
-// bulk.
+// duplicates returns the positions of the writes in a bulk write that failed because the key exists already. It
+// returns any other error of the bulk write as err.
 func duplicates(err error) ([]int, error) {
 	if err == nil {
 		return nil, nil
@@ -332,7 +333,7 @@ func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engin
 		if there[records[i].Key] {
 			continue
 		}
-		// The key is or was that of a tombstone.
+		// A tombstone has the key, or had it until now. Insert handles both cases.
 		err := e.Insert(ctx, s, records[i])
 		if conflict, ok := errors.AsType[*engine.ConflictError](err); ok && conflict.Index == "" {
 			continue
@@ -351,7 +352,8 @@ func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (i
 	if err != nil {
 		return 0, err
 	}
-	// A record that changes meanwhile is not deleted. So it ends when none is found, not when fewer are deleted than found.
+	// A record that changes between the search and the deletion is not deleted. So the loop ends when no record is
+	// found, and not when fewer records were deleted than found.
 	for deleted := int64(0); ; {
 		found, err := findAll[document](ctx, c, p.filter(), options.Find().SetHint(p.hint()).
 			SetProjection(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)-deleted))
@@ -365,7 +367,7 @@ func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (i
 		for i := range found {
 			keys[i] = found[i].ID
 		}
-		// The filter has the conditions again, because a record may have changed since.
+		// The filter repeats the conditions of the query, because a record may have changed since the search.
 		these := bson.D{oneOfMany(keys), {Key: "$and", Value: bson.A{p.filter(), bson.D{there("b", true)}}}}
 		gone, err := c.DeleteMany(ctx, append(these[:2:2], there("o", false)))
 		if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// positionText is the form of a position outside of package document: BSON in base64. Package web signs it. A position has
-// the values of the order's fields and the key of the last record of a page. It has no count, so it remains right when
-// records are added or deleted, also that record.
+// positionText is the form of a position outside of package document: BSON in base64. Package web signs it. A
+// position contains the order's fields and the key of the last record of a page. It contains no offset, so it remains
+// valid when records are added or deleted, even if that record is deleted.
 type positionText struct {
 	Order  string `bson:"o"`
 	Values bson.A `bson:"v"`

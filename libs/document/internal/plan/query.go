@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Plan is a query in the form for an engine: its values are in normal form, its index is chosen, and its order is
-// completed, so every record has one place in it.
+// Plan is a query in the form for an engine. Its values are in normal form and its index is chosen. Its order ends
+// with the key, so no two records are equal in it.
 type Plan struct {
 	Shape  *Shape
 	Index  *Index // nil: the key is the index
@@ -21,7 +21,7 @@ type Plan struct {
 	Order  []Term // the last term is the key
 	Sorted bool   // the index has the order, so nothing is sorted
 	Limit  int
-	Bytes  int // size of the bodies at which a page ends; 0: no bound
+	Bytes  int // a page ends when its bodies reach this size; 0: no bound
 	Offset int
 	After  []any // the position after which the page starts: the values of Order
 }
@@ -34,7 +34,8 @@ type Condition struct {
 	Absent bool // the value of OpAbsent
 	Match  find.Match
 	Fold   bool
-	// Again: an earlier condition is on the same list. One row of an index over the list cannot match both.
+	// Again: an earlier condition restricts the same multi-valued field. The two conditions may match different
+	// values of the field, but an index has one row for each value, so one row need not match both.
 	Again bool
 }
 
@@ -81,8 +82,8 @@ func (s *Shape) Plan(q find.Query) (*Plan, error) {
 	return p, nil
 }
 
-// narrow drops a bound of the first field of the order that follows from the position, or the position if it follows
-// from a bound. SQLite enters an index at one of two bounds, and not always at the nearer one.
+// narrow drops one of two bounds of the first field of the order: a condition, or the position. It drops the bound
+// that follows from the other. SQLite starts in an index at one of two bounds, and not always at the nearer one.
 func (p *Plan) narrow() {
 	first := p.Order[0]
 	beyond, from := find.OpGt, find.OpGte
@@ -101,7 +102,7 @@ func (p *Plan) narrow() {
 		case !comparable:
 		case order < 0 || order == 0 && c.Op == beyond:
 			p.After = nil
-		default: // the position does not exclude absent values, which are last in descending order
+		default: // keep a condition that excludes absent values: they are last in descending order, so they are after the position
 			p.Where[i] = Condition{Field: c.Field, Op: find.OpAbsent}
 		}
 	}
@@ -220,7 +221,8 @@ func (c *Condition) fixed() bool {
 	return c.pins() && (c.Op == find.OpAbsent || len(c.Values) == 1)
 }
 
-// choose chooses the index with the longest pinned prefix, and of several the shortest.
+// choose takes the index scan, if it is named. Otherwise it takes the index that serves the query and has the most
+// bound fields, and of several such indexes the one with the fewest fields.
 func (p *Plan) choose(order []Term, scan string) error {
 	if scan != "" {
 		ix := p.Shape.indexNamed(scan)
@@ -259,9 +261,9 @@ func (p *Plan) choose(order []Term, scan string) error {
 
 // fit is the result of comparing an index with a query.
 type fit struct {
-	usable bool   // the index has each record of the result once
-	bound  int    // number of its first fields that conditions bound
-	covers bool   // all conditions narrow the part of the index that is read
+	usable bool   // each record of the result is in one row of the index
+	bound  int    // number of leading fields of the index that conditions bound
+	covers bool   // every condition narrows the range of the index that is read
 	sorted bool   // the index, read in one direction, has the order
 	order  []Term // the order, completed by the remaining fields of the index
 }
@@ -291,15 +293,15 @@ func (p *Plan) fit(ix *Index, order []Term) fit {
 	return f
 }
 
-// pinned reports whether a condition restricts the field to a few values, or with one to exactly one value.
+// pinned reports whether a condition restricts the field to a few values, or, if one is true, to exactly one value.
 func (p *Plan) pinned(field int, one bool) bool {
 	return slices.ContainsFunc(p.Where, func(c Condition) bool {
 		return c.Field == field && c.pins() && (!one || c.fixed())
 	})
 }
 
-// follows reports whether the fields of rest start with the wanted order, in one direction. It returns the order with
-// the other fields of rest.
+// follows reports whether rest, the remaining fields of an index, starts with the wanted order in one direction. It
+// returns the wanted order followed by the other fields of rest.
 func (p *Plan) follows(rest []int, wanted []Term) (bool, []Term) {
 	for i, t := range wanted {
 		if i >= len(rest) || rest[i] != t.Field || t.Descending != wanted[0].Descending {
@@ -319,9 +321,9 @@ func (p *Plan) take(ix *Index, f fit) {
 	p.Order = append(f.order, Term{KeyField, n > 0 && f.order[n-1].Descending})
 }
 
-// Beyond returns alternatives of conditions that together match the records after the position, each record once. For
-// each term of the order, an alternative has the position's values in the terms before it and a later value in it.
-// Absent values sort before all others.
+// Beyond returns alternatives of conditions that together match the records after the position. Each record matches
+// one alternative. There is an alternative for each term of the order: the terms before it equal the position, and
+// the term itself has a later value. Absent values sort before all others.
 func (p *Plan) Beyond() [][]Condition {
 	var out [][]Condition
 	var equal []Condition

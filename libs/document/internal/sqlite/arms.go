@@ -7,7 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// arms returns conditions that each select one range of the index. The union of their records contains the page.
+// arms returns conditions that each select one range of the index. The records of the page are in the union of these
+// ranges.
 func (p *query) arms() []clause {
 	arms := []clause{p.inside}
 	for _, c := range p.Where {
@@ -47,12 +48,12 @@ func (p *query) splits(c plan.Condition) bool {
 	return len(c.Values) > 1 && (c.Op == find.OpEq || p.repeats(c))
 }
 
-// leads reports whether the query does not sort by field f, so f is in the prefix of the index.
+// leads reports whether the query does not sort by field f. Such a field is in the prefix of the index.
 func (p *query) leads(f int) bool {
 	return !slices.ContainsFunc(p.Order, func(t plan.Term) bool { return t.Field == f })
 }
 
-// product returns each of arms combined with each of alternatives.
+// product combines each of arms with each of alternatives.
 func product(arms, alternatives []clause) []clause {
 	out := make([]clause, 0, len(arms)*len(alternatives))
 	for _, arm := range arms {

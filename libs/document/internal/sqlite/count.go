@@ -9,9 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// A counted index has a table with the number of records for each value of its prefix that has records. Triggers update
-// the table with each write, so it is as exact as the index. For a numbered index it has a row for each block of numbers,
-// so that a page at an offset begins at a block: it reads at most blockSize entries of the index that it does not return.
+// A counted index has a table of counts: for each value of its prefix that occurs, the number of records with it.
+// Triggers update the table with each write, so the counts are always exact. For a numbered index, the table has one
+// row for each block of blockSize numbers. A page at an offset then begins at a block, and skips at most blockSize
+// entries of the index.
 
 const (
 	blockBits = 10
@@ -20,14 +21,14 @@ const (
 
 func (s shape) counterTable(ix *plan.Index) string { return s.sqlIndex(ix) + ".count" }
 
-// prefix returns the fields by which the records of an index are counted: all but the last.
+// prefix returns the fields by which a counted index counts records: all but the last.
 func prefix(ix *plan.Index) []int { return ix.Fields[:len(ix.Fields)-1] }
 
 // number returns the last field of a numbered index.
 func number(ix *plan.Index) int { return ix.Fields[len(ix.Fields)-1] }
 
-// counted returns the table and triggers that count an index. They do not count records that lack a field of the
-// prefix.
+// counted returns the table and triggers that count the records of an index. They do not count records that lack a
+// field of the prefix.
 func (s shape) counted(ix *plan.Index) []object {
 	name, prefix, changed := s.counterTable(ix), prefix(ix), prefix(ix)
 	counts, columns, rule := quote(name), s.each(prefix, "?", ", "), ""
@@ -51,8 +52,8 @@ func (s shape) counted(ix *plan.Index) []object {
 	}
 }
 
-// fromBlock returns the SELECT of a page at an offset, which begins at a block of a numbered index. It returns false unless
-// the conditions are equalities on exactly the prefix of the index.
+// fromBlock returns the SELECT of a page at an offset of a numbered index. The SELECT begins at a block. It returns
+// false unless the conditions are equalities on exactly the prefix of the index.
 func (p *query) fromBlock() (clause, bool) {
 	first := p.Order[0]
 	if p.Index == nil || !p.Index.Numbered || !p.Sorted || p.After != nil || p.Offset < blockSize ||
@@ -74,8 +75,8 @@ func (p *query) fromBlock() (clause, bool) {
 	return q, true
 }
 
-// counter returns a query of stored counts. It returns false unless the conditions are equalities on exactly the
-// prefix of a counted index.
+// counter returns a query that reads the stored counts. It returns false unless the conditions are equalities on
+// exactly the prefix of a counted index.
 func (p *query) counter() (clause, bool) {
 	for i := range p.Shape.Indexes {
 		ix := &p.Shape.Indexes[i]

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// Migrate does everything in one transaction. A killed process leaves no part of it.
+// Migrate runs in one transaction, so a killed process leaves no partial migration.
 func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
 	err := e.write(ctx, nil, func(w *writer) error {
 		if err := w.markFormat(e.path); err != nil {
@@ -67,9 +67,9 @@ func (w *writer) migrate(s *plan.Shape) error {
 	return nil
 }
 
-// addColumns adds the columns that the table lacks. A new table has all of them: SQLite reads its whole schema again
-// after each added column. addColumns keeps the columns of fields that are no longer declared: the former version of
-// the program works after a rollback.
+// addColumns adds the missing columns to the table of a collection. A new table has all columns from the start,
+// because SQLite reads its whole schema again after each added column. addColumns does not drop the columns of
+// undeclared fields, so that the former version of the program works after a rollback.
 func (w *writer) addColumns(s *plan.Shape) error {
 	have := map[string]bool{}
 	err := w.rows(`SELECT name FROM pragma_table_info(?)`, []any{s.Name}, func(rows *sql.Rows) error {
@@ -86,13 +86,14 @@ func (w *writer) addColumns(s *plan.Shape) error {
 	return err
 }
 
-// object is an index, a table that implements or counts an index, or a trigger. sql creates it, fill fills it.
+// object is an index, a trigger, or a table that implements an index or its counts. sql is the statement that creates
+// the object. fill is the statement that inserts the rows of a new table; it is empty for other objects.
 type object struct {
 	name, kind, sql, fill string
 }
 
-// objects returns what the declared indexes need. A unique index has a second index for queries, which ends with
-// the key, as on MongoDB.
+// objects returns the SQL indexes, tables and triggers that implement the declared indexes. A unique index has two
+// SQL indexes, as on MongoDB: the one for queries ends with the key, and the other enforces uniqueness.
 func (s shape) objects() []object {
 	var out []object
 	for i := range s.Indexes {

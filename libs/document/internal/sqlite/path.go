@@ -26,7 +26,8 @@ func unusablePath(path string, err error) error {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		switch e.Code() & 0xff {
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY:
-			// SQLite does not return the reason. It also creates files beside this one.
+			// SQLite's error does not contain the reason. The folder is tried too, because SQLite creates other files
+			// beside this one.
 			err = tryFolder(filepath.Dir(path), err)
 		}
 	}

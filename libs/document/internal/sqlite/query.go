@@ -18,7 +18,7 @@ import (
 // query is a plan in the form of SQLite.
 type query struct {
 	*plan.Plan
-	inside clause // see outer
+	inside clause // the condition with a subquery that outer adds; empty if outer adds none
 }
 
 func (p *query) shape() shape { return shape{p.Shape} }
@@ -34,7 +34,7 @@ func (c *clause) add(text string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
-// where adds a condition unless that is empty.
+// where adds a condition to the WHERE, unless the condition is empty.
 func (c *clause) where(condition clause) {
 	if condition.text != "" {
 		c.add(" WHERE "+condition.text, condition.args...)
@@ -79,7 +79,8 @@ func (p *query) counting(distinct int) clause {
 	return p.aggregate("COUNT(*)", p.within())
 }
 
-// aggregate returns the SELECT of one value. If it is within the index's table, it does not read the records.
+// aggregate returns the SELECT of one value. within means that the index's table contains all fields that the query
+// needs. Then the SELECT does not read the records.
 func (p *query) aggregate(value string, within bool) clause {
 	from := p.from()
 	if within {
@@ -103,9 +104,10 @@ func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (i
 	return deleted, err
 }
 
-// selection returns the SELECT of a page, and the number of columns after key, version and body. A query over several
-// ranges of its index (several values of a prefix field, or a position within a longer order) has one arm per range.
-// SQLite merges ordered arms row by row, so it reads no more rows than it returns.
+// selection returns the SELECT of a page, and the number of columns after key, version and body. A query may read
+// several ranges of its index, for several values of a prefix field or after a position in an order of several
+// fields. Then the SELECT is a UNION ALL with one arm per range. SQLite merges ordered arms row by row, so it reads
+// no more rows than it returns.
 func (p *query) selection() (clause, int) {
 	if q, is := p.fromBlock(); is {
 		return q, 0
@@ -114,7 +116,7 @@ func (p *query) selection() (clause, int) {
 	var q clause
 	extra := 0
 	if len(arms) > 1 {
-		extra = len(p.Order) - 1 // the key is there already
+		extra = len(p.Order) - 1 // without the key, which is selected anyway
 	} else if p.Offset > 0 && p.Sorted && p.within() {
 		return p.skipping(arms[0]), 0
 	}
@@ -152,8 +154,8 @@ func (e *Engine) Keys(ctx context.Context, asked *plan.Plan, fields []int) ([][]
 	return out, err
 }
 
-// keys returns the SELECT of keys and fields. It has one arm for each range of the index. UNION drops the repetitions of
-// a record that has several values of a multi-valued field, while it merges the arms.
+// keys returns the SELECT of keys and fields. It has one arm for each range of the index. A record with several
+// values of a multi-valued field may be in several arms. UNION returns it once, while it merges the arms.
 func (p *query) keys(fields []int) clause {
 	from := p.from()
 	if p.within(fields...) {
@@ -185,13 +187,14 @@ func (p *query) keys(fields []int) clause {
 func (p *query) ordered(q *clause, first int) {
 	p.sequence(q, first)
 	if p.Limit > 0 || p.Offset > 0 {
-		// SQLite prepares a statement with a plain LIMIT ? again at each run, in case the number changes its plan.
+		// LIMIT 0 + ? and not LIMIT ?: SQLite prepares a statement with a plain parameter again at each run, because
+		// its plan may depend on the number.
 		q.add(" LIMIT 0 + ? OFFSET ?", cmp.Or(p.Limit, -1), p.Offset)
 	}
 }
 
-// sequence adds the order. If first is not 0, the terms are the columns of that number and behind, and the key is
-// column 1.
+// sequence adds the ORDER BY. If first is 0, it names the columns. Otherwise it uses the numbers of the columns: the
+// key is column 1, and the other terms are the columns from first on.
 func (p *query) sequence(q *clause, first int) {
 	separator := " ORDER BY "
 	for i, t := range p.Order {
@@ -211,8 +214,8 @@ func (p *query) sequence(q *clause, first int) {
 
 func (p *query) side() bool { return p.Index != nil && p.Index.Many >= 0 }
 
-// within reports whether the index's table has the fields and those of all conditions. Then the query need not read
-// the records.
+// within reports whether the index's table contains fields and the fields of all conditions. Then the query need not
+// read the records.
 func (p *query) within(fields ...int) bool {
 	for _, c := range p.Where {
 		if c.Again {
@@ -223,8 +226,8 @@ func (p *query) within(fields ...int) bool {
 	return p.side() && !slices.ContainsFunc(fields, func(f int) bool { return !slices.Contains(p.Index.Fields, f) })
 }
 
-// skipping returns the SELECT of a page after an offset, for an index that is implemented by a table. It does not read
-// the skipped records.
+// skipping returns the SELECT of a page at an offset, for an index that is implemented by a table. The SELECT does
+// not read the records before the offset.
 func (p *query) skipping(arm clause) clause {
 	q := clause{text: "SELECT s.key, d.version, d.body FROM (SELECT *" + p.fromSide()}
 	q.where(arm)
@@ -237,8 +240,9 @@ func (p *query) skipping(arm clause) clause {
 	return q
 }
 
-// outer returns a plan for a condition with several values of a multi-valued field. A record may have two of the values
-// but must be returned once, so a subquery selects the ids of the records from the index's table.
+// outer returns a plan for a query whose condition has several values of a multi-valued field. A record may have two
+// of the values but must be returned once. So the plan selects the ids of the records from the index's table in a
+// subquery.
 func (p *query) outer() *query {
 	if !slices.ContainsFunc(p.Where, p.repeats) {
 		return p
@@ -260,13 +264,13 @@ func (p *query) outer() *query {
 	return q
 }
 
-// repeats reports whether the index's table may have several rows of a record that match the condition.
+// repeats reports whether one record may match the condition in several rows of the index's table.
 func (p *query) repeats(c plan.Condition) bool {
 	return p.side() && c.Op == find.OpHas && len(c.Values) > 1 && c.Field == p.Index.Fields[p.Index.Many] && !c.Again
 }
 
-// from returns the FROM with tables and index. With INDEXED BY a query fails if its index cannot be used, and is not
-// slow.
+// from returns the FROM clause with tables and index. INDEXED BY makes a query fail if its index cannot be used.
+// Without it the query would be slow.
 func (p *query) from() string {
 	table := quote(p.Shape.Name)
 	switch {
@@ -284,7 +288,7 @@ func (p *query) fromSide() string {
 
 func (s shape) sqlIndex(ix *plan.Index) string { return s.Name + "." + ix.Name }
 
-// column returns the column with a field. It is in the index's table if that has the field or the key.
+// column returns the column of field f. It is in the index's table if that table contains the field or f is the key.
 func (p *query) column(f int) string {
 	name := "key"
 	if f != plan.KeyField {
@@ -343,8 +347,8 @@ func scalars(values []any) []any {
 	return out
 }
 
-// maxMarks is the largest number of values of a condition that are separate parameters. More values are one JSON
-// parameter, because SQLite accepts at most 32,766 parameters and parses each.
+// maxMarks is the largest number of values in a condition for which each value is a parameter of its own. More values
+// are passed as one JSON parameter, because SQLite accepts at most 32,766 parameters and parses each.
 const maxMarks = 200
 
 func oneOf(values []any) clause {

@@ -11,7 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// Claim reads the outbox from its beginning. Only this process uses the file, so nothing is marked as claimed.
+// Claim reads the outbox from its beginning. Only this process uses the file, so Claim does not mark the messages as
+// claimed.
 func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
 	byName := make(map[string]*plan.Shape, len(shapes))
 	for _, s := range shapes {
@@ -19,9 +20,10 @@ func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, ski
 	}
 	var claims []engine.Claim
 	const skipped = -1
-	at := make(map[string]int) // positions in claims by name, or skipped
+	at := make(map[string]int) // position in claims by the name of the document, or skipped
 	taken := 0
-	// It reads on only until there is enough, because a backlog may be of a few documents.
+	// Read batches until there are enough documents or messages. One batch is not enough, because all of its messages
+	// may belong to a few documents.
 	for last, rows := int64(0), engine.RelayBatch; rows == engine.RelayBatch && len(claims) < limit && taken < engine.RelayMessages; {
 		rows = 0
 		q := clause{`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`, []any{last, engine.RelayBatch}}
@@ -35,7 +37,7 @@ func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, ski
 			name := collection + "/" + key
 			i, decided := at[name]
 			if !decided {
-				// All messages of a document are claimed or none, because they are published in their order.
+				// Claim all messages of a document or none, because they are published in their order.
 				i = skipped
 				if s := byName[collection]; s != nil && len(claims) < limit && !skip(collection, key) {
 					i = len(claims)

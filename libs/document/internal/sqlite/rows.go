@@ -53,10 +53,10 @@ func (e *Engine) LoadMany(ctx context.Context, s *plan.Shape, keys []string) ([]
 	return e.records(ctx, q, 0, &engine.Page{})
 }
 
-// errFull ends a read.
+// errFull ends the scan of rows when the page is full.
 var errFull = errors.New("the page is full")
 
-// records reads key, version and body. It ignores extra columns after them, which serve the order only.
+// records reads key, version and body. It ignores the extra columns after them, which are selected for ORDER BY only.
 func (e *Engine) records(ctx context.Context, q clause, extra int, page *engine.Page) ([]*engine.Record, error) {
 	var out []*engine.Record
 	dest := make([]any, 3+extra)
@@ -101,7 +101,8 @@ func (e *Engine) Remove(ctx context.Context, s *plan.Shape, key string, version 
 	return e.writeOne(ctx, s, key, entries, `DELETE FROM `+quote(s.Name)+` WHERE key = ? AND version = ?`, key, version)
 }
 
-// writeOne changes the record of key and appends entries to the outbox. It returns engine.ErrStale if text changes no record.
+// writeOne runs text, which changes the record of key, and appends entries to the outbox. It returns engine.ErrStale
+// if text changes no record.
 func (e *Engine) writeOne(ctx context.Context, s *plan.Shape, key string, entries []engine.Entry, text string, args ...any) error {
 	return e.write(ctx, s, func(w *writer) error { return w.change(s, key, entries, text, args...) })
 }
@@ -166,13 +167,14 @@ func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engin
 	return isNew, nil
 }
 
-// runLengths are the numbers of records that one statement inserts. The records share the fixed cost of a statement,
-// above all its journal.
+// runLengths are the numbers of records that one INSERT can contain. Several records share the fixed cost of a
+// statement, most of which is its journal.
 var runLengths = [...]int{64, 8, 1}
 
 // insertNew inserts the records whose keys do not exist, and marks them in isNew. Several records share a statement.
-// RETURNING would cost 3 microseconds per record, so insertNew asks for the stored versions only if a statement has
-// ignored a record, which is rare. A record is new if the stored version is its own random one.
+// It does not use RETURNING, which costs 3 microseconds per record. Instead it counts the inserted records. Only if a
+// statement has ignored a record, which is rare, insertNew reads the stored versions: a record is new if its own
+// random version is stored.
 func (w *writer) insertNew(s *plan.Shape, texts *writeTexts, records []*engine.Record, isNew []bool) error {
 	var args []any
 	var err error
@@ -202,7 +204,7 @@ func (w *writer) insertNew(s *plan.Shape, texts *writeTexts, records []*engine.R
 	return nil
 }
 
-// known returns the versions of the stored records among records, by key.
+// known returns the stored versions of records, by key.
 func (w *writer) known(s *plan.Shape, records []*engine.Record) (map[string]int64, error) {
 	keys := make([]string, len(records))
 	for i, r := range records {
@@ -223,7 +225,7 @@ func (w *writer) known(s *plan.Shape, records []*engine.Record) (map[string]int6
 	return known, err
 }
 
-// cells appends the version, the body and the fields of the record to args, in the form of their columns.
+// cells appends the values of the record's columns to args: version, body and fields.
 func cells(args []any, r *engine.Record) ([]any, error) {
 	args = append(args, r.Version, r.Body)
 	for _, value := range r.Fields {
@@ -269,8 +271,9 @@ func textsOf(s *plan.Shape) *writeTexts {
 		upsert:  insert + ` ON CONFLICT (key) DO UPDATE SET version = excluded.version, body = excluded.body` + excluded.String(),
 		refill:  update + ` WHERE id = ?`,
 	}
-	// After a wrong value FAIL keeps the rows before it, and the job or the transaction rolls them back. ABORT, the default,
-	// copies each page before it changes, to undo the statement alone.
+	// OR FAIL: after an error SQLite does not undo the rows that the statement has inserted. The job or the
+	// transaction is rolled back anyway. ABORT, the default, copies each page before it changes, so that it can undo
+	// the statement alone.
 	runs := strings.Replace(insert, "INSERT", "INSERT OR FAIL", 1)
 	for i, n := range runLengths {
 		texts.insertRuns[i] = runs + strings.Repeat(", "+marks, n-1) + ` ON CONFLICT (key) DO NOTHING`

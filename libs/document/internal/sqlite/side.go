@@ -16,7 +16,7 @@ type shape struct{ *plan.Shape }
 // sideTable returns the name of the table that implements an index with a multi-valued field.
 func (s shape) sideTable(ix *plan.Index) string { return s.Name + "~" + ix.Name }
 
-// valued returns the table, index and triggers. An update writes only the rows that differ: a new value among
+// valued returns the table, index and triggers. An update writes only the rows that differ: one new value beside
 // hundreds costs one row.
 func (s shape) valued(ix *plan.Index) []object {
 	name := s.sideTable(ix)
@@ -48,7 +48,7 @@ func (s shape) valued(ix *plan.Index) []object {
 	return objects
 }
 
-// trigger returns a trigger of an index's table, which is called name.
+// trigger returns a trigger that maintains an index's table. name is the name of the table.
 func (s shape) trigger(name, event, when, body string) object {
 	if when != "" {
 		when = ` WHEN ` + when
@@ -58,7 +58,7 @@ func (s shape) trigger(name, event, when, body string) object {
 		sql: `CREATE TRIGGER ` + quote(called) + ` AFTER ` + event + ` ON ` + quote(s.Name) + when + ` BEGIN ` + body + `END`}
 }
 
-// each returns text for each field, with the column in place of "?".
+// each repeats text for each field, joined by separator, with the field's column in place of "?".
 func (s shape) each(fields []int, text, separator string) string {
 	parts := make([]string, len(fields))
 	for i, f := range fields {

@@ -20,9 +20,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// Engine stores a database in one file, which one process uses. Writes go over one connection, which
-// gathers waiting writes into one synced transaction. Reads go over a few other connections. With WAL they do not
-// wait for writes.
+// Engine stores a database in one file, which one process uses. All writes use one connection. Waiting writes share
+// one synced transaction. Reads use a few other connections. With WAL they do not wait for writes.
 type Engine struct {
 	path    string
 	observe func(operation string)
@@ -102,8 +101,8 @@ func opened[T any](e *Engine, at **T, open func() (*T, error)) (*T, error) {
 	return *at, nil
 }
 
-// create creates the file if there is none. It must not open the file while SQLite uses it: the operating system removes
-// all locks of a process on a file when the process closes the file once.
+// create creates the file if there is none. It must not run while SQLite uses the file: when a process closes any
+// descriptor of a file, the operating system removes all locks of the process on the file.
 func (e *Engine) create() error {
 	if e.reads != nil || e.writes != nil {
 		return nil
@@ -111,7 +110,7 @@ func (e *Engine) create() error {
 	if err := os.MkdirAll(filepath.Dir(e.path), 0o700); err != nil {
 		return err
 	}
-	// SQLite gives its side files the mode of this file.
+	// SQLite creates its other files with the mode of this file.
 	file, err := os.OpenFile(e.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
@@ -119,9 +118,10 @@ func (e *Engine) create() error {
 	return file.Close()
 }
 
-// connect returns connections with the pragmas. Each connection has a page cache of its own, in KiB of cache_size: five
-// services with five connections each keep the same pages several times. The engine's allocator takes 8 KiB for a page of
-// 4 KiB and its header, so the memory is twice cache_size. A page that is not cached is in the cache of the operating system.
+// connect returns connections with the pragmas. Each connection has a page cache of its own, in KiB of cache_size:
+// with five services and five connections each, the same page is cached several times. The engine's allocator uses 8
+// KiB for a page of 4 KiB and its header, so the memory is twice cache_size. The operating system also caches the
+// file, so a page that is not in a page cache is still read from memory.
 func (e *Engine) connect(pragmas ...string) (*sql.DB, error) {
 	if err := registerText(); err != nil {
 		return nil, err
@@ -137,8 +137,8 @@ func fileURL(path string, parameters url.Values) string {
 
 var errInUse = errors.New("another process uses it")
 
-// lockFile locks path for this process. The operating system removes the lock when the process ends, also by a
-// kill. The file remains.
+// lockFile locks path for this process. The operating system removes the lock when the process ends, also by a kill.
+// It does not remove the file.
 func lockFile(path string) (io.Closer, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -189,7 +189,7 @@ func (e *Engine) number(ctx context.Context, q clause) (n int64, err error) {
 	return n, err
 }
 
-// write runs job in a transaction, which it may share with other writes.
+// write runs job in a transaction, which may also contain other writes.
 func (e *Engine) write(ctx context.Context, s *plan.Shape, job func(*writer) error) error {
 	writes, err := e.writer(ctx)
 	if err != nil {
@@ -212,7 +212,7 @@ func (e *Engine) Last(ctx context.Context, counter string) (int64, error) {
 	return e.number(ctx, clause{`SELECT value FROM "~counters" WHERE name = ?`, []any{counter}})
 }
 
-// classified classifies an error of the driver. s has the index that a violated constraint belongs to.
+// classified classifies an error of the driver. s declares the index that a conflict violates.
 func classified(err error, s *plan.Shape) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -10,14 +10,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 )
 
-// writer runs all writes over one connection. Writes that wait while a transaction is synced share the next
-// transaction, so many writers cost few syncs.
+// writer runs all writes over one connection. Writes that arrive while a transaction is being synced share the next
+// transaction, so many writers need few syncs.
 type writer struct {
 	cache *statements
 	conn  *sql.Conn
 	jobs  chan *writeJob
 
-	mu     sync.RWMutex // guards closed against do
+	mu     sync.RWMutex // do reads closed under it, close writes it
 	closed bool
 	done   chan struct{}
 }
@@ -33,7 +33,7 @@ const maxGroup = 128
 
 var errRolledBack = errors.New("the shared transaction failed")
 
-// newWriter returns a running writer. Its close closes closers.
+// newWriter returns a running writer. The writer's close also closes closers.
 func newWriter(conn *sql.Conn, closers ...io.Closer) *writer {
 	w := &writer{
 		conn: conn, cache: &statements{prepare: conn.PrepareContext, closers: closers},
@@ -43,8 +43,8 @@ func newWriter(conn *sql.Conn, closers ...io.Closer) *writer {
 	return w
 }
 
-// do runs a job and returns when it is durable. ctx can end the wait for the transaction only. do always waits for
-// the result of a started job: a caller who gets an error knows that nothing was written.
+// do runs a job and returns when it is durable. ctx can end only the wait for the start of the job. do always waits
+// for the result of a started job. So a caller who gets an error knows that nothing was written.
 func (w *writer) do(ctx context.Context, work func(*writer) error) error {
 	job := &writeJob{ctx: ctx, work: work, done: make(chan struct{})}
 	w.mu.RLock()
@@ -82,7 +82,7 @@ func (w *writer) loop() {
 	}
 }
 
-// commit runs a group in one transaction. If the transaction fails, all of its jobs fail.
+// commit runs the jobs of a group in one transaction. If the transaction fails, all of its jobs fail.
 func (w *writer) commit(group []*writeJob) {
 	err := w.exec("BEGIN IMMEDIATE")
 	if err == nil {
@@ -102,8 +102,8 @@ func (w *writer) commit(group []*writeJob) {
 	}
 }
 
-// runAll runs each job after a savepoint, unless there is one job only. It returns an error if the transaction
-// cannot continue.
+// runAll runs each job after a savepoint, so that a failed job is undone alone. A single job has no savepoint. It
+// returns an error if the transaction cannot continue.
 func (w *writer) runAll(group []*writeJob) error {
 	if len(group) == 1 {
 		group[0].err = w.run(group[0])
@@ -134,7 +134,7 @@ func (w *writer) run(job *writeJob) error {
 }
 
 // exec, changes, row and rows run a cached statement on the writing connection. They have no context: a group must
-// not fail because one of its callers has left.
+// not fail because one of its callers stops waiting.
 func (w *writer) exec(text string, args ...any) error {
 	_, err := w.changes(text, args...)
 	return err
@@ -176,7 +176,8 @@ func (w *writer) rows(text string, args []any, scan func(*sql.Rows) error) error
 	return w.cache.rows(context.Background(), text, args, scan)
 }
 
-// statements caches prepared statements. Their number is bounded, because the lengths of lists make many texts.
+// statements caches prepared statements. Their number is bounded, because each length of a list of values needs a
+// statement of its own.
 type statements struct {
 	prepare func(ctx context.Context, text string) (*sql.Stmt, error)
 	closers []io.Closer
