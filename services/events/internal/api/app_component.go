@@ -97,7 +97,7 @@ func (a api) getComponent(c *web.Call[componentParameters, web.None]) (oneCompon
 	return a.oneComponent(c, component, err)
 }
 
-// componentBody is the members of a create and of a change.
+// componentBody has the members of the body of a create and of a change.
 type componentBody struct {
 	Description             optional.Value[string]    `json:"description" maxLength:"250"`
 	GroupName               optional.Value[string]    `json:"groupName" maxLength:"50" description:"On create \"default\" if absent."`

@@ -100,7 +100,7 @@ type accessBody struct {
 	AllowedIPs optional.Value[[]string] `json:"allowedIps" maxItems:"200" description:"IP addresses and CIDRs. At least one is required for the mode ipAllowlist."`
 }
 
-// apply sets the members that were sent.
+// apply sets the fields of d whose members were sent.
 func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
 	if b.Slug.Sent {
 		if err := d.SetSlug(b.Slug.Value); err != nil {

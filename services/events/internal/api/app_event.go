@@ -171,7 +171,8 @@ func (a api) changeEvent(c *web.Call[eventParameters, eventPatch]) (oneEventView
 	return oneEventView{viewEvent(detail)}, err
 }
 
-// patchable explains the refusal of a member of an event that no PATCH takes.
+// patchable returns a clearer fault for the members status and type, which PATCH cannot change. It returns any other
+// error unchanged.
 func patchable(err error) error {
 	switch fault.As(err).Field {
 	case "status":
@@ -196,7 +197,7 @@ func (in eventBody) apply(d *catalog.EventEdit) error {
 
 func (in eventPatch) apply(d *catalog.EventEdit) error {
 	fields := in
-	fields.Notify = optional.Value[web.Notify]{} // no field of the event
+	fields.Notify = optional.Value[web.Notify]{} // notify is not a field of the event
 	err := checkSent(fields)
 	if err != nil {
 		return err
@@ -234,7 +235,7 @@ func applyAffected(d *catalog.EventEdit, sent optional.Value[[]affectedComponent
 	return d.SetComponents(affected)
 }
 
-// put stores a member that was sent; null is the zero value.
+// put sets field to a member that was sent. null sets the zero value.
 func put[V any](field *V, sent optional.Value[V]) {
 	if sent.Sent {
 		*field = sent.Value
@@ -283,7 +284,7 @@ func viewEventRow(d *catalog.EventDetail) eventRowView {
 
 func viewAuthor(a catalog.Author) authorView { return authorView{optional.OrNull(a.UserID), a.Name} }
 
-// textOf returns nil, so null, for a text that is empty.
+// textOf returns nil, which is null in JSON, for an empty text.
 func textOf(text *catalog.Rich) *string {
 	if text == nil {
 		return nil

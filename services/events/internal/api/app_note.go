@@ -107,8 +107,8 @@ func changeNote[B any](a api, c *web.Call[noteParameters, B], action string, cha
 	})
 }
 
-// changePart changes a part of an event, for which find returns an error if the event lacks the part. An unknown part
-// precedes another version of the event.
+// changePart changes a note, a timeline entry or the post-mortem of an event. find returns an error if the event does
+// not have the part. find runs before If-Match is checked, so an unknown part is reported before a version conflict.
 func changePart[P, B any](
 	a api, c *web.Call[P, B], event, action string, change, find func(*catalog.EventEdit) error,
 ) (catalog.EventDetail, error) {

@@ -121,7 +121,7 @@ func onePostMortemViewOf(event *catalog.EventDetail, err error) (onePostMortemVi
 	return onePostMortemView{*viewPostMortem(event.PostMortem), event.Version}, nil
 }
 
-// viewPostMortem returns nil, so null, for an event without a post-mortem.
+// viewPostMortem returns nil, which is null in JSON, for an event without a post-mortem.
 func viewPostMortem(p *catalog.PostMortem) *postMortemView {
 	if p == nil {
 		return nil

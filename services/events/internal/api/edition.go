@@ -92,14 +92,15 @@ func send(c *gin.Context, media, coding, tag string, body []byte) error {
 		c.Writer.WriteHeaderNow()
 		return nil
 	}
-	_, _ = c.Writer.Write(body) // fails only if the client has left
+	_, _ = c.Writer.Write(body) // fails only if the client has disconnected
 	return nil
 }
 
-const maxEntry = 4 << 10 // bytes of the form with a password
+const maxEntry = 4 << 10 // maximum size of the password form, in bytes
 
-// enter is POST {dashboard_url}/enter. It responds 303 to the page with a cookie, 403 for a wrong password, and 429. It
-// responds without a body to a wrong password, because the form is a file of the edition.
+// enter handles POST {dashboard_url}/enter. For the right password it sets a cookie and responds 303 to the page. For a
+// wrong password it responds 403, and after too many tries 429. Both have no body, because the form is a file of the
+// edition.
 func (a api) enter(c *gin.Context) error {
 	c.Header("Cache-Control", "private, no-store")
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxEntry)

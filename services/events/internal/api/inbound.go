@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// peerIngest applies a message of a monitoring tool. Its audit entries name the signing key, because the client of the
-// inbound webhook causes the write.
+// peerIngest applies a message of a monitoring tool. The audit entries name the key that signed the message as the
+// actor.
 func (a api) peerIngest(c *gin.Context) error {
 	in, err := web.Body[topic.InboundMessage](c)
 	if err != nil {

@@ -107,7 +107,8 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	}
 }
 
-// eventField returns the reference of a child to its event. Filters reach over it to the facts in the child's row.
+// eventField returns the field of a link or an update that refers to its event. Filters through it use the copies of
+// the event's fields in the row of the link or update.
 func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{
@@ -116,7 +117,8 @@ func (a api) eventField(more ...legacy.Field) legacy.Field {
 		}}
 }
 
-// childrenOfEvent returns the children of a child's event, for filters.
+// childrenOfEvent returns fields for filters: through them, a filter of links or updates can name all links and updates
+// of the same event.
 func (a api) childrenOfEvent() []legacy.Field {
 	service := legacy.Field{Name: "service", Type: legacy.Related, Find: catalog.FieldComponent, Relation: a.serviceRelation()}
 	return []legacy.Field{
@@ -128,7 +130,7 @@ func (a api) childrenOfEvent() []legacy.Field {
 	}
 }
 
-// updateRelation returns the relation to the updates of an event. Its keys are events.
+// updateRelation returns the relation to the updates of an event. Its Match returns ids of events.
 func (a api) updateRelation(more ...legacy.Field) *legacy.Relation {
 	return &legacy.Relation{
 		To: "event/update", Many: true, Items: updateTexts(), Fields: append(append(updateTexts(), updateAuthor()), more...),
@@ -147,7 +149,8 @@ func updateTexts() []legacy.Field {
 	}
 }
 
-// updateAuthor returns the author of an update. The identity service stores the names of users.
+// updateAuthor returns the field of the author of an update. Only the id can be filtered, because the identity service
+// stores the names of users.
 func updateAuthor() legacy.Field {
 	return legacy.Field{
 		Name: "user", Type: legacy.Related, Readonly: true, Nullable: true, Find: catalog.FieldAuthor, Help: "The author.",
@@ -155,7 +158,7 @@ func updateAuthor() legacy.Field {
 	}
 }
 
-// deletedEvent names the field of an event that was deleted after its reference was resolved.
+// deletedEvent turns NotFound into a fault of the field event. The event was deleted after its reference was resolved.
 func deletedEvent(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return fault.Field("event", "must be an event of the organization")

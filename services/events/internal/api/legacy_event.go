@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// command is a write by a caller of the legacy interface.
+// command returns the origin of a write by a caller of the legacy interface.
 func command(caller passport.Passport) catalog.Command {
 	return catalog.Command{
 		Organization: caller.Organization, Source: catalog.SourceLegacy,
@@ -17,14 +17,14 @@ func command(caller passport.Passport) catalog.Command {
 	}
 }
 
-// ofCaller returns an operation of the catalog as one on the caller's organization.
+// ofCaller returns a function that calls operation with the organization of the caller.
 func ofCaller[Q, R any](operation func(context.Context, string, Q) (R, error)) func(context.Context, passport.Passport, Q) (R, error) {
 	return func(ctx context.Context, caller passport.Passport, asked Q) (R, error) {
 		return operation(ctx, caller.Organization, asked)
 	}
 }
 
-// pagesOf is ofCaller for an operation that also returns the total number of records.
+// pagesOf is like ofCaller, for an operation that also returns the total number of records.
 func pagesOf[R any](
 	list func(context.Context, string, find.Query) (catalog.Pages[R], int64, error),
 ) func(context.Context, passport.Passport, find.Query) (legacy.Pages[R], int64, error) {
@@ -33,7 +33,7 @@ func pagesOf[R any](
 	}
 }
 
-// events is event/list/: an event with its links and updates.
+// events is the resource event/list/: events with their links and updates.
 func (a api) events() legacy.Resource[catalog.EventDetail] {
 	return legacy.Resource[catalog.EventDetail]{
 		Name:   "event/list",
@@ -83,7 +83,8 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 	}
 }
 
-// eventFields returns the fields of an event itself, or with the prefix those of rows that hold copies of them.
+// eventFields returns the fields of an event. With a prefix, it returns the copies of these fields in rows of links and
+// updates.
 func eventFields(prefix string) []legacy.Field {
 	name := func(field string) string { return catalog.FactField(prefix, field) }
 	return []legacy.Field{
@@ -108,14 +109,14 @@ func eventFields(prefix string) []legacy.Field {
 	}
 }
 
-// described describes a field in the document, where its help text is too short.
+// described returns a description of a field for the document, which replaces the shorter help text.
 func described(text string) map[string]any { return map[string]any{"description": text} }
 
 func flag(name, find, help string) legacy.Field {
 	return legacy.Field{Name: name, Type: legacy.Boolean, Default: false, Find: find, Help: help}
 }
 
-// eventChildren returns the fields of an event besides its own: children and notifications.
+// eventChildren returns the fields event_service, event_update and notifications of an event.
 func (a api) eventChildren() []legacy.Field {
 	service := legacy.Field{Name: "service", Type: legacy.Related, Required: true, Find: catalog.FieldComponents, Multi: true,
 		Relation: a.serviceRelation(), Help: "The affected service."}

@@ -41,7 +41,7 @@ func assign[V any](field *V, sent *V) {
 	}
 }
 
-// key returns the key of a reference as a name of the catalog.
+// key returns the key of a reference as a string type of the catalog, or nil if the field was not sent.
 func key[N ~string](in legacy.Input, field string) *N {
 	text := in.Key(field)
 	if text == nil {
@@ -104,7 +104,7 @@ func applyLifecycle(d *catalog.EventEdit, in lifecycle) {
 	switch {
 	case d.ScheduledStartAt == nil || moved:
 		d.ScheduledStartAt = new(d.StartAt)
-	case d.Status == catalog.Planning: // again: a start through the App interface has set StartAt
+	case d.Status == catalog.Planning: // the App interface may have changed StartAt by a start
 		d.StartAt = *d.ScheduledStartAt
 	}
 	if !d.Open() {
@@ -112,8 +112,9 @@ func applyLifecycle(d *catalog.EventEdit, in lifecycle) {
 	}
 }
 
-// applyType changes the type, which only the legacy interface can. The end of an open event becomes the planned
-// end of a maintenance, and the other way round.
+// applyType changes the type, which only the legacy interface can do. An open incident that becomes a maintenance uses
+// its end as the planned end. A maintenance that becomes an incident uses its planned end as the end if it has no
+// actual end.
 func applyType(d *catalog.EventEdit, to catalog.EventType) {
 	d.Type = to
 	if to == catalog.Incident {
@@ -126,8 +127,9 @@ func applyType(d *catalog.EventEdit, to catalog.EventType) {
 	}
 }
 
-// applyText changes a text, which the interface shows as shown, and its Markdown flag. A text without the flag is
-// plain. A rich text of the App stays as it is until the shown text or the flag changes.
+// applyText changes a text and its Markdown flag. shown is the text as the legacy interface returns it. A text without
+// the flag is plain text. A rich text of the App interface is replaced only if sent differs from shown, or if the flag
+// changes.
 func applyText(text *catalog.Rich, shown string, sent *string, markdown *bool) {
 	edited := catalog.Rich{Text: shown, Format: richtext.Plain}
 	assign(&edited.Text, sent)
@@ -142,9 +144,10 @@ func applyText(text *catalog.Rich, shown string, sent *string, markdown *bool) {
 	*text = edited
 }
 
-const maxDerivedTitle = 80 // characters of a title that is made of a description
+const maxDerivedTitle = 80 // characters of a title that is derived from a description
 
-// applyDescription changes the description, and the title if it was made of the description.
+// applyDescription changes the description. It also changes the title if the title was derived from the former
+// description.
 func applyDescription(d *catalog.EventEdit, sent *string, markdown *bool) {
 	derived := d.Title == titleOf(d.Description)
 	applyText(&d.Description, d.BriefDescription(), sent, markdown)
@@ -161,7 +164,8 @@ func titleOf(description catalog.Rich) string {
 	return strings.TrimSpace(title)
 }
 
-// applyServices adds the services of a body. An item with a resource_uri keeps that link.
+// applyServices adds the services of a body. An item with a resource_uri must name an existing link, which stays
+// unchanged.
 func applyServices(d *catalog.EventEdit, items []legacy.Input) error {
 	var problems []error
 	for i, item := range items {
@@ -178,7 +182,7 @@ func applyServices(d *catalog.EventEdit, items []legacy.Input) error {
 	return errors.Join(problems...)
 }
 
-// applyUpdates appends the updates of a body, or edits those with a resource_uri in place.
+// applyUpdates appends the updates of a body. An update with a resource_uri is edited in place instead.
 func applyUpdates(d *catalog.EventEdit, items []legacy.Input) error {
 	var problems []error
 	for i, item := range items {
@@ -258,7 +262,7 @@ func applyNotifications(d *catalog.EventEdit, in legacy.Input) error {
 		if notify == nil {
 			notify = topic.Notify{}
 		}
-		assign(&d.EmailSubject, object.Text("email_subject")) // only email has it
+		assign(&d.EmailSubject, object.Text("email_subject")) // only email has this member
 		wording, err := readWording(object)
 		if err != nil {
 			problems = append(problems, fault.Field("notifications", "%s: %s", field.Name, err))
@@ -271,7 +275,7 @@ func applyNotifications(d *catalog.EventEdit, in legacy.Input) error {
 	return errors.Join(problems...)
 }
 
-// readWording reads the members of a channel, of which each channel has some.
+// readWording reads the members of one channel. No channel has all of these members.
 func readWording(in *legacy.Input) (topic.Wording, error) {
 	wording := topic.Wording{
 		Text:    given(cmp.Or(in.Text("sms_text"), in.Text("tweet_text"))),

@@ -110,7 +110,8 @@ func (a api) peerViews(ctx context.Context, organization string, dashboards []ca
 	return views, err
 }
 
-// pageURL returns the URL that messages link to: none for a disabled dashboard, whose page is not found.
+// pageURL returns the URL of the dashboard for links in messages. It is empty for a disabled dashboard, because its
+// page responds 404.
 func (a api) pageURL(d *catalog.Dashboard) string {
 	if !d.Enabled {
 		return ""
@@ -118,7 +119,7 @@ func (a api) pageURL(d *catalog.Dashboard) string {
 	return d.URL(a.DashboardBase)
 }
 
-// peerPublicDashboard is the operation that peer.Events.PublicDashboard calls.
+// peerPublicDashboard handles the call of peer.Events.PublicDashboard.
 func (a api) peerPublicDashboard(c *gin.Context) error {
 	in, err := web.Body[topic.PublicAddress](c)
 	if err != nil {
@@ -137,13 +138,13 @@ func (a api) peerPublicDashboard(c *gin.Context) error {
 	return nil
 }
 
-// peerOnlyDashboard is the operation that peer.Events.OnlyDashboard calls.
+// peerOnlyDashboard handles the call of peer.Events.OnlyDashboard.
 func (a api) peerOnlyDashboard(c *gin.Context) error {
 	slug, err := a.editions.OnlyDashboard(c.Request.Context())
 	return show(c, peer.OnlyDashboard{Slug: slug}, err)
 }
 
-// peerFrame is the operation that peer.Events.Frame calls.
+// peerFrame handles the call of peer.Events.Frame.
 func (a api) peerFrame(c *gin.Context) error {
 	file, err := a.editions.DashboardFile(c.Request.Context(), c.Param("id"), peer.FrameFile)
 	if err != nil {
@@ -179,7 +180,8 @@ func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.
 	return a.catalog.ComponentsWhere(ctx, organization, where)
 }
 
-// conditions restores the types of values that were sent as JSON. It refuses the field of the organization.
+// conditions restores the types of values that were sent as JSON. It returns a fault for a field that is not one of
+// known. The organization is not, so a caller cannot select another one.
 func conditions(sent []find.Condition) ([]find.Condition, error) {
 	out := make([]find.Condition, len(sent))
 	known := []string{catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications"}
@@ -196,7 +198,7 @@ func conditions(sent []find.Condition) ([]find.Condition, error) {
 	return out, nil
 }
 
-// exact returns a whole number that JSON has decoded as a float64 as an int64, and any other value as it is.
+// exact converts a float64 that is a whole number, as JSON decodes it, to int64. It returns any other value unchanged.
 func exact(value any) any {
 	if number, ok := value.(float64); ok && number == math.Trunc(number) && math.Abs(number) < 1<<53 {
 		return int64(number)

@@ -60,7 +60,7 @@ func Public() []web.Public {
 	return append([]web.Public{bySlug, byHost}, filesPublic()...)
 }
 
-// publicList is GET {dashboard_url}/api/v1/dashboard/. It responds with a slice of a page's rows.
+// publicList handles GET {dashboard_url}/api/v1/dashboard/. It responds with the rows that limit and offset select.
 func (a api) publicList(c *gin.Context) error {
 	at := addressOf(c)
 	page, err := a.editions.Public(c.Request.Context(), at)

@@ -22,9 +22,9 @@ import (
 type Options struct {
 	Log           *slog.Logger
 	Pages         web.Pages
-	LegacyBase    string       // what /api/v1/ is reached under
-	DashboardBase string       // what /d/{slug} is reached under
-	Entries       seal.Tickets // tickets of visitors who know the password of a page
+	LegacyBase    string       // the URL below which /api/v1/ is
+	DashboardBase string       // the URL below which /d/{slug} is
+	Entries       seal.Tickets // signed tickets of visitors who have entered the password of a page
 }
 
 type api struct {
@@ -76,7 +76,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Edition
 	return web.Mount(engine, a.appOperations())
 }
 
-// operation returns an operation on a record, at a path below that of the list of such records.
+// operation returns an operation on records. path is relative to the path of their list, /app/{records}.
 func operation(records string, roles []string, method, path, id, summary, description string, status int, errors ...int) web.Operation {
 	return web.Operation{
 		Method: method, Path: "/app/" + records + path, ID: id, Tag: records, Summary: summary, Description: description,
@@ -92,8 +92,8 @@ func appCommand[P, B any](c *web.Call[P, B]) catalog.Command {
 	}
 }
 
-// withBody returns a change that applies the body of the request. The body is read within the change, because another
-// version of the record precedes a fault of the body.
+// withBody returns a change that applies the body of the request. The change reads the body, so that a version conflict
+// is reported before a fault of the body.
 func withBody[P, B any](c *web.Call[P, B], apply func(*catalog.EventEdit, B) error) func(*catalog.EventEdit) error {
 	return func(d *catalog.EventEdit) error {
 		in, err := c.Body()

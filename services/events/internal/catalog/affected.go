@@ -9,8 +9,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// EventDetail is an event with those of its components that exist, by id, and with the ids of the dashboards that
-// hold each component. Lists of the legacy interface show no dashboards, and leave Dashboards empty.
+// EventDetail is an event with its affected components and their dashboards. Components has the components that exist,
+// by id. Dashboards has the ids of the dashboards with the component, by the id of the component. Dashboards is empty
+// in lists of the legacy interface, which do not show dashboards.
 type EventDetail struct {
 	Event
 	Components map[string]Component
@@ -27,14 +28,15 @@ func (d *EventDetail) DashboardIDs() []string {
 	return slices.Compact(ids)
 }
 
-// affected is the components that events name, and the dashboards that hold each of them.
+// affected is the components that events name, and the dashboards on which each component is placed.
 type affected struct {
 	asked      []string
 	components map[string]Component
 	dashboards map[string][]string
 }
 
-// read loads the components with the ids and the dashboards that hold them, unless an earlier call has loaded them all.
+// read loads the components with the ids, and the dashboards on which they are placed. It does nothing if the last load
+// asked for all of the ids.
 func (a *affected) read(ctx context.Context, c *Catalog, organization string, ids []string) error {
 	if !slices.ContainsFunc(ids, func(id string) bool { return !slices.Contains(a.asked, id) }) {
 		return nil
@@ -56,7 +58,7 @@ func (a *affected) detail(event Event) EventDetail {
 	return EventDetail{event, a.components, a.dashboards}
 }
 
-// check refuses new links to components that the organization does not have.
+// check returns a fault if a new link (LegacyID 0) names a component that the organization does not have.
 func (a *affected) check(event *Event) error {
 	for i, link := range event.Links {
 		if _, there := a.components[link.ComponentID]; link.LegacyID == 0 && !there {
@@ -66,7 +68,8 @@ func (a *affected) check(event *Event) error {
 	return nil
 }
 
-// nameable returns the affected components that messages may name, with the dashboards that hold each.
+// nameable returns the affected components that messages may name, with the ids of the dashboards on which each is
+// placed.
 func (a *affected) nameable(event *Event) []topic.Component {
 	out := []topic.Component{}
 	for _, link := range event.Links {

@@ -2,7 +2,7 @@ package catalog
 
 import "github.com/bellbuoy/bellbuoy/libs/audit"
 
-// Actions of the audit log, beside create, update and delete of a record. An operation puts its own into Command.Action.
+// The actions of the audit log other than create, update and delete. An operation sets its action in Command.Action.
 const (
 	ActionTimelineCreate = "event.timeline.create"
 	ActionTimelineUpdate = "event.timeline.update"

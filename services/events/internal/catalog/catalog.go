@@ -24,8 +24,8 @@ import (
 // Collection stores records of one type.
 type Collection[T any] = find.Collection[T]
 
-// Store calls DashboardWritten, ComponentWritten, EventWritten or RemovalsWritten after each write, also if the process
-// died in between.
+// Store has the records of the catalog. After each write it calls DashboardWritten, ComponentWritten, EventWritten or
+// RemovalsWritten. If the process dies before the call, the call is made later.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
@@ -33,7 +33,7 @@ type Store struct {
 	Removals   Collection[Removals]
 	Links      Collection[LinkRow]
 	Updates    Collection[UpdateRow]
-	// Next takes n numbers of the counter and returns the first. Counters start at 1.
+	// Next reserves n successive numbers of the counter and returns the first. Counters start at 1.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
@@ -46,7 +46,8 @@ const (
 	entryIDs     = "event_update"
 )
 
-// OtherServices is the other services that store records about components. topic.ComponentDeleted reaches them too.
+// OtherServices calls the other services. Services that store records about components also receive
+// topic.ComponentDeleted.
 type OtherServices interface {
 	ComponentGone(ctx context.Context, organization, componentID string)
 	// IsOnlyComponent reports whether an endpoint names this component and no other.
@@ -64,20 +65,21 @@ type Catalog struct {
 	platform  []string // hosts
 
 	writes     coalesce.Group[*eventWrite, struct{}] // writes of events, by id
-	joins      coalesce.Group[string, string]        // writes of first dashboards, by organization; items are new components
+	joins      coalesce.Group[string, string]        // writes that add new components to the first dashboard, by organization; items are ids of components
 	placements placementCache
 }
 
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
-// lower case, which no dashboard may have.
+// lower case. No dashboard may use one of them.
 func New(store Store, others OtherServices, published Published, now func() time.Time, platform ...string) *Catalog {
 	return &Catalog{store: store, others: others, published: published, now: now, platform: platform}
 }
 
-// runLimit bounds a shared run, which does not end with the request of its first caller.
+// runLimit is the timeout of a shared run. A shared run does not end when the request of its first caller ends.
 const runLimit = 30 * time.Second
 
-// Share returns the result of a run that begins after the call, with the items of all callers. See coalesce.Group.
+// Share calls work once with the items of all callers that wait for the same key, and returns the result of work. The
+// run begins after the call of Share. See coalesce.Group.
 func Share[I, R any](ctx context.Context, runs *coalesce.Group[I, R], key string, items []I, work func(context.Context, []I) (R, error)) (R, error) {
 	result, err := runs.Do(ctx, key, items, func(ctx context.Context, items []I) (R, error) {
 		ctx, cancel := context.WithTimeout(ctx, runLimit)

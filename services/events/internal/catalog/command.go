@@ -10,8 +10,8 @@ type Command struct {
 	Organization string
 	Author       Author
 	Source       Source
-	Action       string // in the audit log; empty: create, update or delete of the record
-	// IfMatch returns an error if the write is for another version of the record. nil: for any version.
+	Action       string // action in the audit log; empty: create, update or delete
+	// IfMatch returns an error if the write is for another version of the record. nil: the write is for any version.
 	IfMatch func(version int64) error
 }
 
@@ -22,10 +22,10 @@ func (c Command) checkVersion(version int64) error {
 	return c.IfMatch(version)
 }
 
-// Author is the person behind a write; the zero Author stands for the platform itself.
+// Author is the person who makes a write. The zero Author is the platform itself.
 type Author struct {
 	UserID       string `json:"userId" audit:"userId,null"`
-	LegacyUserID int64  `json:"legacyUserId"` // 0: the legacy interface has no such user
+	LegacyUserID int64  `json:"legacyUserId"` // 0: the user does not exist on the legacy interface
 	Name         string `json:"name" audit:"name"`
 }
 
@@ -58,7 +58,7 @@ func each[T, R any](items []T, of func(T) R) []R {
 	return out
 }
 
-// As returns the command of an operation that has its own action in the audit log.
+// As returns a copy of the command with the action for the audit log.
 func (c Command) As(action string) Command {
 	c.Action = action
 	return c

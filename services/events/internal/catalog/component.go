@@ -21,12 +21,12 @@ type Component struct {
 	HiddenFromNotifications bool     `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
 	Position                int64    `json:"position" audit:"position"`
 	ExternalRefs            []string `json:"externalRefs" audit:"externalRefs"`
-	// StartAt is the time since which the component exists, if that is not CreatedAt.
+	// StartAt is the time since which the component exists. nil: it exists since CreatedAt.
 	StartAt   *time.Time `json:"startAt" audit:"startAt"`
 	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time  `json:"updatedAt" audit:"updatedAt,quiet"`
 	Version   int64      `json:"version" audit:"version,quiet"`
-	Leaving   bool       `json:"leaving"` // is being removed, and no query finds it
+	Leaving   bool       `json:"leaving"` // the component is being removed; no query finds it
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 	maxExternalRef          = 255
 )
 
-// Since returns the time since which the component exists. Earlier time is not measured.
+// Since returns the time since which the component exists. Uptime is not measured before this time.
 func (c *Component) Since() time.Time {
 	if c.StartAt != nil {
 		return *c.StartAt
@@ -47,8 +47,8 @@ func (c *Component) Since() time.Time {
 	return c.CreatedAt
 }
 
-// check returns an Invalid fault that names the first wrong field. It sets the default group, and names each external
-// reference once.
+// check returns an Invalid fault that names the first wrong field. It sets the default group, and removes duplicate
+// external references.
 func (c *Component) check(now time.Time) error {
 	if blank(c.Group) {
 		c.Group = DefaultGroup

@@ -51,7 +51,7 @@ func ComponentKeys(components []Component) []string {
 	return each(components, func(component Component) string { return component.ID })
 }
 
-// ComponentsOf returns the organization's components with the ids, by id. An id may be named several times.
+// ComponentsOf returns the organization's components with the ids, by id. ids may contain an id several times.
 func (s *Store) ComponentsOf(ctx context.Context, organization string, ids []string) (map[string]Component, error) {
 	found, err := s.Components.GetMany(ctx, slices.Compact(slices.Sorted(slices.Values(ids))))
 	byID := make(map[string]Component, len(found))

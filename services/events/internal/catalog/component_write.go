@@ -12,8 +12,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// CreateComponent stores a component and adds it to the organization's first dashboard. The dashboard is written
-// first: if the process dies in between, it names a component that does not exist, which every reader ignores.
+// CreateComponent stores a component and adds it to the organization's first dashboard. The dashboard is written first.
+// If the process dies before the second write, the dashboard names a component that does not exist, and every reader
+// ignores it.
 func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill func(*Component) error) (Component, error) {
 	now := c.now()
 	component := Component{
@@ -34,7 +35,7 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill fun
 		return Component{}, err
 	}
 	err = c.store.Components.Insert(ctx, component, audit.Entry(audit.From(ctx), command.Action, now, nil, &component)...)
-	if fault.Is(err, fault.Conflict) { // a component that was stored meanwhile has one of the references
+	if fault.Is(err, fault.Conflict) { // another component with one of the references was stored meanwhile
 		err = cmp.Or(c.unplace(ctx, dashboard, component.ID), c.checkRefs(ctx, &component), err)
 	}
 	return component, err
@@ -58,7 +59,7 @@ func (c *Catalog) checkRefs(ctx context.Context, component *Component) error {
 	return err
 }
 
-// ChangeComponent stores what change makes of a component. It stores nothing if the component stays as it is.
+// ChangeComponent applies change to a component and stores the result. It stores nothing if change makes no difference.
 func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id string, change func(*Component) error) (Component, error) {
 	var wanted Component
 	changed, err := c.store.Components.Update(ctx, id, func(component *Component) ([]topic.Message, error) {
@@ -95,9 +96,9 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 	return changed, err
 }
 
-// DeleteComponent deletes a component that is not in use. It returns a Conflict while an active event names the
-// component, or while it is the only component of an endpoint. A link that is made after these checks is removed with
-// the component, as RemoveComponent does.
+// DeleteComponent deletes a component that is not in use. It returns a Conflict if an active event names the component,
+// or if the component is the only one of an endpoint. A link to the component that is made after these checks is
+// removed with it, see RemoveComponent.
 func (c *Catalog) DeleteComponent(ctx context.Context, command Command, id string) error {
 	component, err := c.Component(ctx, command.Organization, id)
 	if err == nil {
@@ -128,14 +129,15 @@ func (c *Catalog) checkUnaffected(ctx context.Context, component Component) erro
 	return err
 }
 
-// RemoveComponent deletes a component, its links from events, and its places on dashboards. The first write sets
-// Leaving. From then on no query finds the component, so no new link to it is made. The other steps follow from that
-// write and are repeated until they are done. The last step deletes the record and publishes topic.ComponentDeleted.
+// RemoveComponent deletes a component, the links of events to it, and its placements on dashboards. The first write
+// sets Leaving. From then on no query finds the component, so nobody can make a new link to it. The store then calls
+// ComponentWritten, which takes the other steps, and calls it again until it succeeds. The last step deletes the record
+// and publishes topic.ComponentDeleted.
 func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
 	return c.remove(ctx, command, id, func() error { return nil })
 }
 
-// remove calls check last, so that little time passes between check and the first write.
+// remove calls check within the first write, so that little time passes between the check and the write.
 func (c *Catalog) remove(ctx context.Context, command Command, id string, check func() error) error {
 	_, err := c.ChangeComponent(ctx, command, id, func(component *Component) error {
 		component.Leaving = true
@@ -179,7 +181,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 			return err
 		}
 	}
-	// A process that removed the placement before this one may not have rendered the page yet.
+	// Another process may have removed the placement without rendering the page yet.
 	if err := c.published.Follow(ctx, dashboardKeys(dashboards.Items), Written{Component: component.ID}); err != nil {
 		return err
 	}
@@ -191,8 +193,8 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 	return fault.UnlessMissing(err) // another process may have deleted it
 }
 
-// unlink removes links to missing components. It bypasses the shared run of ChangeEvent, within which EventWritten
-// calls it.
+// unlink removes links to missing components. It calls writeEvent and not ChangeEvent, because EventWritten calls
+// unlink within the shared run of ChangeEvent.
 func (c *Catalog) unlink(ctx context.Context, organization, eventID string, gone ...string) error {
 	write := &eventWrite{command: Command{Organization: organization}, change: func(d *EventEdit) error {
 		for _, id := range gone {

@@ -7,18 +7,19 @@ type Dashboard struct {
 	ID             string        `json:"id" audit:"id"`
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
 	OrganizationID string        `json:"organizationId"`
-	Place          int64         `json:"place"` // unique in the organization, see freePlace
+	Place          int64         `json:"place"` // a number that is unique in the organization, see freePlace
 	Name           string        `json:"name" audit:"name"`
 	Slug           string        `json:"slug" audit:"slug"`       // unique on the installation
 	Enabled        bool          `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
 	Description    string        `json:"description" audit:"description"`
 	Timezone       string        `json:"timezone" audit:"timezone"` // IANA
 	Locale         string        `json:"locale" audit:"locale"`
-	CustomDomains  []string      `json:"customDomains" audit:"customDomains"` // hosts that show it too, unique on the installation
+	CustomDomains  []string      `json:"customDomains" audit:"customDomains"` // hosts on which the dashboard is shown too; unique on the installation
 	Branding       Branding      `json:"branding" audit:"branding"`
 	Links          Links         `json:"links" audit:"links"`
 	Subscriptions  Subscriptions `json:"subscriptions" audit:"subscriptions"`
-	// NoIntegrations: the plan of the organization includes no endpoints, so visitors cannot subscribe any.
+	// NoIntegrations means that the plan of the organization includes no endpoints. Visitors cannot subscribe endpoints
+	// then.
 	NoIntegrations bool        `json:"noIntegrations"`
 	SearchIndexing bool        `json:"searchIndexing" audit:"searchIndexing"`
 	Access         Access      `json:"access" audit:"access"`
@@ -29,7 +30,7 @@ type Dashboard struct {
 	Version        int64       `json:"version" audit:"version,quiet"`
 }
 
-// URL returns the address of the dashboard: that of its first own host, or /d/{slug} below base.
+// URL returns the address of the dashboard: its first custom domain, or /d/{slug} below base if it has none.
 func (d *Dashboard) URL(base string) string {
 	if len(d.CustomDomains) > 0 {
 		return "https://" + d.CustomDomains[0]
@@ -37,7 +38,7 @@ func (d *Dashboard) URL(base string) string {
 	return base + "/d/" + d.Slug
 }
 
-// Zone returns the time zone of the dashboard; UTC for none or a zone that the system does not know.
+// Zone returns the time zone of the dashboard; UTC if it has none or one that the system does not know.
 func (d *Dashboard) Zone() *time.Location {
 	zone, err := time.LoadLocation(d.Timezone)
 	if err != nil || d.Timezone == "Local" {

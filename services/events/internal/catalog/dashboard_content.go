@@ -17,7 +17,7 @@ type Content struct {
 	Announcement *Rich          `json:"announcement" audit:"announcement"` // nil: none
 }
 
-// Modules are the parts of a page. False: the page does not show the part.
+// Modules says which modules (parts) a page shows. False: the page does not show the module.
 type Modules struct {
 	Announcement        bool `json:"announcement" audit:"announcement"`
 	OverallStatus       bool `json:"overallStatus" audit:"overallStatus"`
@@ -31,7 +31,7 @@ type Modules struct {
 	About               bool `json:"about" audit:"about"`
 }
 
-// UptimeSettings say how a page shows uptime, and how a partial outage counts in pages and reports.
+// UptimeSettings is how a page shows uptime, and how much a partial outage counts on pages and in reports.
 type UptimeSettings struct {
 	WindowDays          int     `json:"windowDays" audit:"windowDays"` // days of the bars
 	ShowPercentage      bool    `json:"showPercentage" audit:"showPercentage"`
@@ -91,7 +91,7 @@ func (c *Content) check() error {
 	return checkText("announcement", *c.Announcement, maxText)
 }
 
-// ReplaceContent stores the content that read returns, and returns the dashboard.
+// ReplaceContent replaces the content of a dashboard by the content that read returns. It returns the dashboard.
 func (c *Catalog) ReplaceContent(ctx context.Context, command Command, id string, read func() (Content, error)) (Dashboard, error) {
 	return c.ChangeDashboard(ctx, command.As(ActionContentUpdate), id, func(d *Dashboard) (err error) {
 		if d.Content, err = read(); err != nil {

@@ -8,16 +8,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// nearPlaces is the number of free places among which freePlace selects, so that concurrent creates rarely select the same.
+// nearPlaces is the number of free places from which freePlace selects at random. So concurrent creates rarely select
+// the same place.
 const nearPlaces = 64
 
 // freePlace returns a place, from 1 on, for a new dashboard of an organization that may have limit dashboards.
 //
-// No write spans two records, so no counter of dashboards could be exact without claims that outlive a killed process.
-// Instead, no two dashboards of an organization have the same place, and the write that stores a dashboard takes the
-// place. If there is room for n dashboards, a new one may have one of the first n free places. The last of them is p:
-// all dashboards with places up to p, and those with others, are at most limit, however many creates run. A deletion
-// leaves the place with the record, and a create that fails has taken none.
+// A write cannot change two records, so a counter of dashboards would be wrong after a process died between two writes.
+// Instead, the place of a dashboard is unique in the organization, and the write that stores a dashboard takes the
+// place. If the organization may have n more dashboards, a new dashboard gets one of the first n free places. Let p be
+// the last of these n places. The p places up to p, and the dashboards with higher places, are limit together. So
+// concurrent creates cannot exceed the limit. Deleting a dashboard frees its place. A create that fails takes no place.
 func (c *Catalog) freePlace(ctx context.Context, organization string, limit int) (int64, error) {
 	query := owned(organization, find.Query{Order: []find.Order{{Field: FieldPlace}}})
 	taken, err := c.store.Dashboards.Keys(ctx, query, FieldPlace)

@@ -19,7 +19,7 @@ func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashb
 	return dashboard, err
 }
 
-// FirstDashboard returns the oldest dashboard of the organization, or NotFound.
+// FirstDashboard returns the oldest dashboard of the organization, or NotFound if it has none.
 func (c *Catalog) FirstDashboard(ctx context.Context, organization string) (Dashboard, error) {
 	page, err := c.PageOfDashboards(ctx, organization, 1, "")
 	if err == nil && len(page.Items) == 0 {

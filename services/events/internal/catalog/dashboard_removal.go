@@ -10,18 +10,20 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Removals are the dashboards of an organization whose removal is decided. All removals of an organization write this
-// one record, so that concurrent ones cannot remove the last dashboard.
+// Removals is the record of the dashboards that an organization has decided to remove. All removals of an organization
+// write this one record, so that concurrent removals cannot remove the last dashboard.
 type Removals struct {
 	OrganizationID string   `json:"organizationId"`
 	DashboardIDs   []string `json:"dashboardIds"`
 }
 
-// DeleteDashboard deletes a dashboard, but not the last one of the organization. The write of Removals decides.
-// RemovalsWritten follows from it and deletes the record of the dashboard, also after a crash.
+// DeleteDashboard deletes a dashboard, but not the last one of the organization. It only adds the id to Removals. After
+// this write, the store calls RemovalsWritten, which deletes the record of the dashboard. The store makes this call
+// also after a crash.
 func (c *Catalog) DeleteDashboard(ctx context.Context, command Command, id string) error {
 	_, err := c.store.Removals.Upsert(ctx, command.Organization, func(r *Removals, _ bool) ([]topic.Message, error) {
-		// A dashboard that is created after this read is one more, and one that is deleted after it is in r.
+		// A dashboard that is created after this read only increases the number that is left. A dashboard that is
+		// deleted after this read is in r.DashboardIDs already.
 		found, err := c.store.Dashboards.Find(ctx, owned(command.Organization, find.Query{}))
 		if err != nil {
 			return nil, err
@@ -55,7 +57,7 @@ func (c *Catalog) DeleteDashboard(ctx context.Context, command Command, id strin
 	return err
 }
 
-// RemovalsWritten deletes the dashboards whose removal is decided. Each deletion publishes topic.DashboardDeleted.
+// RemovalsWritten deletes the dashboards that Removals names. Each deletion publishes topic.DashboardDeleted.
 func (c *Catalog) RemovalsWritten(ctx context.Context, current *Removals) error {
 	if current == nil {
 		return nil

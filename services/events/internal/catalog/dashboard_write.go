@@ -15,8 +15,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// CreateDashboard stores a dashboard of an organization, with every component, or returns the dashboard that an earlier
-// try stored. The identity service calls it for the first dashboard, which every plan includes.
+// CreateDashboard stores a dashboard with all components of the organization. If a dashboard with the id exists, from
+// an earlier try, CreateDashboard returns it. The identity service creates the first dashboard of an organization with
+// it. Every plan includes one dashboard, so the limit is not checked.
 func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name string) (Dashboard, error) {
 	if made, err := c.Dashboard(ctx, organization, id); !fault.Is(err, fault.NotFound) {
 		return made, err
@@ -36,10 +37,10 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	if made, err := c.insertDashboard(ctx, dashboard, math.MaxInt); !fault.Is(err, fault.Conflict) {
 		return made, err
 	}
-	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile, or it is another organization's
+	return c.Dashboard(ctx, organization, id) // an earlier try has stored it meanwhile (else NotFound: another organization has the id)
 }
 
-// AddDashboard stores a dashboard as fill makes it. It derives an empty slug from the name.
+// AddDashboard stores a new dashboard whose fields fill sets. If fill sets no slug, the slug is derived from the name.
 func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*Dashboard) error) (Dashboard, error) {
 	dashboard := c.newDashboard(command.Organization, topic.NewID())
 	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform)); err != nil {
@@ -63,8 +64,8 @@ func (c *Catalog) newDashboard(organization, id string) Dashboard {
 	}
 }
 
-// insertDashboard stores a new dashboard of an organization that may have limit dashboards. A slug that it derives from the
-// name gets a number if it is taken.
+// insertDashboard stores a new dashboard of an organization that may have limit dashboards. If the dashboard has no
+// slug, insertDashboard derives one from the name, and appends a number if that slug is taken.
 func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limit int) (_ Dashboard, err error) {
 	derived := dashboard.Slug == ""
 	base := cmp.Or(dashboard.Slug, slugOf(dashboard.Name))
@@ -93,12 +94,12 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 			numbers++
 			number := numbers + 1
 			if numbers > lowNumbers {
-				number += dashboard.LegacyID // far from the numbers of the other dashboards of this name
+				number += dashboard.LegacyID // other dashboards with this name rarely have this number
 			}
 			dashboard.Slug = numbered(base, number)
 		case slug || host:
 			return Dashboard{}, dashboardConflict(slug)
-		default: // another dashboard has the place, or the id
+		default: // the slug and the hosts are free, so another dashboard has the place or the id
 			if _, err = c.store.Dashboards.Get(ctx, dashboard.ID); !fault.Is(err, fault.NotFound) {
 				return Dashboard{}, cmp.Or(err, dashboardConflict(false))
 			}
@@ -114,13 +115,14 @@ func (c *Catalog) slugTaken(ctx context.Context, d *Dashboard) (bool, error) {
 	return c.another(ctx, d, find.Eq(FieldSlug, d.Slug))
 }
 
-// another reports whether the condition, on a unique field, matches another dashboard.
+// another reports whether a dashboard other than d matches the condition, which is on a unique field.
 func (c *Catalog) another(ctx context.Context, d *Dashboard, condition find.Condition) (bool, error) {
 	found, err := c.store.Dashboards.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 1})
 	return len(found.Items) > 0 && found.Items[0].ID != d.ID, err
 }
 
-// dashboardConflict returns the fault of a write that violates a unique index: that of slugs or that of hosts.
+// dashboardConflict returns the fault for a write that violates the unique index of slugs or, if slugTaken is false, of
+// hosts.
 func dashboardConflict(slugTaken bool) error {
 	if slugTaken {
 		return fault.New(fault.Conflict, "slug: Another dashboard has this slug. Choose another one.")
@@ -128,7 +130,7 @@ func dashboardConflict(slugTaken bool) error {
 	return fault.New(fault.Conflict, "customDomains: A host belongs to another dashboard. Remove it there first.")
 }
 
-// ChangeDashboard stores what change makes of a dashboard. It stores nothing if the dashboard stays as it is.
+// ChangeDashboard applies change to a dashboard and stores the result. It stores nothing if change makes no difference.
 func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id string, change func(*Dashboard) error) (Dashboard, error) {
 	var wanted Dashboard
 	changed, err := c.store.Dashboards.Update(ctx, id, func(d *Dashboard) ([]topic.Message, error) {
@@ -160,7 +162,8 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 	return changed, err
 }
 
-// SetIntegrations makes the dashboards of an organization follow its plan.
+// SetIntegrations sets NoIntegrations on all dashboards of an organization. included is whether the plan includes
+// integrations.
 func (c *Catalog) SetIntegrations(ctx context.Context, organization string, included bool) error {
 	for after := ""; ; {
 		page, err := c.PageOfDashboards(ctx, organization, dashboardsPage, after)
@@ -199,13 +202,14 @@ func slugOf(name string) string {
 
 var notInSlug = regexp.MustCompile("[^a-z0-9]+")
 
-// numbered returns a slug with a number at its end.
+// numbered returns the slug base, shortened if necessary, with a number at its end.
 func numbered(base string, number int64) string {
 	suffix := "-" + strconv.FormatInt(number, 10)
 	return strings.TrimRight(base[:min(len(base), maxSlug-len(suffix))], "-") + suffix
 }
 
-// DashboardWritten updates what visitors of a dashboard see. current is nil for a deleted dashboard.
+// DashboardWritten renders the page of a dashboard. If current is nil, the dashboard was deleted, and its page is
+// withdrawn.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current == nil {
 		return c.published.Withdraw(ctx, id)
