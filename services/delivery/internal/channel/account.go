@@ -24,23 +24,24 @@ import (
 const (
 	remindOnce = time.Minute // between two log lines about a refused account
 	maxHold    = time.Hour   // the longest pause that the provider can ask for
-	// Deliveries that wait for the end of a pause wake one after the other, turnGap apart. Turns later than longestTurn after
-	// the pause start again at its end.
+	// Deliveries that wait for the end of a pause wake one after the other, turnGap apart. If a turn would be later
+	// than longestTurn after the end of the pause, the turns start again at the end of the pause.
 	turnGap     = 20 * time.Millisecond
 	longestTurn = 10 * time.Minute
 )
 
-// errUnsent is a part of the error of a request without a connection.
+// errUnsent is joined to the error of a failed dial. It means that the request was not sent.
 var errUnsent = errors.New("the request was not sent")
 
-// messagingService matches the id of a group of senders. The API chooses one of them.
+// messagingService matches the id of a Messaging Service, a group of senders from which the API chooses the sender.
 var messagingService = regexp.MustCompile("^MG[0-9a-fA-F]{32}$")
 
-// account is an account of a Twilio-compatible API, for texts and for WhatsApp. The operator chooses the server, so every
+// account is an account of a Twilio-compatible API, for SMS and WhatsApp. The operator chooses the server, so every
 // address and plain HTTP are allowed.
 //
-// An attempt without a response, or with a status that leaves open whether the message was sent, fails without a retry.
-// Only a request that was not sent, a redirect, and the statuses 429 and 503 are retried.
+// After a failed attempt, account retries only if the request was not sent, or the response is a redirect, 429 or 503.
+// If the connection breaks before the response, or the server responds with another status of 400 or more, the delivery
+// fails without a retry, because the message may have been sent or would be refused again.
 type account struct {
 	*caller
 	pause
@@ -98,7 +99,7 @@ func (a *account) sendText(ctx context.Context, message dispatch.Message, key st
 	return a.post(ctx, form, deliverylog.Sent{Text: key, Body: []byte(shown)})
 }
 
-// post makes one attempt. shown is the text for the log.
+// post makes one attempt. The log shows shown as the request.
 func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.Sent) dispatch.Result {
 	if wait := a.Hold(time.Now()); wait > 0 { // the response to a concurrent request has just started a pause
 		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: wait}
@@ -119,7 +120,8 @@ func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.S
 	})
 }
 
-// refine sets the code and the retries of a refusal, by its status and body.
+// refine sets result.Code and result.Again of a refused request by the status and body of the response. A 429 or 503
+// starts a pause.
 func (a *account) refine(ctx context.Context, result *dispatch.Result, body []byte) {
 	switch status := result.HTTPStatus; {
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
@@ -135,8 +137,8 @@ func (a *account) refine(ctx context.Context, result *dispatch.Result, body []by
 	}
 }
 
-// refusal returns the code of a refused request. The API's own code is in the body. Only codes that say that no later
-// message can reach the number become CodeGone or CodeOptedOut. The status 410 is never about a number.
+// refusal returns the code of a refused request. It reads the API's own code from the body of the response. CodeGone
+// and CodeOptedOut mean that no later message can reach the number. The HTTP status 410 does not mean that.
 func refusal(body []byte) deliverylog.Code {
 	var refused struct{ Code int }
 	if json.Unmarshal(body, &refused) != nil {
@@ -149,13 +151,13 @@ func refusal(body []byte) deliverylog.Code {
 		return deliverylog.CodeGone
 	case 21610, // the recipient has replied STOP
 		63014, // WhatsApp: the recipient has blocked the sender
-		63033: // its predecessor
+		63033: // the former code for the same
 		return deliverylog.CodeOptedOut
 	}
 	return deliverylog.CodeClientError
 }
 
-// remind logs that the account is refused, at most once in remindOnce.
+// remind logs that the server refuses the account. It does so at most once in remindOnce.
 func (a *account) remind(ctx context.Context, status int) {
 	now := time.Now().UnixNano()
 	last := a.reminded.Load()
@@ -164,11 +166,11 @@ func (a *account) remind(ctx context.Context, status int) {
 	}
 }
 
-// pause is the time in which the provider wants no request.
+// pause stores until when the provider wants no requests.
 type pause struct {
 	mu    sync.Mutex
 	until time.Time
-	turns dispatch.Turns // the ends of the waits that Hold returned
+	turns dispatch.Turns // assigns each wait of Hold its own end
 }
 
 // begin starts a pause, or extends the current one.

@@ -32,7 +32,7 @@ const (
 	idlePerHost    = 256
 	idleTotal      = 1024
 	idleTimeout    = 30 * time.Second
-	codeUnsendable = deliverylog.Code("unsendable") // the request cannot be made from the destination
+	codeUnsendable = deliverylog.Code("unsendable") // the message or request could not be composed
 )
 
 // errBlocked is the error of a connection to a forbidden address.
@@ -48,7 +48,8 @@ func newTracing(o Options) tracing {
 	return tracing{o.Tracer.Tracer("github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"), o.Propagator}
 }
 
-// traced runs an attempt in a span. The span shows the host and the result, and nothing else of the URL or the recipient.
+// traced runs an attempt in a span. The span contains the host and the result. It contains no other part of the URL and
+// nothing about the recipient.
 func (t tracing) traced(ctx context.Context, method, host string, attempt func(context.Context) dispatch.Result) dispatch.Result {
 	ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
@@ -96,7 +97,8 @@ func dialEndpoint(o Options) func(ctx context.Context, host string) (net.Conn, e
 	}
 }
 
-// guard returns an error if a socket must not connect to the address. The kernel connects to exactly this address.
+// guard returns errBlocked if a socket must not connect to the address. The dialer calls it after the name was
+// resolved, with the address that the kernel then connects to.
 func guard(_, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil || target.Port() != 443 || egress.Forbidden(target.Addr()) {
@@ -115,15 +117,15 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 		return dispatch.Result{Code: deliverylog.CodeBlocked}
 	}
 	return c.traced(ctx, http.MethodPost, target.Hostname(), func(ctx context.Context) dispatch.Result {
-		// If a reused connection breaks before a response, Do may send the request twice. A retry would send it twice too,
-		// and the receiver detects the repetition by the delivery's id.
+		// If a reused connection breaks before a response, Do may send the request twice, as a retry would. The
+		// receiver detects the repetition by the delivery's id.
 		result, _, _ := c.exchange(ctx, target, header, body, true)
 		return result
 	})
 }
 
-// exchange posts the body. It returns the result, the beginning of the response's body, and the error if there
-// was no response. It reads the response's body so that the connection can be reused.
+// exchange posts the body. It returns the result, the beginning of the response's body, and an error if there was no
+// response. If repeatable is true, the wire client may send the request again when a reused connection breaks.
 func (c *caller) exchange(
 	ctx context.Context, target *url.URL, header http.Header, body []byte, repeatable bool,
 ) (dispatch.Result, []byte, error) {
@@ -149,7 +151,7 @@ func (c *caller) exchange(
 	}, content, nil
 }
 
-// reachable reports whether an endpoint may have the URL.
+// reachable reports whether requests to the URL are allowed: https, port 443 and no user.
 func reachable(target *url.URL) bool {
 	port := target.Port()
 	return target.Scheme == "https" && target.Host != "" && target.User == nil && (port == "" || port == "443")
@@ -158,7 +160,7 @@ func reachable(target *url.URL) bool {
 // retryAfter parses the header Retry-After: seconds, or a date (RFC 9110, 10.2.3).
 func retryAfter(value string, now time.Time) time.Duration {
 	value = strings.TrimSpace(value)
-	if value == "" { // the usual case, in which parsing would be slow
+	if value == "" { // most responses have no such header, and parsing "" would be slow
 		return 0
 	}
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
@@ -170,8 +172,8 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// codeOf returns the code of an attempt without a response. A response that is not HTTP is CodeConnect, because the
-// contract has no other code for it.
+// codeOf returns the code of an attempt without a response. If the response was not HTTP, the code is CodeConnect,
+// because the API defines no other code for this.
 func codeOf(ctx context.Context, err error) deliverylog.Code {
 	var lookup *net.DNSError
 	var network net.Error
@@ -189,7 +191,7 @@ func codeOf(ctx context.Context, err error) deliverylog.Code {
 	}
 }
 
-// secure reports whether the error is a failure of TLS.
+// secure reports whether the error came from TLS.
 func secure(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var record tls.RecordHeaderError

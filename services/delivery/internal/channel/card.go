@@ -8,34 +8,38 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-const cardText = 6_000 // bytes of one text in the first try to shorten the body of a card
+const cardText = 6_000 // fitCard first shortens each text of a card to this number of bytes
 
 // card is the content of a card. Teams and Google Chat show the same content in their own formats.
 type card struct {
 	dashboard string
 	status    []string // the status and the severity
-	message   string   // the publisher's
+	message   string   // written by the publisher for this channel; may be empty
 	title     string
 	sections  []cardSection
 	link      cardLink
 }
 
-// cardSection is a text with a heading, which may be empty. A card omits an empty text.
+// cardSection is a text with a heading. A section without a heading has name "". A card omits a section with an empty
+// text.
 type cardSection struct {
 	name string
 	text prosePart
 }
 
-// cardLink is a button that opens a page. A card omits a link without a URL.
+// cardLink is a button that opens a URL. A card has no button if url is "".
 type cardLink struct{ title, url string }
 
-// prosePart is a text of a card: with markup if it fits, otherwise plain and shortened.
+// prosePart is a text of a card, as plain text and as HTML. A card shows the plain text, shortened, if the HTML is
+// empty or too long.
 type prosePart struct{ plain, html string }
 
-// cardMarkup converts the texts of cards into a provider's markup: sanitised HTML, and plain text.
+// cardMarkup converts the texts of cards into a provider's markup. rich converts sanitised HTML, plain converts plain
+// text.
 type cardMarkup struct{ rich, plain func(string) string }
 
-// within returns the text with at most keep bytes. A negative keep means the whole text.
+// within returns the text in the provider's markup. It cuts the plain text to keep bytes. A negative keep means the
+// whole text.
 func (p prosePart) within(keep int, markup cardMarkup) string {
 	switch {
 	case keep >= 0 && len(p.plain) > keep:
@@ -46,8 +50,9 @@ func (p prosePart) within(keep int, markup cardMarkup) string {
 	return markup.rich(p.html)
 }
 
-// fitCard returns the body that compose returns for the greatest length of texts with which the body has at most limit
-// bytes. compose gets a negative length first, which means the whole texts.
+// fitCard returns a body of at most limit bytes. compose returns the body with texts of at most keep bytes each.
+// fitCard calls compose first with a negative keep, which means whole texts, then with smaller and smaller values until
+// the body fits.
 func fitCard[T any](limit int, compose func(keep int) T) ([]byte, error) {
 	body, err := write(compose(-1))
 	for keep := cardText; err == nil && len(body) > limit && keep > 0; keep = keep * 3 / 4 {
@@ -56,8 +61,8 @@ func fitCard[T any](limit int, compose func(keep int) T) ([]byte, error) {
 	return body, err
 }
 
-// cardOf returns the content for a dashboard and components, in the words of the locale and with the times of the
-// dashboard's zone.
+// cardOf returns the content of the card about an event for a dashboard and components. It uses the words of the locale
+// and the dashboard's time zone.
 func cardOf(l *locale.Locale, change *topic.EventChange, wording topic.Wording, dashboard topic.Dashboard, components []topic.Component) card {
 	if change.Kind == topic.EndpointTest {
 		return testCard(l, dashboard)
@@ -87,7 +92,7 @@ func cardOf(l *locale.Locale, change *topic.EventChange, wording topic.Wording, 
 	return c
 }
 
-// testCard returns the content for the test of an endpoint.
+// testCard returns the content of the card that tests an endpoint.
 func testCard(l *locale.Locale, dashboard topic.Dashboard) card {
 	return card{
 		dashboard: dashboard.Name, status: []string{l.Word("test.status")}, title: l.Word("test.title"),
@@ -96,7 +101,7 @@ func testCard(l *locale.Locale, dashboard topic.Dashboard) card {
 	}
 }
 
-// cardTimes returns the event's times, each in a line.
+// cardTimes returns the event's times, one on each line.
 func cardTimes(l *locale.Locale, event *topic.Event, zone string) string {
 	var times []string
 	for _, t := range []struct {

@@ -1,9 +1,9 @@
-// Package channel contains one file for each channel, and the table of channels. A channel renders the message
-// and makes one attempt. Package dispatch decides when to make an attempt.
+// Package channel contains the channels and the table of channels. A channel renders the message and makes one attempt.
+// Package dispatch decides when to make an attempt.
 //
 // Decisions: Attempts use HTTP/1.1 with reused connections, because a hanging HTTP/2 connection would delay all
-// deliveries that share it. They use the delivery's own goroutine (libs/wire), because net/http's goroutines
-// would cost half of a delivery's processor time. No redirect is followed. The address is checked when the
+// deliveries that share it. Requests run in the delivery's own goroutine (libs/wire), because the goroutines of
+// net/http would use half of a delivery's processor time. No redirect is followed. The IP address is checked when the
 // socket connects, after the name was resolved, so that changing DNS records cannot bypass the check.
 package channel
 
@@ -29,16 +29,16 @@ type Options struct {
 	Roots         *x509.CertPool  // nil: the system's
 	Mail          boot.Mail       // the mail server
 	Texts         boot.Texts      // the SMS server
-	Data          string          // folder for messages without a server
+	Data          string          // messages are written to files below it if no server is configured
 	Locales       *locale.Locales // words and templates
-	ConfirmWithin time.Duration   // CONFIRM_WITHIN, which messages name
+	ConfirmWithin time.Duration   // CONFIRM_WITHIN; messages say until when the recipient can confirm
 	Log           *slog.Logger
 	Tracer        trace.TracerProvider
 	Propagator    propagation.TextMapPropagator
 }
 
-// Table returns the implementation of every channel whose recipients a service stores. It returns an error if an
-// implementation is missing.
+// Table returns the implementations of the channels. It returns an error if a channel whose recipients a service stores
+// has no implementation.
 func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	caller := newCaller(o, dialEndpoint(o))
 	texts, chats, err := newTexts(o)

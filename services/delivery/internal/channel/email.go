@@ -19,17 +19,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// defaultFrom is the sender of mail to files if no sender is configured.
+// defaultFrom is the sender if MailFrom is not set. Only mail that is written to files can lack it.
 const defaultFrom = "Bellbuoy <status@localhost>"
 
 // email sends mail with a text and an HTML part. Recipients with the same content share the rendered and encoded body.
-// Only the header and the recipient's own links are written for each.
+// Only the header and the recipient's own links are written for each recipient.
 type email struct {
 	from          *mail.Address
 	locales       *locale.Locales
 	confirmWithin time.Duration
-	mark          string                                              // random end of the marks in shared texts, so that a publisher cannot write one
-	send          func(ctx context.Context, l letter) dispatch.Result // over the server, or to a folder
+	mark          string                                              // random end of each mark, so that no text of a publisher contains a mark
+	send          func(ctx context.Context, l letter) dispatch.Result // sends to the server, or writes a file
 }
 
 // letter is a mail to be sent.
@@ -40,7 +40,7 @@ type letter struct {
 	sent     deliverylog.Sent // what the log shows
 }
 
-// newEmail returns the channel: with the SMTP server of the settings, or with a folder.
+// newEmail returns the channel. It sends to the SMTP server of the settings. Without a server it writes files.
 func newEmail(o Options) (email, error) {
 	from, err := mail.ParseAddress(cmp.Or(o.Mail.MailFrom, defaultFrom))
 	if err != nil {
@@ -60,8 +60,8 @@ func newEmail(o Options) (email, error) {
 	return e, nil
 }
 
-// asciiDomain returns the address with its domain in ASCII (RFC 5890). A server without SMTPUTF8 refuses other domains. A
-// server with SMTPUTF8 delivers to the same mailbox.
+// asciiDomain returns the address with its domain in ASCII (RFC 5890). A server without SMTPUTF8 accepts only such
+// domains. A server with SMTPUTF8 delivers both forms to the same mailbox.
 func asciiDomain(address string) string {
 	at := strings.LastIndexByte(address, '@') + 1
 	domain, err := idna.Lookup.ToASCII(address[at:])
@@ -83,7 +83,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	return result
 }
 
-// write returns the mail. Its log has the subject without encoding.
+// write returns the mail. The log shows the subject without encoding.
 func (e email) write(ctx context.Context, message dispatch.Message) (letter, error) {
 	to, err := mail.ParseAddress(asciiDomain(message.To.Address))
 	if err != nil {
@@ -108,8 +108,8 @@ func (e email) write(ctx context.Context, message dispatch.Message) (letter, err
 	return letter{message.DeliveryID, e.from.Address, to.Address, out.Bytes(), deliverylog.Sent{Text: key, Header: header, Body: []byte(plain)}}, nil
 }
 
-// shared returns the mail without its links, and the key by which recipients share it. Recipients share a mail if its
-// content is the same and they have the same kinds of links.
+// shared returns the part of the mail that recipients with the same key share. Two recipients have the same key if the
+// content is the same for both and both have the same kinds of links.
 func (e email) shared(ctx context.Context, message dispatch.Message, links mailLinks) (key string, shared sharedMail, err error) {
 	l := localeOf(e.locales, message)
 	if !ofEvent(message) {

@@ -16,14 +16,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// codeUnwritten is the code of a file that could not be written.
+// codeUnwritten means that the message could not be written to its file.
 const codeUnwritten = deliverylog.Code("unwritten")
 
-// The folders in the data folder, and the ends of the names of their files.
+// The folders in the data folder, and the extensions of the files in them.
 const (
 	mailFolder, mailFile = "mail", ".eml"
 	smsFolder, smsFile   = "sms", ".json"
-	draftFile            = ".draft" // ending of the name of an incomplete file
+	draftFile            = ".draft" // extension of an incomplete file
 )
 
 // pruneBatch is the number of files of a folder that PruneFolders reads at once.
@@ -72,8 +72,8 @@ func (f folder) write(name string, content []byte) error {
 	return nil
 }
 
-// PruneFolders deletes the messages and the incomplete files in the folders of data that were written before a time. It
-// does so also if the operator has configured a server since. Several processes may call it.
+// PruneFolders deletes the message files and the incomplete files below data that were written before a time. Files can
+// remain from a time when no server was configured. Several processes may call it.
 func PruneFolders(data string, before time.Time) error {
 	return errors.Join(
 		pruneFolder(filepath.Join(data, mailFolder), before, mailFile, draftFile),
@@ -81,7 +81,7 @@ func PruneFolders(data string, before time.Time) error {
 	)
 }
 
-// pruneFolder deletes the files whose names have one of the ends, and that were written before a time.
+// pruneFolder deletes the files that have one of the extensions and were written before a time.
 func pruneFolder(path string, before time.Time, ends ...string) error {
 	folder, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

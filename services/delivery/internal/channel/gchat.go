@@ -11,8 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// gchatGap is the minimum time between two messages to a space, which accepts 60 in a minute from all senders. The
-// rest of the gap allows for different transmission times.
+// gchatGap is the minimum time between two messages to a space. A space accepts 60 messages a minute from all senders
+// together. The 20 ms above one second allow for different transmission times.
 const gchatGap = 1020 * time.Millisecond
 
 // gchat posts a card to a space of Google Chat.
@@ -39,9 +39,10 @@ func (g gchat) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 // Gap implements dispatch.Paced. All endpoints of a space share the limit.
 func (gchat) Gap() time.Duration { return gchatGap }
 
-// chatURL returns an endpoint's URL with the parameters of one delivery. The message replies to the thread that the
-// body names, or starts the thread. Google posts a message once for each requestId, which is the same over all retries.
-// chatURL replaces these parameters if the URL has them, and leaves all others unchanged.
+// chatURL returns an endpoint's URL with messageReplyOption and requestId. messageReplyOption makes the message a reply
+// in the thread that the body names, or starts this thread. Google posts only one message for each requestId, and all
+// retries of a delivery use the same requestId. chatURL removes ownParameter parameters from the URL and does not
+// change any other parameter.
 func chatURL(address, delivery string) string {
 	if address == "" {
 		return ""
@@ -57,7 +58,8 @@ func chatURL(address, delivery string) string {
 	return path + "?" + strings.Join(parameters, "&")
 }
 
-// ownParameter reports whether chatURL sets the parameter. Google also accepts names such as request_id.
+// ownParameter reports whether the parameter sets the thread, the reply option or the request id, which are Bellbuoy's
+// own. Google also accepts names such as request_id.
 func ownParameter(parameter string) bool {
 	name, _, _ := strings.Cut(parameter, "=")
 	if plain, err := url.QueryUnescape(name); err == nil {

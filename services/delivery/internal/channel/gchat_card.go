@@ -10,12 +10,12 @@ import (
 
 const (
 	chatLimit = 32_000 // bytes of a whole body
-	chatTitle = 200    // bytes of the texts that Chat shows in one or two lines
+	chatTitle = 200    // bytes of a text that Chat shows in one or two lines
 )
 
-// chatMessage is the body for a space: one card in the thread of the event.
+// chatMessage is the body of a request to a space: one card in the thread of the event.
 type chatMessage struct {
-	Fallback string      `json:"fallbackText"` // in notifications
+	Fallback string      `json:"fallbackText"` // shown in notifications
 	Cards    []chatCards `json:"cardsV2"`
 	Thread   struct {
 		Key string `json:"threadKey"`
@@ -66,8 +66,8 @@ type chatButton struct {
 // chatMarkup never changes.
 var chatMarkup = cardMarkup{rich: richtext.ChatText, plain: richtext.ChatPlain}
 
-// renderChat returns the body for a dashboard and components. If it is too long, renderChat shortens every text to the
-// same length. The test of an endpoint has its own thread.
+// renderChat returns the body for a dashboard and components. If the body is too long, renderChat shortens every text
+// to the same length. Tests of endpoints have their own thread.
 func renderChat(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	content := cardOf(l, change, change.Notify[topic.GChat], dashboard, components)
 	summary, thread := headline(l, change, dashboard.Timezone), change.Event.ID

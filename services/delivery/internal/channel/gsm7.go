@@ -8,12 +8,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The length of one text message (3GPP TS 23.038): septets of the GSM 7 bit default alphabet, or UCS-2 units if
-// one character is not in the alphabet.
+// The length of a text message of one segment (3GPP TS 23.038): in septets if all characters are in the GSM 7 bit
+// default alphabet, otherwise in UCS-2 units.
 const (
 	gsmSegment  = 160
 	ucs2Segment = 70
-	// Each segment of a longer text has a header.
+	// The length of each segment of a longer text. Each of these segments has a header.
 	gsmPart  = 153
 	ucs2Part = 67
 )
@@ -42,8 +42,8 @@ func septets(text string) (int, bool) {
 	return n, true
 }
 
-// length returns the length of the text in septets or UCS-2 units, and the lengths of a single segment and of each of
-// several. UCS-2 represents a character beyond it by a surrogate pair of two units.
+// length returns the length n of the text in septets or UCS-2 units. single is the capacity of the only segment of a
+// text, part that of each segment of a longer text. A character beyond U+FFFF is a surrogate pair of two units.
 func length(text string) (n, single, part int) {
 	if n, ok := septets(text); ok {
 		return n, gsmSegment, gsmPart
@@ -51,7 +51,7 @@ func length(text string) (n, single, part int) {
 	return len(utf16.Encode([]rune(text))), ucs2Segment, ucs2Part
 }
 
-// fits reports whether the text has at most so many segments.
+// fits reports whether the text fits in the number of segments.
 func fits(text string, segments int) bool {
 	n, single, part := length(text)
 	return n <= single || segments > 1 && n <= segments*part
@@ -70,7 +70,7 @@ func plain(text string) string {
 	return strings.Join(strings.Fields(standIns.Replace(norm.NFC.String(shown))), " ")
 }
 
-// plainLines is like plain, but does not join the lines. It removes empty lines.
+// plainLines applies plain to each line. It removes empty lines.
 func plainLines(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -91,9 +91,9 @@ var standIns = strings.NewReplacer(
 	"\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "",
 )
 
-// fitted returns the result of write for the longest beginning of the text with which the result fits the
-// segments. It never separates a character from its combining marks. It returns false if no beginning of at least
-// least characters fits.
+// fitted calls write with the text, then with shorter and shorter beginnings of it, and returns the first result that
+// fits in the segments. It never separates a character from its combining marks. It returns false if no beginning of at
+// least least characters fits.
 func fitted(text string, least, segments int, write func(string) string) (string, bool) {
 	if whole := write(text); fits(whole, segments) {
 		return whole, true
@@ -113,8 +113,8 @@ func fitted(text string, least, segments int, write func(string) string) (string
 
 const zeroWidthJoiner = '\u200d'
 
-// splits reports whether the position n is within a character that the reader sees as one: before a mark, at a joiner, or
-// between the two letters of a flag.
+// splits reports whether a cut before the n-th rune would break what the reader sees as one character: before a mark,
+// at a joiner, or between the two letters of a flag.
 func splits(runes []rune, n int) bool {
 	letters := 0
 	for letters < n && isFlagLetter(runes[n-1-letters]) {

@@ -8,7 +8,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// changeWord returns a word for a kind that the event's status does not show, else "".
+// changeWord returns a word for a kind of change that the event's status does not show. For the other kinds it returns
+// "".
 func changeWord(l *locale.Locale, kind topic.Kind) string {
 	switch kind {
 	case topic.IncidentPostMortem, topic.IncidentReopened, topic.MaintenanceReopened, topic.MaintenanceReschedule, topic.MaintenanceReminder:
@@ -17,7 +18,7 @@ func changeWord(l *locale.Locale, kind topic.Kind) string {
 	return ""
 }
 
-// statusLine returns the status, and the kind if the status does not show it.
+// statusLine returns the event's status. It adds the kind of change if the status does not show it.
 func statusLine(l *locale.Locale, change *topic.EventChange) string {
 	status := l.Name("status", change.Event.Status)
 	if word := changeWord(l, change.Kind); word != "" {
@@ -26,7 +27,8 @@ func statusLine(l *locale.Locale, change *topic.EventChange) string {
 	return status
 }
 
-// headline returns the status and the title in one line. The headline of a reminder has the time of the start.
+// headline returns the status and the title in one line. For a reminder of a maintenance it returns the title and the
+// start time.
 func headline(l *locale.Locale, change *topic.EventChange, zone string) string {
 	event := &change.Event
 	title := locale.OneLine(event.Title)
@@ -39,7 +41,7 @@ func headline(l *locale.Locale, change *topic.EventChange, zone string) string {
 	return l.Word("event.headline", "status", l.Name("status", event.Status), "title", title)
 }
 
-// shortStatus returns the type and the status for a text message. A planned maintenance has its start.
+// shortStatus returns the event's type and status for a text message. For a planned maintenance it adds the start time.
 func shortStatus(l *locale.Locale, change *topic.EventChange, zone string) string {
 	event := &change.Event
 	status := changeWord(l, change.Kind)
@@ -52,8 +54,8 @@ func shortStatus(l *locale.Locale, change *topic.EventChange, zone string) strin
 	return l.Word("text.event", "type", l.Name("type", event.Type), "status", status)
 }
 
-// eventURL returns the URL of the event's page on the dashboard. It returns "" if the dashboard does not show
-// the event, or none of the components.
+// eventURL returns the URL of the event's page on the dashboard. It returns "" if the dashboard has no URL, if the
+// event is hidden, or if there are components and the dashboard shows none of them.
 func eventURL(dashboard topic.Dashboard, event *topic.Event, components []topic.Component) string {
 	shown := len(components) == 0 || slices.ContainsFunc(components, func(c topic.Component) bool {
 		return !c.Hidden && slices.Contains(c.Dashboards, dashboard.ID)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// mailLinks are the links of a recipient, or marks in their places.
+// mailLinks are the links of a recipient. In a shared text they are marks, which write replaces by the links.
 type mailLinks struct{ manage, unsubscribe string }
 
 const (
@@ -25,20 +25,21 @@ const (
 	htmlContentType  = "text/html; charset=UTF-8"
 )
 
-// sharedMail is the part of a mail that does not depend on the recipient's address and links.
+// sharedMail is the part of a mail that is the same for recipients with other addresses and links.
 type sharedMail struct {
 	subject, plain string
-	body           []bodyPart // the body with two parts, from the header Content-Type on
+	body           []bodyPart // the header from MIME-Version on, and the body
 }
 
-// bodyPart is a part of an encoded body, and the mark of the link that follows it, or "".
+// bodyPart is a part of an encoded body. mark is the first letter of the mark of the link that follows this part, or
+// "".
 type bodyPart struct {
 	encoded []byte
 	mark    string
 	escape  func(link string) string
 }
 
-// newSharedMail encodes the text, in which marks end with mark.
+// newSharedMail encodes the text. A mark in the text is manageMark or unsubscribeMark followed by mark.
 func newSharedMail(text mailText, mark string) sharedMail {
 	boundary := rand.Text()
 	head := func(contentType string) string {
@@ -52,7 +53,8 @@ func newSharedMail(text mailText, mark string) sharedMail {
 	return shared
 }
 
-// add appends a text. A soft break before and after a link gives it lines of its own.
+// add appends before and the encoded text. It splits the text at the marks. Soft line breaks before and after each link
+// put the link on its own lines.
 func (s *sharedMail) add(before, text, mark string, escape func(string) string) {
 	texts := strings.Split(text, mark)
 	for i, text := range texts {
@@ -67,7 +69,7 @@ func (s *sharedMail) add(before, text, mark string, escape func(string) string) 
 	}
 }
 
-// size returns the bytes of the mail without links.
+// size returns the size of the mail without links in bytes.
 func (s sharedMail) size() int {
 	n := len(s.subject) + len(s.plain)
 	for _, part := range s.body {
@@ -89,7 +91,7 @@ func (s sharedMail) write(out *bytes.Buffer, links mailLinks) {
 	}
 }
 
-// usable returns the link if a header and an attribute of HTML can hold it, else "".
+// usable returns the link if it can be written into a mail header and an HTML attribute, else "".
 func usable(link string) string {
 	u, err := url.Parse(link)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsAny(link, "<>\" \\^`{|}") {
@@ -107,8 +109,8 @@ func quoted(text string) []byte {
 	return out.Bytes()
 }
 
-// mailHeader returns the names and values of the header up to the content. It encodes the subject, which users wrote, so
-// that it cannot add a header.
+// mailHeader returns the names and values of the header fields before MIME-Version. It encodes the subject. Users write
+// subjects, and a subject must not add a header field.
 func mailHeader(from, to, subject, id, unsubscribe string, at time.Time) [][2]string {
 	fields := [][2]string{
 		{"Date", at.UTC().Format(time.RFC1123Z)},
@@ -125,7 +127,8 @@ func mailHeader(from, to, subject, id, unsubscribe string, at time.Time) [][2]st
 	return fields
 }
 
-// folded breaks the value of a header at spaces (RFC 5322, 2.2.3). used is the length of the line in front of it.
+// folded breaks the value of a header field at spaces (RFC 5322, 2.2.3). used is the number of characters before the
+// value in its line.
 func folded(value string, used int) string {
 	var out strings.Builder
 	for i, word := range strings.Split(value, " ") {

@@ -12,20 +12,21 @@ import (
 // Codes of mail servers, besides deliverylog.CodeGone and deliverylog.CodeBounce, which suppress the address.
 const (
 	codeMailLater   = deliverylog.Code("smtp_4xx")
-	codeMailRefused = deliverylog.Code("smtp_5xx") // the mail, and not the address
-	// codeNoSession means that the server refused the connection, the credentials or the sender. The cause is
-	// the server or the settings, so the mail waits for its next attempt.
+	codeMailRefused = deliverylog.Code("smtp_5xx") // the server refused the mail, not the address
+	// codeNoSession means that the server refused the connection, the credentials or the sender. The mail is retried,
+	// because the cause is the server or the settings.
 	codeNoSession = deliverylog.Code("smtp_session")
 )
 
 // refusedRecipient is the error of a server's reply to the recipient.
 type refusedRecipient struct{ error }
 
-// Unwrap returns the reply.
+// Unwrap returns the server's reply.
 func (r refusedRecipient) Unwrap() error { return r.error }
 
-// replyCode returns the code of a server's reply to a mail (RFC 5321, 4.2.1), and "" for success. A final refusal of the
-// address suppresses it. A refusal of the account, the sender or the mail does not.
+// replyCode returns the code of a server's reply to a mail (RFC 5321, 4.2.1), and "" for success. If the server finally
+// refuses the address, the code is CodeGone or CodeBounce, which suppress the address. If it refuses the account, the
+// sender or the mail, the code does not suppress the address.
 func replyCode(ctx context.Context, err error) deliverylog.Code {
 	var reply *textproto.Error
 	switch {
@@ -51,11 +52,12 @@ func replyCode(ctx context.Context, err error) deliverylog.Code {
 // refusesAccount reports whether a reply is about the login (RFC 4954, 6).
 func refusesAccount(code int) bool { return code == 530 || code == 534 || code == 535 || code == 538 }
 
-// refusesMailbox reports whether a reply without an enhanced status, to the recipient, is about the mailbox: it is
-// unavailable, elsewhere, or has a name that is not allowed (RFC 5321, 4.2.3).
+// refusesMailbox reports whether a reply to RCPT is about the mailbox: the mailbox is unavailable, the mailbox is on
+// another server, or its name is not allowed (RFC 5321, 4.2.3). It is used for replies without an enhanced status.
 func refusesMailbox(code int) bool { return code == 550 || code == 551 || code == 553 }
 
-// statusCode returns the code of an enhanced status (RFC 3463), and false without one and for "undefined".
+// statusCode returns the code of the enhanced status at the start of the text (RFC 3463). It returns false if there is
+// no enhanced status, if its class is not 5, and for the subject 0 ("undefined").
 func statusCode(text string) (deliverylog.Code, bool) {
 	status, _, _ := strings.Cut(text, " ")
 	class, rest, found := strings.Cut(status, ".")
@@ -68,7 +70,7 @@ func statusCode(text string) (deliverylog.Code, bool) {
 		return codeNoSession, true
 	case subject == "1": // 3.2: the recipient's address
 		return deliverylog.CodeGone, true
-	case subject == "2" && detail != "2" && detail != "3": // 3.3: the mailbox, unless it is full or the mail too long
+	case subject == "2" && detail != "2" && detail != "3": // 3.3: the mailbox, but not a full one or too long a mail
 		return deliverylog.CodeBounce, true
 	}
 	return codeMailRefused, true // 3.4 to 3.8: systems, routes, protocol, content, and policy

@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	maxConnections  = 12               // to one server at the same time
-	slowConnections = 8                // beside them, with mails that take longer than slowMail
-	slowMail        = time.Second      // some servers check a recipient for long
-	mailIdle        = 15 * time.Second // less than servers wait for the next mail
+	maxConnections  = 12               // fast slots: connections at the same time
+	slowConnections = 8                // slow slots, for mails that take longer than slowMail
+	slowMail        = time.Second      // some servers take long to check a recipient
+	mailIdle        = 15 * time.Second // servers wait longer for the next mail
 )
 
 var (
@@ -49,7 +49,7 @@ type mailServer struct {
 
 	connections slots.Slots // connections in use
 	mu          sync.Mutex
-	idle        []*mailSession // the most recently used is last; connect skips closed ones
+	idle        []*mailSession // the most recently used is last; may contain closed sessions
 }
 
 // mailSession is a connection after EHLO and login.
@@ -93,8 +93,8 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	})
 }
 
-// attempt waits at most half of the time limit for a free connection. If none is free, it makes no attempt and
-// returns deliverylog.CodeHeld. The other half is for the mail.
+// attempt waits at most half of the time limit for a free connection. If none is free by then, it makes no attempt and
+// returns deliverylog.CodeHeld. At least half of the time limit remains for the mail.
 func (s *mailServer) attempt(ctx context.Context, l letter) deliverylog.Code {
 	waiting, cancel := context.WithTimeout(ctx, s.timeout/2)
 	defer cancel()
@@ -110,8 +110,8 @@ func (s *mailServer) attempt(ctx context.Context, l letter) deliverylog.Code {
 	return s.transmit(ctx, l)
 }
 
-// transmit sends the mail over an idle connection. If the server has closed that connection, transmit tries
-// another one: a server that has not accepted the sender cannot have accepted the mail.
+// transmit sends the mail over an idle or a new connection. If the server has closed an idle connection, transmit tries
+// the next one. This cannot send the mail twice, because the server has not accepted the sender yet.
 func (s *mailServer) transmit(ctx context.Context, l letter) deliverylog.Code {
 	for {
 		session, err := s.connect(ctx)
@@ -140,7 +140,8 @@ func (s *mailServer) transmit(ctx context.Context, l letter) deliverylog.Code {
 	}
 }
 
-// serverClosed reports whether the server has closed the connection.
+// serverClosed reports whether err means that the server has closed the connection: an error that is no reply, or the
+// reply 421.
 func serverClosed(err error) bool {
 	var reply *textproto.Error
 	return err != nil && (!errors.As(err, &reply) || reply.Code == 421)
@@ -161,8 +162,8 @@ func (m *mailSession) deliver(l letter) error {
 	return w.Close()
 }
 
-// during closes the connection when ctx ends. The returned function cancels that. It returns false if the
-// connection is closed already.
+// during closes the connection when ctx ends. The returned function cancels this. It returns false if ctx has ended, so
+// that the connection is closed or is being closed.
 func (m *mailSession) during(ctx context.Context) func() bool {
 	deadline, _ := ctx.Deadline()
 	_ = m.conn.SetDeadline(deadline) // after an error the next command fails
@@ -249,7 +250,7 @@ func (s *mailServer) keep(session *mailSession) {
 	s.idle = append(s.idle, session)
 }
 
-// noSession logs the failure and returns the code of a failure before the server has accepted the sender.
+// noSession logs a failure that happened before the server accepted the sender, and returns its code.
 func (s *mailServer) noSession(ctx context.Context, err error) deliverylog.Code {
 	code := codeOf(ctx, err)
 	var reply *textproto.Error
@@ -260,7 +261,8 @@ func (s *mailServer) noSession(ctx context.Context, err error) deliverylog.Code 
 	return code
 }
 
-// replied returns the code of the server's reply to the recipient or to the mail. It logs a refusal of the account.
+// replied returns the code of a failure after the server accepted the sender, and "" for success. It logs the code
+// codeNoSession, and after a success the end of the outage.
 func (s *mailServer) replied(ctx context.Context, err error) deliverylog.Code {
 	code := replyCode(ctx, err)
 	switch code {

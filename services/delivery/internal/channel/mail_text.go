@@ -11,11 +11,11 @@ import (
 
 const maxSubject = 250 // characters
 
-// mailText is the text of a mail in both forms. The text of a mail about an event has marks instead of the links of its
-// recipient.
+// mailText is the subject of a mail and its text as plain text and as HTML. A mail about an event contains marks, which
+// are later replaced by the links of the recipient.
 type mailText struct{ subject, plain, html string }
 
-// executeMail returns the text that the three templates make of the page.
+// executeMail executes the three templates with the page. It returns their results as the text of a mail.
 func executeMail(ctx context.Context, l *locale.Locale, page any, subject, plain, html locale.Template) (text mailText, err error) {
 	for _, part := range []struct {
 		out  *string
@@ -29,7 +29,8 @@ func executeMail(ctx context.Context, l *locale.Locale, page any, subject, plain
 	return text, nil
 }
 
-// eventText returns the text of a mail about an event. links are the links of the recipient, or marks in their places.
+// eventText returns the text of a mail about an event. links are marks, or "" for a link that the recipient does not
+// have.
 func eventText(ctx context.Context, l *locale.Locale, message dispatch.Message, links mailLinks) (mailText, error) {
 	page := eventPage(l, message)
 	page.Manage, page.Unsubscribe = links.manage, links.unsubscribe
@@ -40,7 +41,7 @@ func eventText(ctx context.Context, l *locale.Locale, message dispatch.Message, 
 	return text, err
 }
 
-// noticeText returns the text of a mail that no event caused.
+// noticeText returns the text of a mail that is not about an event.
 func (e email) noticeText(ctx context.Context, l *locale.Locale, message dispatch.Message) (mailText, error) {
 	if own, is := subscriberNotice(message.Change.Kind); is {
 		page, err := confirmationOf(l, message, e.confirmWithin)
@@ -56,7 +57,7 @@ func (e email) noticeText(ctx context.Context, l *locale.Locale, message dispatc
 	return executeMail(ctx, l, page, locale.NoticeSubject, locale.NoticeText, locale.NoticeHTML)
 }
 
-// eventPage returns the page without the links of the recipient.
+// eventPage returns the data for the templates of a mail about an event. It sets no links of the recipient.
 func eventPage(l *locale.Locale, message dispatch.Message) locale.Event {
 	change, event, dashboard := message.Change, &message.Change.Event, message.To.Dashboard
 	zone := dashboard.Timezone
@@ -83,7 +84,8 @@ func eventPage(l *locale.Locale, message dispatch.Message) locale.Event {
 	return page
 }
 
-// shortSubject returns a subject with at most maxSubject characters, the limit of a publisher's subject.
+// shortSubject cuts the subject after maxSubject characters, the limit for a publisher's own subject, and adds an
+// ellipsis.
 func shortSubject(subject string) string {
 	if characters := []rune(subject); len(characters) > maxSubject {
 		return string(characters[:maxSubject]) + "…"

@@ -11,15 +11,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// errNotice is the error of a mail that no event caused and that lacks the endpoint or the link.
+// errNotice is the error of a notice that lacks the endpoint or the link.
 var errNotice = errors.New("a mail about an endpoint needs the endpoint, and its link if it is about the link")
 
-// noticeWords are the keys of the words of a kind of mail about an endpoint.
+// noticeWords are the keys of the words for one kind of mail about an endpoint.
 type noticeWords struct {
 	title, lead string
 	link        string // title of the link to the page of the endpoint
 	needsLink   bool
-	failures    bool     // the mail has the failures
+	failures    bool     // the mail lists the failures of the endpoint
 	next        []string // what happens next
 }
 
@@ -38,10 +38,10 @@ func noticeKeys(kind topic.Kind) (noticeWords, bool) {
 	return noticeWords{}, false
 }
 
-// ofEvent reports whether an event caused the message.
+// ofEvent reports whether the message is about an event and not a notice.
 func ofEvent(message dispatch.Message) bool { return message.Change.Notice == nil }
 
-// noticeOf returns the page of a mail about an endpoint.
+// noticeOf returns the data for the templates of a mail about an endpoint.
 func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error) {
 	report, dashboard := message.Change.Notice.Endpoint, message.To.Dashboard
 	keys, known := noticeKeys(message.Change.Kind)
@@ -68,14 +68,14 @@ func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error)
 	return page, nil
 }
 
-// subscriberWords has the templates and the key of the title for a notice to a subscriber.
+// subscriberWords are the templates for a notice to a subscriber, and the key of its title.
 type subscriberWords struct {
 	subject, text, html locale.Template
 	sms, whatsapp       locale.Template
 	title               string
 }
 
-// subscriberNotice returns the words for a kind, and false if the message is not to a subscriber or an event caused it.
+// subscriberNotice returns the words for a kind of notice to a subscriber. It returns false for every other kind.
 func subscriberNotice(kind topic.Kind) (subscriberWords, bool) {
 	switch kind {
 	case topic.SubscriberConfirm:
@@ -86,8 +86,8 @@ func subscriberNotice(kind topic.Kind) (subscriberWords, bool) {
 	return subscriberWords{}, false
 }
 
-// confirmationOf returns the page of a message that asks a subscriber to confirm, or that has the link to the page of the
-// subscription.
+// confirmationOf returns the data for the templates of a notice to a subscriber: the request to confirm, or the link to
+// the page of the subscription. It returns errNotice if there is no link.
 func confirmationOf(l *locale.Locale, message dispatch.Message, within time.Duration) (locale.Confirmation, error) {
 	to := message.To
 	if to.Link == "" {
@@ -107,7 +107,7 @@ func confirmationOf(l *locale.Locale, message dispatch.Message, within time.Dura
 	return page, nil
 }
 
-// ofDashboard returns the words for the dashboard after "notifications of".
+// ofDashboard returns the words that follow "notifications of" and name the dashboard.
 func ofDashboard(l *locale.Locale, dashboard topic.Dashboard) string {
 	if name := locale.OneLine(dashboard.Name); name != "" {
 		return l.Word("of.dashboard", "dashboard", name)
@@ -115,7 +115,8 @@ func ofDashboard(l *locale.Locale, dashboard topic.Dashboard) string {
 	return l.Word("of.unknown")
 }
 
-// failureFacts returns the failures of an endpoint. It omits those that are unknown.
+// failureFacts returns the number of failures of an endpoint, the time of the first and the last error. It omits what
+// is unknown.
 func failureFacts(l *locale.Locale, report *topic.EndpointReport, zone string) []locale.Fact {
 	var facts []locale.Fact
 	if report.Failures > 0 {
@@ -130,7 +131,7 @@ func failureFacts(l *locale.Locale, report *topic.EndpointReport, zone string) [
 	return facts
 }
 
-// endpointWord returns the word for an endpoint of a channel.
+// endpointWord returns the word for an endpoint of the channel.
 func endpointWord(l *locale.Locale, channel topic.Channel) string {
 	switch channel {
 	case topic.Webhook, topic.Teams, topic.GChat:

@@ -13,10 +13,10 @@ import (
 const (
 	payloadVersion = 1
 	payloadLimit   = 20_000 // bytes of a whole body
-	idRoom         = 64     // bytes of them for the id
+	idRoom         = 64     // bytes of the body that are reserved for the id
 )
 
-// payload is the body of a webhook without the delivery's id, so that many deliveries share it.
+// payload is the body of a webhook without the delivery's id. Many deliveries share a payload.
 type payload struct {
 	Kind          topic.Kind       `json:"kind"`
 	Version       int              `json:"version"`
@@ -31,7 +31,7 @@ type payload struct {
 type payloadDashboard struct {
 	ID   string  `json:"id"`
 	Name string  `json:"name"`
-	URL  *string `json:"url"` // null: as of the event
+	URL  *string `json:"url"` // null: the dashboard has no URL
 }
 
 type payloadEvent struct {
@@ -74,8 +74,8 @@ func bodyOf(id string, shared []byte) []byte {
 	return append(body, shared[1:]...)
 }
 
-// render returns the payload for a dashboard and components. HTML is not escaped. A payload that is too long
-// is shortened and marked as truncated.
+// render returns the payload for a dashboard and components as JSON. The JSON does not escape HTML. render shortens a
+// payload that is too long, and marks it as truncated.
 func render(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	p := compose(change, dashboard, components)
 	text, err := write(p)
@@ -111,8 +111,8 @@ func compose(change *topic.EventChange, dashboard topic.Dashboard, components []
 	return p
 }
 
-// shorten shortens the message, and then the list of components, until the payload fits. It replaces the HTML
-// by the shortened text, because shortened HTML would be invalid.
+// shorten shortens the message, and then the list of components, until the payload fits. It replaces the HTML of the
+// message by the shortened text as HTML, because cut HTML would be invalid.
 func shorten(p payload) ([]byte, error) {
 	p.Truncated = true
 	const room = payloadLimit - idRoom

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// secretPrefix is the start of a signing secret of Standard Webhooks. Base64 follows.
+// secretPrefix is the start of a signing secret of Standard Webhooks. The rest of the secret is base64.
 const secretPrefix = "whsec_"
 
-// sign returns the header webhook-signature (Standard Webhooks 1.0.0): for each secret "v1," and the base64 of
-// HMAC-SHA256 over "id.timestamp.body", separated by spaces. During a rotation there are two secrets, so that
-// the receiver can change to the new one at any time.
+// sign returns the header webhook-signature (Standard Webhooks 1.0.0): one signature for each secret, separated by
+// spaces. A signature is "v1," and the base64 of the HMAC-SHA256 over "id.timestamp.body". During a rotation there are
+// two secrets, so that the receiver can verify with the old or the new secret.
 func sign(secrets []string, id, timestamp string, body []byte) (string, error) {
 	if len(secrets) == 0 {
 		return "", errors.New("there is no signing secret")

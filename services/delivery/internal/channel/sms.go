@@ -14,19 +14,19 @@ import (
 
 const (
 	leastTitle  = 16 // the shortest title in a text, in characters
-	leastName   = 8  // characters of a shortened name of a dashboard
-	mostConfirm = 3  // segments of a text with a link of its recipient
+	leastName   = 8  // the shortest shortened name of a dashboard, in characters
+	mostConfirm = 3  // the maximum number of segments of a notice to a subscriber
 )
 
 // texts are the common parts of SMS and WhatsApp.
 type texts struct {
 	locales *locale.Locales
 	within  time.Duration // CONFIRM_WITHIN
-	// send sends a text with the key through the account, or to a folder.
+	// send sends t through the account, or writes it to a file. The log stores t under the key.
 	send func(ctx context.Context, message dispatch.Message, key string, t text) dispatch.Result
 }
 
-// text is a message, and the content of its file.
+// text is a message of SMS or WhatsApp. Its JSON is the content of the file.
 type text struct {
 	Channel          topic.Channel `json:"channel"`
 	To               string        `json:"to"`
@@ -44,7 +44,8 @@ type onAccount struct {
 	*account
 }
 
-// newTexts returns the channels SMS and WhatsApp: with the account of the settings, or with a folder.
+// newTexts returns the channels SMS and WhatsApp. They send through the account of the settings. Without an account
+// they write files.
 func newTexts(o Options) (short, chats dispatch.Channel, err error) {
 	words := texts{locales: o.Locales, within: o.ConfirmWithin}
 	if o.Texts.SMSURL == "" {
@@ -71,7 +72,8 @@ func (s sms) Send(ctx context.Context, message dispatch.Message) dispatch.Result
 	return s.send(ctx, message, s.key(message), text{Channel: topic.SMS, To: message.To.Address, Body: body})
 }
 
-// key returns the key of the text, and "" if no other delivery has the text.
+// key returns the key that deliveries with the same text have in common. It returns "" for a notice, whose text is
+// never shared.
 func (t texts) key(message dispatch.Message) string {
 	if !ofEvent(message) {
 		return ""
@@ -79,8 +81,9 @@ func (t texts) key(message dispatch.Message) string {
 	return wordsKey(localeOf(t.locales, message), message)
 }
 
-// textOf returns the publisher's whole text, or the text of the template. The interface bounds the publisher's text to 85
-// characters. The text of the template has one segment, unless the link that confirms a subscription is too long for that.
+// textOf returns the publisher's text if there is one, otherwise the text of the template. It does not shorten the
+// publisher's text, which the API limits to 85 characters. The text of the template has one segment, except for a
+// notice to a subscriber.
 func textOf(ctx context.Context, locales *locale.Locales, within time.Duration, message dispatch.Message) (string, error) {
 	if text := plainLines(message.Change.Notify[topic.SMS].Text); text != "" {
 		return text, nil
@@ -100,9 +103,9 @@ func textOf(ctx context.Context, locales *locale.Locales, within time.Duration, 
 	return string(shared), err
 }
 
-// confirmText returns the text that write makes of the page, in as few segments as its words, the link and the code need.
-// To save a segment, it shortens the dashboard's name, or omits it. With more than mostConfirm segments, it is the link and
-// the code.
+// confirmText returns the result of write for the page, in as few segments as possible. To save a segment, it shortens
+// or omits the dashboard's name. If even that needs more than mostConfirm segments, the text is only the link and the
+// code.
 func confirmText(page locale.Confirmation, write func(locale.Confirmation) (string, error)) (string, error) {
 	var failure error
 	named := func(name string) string {
@@ -125,8 +128,9 @@ func confirmText(page locale.Confirmation, write func(locale.Confirmation) (stri
 	return plain(page.Link + " " + page.Code), failure
 }
 
-// defaultText returns the text that write makes of the page, in one segment. If it does not fit, it shortens the title to
-// at least leastTitle characters. If it still does not fit, it omits the dashboard's name, then the link, then both.
+// defaultText returns the result of write for the page, in one segment. If the text is too long, defaultText shortens
+// the title, but not below leastTitle characters. If the text is still too long, it omits the dashboard's name, then
+// the link instead, then both.
 func defaultText(page locale.Text, write func(locale.Text) (string, error)) (string, error) {
 	var failure error
 	page.Dashboard, page.Status, page.Title = plain(page.Dashboard), plain(page.Status), plain(page.Title)
@@ -145,7 +149,7 @@ func defaultText(page locale.Text, write func(locale.Text) (string, error)) (str
 	return page.Status, nil
 }
 
-// sendText writes the file of a text with the key.
+// sendText writes the text to a file. The log stores the text under the key.
 func (f folder) sendText(ctx context.Context, message dispatch.Message, key string, t text) dispatch.Result {
 	t.DeliveryID, t.EventID = message.DeliveryID, message.Change.Event.ID
 	content, err := json.MarshalIndent(t, "", "  ")

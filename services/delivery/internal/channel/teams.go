@@ -9,11 +9,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// teamsGap is the minimum time between two requests to one URL. A workflow accepts four requests a second.
-// The rest of the gap allows for different transmission times.
+// teamsGap is the minimum time between two requests to one URL. A Teams workflow accepts four requests a second. The 10
+// ms above a quarter of a second allow for different transmission times.
 const teamsGap = 260 * time.Millisecond
 
-// teams posts an Adaptive Card to a workflow's URL.
+// teams posts an Adaptive Card to the URL of a Teams workflow.
 type teams struct {
 	caller  *caller
 	locales *locale.Locales

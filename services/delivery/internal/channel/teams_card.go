@@ -11,7 +11,8 @@ import (
 
 const cardLimit = 24_000 // bytes of a whole body
 
-// cardMessage is the body for a workflow that posts to a channel: one Adaptive Card of version 1.4.
+// cardMessage is the body of the request to a Teams workflow: a message with one Adaptive Card of version 1.4. The
+// workflow posts the card to a channel or chat of Teams.
 type cardMessage struct {
 	Type        string           `json:"type"`
 	Attachments []cardAttachment `json:"attachments"`
@@ -58,7 +59,7 @@ type cardAction struct {
 // teamsMarkup never changes.
 var teamsMarkup = cardMarkup{rich: richtext.CardText, plain: richtext.CardPlain}
 
-// renderCard returns the body for a dashboard and components. If it is too long, renderCard shortens every text
+// renderCard returns the body for a dashboard and components. If the body is too long, renderCard shortens every text
 // to the same length.
 func renderCard(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	wording := change.Notify[topic.Teams]

@@ -37,7 +37,7 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 	return result
 }
 
-// textKey returns the key of the text that recipients of the same dashboard and components share.
+// textKey returns a key that is the same for recipients of the same dashboard and components. They get the same text.
 func textKey(message dispatch.Message) string {
 	key := message.To.Dashboard.ID
 	if len(message.Components) < len(message.Change.Event.Components) {

@@ -13,7 +13,7 @@ import (
 
 const (
 	whatsappPrefix = "whatsapp:"
-	maxMessageText = 1000 // characters; a message without a template of WhatsApp has at most 1,600
+	maxMessageText = 1000 // characters; WhatsApp allows 1,600 in a message without a template
 	emptyVariable  = "-"  // the API refuses an empty variable
 )
 
@@ -33,7 +33,7 @@ func (w whatsapp) Send(ctx context.Context, message dispatch.Message) dispatch.R
 	return w.send(ctx, message, w.key(message), t)
 }
 
-// message returns a message as text, and as the variables of the template if there is one.
+// message returns the message with its text. If template is not "", it also sets the variables of the template.
 func (t texts) message(ctx context.Context, message dispatch.Message, template string) (text, error) {
 	l := localeOf(t.locales, message)
 	out := text{Channel: topic.WhatsApp, To: whatsappPrefix + message.To.Address, ContentSid: template}
@@ -60,19 +60,19 @@ func (t texts) message(ctx context.Context, message dispatch.Message, template s
 	return out, err
 }
 
-// variablesOf returns the variables 1 to 5 as JSON: the dashboard, the status, the title, the link and the text. No
-// variable is empty or has a line break. The limits leave room for the link and the template's own words: WhatsApp
-// allows 1,024 characters in all.
+// variablesOf returns the variables 1 to 5 of a template as JSON. No variable is empty or contains a line break.
+// WhatsApp allows 1,024 characters for the template with its variables. The limits leave room for the link and the
+// template's own words.
 func variablesOf(values [5]string) string {
 	variable := func(text string, limit int) string { return cmp.Or(clip(locale.OneLine(text), limit), emptyVariable) }
-	content, _ := json.Marshal(map[string]string{ // strings always have JSON
+	content, _ := json.Marshal(map[string]string{ // strings can always be encoded
 		"1": variable(values[0], 80), "2": variable(values[1], 80), "3": variable(values[2], 200),
 		"4": cmp.Or(values[3], emptyVariable), "5": variable(values[4], 300),
 	})
 	return string(content)
 }
 
-// clip returns at most limit characters of the text.
+// clip cuts the text to limit characters. The last one is an ellipsis if it was cut.
 func clip(text string, limit int) string {
 	if characters := []rune(text); len(characters) > limit {
 		return string(characters[:limit-1]) + "…"

@@ -5,17 +5,19 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// localeOf returns the locale of the recipient, otherwise the locale of its dashboard, otherwise locale.Default.
+// localeOf returns the locale of the recipient. If the recipient has none, it returns the locale of the dashboard,
+// otherwise locale.Default.
 func localeOf(locales *locale.Locales, message dispatch.Message) *locale.Locale {
 	return locales.For(message.To.Locale, message.To.Dashboard.Locale)
 }
 
-// wordsKey returns the key of the text that recipients of the same dashboard, components, locale and time zone share.
+// wordsKey returns a key that is the same for recipients of the same dashboard, components, locale and time zone. They
+// get the same text.
 func wordsKey(l *locale.Locale, message dispatch.Message) string {
 	return l.Tag + " " + message.To.Dashboard.Timezone + " " + textKey(message)
 }
 
-// textPage returns the page of a text about an event.
+// textPage returns the data for the template of a text message about an event.
 func textPage(l *locale.Locale, message dispatch.Message) locale.Text {
 	change, dashboard := &message.Change.EventChange, message.To.Dashboard
 	text := change.Event.DescriptionText

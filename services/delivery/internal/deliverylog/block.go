@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// MaxQuick exceeds the time of each attempt whose delivery is in a block.
+	// MaxQuick limits the time of the attempt of a delivery in a block. Every such attempt took less.
 	MaxQuick = 200 * time.Millisecond
-	// BlockSpan exceeds the time between the first and the last SentAt of a block.
+	// BlockSpan limits the time between the first and the last SentAt in a block. The actual time is shorter.
 	BlockSpan    = 250 * time.Millisecond
 	blockMembers = 256
-	// blockBytes is the limit for the bodies of the responses in a block, without the last one. Readers hold several blocks in
-	// memory.
+	// blockBytes limits the total size of the response bodies in a block, because readers load several blocks into
+	// memory at the same time. A body equal to the body before it is not counted. The body of the first member may
+	// exceed the limit.
 	blockBytes = 128 << 10
-	markDate   = "\x00date\x00" // in a stored request or response, in place of the date
+	markDate   = "\x00date\x00" // replaces the date in a stored request or response
 )
 
-// Block is one stored record of deliveries of one change that succeeded at the first attempt, shortly after another. Each
-// member is a delivery and its log, exactly like a row: Select returns the members as rows. A delivery has a row or is the
-// member of a block.
+// Block is one stored record of several deliveries of one change. The deliveries succeeded at their first attempts, at
+// nearly the same time. Each member is a delivery and its log, exactly like a row. Select returns the members as rows.
+// A delivery is stored either as a row or as a member of a block.
 type Block struct {
 	ID         string `json:"id"`
 	Common     `json:",inline"`
@@ -32,25 +33,26 @@ type Block struct {
 	First      time.Time  `json:"first"`      // the earliest SentAt
 	Last       time.Time  `json:"last"`       // the latest SentAt
 	Size       int        `json:"size"`       // number of members
-	Dashboards []string   `json:"dashboards"` // the values of the members, each once; the next three lists too
+	Dashboards []string   `json:"dashboards"` // each value of the members once; so are the next three lists
 	Requests   []int64    `json:"requests,omitempty"`
 	Responses  []Response `json:"responses,omitempty"`
 	Dates      []string   `json:"dates,omitempty"`
 	URLs       string     `json:"urls,omitempty"` // for HasURL
 	Recipients string     `json:"recipients"`     // for Wanted.MayBeIn
-	Members    []byte     `json:"members"`        // packed by blockMember
+	Members    []byte     `json:"members"`        // the members, packed by blockMember.pack
 }
 
-// Common holds the columns that all members of a block have in common. The other columns are empty.
+// Common contains the columns whose values are the same for all members of a block. The other columns are empty.
 type Common Delivery
 
-// InBlock reports whether the new delivery can be stored in a block: the first attempt succeeded quickly.
+// InBlock reports whether the new delivery is stored in a block: it is no replay, it has a recipient, and its first
+// attempt succeeded in less than MaxQuick.
 func (d *Delivery) InBlock() bool {
 	return d.Status == StatusDelivered && len(d.Attempts) == 1 && d.Log == 0 && d.ReplayOf == "" && d.Recipient != "" &&
 		d.EndedAt.Sub(d.SentAt) < MaxQuick
 }
 
-// blockKey has the values that all members of a block have in common.
+// blockKey has the values that must be the same for all members of a block.
 type blockKey struct {
 	change    string
 	channel   topic.Channel
@@ -59,7 +61,7 @@ type blockKey struct {
 	urlBucket int
 }
 
-// BlocksOf returns blocks of the new deliveries that succeeded quickly at the first attempt.
+// BlocksOf returns blocks with those results for which InBlock is true. It ignores the other results.
 func BlocksOf(results []*Delivery) []Block {
 	groups := make(map[blockKey][]*Delivery)
 	for _, d := range results {
@@ -81,7 +83,7 @@ func BlocksOf(results []*Delivery) []Block {
 	return blocks
 }
 
-// blockSize returns how many of the deliveries are in the first block.
+// blockSize returns how many of the first deliveries of group go into one block.
 func blockSize(group []*Delivery) int {
 	bytes, last := 0, ""
 	for n, d := range group {
@@ -102,7 +104,7 @@ func newBlock(urlBucket int, rows []*Delivery) Block {
 		ID: topic.NewID(), Common: Common(*rows[0]), URLBucket: urlBucket,
 		First: rows[0].SentAt, Last: rows[len(rows)-1].SentAt, Size: len(rows),
 	}
-	b.Common.ID, b.Recipient, b.Logged, b.Attempts, b.EndedAt = "", "", Logged{}, nil, nil // row sets them
+	b.Common.ID, b.Recipient, b.Logged, b.Attempts, b.EndedAt = "", "", Logged{}, nil, nil // Block.row sets them
 	b.Members = append(make([]byte, 0, 1+120*len(rows)), memberFormat)
 	var urls, recipients []byte
 	for _, d := range rows {
@@ -117,7 +119,8 @@ func newBlock(urlBucket int, rows []*Delivery) Block {
 	return b
 }
 
-// place returns the number of the value in the list, from 1. It appends the value if the list does not have it.
+// place returns the position of the value in the list, counted from 1. It appends the value if the list does not
+// contain it.
 func place[T comparable](list *[]T, value T) int64 {
 	at := slices.Index(*list, value)
 	if at < 0 {
@@ -127,7 +130,8 @@ func place[T comparable](list *[]T, value T) int64 {
 	return int64(at + 1)
 }
 
-// cutDate replaces the date in the lines of a header, so that responses that differ in the date only are equal.
+// cutDate replaces the value of the header field Date by markDate, so that responses that differ only in the date are
+// equal. It returns the header and the date.
 func cutDate(header string) (without, date string) {
 	const name = "Date: "
 	from := strings.Index(header, name)
@@ -140,18 +144,19 @@ func cutDate(header string) (without, date string) {
 }
 
 // shortHash returns 32 bits of the hash of a text.
-func shortHash(text string) uint32 { return uint32(Hash(text)) } //nolint:gosec // the low bits
+func shortHash(text string) uint32 { return uint32(Hash(text)) } //nolint:gosec // keep the low 32 bits
 
-// HasURL reports whether a member of a block with Block.URLs may have the URL. The result true may be wrong.
+// HasURL reports whether a member of a block may have the URL. urls is Block.URLs. The result false is always right.
+// The result true may be wrong, because URLs contains short hashes.
 func HasURL(urls, urlHash string) bool {
 	wanted := shortHash(urlHash)
 	return hasShort(urls, func(hash uint32) bool { return hash == wanted })
 }
 
-// Wanted are recipients by their short hash.
+// Wanted is a set of recipients, by their short hashes.
 type Wanted map[uint32][]string
 
-// NewWanted returns the recipients.
+// NewWanted returns the set of the recipients.
 func NewWanted(recipients []string) Wanted {
 	w := make(Wanted, len(recipients))
 	for _, r := range recipients {
@@ -161,13 +166,14 @@ func NewWanted(recipients []string) Wanted {
 	return w
 }
 
-// MayBeIn reports whether one of the recipients may be a member of a block with Block.Recipients. The result true
-// may be wrong.
+// MayBeIn reports whether a member of a block may have one of the recipients. The parameter is Block.Recipients. The
+// result false is always right. The result true may be wrong, because Recipients contains short hashes.
 func (w Wanted) MayBeIn(recipients string) bool {
 	return hasShort(recipients, func(hash uint32) bool { return w[hash] != nil })
 }
 
-// hasShort reports whether right accepts one of the packed hashes. It also returns true if the hashes cannot be read.
+// hasShort reports whether right returns true for one of the packed hashes. It also returns true if packed cannot be
+// decoded.
 func hasShort(packed string, right func(uint32) bool) bool {
 	hashes, err := base64.RawStdEncoding.DecodeString(packed)
 	for ; len(hashes) >= 4 && err == nil; hashes = hashes[4:] {
@@ -178,8 +184,8 @@ func hasShort(packed string, right func(uint32) bool) bool {
 	return err != nil
 }
 
-// Select returns the members that the filter selects as rows, in the order of their SentAt. It ignores EventID and Status,
-// which all members have in common.
+// Select returns the members that match the filter, as rows, ordered by SentAt. It ignores filter.EventID and
+// filter.Status, because all members have the same event and status.
 func (b *Block) Select(filter Filter) ([]Delivery, error) {
 	from, to := filter.From.UnixMilli(), filter.To.UnixMilli()
 	var rows []Delivery
@@ -194,7 +200,7 @@ func (b *Block) Select(filter Filter) ([]Delivery, error) {
 	return rows, err
 }
 
-// Rows returns the members with the recipients as rows.
+// Rows returns the members whose recipient is in recipients, as rows.
 func (b *Block) Rows(recipients Wanted) ([]Delivery, error) {
 	var rows []Delivery
 	err := b.each(func(m *blockMember) {

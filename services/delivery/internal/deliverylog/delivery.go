@@ -23,7 +23,7 @@ const (
 // Code says why an attempt or a delivery did not succeed.
 type Code string
 
-// The codes of attempts, then the codes of deliveries without an attempt.
+// The first group are the codes of attempts. The second group are the codes of deliveries without an attempt.
 const (
 	CodeTimeout     Code = "timeout"
 	CodeDNS         Code = "dns"
@@ -51,16 +51,17 @@ const (
 	CodeNoService    Code = "no_integration"      // no service stores recipients of the channel
 )
 
-// Delivery is one message to one recipient. It never holds an address, a URL or a secret.
+// Delivery is one message to one recipient. It never contains an address, a URL or a secret.
 //
-// Its row is also its first log: of the first attempt, or of the end without an attempt. Each later attempt, and a later
-// end without an attempt, adds a log: a copy of the row as it is then, with the id topic.LogID and the number Log.
+// The row of a delivery is also its first log. The first log is about the first attempt, or about the end of the
+// delivery if it ended without an attempt. Each later attempt, and a later end without an attempt, adds a log. This log
+// is a copy of the row at that time, with the id topic.LogID and its number in Log.
 type Delivery struct {
 	ID            string                 `json:"id,omitempty"`
-	Log           int                    `json:"log,omitempty"` // 0: the row
+	Log           int                    `json:"log,omitempty"` // 0: the row, which is the first log
 	Organization  string                 `json:"organization,omitempty"`
 	Channel       topic.Channel          `json:"channel,omitempty" audit:"kind"`
-	Service       topic.RecipientService `json:"keeper,omitempty"` // service of a topic.Notice; empty: the channel's
+	Service       topic.RecipientService `json:"keeper,omitempty"` // named by a topic.Notice; empty: the channel's
 	Recipient     string                 `json:"recipient,omitempty"`
 	EventID       string                 `json:"eventId,omitempty" audit:"eventId"` // empty for a topic.Notice
 	EventKind     topic.Kind             `json:"eventKind,omitempty" audit:"eventKind"`
@@ -68,34 +69,35 @@ type Delivery struct {
 	Sequence      int64                  `json:"sequence,omitempty"`
 	ReplayOf      string                 `json:"replayOf,omitempty" audit:"replayOf"` // id of the log that a user replayed
 	Logged        `json:",inline"`
-	MovedTo       string     `json:"movedTo,omitempty"` // hash of the last attempt's URL, if it is not URLHash
+	MovedTo       string     `json:"movedTo,omitempty"` // hash of the URL of the last attempt, if it differs from URLHash
 	Status        Status     `json:"status,omitempty"`
 	ErrorCode     Code       `json:"errorCode,omitempty"` // code of the last attempt, or why there was no attempt
 	Attempts      []Attempt  `json:"attempts,omitempty"`
 	EndedAt       *time.Time `json:"endedAt,omitempty"`
-	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"` // set while retrying; during an attempt it is the end of the lease
+	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"` // while StatusRetrying; during an attempt: end of the lease
 	Partition     int        `json:"partition,omitempty"`
-	Trace         string     `json:"trace,omitempty"`     // while retrying: Traces.Carry
-	SendingAt     *time.Time `json:"sendingAt,omitempty"` // during an attempt on an Account: its begin
+	Trace         string     `json:"trace,omitempty"`     // while StatusRetrying: the result of Traces.Carry
+	SendingAt     *time.Time `json:"sendingAt,omitempty"` // during an attempt on an Account: when the attempt began
 }
 
-// Logged holds the columns of one log. The row has the values of the first log. A later log has its own values.
+// Logged contains the columns that differ between the logs of a delivery. In the row they have the values of the first
+// log.
 type Logged struct {
 	DashboardID string    `json:"dashboardId,omitempty" audit:"dashboardId"`
 	URLHash     string    `json:"urlHash,omitempty"`
 	URLDisplay  string    `json:"urlDisplay,omitempty" audit:"urlDisplay"`
-	MaxAttempts int       `json:"maxAttempts,omitempty"` // what the policy grants after the log's attempt
-	Request     int64     `json:"request,omitempty"`     // key for requestID
+	MaxAttempts int       `json:"maxAttempts,omitempty"` // attempts that the policy allows after this attempt
+	Request     int64     `json:"request,omitempty"`     // the key of requestID; 0: no request
 	Response    *Response `json:"response,omitempty"`
 	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt
 }
 
-// AuditEntity implements audit.Record. A replay leaves an entry.
+// AuditEntity implements audit.Record. Only a replay adds an entry to the audit log.
 func (d Delivery) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: d.Organization, Type: "delivery", ID: d.ID, Name: string(d.EventKind)}
 }
 
-// NewDelivery returns the row of a delivery that starts now and may have the number of attempts.
+// NewDelivery returns the row of a delivery that starts now. attempts is the maximum number of attempts.
 func NewDelivery(id string, channel topic.Channel, recipient string, change *topic.EventChange, attempts int, now time.Time) Delivery {
 	return Delivery{
 		ID: id, Organization: change.Organization, Channel: channel, Recipient: recipient,
@@ -110,12 +112,14 @@ type Attempt struct {
 	DurationMS int64     `json:"durationMs"`
 	HTTPStatus int       `json:"httpStatus,omitempty"`
 	ErrorCode  Code      `json:"errorCode,omitempty"`
-	// NextAttemptAt is the due time of the next attempt, as it was right after this one. Nil: this attempt was the last.
+	// NextAttemptAt is the due time of the next attempt, as it was scheduled right after this attempt. It is nil if
+	// this attempt was the last one.
 	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"`
 }
 
-// Subject returns the id of the event or the notice. Deliveries with the same subject to one recipient stay in order, and
-// a newer one replaces an older one. A replay has its own subject, so it replaces no delivery.
+// Subject returns the id of the event or the notice. Deliveries with the same subject to the same recipient stay in
+// order, and a newer delivery replaces an older one that waits for a retry. The subject of a replay is its own id, so a
+// replay replaces no delivery.
 func (d *Delivery) Subject() string {
 	if d.ReplayOf != "" {
 		return d.ID
@@ -128,14 +132,15 @@ func (d *Delivery) Finish(status Status, code Code, at time.Time) {
 	d.Status, d.ErrorCode, d.EndedAt, d.NextAttemptAt, d.Trace, d.SendingAt = status, code, &at, nil, "", nil
 }
 
-// Skip ends the delivery without another attempt.
+// Skip ends the delivery without another attempt. SentAt becomes the time of the end.
 func (d *Delivery) Skip(status Status, code Code, at time.Time) {
 	d.SentAt, d.Request, d.Response = at, 0, nil
 	d.Finish(status, code, at)
 }
 
-// Advance makes next the state of a row that waits for a retry after the number of attempts. It returns false if the
-// row is in another state.
+// Advance replaces the state of the row by next, if the row waits for a retry and has the number of attempts. Otherwise
+// it changes nothing and returns false. After an attempt, the row still has the id and the Logged values of the first
+// log.
 func (d *Delivery) Advance(number int, next *Delivery) bool {
 	if d.Status != StatusRetrying || len(d.Attempts) != number {
 		return false
@@ -152,7 +157,7 @@ func (d *Delivery) Advance(number int, next *Delivery) bool {
 	return true
 }
 
-// AsLog returns the log of the state that follows the number of attempts.
+// AsLog returns a copy of the row as the log with the number.
 func (d *Delivery) AsLog(number int) Delivery {
 	log := *d
 	log.ID, log.Log = topic.LogID(d.ID, uint8(number)), number //nolint:gosec // the schedule has at most 20 waits

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	maxLogged = 16 << 10 // bytes of a response's body in its log
-	// Stored requests have these marks for the values that differ between the deliveries with one text.
+	maxLogged = 16 << 10 // maximum size of a response's body in a log, in bytes
+	// In stored requests these marks replace the values that differ between deliveries with the same text.
 	markDelivery = "\x00delivery\x00"
 	markTime     = "\x00time\x00"
 )
 
-// Request is the request of an attempt as its log shows it, without secrets. Deliveries of one change with the same text
-// share it.
+// Request is the request of an attempt as the log shows it, without secrets. Deliveries of one change with the same
+// text share one Request.
 type Request struct {
 	ID       string    `json:"id"`
 	StoredAt time.Time `json:"storedAt"`
@@ -29,40 +29,40 @@ type Request struct {
 	Body     string    `json:"body,omitempty"`
 }
 
-// Response is the response of an attempt as its log shows it, without secrets.
+// Response is the response to an attempt as the log shows it, without secrets.
 type Response struct {
-	Header string `json:"header,omitempty"` // lines of a name, a colon and a value
+	Header string `json:"header,omitempty"` // one line for each value: "Name: value"
 	Body   string `json:"body,omitempty"`   // at most maxLogged bytes
 }
 
-// Sent is the request of an attempt. Requests with the same Text differ only in the delivery's id, the time and what logs
-// hide.
+// Sent is the request of an attempt, with its secrets. Requests with the same Text differ only in the delivery's id,
+// the time, and the texts that logs hide.
 type Sent struct {
-	Text   string // empty: no other delivery has the text
+	Text   string // key of the text; empty: no other delivery shares the text
 	Method string
 	Header http.Header
 	Body   []byte
-	Hidden []string // parts of the request and response that logs must not show, in addition to the destination's
+	Hidden []string // further texts that logs must not show, besides the secrets of the destination
 }
 
-// Received is the response of an attempt. Body is the beginning of the body.
+// Received is the response to an attempt. Body is only the beginning of the response's body.
 type Received struct {
 	Header http.Header
 	Body   []byte
 }
 
-// requestKey returns the number that identifies the request within its change.
+// requestKey returns the number that identifies the request among the requests of its change.
 func requestKey(channel topic.Channel, sent *Sent, delivery string) int64 {
 	return Hash(string(channel), cmp.Or(sent.Text, delivery))
 }
 
 // requestID returns the id of a stored request.
 func requestID(change string, key int64) string {
-	return change + "-" + strconv.FormatUint(uint64(key), 16) //nolint:gosec // all 64 bits
+	return change + "-" + strconv.FormatUint(uint64(key), 16) //nolint:gosec // keeps all 64 bits
 }
 
-// LogExchange sets Request and Response by the attempt that began at SentAt. It returns the request if the store lacks it.
-// Nearly every delivery shares a stored request.
+// LogExchange sets Request and Response for the attempt that began at SentAt. If the request is not stored yet,
+// LogExchange returns it. For nearly every delivery the request of another delivery is stored already.
 func (d *Delivery) LogExchange(to *topic.Destination, sent *Sent, received *Received, isStored func(request int64) bool) (missing *Request) {
 	d.Request, d.Response = 0, nil
 	if sent.Body != nil {
@@ -76,7 +76,7 @@ func (d *Delivery) LogExchange(to *topic.Destination, sent *Sent, received *Rece
 	return missing
 }
 
-// newRequest returns the request of the delivery for the store.
+// newRequest returns the request of the delivery to be stored, with marks and without secrets.
 func newRequest(d *Delivery, to *topic.Destination, sent *Sent) *Request {
 	hidden := secretsOf(to, sent)
 	marks := strings.NewReplacer(d.ID, markDelivery)
@@ -88,14 +88,15 @@ func newRequest(d *Delivery, to *topic.Destination, sent *Sent) *Request {
 	}
 }
 
-// shown returns the request of the log's attempt.
+// shown returns the request as the log d shows it. It replaces the marks by the values of d.
 func (r *Request) shown(d *Delivery) Request {
 	values := strings.NewReplacer(markDelivery, topic.LogID(d.ID, 0), markTime, strconv.FormatInt(d.SentAt.Unix(), 10),
 		markDate, d.SentAt.UTC().Format(time.RFC1123Z))
 	return Request{Method: r.Method, Header: values.Replace(r.Header), Body: values.Replace(r.Body)}
 }
 
-// newResponse returns a response for the store. Most responses have no text that could hold a secret.
+// newResponse returns the response to be stored, without secrets. For most responses it need not search, because they
+// contain no text that could be a secret.
 func newResponse(to *topic.Destination, sent *Sent, received *Received) *Response {
 	response := &Response{Header: headerText(received.Header), Body: string(received.Body)}
 	if len(response.Body) < minSecret && plainHeader(received.Header) {
@@ -110,7 +111,7 @@ func newResponse(to *topic.Destination, sent *Sent, received *Received) *Respons
 	return response
 }
 
-// plainHeader reports whether the header has no value that could hold a secret.
+// plainHeader reports whether no value of the header can contain a secret.
 func plainHeader(header http.Header) bool {
 	for name, values := range header {
 		for _, value := range values {
@@ -130,8 +131,8 @@ func plainHeader(header http.Header) bool {
 	return true
 }
 
-// beginning returns at most maxLogged bytes of the text. If the text was cut before, beginning removes the start of a
-// secret from its end.
+// beginning returns at most maxLogged bytes of the text. If the text was already cut, its end may be the start of a
+// secret. Then beginning removes this end.
 func beginning(text string, cut bool, hidden secrets) string {
 	if len(text) > maxLogged {
 		for cut = true; len(text) > maxLogged || !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]); {
@@ -164,10 +165,10 @@ func Lines(text string) map[string]string {
 	return out
 }
 
-// unlogged are the tracing headers. The log does not show them, because they differ for each delivery.
+// unlogged are the tracing headers. The log omits them, because they differ for each delivery.
 var unlogged = []string{"Traceparent", "Tracestate", "Baggage"}
 
-// secretHeaders are the headers whose values logs hide.
+// secretHeaders are the headers whose values the log hides.
 var secretHeaders = []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Set-Cookie2", "X-Api-Key", "Webhook-Signature"}
 
 // plainNames and plainValues are the usual names and values in the headers of responses.

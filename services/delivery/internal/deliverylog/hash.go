@@ -14,9 +14,9 @@ func Hash(parts ...string) int64 {
 		for i := range len(part) {
 			hash = (hash ^ uint64(part[i])) * prime
 		}
-		hash *= prime // the separator counts as a byte 0
+		hash *= prime // the parts are separated by a byte 0
 	}
-	return int64(hash) //nolint:gosec // all 64 bits
+	return int64(hash) //nolint:gosec // keeps all 64 bits
 }
 
 // BucketOf returns the bucket of a destination.

@@ -10,12 +10,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Statuses returns the statuses of logs.
+// Statuses returns the statuses that a log can have.
 func Statuses() []Status {
 	return []Status{StatusDelivered, StatusRetrying, StatusFailed, StatusSkipped, StatusSuppressed}
 }
 
-// Made returns the attempt of a stored row or log. It returns nil if the delivery ended, or waits, without another attempt.
+// Made returns the attempt that a log is about. d is a row, which is the first log, or a later log. Made returns nil if
+// there is no such attempt: the delivery ended without it, or waits for it.
 func (d *Delivery) Made() *Attempt {
 	if d.Log < len(d.Attempts) {
 		return &d.Attempts[d.Log]
@@ -23,8 +24,8 @@ func (d *Delivery) Made() *Attempt {
 	return nil
 }
 
-// LogStatus returns the status of the log of a stored row or log. It returns false for a row that waits without a log:
-// its first attempt has not been made.
+// LogStatus returns the status that the log shows. d is a row, which is the first log, or a later log. LogStatus
+// returns false for a row that waits for its first attempt. Such a row is no log yet.
 func (d *Delivery) LogStatus() (Status, bool) {
 	switch made := d.Made(); {
 	case made == nil:
@@ -38,7 +39,7 @@ func (d *Delivery) LogStatus() (Status, bool) {
 	}
 }
 
-// Filter restricts a list of logs. Zero fields do not restrict it.
+// Filter restricts a list of logs. A field with the zero value does not restrict it.
 type Filter struct {
 	DashboardID string
 	URLHash     string
@@ -47,7 +48,7 @@ type Filter struct {
 	From, To    time.Time // SentAt in [From, To)
 }
 
-// clockSkew is the largest expected difference between the times of two processes.
+// clockSkew is the largest expected difference between the clocks of two processes.
 const clockSkew = time.Hour
 
 // Query selects a page of an organization's logs on a channel.
@@ -87,10 +88,10 @@ type Key struct {
 	SentAt       time.Time
 }
 
-// Exchange is a log with the row of its delivery, which has all attempts, and with what was sent.
+// Exchange is a log with the row of its delivery and with its request. The row has all attempts.
 type Exchange struct {
 	Log, Row Delivery
-	Request  *Request // nil: none was made, or it is no longer stored
+	Request  *Request // nil: there was no request, or it is no longer stored
 }
 
 // Get returns one log.
@@ -108,7 +109,8 @@ func (l *Logs) Get(ctx context.Context, key Key) (out Exchange, err error) {
 	return out, err
 }
 
-// Find returns the stored log and the row of its delivery. Both may be the member of a block.
+// Find returns the stored log and the row of its delivery. If the delivery is a member of a block, log and row are both
+// this member.
 func (l *Logs) Find(ctx context.Context, key Key) (log, row Delivery, err error) {
 	unknown := fault.New(fault.NotFound, "There is no such log. sentAt must be the sentAt of the log.")
 	found, err := l.Store.Deliveries(ctx, slices.Compact([]string{topic.LogID(key.ID, 0), key.ID}))

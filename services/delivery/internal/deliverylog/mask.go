@@ -13,13 +13,15 @@ import (
 
 const (
 	mask = "***"
-	// minSecret is the length of the shortest text that logs hide. Shorter ones would hide parts of other words.
+	// minSecret is the length of the shortest text that logs hide. If shorter texts were hidden, parts of other words
+	// would disappear.
 	minSecret = 4
-	// longWord is the length from which a part of a URL with only small letters is a secret and not a word.
+	// longWord is a length for parts of a URL that have only small letters. A part of this length or longer counts as a
+	// secret, a shorter one as a word.
 	longWord = 16
 )
 
-// secrets are texts that a log must not show. A longer one is before its parts.
+// secrets are texts that a log must not show. A secret precedes the secrets that are parts of it.
 type secrets []string
 
 // add appends the texts that are long enough.
@@ -32,10 +34,10 @@ func (s secrets) add(texts ...string) secrets {
 	return s
 }
 
-// hide replaces the secrets in the text, as they are and as a receiver may spell them in a URL, in JSON and in HTML.
+// hide replaces the secrets in the text. It also finds a secret that is encoded for a URL, JSON or HTML.
 func (s secrets) hide(text string) string {
 	for _, secret := range s {
-		if !strings.Contains(text, longestRun(secret)) { // the usual case: every spelling of the secret contains this run
+		if !strings.Contains(text, longestRun(secret)) { // the usual case; every spelling contains the run
 			continue
 		}
 		for _, form := range spellings(secret) {
@@ -45,8 +47,8 @@ func (s secrets) hide(text string) string {
 	return text
 }
 
-// secretsOf returns the texts that logs hide in requests and responses: the address, the links and the secrets of the
-// destination, and the credentials in the request.
+// secretsOf returns the texts that logs hide in requests and responses: the address, the links, the code and the
+// secrets of the destination, and the signatures and credentials in the request.
 func secretsOf(to *topic.Destination, sent *Sent) secrets {
 	out := make(secrets, 0, 24)
 	for _, signature := range sent.Header["Webhook-Signature"] {
@@ -72,8 +74,9 @@ func secretsOf(to *topic.Destination, sent *Sent) secrets {
 	return out.add(to.Address, strings.TrimPrefix(to.Address, "+"), to.Code).add(sent.Hidden...)
 }
 
-// addURL appends the parts of an endpoint's URL that logs hide in responses: everything after the host, each value of the
-// query, each segment of the path, and each run of letters and digits. It omits short words, such as "hooks".
+// addURL appends the parts of an endpoint's URL that logs hide in responses: everything after the host, each value of
+// the query, each segment of the path, and each run of letters and digits. It omits segments and runs that are words,
+// such as "hooks".
 func (s secrets) addURL(address string) secrets {
 	_, rest, _ := strings.Cut(address, "://")
 	at := strings.IndexAny(rest, "/?")
@@ -99,12 +102,12 @@ func (s secrets) addURL(address string) secrets {
 	return s
 }
 
-// isWord reports whether the part of a URL is a word and no secret.
+// isWord reports whether the part of a URL counts as a word and not as a secret.
 func isWord(part string) bool {
 	return len(part) < longWord && strings.IndexFunc(part, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
 }
 
-// addValues appends the values of a query. A parameter without a name is a value.
+// addValues appends the values of a query. A parameter without "=" counts as a value.
 func (s secrets) addValues(query string) secrets {
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, found := strings.Cut(parameter, "=")
@@ -116,11 +119,11 @@ func (s secrets) addValues(query string) secrets {
 	return s
 }
 
-// anyURL matches a URL: its scheme and host, and the rest, which may hold a token. A user in front of the host belongs to
-// the rest.
+// anyURL matches a URL. The first group is the scheme and the host. The second group is the rest, which may contain a
+// token. A user name before the host is part of the second group.
 var anyURL = regexp.MustCompile(`(?i)\b(https?:(?:\\?/){2}[^\s/?#@"'<>\\]*)([^\s"'<>]*)`)
 
-// hideURLs replaces what follows the host in each URL of a receiver's text.
+// hideURLs replaces the part after the host in each URL in a text of a receiver.
 func hideURLs(text string) string {
 	if !strings.Contains(text, ":/") && !strings.Contains(text, `:\`) { // the usual case
 		return text
@@ -137,7 +140,7 @@ func hideURLs(text string) string {
 	})
 }
 
-// longestRun returns the longest part of the text that has only characters which no encoding changes.
+// longestRun returns the longest part of the text in which no encoding changes a character.
 func longestRun(text string) string {
 	var longest string
 	start := 0
@@ -156,7 +159,7 @@ func plain(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
-// spellings returns the secret in all encodings, the longest first.
+// spellings returns the secret in each encoding that hide finds, the longest first.
 func spellings(secret string) []string {
 	forms := []string{secret}
 	for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
@@ -165,7 +168,7 @@ func spellings(secret string) []string {
 		}
 	}
 	for _, form := range forms[:len(forms):len(forms)] {
-		quoted, _ := json.Marshal(form) // every string has JSON
+		quoted, _ := json.Marshal(form) // every string can be encoded
 		inner := string(quoted[1 : len(quoted)-1])
 		forms = append(forms, inner, strings.ReplaceAll(inner, "/", `\/`), strings.ReplaceAll(form, "/", `\/`), html.EscapeString(form))
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// PlannedPage says how many recipients the planner found on one page of a change's recipients. A repeated plan stores no
-// other page. A replay has a page of its own.
+// PlannedPage stores how many recipients the planner found on one page of the list of a change's recipients. A repeated
+// plan does not change a stored page. A replay has its own page.
 type PlannedPage struct {
-	ID           string        `json:"id"` // derived from the change, the channel and the page; for a replay the id of the delivery
+	ID           string        `json:"id"` // hash of change, channel and page number; replay: id of the delivery
 	Organization string        `json:"organization"`
 	EventID      string        `json:"eventId"`
 	Channel      topic.Channel `json:"channel"`
@@ -18,9 +18,9 @@ type PlannedPage struct {
 	PlannedAt    time.Time     `json:"plannedAt"`
 }
 
-// Progress counts the deliveries of an event, replays included. Notices are not counted.
+// Progress counts the deliveries of an event, including replays. It does not count notices.
 type Progress struct {
-	Planned    int64 // deliveries to recipients that were found, and replays; at least the sum of the other counts
+	Planned    int64 // recipients that were found, and replays; at least the sum of the other counts
 	Delivered  int64
 	Retrying   int64
 	Failed     int64
@@ -41,14 +41,15 @@ func (p *Progress) add(other *Progress) {
 	p.Suppressed += other.Suppressed
 }
 
-// Counts returns the status by which Progress counts the row. It returns false for a later log, and a delivery of no event
-// or no recipient.
+// Counts returns the status under which Progress counts the row. It returns false if Progress does not count it: a
+// later log, a delivery without an event, or a delivery without a recipient.
 func (d *Delivery) Counts() (Status, bool) {
 	return d.Status, d.Log == 0 && d.EventID != "" && d.Recipient != ""
 }
 
-// EventProgress returns the progress of an event's deliveries, in all and by channel. It is current while a fan-out runs,
-// and reads no deliveries. The progress of a deleted event remains as long as its logs.
+// EventProgress returns the progress of an event's deliveries, in total and by channel. It reads counts and no
+// deliveries, and the counts are current while a fan-out runs. The progress of a deleted event is available as long as
+// its logs.
 func (l *Logs) EventProgress(ctx context.Context, organization, event string) (Progress, map[topic.Channel]Progress, error) {
 	var all Progress
 	planned, err := l.Store.Planned(ctx, organization, event)
@@ -64,8 +65,9 @@ func (l *Logs) EventProgress(ctx context.Context, organization, event string) (P
 			return all, nil, err
 		}
 	}
-	// Planned is read again after the other counts, because a plan may have added pages since. A repeated plan may find other recipients on a
-	// page that is stored already. Then more deliveries have begun than were planned.
+	// Planned is read again after the other counts, because a plan may have added pages in the meantime. A repeated
+	// plan may find other recipients for a page that is already stored. Then more deliveries have begun than were
+	// planned, so Planned is at least the number that have begun.
 	if planned, err = l.Store.Planned(ctx, organization, event); err != nil {
 		return all, nil, err
 	}

@@ -8,15 +8,16 @@ import (
 const (
 	retention  = 30 * 24 * time.Hour
 	pruneEvery = time.Hour
-	pruneSlice = 250 // records of a kind that are deleted in one call, so that deliveries need not wait for long
-	// pruneRest is the pause after a call, as a multiple of the time that the call took. So the deletion of many
-	// records uses at most a twentieth of the database's time.
+	pruneSlice = 250 // maximum number of records of each kind that one call deletes; a longer call would delay deliveries
+	// pruneRest is the factor of the pause after a call: the pause is pruneRest times the duration of the call. So the
+	// deletion of many records uses at most a twentieth of the database's time.
 	pruneRest = 19
 )
 
-// Retain deletes logs, changes and requests that are older than the retention time, until ctx ends. pruneFiles deletes the
-// messages in files that were written before a time. Several processes may run Retain. A request is needed longer than
-// its change: the last log that shows it may be as late as the retention time.
+// Retain deletes old records until ctx ends. Logs and changes are deleted after the retention time. Requests are
+// deleted after twice this time, because a log that shows a request may be younger than the request by up to the
+// retention time. pruneFiles deletes the message files that were written before a time. Several processes may run
+// Retain.
 func (l *Logs) Retain(ctx context.Context, pruneFiles func(before time.Time) error) error {
 	for ctx.Err() == nil {
 		pause, began := pruneEvery, time.Now()
