@@ -16,7 +16,7 @@ import (
 // follow makes the state from the former one and the changes. seen is the versions of the events that the former
 // state follows. due: the former state has expired.
 func (m *composition) follow(ctx context.Context, changes []catalog.Written, seen []Seen, due bool) error {
-	outdated := m.was == nil || m.was.Format != stateFormat
+	outdated := m.was == nil || m.was.outdated()
 	m.changed = outdated || due || m.loaded && !m.sameBasis()
 	m.dateFeeds()
 	if outdated || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone || m.loaded && m.remeasured() {

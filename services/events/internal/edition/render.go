@@ -95,13 +95,13 @@ func (p *PublishedPage) setStatuses(of *State) {
 }
 
 // prepare returns the page and a composition with the dashboard and the components. It loads them only if one of
-// them was written: every writer of a dashboard or component renders the pages that show it, so the former ones are
-// right or that writer corrects them.
+// them was written or the state is outdated: every writer of a dashboard or component renders the pages that show it, so
+// the former ones are right or that writer corrects them.
 func (e *Editions) prepare(ctx context.Context, former *PublishedPage, current *decodedEdition, dashboardID string, written []catalog.Written, now time.Time) (*composition, PublishedPage, error) {
 	page := *former
 	page.Rows = slices.Clone(former.Rows)
 	ofEvent := func(w catalog.Written) bool { return w.Event != "" }
-	if current != nil && !slices.ContainsFunc(written, func(w catalog.Written) bool { return !ofEvent(w) }) {
+	if current != nil && !current.state.outdated() && !slices.ContainsFunc(written, func(w catalog.Written) bool { return !ofEvent(w) }) {
 		was := &current.state
 		m := e.begin(was, was.Snapshot.Dashboard, was.OrganizationID, slices.Clone(was.Snapshot.Components), now)
 		m.state.Snapshot.URL, m.state.Snapshot.FeedKey = was.Snapshot.URL, was.Snapshot.FeedKey
@@ -144,13 +144,15 @@ func (e *Editions) accessOf(d *catalog.Dashboard) PageAccess {
 	return entry
 }
 
-// rows returns the rows and the components of a page. It loads a component that both have only if it is in written. A
-// page with many rows then costs little more than a page with few.
+// rows returns the rows and the components of a page. It loads a component that both have only if it is in written or the
+// state is outdated. A page with many rows then costs little more than a page with few.
 func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, dashboard *catalog.Dashboard, written []catalog.Written) ([]ListedComponent, []ShownComponent, error) {
 	kept := &PublishedPage{}
 	shown := map[string]ShownComponent{}
 	if was != nil {
-		kept = former
+		if !was.outdated() {
+			kept = former
+		}
 		for _, component := range was.Snapshot.Components {
 			shown[component.ID] = component
 		}

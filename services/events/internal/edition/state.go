@@ -17,9 +17,12 @@ type State struct {
 	chunks         chunks
 }
 
-// stateFormat is increased when a snapshot has more of the records than before. A state of another format is not continued:
-// the next one reads all records.
+// stateFormat is increased when a snapshot has more of the records than before: of the dashboard, components or events. The
+// edition that follows a state of another format then reads all these records.
 const stateFormat = 1
+
+// outdated reports whether the program that made the state has another stateFormat.
+func (s *State) outdated() bool { return s.Format != stateFormat }
 
 // shown returns the snapshot with the events. The state has incidents that begin later, too, because the next snapshot
 // follows from it.
