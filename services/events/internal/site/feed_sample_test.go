@@ -152,34 +152,9 @@ func hostileSnapshot() *edition.Snapshot {
 // plainFiles returns all files of a snapshot that are not HTML, by their names.
 func plainFiles(t *testing.T, s *edition.Snapshot) map[string]File {
 	t.Helper()
-	files := map[string]File{}
-	add := func(name string) func(File, error) {
-		return func(file File, err error) {
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			files[name] = file
-		}
-	}
-	components := []string{""}
-	for i := range s.Components {
-		components = append(components, s.Components[i].ID)
-	}
-	for _, id := range components {
-		at := ""
-		if id != "" {
-			at = "components/" + id + "/"
-		}
-		add(at + "feed.rss")(feedRSS(s, id, english, newTexts()))
-		add(at + "feed.atom")(feedAtom(s, id, english, newTexts()))
-		add(at + "feed.json")(feedJSON(s, id, english, newTexts()))
-		add(at + "badge.svg")(badge(s, id, english))
-	}
-	add("maintenance.ics")(calendar(s, english, newTexts()))
-	add("embed.js")(embedJS(s, english))
-	add("robots.txt")(robots(s))
-	for _, name := range statuspageNames() {
-		add("api/v2/" + name)(statuspage(s, name, newTexts()))
+	site, files := newSite(t), map[string]File{}
+	for _, name := range fileNames(s, false) {
+		files[name] = render(t, site, s, name)
 	}
 	return files
 }

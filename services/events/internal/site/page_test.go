@@ -43,15 +43,33 @@ func render(t testing.TB, s *Site, snapshot *edition.Snapshot, name string) File
 
 // pageNames returns the names of all pages of the snapshot.
 func pageNames(s *edition.Snapshot) []string {
-	names := []string{"", "history", "subscribe", "subscribe/sent", "embed", peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile}
-	for _, c := range s.Components {
-		names = append(names, "components/"+c.ID)
+	return append(fileNames(s, true), peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile, peer.MissingFile)
+}
+
+// fileNames returns the names of all files of peer.DashboardFiles that are pages, or that are not.
+func fileNames(s *edition.Snapshot, pages bool) (names []string) {
+	components, events := make([]string, len(s.Components)), make([]string, len(s.Events))
+	for i := range components {
+		components[i] = s.Components[i].ID
 	}
-	for _, e := range s.Events {
-		names = append(names, "events/"+e.ID)
+	for i := range events {
+		events[i] = s.Events[i].ID
 	}
-	for _, month := range s.Months {
-		names = append(names, "history/"+month)
+	for _, file := range peer.DashboardFiles() {
+		parameter, values := "", []string{""}
+		switch name := file.Name(); {
+		case file.IsPage() != pages || file.Of != "":
+			continue
+		case strings.HasPrefix(name, "components/{id}"):
+			parameter, values = "{id}", components
+		case strings.HasPrefix(name, "events/{id}"):
+			parameter, values = "{id}", events
+		case strings.Contains(name, "{month}"):
+			parameter, values = "{month}", s.Months
+		}
+		for _, value := range values {
+			names = append(names, strings.Replace(file.Name(), parameter, value, 1))
+		}
 	}
 	return names
 }

@@ -101,8 +101,12 @@ func newRoutes() ([]fileRoute, error) {
 		if !there {
 			return nil, fmt.Errorf("site: no function renders %s", file.Path)
 		}
+		delete(known, file.Path)
 		pattern := parameter.ReplaceAllString(strings.TrimPrefix(file.Path, "/"), "*")
 		routes = append(routes, fileRoute{pattern, file.ContentType(), render})
+	}
+	for row := range known {
+		return nil, fmt.Errorf("site: %s is no row of peer.DashboardFiles", row)
 	}
 	return routes, nil
 }

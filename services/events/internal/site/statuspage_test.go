@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -297,9 +298,11 @@ func TestStatuspageShowsTheWorstStateAsTheStatus(t *testing.T) {
 }
 
 // statuspageNames returns the names of the files below api/v2.
-func statuspageNames() []string {
-	return []string{
-		"summary.json", "status.json", "components.json", "incidents.json", "incidents/unresolved.json",
-		"scheduled-maintenances.json", "scheduled-maintenances/active.json", "scheduled-maintenances/upcoming.json",
+func statuspageNames() (names []string) {
+	for _, file := range peer.DashboardFiles() {
+		if name, below := strings.CutPrefix(file.Path, "/api/v2/"); below {
+			names = append(names, name)
+		}
 	}
+	return names
 }
