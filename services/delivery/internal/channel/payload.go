@@ -31,7 +31,7 @@ type payload struct {
 type payloadDashboard struct {
 	ID   string  `json:"id"`
 	Name string  `json:"name"`
-	URL  *string `json:"url"` // null: the dashboard has no URL
+	URL  *string `json:"url"` // null: the dashboard has no URL, or event.url is null (not in a test)
 }
 
 type payloadEvent struct {

@@ -7,21 +7,22 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Account is a Channel that sends through an account of a provider. The provider limits all requests of the account
-// together. A message costs money and cannot be recalled, and the API has no idempotency key.
+// Account is a Channel that sends through an account at a provider. The provider's limits apply to all requests of the
+// account together. A message costs money and cannot be recalled, and the API has no idempotency key.
 //
-// So all deliveries of the account are in one bucket: one process sends them, and Hold is exact. A delivery is stored as
-// sending before its attempt. If the process is killed during the attempt, the message may have been sent. The delivery
-// then fails with CodeAmbiguous and is not repeated.
+// So all deliveries of the account are in one bucket: one process sends them, and Hold knows all requests. Before an
+// attempt, its begin is stored in SendingAt. If the process is killed during the attempt, the message may have been
+// sent. The delivery then fails with CodeAmbiguous and is not repeated.
 type Account interface {
-	// Account names the account.
+	// Account returns a name of the account. It decides the bucket.
 	Account() string
-	// Hold returns how long a request must wait because the provider asked for a pause, and 0 if it need not wait. Each
-	// wait has a different end, so that the deliveries do not all wake together.
+	// Hold returns how long a request must wait because the provider asked for a pause. It returns 0 if there is no
+	// pause. Each wait ends at a different time, so that the deliveries do not all wake together.
 	Hold(now time.Time) time.Duration
 }
 
-// destination returns what decides the bucket of a recipient with the digest.
+// destination returns the text from which the recipient's bucket is derived: the name of the account, or digest if the
+// channel is no Account.
 func (p *Parts) destination(channel topic.Channel, digest string) string {
 	if account, is := p.Channels[channel].(Account); is {
 		return account.Account()
@@ -29,7 +30,7 @@ func (p *Parts) destination(channel topic.Channel, digest string) string {
 	return digest
 }
 
-// held makes the row wait while the provider wants no request. It returns true if it did so.
+// held schedules a retry of the row and returns true if the provider asked for a pause that has not ended.
 func (s *Sender) held(m *member, row *deliverylog.Delivery) bool {
 	account, is := s.Channels[m.shard.channel].(Account)
 	if !is {
@@ -44,7 +45,7 @@ func (s *Sender) held(m *member, row *deliverylog.Delivery) bool {
 }
 
 // begin stores that m's attempt begins, if the channel is an Account. It returns errStored if another copy of the shard
-// has stored the row, and errInterrupted if another process has taken the row.
+// has stored the row. It returns errInterrupted if another process has changed the row, or the sender was interrupted.
 func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 	if _, is := s.Channels[m.shard.channel].(Account); !is {
 		return nil
@@ -75,7 +76,7 @@ func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 	return nil
 }
 
-// beginAgain stores that an attempt of a leased row begins.
+// beginAgain stores that an attempt for a leased row begins.
 func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	leased := false
 	row, err := s.writer.amend(s.work, m.id, func(d *deliverylog.Delivery) bool {
@@ -91,7 +92,8 @@ func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	return nil
 }
 
-// ambiguous returns the row of a retry whose last attempt began, but has no result: the process was killed.
+// ambiguous returns the ended row of a delivery whose last attempt began but has no result, because the process was
+// killed.
 func (s *Sender) ambiguous(m *member) *deliverylog.Delivery {
 	row := *m.row
 	at, count := *row.SendingAt, len(row.Attempts)

@@ -9,16 +9,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/slots"
 )
 
-// fullPause is the wait of a delivery for which no slow slot or no connection of the channel is free.
+// fullPause is the time that a delivery waits if no slow slot, or no connection of the channel, is free.
 const fullPause = 2 * time.Second
 
-// attempt makes an attempt, or decides that none is needed, and returns the row to be stored. If wait is not
-// 0, there is no row and the delivery must wait. Every error means that there is no row either.
+// attempt makes an attempt, or decides that none is needed. It returns the row to be stored. If wait is not 0 or err is
+// not nil, there is no row to store. If wait is not 0, the delivery must wait for this time.
 func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery, wait time.Duration, err error) {
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
 	}
-	if wait, _ := s.pace(m, false); wait > 0 && !s.crowded(m) { // checked first, because this check costs little
+	if wait, _ := s.pace(m, false); wait > 0 && !s.crowded(m) { // the cheapest check is first
 		return row, wait, nil
 	}
 	if m.shard.duplicate {
@@ -36,7 +36,7 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if m.row != nil && m.row.SendingAt != nil {
 		return s.ambiguous(m), 0, nil
 	}
-	event := s.events.of(m) // requested before the destination is resolved, so that the destination is fresh
+	event := s.events.of(m) // before the destination, which must be the newest
 	if now := s.queue.now(); now.Sub(m.requestedAt) > strictlyAfter {
 		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
 		if err != nil {
@@ -61,13 +61,15 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	return row, 0, s.send(m, row)
 }
 
-// again returns the pause after a failure of the store or of another service: openPause, then longer.
+// again returns the pause before m is tried again after a failure of the store or of another service. The first pause
+// is openPause. Later pauses are longer.
 func (m *member) again() time.Duration {
 	m.failures++
 	return openPause << min(m.failures-1, 4)
 }
 
-// rowOf returns the row before this attempt, with the current destination.
+// rowOf returns the row of m as it is before this attempt, but with the current destination. For a first attempt it
+// returns a new row.
 func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 	var row deliverylog.Delivery
 	if m.row != nil {
@@ -76,7 +78,7 @@ func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 		row = deliverylog.NewDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy.attempts(), s.Now())
 		row.Partition, row.Service = m.shard.partition, m.shard.service
 		if m.shard.change.Notice != nil {
-			row.EventID = "" // the event of a test is an example
+			row.EventID = "" // the event of a notice is an example
 		}
 	}
 	if m.to.State != topic.RecipientGone {
@@ -93,12 +95,12 @@ func (s *Sender) retryAt(m *member, row *deliverylog.Delivery, code deliverylog.
 	row.ScheduleRetry(code, at, s.Traces.Carry(m.shard.trace))
 }
 
-// decided returns true if there must be no attempt now. Then it has ended the row or scheduled a retry. event is the result
-// of eventStates.of.
+// decided returns true if no attempt must be made now. In this case it has ended the row or scheduled a retry. event is
+// the result of eventStates.of.
 func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.EventState, slot *slots.Slot) bool {
 	now := s.Now()
 	m.components = m.shard.change.Event.Components
-	if m.shard.change.Notice == nil { // else the components to which the recipient subscribed do not matter
+	if m.shard.change.Notice == nil { // the recipient of a notice need not have subscribed to its components
 		m.components = nameable(event, m.shard.change.componentsFor(m.to, event))
 	}
 	receiver := s.receivers.get(m.limit())
@@ -125,8 +127,9 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 	return true
 }
 
-// replaceOlder ends an older delivery of the same event to the same recipient that waits for a retry. It
-// returns false if the waiting delivery is the newer one.
+// replaceOlder looks for another delivery of the same event to the same recipient that waits for a retry. If that
+// delivery is older than row, replaceOlder ends it and returns true. If it is newer than row, replaceOlder returns
+// false.
 func (s *Sender) replaceOlder(row *deliverylog.Delivery) bool {
 	older, found := s.retries.find(row.Subject(), row.Recipient)
 	if !found || older.id == row.ID {

@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Content is what deliveries with one ChangeID say: a change of an event, or a notice.
+// Content is the content of the messages of all deliveries with the same ChangeID: a change of an event, or a notice.
 type Content struct {
 	*topic.EventChange `json:",inline"` // nil: a notice
 	Notice             *topic.Notice    `json:"notice,omitempty"`
@@ -20,7 +20,7 @@ func (c *Content) ChangeID() string {
 	return c.ID
 }
 
-// At returns when the event changed, or when the notice was made.
+// At returns when the event changed or the notice was created.
 func (c *Content) At() time.Time {
 	if c.Notice != nil {
 		return c.Notice.OccurredAt
@@ -28,8 +28,8 @@ func (c *Content) At() time.Time {
 	return c.OccurredAt
 }
 
-// change returns the change of the event. For a notice it returns a change with the example event of a test, or with an
-// empty event.
+// change returns the change of the event. For a notice it makes a change: its event is the example event of the notice,
+// or empty if the notice has none.
 func (c *Content) change() topic.EventChange {
 	n := c.Notice
 	if n == nil {

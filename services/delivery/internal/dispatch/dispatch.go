@@ -4,34 +4,31 @@
 //
 // Decisions:
 //
-//   - At least once. A shard is done when each of its deliveries is durable and its outcome is published. When a shard
-//     comes again, the Sender sends only the deliveries that are not stored, and publishes the outcomes of the others
-//     again. While the first copy of a shard is in progress, the Sender looks for a stored delivery right before each attempt. So
-//     kill -9 loses nothing. It repeats at most the attempts in fast slots and the results that are not stored
-//     (maxFastSlots + batchRows = 208), and attempts in slow slots. A repeated plan repeats no delivery, unless
-//     the URL of an endpoint has changed since the first: the owner of the new bucket then makes the delivery again, with the
-//     same id to the new URL. The log and the progress show both.
-//   - A process that is to give a partition away starts no more of its deliveries, waits for those under way, and stores
-//     their results. Only then does the next owner get the partition, so nothing is repeated (libs/stream).
-//   - Only the owner of a partition stores first attempts. A result that arrives after the partition has moved all the same
-//     is dropped, because the new owner makes the delivery. So no delivery is stored twice. The exception is a process that
-//     has lost its partition and does not know it yet. Then the log shows both attempts.
-//   - A row is inserted once, and the first insert wins. Later changes are updates guarded by the row's
-//     version. Rows that wait for a retry are in the database. The owner of their partition keeps the
-//     due times in memory.
-//   - The log of a later attempt is stored before its row changes, and the first log with a number wins. So kill -9 stores
-//     no log twice and loses none.
-//   - Each recipient has at most one attempt at a time. Its lock is held until the row is durable, so that
-//     no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
-//     delivery of the same event replaces it.
-//   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved
-//     again, so that a pause applies to all attempts that start later.
-//   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
-//     another. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
-//   - A delivery on an Account (texts, WhatsApp) is at most once per attempt: it is stored as sending before the request,
-//     and a delivery that was sending when its process was killed fails as ambiguous.
+//   - Each delivery is sent at least once. A shard is done when each of its deliveries is durable and its outcome is
+//     published. When Kafka delivers a shard again, the Sender sends only the deliveries that are not stored, and
+//     publishes the outcomes of the stored ones again. While the first copy of a shard is in progress, the Sender checks
+//     right before each attempt whether the delivery is stored. So kill -9 loses nothing. It repeats at most the attempts
+//     in fast slots and the results that are not stored (maxFastSlots + batchRows = 208), and attempts in slow slots. A
+//     repeated plan repeats no delivery, with one exception: the URL of an endpoint has changed since the first plan.
+//     Then the owner of the new bucket makes the delivery again, with the same id and to the new URL. The log and the
+//     progress show both deliveries. - Before a process loses a partition in an orderly way, it starts no more deliveries
+//     of this partition, waits for those in progress, and stores their results. Only then does the next owner get the
+//     partition, so nothing is repeated (libs/stream). - Only the owner of a partition stores first attempts. If a result
+//     arrives after the partition has moved, the result is dropped, because the new owner makes the delivery. So no
+//     delivery is stored twice. The exception is a process that has lost its partition and does not know it yet: then the
+//     log shows both attempts. - A row is inserted once, and the first insert wins. Later changes are updates that check
+//     the row's version. Rows that wait for a retry are in the database. The owner of their partition keeps the due times
+//     in memory. - The log of a later attempt is stored before the row changes. The first log that is stored with a
+//     number wins. So no log is stored twice or lost after kill -9. - Each recipient has at most one attempt at a time.
+//     The recipient's lock is held until the row is durable, so that no repetition after a crash overtakes a newer
+//     delivery. While a delivery waits for a retry, a newer delivery of the same event replaces it. - A resolved
+//     destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again, so that a pause
+//     applies to all attempts that start later. - Organizations use slots in turn (queue), so that one organization with
+//     many deliveries does not delay another. A slow attempt moves to a slow slot (slots), so that it does not delay fast
+//     attempts. - An attempt on an Account (SMS, WhatsApp) sends at most one message. SendingAt is stored before the
+//     request. If the process is killed after that, the delivery fails with CodeAmbiguous.
 //
-// The package uses Kafka, HTTP and the database only through the interfaces below.
+// Package dispatch uses Kafka, HTTP and the database only through the interfaces below.
 package dispatch
 
 import (
@@ -46,39 +43,41 @@ import (
 
 // Store stores deliveries and their changes. Its errors are faults.
 type Store interface {
-	// SaveContent stores the content unless it is stored already.
+	// SaveContent stores the content if no content with its id is stored.
 	SaveContent(ctx context.Context, content Content) error
 	Content(ctx context.Context, id string) (Content, error)
 	// Deliveries returns the rows that exist for the ids.
 	Deliveries(ctx context.Context, ids []string) ([]deliverylog.Delivery, error)
-	// Insert stores the rows with new ids and returns them. They are durable when it returns.
+	// Insert stores those rows and logs whose ids are not stored yet, and returns them. They are durable when it
+	// returns.
 	Insert(ctx context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error)
-	// InsertBlocks stores the blocks with new ids. They are durable when it returns.
+	// InsertBlocks stores the blocks whose ids are not stored yet. They are durable when it returns.
 	InsertBlocks(ctx context.Context, blocks []deliverylog.Block) error
-	// Stored returns the stored deliveries of a change in a partition: the rows with the ids, and the members of blocks with
-	// the recipients, as rows.
+	// Stored returns stored deliveries of a change in a partition, as rows: the rows that have one of the ids, and the
+	// members of blocks that have one of the recipients.
 	Stored(ctx context.Context, change string, partition int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error)
-	// Amend changes a row, guarded by its version. It publishes the outcome, if any, at least once. If change
-	// returns fault.ErrUnchanged, Amend returns the unchanged row without an error.
+	// Amend changes a row. It calls change again if the row's version has changed meanwhile. It publishes the outcome
+	// that change returns, if it is not nil, at least once. If change returns fault.ErrUnchanged, Amend returns the
+	// unchanged row and no error.
 	Amend(ctx context.Context, id string, change func(*deliverylog.Delivery) (*topic.Outcome, error)) (deliverylog.Delivery, error)
 	// Schedule stores a new row that waits for a retry. It publishes the messages at least once.
 	Schedule(ctx context.Context, row deliverylog.Delivery, messages ...topic.Message) error
-	// SaveRequests stores the requests with new ids.
+	// SaveRequests stores the requests whose ids are not stored yet.
 	SaveRequests(ctx context.Context, requests []deliverylog.Request) error
-	// SavePage stores the page unless it is stored already.
+	// SavePage stores the page if no page with its id is stored.
 	SavePage(ctx context.Context, page deliverylog.PlannedPage) error
-	// Waiting returns the rows of the partition that wait for a retry, ordered by due time. next is the
-	// position after the last row, and "" at the end. after is the next of an earlier call, or "".
+	// Waiting returns rows of the partition that wait for a retry, ordered by due time. after is next of the call
+	// before, or "" for the first rows. next is "" if there are no more rows.
 	Waiting(ctx context.Context, partition int, after string, limit int) (rows []deliverylog.Delivery, next string, err error)
 }
 
-// Bus publishes shards and outcomes. They are durable when the call returns.
+// Bus publishes shards and outcomes. They are durable when the method returns.
 type Bus interface {
 	Shards(ctx context.Context, shards []topic.Shard) error
 	Outcomes(ctx context.Context, outcomes []topic.Outcome) error
 }
 
-// Recipients finds and resolves the recipients of some channels.
+// Recipients is a service that stores the recipients of some channels.
 type Recipients interface {
 	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
 	// Resolve returns the destinations in the order of query.IDs.
@@ -91,16 +90,17 @@ type Channel interface {
 	Send(ctx context.Context, message Message) Result
 }
 
-// Traces continues a trace after the context that carried it has ended.
+// Traces lets a trace continue after the context of its request has ended.
 type Traces interface {
-	// Adopt returns ctx with the trace of from.
+	// Adopt returns a context derived from ctx, with the trace of from.
 	Adopt(ctx, from context.Context) context.Context
-	// Carry returns the trace of ctx as text. Resume returns ctx with the trace of a text from Carry.
+	// Carry returns the trace of ctx as a text. Resume returns a context derived from ctx, with the trace of such a
+	// text.
 	Carry(ctx context.Context) string
 	Resume(ctx context.Context, carried string) context.Context
 }
 
-// Observer counts for metrics.
+// Observer gets the values of the metrics.
 type Observer interface {
 	Attempted(channel topic.Channel, result string, took time.Duration)
 	InFlight(delta int)
@@ -126,18 +126,20 @@ type Parts struct {
 	outages    *failurelog.Log // set by NewPlanner and NewSender
 }
 
-// Work is a Kafka message in progress. Done reports that its effect is durable. Abandon gives it back.
+// Work is a Kafka message in progress. Done means that its effect is durable. Abandon means that the message must be
+// processed again.
 type Work interface {
 	Done()
 	Abandon()
 }
 
-// Ownership is a partition of this process, from its assignment until it is given back.
+// Ownership is the time in which this process owns a partition: from the assignment until it is given back.
 type Ownership struct {
 	Partition int
 	Open      context.Context // ends when no delivery of the partition may begin any more
 	Owned     context.Context // ends when the partition is given back
-	// Held returns false once another process may have got the partition: it was given back, or this process stood still.
+	// Held returns false if another process may own the partition: it was given back, or this process stood still too
+	// long.
 	Held func() bool
 	// Hold delays the end of Owned until release is called. It returns nil if Open has ended.
 	Hold func() (release func())
@@ -166,11 +168,11 @@ type Result struct {
 // Again says whether the channel wants another attempt.
 type Again int
 
-// What a channel wants after a failed attempt.
+// Whether a channel wants another attempt after a failed one.
 const (
 	ByStatus  Again = iota
 	Never           // the receiver would refuse again, or the recipient might receive the message twice
-	AsPlanned       // use all retries: the operator can fix the cause
+	AsPlanned       // all retries of the policy, because the operator can fix the cause
 )
 
 // signal wakes a goroutine that receives from it. Its capacity is 1.
@@ -183,7 +185,7 @@ func (s signal) set() {
 	}
 }
 
-// rest waits for the pause, or until one of the contexts ends.
+// rest waits until the pause is over or one of the contexts ends.
 func rest(a, b context.Context, pause time.Duration) {
 	select {
 	case <-a.Done():

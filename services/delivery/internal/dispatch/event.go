@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	stateKept    = time.Second     // how long the state of an event is used
+	stateKept    = time.Second     // how long the state of an event is cached
 	stateTimeout = 2 * time.Second // time limit of one request for a state
 	maxStates    = 10_000
 )
@@ -21,15 +21,15 @@ const (
 // stateUnknown never changes.
 var stateUnknown = failurelog.Cause{Message: "The states of events are unknown. Their waiting deliveries are sent.", Of: "events"}
 
-// Events is the events service.
+// Events is a client of the events service.
 type Events interface {
-	// EventState returns fault.NotFound unless the event is one of the organization.
+	// EventState returns fault.NotFound if the organization has no event with the id.
 	EventState(ctx context.Context, organization, id string) (topic.EventState, error)
 }
 
-// eventStates returns the states of the events whose deliveries waited. Many deliveries of an event are due together, so
-// they share one request to the events service. First attempts that did not wait cause no request, because they follow
-// the change at once.
+// eventStates requests and caches the states of events whose deliveries waited for a retry. Many deliveries of an event
+// are due at the same time, and share one request to the events service. First attempts from a shard cause no request,
+// because they follow the change at once.
 type eventStates struct {
 	events  Events
 	outages *failurelog.Log
@@ -45,8 +45,9 @@ type eventState struct {
 	get         func() *topic.EventState
 }
 
-// of returns the state of m's event, or nil if m did not wait, has no event, or if the events service does not respond:
-// messages are sent while that service is down, because delivery must not depend on it.
+// of returns the state of m's event. It returns nil if m has no stored row (it did not wait for a retry), or if the row
+// has no event. It also returns nil if the events service does not respond. The message is then sent, because
+// deliveries must not depend on that service.
 func (e *eventStates) of(m *member) *topic.EventState {
 	if m.row == nil || m.row.EventID == "" {
 		return nil
@@ -77,13 +78,14 @@ func (e *eventStates) fetch(ctx context.Context, key eventKey) *topic.EventState
 	return &state
 }
 
-// withdrawn reports whether nobody may be notified of the components any more. A nil state is unknown. The state of a
-// deleted event is empty.
+// withdrawn reports whether nobody may be notified of the event any more: the event is not published, or messages may
+// name none of the components. A nil state is unknown, and withdrawn returns false. The state of a deleted event is
+// empty.
 func withdrawn(state *topic.EventState, components []topic.Component) bool {
 	return state != nil && (!state.Published || len(components) > 0 && len(nameable(state, components)) == 0)
 }
 
-// nameable returns the components that messages may still name.
+// nameable returns those components that messages may still name. If the state is unknown, it returns all of them.
 func nameable(state *topic.EventState, components []topic.Component) []topic.Component {
 	if state == nil {
 		return components
@@ -91,8 +93,8 @@ func nameable(state *topic.EventState, components []topic.Component) []topic.Com
 	return slices.DeleteFunc(slices.Clone(components), func(c topic.Component) bool { return !slices.Contains(state.Components, c.ID) })
 }
 
-// dashboardsOf returns the dashboards that show the component. If the state does not list them, it returns the dashboards at
-// the time of the change.
+// dashboardsOf returns the ids of the dashboards that show the component. If the state lists no dashboards, it returns
+// those that showed the component at the time of the change.
 func dashboardsOf(c topic.Component, state *topic.EventState) []string {
 	if state == nil || state.Dashboards == nil {
 		return c.Dashboards

@@ -6,11 +6,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// recipientLocks let each recipient have one delivery in progress on a channel, in the order in which pump takes them.
-// The mail about an endpoint does not wait for the deliveries to the endpoint.
+// recipientLocks allow one delivery at a time for each recipient on a channel, in the order in which pump takes the
+// deliveries. Mail about an endpoint has another channel, so it does not wait for the deliveries to the endpoint.
 type recipientLocks struct {
 	mu     sync.Mutex
-	queues map[lockKey][]*member // by locked recipient: the members that wait for the lock
+	queues map[lockKey][]*member // has a key for each locked recipient; the members wait for the lock
 }
 
 type lockKey struct {

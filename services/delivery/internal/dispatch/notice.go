@@ -22,7 +22,8 @@ func (p *Planner) Notify(ctx, stop context.Context, notice topic.Notice, work Wo
 	}()
 }
 
-// planNotice stores the notice and publishes one shard. A repeated call has the same effect.
+// planNotice stores the notice and publishes one shard. A repeated call stores nothing and publishes the same shard
+// again.
 func (p *Planner) planNotice(ctx context.Context, notice topic.Notice) error {
 	if err := p.Store.SaveContent(ctx, Content{Notice: &notice}); err != nil {
 		return fmt.Errorf("store the notice: %w", err)

@@ -10,16 +10,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// open loads what a shard needs: the change and the members without a row, unless the shard has them, and the
-// destinations of the members. change is nil the first time.
+// open opens a shard. The first time (sh.checked is false), it loads the change and removes the members that are stored
+// already. Every time, it resolves the destinations of the members. change and members are those of the shard. The
+// first time, change is nil.
 func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, error) {
 	found := opened{change: change, members: members}
-	if sh.replay != "" { // its row waits: withoutRow adds it to the retryIndex
+	if sh.replay != "" { // withoutRow adds the waiting row of the replay to the retryIndex
 		_, err := s.withoutRow(sh, members)
 		return opened{}, err
 	}
 	_, kept := s.Recipients[sh.recipientService()]
-	if _, known := s.Channels[sh.channel]; !known || !kept { // another build stored the shard or row
+	if _, known := s.Channels[sh.channel]; !known || !kept { // a process of another version has stored the shard or row
 		return s.fail(sh, members, deliverylog.CodeUnavailable)
 	}
 	if !sh.checked {
@@ -72,9 +73,10 @@ func (s *Sender) warn(sh *shard, err error, cause failurelog.Cause) error {
 	return err
 }
 
-// withoutRow returns the members that have no row and are in no block. It publishes the outcomes of ended rows again, because the
-// process that stored them may have been killed before it published. It adds waiting rows to the
-// retryIndex, because the former owner of the partition may have stored them after the index was loaded.
+// withoutRow returns the members whose deliveries are not stored, as a row or in a block. It publishes the outcomes of
+// ended deliveries again, because the process that stored a delivery may have been killed before it published the
+// outcome. It adds waiting rows to the retryIndex, because the former owner of the partition may have stored them after
+// the index was loaded.
 func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 	ids := make([]string, len(members))
 	for i, m := range members {
@@ -99,7 +101,7 @@ func (s *Sender) withoutRow(sh *shard, members []*member) ([]*member, error) {
 	return slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return stored[m.id] }), nil
 }
 
-// storedRows returns the stored deliveries of the members, as rows. ids are the ids of the members.
+// storedRows returns the stored deliveries of the members, as rows. ids are the ids of these deliveries.
 func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]deliverylog.Delivery, error) {
 	if sh.replay != "" {
 		return s.Store.Deliveries(sh.trace, ids)
@@ -111,7 +113,8 @@ func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]deliv
 	return s.Store.Stored(sh.trace, sh.changeID, sh.partition, ids, deliverylog.NewWanted(recipients))
 }
 
-// fail ends the waiting rows of a shard that has no change or no channel any more.
+// fail ends the waiting rows of a shard whose change is no longer stored, or whose channel this process does not have.
+// Members without a row are dropped.
 func (s *Sender) fail(sh *shard, members []*member, code deliverylog.Code) (opened, error) {
 	s.Log.WarnContext(sh.trace, "Deliveries failed without an attempt.", "change", sh.changeID, "deliveries", len(members), "code", code)
 	for _, m := range members {

@@ -10,39 +10,40 @@ import (
 )
 
 const (
-	// maxQueued is the number of members that may wait for the lock of a recipient whose channel is Paced. A further
-	// delivery becomes a row that waits, so that its shard ends and other shards are fetched.
+	// maxQueued is the number of members that may wait for the lock of a recipient whose channel is Paced. If more
+	// wait, a first attempt that must wait is stored as a row that waits for a retry. So its shard ends, and further
+	// shards are fetched.
 	maxQueued = 16
-	maxPaces  = 50_000 // limits in memory
-	// slightlyLate: a request that is late by at most gap/slightlyLate costs the next member no other turn.
+	maxPaces  = 50_000 // maximum number of limits in memory
+	// slightlyLate limits how long a member that had its turn waits without a second turn: at most gap/slightlyLate.
 	slightlyLate = 4
 )
 
 // Paced is a Channel whose receivers limit the rate of requests. Gap returns the minimum time between two requests
 // to destinations that share a limit.
 //
-// The times are in the memory of one process. This is exact: destinations that share a limit are in one bucket, and
-// a bucket has one sender at a time.
+// The times of the requests are in the memory of one process. This suffices, because destinations that share a limit
+// are in one bucket, and only one process sends the deliveries of a bucket.
 type Paced interface {
 	Gap() time.Duration
 }
 
-// paces holds the times of each limit.
+// paces stores a pace for each limit.
 type paces struct {
 	mu    sync.Mutex
 	known map[sharedLimit]pace
 }
 
-// pace is the earliest time of the next request, and the turns of the waiting members.
+// pace is the earliest time of the next request under a limit, and the turns of the waiting members.
 type pace struct {
 	next time.Time
 	Turns
 }
 
-// Turns gives different times to deliveries that wait for the same time, so that they do not all wake together.
+// Turns assigns different times to deliveries that wait for the same time, so that they do not all wake together.
 type Turns struct{ last time.Time }
 
-// Turn returns the time of a turn: a gap after the turn before, and not before earliest.
+// Turn returns the time of a new turn: gap after the last turn, but not before earliest.
 func (t *Turns) Turn(earliest time.Time, gap time.Duration) time.Time {
 	if t.last = t.last.Add(gap); t.last.Before(earliest) {
 		t.last = earliest
@@ -50,8 +51,8 @@ func (t *Turns) Turn(earliest time.Time, gap time.Duration) time.Time {
 	return t.last
 }
 
-// wait returns how long the next request must wait. If it need not wait and reserve is true, wait counts the request
-// as made.
+// wait returns how long the next request must wait. If the result is 0 and reserve is true, the request counts as made
+// now.
 func (p *paces) wait(limit sharedLimit, gap time.Duration, reserve bool, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,7 +65,8 @@ func (p *paces) wait(limit sharedLimit, gap time.Duration, reserve bool, now tim
 	return 0
 }
 
-// keepLocked stores the times of a limit. If the memory is full, it removes the limits whose times are over.
+// keepLocked stores the pace of a limit. If maxPaces limits are stored, it first removes those whose times are in the
+// past.
 func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	if len(p.known) >= maxPaces {
 		maps.DeleteFunc(p.known, func(_ sharedLimit, other pace) bool { return !other.next.After(now) && !other.last.After(now) })
@@ -72,7 +74,7 @@ func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	p.known[limit] = known
 }
 
-// turn returns the time of a turn for a member that must wait, which is not before the time.
+// turn returns the time of a new turn for a member that must wait. The turn is not before at.
 func (p *paces) turn(limit sharedLimit, gap time.Duration, at, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,14 +87,14 @@ func (p *paces) turn(limit sharedLimit, gap time.Duration, at, now time.Time) ti
 	return turn
 }
 
-// sharedLimit identifies a limit of a receiver. Deliveries that share the limit have the same sharedLimit. It is zero for
-// a destination without a URL.
+// sharedLimit identifies a rate limit of a receiver. Deliveries to which the same limit applies have the same
+// sharedLimit. It is the zero value for a destination without a URL.
 type sharedLimit struct {
 	channel topic.Channel
 	digest  string
 }
 
-// limit returns the member's limit.
+// limit returns the rate limit that applies to the member.
 func (m *member) limit() sharedLimit {
 	digest := cmp.Or(m.to.Paced, m.to.URLHash)
 	if digest == "" {
@@ -101,10 +103,11 @@ func (m *member) limit() sharedLimit {
 	return sharedLimit{m.shard.channel, digest}
 }
 
-// pace returns how long m must wait because of its destination's pace, and the gap, which is 0 if the channel is
-// not Paced. If reserve is true and m need not wait, pace counts its request as made. The first time that m must wait,
-// it waits for its turn. If an earlier request was slightly late, m then waits for that only. If it was later, m takes
-// another turn. Otherwise the delays would add up, and more and more members would wake for each request.
+// pace returns how long m must wait because of the rate limit of its destination, and the gap of the channel. If the
+// channel is not Paced, both are 0. If m need not wait and reserve is true, its request counts as made now. The first
+// time that m must wait, it gets a turn and waits for it. If m must wait again after its turn, because an earlier
+// request was late, there are two cases. For at most gap/slightlyLate it waits only this time. For a longer time it
+// gets another turn. Otherwise the delays would add up, and more and more members would wake for each request.
 func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
 	channel, paced := s.Channels[m.shard.channel].(Paced)
 	if !paced {
@@ -120,7 +123,8 @@ func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
 	return wait, gap
 }
 
-// afterPause returns when m may try again after its receiver's pause. The members that share a limit wake in turn.
+// afterPause returns when m may try again. until is the end of the pause of its receiver. If the channel is Paced, the
+// members that share a limit wake one after the other.
 func (s *Sender) afterPause(m *member, until time.Time) time.Time {
 	if channel, paced := s.Channels[m.shard.channel].(Paced); paced {
 		return s.paces.turn(m.limit(), channel.Gap(), until, time.Now())
@@ -128,5 +132,6 @@ func (s *Sender) afterPause(m *member, until time.Time) time.Time {
 	return until
 }
 
-// crowded reports whether m is a first attempt with more than maxQueued members waiting for its recipient.
+// crowded reports whether m is a first attempt (m.row is nil) and more than maxQueued members wait for the lock of its
+// recipient.
 func (s *Sender) crowded(m *member) bool { return m.row == nil && s.locks.waiting(m) > maxQueued }

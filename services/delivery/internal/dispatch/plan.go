@@ -18,13 +18,13 @@ import (
 
 const (
 	shardSize    = 256
-	planPause    = 100 * time.Millisecond // after the first failure; it doubles with each failure
+	planPause    = 100 * time.Millisecond // pause after the first failure; doubles with each failure
 	maxPlanPause = 10 * time.Second
 )
 
-// Planner finds the recipients of a change and publishes them as shards. It plans the changes of one
-// organization and channel one after the other, so that changes of an event stay in order. Organizations and
-// channels are independent: the service that stores the recipients of one channel may be down.
+// Planner finds the recipients of a change and publishes them as shards. It plans the changes of one organization and
+// channel one after the other, so that changes of an event stay in order. Other organizations and channels do not wait
+// for them, because the service that stores the recipients of one channel may be down.
 type Planner struct {
 	Parts
 	mu   sync.Mutex
@@ -44,8 +44,8 @@ func NewPlanner(parts Parts) *Planner {
 	return &Planner{Parts: parts, last: make(map[tenantKey]chan struct{})}
 }
 
-// Take queues a change and returns. ctx carries the trace. stop ends when the service stops, or when another process is to
-// get the partition.
+// Take queues a change and returns. ctx contains the trace. stop ends when the service stops, or when the partition is
+// to move to another process.
 func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if len(change.Notify) == 0 {
 		work.Done()
@@ -77,7 +77,7 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	}()
 }
 
-// enter queues a caller. The channel is closed when the earlier callers with the key have called done.
+// enter adds a caller to the queue of the key. earlier is closed when the caller before it has called its done.
 func (p *Planner) enter(key tenantKey) (earlier chan struct{}, done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (p *Planner) enter(key tenantKey) (earlier chan struct{}, done func()) {
 	}
 }
 
-// persist calls try until it succeeds, for example while another service is down. It returns false if a context ended first.
+// persist calls try until try succeeds, and returns true. It returns false if one of the contexts ends first.
 func (p *Planner) persist(ctx, stop context.Context, cause failurelog.Cause, try func() error, attributes ...any) bool {
 	for pause := planPause; ctx.Err() == nil && stop.Err() == nil; pause = min(2*pause, maxPlanPause) {
 		err := try()
@@ -111,8 +111,8 @@ func (p *Planner) persist(ctx, stop context.Context, cause failurelog.Cause, try
 	return false
 }
 
-// plan publishes shards of the change's recipients on the channel. A repeated plan publishes the same shards. It stores
-// the change while the first recipients are requested, because the first message waits for both results.
+// plan publishes the change's recipients on the channel as shards. A repeated plan publishes the same shards. To save
+// time, it stores the change while it requests the first recipients.
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	saved := make(chan error, 1)
 	go func() { saved <- p.Store.SaveContent(ctx, Content{EventChange: &change}) }()
@@ -141,7 +141,7 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 	return fmt.Errorf("find the recipients: %w", err)
 }
 
-// publish publishes the shards of a page of recipients. It stores the number of recipients before.
+// publish stores the number of recipients of a page, and then publishes the page as shards.
 func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) error {
 	for i := range recipients {
 		recipients[i].Destination = p.destination(channel, recipients[i].Destination)
@@ -173,7 +173,7 @@ func (p *Planner) skip(ctx context.Context, change topic.EventChange, channel to
 	return nil
 }
 
-// shards groups recipients by the bucket of their destination.
+// shards groups recipients by the bucket of their destination. A shard has at most shardSize recipients.
 func shards(change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) []topic.Shard {
 	var buckets [topic.Buckets][]string
 	for _, recipient := range recipients {

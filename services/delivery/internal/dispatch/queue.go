@@ -8,31 +8,31 @@ import (
 )
 
 const (
-	openAhead    = 3  // deliveries of one tenant that are opened before they are needed
-	openAtOnce   = 12 // shards being opened at the same time
+	openAhead    = 3  // members of one tenant that are opened in advance
+	openAtOnce   = 12 // maximum number of shards being opened at the same time
 	openPause    = 100 * time.Millisecond
 	maxOpenPause = 5 * time.Second
 )
 
-// queue returns the members to be attempted, from one tenant after the other. A tenant is an organization's
-// deliveries on one channel to recipients of one service, which may be down. Members of a
-// tenant that were requeued come first, then the shards in the order of push.
+// queue returns the members to be attempted. The tenants take turns. A tenant is the deliveries of one organization on
+// one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order
+// of push.
 type queue struct {
 	open func(*shard, *Snapshot, []*member) (opened, error) // loads what the shard needs; called without the mutex
 	now  func() time.Time
 
 	mu         sync.Mutex
 	tenants    map[tenantKey]*tenant
-	ring       []*tenant // the tenants with members; the first is next
+	ring       []*tenant // the tenants that have members; take tries the first one next
 	opening    int       // shards being opened
 	openers    sync.WaitGroup
 	stopped    bool
 	wake       signal
 	postponed  map[*member]*time.Timer
-	inProgress map[string]int // how many copies of a topic.Shard are not complete, by id
+	inProgress map[string]int // by id of a topic.Shard: number of its copies that are not complete
 }
 
-// tenant holds the members of an organization on one channel.
+// tenant holds the waiting members and shards with one tenantKey.
 type tenant struct {
 	key      tenantKey
 	requeued []*member
@@ -44,7 +44,7 @@ func newQueue(open func(*shard, *Snapshot, []*member) (opened, error)) *queue {
 		postponed: make(map[*member]*time.Timer), inProgress: make(map[string]int)}
 }
 
-// push appends a shard. If the queue has stopped, or nothing of the shard may begin any more, push abandons the shard.
+// push appends a shard. If the queue has stopped or s.ctx has ended, push abandons the shard.
 func (q *queue) push(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +61,7 @@ func (q *queue) push(s *shard) {
 	q.wake.set()
 }
 
-// requeue appends a member that was taken before. It returns false if the queue has stopped.
+// requeue appends a member that take returned before. It returns false if the queue has stopped.
 func (q *queue) requeue(m *member) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -75,8 +75,7 @@ func (q *queue) requeue(m *member) bool {
 	return true
 }
 
-// postpone calls requeue with a member that was taken before, after the wait, or at once if the member may not begin any
-// more.
+// postpone calls requeue with the member when wait is over. If the context of its shard has ended, it does so at once.
 func (q *queue) postpone(m *member, wait time.Duration, requeue func(*member)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -133,7 +132,7 @@ func (q *queue) poll() *member {
 	return nil
 }
 
-// pollLocked returns the tenant's next member, or nil, and starts to open the shards that are needed soon.
+// pollLocked returns the tenant's next member, or nil. It also starts to open the shards that are needed soon.
 func (q *queue) pollLocked(t *tenant) *member {
 	if len(t.requeued) > 0 {
 		m := t.requeued[0]
@@ -176,8 +175,8 @@ func (q *queue) pollLocked(t *tenant) *member {
 	return found
 }
 
-// openShard opens a shard. After a failure it closes the shard again when a pause is over. Meanwhile only
-// the later shards of the same tenant wait.
+// openShard opens a shard. After a failure the shard stays in the phase opening for a pause. Then it becomes closed,
+// and is opened again. During the pause only the later shards of the same tenant wait.
 func (q *queue) openShard(s *shard, change *Snapshot, rest []*member) {
 	found, err := q.open(s, change, rest)
 	q.mu.Lock()
@@ -202,7 +201,7 @@ func (q *queue) openShard(s *shard, change *Snapshot, rest []*member) {
 	})
 }
 
-// dropLocked abandons the members of a shard that were not taken.
+// dropLocked abandons the shard if not all of its members were taken.
 func (q *queue) dropLocked(s *shard) {
 	if !s.exhausted() {
 		s.abandoned = true
@@ -210,16 +209,16 @@ func (q *queue) dropLocked(s *shard) {
 	q.completeLocked(s)
 }
 
-// hold delays the completion of the shard until finish is called once more.
+// hold delays the completion of the shard until finish is called once for it.
 func (q *queue) hold(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	s.outstanding++
 }
 
-// finish ends the work on members that were taken, or ends holds. durable is false if the shard must come again for these
-// members. Then no more members of the shard are taken. When the last work has ended, finish calls Work.Abandon if any durable was
-// false, and Work.Done otherwise.
+// finish ends the work on the number of members that were taken, or ends holds. durable is false if the shard must be
+// processed again because of these members. Then no more members of the shard are taken. When all work on the shard has
+// ended, finish calls Work.Abandon if the shard must be processed again, otherwise Work.Done.
 func (q *queue) finish(s *shard, members int, durable bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -230,7 +229,7 @@ func (q *queue) finish(s *shard, members int, durable bool) {
 	q.completeLocked(s)
 }
 
-// completeLocked ends the shard's work if no member is in progress and none will be taken.
+// completeLocked completes the shard if no work on it is outstanding and no further member will be taken.
 func (q *queue) completeLocked(s *shard) {
 	if s.completed || s.outstanding > 0 || !s.exhausted() {
 		return
@@ -248,7 +247,7 @@ func (q *queue) completeLocked(s *shard) {
 	}
 }
 
-// sweep abandons the shards whose members may not begin any more. It returns their requeued and postponed members.
+// sweep abandons the shards whose contexts have ended. It returns the requeued and postponed members of these shards.
 func (q *queue) sweep() []*member {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -262,8 +261,7 @@ func (q *queue) sweep() []*member {
 	return append(requeued, q.removeLocked(func(s *shard) bool { return s.ctx.Err() != nil })...)
 }
 
-// stop abandons all members that were not taken, and all shards that are pushed later. It returns the
-// requeued members.
+// stop abandons all shards in the queue, and those that are pushed later. It returns the requeued members.
 func (q *queue) stop() []*member {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -271,7 +269,7 @@ func (q *queue) stop() []*member {
 	return q.removeLocked(func(*shard) bool { return true })
 }
 
-// removeLocked abandons the shards that ended selects, and returns their requeued members.
+// removeLocked removes the shards for which ended returns true. It abandons them and returns their requeued members.
 func (q *queue) removeLocked(ended func(*shard) bool) (requeued []*member) {
 	for _, t := range q.tenants {
 		t.requeued = slices.DeleteFunc(t.requeued, func(m *member) bool {

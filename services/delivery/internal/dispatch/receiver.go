@@ -14,7 +14,7 @@ const (
 	maxReceivers = 50_000
 )
 
-// receivers has the receivers that timed out or asked for a pause, by member.limit.
+// receivers stores the receivers that timed out or asked for a pause. The key is member.limit.
 type receivers struct {
 	mu    sync.Mutex
 	known *simplelru.LRU[sharedLimit, receiver]
@@ -35,7 +35,7 @@ func (r *receivers) get(limit sharedLimit) receiver {
 	return known
 }
 
-// record updates the receiver after an attempt.
+// record updates the receiver with the result of an attempt. A success removes it.
 func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
 	if limit.digest == "" {
 		return

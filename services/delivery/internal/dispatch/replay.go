@@ -10,9 +10,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Replay sends the delivery of the log again and returns the id of the new delivery. It refuses a delivery that waits for
-// its next attempt, because the recipient would get the message twice. The new delivery is durable: its
-// row waits for its first attempt. One write stores the row with the message that wakes the owner of its partition.
+// Replay makes a new delivery with the message and recipient of a log, and returns the id of the new delivery. It
+// returns an error if the old delivery waits for its next attempt, because the recipient would get the message twice.
+// The row of the new delivery waits for its first attempt. One write stores this row and the shard that tells the owner
+// of the partition about it.
 func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID string, err error) {
 	log, row, err := p.Logs.Find(ctx, key)
 	if err != nil {
@@ -58,8 +59,8 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	return again.ID, p.Store.Schedule(ctx, again, append(entry, shard)...)
 }
 
-// shown returns an error if the event of a replayed delivery was deleted or may not be shown. If the events service does
-// not respond, shown returns nil, and the sender requests the state before the attempt.
+// shown returns an error if the event of a replayed delivery was deleted, or if nobody may be notified of it any more.
+// If the events service does not respond, shown returns nil. The sender requests the state again before the attempt.
 func (p *Planner) shown(ctx context.Context, row *deliverylog.Delivery, change *topic.EventChange) error {
 	if row.EventID == "" {
 		return nil
@@ -74,7 +75,8 @@ func (p *Planner) shown(ctx context.Context, row *deliverylog.Delivery, change *
 	return nil
 }
 
-// recipient returns the destination of a delivery that is to be sent again.
+// recipient returns the current destination of the recipient of row. It returns an error if the recipient is not
+// active.
 func (p *Planner) recipient(ctx context.Context, row *deliverylog.Delivery, kind topic.Kind) (topic.Destination, error) {
 	gone := fault.New(fault.NotFound, "The recipient of this log no longer exists.")
 	service, kept := p.Recipients[cmp.Or(row.Service, row.Channel.RecipientService())]

@@ -59,8 +59,8 @@ func (s *Sender) enqueue(p *partitionRetries, rows []deliverylog.Delivery) {
 	}
 }
 
-// hold is the Work of a shard of due rows. A partition is not given back while the shard's attempts are under way, because
-// the next owner could overtake them with a newer delivery.
+// hold is the Work of a shard of due rows. While the shard is in progress, the partition is not given back, because the
+// next owner could send a newer delivery before an attempt of this shard has ended.
 type hold func()
 
 // Done implements Work.
@@ -69,8 +69,8 @@ func (h hold) Done() { h() }
 // Abandon implements Work.
 func (h hold) Abandon() { h() }
 
-// lease moves the due time of m's row to the end of this attempt, so that no other process attempts it, and
-// returns true. It returns false if another process has leased or ended the row, or after an interruption.
+// lease moves the due time of m's row to the latest end of this attempt, so that no other process makes an attempt, and
+// returns true. It returns false if another process has leased or ended the row, or if the sender was interrupted.
 func (s *Sender) lease(m *member) bool {
 	now := s.Now()
 	until := now.Add(s.Timeout + leaseMargin)

@@ -13,7 +13,7 @@ import (
 
 const (
 	waitingPage  = 1000
-	maxDueRows   = 512 // due rows of one partition in the queue at the same time
+	maxDueRows   = 512 // maximum number of due rows of one partition in the queue
 	indexPause   = 200 * time.Millisecond
 	maxTimerWait = time.Hour
 )
@@ -21,23 +21,23 @@ const (
 // waitingUnread never changes.
 var waitingUnread = failurelog.Cause{Message: "The deliveries that wait for a retry cannot be read yet."}
 
-// retryIndex is an index in memory of the rows that wait for a retry in the partitions of this process. It
-// finds the waiting delivery of an event to a recipient, so that a newer one replaces it, and the next due
-// time of each partition. The part for a partition is loaded from the store when this process gets the partition.
+// retryIndex is an index in memory of the rows that wait for a retry in the partitions of this process. find returns
+// the waiting delivery of an event to a recipient, so that a newer delivery can replace it. due returns the partitions
+// that have due rows. When this process gets a partition, the waiting rows are loaded from the store.
 type retryIndex struct {
 	store    Store
 	outages  *failurelog.Log
 	observer Observer
 	seed     maphash.Seed
 	wake     signal
-	loading  sync.Mutex // held while a partition is loaded, so that partitions are loaded one after the other
+	loading  sync.Mutex // partitions are loaded one after the other
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries
 	entries    map[uint64]waitingDelivery // by key
 }
 
-// waitingDelivery is a row that waits for a retry.
+// waitingDelivery is what the index stores of a row that waits for a retry.
 type waitingDelivery struct {
 	id        string
 	sequence  int64
@@ -79,7 +79,7 @@ func (x *retryIndex) assign(owned Ownership) {
 	}()
 }
 
-// drop removes a partition and its rows, unless the partition was assigned again.
+// drop removes p and its rows, unless its partition was assigned again since.
 func (x *retryIndex) drop(p *partitionRetries) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -91,8 +91,8 @@ func (x *retryIndex) drop(p *partitionRetries) {
 	x.observer.Waiting(len(x.entries))
 }
 
-// owns reports whether the partition belongs to this process. It reports false if the process stood still since it got the
-// partition: another process may have made the deliveries, and a result of this one would be a second log.
+// owns reports whether this process owns the partition. It returns false if the process stood still too long. Then
+// another process may have made the deliveries, and a result of this process would be a second log.
 func (x *retryIndex) owns(partition int) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -132,8 +132,8 @@ func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) error {
 	}
 }
 
-// key hashes the event and recipient of a row. A collision is harmless: before a row is changed, its event
-// and recipient are compared.
+// key returns a hash of the subject and recipient of a row. A collision is harmless, because the subject and recipient
+// are compared before a row is changed.
 func (x *retryIndex) key(event, recipient string) uint64 {
 	return maphash.Comparable(x.seed, [2]string{event, recipient})
 }
@@ -170,7 +170,8 @@ func (x *retryIndex) remove(row *deliverylog.Delivery) {
 }
 
 // release removes row from queued, and makes its partition due after indexPause. If the row is still due then, collect
-// returns it again. The Sender calls release after it abandoned a retry, which may have been attempted but not stored.
+// returns it again. The Sender calls release when it abandons a retry. The attempt may have been made without a stored
+// result.
 func (x *retryIndex) release(row *deliverylog.Delivery, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -188,7 +189,8 @@ func (x *retryIndex) find(event, recipient string) (waitingDelivery, bool) {
 	return found, ok
 }
 
-// due returns the partitions with due rows. If there are none, wait is the time until the next row is due.
+// due returns the loaded partitions with due rows. If there are none, wait is the time until the next row is due, at
+// most maxTimerWait.
 func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -210,7 +212,7 @@ func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait ti
 	return partitions, wait
 }
 
-// collect reads the due rows of a partition that are not in the queue.
+// collect reads due rows of a partition that are not in the queue, and adds them to queued.
 func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) ([]deliverylog.Delivery, error) {
 	x.mu.Lock()
 	if len(p.queued) >= maxDueRows {
@@ -241,7 +243,7 @@ func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.
 	return due, err
 }
 
-// scheduleLocked makes the partition due at the time, unless it is due earlier.
+// scheduleLocked makes the partition due at the time, if it is not due earlier.
 func (x *retryIndex) scheduleLocked(p *partitionRetries, at time.Time) {
 	if p.next.IsZero() || at.Before(p.next) {
 		p.next = at

@@ -1,6 +1,7 @@
-// Package slots limits work in progress, so that slow receivers do not delay the others. Work starts in a fast slot. Work
-// that takes longer than FastTime moves to a slow slot. Work that many others overtake moves sooner, after OvertakeTime: the
-// others are quick, so this machine is not the cause. On a busy machine all work is slow, and little moves sooner.
+// Package slots limits the work in progress, so that slow receivers do not delay fast ones. Work starts in a fast slot.
+// After FastTime it moves to a slow slot. It moves already after OvertakeTime if many other slots were released since
+// its start. Then the other work is quick, so the receiver is slow and not this machine. On a busy machine all work is
+// slow, and little work moves early.
 package slots
 
 import (
@@ -10,18 +11,18 @@ import (
 	"time"
 )
 
-const moveAgain = 20 * time.Millisecond // before the next try to move, or the next look whether others have overtaken
+const moveAgain = 20 * time.Millisecond // pause before watch checks again
 
-// Slots are the permissions to work.
+// Slots are the fast and slow slots. A slot is a permission to work.
 type Slots struct {
-	Fast, Slow             chan struct{} // their capacities are the numbers of slots
+	Fast, Slow             chan struct{} // the capacity is the number of slots; one element for each slot in use
 	FastTime, OvertakeTime time.Duration
-	Overtakers             int             // for each fast slot: after OvertakeTime, so many others must have ended since the start
+	Overtakers             int             // number of releases, for each fast slot, after which work moves early
 	Moved                  func(delta int) // counts the slow slots in use
 
 	ended    atomic.Int64 // slots that were released
 	mu       sync.Mutex
-	started  []*Slot // in the order of their start; slots that have left stay until watch removes them
+	started  []*Slot // in the order of their start; may contain fixed slots
 	watching bool    // watch will be called
 }
 
@@ -43,11 +44,11 @@ type Slot struct {
 
 	mu    sync.Mutex
 	slow  bool
-	fixed bool // it does not become a slow slot any more
+	fixed bool // the slot cannot become slow any more: it is slow, kept or released
 }
 
-// Start starts the time after which the slot becomes a slow one. All slots share a timer: one for each delivery would be a
-// fiftieth of its processor time.
+// Start sets the time from which FastTime and OvertakeTime count. All slots share one timer. A timer for each delivery
+// would use a fiftieth of the delivery's processor time.
 func (s *Slot) Start() {
 	s.since, s.ended = time.Now(), s.slots.ended.Load()
 	s.slots.mu.Lock()
@@ -59,7 +60,7 @@ func (s *Slot) Start() {
 	}
 }
 
-// watch moves the slots whose time is over, and sets the timer again while others are in use.
+// watch moves the slots whose time is over to slow slots. It sets the timer again if other slots have started.
 func (l *Slots) watch() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +80,8 @@ func (l *Slots) watch() {
 	l.started, l.watching = nil, false
 }
 
-// wait returns after which time the slot becomes a slow one, or may become one.
+// wait returns how long watch must wait before it moves the slot or checks it again. The result is 0 or less if the
+// slot must move now.
 func (s *Slot) wait() time.Duration {
 	since := time.Since(s.since)
 	switch {
@@ -91,23 +93,24 @@ func (s *Slot) wait() time.Duration {
 	return min(s.slots.FastTime-since, moveAgain)
 }
 
-// Keep ends the time of the slot: a fast one stays fast until it is released. It is called when the result of the attempt
-// waits for the store. Otherwise more attempts would start while the store is slow, and a kill -9 would repeat more than
-// the bound.
+// Keep makes a fast slot stay fast until it is released. It is called when the attempt has ended and its result waits
+// for the store. If such slots moved, more attempts would start while the store is slow, and a kill -9 would repeat
+// more attempts than the limit.
 func (s *Slot) Keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fixed = true
 }
 
-// left reports whether the slot does not become a slow one any more.
+// left reports whether the slot cannot become slow any more: it is slow already, or it was kept or released.
 func (s *Slot) left() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.fixed
 }
 
-// Move turns the slot into a slow one. It returns false if all slow slots are in use.
+// Move makes a fast slot slow. It returns false if all slow slots are in use. It does nothing and returns true if the
+// slot is fixed.
 func (s *Slot) Move() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +128,7 @@ func (s *Slot) Move() bool {
 	}
 }
 
-// Release returns the slot. It is called once.
+// Release gives the slot back. It must be called once.
 func (s *Slot) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
