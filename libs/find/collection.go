@@ -13,14 +13,15 @@ type Collection[T any] interface {
 	Get(ctx context.Context, key string) (T, error)
 	GetMany(ctx context.Context, keys []string) ([]T, error)
 	Find(ctx context.Context, query Query) (Page[T], error)
-	// Keys returns the keys of the records that match query with the values of fields, and does not read the records.
+	// Keys returns, for each record that matches query, its key and the values of fields. It reads the index and not
+	// the records.
 	Keys(ctx context.Context, query Query, fields ...string) ([]Row, error)
 	Each(ctx context.Context, query Query, visit func(T) error) error
 	Count(ctx context.Context, query Query) (int64, error)
 	CountDistinct(ctx context.Context, field string, query Query) (int64, error)
 
 	Insert(ctx context.Context, item T, messages ...topic.Message) error
-	// Update and the other writes may call their functions several times.
+	// The writes below may call their functions several times.
 	Update(ctx context.Context, key string, change func(*T) ([]topic.Message, error)) (T, error)
 	Change(ctx context.Context, key string, change func(*T) error) (T, error)
 	Upsert(ctx context.Context, key string, change func(item *T, exists bool) ([]topic.Message, error)) (T, error)
@@ -32,7 +33,7 @@ type Collection[T any] interface {
 	DeleteMany(ctx context.Context, query Query) (int64, error)
 }
 
-// ByKey loads records and returns them by their keys. Records that do not exist are missing in the map.
+// ByKey loads records and returns them in a map by key. The map lacks the keys of records that do not exist.
 func ByKey[T any](ctx context.Context, from Collection[T], keys []string, key func(T) string) (map[string]T, error) {
 	found, err := from.GetMany(ctx, keys)
 	records := make(map[string]T, len(found))
@@ -51,8 +52,9 @@ func Values[T, V any](items []T, value func(T) V) []V {
 	return values
 }
 
-// KeyPage returns a page of the keys that q finds with the values of fields, and the position of the next page. It costs the
-// same for any number of records, also for several values of a multi-valued field, for which Find reads all of them.
+// KeyPage returns one page of the keys of the records that q matches, with the values of fields, and the position of
+// the next page. Its cost does not depend on the number of matching records. This also holds for a condition with
+// several values of a multi-valued field. Find reads all matching records for such a condition.
 func KeyPage[T any](ctx context.Context, from Collection[T], q Query, fields ...string) (rows []Row, next string, err error) {
 	limit := q.Limit
 	q.Limit++
@@ -64,8 +66,8 @@ func KeyPage[T any](ctx context.Context, from Collection[T], q Query, fields ...
 	return rows, next, err
 }
 
-// EachUntil calls visit for the records whose field is at most until, in this order. visit changes the field or deletes the
-// record.
+// EachUntil calls visit for the records whose field is at most until, ordered by the field. visit must change the
+// field or delete the record, so that the next search does not find the record again.
 func EachUntil[T any](ctx context.Context, from Collection[T], field string, until time.Time, visit func(T) error) error {
 	const batch = 500
 	due := Query{Where: []Condition{Lte(field, until)}, Order: []Order{{Field: field}}, Limit: batch}

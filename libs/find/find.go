@@ -1,6 +1,6 @@
-// Package find defines queries for records: conditions on declared fields, an order, a limit and
-// a position. It contains data only. Domains, the legacy filters and both engines of package
-// document use this one form, so no query is translated twice.
+// Package find defines queries for records: conditions on declared fields, an order, a limit and a position. It
+// contains data only. Domains, the legacy filters and both engines of package document use these types, so each query
+// is translated only once.
 package find
 
 import (
@@ -18,9 +18,9 @@ const (
 	OpGte    Op = "gte"    // greater than or equal to Value
 	OpLt     Op = "lt"     // less than Value
 	OpLte    Op = "lte"    // less than or equal to Value
-	OpAbsent Op = "absent" // the record lacks the field; Value is a bool, and false means that it has the field
+	OpAbsent Op = "absent" // Value is a bool: true matches records without the field, false matches records with it
 	OpHas    Op = "has"    // the multi-valued field contains one of Values
-	OpText   Op = "text"   // the text field matches Value under Match and Fold
+	OpText   Op = "text"   // the text field matches Value in the way that Match and Fold say
 )
 
 // Match is the part of a text that an OpText condition compares.
@@ -75,8 +75,8 @@ func Has[V any](field string, values ...V) Condition {
 	return Condition{Field: field, Op: OpHas, Values: list(values)}
 }
 
-// Text matches records with value in the part of the text field that match names. With fold it
-// ignores case (Unicode simple folding).
+// Text matches records whose text field contains value in the part that match names: at its start, for example. With
+// fold it ignores case (Unicode simple folding).
 func Text(field string, match Match, value string, fold bool) Condition {
 	return Condition{Field: field, Op: OpText, Value: value, Match: match, Fold: fold}
 }
@@ -93,16 +93,16 @@ type Query struct {
 	Order []Order
 	// Limit is the maximum number of records; 0 means all.
 	Limit int
-	// MaxBytes ends a page with the record with which the stored records of the page reach so many bytes; 0 means no
-	// bound. The page then has fewer records than Limit, and a Next. Only Find of a collection observes it.
+	// MaxBytes limits the size of a page: the page ends after the record that brings the total size of its stored
+	// records to at least MaxBytes. The page may then have fewer records than Limit, and Next is set. 0 means no
+	// limit. Only Find of a collection supports MaxBytes.
 	MaxBytes int
 	// Offset is the number of records to skip. The legacy interface pages by offset.
 	Offset int
-	// After is Next of a Page: the position after which this page starts.
+	// After is the Next of the previous Page. This page starts after that position.
 	After string
-	// Scan names a declared index. The records within its equality prefix may be
-	// examined one by one, for conditions or an order that no index serves. If Scan
-	// is empty, an index must serve the whole query.
+	// Scan names a declared index for conditions or an order that no index serves. The records within the equality
+	// prefix of the named index are then examined one by one. If Scan is empty, an index must serve the whole query.
 	Scan string
 }
 
@@ -113,15 +113,16 @@ type Page[T any] struct {
 	Next string
 }
 
-// Row is the key of a record with values of some of its fields.
+// Row contains the key of a record and the values of some of its fields.
 type Row struct {
 	Key    string
 	Values []any // string, int64, float64 or nil; a time as int64 milliseconds since 1970
-	// Position is After of a query in the same order for the records behind this one.
+	// Position is the value of After for a query in the same order that starts after this record.
 	Position string
 }
 
-// MaxMerged is how many values of a condition an engine merges in the order of an index.
+// MaxMerged is the largest number of values of a condition whose index ranges an engine merges in the order of the
+// index.
 const MaxMerged = 64
 
 func list[V any](values []V) []any {

@@ -15,14 +15,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// binder makes an Input of a body. It collects all faults of the body. An error that is not the client's fault ends it.
+// binder reads an Input from a body. It collects all faults of the body. It stops at an error that is not the
+// client's fault.
 type binder struct {
 	ctx      context.Context
 	caller   passport.Passport
 	resolved map[string]Ref // by resource_uri, because a body can name a record many times
 }
 
-// object binds the declared members of body. With create, required fields must be present and defaults are set.
+// object binds the declared members of body. If create is true, required fields must be present and absent fields get
+// their defaults.
 func (b *binder) object(fields []Field, body map[string]any, create bool) (Input, error) {
 	in := Input{values: make(map[string]any, len(fields))}
 	var problems []error
@@ -43,7 +45,8 @@ func (b *binder) object(fields []Field, body map[string]any, create bool) (Input
 	return in, errors.Join(problems...)
 }
 
-// under returns the faults as faults of the field name. The name of an inner field becomes a part of the text.
+// under returns the faults of err as faults of the field name. If a fault names an inner field, the text of the new
+// fault contains that name.
 func under(name string, err error) []error {
 	var out []error
 	for _, problem := range faults(err) {
@@ -58,7 +61,7 @@ func under(name string, err error) []error {
 
 func invalid(format string, args ...any) error { return fault.New(fault.Invalid, format, args...) }
 
-// member binds one field, sent or not.
+// member binds one field. sent reports whether the body contains it.
 func (b *binder) member(field Field, body map[string]any, create bool) (value any, sent bool, err error) {
 	raw, present := body[field.Name]
 	toOne := field.Type == Related && !field.Relation.Many
@@ -96,7 +99,7 @@ func (b *binder) value(field Field, raw any, create bool) (any, error) {
 		if !ok {
 			return nil, invalid("must be an object")
 		}
-		return b.object(field.Fields, object, true) // as in a create, because no stored object has values to keep
+		return b.object(field.Fields, object, true) // as for a create, because the object has no stored values that absent members could keep
 	case Related:
 		if field.Relation.Many {
 			return b.items(field, raw, create)
@@ -275,8 +278,8 @@ func parseURI(resource, text string) (int64, bool) {
 	return path.ID, known && path.Place == AtDetail && path.Resource == resource
 }
 
-// parseMember returns the id in the first of resource_uri, id and pk that the object has. given reports whether there is
-// such a member that is not null, ok whether the member refers to the resource.
+// parseMember returns the id from the first of the members resource_uri, id and pk that is present and not null.
+// given reports whether there is such a member. ok reports whether the member refers to a record of the resource.
 func parseMember(resource string, object map[string]any) (id int64, given, ok bool) {
 	for _, member := range [...]string{"resource_uri", "id", "pk"} {
 		switch value := object[member].(type) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// checkFields returns the faults of declared fields.
+// checkFields returns the errors in the declarations of fields.
 func checkFields(where string, fields []Field) []error {
 	var problems []error
 	seen := map[string]bool{"id": true, "resource_uri": true, "": true}

@@ -19,13 +19,14 @@ type errorBody struct {
 	ErrorMessage string `json:"error_message,omitempty"`
 }
 
-// WriteError writes the response to a failed request: {"error": "..."}, and an empty body for a Denied fault. The cause
-// of a 5xx goes to log, with the context of the request, which carries the trace.
+// WriteError writes the response to a failed request: {"error": "..."}, and an empty body for a Denied fault. The
+// cause of a 5xx is logged, with the trace of the request.
 func WriteError(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error) {
 	writeFault(w, r, log, err, "", nil)
 }
 
-// WriteNotAllowed writes the response to OPTIONS, and 405 for any other method. Both have the exact Allow header.
+// WriteNotAllowed responds to OPTIONS, and responds with 405 to any other method. Both responses have the Allow
+// header of the path.
 func WriteNotAllowed(w http.ResponseWriter, r *http.Request, path Path) {
 	w.Header().Set("Allow", path.Allow())
 	if Method(r) == http.MethodOptions {
@@ -46,8 +47,8 @@ func printable(text string) string {
 	return text
 }
 
-// writeFault writes err. A 400 to a body for the resource has the body of validationError. The text of an Internal
-// fault goes to the log only. The legacy interface has no 409: a Conflict is a 400.
+// writeFault writes the response for err. If resource is not empty, a 400 has the body of validationError. The text
+// of an Internal fault appears only in the log. The legacy interface has no status 409, so a Conflict is a 400.
 func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err error, resource string, rename map[string]string) {
 	first := fault.As(err)
 	code := first.Kind.Status()
@@ -72,7 +73,7 @@ func writeFault(w http.ResponseWriter, r *http.Request, log *slog.Logger, err er
 	if code >= http.StatusInternalServerError {
 		body.ErrorMessage = retryMessage
 	}
-	if code >= http.StatusInternalServerError && r.Context().Err() != context.Canceled { // canceled: the client is gone
+	if code >= http.StatusInternalServerError && r.Context().Err() != context.Canceled { // canceled: the client has disconnected
 		log.ErrorContext(r.Context(), "a legacy request failed", "method", r.Method, "path", r.URL.Path, "status", code, "error", err)
 	}
 	WriteJSON(w, r, code, encode(body))
@@ -91,8 +92,8 @@ func faults(err error) []*fault.Error {
 	return all
 }
 
-// validationError returns {"error": "...", "<resource>": {field: [...]}} with the faults, in this order.
-// The error is the first message, with its field in front.
+// validationError returns {"error": "...", "<resource>": {field: [...]}} for the faults, in their order. The error is
+// the name of the first fault's field and its message.
 func validationError(resource string, rename map[string]string, all []*fault.Error) json.RawMessage {
 	fields := map[string][]string{}
 	summary := ""
@@ -103,7 +104,7 @@ func validationError(resource string, rename map[string]string, all []*fault.Err
 		}
 		text := name + ": " + problem.Message
 		if name == "" {
-			name, text = "__all__", problem.Message // a fault of no single field
+			name, text = "__all__", problem.Message // a fault that belongs to no single field
 		}
 		summary = cmp.Or(summary, text)
 		fields[name] = append(fields[name], problem.Message)

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// Type is the type of a field, as the schema names it.
+// Type is the type of a field, with the name that the schema uses.
 type Type string
 
 const (
@@ -41,13 +41,13 @@ type Field struct {
 	Fields   []Field   // the members of an Object
 	Relation *Relation // the target of a Related field
 
-	// Find is the declared find field behind this field: a string, int64, bool or time.Time, and for a Related field
-	// the key that Resolve and Match return. Without it, filters and ordering by the field give 400, except filters
-	// on Relation.Fields.
+	// Find is the declared find field that filters and ordering use. It is a string, int64, bool or time.Time. For a
+	// Related field it contains the key that Resolve and Match return. Without Find, filters and ordering by the
+	// field give 400. Filters on Relation.Fields still work.
 	Find string
-	// Compared is the find field with the form in which two values of a String are the same, if that is not the text.
-	// The lookups exact, iexact and in use it. Normal returns the form of a text, and false if no record can have the
-	// text.
+	// Compared is a find field for a String whose values are not compared as written. It contains the normal form of
+	// the text, and two values with the same normal form are equal. The lookups exact, iexact and in use it. Normal
+	// returns the normal form of a text. It returns false if no record can have the text.
 	Compared string
 	Normal   func(text string) (string, bool)
 	// Multi means that Find has several values (a list of keys). Filters use find.Has, and ordering gives 400.
@@ -60,30 +60,32 @@ type Relation struct {
 	To   string // name of the related resource: "service"
 	Many bool   // to-many: children, sent as an array
 	URI  bool   // the output has the resource_uri of the related record instead of the record
-	// Any, for a to-many relation, is a find field of this record that is absent if the record has no related records.
-	// The lookup isnull needs it.
+	// Any is a find field of this record, for a to-many relation. The field is absent if the record has no related
+	// records. The lookup isnull needs it.
 	Any string
 
-	// Resolve returns the key that the record stores for the related record with the integer id, and fault.NotFound if
-	// the caller's organization has none. Without Resolve the key is the id in decimal.
+	// Resolve returns the key under which the record stores the related record with the integer id. It returns
+	// fault.NotFound if the caller's organization has no such record. Without Resolve the key is the id in decimal.
 	Resolve func(ctx context.Context, caller passport.Passport, id int64) (key string, err error)
-	// Named returns a related record by its value: {"status": "investigating"}. The member is the last part of To.
+	// Named returns a related record that a body names by its value: {"status": "investigating"}. The member is the
+	// last part of To.
 	Named func(value string) (id int64, key string, found bool)
-	// New are the fields of a related record that a body may send by value, and that the operation finds or creates in
-	// its own atomic write: {"email": "x@example.com"} becomes Ref.New.
+	// New are the fields of a related record that a body may send as an object without id or URI: {"email":
+	// "x@example.com"} becomes Ref.New. The operation then finds or creates this record in its own atomic write.
 	New []Field
 
 	// Items are the fields of one child in a to-many field. A child with a resource_uri may omit required fields.
 	Items []Field
-	// Bare is the item field that an item sets which is a plain URI instead of an object.
+	// Bare is the field of an item that gets the URI, if the body sends a plain URI instead of an object as the item.
 	Bare string
 
-	// Fields are the fields of the related resource that filters can name behind "__".
+	// Fields are the fields of the related resource that filters can name after "__".
 	Fields []Field
-	// FindID is the find field with the related integer id: among the related records with Match, denormalised in this
-	// record without Match. Empty means "legacyId" with Match, and without Match that there are no filters by id.
+	// FindID is the find field with the integer id of the related record. With Match it is a field of the related
+	// records, and "" means "legacyId". Without Match it is a field of this record, and "" means that filters by id
+	// are not allowed.
 	FindID string
-	// Match returns the keys of the caller's related records that fulfil all conditions. The keys become a condition on
-	// the field's Find.
+	// Match returns the keys of the caller's related records that fulfil all conditions. The filter then requires
+	// that Find is one of these keys.
 	Match func(ctx context.Context, caller passport.Passport, where []find.Condition) (keys []string, err error)
 }

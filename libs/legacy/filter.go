@@ -15,7 +15,7 @@ import (
 // findID is the declared find field with the integer id of a record.
 const findID = "legacyId"
 
-// translator makes conditions on declared find fields from query parameters.
+// translator converts query parameters to conditions on declared find fields.
 type translator struct {
 	ctx    context.Context
 	caller passport.Passport
@@ -56,10 +56,11 @@ func fieldNamed(fields []Field, name string) (Field, bool) {
 	return fields[i], true
 }
 
-// idField returns the field id, which filters and orders lists and is not in the output.
+// idField returns the field id. Lists can be filtered and ordered by it. It is not in the output.
 func idField(find string) Field { return Field{Name: "id", Type: Integer, Find: find} }
 
-// field translates the path behind the name of a field: a lookup, or fields of related resources and a lookup.
+// field translates the path after the name of a field. The path is a lookup, or names of fields of related resources
+// and then a lookup.
 func (t translator) field(field Field, path, values []string) ([]find.Condition, error) {
 	relation := field.Relation
 	if relation == nil {
@@ -81,10 +82,11 @@ func (t translator) field(field Field, path, values []string) ([]find.Condition,
 	return t.bare(field, path, values)
 }
 
-// without translates isnull behind a relation with Match. A record that refers to nothing has none of the fields behind
-// the relation. Match cannot find such records, because they have no related record. They and the records that refer to
-// a record without a value would need an OR. Therefore a relation that is nullable or to-many allows isnull only behind
-// fields that are not nullable.
+// without translates isnull on a field behind a relation with Match. If every record refers to a related record,
+// Match can answer isnull. Otherwise some records refer to nothing, and Match cannot find them, because they have no
+// related record. isnull then only tests whether the record refers to anything. A to-many relation does not allow
+// isnull on a field that may be null: the records without a related record and those with a null field would need an
+// OR, which queries do not have.
 func (t translator) without(field, sub Field, path, values []string) ([]find.Condition, error) {
 	conditions, err := t.field(sub, path, values)
 	several := field.Multi || field.Relation.Many
@@ -99,8 +101,8 @@ func (t translator) without(field, sub Field, path, values []string) ([]find.Con
 	return absent(field.own(), values[len(values)-1])
 }
 
-// own returns the find field of this record that is absent if the relation leads to no record; "" if there is no such
-// field.
+// own returns the find field of this record that is absent if the record has no related record. It returns "" if
+// there is no such field.
 func (field Field) own() string {
 	if field.Relation.Many {
 		return field.Relation.Any
@@ -108,7 +110,7 @@ func (field Field) own() string {
 	return field.Find
 }
 
-// mayBeNull reports whether the field, or a field on the path behind it, is nullable.
+// mayBeNull reports whether the field at the end of path, or a field on the way to it, is nullable.
 func (field Field) mayBeNull(path []string) bool {
 	if field.Nullable || len(path) == 0 || field.Relation == nil {
 		return field.Nullable
@@ -117,7 +119,7 @@ func (field Field) mayBeNull(path []string) bool {
 	return known && sub.mayBeNull(path[1:])
 }
 
-// bare translates a relation without the name of a sub-field: the values are ids or URIs.
+// bare translates a filter by the relation itself, without a field behind it. The values are ids or URIs.
 func (t translator) bare(field Field, path, values []string) ([]find.Condition, error) {
 	relation := field.Relation
 	lookup, err := lookupOf(path)
@@ -160,7 +162,8 @@ func (r *Relation) idField(multi bool) Field {
 	return id
 }
 
-// lift makes one condition on this record's field from conditions on the related records.
+// lift converts conditions on the related records to conditions on this record. With Match it asks for the keys of
+// the related records.
 func (t translator) lift(field Field, conditions []find.Condition) ([]find.Condition, error) {
 	if field.Relation.Match == nil {
 		return conditions, nil
@@ -291,7 +294,7 @@ func (field Field) oneOf(texts []string) ([]find.Condition, error) {
 	return field.has(values), nil
 }
 
-// same returns the condition that the field is the same as one of the texts in the form in which they are compared.
+// same returns the condition that Compared is the normal form of one of the texts.
 func (field Field) same(texts []string) []find.Condition {
 	var values []any
 	for _, text := range texts {
@@ -303,7 +306,7 @@ func (field Field) same(texts []string) []find.Condition {
 	return field.has(values)
 }
 
-// parse returns a filter's value as the field's type.
+// parse returns the value of a filter as a value of the field's type.
 func (field Field) parse(text string) (any, error) {
 	switch field.Type {
 	case Integer:
@@ -324,7 +327,7 @@ func (field Field) parse(text string) (any, error) {
 	return nil, invalid("must be of the type %s, not '%s'", field.Type, printable(text))
 }
 
-// parseFlag parses a boolean of a query: true, t, 1, false, f or 0 in any case.
+// parseFlag parses a boolean in a query: true, t, 1, false, f or 0 in any case.
 func parseFlag(text string) (bool, error) { return strconv.ParseBool(strings.ToLower(text)) }
 
 func isNone(text string) bool { return slices.Contains([]string{"nil", "none", "None", "null"}, text) }
@@ -340,7 +343,7 @@ func absent(field, value string) ([]find.Condition, error) {
 	return []find.Condition{find.Present(field)}, nil
 }
 
-// textMatch translates contains, icontains and the like. The i ignores case.
+// textMatch translates a text lookup such as contains or icontains. The letter i means that case is ignored.
 func textMatch(lookup string) (match find.Match, fold, ok bool) {
 	name, fold := strings.CutPrefix(lookup, "i")
 	match, ok = map[string]find.Match{
@@ -349,5 +352,5 @@ func textMatch(lookup string) (match find.Match, fold, ok bool) {
 	return match, fold, ok
 }
 
-// splitValues returns the values of comma lists, with the repeats of the parameter merged.
+// splitValues returns the elements of all comma-separated lists in the values of a repeated parameter.
 func splitValues(values []string) []string { return strings.Split(strings.Join(values, ","), ",") }

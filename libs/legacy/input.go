@@ -2,9 +2,9 @@ package legacy
 
 import "time"
 
-// Input is a checked body, or a child or an object in a body. A getter returns nil for a field that was not sent, or
-// sent as null where null has no meaning: the operation then keeps the stored value. A getter also returns nil for a
-// name that is not declared or has another type.
+// Input is a checked body, or a checked child or object within a body. A getter returns nil for a field that was not
+// sent, so that the operation keeps the stored value. The same holds for null in a field that is not Nullable. A
+// getter also returns nil for a name that is not declared or has another type.
 type Input struct {
 	id     int64
 	values map[string]any
@@ -31,7 +31,8 @@ func (in Input) Time(name string) *time.Time { return value[time.Time](in, name)
 // Ref returns the value of a to-one Related field.
 func (in Input) Ref(name string) *Ref { return value[Ref](in, name) }
 
-// Key returns the key of a to-one Related field's record, and nil if that record must be created.
+// Key returns the key of the record to which a to-one Related field refers. It returns nil if that record must be
+// created.
 func (in Input) Key(name string) *string {
 	ref := in.Ref(name)
 	if ref == nil || ref.New != nil {

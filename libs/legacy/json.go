@@ -40,8 +40,9 @@ func encode(value any) []byte {
 	return body
 }
 
-// WriteJSON writes a JSON response, without the body if the request is a HEAD. A POST that the override makes a HEAD
-// gets Content-Length 0, because its sender reads as many bytes as are announced.
+// WriteJSON writes a JSON response, without the body if the request is a HEAD. If a POST became a HEAD by the
+// override header, Content-Length is 0: to the client it is a POST, so it would wait for a body of the announced
+// length.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) {
 	if r.Method == http.MethodPost && Method(r) == http.MethodHead {
 		body = nil
@@ -50,7 +51,7 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) 
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // an error means that the client is gone
+		_, _ = w.Write(body) // an error means that the client has disconnected
 	}
 }
 
@@ -72,8 +73,8 @@ func readBody(r *http.Request) (map[string]any, error) {
 	return parseBody(content)
 }
 
-// parseBody refuses texts that encoding/json would silently change to U+FFFD: invalid UTF-8, and the escape of half a
-// surrogate pair. Of members with one name the last counts.
+// parseBody returns an error for texts that encoding/json would silently change to U+FFFD: invalid UTF-8, and one
+// half of an escaped surrogate pair. If a name occurs twice, the last member counts.
 func parseBody(content []byte) (map[string]any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	decoder.UseNumber()
@@ -98,7 +99,8 @@ const timeLayout = "2006-01-02T15:04:05"
 func ParseTime(text string) (time.Time, bool) {
 	text = strings.TrimSuffix(text, "Z")
 	whole, _, _ := strings.Cut(text, ".")
-	t, err := time.Parse(timeLayout, text) // also takes hours of one digit, and a fraction behind a dot or a comma
+	// time.Parse also accepts hours with one digit, and a fraction after a comma. The check of the length excludes them.
+	t, err := time.Parse(timeLayout, text)
 	if err != nil || len(whole) != len(timeLayout) || t.Year() == 0 {
 		return time.Time{}, false
 	}

@@ -20,13 +20,13 @@
 //		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Service, error) { ... },
 //	}
 //
-// Mount serves the resources of a service. Resources is the table of their methods. Mount panics if a resource and the
-// table disagree, so that any test of the service fails.
+// Mount serves the resources of a service. Resources is the table of all resources and their methods. Mount panics if
+// a resource does not match the table, so that any test of the service fails.
 //
-// A Relation declares a field that refers to a record of another resource, or that holds children, which a body sends
-// within their parent. The keys of Match become a condition on Find. Without Match, Relation.Fields and Relation.FindID
-// name find fields of this resource's own records (denormalised), and one query serves all conditions. Lookup.Relation
-// is such a relation.
+// A Relation declares a field that refers to a record of another resource, or that contains children, which a body
+// sends within their parent. A filter on fields of the related records calls Match, and then requires that Find is
+// one of the returned keys. Without Match, Relation.Fields and Relation.FindID name find fields of this resource's
+// own records (copies of the related values), and no second query is needed. Lookup.Relation returns such a relation.
 package legacy
 
 import (
@@ -48,10 +48,11 @@ const Base = "/api/v1/"
 type Resource[T any] struct {
 	Name   string  // in the table of Resources: "service", "event/list"
 	Fields []Field // without id and resource_uri, which every resource has
-	// Indexes lists the equality filters that an index serves: see Index. The first index is (organization, id); other
-	// queries scan within it.
+	// Indexes lists the indexes that serve equality filters. The first index is (organization, id). A query that no
+	// other index serves scans it.
 	Indexes []Index
-	// FaultFields maps field names in the domain's faults to field names of this resource: {"name": "service_name"}.
+	// FaultFields maps a field name in a fault of the domain to the field name of this resource: {"name":
+	// "service_name"}.
 	FaultFields map[string]string
 
 	Doc Doc
@@ -60,12 +61,12 @@ type Resource[T any] struct {
 	View func(T) any // a struct with JSON tags
 
 	// List returns records of the caller's organization, and their number before Limit and Offset. The query has no
-	// condition on the organization. It always has an Order, and a Scan if Indexes do not serve it.
+	// condition on the organization. It always has an Order. It has a Scan if no index of Indexes serves it.
 	List func(ctx context.Context, caller passport.Passport, query find.Query) (items []T, total int64, err error)
-	// Pages is List for records that may be large: it returns them in pages, and reads a page when it is asked for. A
-	// resource has either List or Pages.
+	// Pages replaces List for records that may be large. It returns the records in pages, and reads each page only
+	// when the caller asks for it. A resource has either List or Pages.
 	Pages func(ctx context.Context, caller passport.Passport, query find.Query) (pages Pages[T], total int64, err error)
-	// Get returns one record or fault.NotFound. Without it List or Pages is used.
+	// Get returns one record or fault.NotFound. If Get is nil, List or Pages is called instead.
 	Get func(ctx context.Context, caller passport.Passport, id int64) (T, error)
 	// Create stores a new record. The input has all required fields, and defaults for the others.
 	Create func(ctx context.Context, caller passport.Passport, in Input) (T, error)
@@ -75,16 +76,16 @@ type Resource[T any] struct {
 	Delete func(ctx context.Context, caller passport.Passport, id int64) error
 }
 
-// Pages are the records of a list, in order and in parts. The error of a part is the last part.
+// Pages yields the records of a list in order, some at a time. An error ends the sequence.
 type Pages[T any] = iter.Seq2[[]T, error]
 
 // Index is a declared index (organization, Equal..., id). It serves a query that compares exactly these fields for
-// equality and is ordered by id. Other queries scan the index that has the most of their equalities.
+// equality and is ordered by id. Any other query scans the index that contains the most of its equalities.
 type Index struct {
 	Name  string
 	Equal []string // names of find fields
-	Few   bool     // few records have one value of Equal: the index serves several values too
-	Order string   // a find field, without Equal: the index is (organization, Order, id), which queries in this order scan
+	Few   bool     // each value of Equal has few records, so the index is also scanned for several values
+	Order string   // if set, Equal is empty and the index is (organization, Order, id); queries in this order scan it
 }
 
 // Options are shared by all resources of a service.
@@ -95,10 +96,10 @@ type Options struct {
 
 // Declared is a Resource of any record type.
 type Declared interface {
-	// Check returns the faults of the declaration: an unknown name, a missing operation or one that the table of
-	// Resources does not have, a relation to an unknown resource.
+	// Check returns the errors of the declaration: an unknown name, a missing operation, an operation that the table
+	// of Resources does not have, or a relation to an unknown resource.
 	Check() error
-	// Describe returns what the document of the interface is made of.
+	// Describe returns the data from which the OpenAPI document of the interface is generated.
 	Describe() Description
 	handler(Options) gin.HandlerFunc
 	name() string

@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// Lookup is a resource whose values are fixed and in memory.
+// Lookup is a resource with fixed values that are in memory.
 type Lookup string
 
 const (
@@ -68,8 +68,8 @@ func (v Value) field(name string) any {
 	return v.id
 }
 
-// Relation returns a relation to the lookup. Its keys are the names, so the Find of such a field has the name. A body
-// may send the name by value, and filters like status__status__in need no further query.
+// Relation returns a relation to the lookup. Its keys are the names of the values, so the Find of such a field
+// contains the name. A body may send the name instead of a URI. Filters like status__status__in need no second query.
 func (l Lookup) Relation() *Relation {
 	return &Relation{
 		To:     string(l),
@@ -151,7 +151,8 @@ func (l Lookup) find(where []find.Condition) []Value {
 	return found
 }
 
-// fulfils evaluates a condition that the filters of this package make.
+// fulfils reports whether value fulfils the condition. It supports the conditions that the filters of this package
+// create.
 func fulfils(value any, c find.Condition) bool {
 	switch c.Op {
 	case find.OpIn:

@@ -8,21 +8,22 @@ import (
 	"strconv"
 )
 
-// maxHeld bounds the part of a response with objects that is held back, in bytes.
+// maxHeld is the number of bytes of a response that objectsWriter buffers before it sends them.
 const maxHeld = 1 << 20
 
-// objectsWriter writes a response with a list of objects, one object after the other, so that its memory does not grow
-// with the response. A response of at most maxHeld bytes is written as a whole and has a Content-Length. An error behind
-// that closes the connection, so that the client does not take the response for complete.
+// objectsWriter writes a response with a list of objects, one object after the other, so that its memory does not
+// grow with the response. It writes a response of at most maxHeld bytes at once, with a Content-Length. If an error
+// occurs after the first bytes were sent, the connection is closed, so that the client does not take the response for
+// complete.
 type objectsWriter struct {
 	w       http.ResponseWriter
 	r       *http.Request
 	held    bytes.Buffer
-	passed  int // bytes that were sent, or counted for a HEAD
+	passed  int // number of bytes that were sent, or for a HEAD would have been sent
 	objects int
 }
 
-// newObjectsWriter begins a response with the members of head, which is an object, and the list.
+// newObjectsWriter begins a response: an object with the members of head, and the beginning of the list.
 func newObjectsWriter(w http.ResponseWriter, r *http.Request, head any) *objectsWriter {
 	o := &objectsWriter{w: w, r: r}
 	o.held.Write(bytes.TrimSuffix(encode(head), []byte("}")))
@@ -52,7 +53,7 @@ func (o *objectsWriter) add(view any) error {
 			o.w.WriteHeader(http.StatusOK)
 		}
 		if _, err := o.w.Write(o.held.Bytes()); err != nil {
-			return errors.Join(context.Canceled, err) // the client has left
+			return errors.Join(context.Canceled, err) // the client has disconnected
 		}
 	}
 	o.passed += o.held.Len()
@@ -81,7 +82,7 @@ func (o *objectsWriter) end(tail any) {
 		o.header()
 		WriteJSON(o.w, o.r, http.StatusOK, nil)
 	default:
-		_, _ = o.w.Write(o.held.Bytes()) // an error means that the client has left
+		_, _ = o.w.Write(o.held.Bytes()) // an error means that the client has disconnected
 	}
 }
 
@@ -91,5 +92,5 @@ func (o *objectsWriter) header() {
 	o.w.Header().Set("Content-Type", "application/json")
 }
 
-// begun reports whether a part of the response was sent, so that an error cannot become the response.
+// begun reports whether a part of the response was sent. Then an error can no longer become the response.
 func (o *objectsWriter) begun() bool { return o.passed > 0 && Method(o.r) == http.MethodGet }

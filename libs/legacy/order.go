@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// orderBy translates order_by. The id is always the last order, so that every order is total.
+// orderBy translates order_by. The last order is always the id, so that no two records are equal in it.
 func orderBy(fields []Field, all params) ([]find.Order, error) {
 	var orders []find.Order
 	for _, text := range all.values["order_by"] {
@@ -21,7 +21,7 @@ func orderBy(fields []Field, all params) ([]find.Order, error) {
 	return appendOrder(orders, find.Order{Field: findID}), nil
 }
 
-// appendOrder appends an order unless the orders have its field.
+// appendOrder appends an order, unless orders already contains its field.
 func appendOrder(orders []find.Order, order find.Order) []find.Order {
 	if slices.ContainsFunc(orders, func(o find.Order) bool { return o.Field == order.Field }) {
 		return orders
@@ -29,12 +29,12 @@ func appendOrder(orders []find.Order, order find.Order) []find.Order {
 	return append(orders, order)
 }
 
-// ordered reports whether lists can be ordered by the field. All scalar fields with a Find can.
+// ordered reports whether lists can be ordered by the field: a scalar field with a Find.
 func (field Field) ordered() bool {
 	return field.Find != "" && field.Relation == nil && !field.Multi
 }
 
-// scanIn returns the index that the query must scan, and "" if an index serves the query.
+// scanIn returns the name of the index that the query must scan. It returns "" if an index serves the query.
 func scanIn(indexes []Index, query find.Query) string {
 	if len(indexes) == 0 {
 		return ""
@@ -59,7 +59,7 @@ func scanIn(indexes []Index, query find.Query) string {
 	}
 	for _, index := range indexes {
 		if len(best.Equal) == 0 && index.Order != "" && index.Order == query.Order[0].Field {
-			return index.Name // so a page is read in its order, and only records with the same value of Order are sorted
+			return index.Name // read in the order of the page, so that only records with the same value of Order are sorted
 		}
 	}
 	return best.Name

@@ -30,15 +30,15 @@ type Page struct {
 }
 
 const (
-	defaultLimit = 20   // rows of a list without a limit
-	maxLimit     = 1000 // most rows of a list
+	defaultLimit = 20   // objects in a list if the request has no limit
+	maxLimit     = 1000 // maximum number of objects in a list
 )
 
-// furthest is the largest offset for a store. No list is as long, and sums with it do not overflow.
+// furthest is the largest offset that is passed to a store. No list is as long, and sums with it do not overflow.
 const furthest = 1 << 40
 
-// ReadPage returns the page of a query string. A larger limit than maximum, and 0, mean maximum. A limit or offset that
-// is not a whole number of at least 0 is an Invalid fault.
+// ReadPage returns the page that a query string selects. A limit of 0 or above maximum means maximum. A limit or
+// offset that is not a whole number of at least 0 is an Invalid fault.
 func ReadPage(rawQuery string, defaultLimit, maximum int) (Page, error) {
 	p := parseParams(rawQuery)
 	limit, err := p.count("limit", int64(defaultLimit))
@@ -86,7 +86,8 @@ func (p Page) link(path string, offset int64) *string {
 }
 
 // params are the query parameters of a request, with the names in the order of their first appearance. The links to
-// other pages keep this order, which net/url loses. A badly escaped text stays as it is; net/url drops it.
+// other pages have the same order; net/url would lose it. A wrongly escaped text is used as it is; net/url would drop
+// it.
 type params struct {
 	names  []string
 	values url.Values
@@ -105,7 +106,7 @@ func parseParams(rawQuery string) params {
 		}
 		all.values.Add(name, unescape(value))
 	}
-	if all.values.Has("api_key") { // it and the username beside it do not authenticate, and must not get into links
+	if all.values.Has("api_key") { // api_key and username do not authenticate here, and must not appear in links
 		all.names = slices.DeleteFunc(all.names, func(name string) bool { return name == "api_key" || name == "username" })
 	}
 	return all

@@ -51,13 +51,13 @@ func (e endpoint[T]) schema() schema {
 	return out
 }
 
-// reach returns the reach of the field's filters in the numbers of Tastypie's schemas.
+// reach returns the filters that the field allows, as the number that Tastypie's schemas use.
 func (field Field) reach() int {
 	switch {
 	case field.Relation != nil && len(field.Relation.Fields) > 0:
-		return 2 // all lookups, and those of the related fields
+		return 2 // all lookups of the field and of the related fields
 	case field.Find != "" || field.Relation != nil && field.Relation.FindID != "":
-		return 1 // all lookups
+		return 1 // all lookups of the field
 	}
 	return 0
 }
@@ -84,17 +84,17 @@ func lower(methods []string) []string {
 	return strings.Split(strings.ToLower(strings.Join(methods, ",")), ",")
 }
 
-// Doc is what the document of the interface says about a resource beyond the declaration of its fields.
+// Doc contains what the OpenAPI document says about a resource beyond its fields.
 type Doc struct {
 	Name, Names string // in the ids of operations and the names of schemas: "Email", "Emails"
 	One, Many   string // in summaries: "an email address", "email addresses"
-	// List, Create, Change and Delete describe the operations, where their summaries do not suffice.
+	// List, Create, Change and Delete describe the operations, if their summaries are not enough.
 	List, Create, Change, Delete string
 	Record                       string // an example of a record: JSON as View writes it
-	Body                         string // an example of the body of a POST, without a POST empty
+	Body                         string // an example of the body of a POST; empty if the resource has no POST
 }
 
-// Description is the part of a declaration that the document of the interface is made of.
+// Description is the part of a declaration from which the OpenAPI document is generated.
 type Description struct {
 	Doc
 	Resource string // in the table of Resources
@@ -110,7 +110,8 @@ func (r Resource[T]) Describe() Description {
 // Filters reports whether a parameter with the name of the field filters lists.
 func (field Field) Filters() bool { return field.reach() > 0 }
 
-// IDField returns the field id of a record or of a related record, which is not in the output.
+// IDField returns the field id. With a relation it is the field of the related record. The field is not in the
+// output.
 func IDField(r *Relation) Field {
 	if r == nil {
 		return idField(findID)

@@ -42,7 +42,8 @@ func (r Resource[T]) handler(options Options) gin.HandlerFunc {
 	}
 }
 
-// serve checks in the order of the interface, which decides which error a request gets.
+// serve handles a request. The specification defines the order of its checks, which decides which error a wrong
+// request gets.
 func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 	path, known := ParsePath(r.URL.Path)
 	if !known || path.Resource != e.Name {
@@ -78,7 +79,8 @@ func (e endpoint[T]) serve(w http.ResponseWriter, r *http.Request) error {
 	return e.ok(w, r, http.StatusOK, e.View(item))
 }
 
-// admit refuses a caller without access to this interface: another surface, no entitlement, no role.
+// admit returns an error for a caller who may not use this interface: a caller of another surface, without the
+// entitlement, or without the role.
 func admit(caller passport.Passport) error {
 	switch {
 	case caller.Surface != passport.Legacy || caller.Organization == "":
@@ -198,7 +200,7 @@ func (e endpoint[T]) set(w http.ResponseWriter, r *http.Request, caller passport
 	for part := len(asked); len(asked) > 0; {
 		part = min(part, len(asked))
 		found, whole, err := e.members(r.Context(), caller, asked[:part])
-		if err == nil && !whole { // together they are too large
+		if err == nil && !whole { // the records do not fit into one page, so request fewer
 			part = max(1, part/2)
 			continue
 		}
@@ -223,7 +225,7 @@ type setTail struct {
 	NotFound []string `json:"not_found,omitempty"`
 }
 
-// members returns the records of a set by id. Whole is false if they have several pages.
+// members returns the records with the ids asked, by id. whole is false if they do not fit into one page.
 func (e endpoint[T]) members(ctx context.Context, caller passport.Passport, asked []string) (found map[int64]T, whole bool, err error) {
 	var ids []int64
 	for _, text := range asked {
@@ -242,7 +244,7 @@ func (e endpoint[T]) members(ctx context.Context, caller passport.Passport, aske
 	return found, whole || len(ids) == 1, err
 }
 
-// firstPage returns the first page of the records with the ids. Whole reports whether it is the only one.
+// firstPage returns the first page of the records with the ids. whole reports whether it is the only page.
 func (e endpoint[T]) firstPage(ctx context.Context, caller passport.Passport, ids []int64) (items []T, whole bool, err error) {
 	where := find.In(findID, ids...)
 	if len(ids) == 1 {
@@ -264,7 +266,7 @@ func (e endpoint[T]) firstPage(ctx context.Context, caller passport.Passport, id
 	return items, !more, err
 }
 
-// write creates a record, or updates the record with an id that is not 0.
+// write creates a record if id is 0, and otherwise updates the record with the id.
 func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passport.Passport, id int64) error {
 	body, err := readBody(r)
 	if err != nil {
@@ -281,7 +283,8 @@ func (e endpoint[T]) write(w http.ResponseWriter, r *http.Request, caller passpo
 		item, err = e.Update(r.Context(), caller, id, in)
 	}
 	if id != 0 && (!bound || fault.Is(err, fault.NotFound)) {
-		// A missing record is reported before the faults of the body. Only a refused update costs this load.
+		// A missing record is reported before faults of the body. So this extra load is needed only if the update
+		// failed.
 		if _, missing := e.get(r, caller, id); missing != nil {
 			return missing
 		}

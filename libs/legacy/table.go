@@ -14,8 +14,8 @@ type Row struct {
 	Detail []string
 }
 
-// Resources returns the table of the twelve authenticated resources. The gateway routes by it, services are checked
-// against it, and discovery lists it.
+// Resources returns the table of the twelve authenticated resources. The gateway routes requests by it, the
+// declarations of services are checked against it, and discovery lists it.
 func Resources() []Row {
 	var (
 		read   = []string{http.MethodGet}
@@ -68,8 +68,9 @@ type Path struct {
 	Methods  []string // in the order of Allow; HEAD is allowed where GET is
 }
 
-// ParsePath parses a decoded URL path, with or without the trailing slash. It returns false for a path that is not of
-// this interface (404), also for an id that is not a positive 64-bit integer, and for Base itself (discovery).
+// ParsePath parses a decoded URL path, with or without the trailing slash. It returns false for a path that this
+// interface does not have (404). An id that is not a positive 64-bit integer makes such a path. It also returns false
+// for Base itself (discovery).
 func ParsePath(path string) (Path, bool) {
 	rest, under := strings.CutPrefix(path, Base)
 	if !under {

@@ -1,8 +1,8 @@
 // Package link makes and reads the links in messages to visitors.
 //
-// A token names one record and the state of the record for which it was made, and is signed. So it needs no record of its
-// own, and a change of that state ends the link. A token must not appear in a log. It is short, because a text message has
-// the link.
+// A token contains the id of one record and a digest of the record's state, and is signed. So no token is stored, and
+// a link ends when the state changes. A token must not appear in a log. It is short, because links are sent in text
+// messages.
 package link
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// The parts of a token, in bytes: the id of the record, the beginning of a digest of its state, and the signature.
+// The sizes of the parts of a token, in bytes: the id of the record, the beginning of a digest of its state, and the
+// signature.
 const (
 	idSize        = 16
 	stateSize     = 8
@@ -31,13 +32,13 @@ const (
 
 // Links makes and reads the links of one service to records of the type R.
 type Links[R any] struct {
-	// State returns the state of a record on which a link depends.
+	// State returns the values of a record on which a link depends. If one of them changes, the link ends.
 	State func(purpose string, record R) []string
 	// ID returns the id of a record, a UUID.
 	ID func(record R) string
-	// Path is the path above the links. The purpose of a link is its last segment.
+	// Path is the path of the links without their last segment, which is the purpose.
 	Path string
-	// Medium is the name of what contains the links.
+	// Medium is the name of the message that contains the links, for error texts.
 	Medium string
 	// Base is the URL of the platform.
 	Base string
@@ -52,20 +53,21 @@ func (l Links[R]) URL(purpose string, record R) string {
 
 // Token returns the token of a link.
 func (l Links[R]) Token(purpose string, record R) string {
-	id, _ := uuid.Parse(l.ID(record)) // a service has made it
+	id, _ := uuid.Parse(l.ID(record)) // an id is always a valid UUID
 	content := append(id[:], digest(l.State(purpose, record))...)
 	return base64.RawURLEncoding.EncodeToString(append(content, l.sign(purpose, content)...))
 }
 
-// Code returns six digits that follow from the text, so they are not stored. Each of a million codes is equally likely, up to
-// one part in 10^13.
+// Code returns six digits that are computed from the text, so that they need not be stored. Each of a million codes
+// is equally likely, up to one part in 10^13.
 func (l Links[R]) Code(text string) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint64(l.sign("code", []byte(text)))%1_000_000)
 }
 
-// Open returns the record of a link, with an error if the link is refused. It returns fault.NotFound for a token that this
-// platform has not made for the purpose, and fault.Gone if the record is not in the state for which the link was made. check
-// returns an error if a record does not permit what the link is for. A write by the link calls allow with the stored record.
+// Open returns the record of a link. It returns fault.NotFound if this platform did not create the token for the
+// purpose, and fault.Gone if the state of the record has changed since. It then calls check and returns the error of
+// check: the record may not permit the purpose of the link. A write on behalf of the link must call allow with the
+// stored record, which repeats these checks.
 func (l Links[R]) Open(ctx context.Context, purpose, token string, get func(ctx context.Context, id string) (R, error), check func(R) error) (record R, allow func(R) error, err error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	const size = idSize + stateSize
@@ -97,7 +99,7 @@ func digest(state []string) []byte {
 	return sum[:stateSize]
 }
 
-// Ended is the refusal of a link that worked before.
+// Ended returns the error for a link that is no longer valid.
 func Ended() error {
 	return fault.New(fault.Gone, "This link was used, has expired, or was replaced by a newer one.")
 }
@@ -105,10 +107,11 @@ func Ended() error {
 // EndedIfMissing returns Ended if err says that the record does not exist, and err otherwise.
 func EndedIfMissing(err error) error { return fault.IfMissing(err, Ended()) }
 
-// ErrNoOffer is the cause of a refusal that does not say whether there is a dashboard.
+// ErrNoOffer is in the chain of the errors that NoOffer returns.
 var ErrNoOffer = errors.New("link: no offer")
 
-// NoOffer returns the refusal of a visitor's request for which a dashboard has no offer.
+// NoOffer returns the error for a visitor's request that the dashboard does not offer. Its text does not reveal
+// whether the dashboard exists.
 func NoOffer(cause error) error {
 	return fault.Wrap(fault.NotFound, errors.Join(ErrNoOffer, cause), "There is no dashboard that offers this to visitors.")
 }

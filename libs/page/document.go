@@ -2,14 +2,14 @@ package page
 
 import "github.com/bellbuoy/bellbuoy/libs/web"
 
-// Refusal describes a response with a page for a browser, and an error in JSON for a program.
+// Refusal describes an error response: a page for a browser, JSON for a program.
 func Refusal(status int, description string, headers ...string) web.Response {
 	return web.Response{Status: status, Description: description, Headers: headers, Contents: []web.Content{htmlContent(), {Media: "application/json"}}}
 }
 
 func htmlContent() web.Content { return web.Content{Media: "text/html", Of: ""} }
 
-// Subscribed describes the responses to a visitor who asks for a subscription.
+// Subscribed describes the responses to a visitor's request for a subscription.
 func Subscribed(unknown, wrong string) []web.Response {
 	return []web.Response{
 		{Status: 202, Description: "The request was sent as JSON.", Contents: []web.Content{{Media: "application/json", Of: SentView{}, Example: `{"status": "sent"}`}}},
@@ -22,17 +22,17 @@ func Subscribed(unknown, wrong string) []web.Response {
 	}
 }
 
-// SlugParameters are those of a path with the slug of a dashboard.
+// SlugParameters are the parameters of a path with the slug of a dashboard.
 type SlugParameters struct {
 	Slug string `path:"slug" pattern:"^[a-z0-9-]{3,63}$" description:"The slug of the dashboard."`
 }
 
-// TokenParameters are those of a link in a message.
+// TokenParameters are the parameters of a link in a message.
 type TokenParameters struct {
 	Token string `query:"token" required:"true" description:"From the link in a message."`
 }
 
-// LinkOperation declares an operation of a page behind a link.
+// LinkOperation completes the declaration of a page behind a link in a message.
 func LinkOperation(o web.Public, responses ...web.Response) web.Public {
 	o.Description += " No other origin may read the response."
 	o.Parameters, o.Errors = TokenParameters{}, []int{503}

@@ -1,5 +1,5 @@
-// Package page writes the pages of visitors: a form, or a page behind a link in a mail. A page is in the frame of its
-// dashboard, or in a plain frame. It runs no script.
+// Package page writes the pages of visitors: a form, or a page behind a link in a mail. A page has the frame of its
+// dashboard, or a plain frame. It runs no script.
 package page
 
 import (
@@ -28,38 +28,40 @@ var (
 	//
 	//go:embed frame/main.html
 	mainLayout string
-	// elements are templates that a body may use: "field" shows a Field, "boxes" shows Boxes, "problem" shows an error,
-	// "suppressed" says that no messages are sent, if it gets true, and "secret" shows the secret of an endpoint.
+	// elements are templates that a body may use: "field" shows a Field, "boxes" shows Boxes, "problem" shows an
+	// error, "suppressed" shows that no messages are sent if its argument is true, and "secret" shows the secret of
+	// an endpoint.
 	//
 	//go:embed frame/elements.html
 	elements string
-	// plainPage is a page without a dashboard. {lang}, {title}, {style} and {main} stand for its parts.
+	// plainPage is a page without a dashboard. {lang}, {title}, {style} and {main} are replaced by its parts.
 	//
 	//go:embed frame/plain.html
 	plainPage string
-	// plainStyle is the style of a page without a dashboard. It has the classes of the frames of dashboards.
+	// plainStyle is the style of a page without a dashboard. It defines the same classes as the frames of dashboards.
 	//
 	//go:embed frame/plain.css
 	plainStyle string
 )
 
-// Field is an input with its hint or its error.
+// Field is an input element with its hint or its error.
 type Field struct {
 	Name, Label, Type  string
 	Value              string
-	Max                int // characters
+	Max                int // maximum number of characters
 	Autocomplete, Hint string
 	Problem            string
-	Digits             bool // a code of six digits
+	Digits             bool // the input is a code of six digits
 }
 
-// Boxes are the components that a visitor chooses.
+// Boxes are the check boxes for the components that a visitor can choose.
 type Boxes struct {
 	Legend, Hint, Problem string
 	Choices               []link.Choice
 }
 
-// Refuse shows that the choice in the form is wrong, if the field of the error is that of the boxes. Else it returns false.
+// Refuse sets Problem and returns true if field, the field of an error, is that of the boxes. Otherwise it returns
+// false.
 func (b *Boxes) Refuse(w *words.Locale, form url.Values, field string) bool {
 	if name, _, _ := strings.Cut(field, "["); name != "componentIds" {
 		return false
@@ -82,17 +84,18 @@ const (
 	localesKey   = "page.locales"
 	dashboardKey = "page.dashboard"
 	localeKey    = "page.locale"
-	frameKey     = "page.frame " // and the dashboard
+	frameKey     = "page.frame " // followed by the id of the dashboard
 )
 
-// About sets the dashboard and the locale (BCP 47; empty: unknown) of the response page, error pages included.
+// About sets the dashboard and the locale (BCP 47; empty: unknown) for the page of the response, including error
+// pages.
 func About(c *gin.Context, dashboardID, locale string) {
 	c.Set(dashboardKey, dashboardID)
 	c.Set(localeKey, locale)
 }
 
-// Show responds with a page in the visitor's words. title is the key of its heading. body is a template of package
-// html/template, which shows the view. Its function t returns the word of a key.
+// Show responds with a page in the visitor's language. title is the key of its heading. body is a template of package
+// html/template for the view. The template function t returns the word for a key.
 func Show(c *gin.Context, status int, title, body string, view any) error {
 	l := Words(c)
 	frame := frameOf(c, l.Tag)
@@ -140,11 +143,12 @@ func render(frame peer.Frame, l *words.Locale, title, body string, view any) ([]
 	return out.Bytes(), nil
 }
 
-// frameTime is the time that a page waits for its frame.
+// frameTime is the time limit for loading the frame of a page.
 const frameTime = time.Second
 
 // frameOf returns the frame of the dashboard that the page is about. It returns the plain frame if there is no such
-// dashboard, or if the events service cannot be reached: people confirm and leave during an outage too.
+// dashboard or the events service cannot be reached, because visitors must be able to confirm and unsubscribe during
+// an outage too.
 func frameOf(c *gin.Context, lang string) peer.Frame {
 	if frame := dashboardFrame(c); frame.Before != "" {
 		return frame
@@ -152,7 +156,8 @@ func frameOf(c *gin.Context, lang string) peer.Frame {
 	return plainFrame(lang)
 }
 
-// dashboardFrame returns the frame of the dashboard that the page is about, or none. It asks once for each request.
+// dashboardFrame returns the frame of the dashboard that the page is about. It returns the zero Frame if it cannot
+// load one. It requests the frame once for each request and dashboard.
 func dashboardFrame(c *gin.Context) (frame peer.Frame) {
 	frames, is := c.Value(framesKey).(Frames)
 	dashboard := c.GetString(dashboardKey)
@@ -185,7 +190,8 @@ func plainFrame(lang string) peer.Frame {
 	}
 }
 
-// Private sets headers that keep the URL, which may contain a token, out of caches, referrers and search engines.
+// Private sets headers that prevent caches, referrers and search engines from storing or passing on the URL, which
+// may contain a token.
 func Private(c *gin.Context) {
 	c.Header("Cache-Control", "no-store")
 	c.Header("Referrer-Policy", "no-referrer")
@@ -193,11 +199,11 @@ func Private(c *gin.Context) {
 	c.Header("X-Content-Type-Options", "nosniff")
 }
 
-// Wanted reports whether the client reads pages. Other clients get errors in JSON.
+// Wanted reports whether the client accepts HTML pages. Other clients get errors in JSON.
 func Wanted(c *gin.Context) bool { return strings.Contains(c.GetHeader("Accept"), "text/html") }
 
-// Words returns the words in the locale of the visitor that the page is for (About). If the pages do not have that locale, it
-// returns those in the locale of the dashboard, and then those that the browser asks for.
+// Words returns the words of the page in the first of these locales for which there are words: the locale of About,
+// the locale of the dashboard, the locales that the browser accepts, and words.Default.
 func Words(c *gin.Context) *words.Locale {
 	locales := c.MustGet(localesKey).(words.Locales)
 	for _, wanted := range []func() []string{
@@ -214,7 +220,7 @@ func Words(c *gin.Context) *words.Locale {
 	return locales.All()[0]
 }
 
-// accepted returns the locales that the browser asks for. A header that is wrong has none.
+// accepted returns the locales that the browser accepts. It returns none for an invalid header.
 func accepted(c *gin.Context) []string {
 	wanted, _, _ := language.ParseAcceptLanguage(c.GetHeader("Accept-Language"))
 	tags := make([]string, len(wanted))

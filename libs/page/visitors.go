@@ -27,17 +27,17 @@ const maxBody = 64 << 10
 // FormMedia is the media type of a form.
 const FormMedia = "application/x-www-form-urlencoded"
 
-// Routes adds the routes of visitors.
+// Routes adds routes for the requests of visitors.
 type Routes struct {
 	group *gin.RouterGroup
 	texts func(status int, err error) Texts
 }
 
-// Texts are the keys of the words on the page of an error. An empty key stands for the usual words of the status.
+// Texts are the keys of the words on an error page. An empty key means the usual words for the status.
 type Texts struct{ Title, Text string }
 
-// Mount returns the routes of visitors on the engine. Their pages are in the frames of dashboards. texts returns the words of
-// the service for an error.
+// Mount returns Routes that add to the engine. Their pages have the frames of dashboards. texts returns the service's
+// own words for an error.
 func Mount(engine *gin.Engine, frames Frames, texts func(status int, err error) Texts) (Routes, error) {
 	locales, err := words.Open(words.Pages)
 	group := engine.Group("", Private, web.Surface(passport.Public), func(c *gin.Context) {
@@ -68,7 +68,7 @@ func (r Routes) handle(handler func(*gin.Context) error) gin.HandlerFunc {
 	})
 }
 
-// refuse responds with an error: with a page to a browser, with JSON to a program. Wrong input has status 422.
+// refuse responds with an error: a page for a browser, JSON for a program. The status of an Invalid fault is 422.
 func (r Routes) refuse(c *gin.Context, err error) error {
 	status, text := fault.As(err).Kind.Status(), message(err)
 	if late, is := errors.AsType[fault.Throttled](err); is {
@@ -96,7 +96,8 @@ func (r Routes) refuse(c *gin.Context, err error) error {
 	return Show(c, status, cmp.Or(own.Title, usual.Title), TextBody, text)
 }
 
-// usualTexts returns the words for an error of a status. Without a Text, the page shows the error in English.
+// usualTexts returns the words for an error of a status. If Text is empty, the page shows the text of the error,
+// which is in English.
 func usualTexts(status int) Texts {
 	switch status {
 	case http.StatusNotFound:
@@ -122,12 +123,13 @@ func message(err error) string {
 	return f.Message
 }
 
-// inJSON is an error for a program. The response is JSON for every Accept header.
+// inJSON is an error for a program: the response is JSON, whatever the Accept header says.
 type inJSON struct{ error }
 
 func (e inJSON) Unwrap() error { return e.error }
 
-// Site returns the slug or the host by which the visitor has found a dashboard. The gateway sends the host.
+// Site returns the slug or the host from the request, by which the visitor found the dashboard. The gateway adds the
+// host.
 func Site(c *gin.Context) topic.PublicAddress {
 	if slug := c.Param("slug"); slug != "" {
 		return topic.PublicAddress{Slug: slug}
@@ -136,7 +138,8 @@ func Site(c *gin.Context) topic.PublicAddress {
 	return topic.PublicAddress{Host: strings.ToLower(strings.TrimSuffix(host, "."))}
 }
 
-// Submit handles a request that is a form or JSON. It calls form with the form, or json, whose error is a response in JSON.
+// Submit handles a request whose body is a form or JSON. It calls the function form with the form, or the function
+// json. An error of json becomes a response in JSON.
 func Submit(c *gin.Context, form func(url.Values) error, json func() error) error {
 	switch media(c) {
 	case FormMedia:
@@ -154,7 +157,7 @@ func Submit(c *gin.Context, form func(url.Values) error, json func() error) erro
 	return fault.New(fault.Invalid, "The body must be a form or JSON, with the header Content-Type: %s or application/json.", FormMedia)
 }
 
-// media returns the media type of the body, which is the same in any case (RFC 9110, 8.3.1).
+// media returns the media type of the body in lower case, because case has no meaning in it (RFC 9110, 8.3.1).
 func media(c *gin.Context) string { return strings.ToLower(c.ContentType()) }
 
 // Form returns the form in the body, as browsers and mail programs send it.
@@ -177,23 +180,24 @@ func Form(c *gin.Context) (url.Values, error) {
 	return c.Request.PostForm, nil
 }
 
-// Chosen returns the components of a form, without empty values, and nil if the form does not have the field.
+// Chosen returns the components that are chosen in a form, without empty values. It returns nil if the form does not
+// have the field.
 func Chosen(form url.Values) []string {
 	return slices.DeleteFunc(slices.Clone(form["componentIds"]), func(id string) bool { return id == "" })
 }
 
-// SentView is the response to a request that was sent as JSON.
+// SentView is the response to JSON that Sent writes.
 type SentView struct {
 	Status string `json:"status" enum:"sent"`
 }
 
-// Sent responds to a request that was sent as JSON, the same for every request.
+// Sent responds to a request in JSON. The response is always the same, so it does not reveal what is stored.
 func Sent(c *gin.Context) error {
 	c.PureJSON(http.StatusAccepted, SentView{Status: "sent"})
 	return nil
 }
 
-// SeeOther leads a browser to the next page. A relative path is right for both addresses of a dashboard.
+// SeeOther redirects a browser to the next page. A relative path works for both addresses of a dashboard.
 func SeeOther(c *gin.Context, path string) error {
 	c.Header("Location", path)
 	c.Status(http.StatusSeeOther)
@@ -201,23 +205,23 @@ func SeeOther(c *gin.Context, path string) error {
 	return nil
 }
 
-// TextBody is the body of a page with one text, its view.
+// TextBody is the template of a page that shows one text.
 const TextBody = `<p class="text">{{.}}</p>`
 
-// Visit is what a page behind a link shows.
+// Visit is the data that a page behind a link shows.
 type Visit interface {
 	// About returns the arguments of About.
 	About() (dashboardID, locale string)
 }
 
-// Link adds the page behind a link in a message: show responds to GET and changes nothing, because programs follow such
-// links. act responds to POST.
+// Link adds the page behind a link in a message. show handles GET and must change nothing, because programs follow
+// links in messages. act handles POST.
 func (r Routes) Link(path string, show, act func(*gin.Context) error) {
 	r.Get(path, show)
 	r.Post(path, act)
 }
 
-// Follow returns a handler that calls do with the token of a link, and show with the result.
+// Follow returns a handler that calls do with the token of a link, and then show with the result.
 func Follow[V Visit](do func(ctx context.Context, token string) (V, error), show func(*gin.Context, V) error) func(*gin.Context) error {
 	return func(c *gin.Context) error {
 		visit, err := do(c.Request.Context(), c.Query("token"))
@@ -230,7 +234,7 @@ func Follow[V Visit](do func(ctx context.Context, token string) (V, error), show
 	}
 }
 
-// View returns a function that shows a visit. view returns the view of the body.
+// View returns a function that shows a page about a Visit. view converts the Visit to the view of the template body.
 func View[V Visit, W any](title, body string, view func(*gin.Context, V) W) func(*gin.Context, V) error {
 	return func(c *gin.Context, visit V) error { return Show(c, http.StatusOK, title, body, view(c, visit)) }
 }

@@ -12,9 +12,9 @@ import (
 // maxRecentDashboards bounds the dashboards that RecentDashboards caches.
 const maxRecentDashboards = 10_000
 
-// RecentDashboards is the client of the events service with a short cache for DashboardsByID, because delivery resolves
-// hundreds of shards of one event at the same time. No other method uses the cache, so a caller can subscribe to a component
-// that was created one call before.
+// RecentDashboards is the client of the events service with a short cache for DashboardsByID. Delivery needs the
+// cache, because it resolves hundreds of shards of one event at the same time. The other methods do not use the
+// cache: a caller must be able to subscribe to a component that was created one call before.
 type RecentDashboards struct {
 	Events
 	life time.Duration
@@ -31,7 +31,7 @@ type recentDashboard struct {
 	until time.Time
 }
 
-// NewRecentDashboards returns a client that caches dashboards for the life.
+// NewRecentDashboards returns a client that caches each dashboard for the duration life.
 func NewRecentDashboards(events Events, life time.Duration, now func() time.Time) *RecentDashboards {
 	return &RecentDashboards{Events: events, life: life, now: now, cache: map[dashboardKey]recentDashboard{}}
 }

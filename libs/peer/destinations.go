@@ -17,22 +17,23 @@ type Versions interface {
 }
 
 const (
-	// versionTime is the time for which the reply about a version is used again, counted from the question. So a
-	// destination of Resolve may have been current this long before the call.
+	// versionTime is the time for which the reply to a version query is used again, counted from the start of the
+	// query. So Resolve may return a destination that was changed during the last versionTime.
 	versionTime = 15 * time.Millisecond
-	// destinationTime is the time for which a destination is kept. It bounds the effect of a write whose process was
-	// killed before it changed the version and before it responded.
+	// destinationTime is the time for which a destination is cached. If a service is killed between a write and the
+	// change of the version, the old destination is used for at most this time.
 	destinationTime = 2 * time.Second
-	// maxDestinationBytes is the approximate size of all kept destinations.
+	// maxDestinationBytes bounds the approximate size of all cached destinations.
 	maxDestinationBytes = 16 << 20
-	// maxKeptDashboards bounds the question about a version. The recipients of an organization with more dashboards
-	// are not kept.
+	// maxKeptDashboards bounds the number of dashboards in a version query. Destinations of an organization with more
+	// dashboards are not cached.
 	maxKeptDashboards = 200
 )
 
-// Destinations resolves recipients of integrations. It keeps the destinations, and asks only whether the organization's
-// recipients have changed since. It asks before it reads, so what it keeps is not older than its version. The reply also
-// has the present names of the dashboards.
+// Destinations resolves recipients of integrations. It caches their destinations. For cached destinations it asks the
+// service only for the version, which shows whether the organization's recipients have changed. It asks for the
+// version before it reads destinations, so a cached destination is never older than its version. The reply also
+// contains the current names of the dashboards.
 //
 // The destinations contain secrets. They stay in memory for at most twice destinationTime.
 type Destinations struct {
@@ -40,7 +41,7 @@ type Destinations struct {
 	Now func() time.Time
 
 	mu             sync.Mutex
-	recent, former kept // destinations of two periods
+	recent, former kept // destinations read in the current period and in the one before
 	sweeping       bool
 	organizations  map[string]*organization
 }
@@ -62,13 +63,13 @@ type keptDestination struct {
 	read    time.Time
 }
 
-// organization is what is known of the destinations of an organization.
+// organization contains the dashboards of an organization's cached destinations, and the last version reply.
 type organization struct {
 	dashboards map[string]bool
 	last       *versionReply
 }
 
-// versionReply is the reply to a question about a version. done is closed when the reply has arrived.
+// versionReply is the reply to a version query. done is closed when the reply has arrived.
 type versionReply struct {
 	asked      time.Time
 	done       chan struct{}
@@ -77,14 +78,14 @@ type versionReply struct {
 	err        error
 }
 
-// KeepDestinations returns a client that keeps destinations.
+// KeepDestinations returns a client that calls of for destinations and caches them.
 func KeepDestinations(of Versions) *Destinations {
 	return &Destinations{Versions: of, Now: time.Now, organizations: make(map[string]*organization)}
 }
 
 // Resolve returns the destinations in the order of query.IDs.
 func (d *Destinations) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
-	if query.Channel.RecipientService() != topic.Integrations { // mail about an endpoint
+	if query.Channel.RecipientService() != topic.Integrations { // mail about an endpoint is not cached
 		return d.Versions.Resolve(ctx, organization, query)
 	}
 	reply := d.version(ctx, organization)
@@ -116,7 +117,8 @@ func (d *Destinations) Resolve(ctx context.Context, organization string, query t
 	return out, nil
 }
 
-// version returns the reply to a question that was asked at most versionTime ago, or nil if there is none.
+// version returns the reply to a version query. It uses the last reply again if its query began at most versionTime
+// ago. It returns nil if the query failed, or if the organization has more than maxKeptDashboards dashboards.
 func (d *Destinations) version(ctx context.Context, of string) *versionReply {
 	d.mu.Lock()
 	now := d.Now()
@@ -144,7 +146,7 @@ func (d *Destinations) version(ctx context.Context, of string) *versionReply {
 		d.mu.Unlock()
 		d.ask(ctx, of, query, reply)
 	}
-	if reply.err != nil { // Resolve says what is wrong
+	if reply.err != nil { // the caller then calls Versions.Resolve, which returns the error
 		return nil
 	}
 	return reply
@@ -182,7 +184,7 @@ func (d *Destinations) find(organization string, query topic.ResolveQuery, reply
 	return unknown
 }
 
-// keep keeps destinations that were read after the version.
+// keep caches destinations that were read after the version. It does not cache deleted recipients.
 func (d *Destinations) keep(of string, found []topic.Destination, version int64, read time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +209,7 @@ func (d *Destinations) keep(of string, found []topic.Destination, version int64,
 	}
 }
 
-// sweepLocked drops the destinations of the former period after each destinationTime, until there are none.
+// sweepLocked drops the destinations of the former period every destinationTime, until none are cached.
 func (d *Destinations) sweepLocked() {
 	if d.sweeping {
 		return
@@ -226,7 +228,7 @@ func (d *Destinations) sweepLocked() {
 	})
 }
 
-// sizeOf returns the approximate size of a kept destination.
+// sizeOf returns the approximate size of a cached destination.
 func sizeOf(d *topic.Destination) int {
 	size := 700 + len(d.ID) + len(d.URL) + len(d.URLHash) + len(d.URLDisplay) + len(d.Paced)
 	for _, secret := range d.Secrets {

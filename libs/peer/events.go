@@ -21,7 +21,7 @@ type NewDashboard struct {
 	Name string `json:"name"`
 }
 
-// Plan is what the plan of an organization includes, as far as its dashboards show it.
+// Plan contains the features of an organization's plan that change its dashboards.
 type Plan struct {
 	Integrations bool `json:"integrations"`
 }
@@ -49,8 +49,9 @@ func (e Events) Dashboards(ctx context.Context, organization string, ids []strin
 	return post[[]topic.DashboardRecord](ctx, e.Client, organization, "/dashboards/lookup", ids)
 }
 
-// PublicDashboard returns the dashboard at an address. It returns fault.NotFound if there is none or it is disabled. It
-// returns private dashboards too: the gateway lets only visitors with access ask for something.
+// PublicDashboard returns the dashboard at an address. It returns fault.NotFound if there is none or the dashboard is
+// disabled. It also returns private dashboards, because the gateway forwards requests only of visitors who have
+// access.
 func (e Events) PublicDashboard(ctx context.Context, at topic.PublicAddress) (topic.PublicDashboard, error) {
 	return call[topic.PublicDashboard](ctx, e.Client, "", http.MethodPost, Prefix+"/public-dashboards/lookup", at)
 }
@@ -60,8 +61,8 @@ func (e Events) OnlyDashboard(ctx context.Context) (OnlyDashboard, error) {
 	return call[OnlyDashboard](ctx, e.Client, "", http.MethodGet, Prefix+"/public-dashboards/only", nil)
 }
 
-// Frame returns the frame of an enabled dashboard, or fault.NotFound. That of a private dashboard shows only its name
-// and its branding.
+// Frame returns the frame of an enabled dashboard, or fault.NotFound. The frame of a private dashboard shows only the
+// dashboard's name and branding.
 func (e Events) Frame(ctx context.Context, dashboardID string) (Frame, error) {
 	return call[Frame](ctx, e.Client, "", http.MethodGet, Prefix+"/dashboards/"+url.PathEscape(dashboardID)+"/frame", nil)
 }
@@ -72,7 +73,7 @@ func (e Events) CreateDashboard(ctx context.Context, organization, id string, in
 	return call[topic.DashboardRecord](ctx, e.Client, organization, http.MethodPut, organizationPath(organization, "/dashboards/"+url.PathEscape(id)), in)
 }
 
-// SetPlan makes the dashboards of the organization follow its plan.
+// SetPlan sets the features of the plan on all dashboards of the organization.
 func (e Events) SetPlan(ctx context.Context, organization string, in Plan) error {
 	_, err := call[Plan](ctx, e.Client, organization, http.MethodPut, organizationPath(organization, "/plan"), in)
 	return err
@@ -98,8 +99,8 @@ func (e Events) EventState(ctx context.Context, organization, id string) (topic.
 	return get[topic.EventState](ctx, e.Client, organization, "/events/"+url.PathEscape(id))
 }
 
-// Ingest applies a message of a monitoring tool. A message with an ID that was applied already changes nothing, and gets the
-// first result.
+// Ingest applies a message of a monitoring tool. If a message with the same ID was applied before, Ingest changes
+// nothing and returns the result of that message.
 func (e Events) Ingest(ctx context.Context, organization string, in topic.InboundMessage) (topic.InboundResult, error) {
 	return post[topic.InboundResult](ctx, e.Client, organization, "/inbound", in)
 }

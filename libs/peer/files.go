@@ -9,12 +9,12 @@ import (
 // DashboardFile is a file that visitors find below the address of a dashboard. The events service renders the file from
 // an edition, and the gateway serves it.
 type DashboardFile struct {
-	Path    string // below the address of the dashboard; {id} and {month} stand for any value
+	Path    string // below the address of the dashboard; {id} and {month} match any value
 	Media   string // media type
 	ID      string // operation id in the OpenAPI document
 	Summary string // summary of the operation in the OpenAPI document
 	AtOnce  bool   // the gateway reads the file with each edition; it reads other files at their first request
-	// Of is the Path of the file that this one is the same as; empty for a file of its own.
+	// Of, if not empty, is the Path of another file with the same content, which is served for this Path.
 	Of string
 }
 
@@ -76,14 +76,14 @@ func FilesAtOnce() (names []string) {
 	return names
 }
 
-// Name returns the name of the file in an edition; empty for the page. The name of a file with a parameter is the path of
-// the request.
+// Name returns the name of the file in an edition. The name of the page is empty. For a file with a parameter, the
+// name is the path of the request.
 func (f DashboardFile) Name() string { return strings.TrimPrefix(cmp.Or(f.Of, f.Path), "/") }
 
-// HasParameter reports whether the path stands for several files.
+// HasParameter reports whether the path has a parameter, so that it stands for several files.
 func (f DashboardFile) HasParameter() bool { return strings.Contains(f.Path, "{") }
 
-// IsPage reports whether the file is for people.
+// IsPage reports whether the file is an HTML page for people.
 func (f DashboardFile) IsPage() bool { return f.Media == HTML }
 
 // IsShared reports whether scripts of other sites may read the file of a public dashboard.
@@ -96,7 +96,7 @@ func (f DashboardFile) IsFeed() bool {
 	return slices.Contains([]string{RSS, Atom, JSONFeed, Calendar}, f.Media)
 }
 
-// ContentType returns the header of the file.
+// ContentType returns the value of the file's Content-Type header.
 func (f DashboardFile) ContentType() string {
 	if f.Media == SVG {
 		return f.Media
@@ -104,8 +104,9 @@ func (f DashboardFile) ContentType() string {
 	return f.Media + "; charset=utf-8"
 }
 
-// The names of the files that are served in place of others, or as a part of others. No address of a dashboard leads to
-// them. The links of a page are relative, so the password form of an address with a slash is a file of its own.
+// The names of files that the gateway serves instead of other files, or that are parts of others. They have no
+// address of their own. EnterBelowFile exists because the links of a page are relative: the password form needs other
+// links for an address that contains a slash.
 const (
 	EnterFile      = "enter"       // the password form
 	EnterBelowFile = "enter/below" // the password form for an address with a slash

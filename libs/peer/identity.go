@@ -16,15 +16,16 @@ const (
 	APIKey Scheme = "apikey" // /api/v1: the user's name and the legacy key
 )
 
-// KeyLookup asks for the credential behind a key id (Bearer) or a user name (APIKey).
+// KeyLookup selects a credential by the id of a key (Bearer) or the name of a user (APIKey).
 type KeyLookup struct {
 	Scheme Scheme `json:"scheme"`
 	ID     string `json:"id"`
-	// SecretDigest is seal.Digest of the client's secret. If it is correct, identity records the use of the key.
+	// SecretDigest is seal.Digest of the client's secret. If the secret is correct, identity records the use of the
+	// key.
 	SecretDigest string `json:"secretDigest"`
 }
 
-// Credential is the data of a key that the gateway needs. Redis caches it.
+// Credential contains the data of a key that the gateway needs. The gateway caches it in Redis.
 type Credential struct {
 	SecretDigest string            `json:"secretDigest"` // compare in constant time
 	Organization string            `json:"organization"`
@@ -64,9 +65,10 @@ func (i Identity) Features(ctx context.Context, organization string) (passport.F
 	return get[passport.Features](ctx, i.Client, organization, "/features")
 }
 
-// The gateway fills the Redis entries of keys with a Credential as JSON. Identity writes Void into an entry
-// after it stores a change of a credential and before it responds. While an entry is Void, every gateway calls
-// identity. Gateways fill with SET NX, so that a fill that has started already cannot overwrite Void.
+// The gateway stores the Credential of a key as JSON in a Redis entry. After identity has stored a change of a
+// credential, and before it responds, it writes Void into the entry. While the entry is Void, every gateway calls
+// identity. A gateway stores a Credential with SET NX, so a lookup that began before the change cannot overwrite
+// Void.
 const (
 	Void          = "void"
 	CredentialTTL = 60 * time.Second // lifetime of a cached credential

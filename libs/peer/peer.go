@@ -13,10 +13,10 @@
 //	delivery                  -> integrations    find the version of an organization's recipients
 //	delivery                  -> events          find the state of an event before a retry
 //
-// All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its
-// own writes: a component can be subscribed to one call after its creation, and no attempt follows a
-// pause. A call carries a passport of the Peer surface for the organization in its path, and the caller's
-// trace. An error arrives as the fault that the service returned.
+// All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
+// writes. For example, a user can subscribe to a component right after its creation, and no attempt is sent after a
+// user has paused an endpoint. A call carries a passport of the Peer surface for the organization in its path, and
+// the caller's trace. An error arrives as the fault that the service returned.
 package peer
 
 import (
@@ -43,11 +43,12 @@ import (
 const (
 	timeout     = 5 * time.Second
 	maxResponse = 16 << 20
-	// maxKeptBuffer is the size of the largest buffer that is used again.
+	// maxKeptBuffer is the size of the largest buffer that is returned to the pool.
 	maxKeptBuffer = 1 << 20
 )
 
-// responses holds buffers of responses. New buffers were a tenth of all memory that a fan-out allocates.
+// responses is a pool of buffers for responses. Without the pool, these buffers were a tenth of all memory that a
+// fan-out allocates.
 var responses = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // Client calls one service.
@@ -86,7 +87,7 @@ func NewClient(service, base string, o Options) *Client {
 	}
 }
 
-// Refusal is the response for a fault on the Peer surface. Package web writes it.
+// Refusal is the body of an error response on the Peer surface. Package web writes it.
 type Refusal struct {
 	Kind    fault.Kind `json:"kind"`
 	Message string     `json:"message"`
@@ -127,7 +128,7 @@ func (c *Client) call(ctx context.Context, organization, method, path string, in
 		}
 	}()
 	_, err = buffer.ReadFrom(io.LimitReader(response.Body, maxResponse))
-	content := buffer.Bytes() // json.Unmarshal and topic.Unpack copy what they keep
+	content := buffer.Bytes() // valid only until the buffer is reused; json.Unmarshal and topic.Unpack copy what they return
 	if err != nil {
 		return fault.Wrap(fault.Unavailable, err, "A part of the platform sent an incomplete response; try again shortly.")
 	}
@@ -164,7 +165,7 @@ func post[T any](ctx context.Context, c *Client, organization, path string, in a
 	return call[T](ctx, c, organization, http.MethodPost, organizationPath(organization, path), in)
 }
 
-// refusal returns the fault of an error response.
+// refusal returns the fault that an error response describes.
 func refusal(status int, content []byte) error {
 	var r Refusal
 	if json.Unmarshal(content, &r) == nil && r.Kind != "" {
@@ -180,5 +181,5 @@ func organizationPath(organization, rest string) string {
 	return Prefix + "/organizations/" + url.PathEscape(organization) + rest
 }
 
-// Prefix is the prefix of the paths for peers.
+// Prefix is the path prefix of the calls between services.
 const Prefix = "/internal/v1"

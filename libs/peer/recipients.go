@@ -8,8 +8,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Recipients is the client of a service that keeps recipients: integrations keeps endpoints, subscribers
-// keeps mail addresses and phone numbers.
+// Recipients is the client of a service that stores recipients: integrations stores endpoints, subscribers stores
+// mail addresses and phone numbers.
 type Recipients struct{ *Client }
 
 // destinations are decoded by topic.Unpack.

@@ -6,7 +6,8 @@ import (
 )
 
 // AuditEntry reports one write to the organization's audit log. A write publishes exactly one entry. Before is null
-// for a create, After is null for a delete. Both hold the members that package audit takes over, and never a secret.
+// for a create, After is null for a delete. Both contain only the members that package audit selects, and never a
+// secret.
 type AuditEntry struct {
 	ID            string          `json:"id"` // UUID v7, the same for every publication
 	Organization  string          `json:"organization"`
@@ -50,5 +51,5 @@ const (
 // Topic implements topic.Message.
 func (AuditEntry) Topic() string { return Audit }
 
-// Key keeps the entries about one record in order.
+// Key returns the id of the record, so that the entries about one record are consumed in order.
 func (e AuditEntry) Key() string { return e.EntityID }

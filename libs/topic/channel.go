@@ -21,21 +21,22 @@ const (
 // RecipientService names the service that stores the recipients of a channel.
 type RecipientService string
 
-// The services with recipients. The legacy interface accepts the channels of Nobody, and delivery logs them as skipped.
+// The services that store recipients. Nobody stores the recipients of some channels: the legacy interface accepts
+// these channels, and delivery logs them as skipped.
 const (
 	Integrations RecipientService = "integrations" // a recipient is an endpoint, which has a URL
 	Subscribers  RecipientService = "subscribers"  // a recipient is a mail address or a phone number
 	Nobody       RecipientService = "nobody"
 )
 
-// Registration is a channel with the service that stores its recipients.
+// Registration is a channel and the service that stores its recipients.
 type Registration struct {
 	Channel Channel
 	Service RecipientService
 }
 
-// Channels returns all channels. No other code lists them: a package with rules for channels keeps a table
-// with the channel as key.
+// Channels returns all channels. No other code lists them. A package with rules for channels has a table whose key is
+// the channel.
 func Channels() []Registration {
 	return []Registration{
 		{Webhook, Integrations},

@@ -26,19 +26,19 @@ type ComponentRecord struct {
 	Dashboards              []string `json:"dashboards"` // ids of the dashboards with the component
 }
 
-// PublicDashboard is a dashboard as visitors find it.
+// PublicDashboard is the part of a dashboard that visitors may know.
 type PublicDashboard struct {
 	DashboardRecord
 	Organization string `json:"organization"`
 }
 
-// PublicAddress is where visitors find a dashboard. Exactly one of the two is set.
+// PublicAddress is the address at which visitors find a dashboard: a slug or a host. Exactly one of the two is set.
 type PublicAddress struct {
 	Slug string `json:"slug,omitempty"`
 	Host string `json:"host,omitempty"` // in lower case
 }
 
-// Reference returns what a message contains about the dashboard.
+// Reference returns the data about the dashboard that a message contains.
 func (d DashboardRecord) Reference() Dashboard {
 	return Dashboard{ID: d.ID, Name: d.Name, URL: d.URL, Timezone: d.Timezone, Locale: d.Locale}
 }

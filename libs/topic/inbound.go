@@ -2,12 +2,12 @@ package topic
 
 import "time"
 
-// InboundMessage is a message of a monitoring tool, whose signature is valid, about the problem that the tool calls
-// ExternalID.
+// InboundMessage is a message of a monitoring tool with a valid signature. It is about the problem that the tool
+// calls ExternalID.
 type InboundMessage struct {
 	ID        string `json:"id"`        // webhook-id
 	KeyID     string `json:"keyId"`     // id of the signing key
-	KeyName   string `json:"keyName"`   // the author of what the message changes
+	KeyName   string `json:"keyName"`   // shown as the author of the changes
 	IP        string `json:"ip"`        // address of the client
 	RequestID string `json:"requestId"` // id of the client's request
 
@@ -23,10 +23,10 @@ type InboundMessage struct {
 	Impact          string            `json:"impact"`
 	Timestamp       *time.Time        `json:"timestamp"`
 	Publish         bool              `json:"publish"`
-	Notify          *map[Channel]bool `json:"notify"` // nil: by default
+	Notify          *map[Channel]bool `json:"notify"` // nil: the default
 }
 
-// InboundResult is what a message has done: created, updated, resolved, reopened or ignored.
+// InboundResult is the effect of a message: created, updated, resolved, reopened or ignored.
 type InboundResult struct {
 	Result  string `json:"result"`
 	EventID string `json:"eventId"`

@@ -2,9 +2,8 @@ package topic
 
 import "time"
 
-// Notice asks delivery to send one message to one recipient, which no change of an event caused: the test of an
-// endpoint, and mail about an endpoint. It holds no address and no link. Delivery asks Service for them right
-// before it sends.
+// Notice asks delivery to send one message to one recipient without a change of an event: the test of an endpoint, or
+// a mail about an endpoint. It contains no address and no link. Delivery asks Service for them right before it sends.
 type Notice struct {
 	ID           string           `json:"id"` // UUID v7, the same for every publication
 	Kind         Kind             `json:"kind"`
@@ -32,5 +31,5 @@ type EndpointReport struct {
 // Topic implements topic.Message.
 func (Notice) Topic() string { return Notices }
 
-// Key keeps the notices to one recipient in order.
+// Key returns the recipient, so that the notices to one recipient are consumed in order.
 func (n Notice) Key() string { return n.Recipient }

@@ -10,11 +10,11 @@ const PackedDestinations = "application/vnd.bellbuoy.destinations-1"
 
 var errPacked = errors.New("the packed destinations are damaged")
 
-// Pack returns the destinations in a form that Unpack decodes with few allocations. As JSON they would cost a tenth of the
-// processor time of a delivery.
+// Pack returns the destinations in a form that Unpack decodes with few allocations. Encoding them as JSON would take
+// a tenth of the processor time of a delivery.
 //
-// The form is the number of destinations, and for each destination its texts and lists with their lengths. A dashboard or a
-// list of components that equals that of the destination before is one byte.
+// The form is the number of destinations, and then the texts and lists of each destination with their lengths. If the
+// dashboard or the list of components is the same as in the previous destination, one byte replaces it.
 func Pack(destinations []Destination) []byte {
 	out := binary.AppendUvarint(make([]byte, 0, 16+512*len(destinations)), uint64(len(destinations)))
 	before := new(Destination)
@@ -47,7 +47,8 @@ const (
 	other
 )
 
-// Unpack returns the destinations that Pack has packed. They share memory: do not change their lists.
+// Unpack returns the destinations from the result of Pack. Destinations may share a list, so do not change their
+// lists.
 func Unpack(data []byte) ([]Destination, error) {
 	in := unpacker{rest: string(data)}
 	count := in.number()
@@ -78,7 +79,7 @@ func Unpack(data []byte) ([]Destination, error) {
 	return out, nil
 }
 
-// texts returns the fields that are texts, without those of the dashboard.
+// texts returns pointers to the text fields, except those of the dashboard.
 func (d *Destination) texts() [13]*string {
 	return [...]*string{
 		&d.ID, (*string)(&d.Channel), (*string)(&d.State), &d.URL, &d.URLHash, &d.URLDisplay, &d.Paced, &d.Address, &d.Locale,
@@ -90,7 +91,7 @@ func (d *Dashboard) texts() [5]*string {
 	return [...]*string{&d.ID, &d.Name, &d.URL, &d.Timezone, &d.Locale}
 }
 
-// equal reports whether the lists are equal. An absent list does not equal an empty one.
+// equal reports whether the lists are equal. A nil list is not equal to an empty list.
 func equal(a, b []string) bool {
 	if len(a) != len(b) || (a == nil) != (b == nil) {
 		return false
@@ -107,7 +108,7 @@ func packText(out []byte, text string) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(text))), text...)
 }
 
-// packList packs 0 for an absent list, and otherwise the length and 1.
+// packList appends a list: its length plus 1, and its texts. A nil list is 0.
 func packList(out []byte, list []string) []byte {
 	if list == nil {
 		return append(out, 0)
@@ -119,7 +120,8 @@ func packList(out []byte, list []string) []byte {
 	return out
 }
 
-// unpacker reads packed values. It is broken after the first error. Texts are parts of rest.
+// unpacker reads packed values from rest. After the first error, broken is true. The texts it returns are substrings
+// of rest.
 type unpacker struct {
 	rest   string
 	broken bool

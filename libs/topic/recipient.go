@@ -1,6 +1,6 @@
 package topic
 
-// RecipientQuery asks a service which of its recipients a change concerns.
+// RecipientQuery asks a service for its recipients that a change concerns.
 type RecipientQuery struct {
 	Kind       Kind     `json:"kind"`
 	Channel    Channel  `json:"channel"`
@@ -11,8 +11,8 @@ type RecipientQuery struct {
 }
 
 const (
-	// MaxPage is the largest Limit of a RecipientQuery. A page of that size has nearly as many recipients in each of the
-	// Buckets as a shard may have. Smaller shards cost more per delivery.
+	// MaxPage is the largest Limit of a RecipientQuery. A page of that size has nearly as many recipients in each of
+	// the Buckets as a shard may have. Smaller pages would make smaller shards, which cost more per delivery.
 	MaxPage = 10_000
 	// MaxRecipients is the maximum number of recipients that are resolved in one call.
 	MaxRecipients = 5000
@@ -21,8 +21,8 @@ const (
 // Recipient is an endpoint or a subscriber. It never holds an address.
 type Recipient struct {
 	ID string `json:"id"`
-	// Destination is a digest of the URL or address, or of the chat space, to which the receiver's rate limit applies.
-	// Recipients that share a limit have the same digest, so they share a bucket.
+	// Destination is a digest of the thing to which the receiver's rate limit applies: the URL, the address or the
+	// chat space. Recipients that share a limit have the same digest, so they are in the same bucket.
 	Destination string `json:"destination"`
 }
 
@@ -32,8 +32,8 @@ type RecipientPage struct {
 	Next       string      `json:"next,omitempty"` // empty on the last page
 }
 
-// ResolveQuery asks a service for the destinations of recipients. The kind decides what is sent and where: a message
-// about an event goes to an endpoint's URL, a mail about the endpoint goes to its management address.
+// ResolveQuery asks a service for the destinations of recipients. The destination depends on Kind: a message about an
+// event is sent to an endpoint's URL, a mail about the endpoint to its management address.
 type ResolveQuery struct {
 	Kind    Kind     `json:"kind"`
 	Channel Channel  `json:"channel"`
@@ -45,8 +45,8 @@ type VersionQuery struct {
 	Dashboards []string `json:"dashboards"` // ids, at most MaxRecipients
 }
 
-// RecipientsVersion is the answer to a VersionQuery. A destination that was resolved after a version was asked for is
-// current while the version stays the same, except for its Dashboard.
+// RecipientsVersion is the answer to a VersionQuery. If a caller first asks for the version and then resolves a
+// destination, the destination is current until the version changes. Its Dashboard may change without a new version.
 type RecipientsVersion struct {
 	Version    int64       `json:"version"`
 	Dashboards []Dashboard `json:"dashboards"` // dashboards of the query that exist
@@ -63,28 +63,28 @@ const (
 	RecipientGone       RecipientState = "gone" // deleted, or no longer subscribed
 )
 
-// Destination is a resolved recipient: its state and how to reach it. It holds secrets. Delivery never
-// logs or stores it, and never publishes it to Kafka.
+// Destination is a resolved recipient: its state and the data to reach it. It contains secrets. Delivery never logs
+// or stores it, and never publishes it to Kafka.
 type Destination struct {
 	ID         string         `json:"id"`
 	Channel    Channel        `json:"channel"`
 	State      RecipientState `json:"state"`
 	Dashboard  Dashboard      `json:"dashboard"`
-	Components []string       `json:"components"` // ids of the components it subscribed to; nil: all of the dashboard's
+	Components []string       `json:"components"` // ids of the components that the recipient has subscribed to; nil: all components of the dashboard
 	URL        string         `json:"url,omitempty"`
 	URLHash    string         `json:"urlHash,omitempty"`
 	URLDisplay string         `json:"urlDisplay,omitempty"`
-	Paced      string         `json:"paced,omitempty"`   // as Recipient.Destination
+	Paced      string         `json:"paced,omitempty"`   // the digest in Recipient.Destination
 	Secrets    []string       `json:"secrets,omitempty"` // signing secrets of a webhook, the newest first
 	Address    string         `json:"address,omitempty"` // mail address or phone number
-	Locale     string         `json:"locale,omitempty"`  // BCP 47, of the subscriber; empty: the dashboard's
-	// Unsubscribe is the URL that unsubscribes with one click (RFC 8058), and Manage that of the page where the subscriber
-	// changes the subscription. Both concern one dashboard.
+	Locale     string         `json:"locale,omitempty"`  // locale of the subscriber, BCP 47; empty: that of the dashboard
+	// Unsubscribe is the URL that unsubscribes with one click (RFC 8058). Manage is the URL of the page on which the
+	// subscriber changes the subscription. Both apply to one dashboard.
 	Unsubscribe string   `json:"unsubscribe,omitempty"`
 	Manage      string   `json:"manage,omitempty"`
-	Link        string   `json:"link,omitempty"`  // URL that a notice names: it confirms, verifies, or shows an endpoint
-	Code        string   `json:"code,omitempty"`  // six digits that confirm a SubscriberConfirm instead of Link
-	Names       []string `json:"names,omitempty"` // the components to confirm, or of SubscriberManage the confirmed ones; none: all
+	Link        string   `json:"link,omitempty"`  // URL in a notice, which confirms a subscription, verifies an endpoint, or shows an endpoint
+	Code        string   `json:"code,omitempty"`  // six digits that confirm the subscription; a SubscriberConfirm contains them instead of Link
+	Names       []string `json:"names,omitempty"` // names of the components to confirm, or for SubscriberManage of the confirmed components; none: all
 }
 
 // Dashboard identifies the dashboard that a message belongs to.

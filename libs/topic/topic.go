@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Message is a message of one of the topics. A store saves it in the same write as the record
-// whose change it reports, and publishes it afterwards.
+// Message is a message of one of the topics. A store writes it together with the record whose change it reports, and
+// publishes it afterwards.
 type Message interface {
 	Topic() string
 	Key() string // messages of one key are published in order
 }
 
-// Placed is a Message with a partition of its own. The partition of other messages follows from their key.
+// Placed is a Message that chooses its partition. For other messages the key determines the partition.
 type Placed interface {
 	Message
 	Partition() int
@@ -32,11 +32,11 @@ const (
 	Notices          = "notices"           // key: recipient; integrations, subscribers -> delivery
 )
 
-// Buckets is the number of groups of destinations. The topic Deliveries has one partition for each, so at most
-// this number of processes share the deliveries.
+// Buckets is the number of groups of destinations. The topic Deliveries has one partition per bucket, so at most this
+// number of processes can share the deliveries.
 const Buckets = 48
 
-// Kind says what a message is about. Messages to receivers contain it.
+// Kind is the subject of a message. Messages to receivers contain it.
 type Kind string
 
 const (
@@ -72,8 +72,8 @@ func Kinds() []Kind {
 	}
 }
 
-// EventChange reports that an event was created, changed or deleted. It holds all data of the event that
-// messages need, as of the change.
+// EventChange reports that an event was created, changed or deleted. It contains all data of the event that messages
+// need, in the state right after the change.
 type EventChange struct {
 	ID           string    `json:"id"` // UUID v7, the same for every publication
 	Kind         Kind      `json:"kind"`
@@ -85,7 +85,7 @@ type EventChange struct {
 	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
 }
 
-// Event is an event as of a change. Times are in UTC with milliseconds.
+// Event is an event in the state right after a change. Times are in UTC with milliseconds.
 type Event struct {
 	ID               string      `json:"id"`
 	LegacyID         int64       `json:"legacyId"`
@@ -105,14 +105,15 @@ type Event struct {
 	ScheduledStartAt *time.Time  `json:"scheduledStartAt,omitempty"`
 	ScheduledEndAt   *time.Time  `json:"scheduledEndAt,omitempty"`
 	Hidden           bool        `json:"hidden,omitempty"` // dashboards do not show the event, so messages have no link
-	Components       []Component `json:"components"`       // those that messages may name
+	Components       []Component `json:"components"`       // the affected components that messages may name
 }
 
-// EventState is what of an event a message may show now. It decides whether a message about an earlier change is still sent.
+// EventState is the current state of an event, as far as messages may show it. It decides whether a message about an
+// earlier change is still sent.
 type EventState struct {
-	Published  bool     `json:"published"`  // false: a draft, of which nobody is notified
+	Published  bool     `json:"published"`  // false: the event is a draft, about which nobody is notified
 	Components []string `json:"components"` // ids of the affected components that messages may name
-	// Dashboards are the dashboards that show each of the components, by its id. Nil: the events service has not said.
+	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: unknown.
 	Dashboards map[string][]string `json:"dashboards"`
 }
 
@@ -135,23 +136,23 @@ type Entry struct {
 	HTML      string    `json:"html"`
 }
 
-// Notify holds the channels to notify.
+// Notify contains the channels to notify, each with its Wording.
 type Notify map[Channel]Wording
 
-// Wording is the publisher's text for one channel. For zero values the channel uses its own text.
+// Wording is the publisher's text for one channel. For a zero field the channel uses its own text.
 type Wording struct {
 	Subject   string  `json:"subject,omitempty"`   // email
 	Text      string  `json:"text,omitempty"`      // sms, microblog
 	Message   string  `json:"message,omitempty"`   // chats
 	Details   bool    `json:"details,omitempty"`   // chats: show all fields of the event
 	Color     string  `json:"color,omitempty"`     // teams: # and 3 or 6 hex digits
-	Endpoints []int64 `json:"endpoints,omitempty"` // only these endpoints, by legacy id; empty: all that the change concerns
+	Endpoints []int64 `json:"endpoints,omitempty"` // legacy ids of the only endpoints to notify; empty: all endpoints that the change concerns
 }
 
 // Topic implements topic.Message.
 func (EventChange) Topic() string { return EventChanges }
 
-// Key keeps the changes of one event in order.
+// Key returns the id of the event, so that its changes are consumed in order.
 func (c EventChange) Key() string { return c.Event.ID }
 
 // ComponentDeleted reports that a component was deleted, so that services delete their references.
@@ -165,7 +166,7 @@ type ComponentDeleted struct {
 // Topic implements topic.Message.
 func (ComponentDeleted) Topic() string { return ComponentChanges }
 
-// Key keeps the changes of one component in order.
+// Key returns the id of the component, so that its changes are consumed in order.
 func (c ComponentDeleted) Key() string { return c.ComponentID }
 
 // DashboardDeleted reports that a dashboard was deleted, so that services delete their records of it.
@@ -178,19 +179,19 @@ type DashboardDeleted struct {
 // Topic implements topic.Message.
 func (DashboardDeleted) Topic() string { return DashboardChanges }
 
-// Key keeps the changes of one dashboard in order.
+// Key returns the id of the dashboard, so that its changes are consumed in order.
 func (d DashboardDeleted) Key() string { return d.DashboardID }
 
 // Shard is a group of recipients of one change, in one bucket and on one channel.
 type Shard struct {
-	ID           string           `json:"id"` // derived from the change, channel, bucket and page, so that a repeated plan has the same id
+	ID           string           `json:"id"` // derived from the change, channel, bucket and page, so that it is the same if the shard is planned again
 	ChangeID     string           `json:"changeId"`
 	Organization string           `json:"organization"`
 	Channel      Channel          `json:"channel"`
-	Service      RecipientService `json:"keeper,omitempty"` // service that a Notice names; empty: the service of the channel
+	Service      RecipientService `json:"keeper,omitempty"` // the Service of a Notice; empty: the service of the channel
 	Bucket       int              `json:"bucket"`
 	Recipients   []string         `json:"recipients"` // ids, at most 256
-	// Replay is the id of a stored delivery to the one recipient, which a user wants to be sent again.
+	// Replay is the id of a stored delivery that a user wants to send again. The shard then has one recipient.
 	Replay string `json:"replay,omitempty"`
 }
 
@@ -213,11 +214,11 @@ const (
 	Suppressed Result = "suppressed"
 )
 
-// Outcome reports the result of a delivery to the service that stores the recipient. It is published at least once, so
-// consumers deduplicate by DeliveryID.
+// Outcome reports the result of a delivery to the service that stores the recipient. It may be published more than
+// once, so consumers deduplicate by DeliveryID.
 //
 // An outcome with Successes reports deliveries of one change that succeeded at the first attempt. Its DeliveryID,
-// Recipient, URLHash and At are empty. Each returns its outcomes one by one.
+// Recipient, URLHash and At are empty. The function Each converts it to one outcome per delivery.
 type Outcome struct {
 	Bucket       int       `json:"bucket"` // bucket of the destination
 	DeliveryID   string    `json:"deliveryId"`
@@ -236,7 +237,7 @@ type Outcome struct {
 	Successes    []Success `json:"successes,omitempty"`
 }
 
-// Success is one delivery of an Outcome with Successes.
+// Success is one of the deliveries in Outcome.Successes.
 type Success struct {
 	DeliveryID string    `json:"deliveryId"`
 	Recipient  string    `json:"recipient"`
@@ -245,7 +246,7 @@ type Success struct {
 	At         time.Time `json:"at"`
 }
 
-// Each returns the outcomes of single deliveries in the order of the outcomes.
+// Each returns outcomes with one delivery each, in the order of outcomes.
 func Each(outcomes []Outcome) []Outcome {
 	out := make([]Outcome, 0, len(outcomes))
 	for _, o := range outcomes {
@@ -271,5 +272,6 @@ func (o Outcome) each() []Outcome {
 // Topic implements topic.Message.
 func (Outcome) Topic() string { return DeliveryOutcomes }
 
-// Key keeps the outcomes of one recipient in order: a recipient stays in its bucket while its address does not change.
+// Key returns the bucket, so that the outcomes of one recipient are consumed in order. A recipient is always in the
+// same bucket, unless its address changes.
 func (o Outcome) Key() string { return strconv.Itoa(o.Bucket) }

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Handle makes a handler of a function that returns its error.
+// Handle converts a function that returns an error into a gin handler, which responds with the error.
 func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if err := handler(c); err != nil {
@@ -21,12 +21,12 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 	}
 }
 
-// Fail ends the request with the response for err: in the peer form for a peer, else in the App
+// Fail ends the request with the response for err. A peer gets the form of package peer, any other caller the App
 // form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx.
 func Fail(c *gin.Context, err error) {
 	f := fault.As(err)
 	if f.Kind.Status() >= http.StatusInternalServerError {
-		_ = c.Error(err) // logged by observe and put on the span; Error only returns what it is given
+		_ = c.Error(err) // observe logs the error and the span records it; the result of Error is only its argument
 	}
 	c.Abort()
 	if Caller(c).Surface == passport.Peer {

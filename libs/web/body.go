@@ -18,8 +18,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Body reads the request's JSON into a T. An unknown, wrongly cased or repeated member, a
-// value of the wrong type, and text behind the value are Invalid faults that name the member.
+// Body reads the request's JSON into a T. An unknown, wrongly cased or repeated member, a value of the wrong type,
+// and text behind the value cause an Invalid fault that names the member.
 func Body[T any](c *gin.Context) (T, error) {
 	var in T
 	text, err := readJSON(c)
@@ -29,7 +29,8 @@ func Body[T any](c *gin.Context) (T, error) {
 	return in, decode(text, &in, true)
 }
 
-// Row is an element of a request in bulk. It is read on its own, so that a wrong one does not refuse the others.
+// Row is an element of a bulk request. It is decoded separately, so that an invalid row does not make the others
+// fail.
 type Row[T any] struct{ text jsontext.Value }
 
 // UnmarshalJSONFrom implements json.UnmarshalerFrom.
@@ -71,9 +72,9 @@ func readJSON(c *gin.Context) ([]byte, error) {
 	return text, nil
 }
 
-// decode reads text into the value that into points to. A JSON array or null for a struct is
-// an Invalid fault, and so are members that are required but absent, null but not nullable, or,
-// for strict, unknown.
+// decode reads text into the value that into points to. It returns an Invalid fault for a JSON array or null in place
+// of a struct, for an absent required member, and for null in a member that is not nullable. If strict is true, it
+// also returns one for an unknown member.
 func decode(text []byte, into any, strict bool) error {
 	target := reflect.ValueOf(into).Elem()
 	if err := checkJSON(text, target.Type()); err != nil {
@@ -85,7 +86,7 @@ func decode(text []byte, into any, strict bool) error {
 	return checkMembers("", target)
 }
 
-// checkJSON returns an Invalid fault if text is not JSON, or not an object where of is a struct.
+// checkJSON returns an Invalid fault if text is not JSON, or if of is a struct and text is not a JSON object.
 func checkJSON(text []byte, of reflect.Type) error {
 	value := jsontext.Value(text)
 	if !value.IsValid(jsontext.AllowDuplicateNames(true)) {
@@ -101,7 +102,7 @@ func checkJSON(text []byte, of reflect.Type) error {
 func decodeFault(err error) error {
 	syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
 	semantic, ok := errors.AsType[*json.SemanticError](err)
-	refused, _ := errors.AsType[*fault.Error](err) // by a type that decodes itself
+	refused, _ := errors.AsType[*fault.Error](err) // from a type with its own decoder
 	switch {
 	case syntax != nil && errors.Is(err, jsontext.ErrDuplicateName):
 		return fault.Field(memberPath(syntax.JSONPointer), "must be sent once")
@@ -162,9 +163,9 @@ type member interface {
 	Element() any
 }
 
-// checkMembers checks each optional.Value of a decoded value against the tags of its field:
-// required:"true", nullable:"true" for a member that may be null, format and enum (see parseFormat).
-// It makes times UTC in whole milliseconds.
+// checkMembers checks each optional.Value within a decoded value against the tags of its field. The tags are
+// required:"true", nullable:"true" (null is allowed), format and enum (see parseFormat). It converts times to UTC in
+// whole milliseconds.
 func checkMembers(path string, value reflect.Value) error {
 	switch value.Kind() {
 	case reflect.Slice:

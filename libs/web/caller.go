@@ -12,11 +12,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// OrganizationParam names the path parameter that peers name the organization with.
+// OrganizationParam is the name of the path parameter with the organization, in calls between services.
 const OrganizationParam = "organization"
 
-// checkPassport refuses every request without a valid passport for this service,
-// and one whose path names another organization than its passport.
+// checkPassport responds with an error to a request without a valid passport for this service, and to a peer's
+// request whose path names another organization than its passport.
 func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p, err := signer.Verify(c.GetHeader(passport.Header), service)
@@ -36,8 +36,8 @@ func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gi
 	}
 }
 
-// origin returns the origin of the writes of a request. It is zero for a call of another service, because the
-// request that causes the call leaves the entry.
+// origin returns the origin of a request's writes for the audit log. It is zero for a call of another service,
+// because the request that causes this call makes the audit entry.
 func origin(p passport.Passport, request string) audit.Origin {
 	o := audit.Origin{IP: p.IP, RequestID: request, Surface: string(p.Surface)}
 	switch p.Surface {
@@ -53,7 +53,7 @@ func origin(p passport.Passport, request string) audit.Origin {
 	return o
 }
 
-// Surface refuses callers of other surfaces.
+// Surface returns a handler that responds with a Denied fault to callers of other surfaces.
 func Surface(surfaces ...passport.Surface) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		if !slices.Contains(surfaces, Caller(c).Surface) {
@@ -62,5 +62,5 @@ func Surface(surfaces ...passport.Surface) gin.HandlerFunc {
 	}
 }
 
-// Caller is who makes the request.
+// Caller returns the passport of the request's caller.
 func Caller(c *gin.Context) passport.Passport { return passport.From(c.Request.Context()) }

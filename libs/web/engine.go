@@ -30,12 +30,12 @@ const (
 	requestTimeout = 20 * time.Second
 )
 
-// releaseMode sets gin's mode, which is a global variable of gin. Services that start at the
-// same time in one process must not all write it.
+// releaseMode sets gin's mode once. The mode is a global variable of gin, and services that start at the same time in
+// one process would race to write it.
 var releaseMode = sync.OnceFunc(func() { gin.SetMode(gin.ReleaseMode) })
 
-// NewEngine returns the engine of the service. It refuses each request without a valid passport
-// for this service.
+// NewEngine returns the engine of the service. It responds with an error to each request without a valid passport for
+// this service.
 func NewEngine(service string, process boot.Process, signer *passport.Signer) *gin.Engine {
 	releaseMode()
 	engine := gin.New()
@@ -78,7 +78,8 @@ func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
 	}
 }
 
-// method returns the method, or "other" for an unknown one, so that clients cannot add metrics.
+// method returns the name of a known method, and "other" for an unknown one, so that clients cannot create new
+// metrics.
 func method(name string) string {
 	switch name {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

@@ -18,29 +18,28 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// Operation declares one operation of the App or the operator interface, beside its handler.
-// Everything else follows from the declaration: the service's route with its checks and
-// bindings (Mount), the OpenAPI document, from which the gateway takes its rows
-// (deploy/standalone/generate), and the matrix of roles that the tests walk.
+// Operation declares one operation of the App or the operator interface, beside its handler. Everything else follows
+// from the declaration: the service's route with its checks and bindings (Mount), the OpenAPI document, from which
+// the gateway's routes are generated (deploy/standalone/generate), and the table of roles that the tests check.
 //
-// Decision: the declaration is our own. huma v2 was tried: it validates a request against its
-// schema before the handler runs, but here an unknown record (404) precedes a wrong field
-// (400), and unknown members, the empty 403 and the error form all need its hooks. Schemas
-// come from Go types by swaggest/jsonschema-go; go-json-experiment decodes strictly in one pass.
+// Decision: the declaration is our own. huma v2 was tried: it validates a request against its schema before the
+// handler runs, but here an unknown record (404) must be reported before a wrong field (400), and unknown members,
+// the empty 403 and the form of errors all need hooks. Schemas come from Go types by swaggest/jsonschema-go;
+// go-json-experiment decodes strictly in one pass.
 type Operation struct {
 	Method string // GET, POST, PUT, PATCH or DELETE
 	Path   string // begins with /app/ or /operator/v1/; {name} is one path parameter
 	ID     string // operationId of the document, unique on its interface
 	Tag    string // the group in the document
-	// Summary is a short sentence without a full stop; Description says what the types cannot.
+	// Summary is a short sentence without a full stop. Description says what the types do not show.
 	Summary     string
 	Description string
-	// Roles of which the caller needs one. The role admin always suffices. Empty: every member may call.
+	// Roles: the caller needs one of these roles, or the role admin. Empty: every member may call.
 	Roles       []string
 	Entitlement Entitlement
 	// Versioned: the record has a version. Responses carry its ETag, and writes take If-Match.
 	Versioned bool
-	// Status of success. A response type None goes with 204 only.
+	// Status is the status of success. It is 204 exactly if the type of the response is None.
 	Status int
 	// Errors are the statuses beyond those that follow from the declaration (see Statuses).
 	Errors []int
@@ -57,7 +56,7 @@ type Operation struct {
 // Example is one request body and one response, as JSON. Empty: there is none.
 type Example struct{ Request, Response string }
 
-// Entitlement names what an organization's plan must include for an operation.
+// Entitlement is a feature that an organization's plan must include for an operation.
 type Entitlement string
 
 const (
@@ -66,11 +65,11 @@ const (
 	UptimeReports Entitlement = "uptimeReports"
 )
 
-// None is the type of parameters, a body or a response that an operation does not have.
+// None is the type for absent parameters, an absent body or an absent response of an operation.
 type None struct{}
 
-// Call is one request to an operation with parameters P and body B. Its parameters are bound, and
-// the text of its body is valid JSON.
+// Call is one request to an operation with parameters P and body B. Its parameters are parsed and checked, and its
+// body is valid JSON.
 type Call[P, B any] struct {
 	context.Context
 	Caller     passport.Passport
@@ -81,13 +80,13 @@ type Call[P, B any] struct {
 	ifMatch    []string
 }
 
-// Body returns the body, or an Invalid fault that names its first wrong member. An operation on a
-// stored record calls Body when it has found the record and has checked IfMatch, because an unknown
-// record and another version precede a wrong member. It may call Body several times.
+// Body returns the body, or an Invalid fault that names its first wrong member. An operation on a stored record calls
+// Body after it has found the record and checked IfMatch, because these errors must be reported before a wrong
+// member. It may call Body several times.
 func (c *Call[P, B]) Body() (B, error) { return c.body() }
 
-// Part decodes the members of the body that the struct has to which into points, and ignores the others. An operation
-// that finds its record by members of the body calls Part before Body.
+// Part decodes the body into the struct that into points to. It ignores members that the struct does not have. An
+// operation that finds its record by members of the body calls Part before Body.
 func (c *Call[P, B]) Part(into any) error {
 	if c.text == nil {
 		return nil
@@ -115,7 +114,7 @@ func (c *Call[P, B]) IfMatch(version int64) error {
 	return fault.New(fault.Conflict, "The record has changed: its ETag is now %s. Read it again, and repeat your change.", etag.Version(version))
 }
 
-// Versioned is a response that shows a record with a version. It gets the record's ETag.
+// Versioned is a response that shows a record with a version. The response gets the ETag of this version.
 type Versioned interface{ RecordVersion() int64 }
 
 // Declare adds the handler to a declaration. The types of parameters, body and response are
@@ -144,7 +143,7 @@ func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, err
 		if err := bindParameters(c, &call.Parameters); err != nil {
 			return err
 		}
-		if operation.Body == reflect.TypeFor[None]() { // no handler reads it
+		if operation.Body == reflect.TypeFor[None]() { // no handler calls Body, so check the body here
 			if _, err := call.Body(); err != nil {
 				return err
 			}
@@ -167,7 +166,8 @@ func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, err
 	return operation
 }
 
-// readBody returns the text of the body, or nil if the operation takes none or none was sent.
+// readBody returns the text of the body. It returns nil for a GET or DELETE whose operation has no body, and if no
+// body was sent and none is required.
 func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 	sent := c.Request.ContentLength != 0 && c.Request.Body != http.NoBody
 	takesNone := o.Body == reflect.TypeFor[None]()
@@ -184,7 +184,7 @@ func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 	return text, err
 }
 
-// Surface is the interface that the operation belongs to.
+// Surface returns the interface that the operation belongs to.
 func (o Operation) Surface() passport.Surface {
 	if strings.HasPrefix(o.Path, "/operator/v1/") {
 		return passport.Operator
@@ -192,14 +192,12 @@ func (o Operation) Surface() passport.Surface {
 	return passport.App
 }
 
-// Idempotent reports whether the operation takes an Idempotency-Key: every write of the App
-// interface does.
+// Idempotent reports whether the operation accepts an Idempotency-Key. Every write of the App interface does.
 func (o Operation) Idempotent() bool {
 	return o.Surface() == passport.App && o.Method != http.MethodGet
 }
 
-// TakesIfMatch reports whether the operation takes If-Match: writes of a stored record that has a
-// version do.
+// TakesIfMatch reports whether the operation accepts If-Match. Every write of a stored record with a version does.
 func (o Operation) TakesIfMatch() bool {
 	creates := o.Method == http.MethodPost && !strings.Contains(o.Path, "{")
 	return o.Versioned && o.Method != http.MethodGet && !creates
@@ -210,7 +208,7 @@ func (o Operation) Allows(roles ...string) bool {
 	return len(o.Roles) == 0 || passport.Passport{Roles: roles}.Has(o.Roles...)
 }
 
-// Statuses are all that the operation responds with, in rising order.
+// Statuses returns all statuses that the operation can respond with, in rising order.
 func (o Operation) Statuses() []int {
 	statuses := append([]int{
 		o.Status, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusServiceUnavailable,
@@ -234,7 +232,7 @@ func (o Operation) Statuses() []int {
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// check returns an error for a declaration that cannot be served as it stands.
+// check returns an error if the declaration is incomplete or contradicts its handler.
 func (o Operation) check() error {
 	var failures []error
 	fail := func(format string, args ...any) {
@@ -278,8 +276,8 @@ func (o Operation) check() error {
 	return errors.Join(failures...)
 }
 
-// Mount adds the operations' routes to the engine. It returns an error, and the service does
-// not start, if a declaration is incomplete, contradicts its handler or repeats another's ID.
+// Mount adds the operations' routes to the engine. It returns an error if a declaration is incomplete or contradicts
+// its handler, or if two have the same ID. The service then does not start.
 func Mount(engine *gin.Engine, operations []Operation) error {
 	ids := map[string]bool{}
 	for _, operation := range operations {

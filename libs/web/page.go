@@ -12,14 +12,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Pages reads and writes the paging of App lists. A token holds a position only,
-// authenticated for the organization and the path it was made for.
+// Pages creates and checks the page tokens of App lists. A token contains only a position. It is signed for one
+// organization and one path.
 type Pages struct{ key []byte }
 
-// NewPages makes the pages of a platform secret.
+// NewPages returns the Pages with a key derived from the platform's secret.
 func NewPages(secret string) Pages { return Pages{seal.Key(secret, "page")} }
 
-// Paging are the query parameters of every App list; P of its operation embeds them.
+// Paging are the query parameters of every App list. The parameters of each list operation embed them.
 type Paging struct {
 	Limit     int     `query:"limit" minimum:"1" maximum:"100" default:"10" description:"The most records of a page."`
 	NextToken *string `query:"nextToken" description:"The nextToken of the previous page, unchanged, with the other parameters of that request."`
@@ -32,7 +32,7 @@ func listOf(c *gin.Context) List {
 	return List(Caller(c).Organization + "\x00" + c.Request.URL.Path + "\x00")
 }
 
-// Position returns the position behind which the requested page begins; empty for the first page.
+// Position returns the position after which the requested page begins. It is empty for the first page.
 func (p Pages) Position(list List, paging Paging) (string, error) {
 	if paging.NextToken == nil {
 		return "", nil
@@ -44,7 +44,7 @@ func (p Pages) Position(list List, paging Paging) (string, error) {
 	return string(raw[sha256.Size:]), nil
 }
 
-// Listed returns the views of a page that read returns, and the nextToken.
+// Listed returns the views of the items that read returns, and the nextToken.
 func Listed[T, V any](p Pages, list List, paging Paging, read func(limit int, after string) (find.Page[T], error), view func(T) V) ([]V, *string, error) {
 	after, err := p.Position(list, paging)
 	if err != nil {
@@ -54,8 +54,8 @@ func Listed[T, V any](p Pages, list List, paging Paging, read func(limit int, af
 	return find.Values(page.Items, view), p.Token(list, page.Next), err
 }
 
-// Token returns the nextToken for the position behind the last row of a page; nil, so null,
-// if no row follows.
+// Token returns the nextToken for the position of a page's last record. It returns nil (null in JSON) if no record
+// follows.
 func (p Pages) Token(list List, position string) *string {
 	if position == "" {
 		return nil

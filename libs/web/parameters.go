@@ -16,15 +16,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// parameterFields returns the fields of a struct of parameters, those of embedded structs included.
+// parameterFields returns the fields of a struct of parameters, including those of embedded structs.
 func parameterFields(of reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(of), func(field reflect.StructField) bool { return field.Anonymous })
 }
 
-// bindParameters reads the path and the query into the struct that into points to. A path
-// parameter of another format is a NotFound fault, because no such record exists; the tag record
-// names the kind of the record. An unknown, repeated, missing or wrong query parameter is an
-// Invalid fault that names the parameter.
+// bindParameters reads the path and the query into the struct that into points to. A path parameter with a wrong
+// format is a NotFound fault, because no record has such an id. The tag record names the kind of record for this
+// fault. An unknown, repeated, missing or wrong query parameter is an Invalid fault that names the parameter.
 func bindParameters(c *gin.Context, into any) error {
 	query, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
@@ -68,8 +67,8 @@ func bindQuery(into reflect.Value, tag reflect.StructTag, name string, values []
 	return nil
 }
 
-// set parses text into a string, an int, a bool, a time, or a pointer to one of them, by the same tags
-// that the document shows: format, enum, minimum, maximum.
+// set parses text into a string, an int, a bool, a time, or a pointer to one of them. It checks the tags format,
+// enum, minimum and maximum, which the OpenAPI document also shows.
 func set(into reflect.Value, tag reflect.StructTag, name, text string) error {
 	if into.Kind() == reflect.Pointer {
 		into.Set(reflect.New(into.Type().Elem()))
@@ -108,8 +107,8 @@ func set(into reflect.Value, tag reflect.StructTag, name, text string) error {
 	return nil
 }
 
-// parseFormat checks a text by the tags enum and format: a uuid, which it returns in lower case,
-// or a sha256. Other formats are for the document only.
+// parseFormat checks a text by the tags enum and format: a uuid, which it returns in lower case, or a sha256. Other
+// formats only appear in the OpenAPI document.
 func parseFormat(tag reflect.StructTag, name, text string) (string, error) {
 	if choices := tag.Get("enum"); choices != "" && !slices.Contains(strings.Split(choices, ","), text) {
 		return "", fault.Field(name, "must be one of %s", strings.ReplaceAll(choices, ",", ", "))

@@ -10,14 +10,15 @@ type Public struct {
 	Description  string
 	Parameters   any // a struct whose fields have the tag path, query or header; nil: none
 	Bodies       []Content
-	BodyOptional bool // a request without a body is right too
+	BodyOptional bool // a request without a body is also valid
 	Responses    []Response
-	// Errors are statuses whose responses are {"error": "..."} in JSON, beside 405.
+	// Errors are the statuses whose responses are {"error": "..."} in JSON, in addition to 405.
 	Errors []int
 }
 
-// Content is a body of one media type. Of is a value of its type: a struct for JSON and forms, a string for text, nil
-// for an error in JSON. A request body can be one of several contents of the same media type.
+// Content is a body of one media type. Of is a value of the body's type: a struct for JSON and forms, a string for
+// text, nil for an error in JSON. A request may have several Contents with the same media type, and its body must
+// match one of them.
 type Content struct {
 	Media   string
 	Of      any
@@ -38,7 +39,7 @@ type Conditional struct {
 	IfNoneMatch *string `header:"If-None-Match" description:"The ETag of the response that the client has."`
 }
 
-// NotModified is the response to a client that has the current response.
+// NotModified describes the response to a client whose cached response is current.
 func NotModified() Response {
 	return Response{Status: 304, Description: "The client has the current response. No body.", Headers: []string{"ETag"}}
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Recipients is the domain of a service that stores recipients. peer.Recipients is its client and
-// describes the three operations.
+// Recipients is implemented by a service that stores recipients. peer.Recipients is the client of these operations
+// and describes them.
 type Recipients interface {
 	Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error)
 	Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error)
 	ForgetComponent(ctx context.Context, organization, component string) error
 }
 
-// VersionedRecipients is implemented by Recipients that can tell whether destinations have changed. The change must be in the
-// version before the response to it.
+// VersionedRecipients is implemented by Recipients that have a version. A service must change the version before it
+// responds to a request that changes a destination.
 type VersionedRecipients interface {
 	Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error)
 }
 
-// MountRecipients adds the routes that peer.Recipients calls. It checks topic.MaxPage and topic.MaxRecipients.
+// MountRecipients adds the routes that peer.Recipients calls. The routes enforce topic.MaxPage and
+// topic.MaxRecipients.
 func MountRecipients(engine *gin.Engine, recipients Recipients) {
 	peers := engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
 	peers.POST("/concerned", answer(recipients.Concerned, func(query topic.RecipientQuery) error {
@@ -61,7 +62,7 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 	}))
 }
 
-// packed are destinations that are sent in the form of topic.Pack to a caller that accepts it.
+// packed are destinations. They are sent in the form of topic.Pack if the caller accepts it, otherwise as JSON.
 type packed []topic.Destination
 
 // answer returns a handler that reads a query, checks it, and responds with the result of do.

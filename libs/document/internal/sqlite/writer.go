@@ -17,7 +17,7 @@ type writer struct {
 	conn  *sql.Conn
 	jobs  chan *writeJob
 
-	mu     sync.RWMutex // do reads closed under it, close writes it
+	mu     sync.RWMutex // do holds it for reading while it sends a job, so that close cannot close jobs at the same time
 	closed bool
 	done   chan struct{}
 }
