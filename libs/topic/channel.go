@@ -2,7 +2,7 @@ package topic
 
 import "slices"
 
-// Channel names a way to reach a recipient. To add a channel, follow the recipe in README.md.
+// Channel names a way to reach a recipient. To add a channel, follow the recipe in services/README.md.
 type Channel string
 
 // The channels.
@@ -35,8 +35,8 @@ type Registration struct {
 	Service RecipientService
 }
 
-// Channels returns all channels. No other code lists them. A package with rules for channels has a table whose key is
-// the channel.
+// Channels returns all channels. Every other table of channels has the channel as its key. The recipe in services/README.md
+// names the tables to which a new channel must be added.
 func Channels() []Registration {
 	return []Registration{
 		{Webhook, Integrations},

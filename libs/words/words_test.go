@@ -85,6 +85,26 @@ func TestEachLocaleHasTheKeysAndPlaceholdersOfTheDefault(t *testing.T) {
 	}
 }
 
+func TestNoLocaleIsACopyOfEnglish(t *testing.T) {
+	for _, section := range []Section{Pages, Messages} {
+		all := opened(t, section).All()
+		for _, l := range all[1:] {
+			same, sentences := 0, 0
+			for key, text := range all[0].Texts {
+				if strings.Contains(text, " ") && l.Texts[key] != "" {
+					sentences++
+					if l.Texts[key] == text {
+						same++
+					}
+				}
+			}
+			if same*10 > sentences {
+				t.Errorf("%s: %d of %d texts of the section %s are English", l.Tag, same, sentences, section)
+			}
+		}
+	}
+}
+
 func TestPluralsHaveTheFormsOfTheLanguage(t *testing.T) {
 	all := opened(t, Pages).All()
 	for _, l := range all {

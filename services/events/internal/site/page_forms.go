@@ -37,7 +37,7 @@ func (s *Site) subscribePage(r renderRequest) (File, error) {
 			view.Forms = append(view.Forms, channelForm{
 				Channel: string(channel), Title: view.Word("subscribe." + string(channel)), Open: i == 0, Components: r.Components,
 				Email: channel == topic.Email, Phone: channel == topic.SMS || channel == topic.WhatsApp,
-				Hook: channel == topic.Webhook || channel == topic.Teams || channel == topic.GChat,
+				Hook: channel.RecipientService() == topic.Integrations,
 			})
 		}
 	}

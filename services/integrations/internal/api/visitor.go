@@ -121,7 +121,7 @@ type form struct {
 // newForm returns the form with the values that the visitor has sent, and the error beside its field.
 func newForm(w *words.Locale, offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
 	view := form{
-		Dashboard: offer.Dashboard.Name, Channel: channelName(kind.Channel),
+		Dashboard: offer.Dashboard.Name, Channel: kind.Name,
 		URL: page.Field{Name: "url", Label: w.Word("endpoint.url"), Type: "url", Value: wish.URL, Max: 2048, Hint: kind.Example},
 		ManagementEmail: page.Field{
 			Name: "managementEmail", Label: w.Word("endpoint.management_email"), Type: "email", Value: wish.ManagementEmail, Max: 254, Autocomplete: "email",
@@ -150,15 +150,4 @@ func wrongURL(kind endpoint.Kind) string {
 		return "wrong.url_gchat"
 	}
 	return "wrong.url"
-}
-
-// channelName returns the name of a channel, which is the same in every language.
-func channelName(channel topic.Channel) string {
-	switch channel {
-	case topic.Teams:
-		return "Microsoft Teams"
-	case topic.GChat:
-		return "Google Chat"
-	}
-	return "Webhook"
 }

@@ -20,7 +20,7 @@ type linkView struct {
 }
 
 func newLink(c *gin.Context, visit endpoint.Visit) linkView {
-	view := linkView{Visit: visit, Receiver: visit.URLDisplay + " (" + channelName(visit.Kind.Channel) + ")"}
+	view := linkView{Visit: visit, Receiver: visit.URLDisplay + " (" + visit.Kind.Name + ")"}
 	view.Boxes = page.Boxes{Legend: page.Words(c).Word("link.components"), Choices: visit.Components}
 	return view
 }

@@ -13,6 +13,8 @@ import (
 // Kind holds the rules for the endpoints of one channel.
 type Kind struct {
 	Channel topic.Channel
+	// Name is the name of the product, which is the same in every language.
+	Name string
 	// Path is the kind's part of the App interface: /app/integrations/{Path}/endpoints.
 	Path string
 	// Signed is true if endpoints have signing secrets and choose event kinds. URLs of chat providers
@@ -35,14 +37,14 @@ type Providers struct {
 // Kinds returns the kinds of all channels of topic.Integrations.
 func Kinds(at Providers) []Kind {
 	rules := map[topic.Channel]Kind{
-		topic.Webhook: {Path: "webhooks/outbound", Signed: true},
-		topic.Teams: {Path: "teams", Example: "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke", Rule: Rule{
+		topic.Webhook: {Name: "Webhook", Path: "webhooks/outbound", Signed: true},
+		topic.Teams: {Name: "Microsoft Teams", Path: "teams", Example: "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke", Rule: Rule{
 			Refused: []Place{{Hosts: at.TeamsConnector}},
 			Refusal: `must be a Teams workflow URL; this is the URL of a classic connector, which Teams is retiring. Create a workflow with the template "Post to a channel when a webhook request is received", and use its URL`,
 			Allowed: []Place{{Hosts: at.TeamsWorkflow, Path: regexp.MustCompile(`/workflows/`)}, {Hosts: at.TeamsPlatform}},
 			Needed:  "must be a Teams workflow URL, as Teams shows it for the workflow that posts to a channel when a webhook request is received",
 		}},
-		topic.GChat: {Path: "gchat", Example: "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=t", Rule: Rule{
+		topic.GChat: {Name: "Google Chat", Path: "gchat", Example: "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=k&token=t", Rule: Rule{
 			Allowed: []Place{{Hosts: at.GChat, Path: regexp.MustCompile(`^/v1/spaces/[A-Za-z0-9_-]+/messages$`), Query: []string{"key", "token"}}},
 			Needed:  "must be the webhook URL of a Google Chat space: its host, the path /v1/spaces/{space}/messages, and key and token in the query",
 		}},

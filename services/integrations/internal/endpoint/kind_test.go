@@ -16,7 +16,7 @@ func TestTheRuleOfTeamsAdmitsWorkflowURLs(t *testing.T) {
 	})
 	var kind Kind
 	for _, k := range kinds {
-		if k.Path == "" {
+		if k.Path == "" || k.Name == "" {
 			t.Errorf("the channel %s has no kind", k.Channel)
 		}
 		if k.Channel == topic.Teams {
