@@ -89,16 +89,16 @@ const (
 	AccessIPAllowlist AccessMode = "ipAllowlist"
 )
 
-// Access is who sees the page of a dashboard. PasswordHash never leaves the service, not even in the audit log, which
-// shows a new password by PasswordSetAt.
+// Access is who may see the page of a dashboard. PasswordHash never leaves the service. The audit log does not have it
+// either, and shows a new password as a change of PasswordSetAt.
 type Access struct {
 	Mode          AccessMode `json:"mode" audit:"mode"`
 	PasswordHash  string     `json:"passwordHash"` // seal.HashPassword; empty unless Mode is AccessPassword
 	PasswordSetAt *time.Time `json:"passwordSetAt" audit:"passwordSetAt"`
-	AllowedIPs    []string   `json:"allowedIps" audit:"allowedIps"` // CIDRs; in force if Mode is AccessIPAllowlist
+	AllowedIPs    []string   `json:"allowedIps" audit:"allowedIps"` // CIDRs; used only if Mode is AccessIPAllowlist
 }
 
-// stamp notes the time of a password that former does not have.
+// stamp sets PasswordSetAt to now if a has a password and former does not have the same password.
 func (a *Access) stamp(former Access, now time.Time) {
 	if a.PasswordHash != former.PasswordHash && a.PasswordHash != "" {
 		a.PasswordSetAt = &now
@@ -163,7 +163,8 @@ func parseNetwork(text string) (string, bool) {
 	return network.Masked().String(), true
 }
 
-// check returns an Invalid fault that names the first wrong field. It completes defaults and the spelling of hosts.
+// check returns an Invalid fault that names the first wrong field. It also sets the default theme, writes hosts in
+// lower case and removes duplicate hosts.
 func (d *Dashboard) check(platform []string) error {
 	switch {
 	case blank(d.Name) || utf8.RuneCountInString(d.Name) > maxDashboardName:
@@ -178,14 +179,14 @@ func (d *Dashboard) check(platform []string) error {
 	return cmp.Or(d.checkDomains(platform), d.Branding.check(), d.Links.check())
 }
 
-// isZone reports whether name is a zone of the IANA database. The names of its zones begin with a capital letter. A
-// system also has files such as posixrules and right/UTC, and Factory stands for a system without a zone.
+// isZone reports whether name is a zone of the IANA database. Names of zones begin with a capital letter. LoadLocation
+// also reads other files of the system, such as posixrules and right/UTC. Local and Factory are no zones either.
 func isZone(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "" && 'A' <= name[0] && name[0] <= 'Z' && name != "Local" && name != "Factory"
 }
 
-// SetSlug sets the slug as somebody chose it.
+// SetSlug checks and sets a slug that a client chose.
 func (d *Dashboard) SetSlug(text string) error {
 	if len(text) < minSlug || len(text) > maxSlug || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return fault.Field("slug", "must be %d to %d of a-z, 0-9 and -", minSlug, maxSlug)
@@ -194,7 +195,7 @@ func (d *Dashboard) SetSlug(text string) error {
 	return nil
 }
 
-// checkDomains writes the hosts in lower case, each once.
+// checkDomains checks the hosts, writes them in lower case and removes duplicates.
 func (d *Dashboard) checkDomains(platform []string) error {
 	hosts := []string{}
 	for i, text := range d.CustomDomains {
@@ -260,7 +261,7 @@ func (l *Links) check() error {
 	return err
 }
 
-// checkURL accepts an absolute URL of one of the schemes, and no text for none.
+// checkURL returns a fault unless text is empty or an absolute URL with one of the schemes.
 func checkURL(field, text string, schemes ...string) error {
 	if text == "" {
 		return nil
@@ -282,6 +283,6 @@ func checkURL(field, text string, schemes ...string) error {
 const (
 	maxDashboardName = 100
 	minSlug, maxSlug = 3, 63
-	lowNumbers       = 10 // the attempts to number a slug before the number follows from the legacy id
+	lowNumbers       = 10 // how many low numbers insertDashboard tries for a derived slug, before it uses numbers above the legacy id
 	dashboardsPage   = 50 // dashboards that SetIntegrations reads at a time
 )

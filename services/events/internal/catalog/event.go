@@ -19,7 +19,7 @@ type Event struct {
 	Title          string    `json:"title" audit:"title"`
 	Severity       string    `json:"severity" audit:"severity,null"` // empty: none
 	Description    Rich      `json:"description" audit:"description"`
-	Impact         Rich      `json:"impact" audit:"impactAnalysis"` // the impact analysis
+	Impact         Rich      `json:"impact" audit:"impactAnalysis"` // the text of the impact analysis
 	Coordinator    Rich      `json:"coordinator" audit:"coordinator"`
 
 	StartAt          time.Time  `json:"startAt" audit:"startAt"`
@@ -29,11 +29,12 @@ type Event struct {
 	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
 	Pauses           []Pause    `json:"pauses"` // in order of From
-	// The planned start and the planned end for which the event has been started and ended, by a person or the scheduler.
-	// The scheduler does not repeat a step that a person has taken back.
+	// StartedFor and EndedFor are the planned start and the planned end that are done. The scheduler does not start or
+	// end the event again for these times, also if a person has undone the step.
 	StartedFor *time.Time `json:"startedFor"`
 	EndedFor   *time.Time `json:"endedFor"`
-	// RemindedTo is the time up to which reminders are sent, or were past when a change armed the reminders.
+	// RemindedTo is the time of the last reminder, or of the last change that armed the reminders. Only reminders that
+	// are due after it are sent.
 	RemindedTo    *time.Time `json:"remindedTo"`
 	RemindersSent int64      `json:"remindersSent"`
 
@@ -53,11 +54,12 @@ type Event struct {
 	// StatusEntry is the StatusID of the entry that set Status; empty if no entry did.
 	StatusEntry string `json:"statusEntry"`
 
-	// Inbound is the messages of monitoring tools that have changed the event lately, oldest first.
+	// Inbound records the recent messages of monitoring tools that have changed the event, oldest first.
 	Inbound []InboundRecord `json:"inbound"`
 
 	EmailSubject string `json:"emailSubject"` // subject of mails about this event, as last given
-	// Announced is the channels of the last write that named channels or nobody, without texts. The scheduler notifies them.
+	// Announced is the channels that the scheduler notifies: those of the last write that chose channels, without its
+	// texts.
 	Announced topic.Notify `json:"announced"`
 	Source    Source       `json:"source" audit:"source"`
 	CreatedBy Author       `json:"createdBy" audit:"createdBy"`
@@ -69,14 +71,16 @@ type Event struct {
 	ShownAt      time.Time `json:"shownAt"`
 }
 
-// BriefDescription returns the title for an event without a description, because each legacy event has a description.
+// BriefDescription returns the description for the legacy interface. It is the title if the event has no description,
+// because each event of the legacy interface must have one.
 func (e *Event) BriefDescription() string { return cmp.Or(e.Description.Brief(BriefText), e.Title) }
 
 type Link struct {
 	LegacyID    int64  `json:"legacyId"`
 	ComponentID string `json:"componentId" audit:"componentId"`
 	Impact      Impact `json:"impact" audit:"impact,null"` // empty: follows from type and severity of the event
-	// StatedAt is the time from which entries may override Impact. nil: all entries may.
+	// StatedAt is the time at which Impact was stated. Impact overrides the impacts of timeline entries that were
+	// written until then. Later entries override Impact. nil: all entries override Impact.
 	StatedAt *time.Time `json:"statedAt"`
 }
 
@@ -84,9 +88,9 @@ type Entry struct {
 	StatusID       string            `json:"statusId" audit:"statusId"` // uuid
 	LegacyID       int64             `json:"legacyId"`
 	Status         Status            `json:"status" audit:"status"`
-	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry is no transition
+	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry did not change the status
 	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // in force from Timestamp
-	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified a channel
+	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified at least one channel
 	Message        Rich              `json:"message" audit:"message"`
 	Timestamp      time.Time         `json:"timestamp" audit:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
 	Author         Author            `json:"author" audit:"author"`
@@ -148,7 +152,8 @@ func (e *Event) LinkIDs() []int64 {
 	return each(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
-// OpenExternalID returns nil for an event that is closed or has no external id. The store keeps it unique.
+// OpenExternalID returns the external id of an open event. It returns nil for an event that is closed or has no
+// external id. A unique index of the store uses it.
 func (e *Event) OpenExternalID() any {
 	if e.ExternalID == "" || !e.Open() {
 		return nil
@@ -173,22 +178,22 @@ func sameTime(a, b *time.Time) bool {
 
 func (e *Event) Open() bool { return !e.Status.Closed() }
 
-// Active reports whether a published event has reached its start and is under way by its status.
+// Active reports whether the event is published, has a status that is under way and has reached its start.
 func (e *Event) Active(now time.Time) bool {
 	return e.Published && e.Status.Underway() && !e.StartAt.After(now)
 }
 
-// Alerts reports whether dashboards show the components of the event as affected, from StartAt on.
+// Alerts reports whether dashboards show the components of the event as affected once StartAt is reached.
 func (e *Event) Alerts() bool { return e.Published && !e.HiddenFromDashboard && e.Status.Underway() }
 
-// InboundRecord is what an event remembers of a message that has changed it.
+// InboundRecord is a message that has changed the event, and its result.
 type InboundRecord struct {
 	ID     string        `json:"id"`
 	Result InboundResult `json:"result"`
 	At     time.Time     `json:"at"`
 }
 
-// InboundResult is what a message has done.
+// InboundResult is what a message has changed.
 type InboundResult string
 
 const (
@@ -199,14 +204,14 @@ const (
 	InboundIgnored  InboundResult = "ignored"
 )
 
-// Pause is a time between the start and the end of an event in which the event was closed, because it was reopened
-// later.
+// Pause is a time in which an event was closed before it was reopened.
 type Pause struct {
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 }
 
-// Chronicle returns the timeline by timestamp, then by creation. Timeline has the order of creation.
+// Chronicle returns the timeline in order of timestamp. Entries with the same timestamp are in order of creation, as in
+// Timeline.
 func (e *Event) Chronicle() []Entry {
 	return slices.SortedStableFunc(slices.Values(e.Timeline), func(a, b Entry) int { return a.Timestamp.Compare(b.Timestamp) })
 }

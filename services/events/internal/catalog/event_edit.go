@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	maxLinks   = 500  // the message about a change holds all of them, and Kafka limits its size
-	maxEntries = 1000 // the event holds all of them, and each has a row that is written before the response
+	maxLinks   = 500  // the message about a change contains all links, and Kafka limits its size
+	maxEntries = 1000 // the event contains all entries, and the row of each entry is written before the response
 )
 
-// EventEdit is an event in a write. The write assigns texts, flags, severity, external id and reminders directly, and
-// calls a method for everything that has a consequence. The legacy interface also assigns title, type and times,
-// because it has other rules. A write must not assign any other field.
+// EventEdit is an event while a write changes it. The write assigns texts, flags, severity, external id and reminders
+// directly. For every other change it calls a method, because other fields follow from the change. The legacy interface
+// also assigns title, type and times directly, because its rules differ. A write must not assign any other field.
 type EventEdit struct {
 	*Event
 	Now time.Time
 
 	author     Author
-	before     Event    // without links and timeline
+	before     Event    // the event before the write, without links and timeline
 	formerSize int      // textSize of before
-	changed    bool     // links or timeline differ
+	changed    bool     // the write has changed links or timeline
 	entry      *Entry   // the newest entry that the write has added or edited
 	written    []string // ids of the entries that the write has added or edited
 
 	source  Source // source of the write
-	reminds bool   // the write is a reminder: it changes nothing that the event shows, so its version stays
+	reminds bool   // the write only sends a reminder, and does not increase Version
 	request request
 	asked   topic.Notify // the channels that the request asks for
 	notify  topic.Notify // whom the write notifies; see decide
@@ -47,8 +47,8 @@ func NewEventEdit(event *Event, command Command, now time.Time) *EventEdit {
 
 func (d *EventEdit) IsNew() bool { return d.Version == 0 }
 
-// SetStatus also sets the actual end when the event closes (now, or the start of an event that never began), and
-// clears it when the event opens again.
+// SetStatus sets the status. If the event closes, it sets EndAt to now, or to StartAt if that is later. If a closed
+// event opens again, it clears EndAt.
 func (d *EventEdit) SetStatus(status Status) {
 	wasClosed := d.Status.Closed()
 	d.Status = status
@@ -79,7 +79,8 @@ func (d *EventEdit) RemoveComponent(id string) {
 	d.changed = d.changed || len(d.Links) < n
 }
 
-// AppendEntry appends an entry with the Status, Message, Timestamp and Impacts of the given one. The event's status stays.
+// AppendEntry appends an entry with the Status, Message, Timestamp and Impacts of the given one. It does not change the
+// status of the event.
 func (d *EventEdit) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
@@ -109,7 +110,7 @@ func (d *EventEdit) EditEntry(statusID string, edit func(*Entry)) error {
 		if err := d.checkEntry(edited.Status); err != nil {
 			return err
 		}
-		edited.PreviousStatus = "" // it is not the transition any more
+		edited.PreviousStatus = "" // with another status, the entry is not the transition any more
 		if d.StatusEntry == statusID {
 			d.StatusEntry = ""
 		}
@@ -173,8 +174,9 @@ func (d *EventEdit) Check() error {
 	return errors.Join(append(problems, d.checkSize())...)
 }
 
-// finish completes the fields that follow from others, decides whom the write notifies, and returns whether the event
-// differs from before. named: messages may name a component of the event.
+// finish sets the fields that follow from others, and decides whom the write notifies. named means that messages may
+// name a component of the event. changed means that a field other than Announced differs from before. announcedOnly
+// means that only Announced differs.
 func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
 	d.markTransition()
 	if len(d.ReminderMinutes) == 0 {
@@ -196,8 +198,8 @@ func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
 	return changed, announcedOnly
 }
 
-// recordPause records the time in which the event was closed, when a write reopens it. The record survives the
-// removal of the timeline entries, and the legacy interface reopens without an entry.
+// recordPause adds a Pause if the write reopens the event: the time from its former end until now. The timeline is not
+// enough to know this time, because entries can be removed and the legacy interface reopens without an entry.
 func (d *EventEdit) recordPause() {
 	if !d.before.Status.Closed() || !d.Open() {
 		return
@@ -208,10 +210,10 @@ func (d *EventEdit) recordPause() {
 	}
 }
 
-// SetImpact sets the impact of the event on an affected component; empty for the default of type and severity. It
-// states the impact for the whole time of the event and overrides the impacts of the timeline entries until now. An
-// impact that the component has already changes nothing, so that a client may send back what it has read. Severity
-// must be assigned before.
+// SetImpact sets the impact of the event on an affected component. An empty impact is the default for type and
+// severity. The impact holds for the whole time of the event, and overrides the impacts of all timeline entries that
+// exist now. A stored link that already has the impact does not change, so that a client may send back what it has
+// read. Severity must be assigned before the call.
 func (d *EventEdit) SetImpact(componentID string, impact Impact) {
 	at := slices.IndexFunc(d.Links, func(link Link) bool { return link.ComponentID == componentID })
 	if at < 0 {
@@ -227,7 +229,8 @@ func (d *EventEdit) SetImpact(componentID string, impact Impact) {
 	link.Impact, d.changed = impact, true
 }
 
-// checkSize refuses a write that makes the texts too large. An event that is too large can still be changed and shrink.
+// checkSize returns a Conflict if the texts are too large and larger than before the write. So the texts of an event
+// that is already too large can still be shortened.
 func (d *EventEdit) checkSize() error {
 	if size := d.textSize(); size > maxEventText && size > d.formerSize {
 		return fault.New(fault.Conflict, "The texts of the event would have more than %d MiB. Shorten or delete timeline entries or notes first.", maxEventText>>20)

@@ -12,15 +12,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// EventFilter selects events of a list. A zero member selects all.
+// EventFilter selects the events of a list. A zero field does not filter.
 type EventFilter struct {
 	Type        EventType
 	Status      Status
 	Active      *bool
-	DashboardID string     // the events that affect a component that is on the dashboard now
-	ComponentID string     // the events that affect the component
-	From, To    *time.Time // the events that overlap the time from From until before To
-	Text        string     // part of the title or of the plain text of the description, in any case
+	DashboardID string     // only events that affect a component that is on the dashboard now
+	ComponentID string     // only events that affect the component
+	From, To    *time.Time // only events that overlap the time from From until before To
+	Text        string     // part of the title or of the plain text of the description, in upper or lower case
 }
 
 func (f *EventFilter) check() error {
@@ -35,22 +35,23 @@ func (f *EventFilter) check() error {
 
 const (
 	maxSearched = 255
-	// maxExamined is how many events, newest first, one page compares with a Text. The page ends there, also with fewer
-	// events than its limit or with none, and has a next one. So a rare word costs as much as a frequent one.
+	// maxExamined is how many events, newest first, one page compares with Text. Then the page ends and has a next
+	// page, even if it has fewer events than its limit or none. So a page for a rare word costs no more than this.
 	maxExamined = 1000
-	// searchBatch is how many events are read at once for a Text.
+	// searchBatch is how many events one query reads if the filter has a Text.
 	searchBatch = 250
 )
 
-// An event is listed by keys. A key has a scope (all events, or a component), a selection by type or status with the
-// activity, and the class of the event's length. One index over the keys and the start serves every combination of
-// filters: it has the events of a key in the order of the list. Filters that select several keys merge them.
+// Lists find an event by its keys. A key consists of a scope (all events, or one component), a selection (all events,
+// or a type or status with the activity), and a class of the event's length. One index over key and start serves every
+// combination of filters, because it has the events of a key in the order of the list. If a filter selects several
+// keys, their events are merged.
 const (
 	keyActive, keyInactive = "+", "-"
 
-	// A list with From also contains events that began earlier and lasted until From. An event lasts at most its class's
-	// length, so the query starts that much earlier.
-	// Only long and open events have keys with their class, beside the keys without one that every event has.
+	// A list with From also contains events that began before From and ended after it. The class of an event bounds its
+	// length, so the query for a class begins this length before From. Every event has keys without a class. Events
+	// that are open or longer than lengthShort also have keys with their class.
 	classShort, classDays, classYears, classEndless = "", "/days", "/years", "/endless"
 
 	lengthShort = 24 * time.Hour
@@ -58,10 +59,10 @@ const (
 	lengthYears = 1024 * 24 * time.Hour
 )
 
-// Endless is the end of open events. No time of an interface is later.
+// Endless is the end of open events. No time that an interface accepts is later.
 func Endless() time.Time { return time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC) }
 
-// Until returns the time before which the event lasts.
+// Until returns the end of the event. It is Endless for an open event, and StartAt for a closed event without any end.
 func (e *Event) Until() time.Time {
 	end := e.End()
 	switch {
@@ -73,7 +74,7 @@ func (e *Event) Until() time.Time {
 	return *end
 }
 
-// SearchText returns the text that lists search, folded.
+// SearchText returns the folded text that a filter with Text searches.
 func (e *Event) SearchText() string { return find.Fold(e.Title + "\n" + e.Description.Plain()) }
 
 // ListKeys returns the keys by which lists find the event.
@@ -114,8 +115,8 @@ func listKeys(scopes, selections []string, classes ...string) []string {
 	return keys
 }
 
-// stretch is a part of the events: those with one of the selections or of a class, that start from since on and before
-// before. A zero time is no bound.
+// stretch selects the events that have a key with one of the selections and the class, and that start at or after since
+// and before before. A zero time is no bound.
 type stretch struct {
 	selections    []string
 	class         string
@@ -153,7 +154,8 @@ func (f *EventFilter) byActivity(now time.Time) []stretch {
 	return []stretch{{selections: with(keyInactive)}, {selections: with(keyActive), since: begun}}
 }
 
-// byTime returns the stretches that From and To select. Some events in them ended before From.
+// byTime returns the stretches that contain the events between From and To. They also contain some events that ended
+// before From.
 func (f *EventFilter) byTime() []stretch {
 	var before time.Time
 	if f.To != nil {
@@ -180,8 +182,8 @@ func (s stretch) within(other stretch) stretch {
 	return s
 }
 
-// queries returns queries that together select the events of the list, each in its order. An event must also satisfy
-// the conditions of also.
+// queries returns queries that together find the events of the list. The result of each query has the order of the
+// list. also is further conditions that each event must satisfy.
 func (f *EventFilter) queries(organization string, scopes []string, now time.Time, also ...find.Condition) []find.Query {
 	var queries []find.Query
 	for _, byActivity := range f.byActivity(now) {
@@ -190,7 +192,8 @@ func (f *EventFilter) queries(organization string, scopes []string, now time.Tim
 			for keys := range slices.Chunk(listKeys(scopes, part.selections, part.class), find.MaxMerged) {
 				queries = append(queries, owned(organization, find.Query{
 					Where: append(part.conditions(keys, f.From), also...), Order: []find.Order{{Field: FieldStart, Descending: true}},
-					// Skipped are events that started shortly before From and have ended, and events that also refuses.
+					// The query skips events that it finds in the index but that ended before From or do not satisfy
+					// also.
 					Scan: IndexListed,
 				}))
 			}
@@ -213,7 +216,7 @@ func (s stretch) conditions(keys []string, from *time.Time) []find.Condition {
 	return where
 }
 
-// PageOfEvents returns events, the newest start first, behind the position after.
+// PageOfEvents returns a page of events, the newest start first. The page begins after the position after.
 func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter EventFilter, limit int, after string) (find.Page[EventDetail], error) {
 	var page find.Page[EventDetail]
 	if err := filter.check(); err != nil {
@@ -242,8 +245,9 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	return page, err
 }
 
-// scopes returns the scopes that the filter selects, none if no event can match, and the conditions that an event of
-// these scopes must also satisfy. An event of a component that is on the dashboard affects the dashboard.
+// scopes returns the scopes of the events that the filter selects, or none if no event can match. It also returns the
+// conditions that an event of these scopes must satisfy besides. An event belongs to a dashboard if it affects a
+// component that is on the dashboard.
 func (c *Catalog) scopes(ctx context.Context, organization string, filter EventFilter) ([]string, []find.Condition, error) {
 	if filter.DashboardID == "" {
 		return []string{filter.ComponentID}, nil, nil
@@ -261,7 +265,7 @@ func (c *Catalog) scopes(ctx context.Context, organization string, filter EventF
 	return []string{filter.ComponentID}, []find.Condition{find.Has(FieldComponents, components...)}, nil
 }
 
-// details returns the events with their components and the dashboards that hold these.
+// details returns the events with their components and the dashboards on which the components are placed.
 func (c *Catalog) details(ctx context.Context, organization string, events []Event) ([]EventDetail, error) {
 	var ids []string
 	for i := range events {
@@ -274,23 +278,23 @@ func (c *Catalog) details(ctx context.Context, organization string, events []Eve
 	return each(events, near.detail), err
 }
 
-// eventList merges parts of a list in its order.
+// eventList merges the results of several queries into one list.
 type eventList struct {
 	read   func(ctx context.Context, query find.Query, fields ...string) ([]find.Row, error)
 	parts  []*eventPart
-	fields []string // beside the start
+	fields []string // fields to read besides the start
 	batch  int
-	after  string // the position behind which the list begins
+	after  string // the list begins after this position
 }
 
 type eventPart struct {
 	query find.Query
-	rows  []find.Row // read and not taken
-	ended bool       // nothing is behind rows
+	rows  []find.Row // rows that were read and that take has not returned yet
+	ended bool       // the query has no further rows
 }
 
-// page returns the keys of the next events whose text contains the folded text, and the position behind them; empty if
-// the list ends there.
+// page returns the keys of the next events whose text contains the folded text. next is the position after which the
+// next page begins; it is empty if the list ends.
 func (l *eventList) page(ctx context.Context, text string, limit int) (keys []string, next string, err error) {
 	position, examined := "", 0
 	for {
@@ -316,7 +320,7 @@ func (l *eventList) page(ctx context.Context, text string, limit int) (keys []st
 	}
 }
 
-// take returns the first row of the list and removes it from its parts. Several parts may have the row.
+// take returns the next row of the list and removes it from all parts that have it. more is false if there is none.
 func (l *eventList) take(ctx context.Context) (first find.Row, more bool, err error) {
 	if err := l.fill(ctx); err != nil {
 		return first, false, err
@@ -334,7 +338,7 @@ func (l *eventList) take(ctx context.Context) (first find.Row, more bool, err er
 	return first, more, nil
 }
 
-// fill reads the next rows of each part that has none left.
+// fill reads the next rows of each part whose rows are used up.
 func (l *eventList) fill(ctx context.Context) error {
 	var reads []func() error
 	for _, part := range l.parts {
@@ -355,7 +359,7 @@ func (l *eventList) fill(ctx context.Context) error {
 	return together(reads...)
 }
 
-// compareRows compares the places of two rows in the list: the newest start first, and of equal starts the last key.
+// compareRows orders rows as the list does: the newest start first, and for equal starts the greatest key first.
 func compareRows(a, b find.Row) int {
 	return -cmp.Or(cmp.Compare(a.Values[0].(int64), b.Values[0].(int64)), cmp.Compare(a.Key, b.Key))
 }

@@ -35,7 +35,7 @@ func (c *Catalog) EventByLegacyID(ctx context.Context, organization string, lega
 	return EventDetail{Event: event, Components: components}, err
 }
 
-// ListEvents returns the events that the query finds, page by page, and their number before its Limit and Offset.
+// ListEvents returns the events that the query finds, page by page, and their number without its Limit and Offset.
 func (c *Catalog) ListEvents(ctx context.Context, organization string, query find.Query) (Pages[EventDetail], int64, error) {
 	query.Scan = eventsIndex(query)
 	return listed(ctx, c.store.Events, organization, query, func(e *Event) int64 { return e.LegacyID }, func(events []Event) ([]EventDetail, error) {
@@ -106,7 +106,7 @@ func (c *Catalog) ListLinks(ctx context.Context, organization string, query find
 		components, err := c.store.ComponentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
 		details := make([]LinkDetail, 0, len(rows))
 		for _, row := range rows {
-			if component, there := components[row.ComponentID]; there { // else it is being removed
+			if component, there := components[row.ComponentID]; there { // else the component is being removed
 				details = append(details, LinkDetail{LinkRow: row, Component: component})
 			}
 		}

@@ -9,12 +9,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventWritten updates what follows from an event: the pages that show it, the rows of its links and timeline
-// entries, and its own links to components that were removed while the event was being written, too late for the
-// removal to find them. current is nil for a deleted event.
+// EventWritten updates what depends on an event: the pages that show it, and the rows of its links and timeline
+// entries. It also removes links to components that were removed while the event was being written, because the removal
+// of the component did not find these links. current is nil for a deleted event.
 //
-// Pages are rendered before the link rows are written, because the former rows say which pages showed the event. A page
-// knows the version of the event that it follows (Seen), so repeating an interrupted call completes it.
+// Pages are rendered before the link rows are written, because the former rows say which pages showed the event. If a
+// call is interrupted, it is repeated. A page records the version of the event that it shows (Seen), so the repetition
+// does no harm.
 func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) error {
 	var links find.Page[LinkRow]
 	var updates find.Page[UpdateRow]
@@ -59,8 +60,8 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 	return c.unlink(ctx, current.OrganizationID, id, gone...)
 }
 
-// dropGone removes wanted rows whose component does not exist, and returns these components. It examines new links
-// only: when a link has a row, a removal of the component finds it.
+// dropGone removes from wanted the rows whose component does not exist, and returns the ids of these components. It
+// examines only links that have no row yet. Once a link has a row, the removal of its component finds the link.
 func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) (gone []string, err error) {
 	fresh := maps.Clone(wanted)
 	for _, row := range there {
@@ -83,7 +84,8 @@ func (c *Catalog) dropGone(ctx context.Context, organization string, there []Lin
 	return gone, err
 }
 
-// replaceRows makes the rows of an event the wanted ones. It writes only those that differ.
+// replaceRows changes the stored rows of an event, which are in there, to the wanted ones. It writes only rows that
+// differ.
 func replaceRows[R any](ctx context.Context, rows Collection[R], event string, there []R, wanted map[int64]R, id func(R) int64) error {
 	var gone []int64
 	for _, row := range there {
@@ -105,7 +107,8 @@ func replaceRows[R any](ctx context.Context, rows Collection[R], event string, t
 	return rows.UpsertMany(ctx, slices.SortedFunc(maps.Values(wanted), func(a, b R) int { return int(id(a) - id(b)) }))
 }
 
-// publishEvent updates the dashboards that hold a component of the event, or held one by the former rows of its links.
+// publishEvent updates the dashboards with a component that the event has, or that it had according to the former rows
+// of its links.
 func (c *Catalog) publishEvent(ctx context.Context, id string, former []LinkRow, current *Event) error {
 	var organization string
 	var components []string

@@ -49,8 +49,9 @@ type Times struct {
 	StartAt, EndAt, ScheduledStartAt, ScheduledEndAt optional.Value[time.Time]
 }
 
-// SetTimes sets times by the rules of the App interface. It follows Begin. StartAt and EndAt are the actual times,
-// so that they are not in the future. Until a maintenance starts, its StartAt is the planned start.
+// SetTimes sets the times by the rules of the App interface. It must be called after Begin. StartAt and EndAt are
+// actual times, so they must not be in the future. The exception is a maintenance in planning: its StartAt is the
+// planned start.
 func (d *EventEdit) SetTimes(in Times) error {
 	in.ScheduledStartAt.SetNullable(&d.ScheduledStartAt)
 	in.ScheduledEndAt.SetNullable(&d.ScheduledEndAt)
@@ -98,7 +99,7 @@ func (d *EventEdit) setEnd(in optional.Value[time.Time]) error {
 	case d.Open() && end != nil:
 		return fault.Field("endAt", "is the actual end, which an event with the status %s does not have", d.Status)
 	case d.Open():
-		in.SetNullable(&d.EndAt) // an event of the legacy interface can be open and have an end
+		in.SetNullable(&d.EndAt) // the legacy interface may have given the open event an end, which null removes
 		return nil
 	case in.Null:
 		return fault.Field("endAt", "must not be null, because the event is %s", d.Status)
@@ -115,8 +116,8 @@ func (d *EventEdit) setEnd(in optional.Value[time.Time]) error {
 	return nil
 }
 
-// SetComponents makes the affected components those given. A component that stays keeps its link. Severity must be
-// assigned before.
+// SetComponents replaces the affected components by the given ones. A component that the event already has keeps its
+// link. Severity must be assigned before the call.
 func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
 	if len(affected) == 0 || len(affected) > maxAffected {
 		return fault.Field("affectedComponents", "must name 1 to %d components", maxAffected)
@@ -140,7 +141,8 @@ func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
 	return nil
 }
 
-// SetInitialEntry appends the first entry of a new event. It has the status of the event, and the end of a closed one as its time.
+// SetInitialEntry appends the first entry of a new event. The entry has the status of the event. Its timestamp is now,
+// or EndAt if that is earlier.
 func (d *EventEdit) SetInitialEntry(message string) error {
 	if err := checkMessage("initialTimelineMessage", message); err != nil {
 		return err
@@ -152,7 +154,7 @@ func (d *EventEdit) SetInitialEntry(message string) error {
 	return d.append(Entry{Status: d.Status, Message: Rich{message, richtext.Rich}, Timestamp: at})
 }
 
-// checkFields checks the fields that the write has changed.
+// checkFields returns a fault for each invalid field that the write has changed.
 func (d *EventEdit) checkFields() []error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {

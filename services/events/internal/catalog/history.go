@@ -20,13 +20,14 @@ type ImpactFrom struct {
 	Impact Impact
 }
 
-// FirstImpact returns the impact of the event on the component of a link since the start.
+// FirstImpact returns the impact on the component of a link at the start of the event.
 func (e *Event) FirstImpact(link Link) Impact {
 	return cmp.Or(link.Impact, defaultImpact(e.Type, e.Severity))
 }
 
-// ImpactsOn returns the impacts of the event on the component of a link, oldest first: that of the link, and those
-// of timeline entries, each from the timestamp of its entry. Of two with the same timestamp the later entry counts.
+// ImpactsOn returns the impacts of the event on the component of a link, oldest first. The first is the impact of the
+// link. The others are stated by timeline entries, and each is in force from the timestamp of its entry. If two entries
+// have the same timestamp, the later entry wins.
 func (e *Event) ImpactsOn(link Link) []ImpactFrom {
 	impacts := []ImpactFrom{{Impact: e.FirstImpact(link)}}
 	for i := range e.Timeline {
@@ -49,8 +50,8 @@ func (l *Link) Overrides(entry *Entry) bool {
 	return l.StatedAt != nil && !entry.CreatedAt.After(*l.StatedAt)
 }
 
-// Measured returns the time that uptime reports count; to is nil for an open event without an actual end. A closed
-// event without any end is not counted, because its length is unknown.
+// Measured returns the time that uptime reports count. to is nil for an open event without an actual end. counts is
+// false if reports do not count the event. This includes a closed event without any end, because its length is unknown.
 func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
 	if e.HiddenFromUptimeReports {
 		return time.Time{}, nil, false
@@ -58,7 +59,7 @@ func (e *Event) Measured() (from time.Time, to *time.Time, counts bool) {
 	return e.Lasted()
 }
 
-// Lasted is Measured for pages, which count all events that they show.
+// Lasted is like Measured, but for pages. Pages also count events that are hidden from uptime reports.
 func (e *Event) Lasted() (from time.Time, to *time.Time, counts bool) {
 	if !e.Published || e.HiddenFromDashboard || e.Status == Planning {
 		return time.Time{}, nil, false
@@ -69,8 +70,8 @@ func (e *Event) Lasted() (from time.Time, to *time.Time, counts bool) {
 	return e.StartAt, to, to == nil && e.Open() || to != nil && e.StartAt.Before(*to)
 }
 
-// spansOn returns the times until now in which the event affects the component of a link, the earliest first. An
-// impact that is operational does not affect the component.
+// spansOn returns the spans until now in which the event affects the component of a link, the earliest first. Times
+// with the impact operational are left out.
 func (e *Event) spansOn(link Link, now time.Time) []uptime.Span {
 	from, end, counts := e.Measured()
 	if !counts {
@@ -82,8 +83,8 @@ func (e *Event) spansOn(link Link, now time.Time) []uptime.Span {
 	return e.SpansWithin(link, from, end)
 }
 
-// SpansWithin returns the times between from and end, without the pauses, in which the event affects the component of
-// a link.
+// SpansWithin returns the spans between from and end in which the event affects the component of a link. It leaves out
+// the pauses of the event.
 func (e *Event) SpansWithin(link Link, from time.Time, end *time.Time) []uptime.Span {
 	var spans []uptime.Span
 	impacts := e.ImpactsOn(link)

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// reopenWithin is the time after the end of an event in which a trigger reopens it. Later a trigger makes a new event.
+	// reopenWithin is how long after the end of an event a trigger reopens it. A later trigger creates a new event.
 	reopenWithin = 24 * time.Hour
-	// An event remembers the messages that have changed it for rememberInbound, and the last maxInbound at most. The
-	// integrations service keeps the response to a message. The event needs its own memory for messages whose response
-	// was lost, because a process died, and for copies that arrive at the same time.
+	// An event records the messages that have changed it for rememberInbound, at most the last maxInbound messages. The
+	// integrations service also stores the response to a message. But it does not recognise a message whose response
+	// was lost because a process died, or copies of a message that arrive at the same time.
 	rememberInbound = 24 * time.Hour
 	maxInbound      = 100
 	// inboundTries bounds how often a message starts over because another write was faster.
@@ -31,7 +31,7 @@ const (
 type InboundAction string
 
 const (
-	Trigger InboundAction = "trigger" // the problem is there
+	Trigger InboundAction = "trigger" // the problem exists
 	Update  InboundAction = "update"
 	Resolve InboundAction = "resolve"
 )
@@ -45,28 +45,29 @@ type Inbound struct {
 	Status     Status   // empty: not sent
 	Severity   *string  // nil: not sent
 	Components []string // ids or external references
-	Impact     Impact   // on the components; empty: not sent
+	Impact     Impact   // impact on the components; empty: not sent
 	Timestamp  *time.Time
 	Notify     topic.Notify // nil: by default
 
-	// Of a new event only, so that a trigger does not undo what a person has changed.
+	// The following fields are used only for a new event, so that a trigger does not undo what a person has changed.
 	Title           string
 	Description     string
 	DefaultSeverity string
 	Publish         bool
 }
 
-// InboundOutcome is the result of a message with the event that it is about.
+// InboundOutcome is the result of a message, and the event to which the message was applied.
 type InboundOutcome struct {
 	Result  InboundResult
 	EventID string
 }
 
-// Ingest applies a message. The newest event with the external id is the one that it is about, an open one before all
-// closed ones. A trigger creates the event if there is none, and reopens one that closed within reopenWithin.
+// Ingest applies a message to the open event with its external id, or else to the event with this id that closed last.
+// A trigger reopens an event that closed within reopenWithin. If there is no event, or if the event closed earlier, a
+// trigger creates a new event.
 //
-// A message with the ID of one that has changed an event changes nothing, and returns the first outcome. Each write
-// finds this in the record that it replaces, and a unique index keeps two events from remembering the same message.
+// If a message with the same ID has changed an event before, Ingest changes nothing and returns the first outcome. Each
+// write checks this in the record that it replaces. A unique index prevents two events from recording the same message.
 // If another write was faster, Ingest starts over.
 func (c *Catalog) Ingest(ctx context.Context, command Command, in Inbound) (InboundOutcome, error) {
 	if err := in.check(c.now()); err != nil {
@@ -108,7 +109,8 @@ func (c *Catalog) ingest(ctx context.Context, command Command, in Inbound) (Inbo
 	return InboundOutcome{InboundCreated, detail.ID}, err
 }
 
-// ingestInto applies the message to an event. It returns a Conflict if the message is not about this event any more.
+// ingestInto applies the message to an event. It returns a Conflict if the message does not belong to this event any
+// more.
 func (c *Catalog) ingestInto(ctx context.Context, command Command, id string, in Inbound, components []string) (InboundOutcome, error) {
 	mine := &eventWrite{command: command, origin: audit.From(ctx)}
 	var result InboundResult
@@ -139,11 +141,12 @@ func overtaken() error {
 	return fault.Wrap(fault.Conflict, errOvertaken, "The event changed at the same time. Send the message again.")
 }
 
-// wasOvertaken reports whether the conflict is with another write, which the store or ingestInto found. A conflict with the
-// rules of events has no cause.
+// wasOvertaken reports whether err is a Conflict with another write. The store and ingestInto return such a Conflict
+// with a cause (Err). A Conflict with the rules of events has no cause.
 func wasOvertaken(err error) bool { return fault.Is(err, fault.Conflict) && fault.As(err).Err != nil }
 
-// namedComponents returns the ids of the organization's components that a message names by id or external reference.
+// namedComponents returns the ids of the components that a message names by id or external reference. It returns a
+// fault if the organization has no such component.
 func (c *Catalog) namedComponents(ctx context.Context, organization string, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// check returns a fault for a message that is wrong for every event.
+// check returns a fault for a message that no event can accept.
 func (in Inbound) check(now time.Time) error {
 	switch {
 	case blank(in.ExternalID) || utf8.RuneCountInString(in.ExternalID) > maxExternalID:
@@ -39,7 +39,7 @@ func (in Inbound) check(now time.Time) error {
 	return nil
 }
 
-// create fills a new event.
+// create sets the fields of a new event.
 func (in Inbound) create(d *EventEdit, components []string) error {
 	err := d.Begin(Incident, in.Title, in.Status)
 	d.Description.Set(richtext.Rich, in.Description)
@@ -61,12 +61,12 @@ func (in Inbound) create(d *EventEdit, components []string) error {
 	return err
 }
 
-// apply changes the event of an earlier message, and returns the result and the action of the audit log.
+// apply applies the message to an existing event. It returns the result and the action for the audit log.
 func (in Inbound) apply(d *EventEdit, components []string) (InboundResult, string, error) {
 	if in.Action == Resolve && !d.Open() {
 		return InboundIgnored, "", nil
 	}
-	impacts := in.impacts(d, components) // before a severity changes the defaults
+	impacts := in.impacts(d, components) // must precede the severity, which changes the default impacts
 	former := d.Severity
 	if in.Severity != nil {
 		d.Severity = *in.Severity
@@ -83,7 +83,7 @@ func (in Inbound) apply(d *EventEdit, components []string) (InboundResult, strin
 		entry.Message = in.text("The problem has occurred again.")
 		return InboundReopened, ActionReopen, d.Reopen(entry)
 	case in.Action == Trigger:
-		entry.Timestamp = nil // the time of a trigger is that of the start
+		entry.Timestamp = nil // the timestamp of a trigger is the start of the problem, not the time of an entry
 		if !in.news(d, impacts) {
 			if !d.changed && d.Severity == former {
 				return InboundIgnored, "", nil
@@ -115,7 +115,8 @@ func (in Inbound) addComponent(d *EventEdit, id string) error {
 	return err
 }
 
-// impacts returns the changes of impact on components that the event has: on those that the message names, or on all.
+// impacts returns the impacts that the message changes. It considers the affected components that the message names, or
+// all of them if the message names none.
 func (in Inbound) impacts(d *EventEdit, components []string) []ComponentImpact {
 	var changed []ComponentImpact
 	for _, link := range d.Links {
@@ -127,8 +128,8 @@ func (in Inbound) impacts(d *EventEdit, components []string) []ComponentImpact {
 	return changed
 }
 
-// news reports whether a trigger on an open event has a status, an impact or a text that is new. A tool repeats its triggers, so
-// the text that its last entry has is none.
+// news reports whether a trigger has a status, an impact or a text that is new to an open event. Tools repeat their
+// triggers, so a text that equals the last entry of the tool is not new.
 func (in Inbound) news(d *EventEdit, impacts []ComponentImpact) bool {
 	if in.Status != "" && in.Status != d.Status || len(impacts) > 0 {
 		return true
@@ -167,16 +168,17 @@ func (in Inbound) defaultText(d *EventEdit, entry NewEntry) string {
 	return fmt.Sprintf("The severity is now %s.", words(d.Severity))
 }
 
-// reopens reports whether a trigger concerns an event with the end: it is open, or closed within reopenWithin.
+// reopens reports whether a trigger is applied to an event that ends at until, because the event is open or closed
+// within reopenWithin.
 func reopens(until, now time.Time) bool { return now.Sub(until) <= reopenWithin }
 
-// endOf returns FieldUntil of a row, its only value.
+// endOf returns the end of an event from a row whose only value is FieldUntil.
 func endOf(row find.Row) time.Time {
 	milliseconds, _ := row.Values[0].(int64)
 	return time.UnixMilli(milliseconds)
 }
 
-// InboundIDs returns the ids of the messages that the event remembers. The store keeps them unique.
+// InboundIDs returns the ids of the messages in Inbound. A unique index of the store uses them.
 func (e *Event) InboundIDs() []string {
 	return each(e.Inbound, func(record InboundRecord) string { return record.ID })
 }

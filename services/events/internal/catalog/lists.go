@@ -14,15 +14,16 @@ func owned(organization string, query find.Query) find.Query {
 	return query
 }
 
-// Pages are the records of a list in parts. The error of a part is the last part.
+// Pages is the records of a list, page by page. After an error there are no more pages.
 type Pages[T any] = iter.Seq2[[]T, error]
 
-// maxPage bounds the stored records in a page of a list, in bytes: a page ends with the record that reaches it. An event may
-// have megabytes, and a list a thousand events.
+// maxPage bounds the size of the stored records in a page of a list, in bytes. A page ends with the record that reaches
+// maxPage. One event may have megabytes, and a list may have a thousand events.
 const maxPage = 2 << 20
 
-// listed returns the organization's records that the query finds as shown returns them, and their number before its Limit
-// and Offset. It reads a page when it is asked for. Records that are added or deleted meanwhile move no others.
+// listed returns the organization's records that the query finds, converted by shown, and their number without its
+// Limit and Offset. It reads a page when the caller asks for the page. If records are added or deleted meanwhile, it
+// neither skips nor repeats other records.
 func listed[T, R any](
 	ctx context.Context, from Collection[T], organization string, query find.Query, id func(*T) int64, shown func([]T) ([]R, error),
 ) (Pages[R], int64, error) {
@@ -68,8 +69,9 @@ func inOrder[T any](ctx context.Context, from Collection[T], query find.Query, l
 	}
 }
 
-// sorted returns at most left records of a query that examines the records one by one. It examines and sorts them once, by
-// their keys and not by pages: a list of large records has hundreds of pages.
+// sorted returns at most left records of a query that examines the records one by one. It runs the query once, for the
+// ids in order, and then reads the records by id, page by page. Running the query for each page would be slow, because
+// a list of large records has hundreds of pages.
 func sorted[T any](ctx context.Context, from Collection[T], organization string, query find.Query, left int, id func(*T) int64) Pages[T] {
 	return func(yield func([]T, error) bool) {
 		if left == 0 {
@@ -87,7 +89,7 @@ func sorted[T any](ctx context.Context, from Collection[T], organization string,
 			page, err := from.Find(ctx, owned(organization, find.Query{
 				Where: []find.Condition{find.In(FieldLegacyID, ids...)}, Order: []find.Order{{Field: FieldLegacyID}}, MaxBytes: maxPage,
 			}))
-			if err == nil && page.Next != "" && part > 1 { // together they are too large
+			if err == nil && page.Next != "" && part > 1 { // the records of this part are larger than maxPage together
 				part /= 2
 				continue
 			}
@@ -104,7 +106,7 @@ func sorted[T any](ctx context.Context, from Collection[T], organization string,
 	}
 }
 
-// whole shows records as they are stored.
+// whole returns the records unchanged.
 func whole[T any](records []T) ([]T, error) { return records, nil }
 
 // byLegacyID returns the organization's record with the legacy id, or NotFound.

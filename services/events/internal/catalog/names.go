@@ -2,7 +2,7 @@ package catalog
 
 import "strings"
 
-// The fields that several packages name. The other fields have the names that the records have as JSON.
+// The names of fields that several packages use. All other fields are named like the JSON members of the records.
 const (
 	FieldOrganization = "organization"
 	FieldID           = "id"
@@ -17,14 +17,14 @@ const (
 	FieldLinks   = "links"   // multi-valued: legacy ids
 	FieldUpdated = "updated" // absent for an event without timeline
 	FieldOpen    = "open"    // absent for a closed event
-	FieldDueAt   = "dueAt"   // absent for an event that the scheduler leaves alone
+	FieldDueAt   = "dueAt"   // absent for a record for which the scheduler has no step
 	FieldListed  = "listed"  // multi-valued: Event.ListKeys
 	FieldStart   = "start"
 	FieldUntil   = "until"  // Event.Until
 	FieldSearch  = "search" // Event.SearchText
 	// FieldExternalID is absent for a closed event.
 	FieldExternalID  = "externalId"
-	FieldCorrelation = "correlation" // the external id, also of a closed event
+	FieldCorrelation = "correlation" // the external id of an open or closed event
 	FieldInbound     = "inbound"     // multi-valued: Event.InboundIDs
 
 	FieldType     = "type"
@@ -32,16 +32,16 @@ const (
 	FieldSeverity = "severity"
 	FieldAuthor   = "author"
 
-	FieldEvent     = "event" // event id of a row; with FactField: the prefix
+	FieldEvent     = "event" // event id in a row; also the prefix for FactField
 	FieldComponent = "component"
 )
 
-// The indexes, by the fields behind the organization.
+// The indexes whose first field is the organization. A name says which fields follow.
 const (
 	IndexOrganization  = "org"
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
-	IndexPlaced        = "org_component" // dashboards: components
+	IndexPlaced        = "org_component" // of dashboards, over their components
 	IndexPlace         = "org_place"
 	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"
@@ -51,7 +51,7 @@ const (
 	IndexTypeStatus    = "org_type_status_legacy"
 	IndexComponent     = "org_component_legacy"
 	IndexLink          = "org_link_legacy"
-	IndexEventLegacyID = "org_event_legacy" // rows: the event's legacy id
+	IndexEventLegacyID = "org_event_legacy" // of rows, over the legacy id of the event
 	IndexOpen          = "org_open"
 	IndexListed        = "org_listed_start"
 	IndexStart         = "org_start"
@@ -59,15 +59,15 @@ const (
 	IndexCorrelation   = "org_correlation_until"
 	IndexInbound       = "org_inbound"
 
-	// The indexes over all organizations.
+	// The indexes that are not divided by organization.
 	IndexSlug  = "slug"
 	IndexHost  = "host"
 	IndexDue   = "due"
-	IndexEvent = "event" // rows: the event's id
+	IndexEvent = "event" // of rows, over the id of the event
 )
 
-// FactField returns the name of a field of an event: as it is for a query of events (empty prefix), and with the
-// prefix for a query of rows that hold a copy of it.
+// FactField returns the name by which a query finds a field of an event. In a query of events, prefix is empty. In a
+// query of rows, which have copies of the event's fields, prefix precedes the name.
 func FactField(prefix, name string) string {
 	if prefix == "" {
 		return name
@@ -75,5 +75,5 @@ func FactField(prefix, name string) string {
 	return prefix + strings.ToUpper(name[:1]) + name[1:]
 }
 
-// OfEvent returns the name of a field of the event in rows of its children.
+// OfEvent returns the name that a field of the event has in the rows of its links and updates.
 func OfEvent(field string) string { return FactField(FieldEvent, field) }

@@ -14,7 +14,7 @@ import (
 
 const (
 	maxNote  = 5000 // characters
-	maxNotes = 200  // limit of the notes of an event, which contains them
+	maxNotes = 200  // notes of an event; its record contains all of them
 )
 
 // AddNote appends a note by the author of the write, and returns it.
@@ -26,7 +26,7 @@ func (d *EventEdit) AddNote(text string) (Note, error) {
 		return Note{}, fault.New(fault.Conflict, "The event has %d notes, and cannot have more. Delete a note first.", maxNotes)
 	}
 	note := Note{ID: topic.NewID(), Text: text, Author: d.author, CreatedAt: d.Now}
-	d.Notes = append(slices.Clone(d.Notes), note) // the draft compares the notes with those of before
+	d.Notes = append(slices.Clone(d.Notes), note) // a copy, because d.before shares the former slice
 	return note, nil
 }
 
@@ -65,8 +65,9 @@ func checkNote(text string) error {
 	return nil
 }
 
-// PageOfNotes returns notes of the organization's event behind the position after, in the order of their ids, which
-// is that of their creation. A position is the id of a note, which may be deleted since.
+// PageOfNotes returns a page of notes of the organization's event, in order of creation. The page begins after the
+// position after. A position is the id of a note, which may have been deleted since. The order of ids is the order of
+// creation.
 func (c *Catalog) PageOfNotes(ctx context.Context, organization, eventID string, limit int, after string) (find.Page[Note], error) {
 	detail, err := c.Event(ctx, organization, eventID)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // backdatedAfter is the age from which on an event or a timeline entry notifies nobody by default.
 const backdatedAfter = time.Hour
 
-// facts are all that decides who is notified of a write.
+// facts are all inputs of the decision who is notified of a write.
 type facts struct {
 	source    Source // source of the write, not of the event
 	request   request
@@ -31,8 +31,8 @@ type facts struct {
 type request string
 
 const (
-	neverAsks request = ""        // it cannot say anything: it is a correction, a note, a deletion or a consequence
-	omits     request = "omitted" // it could
+	neverAsks request = ""        // it cannot name channels: it is a correction, a note, a deletion or a consequence of another write
+	omits     request = "omitted" // it could name channels, and does not
 	asks      request = "asked"   // it names channels, or nobody
 )
 
@@ -43,11 +43,11 @@ const (
 	creation          occasion = "create"
 	publication       occasion = "publish" // publication of a draft
 	change            occasion = "change"  // change of what messages show: also an entry, a reopening, a post-mortem
-	trifle            occasion = "trifle"  // messages show no change
+	trifle            occasion = "trifle"  // change of nothing that messages show
 	privatePostMortem occasion = "private post-mortem"
 	step              occasion = "step"          // the scheduler starts or ends a maintenance
-	reminder          occasion = "reminder"      // by the scheduler
-	lateReminder      occasion = "late reminder" // the maintenance should have started
+	reminder          occasion = "reminder"      // the scheduler reminds of a maintenance
+	lateReminder      occasion = "late reminder" // reminder after the planned start
 )
 
 // audience is the channels that a write notifies.
@@ -60,8 +60,8 @@ const (
 	keptChannels  audience = "kept"  // Event.Announced
 )
 
-// decide returns whom the write notifies, and whom the scheduler will notify of the event. keptChannels means that the
-// write does not change that.
+// decide returns the audience of this write (now), and the audience that the scheduler will notify later (later). If
+// later is keptChannels, the write does not change whom the scheduler notifies.
 func (f facts) decide() (now, later audience) {
 	now, later = f.wanted()
 	if !f.named {
@@ -70,7 +70,7 @@ func (f facts) decide() (now, later audience) {
 	return now, later
 }
 
-// wanted is decide for an event with components that messages may name.
+// wanted is like decide, but assumes that messages may name a component of the event.
 func (f facts) wanted() (now, later audience) {
 	switch {
 	case f.draft, f.occasion == privatePostMortem, f.occasion == lateReminder:
@@ -85,8 +85,8 @@ func (f facts) wanted() (now, later audience) {
 	return allChannels, allChannels
 }
 
-// Notify states the channels that the request asks to notify: none, or nil if it does not say. A write without Notify
-// notifies nobody.
+// Notify states which channels the request asks to notify. channels is empty for none, and nil if the request does not
+// say. A write that does not call Notify notifies nobody, except for steps and reminders of the scheduler.
 func (d *EventEdit) Notify(channels topic.Notify) {
 	d.request, d.asked = asks, channels
 	if channels == nil {
@@ -94,8 +94,8 @@ func (d *EventEdit) Notify(channels topic.Notify) {
 	}
 }
 
-// decide fixes whom the write notifies, and marks the entries of the write as notified. named: messages may name a
-// component of the event.
+// decide sets whom the write notifies, and marks the entries of the write as notified if it notifies anybody. named
+// means that messages may name a component of the event.
 func (d *EventEdit) decide(named bool) {
 	now, later := d.facts(named).decide()
 	d.notify = maps.Clone(d.channels(now))
@@ -131,7 +131,7 @@ func (d *EventEdit) channels(of audience) topic.Notify {
 	return nil
 }
 
-// keep stores the channels for the scheduler, without the texts, which are for this write only.
+// keep stores the channels for the scheduler in Announced. It leaves out the texts, which are for this write only.
 func (d *EventEdit) keep(channels topic.Notify) {
 	kept := topic.Notify{}
 	for channel, wording := range channels {
@@ -180,7 +180,7 @@ func (d *EventEdit) backdated() bool {
 	return false
 }
 
-// published reports whether the write publishes a draft.
+// published reports whether the write publishes an event that was a draft.
 func (d *EventEdit) published() bool { return !d.IsNew() && !d.before.Published && d.Published }
 
 func (d *EventEdit) postMortemChanged() bool {
@@ -216,7 +216,8 @@ func (d *EventEdit) kind(before *Event) topic.Kind {
 	return kindOf(before, d.Event)
 }
 
-// kindOf returns the kind of a change. before is nil for a new event. A change of the type has a kind of the new type.
+// kindOf returns the kind of a change. before is nil for a new event. If the change also changes the type of the event,
+// the kind is one of the new type.
 func kindOf(before, after *Event) topic.Kind {
 	published := before != nil && !before.Published && after.Published
 	if after.Type == Incident {

@@ -30,7 +30,7 @@ func (d *Dashboard) ComponentIDs() []string {
 	return each(d.Components, func(placement Placement) string { return placement.ComponentID })
 }
 
-// ReplacePlacements puts the components that read returns on a dashboard, in their order, and no others.
+// ReplacePlacements replaces the placements of a dashboard by those that read returns, in their order.
 func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id string, read func() ([]Placement, error)) (Dashboard, error) {
 	dashboard, err := c.ChangeDashboard(ctx, command.As(ActionComponentsUpdate), id, func(d *Dashboard) error {
 		placements, err := read()
@@ -42,7 +42,7 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 	if err != nil {
 		return dashboard, err
 	}
-	// A component whose removal began after Place has read it may have been removed from the dashboards already.
+	// A component may have been removed from all dashboards after Place read it and before the dashboard was written.
 	there, err := c.ComponentsOn(ctx, command.Organization, []Dashboard{dashboard})
 	if err != nil || len(there) == len(dashboard.Components) {
 		return dashboard, err
@@ -57,8 +57,8 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 	return c.Dashboard(ctx, command.Organization, id)
 }
 
-// Place checks placements and numbers them in their order. A group that is the component's own is left empty, so that
-// the dashboard follows a change of the component's group.
+// Place checks placements and numbers them in their order. It stores no GroupName if the group is the component's own,
+// so that the dashboard follows a later change of the component's group.
 func (c *Catalog) Place(ctx context.Context, organization string, wanted []Placement) ([]Placement, error) {
 	known, err := c.store.ComponentsOf(ctx, organization, each(wanted, func(placement Placement) string { return placement.ComponentID }))
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *Catalog) Place(ctx context.Context, organization string, wanted []Place
 	return placed, nil
 }
 
-// dashboardsShowing returns the organization's dashboards that hold any of the components.
+// dashboardsShowing returns the organization's dashboards on which any of the components is placed.
 func (c *Catalog) dashboardsShowing(ctx context.Context, organization string, components []string) ([]Dashboard, error) {
 	if len(components) == 0 {
 		return nil, nil

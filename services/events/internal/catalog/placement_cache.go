@@ -7,24 +7,26 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// maxHeld bounds the placements that a process remembers, over all organizations: about 100 MB.
+// maxHeld bounds the placements that a process caches, over all organizations. It corresponds to about 100 MB.
 const maxHeld = 1 << 20
 
-// placementCache has which components dashboards hold, by the version of the dashboard. A record of a dashboard grows with
-// its components, so reading it for each request would make requests slower with every component. The zero value is empty.
+// placementCache caches, for each dashboard, the ids of the components on it and the version of the dashboard. A
+// dashboard record grows with its components, so reading it for each request would make requests slower with every
+// component. The zero value is an empty cache.
 type placementCache struct {
 	mu         sync.Mutex
 	dashboards map[string]heldComponents
 	size       int
 }
 
-// heldComponents is the components of a dashboard of a version.
+// heldComponents is the ids of the components on one version of a dashboard.
 type heldComponents struct {
 	version    int64
 	components map[string]bool
 }
 
-// stale returns the keys of the rows whose version is not remembered. The rows have the version as their value.
+// stale returns the keys of the dashboards that are not cached in their present version. The value of a row is the
+// version of the dashboard.
 func (p *placementCache) stale(rows []find.Row) (keys []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +44,7 @@ func (p *placementCache) remember(dashboards []Dashboard) {
 	for i := range dashboards {
 		d := &dashboards[i]
 		if p.dashboards[d.ID].version > d.Version {
-			continue // a call that read the dashboard later has remembered it meanwhile
+			continue // another call has cached a later version meanwhile
 		}
 		components := make(map[string]bool, len(d.Components))
 		for _, placement := range d.Components {
@@ -55,8 +57,9 @@ func (p *placementCache) remember(dashboards []Dashboard) {
 	}
 }
 
-// DashboardsHolding returns the ids of the organization's dashboards that hold each of the components. It asks the store
-// for the versions of the dashboards, and reads those that have changed.
+// DashboardsHolding returns, by component, the ids of the organization's dashboards on which the component is placed.
+// It asks the store for the versions of the dashboards, and reads only the dashboards that are not cached in this
+// version.
 func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, components []string) (map[string][]string, error) {
 	rows, err := c.store.Dashboards.Keys(ctx, owned(organization, find.Query{}), FieldVersion)
 	if err != nil || len(components) == 0 {

@@ -16,8 +16,8 @@ const (
 	maxActionItemOwner = 255
 )
 
-// SetPostMortem replaces the post-mortem by the given texts, action items and Published, or creates it. A post-mortem
-// keeps its author and its creation. It has a PublishedAt while it is published.
+// SetPostMortem creates the post-mortem, or replaces its texts, its action items and Published. Author and CreatedAt do
+// not change then. PublishedAt is set while Published is true.
 func (d *EventEdit) SetPostMortem(p PostMortem) error {
 	if err := p.check(); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Published is what visitors see of the records.
+// Published updates what visitors see of the records.
 type Published interface {
 	// Follow updates what visitors of the dashboards see, after records were written.
 	Follow(ctx context.Context, dashboards []string, written ...Written) error
@@ -15,16 +15,16 @@ type Published interface {
 	Differ(before, after *Event) bool
 }
 
-// Written is a written record. Exactly one of Component and Event is set, or Dashboard.
+// Written names a record that was written. Exactly one of Dashboard, Component and Event is set.
 type Written struct {
 	Dashboard bool
 	Component string      // id
 	Event     string      // id
 	Current   *Event      // nil: the event was deleted
-	Former    *EventFacts // the event before the write; nil if it affected no component
+	Former    *EventFacts // the event before the write; nil if it affected no component then
 }
 
-// Version returns the version of the event. No other version follows a deletion.
+// Version returns the version of the event. A deleted event has the highest version, because no other version follows.
 func (w Written) Version() int64 {
 	if w.Current == nil {
 		return math.MaxInt64

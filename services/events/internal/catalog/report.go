@@ -10,7 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// Uptime reports on all components of a dashboard, also hidden ones, or on one in the zone of its first dashboard.
+// Uptime returns the report about all components of a dashboard, also hidden ones. If dashboardID is empty, it returns
+// the report about one component, in the time zone of the oldest dashboard on which the component is placed.
 func (c *Catalog) Uptime(ctx context.Context, organization string, yearMonth, dashboardID, componentID string) (uptime.Report, error) {
 	components, dashboard, err := c.reportedOn(ctx, organization, dashboardID, componentID)
 	if err != nil {
@@ -55,7 +56,7 @@ func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, com
 	return components, append(dashboards, c.newDashboard(organization, ""))[0], err
 }
 
-// spans returns the times between from and to in which events affect the components, by component.
+// spans returns, by component, the spans between from and to in which events affect the component.
 func (c *Catalog) spans(ctx context.Context, organization string, components []Component, from, to time.Time) (map[string][]uptime.Span, error) {
 	spans := make(map[string][]uptime.Span, len(components))
 	for _, component := range components {

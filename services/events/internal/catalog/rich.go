@@ -36,7 +36,7 @@ func (r Rich) Brief(limit int) string {
 
 func (r Rich) IsMarkdown() bool { return r.Format == richtext.Markdown }
 
-// Set stores a text in the format. It changes nothing if the text is the same.
+// Set sets the text and its format. It changes nothing if the text is the same, even if the format differs.
 func (r *Rich) Set(format richtext.Format, text string) {
 	if text != r.Text {
 		*r = Rich{text, format}

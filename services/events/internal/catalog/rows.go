@@ -2,8 +2,8 @@ package catalog
 
 import "time"
 
-// EventFacts is the part of an event by which the legacy lists of links and updates are filtered. Each row holds a
-// copy, so that such a filter is one indexed query.
+// EventFacts has the fields of an event by which the legacy lists of links and updates can be filtered. Each row of a
+// link or an update contains a copy of them, so that such a filter needs one indexed query only.
 type EventFacts struct {
 	LegacyID                int64      `json:"legacyId"`
 	Type                    EventType  `json:"type"`

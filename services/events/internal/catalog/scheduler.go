@@ -16,19 +16,20 @@ import (
 )
 
 const (
-	schedulerInterval = time.Second // a look costs one indexed query that mostly finds nothing
-	// stepsAtOnce is how many steps are taken at the same time. Steps of several events on a page share its next edition, so
-	// that visitors see them soon, also if many are due at once.
+	schedulerInterval = time.Second // short, because a run is one indexed query that mostly finds nothing
+	// stepsAtOnce is how many steps run at the same time. Concurrent steps of events on the same page share one
+	// edition, so that visitors see them soon even if many are due at once.
 	stepsAtOnce = 16
 )
 
 // RunScheduler starts and ends maintenances with autoStart and autoEnd, and sends their reminders, until ctx ends. It
-// notifies Event.Announced. Several processes may run it at once.
+// notifies the channels in Event.Announced. Several processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
 	return Schedule(ctx, log, "The scheduler failed to take a step with a maintenance. It tries again.", c.runDue)
 }
 
-// Schedule calls run at once and then at each schedulerInterval until ctx ends. It logs an error of run as what has failed.
+// Schedule calls run at once and then at each schedulerInterval until ctx ends. It logs an error of run with the
+// message failed.
 func Schedule(ctx context.Context, log *slog.Logger, failed string, run func(context.Context) error) error {
 	ticker := time.NewTicker(schedulerInterval)
 	defer ticker.Stop()
@@ -44,7 +45,7 @@ func Schedule(ctx context.Context, log *slog.Logger, failed string, run func(con
 	}
 }
 
-// runDue takes every step that is due. The failure of one does not delay the others.
+// runDue takes every step that is due. If a step fails, the other steps are still taken.
 func (c *Catalog) runDue(ctx context.Context) error {
 	type owned struct{ organization, id string }
 	var due []owned
@@ -64,7 +65,8 @@ func (c *Catalog) runDue(ctx context.Context) error {
 	}))
 }
 
-// AtOnce calls step for each of the items, for stepsAtOnce at the same time, until ctx ends. It joins the errors.
+// AtOnce calls step for each of the items, at most stepsAtOnce at the same time. It makes no further calls after ctx
+// ends. It joins the errors.
 func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	errs := make([]error, len(items))
 	var group errgroup.Group
@@ -80,7 +82,8 @@ func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	return errors.Join(group.Wait(), errors.Join(errs...))
 }
 
-// DueAt returns the time of the scheduler's next step with the event: its start, its end or a reminder; nil for none.
+// DueAt returns the time at which the scheduler must next start or end the event, or send a reminder. It returns nil if
+// there is no such step.
 func (e *Event) DueAt() *time.Time {
 	switch {
 	case e.Type != Maintenance || !e.Published || e.ScheduledStartAt == nil:
@@ -97,7 +100,7 @@ func (e *Event) DueAt() *time.Time {
 	return nil
 }
 
-// autoStartAt returns nil for an event that the scheduler does not start.
+// autoStartAt returns the time at which the scheduler starts the event, or nil if it does not start the event.
 func (e *Event) autoStartAt() *time.Time {
 	if !e.AutoStart || sameTime(e.StartedFor, e.ScheduledStartAt) {
 		return nil
@@ -135,8 +138,8 @@ func (d *EventEdit) runStep() error {
 	return nil
 }
 
-// moveTo changes the status as of the planned time. An event of the App gets a timeline entry. An event of the legacy
-// interface gets none: there a status changes without an update.
+// moveTo changes the status as of the planned time at, and appends a timeline entry. It appends no entry if the
+// timeline is full, or if the event was created on the legacy interface, where a change of status makes no update.
 func (d *EventEdit) moveTo(status Status, at time.Time, message string) error {
 	err := d.Move(Advance, status, at)
 	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries {
@@ -145,7 +148,7 @@ func (d *EventEdit) moveTo(status Status, at time.Time, message string) error {
 	return d.AppendEntry(Entry{Status: status, Message: Rich{message, richtext.Plain}, Timestamp: at})
 }
 
-// arm decides which steps are left to the scheduler after a write.
+// arm records, at the end of a write, which steps the scheduler does not have to take any more.
 func (d *EventEdit) arm() {
 	if d.Type != Maintenance {
 		return
@@ -154,9 +157,9 @@ func (d *EventEdit) arm() {
 	if d.Status != Planning {
 		d.StartedFor = d.ScheduledStartAt
 	} else {
-		d.EndedFor = nil // what is planned anew has not ended
+		d.EndedFor = nil // a maintenance in planning has not ended
 	}
-	// The scheduler does not end an event that a person has started after its planned end.
+	// If a person starts an event after its planned end, the scheduler does not end it.
 	if d.Status.Closed() || late && d.source != SourceScheduler && d.Status.Underway() && !d.before.Status.Underway() {
 		d.EndedFor = d.ScheduledEndAt
 	}

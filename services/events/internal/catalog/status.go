@@ -42,7 +42,8 @@ func (t EventType) allows(s Status) bool {
 
 func (s Status) Closed() bool { return s == Resolved || s == Completed }
 
-// Underway: a maintenance in planning is not under way, even after its planned start.
+// Underway reports whether the status is neither closed nor planning. A maintenance in planning is not under way, even
+// after its planned start.
 func (s Status) Underway() bool { return !s.Closed() && s != Planning }
 
 // Impact is the effect of an event on a component, and the status of a component.

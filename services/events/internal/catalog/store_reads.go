@@ -8,8 +8,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventsBetween calls visit with the events of the scopes that overlap the time from until before to; nil for no end. A
-// scope is the id of a component; empty for all events. visit may get an event twice.
+// EventsBetween calls visit with the events of the scopes that overlap the time from until before to. If to is nil, the
+// time has no end. A scope is the id of a component, or empty for all events. EventsBetween may call visit twice with
+// the same event.
 func (s *Store) EventsBetween(ctx context.Context, organization string, scopes []string, from time.Time, to *time.Time, now time.Time, visit func(*Event)) error {
 	filter := EventFilter{From: &from, To: to}
 	for _, query := range filter.queries(organization, scopes, now) {
@@ -24,7 +25,7 @@ func (s *Store) EventsBetween(ctx context.Context, organization string, scopes [
 	return nil
 }
 
-// errFound ends a search.
+// errFound ends Each when visit returns false.
 var errFound = errors.New("catalog: found")
 
 // OldestEvents calls visit with the events of a scope, the earliest start first, until visit returns false.

@@ -19,8 +19,8 @@ type NewEntry struct {
 	Impacts   []ComponentImpact // impacts on affected components
 }
 
-// Post appends an entry, and changes the status to that of the entry by the table of transitions. An entry with
-// StatusUpdate or the status that the event has is no transition.
+// Post appends an entry. If the entry has a status other than StatusUpdate and the present status, Post also changes
+// the status of the event, as the table of transitions allows.
 func (d *EventEdit) Post(in NewEntry) error {
 	entry := Entry{
 		Status: cmp.Or(in.Status, StatusUpdate), Message: Rich{in.Message, richtext.Rich}, Timestamp: d.Now, Impacts: in.Impacts,
@@ -62,7 +62,7 @@ func (d *EventEdit) appendMove(by Move, entry Entry) error {
 	return d.append(entry)
 }
 
-// append is AppendEntry for an interface on which a full timeline is a conflict.
+// append is like AppendEntry, but returns a Conflict if the timeline is full.
 func (d *EventEdit) append(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.New(fault.Conflict, "The timeline has %d entries, which is the most. Delete an entry before you add one.", maxEntries)
@@ -99,7 +99,8 @@ func (d *EventEdit) Retract(statusID string) error {
 	return d.RemoveEntry(statusID)
 }
 
-// markTransition finds the new entry that set the status of this write.
+// markTransition sets StatusEntry if the write has changed the status: to the last new entry with this status, or to
+// empty if there is none. It also sets PreviousStatus of that entry, unless the event is new.
 func (d *EventEdit) markTransition() {
 	if !d.IsNew() && d.Status == d.before.Status {
 		return
@@ -116,7 +117,7 @@ func (d *EventEdit) markTransition() {
 	}
 }
 
-// checkTimestamp checks the timestamp of an entry that a request names. closes: the entry closes the event.
+// checkTimestamp checks the timestamp that a request gives an entry. closes means that the entry closes the event.
 func (d *EventEdit) checkTimestamp(at time.Time, closes bool) error {
 	switch {
 	case at.After(d.Now):

@@ -13,12 +13,12 @@ import (
 type Move string
 
 const (
-	Advance Move = "a timeline entry" // or the scheduler
+	Advance Move = "a timeline entry" // or a step of the scheduler
 	Reopen  Move = "a reopen"
 )
 
-// transitions returns the table of all transitions: the statuses to which a move can change a status. The first is the
-// default of a reopen. The legacy interface has no transitions: it writes any status of the type.
+// transitions returns, for each move and each status, the statuses to which the move can change this status. The first
+// one is the default of a reopen. The legacy interface does not use the table: it can set any status of the type.
 func transitions() map[Move]map[Status][]Status {
 	return map[Move]map[Status][]Status{
 		Advance: {
@@ -38,9 +38,9 @@ func transitions() map[Move]map[Status][]Status {
 	}
 }
 
-// Move changes the status as of a time, or returns a Conflict fault if the table does not have the transition. The
-// time becomes the end of an event that closes, and the start of a maintenance that starts. Both are the same for a
-// maintenance that is completed without a start, so reports do not count it.
+// Move changes the status as of a time, or returns a Conflict fault if the table does not have the transition. at
+// becomes the end of an event that closes, and the start of a maintenance that leaves planning. A maintenance that is
+// completed out of planning gets the same start and end, so reports do not count it.
 func (d *EventEdit) Move(by Move, to Status, at time.Time) error {
 	from := d.Status
 	if allowed := transitions()[by][from]; !slices.Contains(allowed, to) {

@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// CreateEvent stores the event that fill makes. Faults of fill and of EventEdit.Check are returned together.
+// CreateEvent stores a new event whose fields fill sets. It returns the faults of fill and of EventEdit.Check together.
 func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*EventEdit) error) (EventDetail, error) {
 	now := c.now()
 	plain := Rich{Format: richtext.Plain}
@@ -44,7 +44,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	return near.detail(event), takenExternalID(c.store.Events.Insert(ctx, event, messages...))
 }
 
-// takenExternalID explains a conflict in the store. The external id is the only value of an event that can be taken.
+// takenExternalID wraps a Conflict of the store in a fault that says that another open event has the external id.
 func takenExternalID(err error) error {
 	if !fault.Is(err, fault.Conflict) {
 		return err
@@ -52,18 +52,18 @@ func takenExternalID(err error) error {
 	return fault.Wrap(fault.Conflict, err, "Another open event has the same externalId. Close that event, or use another externalId.")
 }
 
-// eventWrite is a change that waits for its run, and then has its outcome.
+// eventWrite is a change of an event that waits for a shared run. The run sets outcome and err.
 type eventWrite struct {
 	command Command
-	origin  audit.Origin // origin of this change; the shared run has the context of its first caller
+	origin  audit.Origin // origin of this change; the context of the shared run has the origin of the first caller
 	change  func(*EventEdit) error
 	outcome EventDetail
 	err     error
 }
 
-// ChangeEvent stores the draft that change makes of an event, with the message about it, and returns the event as
-// it is after this change. It stores nothing if the draft equals the event and notifies nobody. Changes that are
-// requested at the same time are stored in one write. A queued change is stored even if its caller gives up.
+// ChangeEvent calls change with a draft of the event, and stores the draft and the message about the change. It returns
+// the event as it is after this change. It stores nothing if the draft equals the event and the write notifies nobody.
+// Concurrent changes of one event are stored in one write. A change is stored even if its caller stops waiting.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*EventEdit) error) (EventDetail, error) {
 	return c.queue(ctx, id, &eventWrite{command: command, origin: audit.From(ctx), change: change})
 }
@@ -75,8 +75,9 @@ func (c *Catalog) queue(ctx context.Context, id string, mine *eventWrite) (Event
 	return mine.outcome, cmp.Or(err, mine.err)
 }
 
-// writeEvent stores changes in one write. Its error concerns all of them; the fault of one is in its err. If the
-// external id of one is taken, each is stored in a write of its own.
+// writeEvent stores several changes of an event in one write. The error that it returns concerns all changes. The fault
+// of a single change is in the err of its eventWrite. If the write fails with a Conflict, such as an external id in
+// use, writeEvent stores each change in a write of its own.
 func (c *Catalog) writeEvent(ctx context.Context, id string, writes []*eventWrite) error {
 	err := takenExternalID(c.writeTogether(ctx, id, writes))
 	if len(writes) == 1 || !fault.Is(err, fault.Conflict) {
@@ -144,14 +145,15 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 		return messages, nil
 	})
 	if fault.Is(err, fault.NotFound) {
-		err = noEvent() // as for an event of another organization
+		err = noEvent() // the same error as for an event of another organization
 	}
 	return err
 }
 
 func noEvent() error { return fault.New(fault.NotFound, "There is no such event.") }
 
-// childIDs gives legacy ids to new links and entries. It takes enough for a whole run at once and drops the rest.
+// childIDs assigns legacy ids to new links and entries. It reserves ids for a whole run at once. Reserved ids that are
+// not used are lost.
 type childIDs struct{ links, entries idBlock }
 
 type idBlock struct{ next, left int64 }

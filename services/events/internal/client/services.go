@@ -1,7 +1,8 @@
-// Package client calls the other services. It asks the integrations service before the deletion of a component whether an
-// endpoint needs the component, and the identity service before the creation of a dashboard for the limit. It reports the
-// deletion of a component to the services of recipients before the caller gets the response, so the caller no longer
-// finds the component there. A report that fails is logged only, because topic.ComponentDeleted reports the deletion too.
+// Package client calls the other services. Before a component is deleted, it asks the integrations service whether an
+// endpoint has no other component. Before a dashboard is created, it asks the identity service for the maximum number
+// of dashboards. It also reports the deletion of a component to the services of recipients. The report precedes the
+// response to the caller, so that the caller no longer finds the component in these services. If a report fails, it is
+// only logged, because these services also receive topic.ComponentDeleted.
 package client
 
 import (
