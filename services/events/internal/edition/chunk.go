@@ -10,22 +10,23 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// A chunk has at most chunkEvents events. It has at most chunkBytes of texts, unless it is one event.
+// A chunk has at most chunkEvents events. It uses at most chunkBytes, unless it has only one event.
 const (
 	chunkEvents = 32
 	chunkBytes  = 1 << 20
 )
 
-// chunk is successive events of a state. Editions share their chunks, so nobody changes one. A write therefore copies and
-// encodes the events of few chunks, however many events the dashboard has.
+// chunk is successive events of a state. A chunk is never changed, so that several editions can share it. A write
+// copies and encodes only the chunks in which events change, however many events the dashboard has.
 type chunk struct {
 	id     string       // id of the Part with the events; empty: not stored yet
 	events []shownEvent // the newest first, at least one
 	open   bool         // at least one event is open
-	// recentUntil is the last time since which all closed events are recent.
+	// recentUntil is the earliest of the times at which the closed events began or ended, whichever is later. All
+	// events are recent (see ShownEvent.recent) for a time before recentUntil.
 	recentUntil time.Time
 	from, to    time.Time // all Spans are between these times
-	size        int       // bytes in memory, about
+	size        int       // approximate number of bytes in memory
 }
 
 func newChunk(events []shownEvent) *chunk {
@@ -59,7 +60,7 @@ func (c chunks) all() iter.Seq[shownEvent] {
 	}
 }
 
-// open returns the events that are planned or go on.
+// open returns the events that are not closed.
 func (c chunks) open() iter.Seq[*ShownEvent] {
 	return func(yield func(*ShownEvent) bool) {
 		for _, one := range c {
@@ -72,7 +73,7 @@ func (c chunks) open() iter.Seq[*ShownEvent] {
 	}
 }
 
-// spans returns the times between from and to that the events count, by component.
+// spans returns, by component, the spans of the events that overlap the time from until before to.
 func (c chunks) spans(from, to time.Time) map[string][]uptime.Span {
 	spans := map[string][]uptime.Span{}
 	for _, one := range c {
@@ -86,7 +87,8 @@ func (c chunks) spans(from, to time.Time) map[string][]uptime.Span {
 	return spans
 }
 
-// find returns the position of an event: the index of its chunk, and its index there; -1 if there is no such event.
+// find returns the index of the event's chunk and the index of the event in this chunk. Both are -1 if there is no such
+// event.
 func (c chunks) find(id string) (at, in int) {
 	for at, one := range c {
 		for in := range one.events {
@@ -106,7 +108,7 @@ func (c chunks) get(id string) shownEvent {
 	return shownEvent{}
 }
 
-// with returns c, which it changes, with one more event.
+// with inserts an event. It changes c and returns the result, like append.
 func (c chunks) with(e shownEvent) chunks {
 	if len(c) == 0 {
 		return chunks{newChunk([]shownEvent{e})}
@@ -117,7 +119,8 @@ func (c chunks) with(e shownEvent) chunks {
 	return slices.Replace(c, at, at+1, split(slices.Insert(slices.Clone(c[at].events), in, e))...)
 }
 
-// without returns c, which it changes, without the events that leave.
+// without removes the events for which leaves returns true from the chunk at the index at. It changes c and returns the
+// result.
 func (c chunks) without(at int, leaves func(shownEvent) bool) chunks {
 	events := slices.DeleteFunc(slices.Clone(c[at].events), leaves)
 	if len(events) == 0 {
@@ -127,7 +130,7 @@ func (c chunks) without(at int, leaves func(shownEvent) bool) chunks {
 	return c
 }
 
-// split returns the chunks of successive events.
+// split divides successive events into chunks that are small enough.
 func split(events []shownEvent) chunks {
 	c := newChunk(events)
 	if half := len(events) / 2; len(events) > chunkEvents || c.size > chunkBytes && half > 0 {
@@ -136,12 +139,12 @@ func split(events []shownEvent) chunks {
 	return chunks{c}
 }
 
-// newestFirst orders events by their start.
+// newestFirst compares events for an order with the newest start first.
 func newestFirst(a, b shownEvent) int {
 	return -cmp.Or(a.Event.StartAt.Compare(b.Event.StartAt), cmp.Compare(a.Event.ID, b.Event.ID))
 }
 
-// size returns about how many bytes the event uses.
+// size returns the approximate number of bytes that the event uses.
 func (e *ShownEvent) size() int {
 	n := 512 + len(e.Title) + len(e.Description.Text) + len(e.Analysis.Text) + 128*len(e.Impacts)
 	for i := range e.Entries {

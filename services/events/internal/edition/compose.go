@@ -13,8 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// follow makes the state from the former one and the changes. seen is the versions of the events that the former
-// state follows. due: the former state has expired.
+// follow makes the new state from the former state and the written records. seen has the versions of the events that
+// the former state shows. due means that the former state has expired.
 func (m *composition) follow(ctx context.Context, changes []catalog.Written, seen []Seen, due bool) error {
 	outdated := m.was == nil || m.was.outdated()
 	m.changed = outdated || due || m.loaded && !m.sameBasis()
@@ -45,7 +45,7 @@ func (m *composition) follow(ctx context.Context, changes []catalog.Written, see
 	return m.retally(ctx)
 }
 
-// remeasured reports whether a component of the former state has got another beginning, so that other days are measured.
+// remeasured reports whether Since of a component differs from the former state, so that other days are measured.
 func (m *composition) remeasured() bool {
 	return slices.ContainsFunc(m.state.Snapshot.Components, func(c ShownComponent) bool {
 		former := m.was.Snapshot.Component(c.ID)
@@ -53,13 +53,14 @@ func (m *composition) remeasured() bool {
 	})
 }
 
-// sameBasis reports whether the dashboard and the components are those of the former state.
+// sameBasis reports whether the dashboard and the components equal those of the former state.
 func (m *composition) sameBasis() bool {
 	was, now := &m.was.Snapshot, &m.state.Snapshot
 	return was.URL == now.URL && was.FeedKey == now.FeedKey && sameJSON(was.Dashboard, now.Dashboard) && sameComponents(m.was, now.Components)
 }
 
-// keepEvents takes the events of the former state, as the present components show them.
+// keepEvents copies the events of the former state, adapts them to the present components, and removes those that are
+// no longer recent.
 func (m *composition) keepEvents() {
 	former := &m.was.Snapshot
 	m.state.FirstMonth = m.was.FirstMonth
@@ -85,7 +86,8 @@ func (m *composition) keepEvents() {
 	}
 }
 
-// rename makes the events show the present components.
+// rename adapts the events to the present components: it updates names, and removes the impacts of components that are
+// not shown any more.
 func (m *composition) rename() {
 	former := m.state.chunks
 	m.state.chunks = nil
@@ -98,7 +100,8 @@ func (m *composition) rename() {
 	}
 }
 
-// on returns the event as a page shows it that has the components.
+// on returns a copy of the event with the impacts on the given components only. names has the names of the components
+// by id.
 func (e ShownEvent) on(names map[string]string) ShownEvent {
 	e.Impacts = slices.DeleteFunc(slices.Clone(e.Impacts), func(i ShownImpact) bool { _, there := names[i.ComponentID]; return !there })
 	for i := range e.Impacts {
@@ -112,7 +115,7 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 	return e
 }
 
-// apply makes the state follow a written event.
+// apply updates the state for a written event.
 func (m *composition) apply(written catalog.Written, seen []Seen) {
 	last := lastSeen(seen, written.Event)
 	if last >= written.Version() {
@@ -124,7 +127,7 @@ func (m *composition) apply(written catalog.Written, seen []Seen) {
 	}
 	former := m.state.chunks.get(written.Event)
 	if former.Event != nil && written.Current != nil && former.Event.Version > written.Current.ShownVersion {
-		return // readAdded has read a newer version, whose writer renders the page too
+		return // readAdded has read a newer version; the writer of that version renders the page too
 	}
 	if now.Event != nil {
 		m.since(now.Event.StartAt)
@@ -143,7 +146,7 @@ func (m *composition) apply(written catalog.Written, seen []Seen) {
 		m.put(now)
 	}
 	m.changed = true
-	if former.Event == nil && written.Version() > 1 { // then the days say when the event counted
+	if former.Event == nil && written.Version() > 1 { // the former spans are unknown, but the days name their events
 		for i := range m.was.Snapshot.Components {
 			for _, d := range m.was.Snapshot.Components[i].Days {
 				if slices.Contains(d.EventIDs, written.Event) {
@@ -159,8 +162,8 @@ func (m *composition) apply(written catalog.Written, seen []Seen) {
 	}
 }
 
-// missing returns the times of spans that are not in others. Of a span that only ends at another time it returns the
-// end, so that closing an event that began long ago computes the numbers of few days.
+// missing returns the spans that are not in others. If a span in others differs only in its end, missing returns only
+// the part after that end. So closing an event that began long ago recomputes few days.
 func missing(spans, others []Span) []Span {
 	var out []Span
 	for _, s := range spans {
@@ -176,8 +179,8 @@ func missing(spans, others []Span) []Span {
 	return out
 }
 
-// differs reports whether a written event changes what files show. Of an event that ended too long ago for the
-// snapshot, only files about the event or its month show something.
+// differs reports whether a written event changes what files show. The snapshot does not have an event that ended too
+// long ago, but the files about the event and about its month show it.
 func (m *composition) differs(former, now shownEvent, written catalog.Written, last int64) bool {
 	since := m.recentFrom()
 	if former.Event != nil || now.Event != nil && now.Event.recent(since) {
@@ -192,19 +195,19 @@ func (m *composition) differs(former, now shownEvent, written catalog.Written, l
 	return fresh && (now.Event != nil || wasShown)
 }
 
-// wasRecent is ShownEvent.recent for the facts of an event.
+// wasRecent is like ShownEvent.recent, for the facts of an event.
 func wasRecent(f *catalog.EventFacts, since time.Time) bool {
 	return !f.Status.Closed() || f.Start.After(since) || f.End != nil && f.End.After(since)
 }
 
-// retally computes the numbers of the days to redo, and of the days that were not over in the former state.
+// retally computes the days in redo again, and the days that were not over in the former state.
 func (m *composition) retally(ctx context.Context) error {
 	for _, d := range m.calendar.Overlapping(m.was.Snapshot.At, m.calendar.Today().To) {
 		m.redo[d.Date] = true
 	}
 	since := m.recentFrom()
 	var old []uptime.Day
-	var young [][]uptime.Day // runs of successive days
+	var young [][]uptime.Day // each element is successive days
 	last := -1
 	for i, d := range m.calendar.Days {
 		switch {
@@ -231,7 +234,7 @@ func (m *composition) retally(ctx context.Context) error {
 	return nil
 }
 
-// tally computes the numbers of days. spans is all that overlap the days, by component.
+// tally computes the given days of all components. spans has, by component, all spans that overlap the days.
 func (m *composition) tally(days []uptime.Day, spans map[string][]uptime.Span) {
 	anew := func(d uptime.AffectedDay) bool {
 		return slices.ContainsFunc(days, func(one uptime.Day) bool { return one.Date == d.Date })
@@ -272,8 +275,9 @@ func (m *composition) finish() {
 	}
 }
 
-// expires returns when the state is not right any more without a write: an event begins, the day ends, or an uptime
-// changes, of which pages show whole minutes. A maintenance does not change an uptime.
+// expires returns the time from which the state is outdated even without a write. This is when an event begins, when
+// the day ends, or, while an event affects a component, when the next minute begins, because its uptime changes. A
+// maintenance does not change an uptime.
 func (m *composition) expires() time.Time {
 	next := m.calendar.Today().To
 	if start := m.state.nextStart(); start != nil {
@@ -290,7 +294,7 @@ func (m *composition) expires() time.Time {
 	return next
 }
 
-// sameComponents reports whether the components are those of a state, apart from the fields that follow from events.
+// sameComponents reports whether the components equal those of a state. It ignores the fields that follow from events.
 func sameComponents(was *State, components []ShownComponent) bool {
 	return slices.EqualFunc(was.Snapshot.Components, components, func(a, b ShownComponent) bool {
 		for _, one := range []*ShownComponent{&a, &b} {
@@ -300,7 +304,7 @@ func sameComponents(was *State, components []ShownComponent) bool {
 	})
 }
 
-// sameJSON compares values as they are stored.
+// sameJSON reports whether two values have the same JSON, which is the stored form.
 func sameJSON(a, b any) bool {
 	first, err := json.Marshal(a)
 	second, failed := json.Marshal(b)

@@ -12,11 +12,11 @@ import (
 
 const (
 	withdrawnDays = 30  // after the planned end
-	maxWithdrawn  = 500 // bounds the head of an edition
+	maxWithdrawn  = 500 // because Withdrawn is stored in the head of each edition
 )
 
-// leaveMissing notes the events of the former state that are not in the present one: their components were hidden or left
-// the dashboard, or a read did not find them.
+// leaveMissing calls leaveFeeds, and withdraw for a maintenance, for each event of the former state that the present
+// state does not have. Its components were hidden or removed from the dashboard, or readAll did not find it.
 func (m *composition) leaveMissing() {
 	if m.was == nil {
 		return
@@ -36,7 +36,7 @@ func (m *composition) leaveMissing() {
 	}
 }
 
-// withdraw notes that visitors do not see a maintenance any more, so that a calendar shows it as cancelled.
+// withdraw adds a maintenance that visitors do not see any more to Withdrawn, so that calendars show it as cancelled.
 func (m *composition) withdraw(e *ShownEvent) {
 	if e.Type != catalog.Maintenance {
 		return
@@ -50,8 +50,9 @@ func (m *composition) withdraw(e *ShownEvent) {
 	delete(s.Raised, e.ID)
 }
 
-// restore notes that visitors see an event again. Calendars ignore a smaller version than that of the cancellation, and the
-// event has none if only its components were hidden.
+// restore removes a maintenance that visitors see again from Withdrawn. Calendars ignore a version that is not greater
+// than that of the cancellation. The event itself has no new version if only its components were hidden. Raised makes
+// up the difference.
 func (m *composition) restore(e *ShownEvent) {
 	s := &m.state.Snapshot
 	at := slices.IndexFunc(s.Withdrawn, func(w ShownEvent) bool { return w.ID == e.ID })
@@ -64,7 +65,7 @@ func (m *composition) restore(e *ShownEvent) {
 	s.Withdrawn = slices.Delete(s.Withdrawn, at, at+1)
 }
 
-// forgetWithdrawn removes what calendars do not need any more.
+// forgetWithdrawn removes entries of Withdrawn and Raised that calendars do not need any more.
 func (m *composition) forgetWithdrawn() {
 	s := &m.state.Snapshot
 	s.Withdrawn = slices.DeleteFunc(s.Withdrawn, func(e ShownEvent) bool {
@@ -75,7 +76,8 @@ func (m *composition) forgetWithdrawn() {
 	maps.DeleteFunc(s.Raised, func(id string, _ int64) bool { return m.state.chunks.get(id).Event == nil })
 }
 
-// dateFeeds dates the feeds whose addresses or texts about the dashboard and the component differ from the former state.
+// dateFeeds sets FeedChangedAt of the feeds whose address, or whose text about the dashboard or the component, differs
+// from the former state.
 func (m *composition) dateFeeds() {
 	s := &m.state.Snapshot
 	names := map[string]string{}
@@ -98,8 +100,8 @@ func feedTexts(s *Snapshot) [5]string {
 	return [5]string{s.URL, s.FeedKey, s.Dashboard.Name, s.Dashboard.Description, s.Dashboard.Locale}
 }
 
-// leaveFeeds dates the feeds that had items of an event that is removed or replaced. The items have left a feed when they
-// became too old, or leave now.
+// leaveFeeds sets FeedChangedAt of the feeds with items of an event that is removed or replaced. The feed changed when
+// its newest item of the event became too old, or changes now.
 func (m *composition) leaveFeeds(e *ShownEvent) {
 	if e.ahead(m.was.Snapshot.At) {
 		return
@@ -114,7 +116,7 @@ func (m *composition) leaveFeeds(e *ShownEvent) {
 	}
 }
 
-// itemAt returns the time of the newest item that feeds have of the event. An event without entries is one item.
+// itemAt returns the time of the newest feed item of the event. An event without entries has one item.
 func (e *ShownEvent) itemAt() time.Time {
 	if len(e.Entries) == 0 {
 		return e.CreatedAt

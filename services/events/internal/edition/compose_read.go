@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// readAll makes events and days from the records.
+// readAll reads all events of the state, and computes all days.
 func (m *composition) readAll(ctx context.Context) error {
 	spans, err := m.read(ctx, []string{""}, m.calendar.Days, m.put)
 	if err != nil {
@@ -21,7 +21,7 @@ func (m *composition) readAll(ctx context.Context) error {
 	return m.readFirstMonth(ctx, "")
 }
 
-// readAdded adds the events and days of components that the former state does not have.
+// readAdded reads the events and computes the days of the components that the former state does not have.
 func (m *composition) readAdded(ctx context.Context) error {
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]
@@ -43,8 +43,8 @@ func (m *composition) readAdded(ctx context.Context) error {
 	return nil
 }
 
-// read calls visit with the events of the scopes that overlap the days or are planned, and returns the times that they
-// count, by component.
+// read calls visit with the events of the scopes that overlap the days. If the days include today, it also visits later
+// events. It returns the spans of these events by component.
 func (m *composition) read(ctx context.Context, scopes []string, days []uptime.Day, visit func(shownEvent)) (map[string][]uptime.Span, error) {
 	if last := days[len(days)-1]; last.Date != m.calendar.Today().Date {
 		return m.readBetween(ctx, scopes, days[0].From, &last.To, visit)
@@ -52,7 +52,7 @@ func (m *composition) read(ctx context.Context, scopes []string, days []uptime.D
 	return m.readBetween(ctx, scopes, days[0].From, nil, visit)
 }
 
-// readBetween is read for the time from until before to; nil for no end.
+// readBetween is like read, for the time from until before to. If to is nil, the time has no end.
 func (m *composition) readBetween(ctx context.Context, scopes []string, from time.Time, to *time.Time, visit func(shownEvent)) (map[string][]uptime.Span, error) {
 	spans := map[string][]uptime.Span{}
 	visited := map[string]bool{}
@@ -68,7 +68,8 @@ func (m *composition) readBetween(ctx context.Context, scopes []string, from tim
 	return spans, err
 }
 
-// readFirstMonth moves the first month back to that of the oldest event of the scope and of the components.
+// readFirstMonth sets the first month to an earlier one if the oldest event of the scope, or a component, began
+// earlier.
 func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 	for _, component := range m.state.Snapshot.Components {
 		m.since(component.Since)

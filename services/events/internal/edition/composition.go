@@ -8,27 +8,27 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-const recentDays = 90 // days whose events a snapshot has
+const recentDays = 90 // a snapshot has the events of this many days
 
-// composition makes the state of a dashboard that follows from the former one.
+// composition makes the next state of a dashboard from the former state.
 //
-// Every writer of a record renders the pages that show it, and passes the written record. So all that the former state
-// has of other records is right, or their writer corrects it, and a write costs about the same for any number of
-// events. Events are read only if the zone, the components or their beginnings change, and if an event is written that ended before the
-// time for which the state has all events.
+// Whoever writes a record then renders the pages that show it, and passes the written record. So what the former state
+// has of other records is right, or the writers of those records correct it. A write therefore costs about the same for
+// any number of events. Events are read only if the zone, the components or their Since change, or if days are computed
+// again for which the state does not have all events.
 type composition struct {
 	records  *catalog.Store
 	was      *State // nil: none
 	state    State
 	calendar uptime.Calendar
 	names    map[string]string // names of the shown components, by id
-	loaded   bool              // the dashboard and the components were read
+	loaded   bool              // prepare has read the dashboard and the components
 	changed  bool
-	redo     map[string]bool // the dates whose numbers are computed again
-	allDays  bool            // the days of all dates may differ from the former state
+	redo     map[string]bool // the dates of the days that retally computes again
+	allDays  bool            // all days may differ from the former state
 }
 
-// begin returns a composition with the dashboard and its components; the components have no numbers yet.
+// begin returns a composition with the dashboard and its components. It does not compute states, days and uptimes.
 func (e *Editions) begin(was *State, dashboard catalog.Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
 	m := &composition{records: &e.records, was: was, calendar: uptime.NewCalendar(now, dashboard.Zone()), names: map[string]string{}, redo: map[string]bool{}}
 	for _, component := range components {
@@ -44,10 +44,10 @@ func (e *Editions) begin(was *State, dashboard catalog.Dashboard, organization s
 	return m
 }
 
-// recentFrom returns the time since which a snapshot has all events.
+// recentFrom returns the time from which on a snapshot has all events.
 func (m *composition) recentFrom() time.Time { return m.calendar.Last(recentDays + 1)[0].From }
 
-// stale reports whether the days of a date may differ from the former state.
+// stale reports whether the days with this date may differ from the former state.
 func (m *composition) stale(date string) bool { return m.allDays || m.redo[date] }
 
 // put adds an event to the state, unless the event ended too long ago.
@@ -58,7 +58,8 @@ func (m *composition) put(event shownEvent) {
 	}
 }
 
-// drop removes an event and returns what the state had of it.
+// drop removes an event from the state and returns it. It returns the zero shownEvent if the state does not have the
+// event.
 func (m *composition) drop(id string) shownEvent {
 	at, in := m.state.chunks.find(id)
 	if at < 0 {

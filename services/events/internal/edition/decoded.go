@@ -6,11 +6,11 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
-// decodedEdition is an edition with its decoded state. Nobody changes it.
+// decodedEdition is an edition with its decoded state. It is never changed.
 type decodedEdition struct {
-	Part   // the head, without its body
+	Part   // the head of the edition, without Body
 	state  State
-	former string // id of the edition before; empty if the process has read the edition from the store
+	former string // id of the previous edition; empty if the process has read this edition from the store
 	// snapshot returns the snapshot with the events.
 	snapshot func() Snapshot
 }
@@ -20,8 +20,8 @@ func newDecodedEdition(head Part, state State) *decodedEdition {
 	return &decodedEdition{Part: head, state: state, snapshot: sync.OnceValue(state.shown)}
 }
 
-// size returns about how many bytes the decodedEdition uses. The events count twice: in chunks, and in the snapshot that files are
-// rendered from.
+// size returns the approximate number of bytes that the decodedEdition uses. Events count twice, because snapshot
+// copies them from the chunks.
 func (e *decodedEdition) size() int {
 	n := headSize
 	for _, one := range e.state.chunks {
@@ -35,15 +35,15 @@ func (e *decodedEdition) size() int {
 }
 
 const (
-	// maxDecoded bounds the editions that a process remembers, in bytes.
+	// maxDecoded is how many bytes of editions a process caches.
 	maxDecoded = 24 << 20
-	// headSize is what an edition uses without components and events, in bytes, about.
+	// headSize is the approximate number of bytes of an edition without components and events.
 	headSize = 3 << 10
 )
 
-// decodedEditions has the editions that the process has made or read lately.
+// decodedEditions caches the editions that the process has made or read recently.
 type decodedEditions struct {
-	mu   sync.Mutex // guards writes
+	mu   sync.Mutex // held while the cache is changed
 	byID *lru.Cache[string, *decodedEdition]
 	size int
 }
@@ -54,8 +54,8 @@ func newDecodedEditions() *decodedEditions {
 	return d
 }
 
-// add adds an edition. It evicts the older ones of the dashboard but the former one, of which a gateway may still read
-// files. The older ones include those that the process has read for a gateway.
+// add adds an edition to the cache. It removes older editions of the same dashboard, except the previous one: a gateway
+// may still request its files.
 func (d *decodedEditions) add(fresh *decodedEdition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,6 +1,7 @@
-// Package edition publishes what visitors see of a dashboard. A page has the public list, and a snapshot behind all other
-// files (an edition). Both are made when a record changes, before its writer gets the response, and when time changes
-// them. A file is rendered from the snapshot at its first request, and stored.
+// Package edition publishes what visitors see of a dashboard. For each dashboard, it stores a PublishedPage with the
+// public list and the id of the current edition. An edition is a stored snapshot, from which all other files of the
+// dashboard are rendered. Page and edition are renewed when a record changes, before the writer of the record gets the
+// response, and when the passing of time changes them. A file is rendered at its first request and then stored.
 package edition
 
 import (
@@ -20,13 +21,13 @@ type Records struct {
 	Files find.Collection[StoredFile]
 }
 
-// The fields and indexes of these records, beside those that the catalog names.
+// The fields and indexes of these records that the catalog does not name.
 const (
 	FieldMark      = "mark"      // PublishedPage.Mark
-	FieldEnabled   = "enabled"   // visitors may ask for the page
+	FieldEnabled   = "enabled"   // PublishedPage.Enabled
 	FieldDashboard = "dashboard" // dashboard id of a part and a file
 	FieldEdition   = "edition"   // edition id of a file
-	FieldNumber    = "number"    // number of a part
+	FieldNumber    = "number"    // Part.Number
 	FieldCreatedAt = "createdAt"
 
 	IndexEnabled   = "enabled"
@@ -39,13 +40,13 @@ type Renderer interface {
 	Render(snapshot *Snapshot, name string, extra Extra) (File, error)
 }
 
-// Extra is what a file about one event or one month needs beside the snapshot.
+// Extra is the data besides the snapshot that a file about one event or one month needs.
 type Extra struct {
 	Event *ShownEvent
 	Month *ShownMonth
 }
 
-// Options are what editions need beside the records.
+// Options are what Editions needs besides the records.
 type Options struct {
 	Renderer      Renderer
 	Tries         Tries
@@ -63,10 +64,10 @@ type Editions struct {
 	files   coalesce.Group[struct{}, File]                 // by edition and name
 	decoded *decodedEditions
 	pages   *lru.Cache[string, markedPage] // by dashboard
-	hashing chan struct{}                  // has an item for each password that is compared
+	hashing chan struct{}                  // a semaphore: an item for each password that is being compared
 }
 
-// New returns the editions of the dashboards in records.
+// New returns an Editions for the dashboards in records.
 func New(records catalog.Store, store Records, options Options) *Editions {
 	pages, _ := lru.New[string, markedPage](maxMarked) // fails only for a size below 1
 	return &Editions{
@@ -74,23 +75,24 @@ func New(records catalog.Store, store Records, options Options) *Editions {
 	}
 }
 
-// Tries limits the passwords that a visitor may try.
+// Tries limits how many wrong passwords a visitor may try.
 type Tries interface {
-	// Try counts a try by the IP address and returns 0, or the time until the next one is allowed.
+	// Try counts a try of the IP address and returns 0. If too many tries were made, it returns the time until the next
+	// one is allowed.
 	Try(ctx context.Context, ip, dashboard string) (wait time.Duration)
-	// TryWasRight takes back the count of a try, because only wrong ones are limited.
+	// TryWasRight undoes the count of a try with the right password.
 	TryWasRight(ctx context.Context, ip, dashboard string)
 }
 
-// hashesAtOnce bounds the passwords that a process compares at the same time, because each needs 19 MiB.
+// hashesAtOnce is how many passwords a process compares at the same time, because each comparison needs 19 MiB.
 const hashesAtOnce = 4
 
-// markedPage is a page with its mark. Nobody changes it. The gateway asks for the page of a busy dashboard many times a
-// second, and most of that time went into decoding the page.
+// markedPage is a cached page with its mark. It is never changed. Pages are cached because the gateway requests the
+// page of a busy dashboard many times a second, and decoding the page took most of the time of a request.
 type markedPage struct {
 	PublishedPage
 	mark any
 }
 
-// maxMarked bounds the pages that a process keeps in memory.
+// maxMarked is how many pages a process caches.
 const maxMarked = 256

@@ -28,8 +28,8 @@ func (e *Editions) DashboardFile(ctx context.Context, dashboardID, name string) 
 	return e.EditionFile(ctx, page.EditionID, name)
 }
 
-// EditionFile returns a file of an edition, or NotFound. It is rendered at its first request and then stored. Rendering
-// all of them within the write would cost the writer more than the write itself.
+// EditionFile returns a file of an edition, or NotFound. A file is rendered at its first request and then stored.
+// Rendering all files within a write would take longer than the write itself.
 func (e *Editions) EditionFile(ctx context.Context, id, name string) (File, error) {
 	if len(name) > maxFileName {
 		return File{}, noFile()
@@ -49,7 +49,8 @@ func (e *Editions) EditionFile(ctx context.Context, id, name string) (File, erro
 	return catalog.Share(ctx, &e.files, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return e.renderFile(ctx, of, name) })
 }
 
-// renderFile renders and stores a file. It returns the stored file if another process has stored the file meanwhile.
+// renderFile renders and stores a file. If the file is already stored, for example by another process, it returns the
+// stored file.
 func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name string) (File, error) {
 	fresh := StoredFile{EditionID: of.ID, DashboardID: of.DashboardID, CreatedAt: e.Now(), File: File{Name: name}}
 	kept, err := e.store.Files.Get(ctx, fresh.Key())
@@ -72,7 +73,7 @@ func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name stri
 	return fresh.File, err
 }
 
-// extraFor returns what a file needs beside the snapshot.
+// extraFor returns the data besides the snapshot that a file needs.
 func (e *Editions) extraFor(ctx context.Context, of *decodedEdition, name string) (extra Extra, err error) {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch {
@@ -84,7 +85,8 @@ func (e *Editions) extraFor(ctx context.Context, of *decodedEdition, name string
 	return extra, err
 }
 
-// eventOf returns an event of any age as the dashboard of an edition shows it, or NotFound.
+// eventOf returns an event as the dashboard of an edition shows it, or NotFound. It takes a recent event from the
+// state, and reads any other event from the store.
 func (e *Editions) eventOf(ctx context.Context, of *decodedEdition, id string) (*ShownEvent, error) {
 	if recent := of.state.chunks.get(id).Event; recent != nil {
 		return recent, of.state.unlessAhead(recent)
@@ -103,7 +105,7 @@ func (e *Editions) eventOf(ctx context.Context, of *decodedEdition, id string) (
 	return shown.Event, cmp.Or(err, of.state.unlessAhead(shown.Event))
 }
 
-// monthOf returns a month of history as the dashboard of an edition shows it, or NotFound.
+// monthOf reads the events of a month, and returns the month as the dashboard of an edition shows it, or NotFound.
 func (e *Editions) monthOf(ctx context.Context, of *decodedEdition, name string) (*ShownMonth, error) {
 	snapshot := &of.state.Snapshot
 	month, err := time.Parse("2006-01", name)

@@ -10,8 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// PublishedPage is what visitors of a dashboard get at present: the public list, and the edition with all other files. It is
-// rendered when a record that it shows changes, and when it expires.
+// PublishedPage is what visitors of a dashboard get at present: the public list (Rows), and the edition with all other
+// files. It is rendered again when a record that it shows changes, and when it expires.
 type PublishedPage struct {
 	DashboardID string            `json:"dashboardId"`
 	Slug        string            `json:"slug"`
@@ -20,7 +20,7 @@ type PublishedPage struct {
 	Private     bool              `json:"private"` // some visitors must not see the page
 	Rows        []ListedComponent `json:"rows"`
 	List        string            `json:"list"` // digest of Rows
-	// ChangesAt is the next time at which an event reaches its start, so that the list changes without a write.
+	// ChangesAt is the next time at which an event reaches its start. The list then changes without a write.
 	ChangesAt *time.Time `json:"changesAt"`
 
 	EditionID string     `json:"editionId"`
@@ -28,25 +28,26 @@ type PublishedPage struct {
 	Access    PageAccess `json:"entry"`
 	// ExpiresAt is the time from which the edition is outdated, even without a write.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// SweepAt is when editions that are not current are deleted; nil if there are none.
+	// SweepAt is the time at which editions that are not current are to be deleted; nil if there are none.
 	SweepAt *time.Time `json:"sweepAt"`
-	// ClaimedUntil is the time until which only the process that has claimed the page takes its due steps.
+	// ClaimedUntil is the time until which no process claims the page, because one process has claimed it to take its
+	// due steps.
 	ClaimedUntil *time.Time `json:"claimedUntil"`
 	Seen         []Seen     `json:"seen"`
-	// Removed: the dashboard was deleted. The page stays until SweepAt, so that a rendering which began before conflicts
-	// with it, and so that what such a rendering has stored is deleted.
+	// Removed means that the dashboard was deleted. The record stays until SweepAt. So the write of a rendering that
+	// began before the deletion conflicts with it, and the parts that this rendering has stored are deleted at SweepAt.
 	Removed bool `json:"removed"`
 }
 
-// PageAccess is what decides who sees a page.
+// PageAccess has the values that decide who may see a page.
 type PageAccess struct {
 	Mode       catalog.AccessMode `json:"mode"`
 	AllowedIPs []string           `json:"allowedIps"`
-	Password   string             `json:"password"` // the version of the password, signed; empty without a password
+	Password   string             `json:"password"` // signed value that changes with the password; empty unless a password is required
 	FeedKey    string             `json:"feedKey"`  // Snapshot.FeedKey
 }
 
-// Seen is a version of an event that a page follows. Without it, a late rendering of another process could show an
+// Seen is the version of an event that a page shows. It prevents a late rendering of another process from showing an
 // older version again.
 type Seen struct {
 	EventID string    `json:"eventId"`
@@ -55,13 +56,13 @@ type Seen struct {
 }
 
 const (
-	// seenFor is how long a page remembers the versions of events. A rendering takes seconds.
+	// seenFor is how long a page records the version of an event. A rendering takes only seconds.
 	seenFor = 10 * time.Minute
-	// sweepAfter is how long an edition stays that is not current. A gateway may still request its files.
+	// sweepAfter is how long an edition is stored after it was replaced. A gateway may still request its files.
 	sweepAfter = time.Minute
 )
 
-// lastSeen returns the version of the event that the page follows, or 0.
+// lastSeen returns the recorded version of the event, or 0 if there is none.
 func lastSeen(seen []Seen, event string) int64 {
 	for _, s := range seen {
 		if s.EventID == event {
@@ -76,7 +77,7 @@ type ListedComponent struct {
 	LegacyID    int64        `json:"legacyId"`
 	Name        string       `json:"name"`
 	Group       string       `json:"group"`
-	OwnGroup    string       `json:"ownGroup"` // group of the component; Group is that of the dashboard, if it has one
+	OwnGroup    string       `json:"ownGroup"` // the group of the component; Group is the group of its placement, or else OwnGroup
 	Description string       `json:"description"`
 	Status      ListedStatus `json:"status"`
 }
@@ -87,10 +88,10 @@ type ListedStatus string
 const (
 	ListedOperational ListedStatus = "operational"
 	ListedMaintenance ListedStatus = "active maintenance"
-	ListedIncident    ListedStatus = "active incident" // wins over a maintenance
+	ListedIncident    ListedStatus = "active incident" // also if a maintenance is active
 )
 
-// see notes the versions of written events.
+// see records the versions of written events in Seen.
 func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 	versions := map[string]int64{}
 	for _, w := range written {
@@ -106,7 +107,8 @@ func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 	}
 }
 
-// kept returns the rows of placed components that were not written, and the ids of the other placed components.
+// kept returns the rows of the placed components that were not written. stale is the ids of the other placed
+// components.
 func (p *PublishedPage) kept(placed []string, written []catalog.Written) (rows []ListedComponent, stale []string) {
 	byID := make(map[string]ListedComponent, len(p.Rows))
 	for _, row := range p.Rows {
@@ -126,7 +128,8 @@ func (p *PublishedPage) kept(placed []string, written []catalog.Written) (rows [
 	return rows, stale
 }
 
-// Mark returns a digest of the page. It is a declared field: reading it costs much less than reading the page.
+// Mark returns a digest of the page. It is stored as a field of its own (FieldMark), because reading it costs much less
+// than reading the page.
 func (p *PublishedPage) Mark() string { return digest(p) }
 
 func digest(of any) string {

@@ -8,10 +8,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// Address is where visitors find a dashboard: below /d/{slug}, or at a host of its own.
+// Address is where visitors find a dashboard: below /d/{slug}, or on a custom domain.
 type Address struct {
 	Slug string
-	Host string // in lower case; in force if Slug is empty
+	Host string // in lower case; used only if Slug is empty
 }
 
 func (a Address) condition() find.Condition {
@@ -21,8 +21,8 @@ func (a Address) condition() find.Condition {
 	return find.Eq(catalog.FieldSlug, a.Slug)
 }
 
-// Public returns the page of an enabled dashboard with its current edition, or NotFound. It returns private dashboards
-// too: the gateway decides who asks.
+// Public returns the page of an enabled dashboard with its current edition, or NotFound. It also returns private pages:
+// the gateway decides who may see them.
 func (e *Editions) Public(ctx context.Context, at Address) (PublishedPage, error) {
 	page, err := e.enabledPage(ctx, at)
 	return e.current(ctx, page, err)
@@ -74,7 +74,7 @@ func (e *Editions) enabledPage(ctx context.Context, at Address) (PublishedPage, 
 		if err != nil {
 			return PublishedPage{}, err
 		}
-		// A page that was written meanwhile has another mark.
+		// If the page was written meanwhile, the mark has changed, and the page is not cached.
 		if marks, err = e.store.Pages.Keys(ctx, query, FieldMark); err == nil && len(marks) == 1 && marks[0].Key == id && marks[0].Values[0] == mark {
 			e.pages.Add(id, markedPage{page, mark})
 		}

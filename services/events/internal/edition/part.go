@@ -13,8 +13,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Part is a stored part of the editions of a dashboard: the head of an edition, or what several editions share. The id
-// of the head is that of the edition, which the PublishedPage record names. Parts never change.
+// Part is a stored part of the editions of a dashboard: the head of one edition, or a chunk or day that several
+// editions may share. The id of the head is the id of the edition. Parts never change.
 //
 // Decision. An edition is several records, because MongoDB refuses a record of more than 16 MiB, and because a write
 // then encodes and stores only the parts that it changes. Head and parts are stored in one collection, so that a write
@@ -25,20 +25,20 @@ type Part struct {
 	CreatedAt   time.Time `json:"createdAt"`
 	// Number is the number of the edition; 0: the part is no head.
 	Number int64     `json:"number"`
-	Chunks []string  `json:"chunks"` // parts with a chunk each, in their order; a head has them
-	Days   []DayPart `json:"days"`   // parts with a day each, the oldest first; a head has them
-	// Body is JSON in gzip. A head has the State without the days of its components, a chunk has its events, and a day has
-	// a uptime.AffectedDay by the id of the component.
+	Chunks []string  `json:"chunks"` // ids of the parts with the chunks, in their order; only in a head
+	Days   []DayPart `json:"days"`   // the parts with the days, the oldest first; only in a head
+	// Body is gzipped JSON. In a head it is the State without the days of its components, in a chunk it is the events,
+	// and in a day it is the uptime.AffectedDay of each affected component, by id.
 	Body []byte `json:"body"`
 }
 
-// DayPart names the part with the days of components on a date.
+// DayPart is the id of the part with the days of all components on a date.
 type DayPart struct {
 	Date string `json:"date"` // yyyy-mm-dd
 	ID   string `json:"id"`
 }
 
-// File is a rendered file in its codings.
+// File is a rendered file in all of its content codings.
 type File struct {
 	Name    string   `json:"name"`   // the path below the dashboard's address
 	Media   string   `json:"media"`  // Content-Type
@@ -53,7 +53,7 @@ type Coding struct {
 	ETag string `json:"etag"` // strong
 }
 
-// In returns the file in a content coding.
+// In returns the file in a content coding, and whether the file has this coding.
 func (f *File) In(coding string) (Coding, bool) {
 	for _, c := range f.Codings {
 		if c.Name == coding {
@@ -63,11 +63,13 @@ func (f *File) In(coding string) (Coding, bool) {
 	return Coding{}, false
 }
 
-// StoredFile is a file as it is stored. It is rendered at its first request and deleted with its edition.
+// StoredFile is the record of a rendered file. It is stored at the first request of the file and deleted with its
+// edition.
 //
-// Decision. Files are records and not in the memory of a process, so that a restart renders none again. Of two
-// processes that render one at the same time, the file that is stored first stays. They live for as long as their edition, which a visitor cannot prolong,
-// and there are at most as many as the dashboard has events, months and components.
+// Decision. Files are stored, and not only cached in memory, so that they are not rendered again after a restart. If
+// two processes render a file at the same time, the file that is stored first is used. Visitors cannot fill the store:
+// a file is deleted with its edition, and the number of files is limited by the events, months and components of the
+// dashboard.
 type StoredFile struct {
 	EditionID   string    `json:"editionId"`
 	DashboardID string    `json:"dashboardId"`
@@ -89,7 +91,7 @@ func (p *Part) uses() []string {
 	return ids
 }
 
-// zippers keeps gzip writers, because a new one allocates a megabyte.
+// zippers is a pool of gzip writers, because a new one allocates a megabyte.
 var zippers = sync.Pool{New: func() any {
 	zip, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for an unknown level
 	return zip

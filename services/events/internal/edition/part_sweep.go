@@ -10,11 +10,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// deletedAtOnce bounds the keys of one deletion.
+// deletedAtOnce is the maximum number of keys in one deletion.
 const deletedAtOnce = 500
 
-// deleteEditions deletes the editions of a dashboard from before a time, with their files, except the kept one. It finds
-// the files by themselves too: one may be rendered while its edition is deleted.
+// deleteEditions deletes the editions of a dashboard that were created up to the time before, except the kept one, and
+// their files. It does not need an edition to find its files, because a file may be stored after its edition was
+// deleted.
 func (e *Editions) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	return errors.Join(e.deleteFiles(ctx, dashboardID, kept, before), e.deleteParts(ctx, dashboardID, kept, before))
 }
@@ -34,8 +35,8 @@ func (e *Editions) deleteFiles(ctx context.Context, dashboardID, kept string, be
 	return deleteAll(ctx, e.store.Files, dashboardID, gone)
 }
 
-// deleteParts deletes the parts from before a time that no edition uses which stays. An edition that is stored meanwhile
-// uses those of the kept one, and younger parts.
+// deleteParts deletes the parts that were created up to the time before, unless a remaining edition uses them. An
+// edition that is stored meanwhile uses only parts of the kept edition and newer parts.
 func (e *Editions) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	rows, err := e.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
 	if err != nil {

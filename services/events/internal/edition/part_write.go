@@ -10,10 +10,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// encoder makes the parts of an edition.
+// encoder encodes the parts of an edition.
 type encoder struct {
 	head  Part
-	parts []Part // without the head and those of former editions
+	parts []Part // new parts, without the head
 }
 
 // add adds a part and returns its id.
@@ -37,8 +37,8 @@ func (e *encoder) addChunks(of chunks) (err error) {
 	return nil
 }
 
-// addDays adds the days of components on the dates for which stale returns true. It takes the parts of other dates from
-// former.
+// addDays adds a part for each date for which stale returns true and on which a component was affected. For any other
+// date it uses the part in former.
 func (e *encoder) addDays(components []ShownComponent, dates []uptime.Day, stale func(date string) bool, former []DayPart) (err error) {
 	known := make(map[string]string, len(former))
 	for _, one := range former {
@@ -66,7 +66,7 @@ func (e *encoder) addDays(components []ShownComponent, dates []uptime.Day, stale
 	return nil
 }
 
-// on returns the day of a date; nil if nothing happened.
+// on returns the day with the date, or nil if no event affected the component on it.
 func (c *ShownComponent) on(date string) *uptime.AffectedDay {
 	at, there := slices.BinarySearchFunc(c.Days, date, func(d uptime.AffectedDay, date string) int { return strings.Compare(d.Date, date) })
 	if !there {
@@ -75,7 +75,8 @@ func (c *ShownComponent) on(date string) *uptime.AffectedDay {
 	return &c.Days[at]
 }
 
-// insertEdition stores the edition of a composition that follows former, which may be nil.
+// insertEdition stores the edition of a composition. It reuses the parts of former, the previous edition, which may be
+// nil.
 func (e *Editions) insertEdition(ctx context.Context, page *PublishedPage, m *composition, former *decodedEdition) (*decodedEdition, error) {
 	state := m.state
 	enc := encoder{head: Part{ID: topic.NewID(), DashboardID: page.DashboardID, Number: state.Snapshot.Edition, CreatedAt: e.Now()}}

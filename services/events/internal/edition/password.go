@@ -9,13 +9,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// TooManyTries refuses a password before it is compared.
+// TooManyTries is the error for a password that is not compared, because too many wrong ones were tried.
 type TooManyTries struct{ Wait time.Duration }
 
 func (TooManyTries) Error() string { return "Too many wrong passwords were tried. Try again later." }
 
-// Enter returns the page of a dashboard if the password is that of the page. It returns Forbidden for a wrong password,
-// TooManyTries, and NotFound for a page without a password.
+// Enter returns the page of a dashboard if the password is right. It returns Forbidden for a wrong password,
+// TooManyTries after too many wrong ones, and NotFound for a page without a password.
 func (e *Editions) Enter(ctx context.Context, at Address, ip, password string) (PublishedPage, error) {
 	page, err := e.enabledPage(ctx, at)
 	if err != nil {
@@ -42,6 +42,6 @@ func (e *Editions) Enter(ctx context.Context, at Address, ip, password string) (
 		return PublishedPage{}, fault.New(fault.Forbidden, "The password is wrong.")
 	}
 	e.Tries.TryWasRight(ctx, ip, dashboard.ID)
-	page.Access = e.accessOf(&dashboard) // access by the password that was compared, which may be newer than the page
+	page.Access = e.accessOf(&dashboard) // the dashboard, whose password was compared, may be newer than the page
 	return page, nil
 }

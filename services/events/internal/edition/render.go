@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// current returns the page, which it renders first if time has outdated the edition. It returns a given error unchanged.
+// current returns page, or renders it again if ChangesAt has passed. It returns a given error unchanged.
 func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
 	if err != nil || page.ChangesAt == nil || e.Now().Before(*page.ChangesAt) {
 		return page, err
@@ -22,10 +22,11 @@ func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (
 	return e.render(ctx, page.DashboardID)
 }
 
-// render renders and stores the page of a dashboard. The page is composed inside the guarded write, so two renderings at
-// the same time follow each other. The change inserts the parts of the edition, although a change must have no other
-// effect: no page names the parts of a run that wrote nothing, and sweep deletes them. If a record was written, render
-// writes the page even if nothing differs. Otherwise an older rendering of another process could still replace the page.
+// render renders and stores the page of a dashboard. The page is composed inside the guarded write, so each rendering
+// starts from the result of the previous one. The function of the write also inserts the parts of the edition, although
+// such a function should have no other effect. This does no harm: if the page is not written, no page names these
+// parts, and sweep deletes them. If a record was written, render writes the page even if nothing differs. Otherwise an
+// older rendering of another process could still replace the page.
 func (e *Editions) render(ctx context.Context, dashboardID string, written ...catalog.Written) (PublishedPage, error) {
 	return catalog.Share(ctx, &e.renders, dashboardID, written, func(ctx context.Context, written []catalog.Written) (PublishedPage, error) {
 		var made *decodedEdition
@@ -45,8 +46,8 @@ func (e *Editions) render(ctx context.Context, dashboardID string, written ...ca
 	})
 }
 
-// compose returns the page that follows the former one, and stores its edition if that is a new one. It returns
-// fault.ErrUnchanged if the page follows all written records already.
+// compose returns the next page, and stores its edition if the edition is new. It returns fault.ErrUnchanged if the
+// former page has not expired and shows all written records already.
 func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboardID string, written []catalog.Written) (PublishedPage, *decodedEdition, error) {
 	now := e.Now()
 	due := former.ExpiresAt == nil || !now.Before(*former.ExpiresAt)
@@ -127,7 +128,7 @@ func (e *Editions) prepare(ctx context.Context, former *PublishedPage, current *
 	return m, page, nil
 }
 
-// accessOf returns the part of a page that decides who sees the page.
+// accessOf returns the PageAccess of a dashboard.
 func (e *Editions) accessOf(d *catalog.Dashboard) PageAccess {
 	entry := PageAccess{Mode: d.Access.Mode, AllowedIPs: d.Access.AllowedIPs}
 	if !d.Access.Private() {

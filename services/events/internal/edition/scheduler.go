@@ -13,10 +13,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// claimTime is the time that a process has for the due steps of a page. Then another process may claim the page.
+// claimTime is how long a process may take for the due steps of a page. After that time, another process may claim the
+// page.
 const claimTime = 30 * time.Second
 
-// DueAt returns the time of the scheduler's next step with the page; nil for none. A disabled page is not rendered.
+// DueAt returns the time at which the scheduler must next render or sweep the page; nil for never. A disabled page is
+// not rendered.
 func (p *PublishedPage) DueAt() *time.Time {
 	due := p.SweepAt
 	if next := p.expires(); next != nil && (due == nil || next.Before(*due)) {
@@ -37,12 +39,12 @@ func (p *PublishedPage) expires() *time.Time {
 }
 
 // RunPages renders the pages that the passing of time changes, and deletes former editions, until ctx ends. Several
-// processes may run it at once: the one that claims a page takes its step.
+// processes may run it at once: the process that claims a page takes its steps.
 func (e *Editions) RunPages(ctx context.Context, log *slog.Logger) error {
 	return catalog.Schedule(ctx, log, "The scheduler failed to renew a page. It tries again.", e.runDuePages)
 }
 
-// runDuePages takes every step that is due. The failure of one does not delay the others.
+// runDuePages renews every page that is due. If a page fails, the others are still renewed.
 func (e *Editions) runDuePages(ctx context.Context) error {
 	rows, err := e.store.Pages.Keys(ctx, find.Query{
 		Where: []find.Condition{find.Lte(catalog.FieldDueAt, e.Now())}, Order: []find.Order{{Field: catalog.FieldDueAt}},
@@ -55,7 +57,8 @@ func (e *Editions) runDuePages(ctx context.Context) error {
 	}))
 }
 
-// renewPage renders a page that has expired and deletes its former editions, unless another process does.
+// renewPage claims a page, renders it if it has expired, and sweeps it if that is due. It does nothing if another
+// process has claimed the page.
 func (e *Editions) renewPage(ctx context.Context, id string) error {
 	now, claimed := e.Now(), false
 	page, err := e.store.Pages.Update(ctx, id, func(page *PublishedPage) ([]topic.Message, error) {
@@ -80,15 +83,16 @@ func (e *Editions) renewPage(ctx context.Context, id string) error {
 	return e.sweep(ctx, page, now)
 }
 
-// sweep deletes the editions of a page that are not current: former ones, and those that a killed process stored without
-// writing the page. It deletes the page of a deleted dashboard with all editions.
+// sweep deletes the editions of a page that are not current. These are former editions, and editions that a process
+// stored before it died without writing the page. If the dashboard was deleted, sweep deletes all editions and the
+// page.
 func (e *Editions) sweep(ctx context.Context, page PublishedPage, now time.Time) error {
 	if page.Removed {
 		if err := e.deleteEditions(ctx, page.DashboardID, "", now); err != nil {
 			return err
 		}
 		return fault.UnlessMissing(e.store.Pages.Delete(ctx, page.DashboardID, func(p *PublishedPage) ([]topic.Message, error) {
-			if !p.Removed { // the dashboard was created again
+			if !p.Removed { // a dashboard with the same id was created again
 				return nil, fault.ErrUnchanged
 			}
 			return nil, nil

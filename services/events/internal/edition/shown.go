@@ -8,13 +8,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// shownEvent is everything of an event that dashboards may show, and the times that they count.
+// shownEvent is what a dashboard may show of an event, and the spans that count for uptimes.
 type shownEvent struct {
 	Event *ShownEvent `json:"event"` // nil: no dashboard shows the event
 	Spans []Span      `json:"spans"`
 }
 
-// Span is a time in which an event affects a component. To is endless for an open event.
+// Span is a time in which an event affects a component. To is catalog.Endless if the event has no end yet.
 type Span struct {
 	ComponentID string         `json:"componentId"`
 	From        time.Time      `json:"from"`
@@ -22,7 +22,8 @@ type Span struct {
 	Impact      catalog.Impact `json:"impact"`
 }
 
-// shownOnAll returns what any dashboard shows of the event, to compare it with another state of the event.
+// shownOnAll returns what a dashboard with all components shows of the event, without version and time of change.
+// Differ compares it with another state of the event.
 func shownOnAll(e *catalog.Event) shownEvent {
 	all := make(map[string]string, len(e.Links))
 	for _, link := range e.Links {
@@ -35,7 +36,8 @@ func shownOnAll(e *catalog.Event) shownEvent {
 	return out
 }
 
-// shownOn returns the event as visitors of a dashboard see it that shows components, by id with their names.
+// shownOn returns the event as a dashboard with the given components shows it. components has the names of the
+// components by id.
 func shownOn(e *catalog.Event, components map[string]string) shownEvent {
 	if !e.Published || e.HiddenFromDashboard {
 		return shownEvent{}
@@ -72,7 +74,7 @@ func shownImpacts(e *catalog.Event, components map[string]string) []ShownImpact 
 	return impacts
 }
 
-// spansOf returns the times in which the event affects the components.
+// spansOf returns the spans in which the event affects the components.
 func spansOf(e *catalog.Event, components map[string]string) []Span {
 	from, end, counts := e.Lasted()
 	if !counts {
@@ -118,8 +120,9 @@ func shownEntries(e *catalog.Event, components map[string]string) []ShownEntry {
 	return entries
 }
 
-// changes returns the impacts on components from an entry on: those that the entry states, and the ends of all if the entry
-// closes the event. An event that never took place changes nothing. impacts is the impacts before the entry, by component; changes makes it those after the entry.
+// changes returns how an entry changes the impacts on the components: to the impacts that it states, or, if the entry
+// closes the event, to operational. If the event never took place, its closing changes nothing. impacts has the impacts
+// before the entry, by component; changes updates it to the impacts after the entry.
 func changes(e *catalog.Event, entry *catalog.Entry, impacts map[string]catalog.Impact, components map[string]string) []ShownChange {
 	changes := []ShownChange{}
 	_, _, tookPlace := e.Lasted()
@@ -146,14 +149,14 @@ func changes(e *catalog.Event, entry *catalog.Entry, impacts map[string]catalog.
 	return changes
 }
 
-// closedBefore reports whether the event was closed right before a time.
+// closedBefore reports whether the event was closed immediately before the time at.
 func closedBefore(e *catalog.Event, at time.Time) bool {
 	end := e.End()
 	return !e.Open() && end != nil && end.Before(at) ||
 		slices.ContainsFunc(e.Pauses, func(p catalog.Pause) bool { return p.From.Before(at) && !at.After(p.To) })
 }
 
-// firstStatus returns the status before the first entry that has a status of its own.
+// firstStatus returns the status of the event before the first entry with a status other than StatusUpdate.
 func firstStatus(e *catalog.Event, chronicle []catalog.Entry) catalog.Status {
 	for _, entry := range chronicle {
 		if entry.Status != catalog.StatusUpdate {
@@ -178,14 +181,14 @@ func shownPostMortem(p *catalog.PostMortem) *ShownPostMortem {
 	}
 }
 
-// open reports whether the event is planned or goes on.
+// open reports whether the event is not closed.
 func (e *ShownEvent) open() bool { return !e.Status.Closed() }
 
-// active reports whether the event has reached its start and goes on.
+// active reports whether the event has reached its start and its status is under way.
 func (e *ShownEvent) active(at time.Time) bool { return e.Status.Underway() && !e.StartAt.After(at) }
 
-// ahead reports whether the event is an open incident that begins later. Visitors see a maintenance before it begins, because
-// it is planned, and no incident.
+// ahead reports whether the event is an open incident that begins after the time at. Visitors do not see an incident
+// before it begins, but they see a maintenance, because it is planned.
 func (e *ShownEvent) ahead(at time.Time) bool {
 	return e.Type == catalog.Incident && e.open() && e.StartAt.After(at)
 }
@@ -195,11 +198,11 @@ func (e *ShownEvent) recent(since time.Time) bool {
 	return e.open() || e.end().After(since) || e.StartAt.After(since)
 }
 
-// end returns the end of a closed event.
+// end returns the end of a closed event: the actual one, else the planned one, else the start.
 func (e *ShownEvent) end() time.Time { return *cmp.Or(e.EndAt, e.ScheduledEndAt, &e.StartAt) }
 
-// shownDashboard returns the dashboard as visitors see it. Placements of other components than shown, and what decides the
-// access, are left out.
+// shownDashboard returns a copy of the dashboard with what visitors may see. It leaves out the placements of components
+// that are not shown, and the settings of access except its mode.
 func shownDashboard(d catalog.Dashboard, components map[string]string) catalog.Dashboard {
 	d.OrganizationID, d.Version, d.UpdatedAt = "", 0, time.Time{}
 	d.Access = catalog.Access{Mode: d.Access.Mode, AllowedIPs: []string{}}

@@ -8,29 +8,31 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// FeedDays is for how many days a feed has an item.
+// FeedDays is how many days an item stays in a feed.
 const FeedDays = 90
 
 // Snapshot is everything that the public files of a dashboard show. It has no draft, no hidden event, no incident
 // before its start, no hidden component, no note and no author, so no file can show them.
 type Snapshot struct {
 	Edition    int64             `json:"edition"` // increases with each change of what is shown
-	At         time.Time         `json:"at"`      // the time for which the states and the days are right
-	URL        string            `json:"url"`     // the canonical address, without a final slash: that of the first own host, or /d/{slug}
+	At         time.Time         `json:"at"`      // the time for which the states and the days were computed
+	URL        string            `json:"url"`     // the canonical address, without a final slash; see catalog.Dashboard.URL
 	Dashboard  catalog.Dashboard `json:"dashboard"`
 	Components []ShownComponent  `json:"components"` // in the order of the page
 	// Events is the open and planned events, and those that began or ended within the last 90 days; the newest first.
 	Events []ShownEvent `json:"events"`
-	// Withdrawn is the maintenances that visitors have seen and do not see any more, until 30 days after their planned end.
-	// They have no texts but the title. Their Version is greater than each one that visitors have seen.
+	// Withdrawn is the maintenances that visitors have seen and do not see any more, until 30 days after their planned
+	// end. They have no text other than the title. Their Version is greater than all versions that visitors have seen.
 	Withdrawn []ShownEvent `json:"withdrawn"`
-	// Raised is what a calendar adds to the Version of maintenances that were withdrawn and are shown again, by id.
+	// Raised is, by id, the number that a calendar adds to the Version of a maintenance that was withdrawn and is shown
+	// again.
 	Raised map[string]int64 `json:"raised"`
-	// FeedChangedAt is the time since which the feed of the dashboard is the same, if the feed has no items.
+	// FeedChangedAt is the time of the last change of the dashboard's feed that its present items do not show.
 	FeedChangedAt time.Time `json:"feedChangedAt"`
 	// Months is the months that have a page of history, the newest first, as yyyy-mm in the dashboard's zone.
 	Months []string `json:"months"`
-	// FeedKey opens the feeds of a private page as the query parameter "key"; empty on a public page.
+	// FeedKey is the value of the query parameter "key" that gives access to the feeds of a private page; empty on a
+	// public page.
 	FeedKey string `json:"feedKey"`
 }
 
@@ -48,12 +50,12 @@ type ShownComponent struct {
 	ID          string         `json:"id"`
 	LegacyID    int64          `json:"legacyId"`
 	Name        string         `json:"name"`
-	Group       string         `json:"group"` // the dashboard's, or the component's own
+	Group       string         `json:"group"` // the group of the placement, or else the component's own
 	Description string         `json:"description"`
 	State       catalog.Impact `json:"state"`
-	Since       time.Time      `json:"since"` // earlier time is not measured
+	Since       time.Time      `json:"since"` // uptime is not measured before this time
 	UpdatedAt   time.Time      `json:"updatedAt"`
-	// FeedChangedAt is Snapshot.FeedChangedAt for the feed of the component.
+	// FeedChangedAt is like Snapshot.FeedChangedAt, for the feed of the component.
 	FeedChangedAt time.Time            `json:"feedChangedAt"`
 	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months, the oldest first; without the days on which nothing happened
 	// Uptime is the percentage over the days of the bar, by the dashboard's weight; nil if nothing was measured.
@@ -68,7 +70,7 @@ type ShownEvent struct {
 	Title       string            `json:"title"`
 	Description catalog.Rich      `json:"description"`
 	Analysis    catalog.Rich      `json:"impactAnalysis"`
-	Impacts     []ShownImpact     `json:"impacts"` // at present, or at last; without hidden components
+	Impacts     []ShownImpact     `json:"impacts"` // the present impacts, or the last ones of a closed event; without hidden components
 
 	StartAt          time.Time  `json:"startAt"`
 	EndAt            *time.Time `json:"endAt"` // the actual end
@@ -82,8 +84,8 @@ type ShownEvent struct {
 	Version    int64            `json:"version"`
 }
 
-// Cancelled reports whether the event is a maintenance that never took place, because it was completed out of planning.
-// EventEdit.Move sets its start to its end.
+// Cancelled reports whether the event is a maintenance that was completed out of planning and never took place.
+// EventEdit.Move gives it the same start and end.
 func (e *ShownEvent) Cancelled() bool {
 	return e.Type == catalog.Maintenance && e.Status == catalog.Completed && e.EndAt != nil && !e.StartAt.Before(*e.EndAt)
 }
@@ -93,7 +95,7 @@ type ShownImpact struct {
 	ComponentID string         `json:"componentId"`
 	Name        string         `json:"name"`
 	Impact      catalog.Impact `json:"impact"`
-	Worst       catalog.Impact `json:"worst"` // in the whole event
+	Worst       catalog.Impact `json:"worst"` // the worst impact during the whole event
 }
 
 // ShownEntry is an entry of a timeline as visitors see it.
@@ -102,17 +104,17 @@ type ShownEntry struct {
 	Status    catalog.Status `json:"status"`  // StatusUpdate for an entry without a transition
 	InForce   catalog.Status `json:"inForce"` // the status of the event from this entry on
 	Message   catalog.Rich   `json:"message"`
-	Impacts   []ShownChange  `json:"impacts"` // that the entry states, and the ends of impacts by an entry that closes the event
+	Impacts   []ShownChange  `json:"impacts"` // the impacts that the entry states; if it closes the event, the ends of all impacts
 	Notified  bool           `json:"notified"`
 	Timestamp time.Time      `json:"timestamp"`
 	CreatedAt time.Time      `json:"createdAt"`
 	UpdatedAt time.Time      `json:"updatedAt"`
 }
 
-// ShownChange is the impact of an event on a component from an entry on.
+// ShownChange is a change of the impact of an event on a component by a timeline entry.
 type ShownChange struct {
 	ComponentID string         `json:"componentId"`
-	Before      catalog.Impact `json:"before"` // until the entry
+	Before      catalog.Impact `json:"before"` // the impact before the entry
 	Impact      catalog.Impact `json:"impact"`
 }
 
@@ -127,9 +129,9 @@ type ShownPostMortem struct {
 	PublishedAt    time.Time            `json:"publishedAt"`
 }
 
-// ShownMonth is a month of history, for the months that Snapshot.Events does not contain.
+// ShownMonth is a month of the history. It also has the events that are too old for Snapshot.Events.
 type ShownMonth struct {
 	Month   string              `json:"month"`   // yyyy-mm
-	Events  []ShownEvent        `json:"events"`  // that overlap the month, the newest first
+	Events  []ShownEvent        `json:"events"`  // the events that overlap the month, the newest first
 	Uptimes map[string]*float64 `json:"uptimes"` // percentages by the id of the component; nil if nothing was measured
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// State is a snapshot, and what the next snapshot follows from.
+// State is a snapshot, and the data from which the next snapshot is made.
 type State struct {
-	Snapshot       Snapshot `json:"snapshot"` // without Events, which chunks has
+	Snapshot       Snapshot `json:"snapshot"` // without Events, which are in chunks
 	OrganizationID string   `json:"organizationId"`
 	FirstMonth     string   `json:"firstMonth"` // first month of the history, yyyy-mm
 	Format         int      `json:"format"`     // stateFormat of the program that made the state
@@ -24,8 +24,8 @@ const stateFormat = 1
 // outdated reports whether the program that made the state has another stateFormat.
 func (s *State) outdated() bool { return s.Format != stateFormat }
 
-// shown returns the snapshot with the events. The state has incidents that begin later, too, because the next snapshot
-// follows from it.
+// shown returns the snapshot with its events. It leaves out incidents that begin later. The state has them, because the
+// next snapshot is made from it.
 func (s *State) shown() Snapshot {
 	snapshot := s.Snapshot
 	snapshot.Events = []ShownEvent{}
@@ -45,7 +45,7 @@ func (s *State) unlessAhead(e *ShownEvent) error {
 	return nil
 }
 
-// active returns the events that have reached their start and go on.
+// active returns the events that have reached their start and are under way.
 func (s *State) active() iter.Seq[*ShownEvent] {
 	return func(yield func(*ShownEvent) bool) {
 		for event := range s.chunks.open() {
@@ -66,7 +66,7 @@ func (s *State) nextStart() (next *time.Time) {
 	return next
 }
 
-// statuses returns the statuses of the components on the public list.
+// statuses returns, by component, the statuses on the public list that are not operational.
 func (s *State) statuses() map[string]ListedStatus {
 	statuses := map[string]ListedStatus{}
 	for event := range s.active() {

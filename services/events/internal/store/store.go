@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// Follower updates the records that follow from a write.
+// Follower is called after each write, to update what depends on the written record.
 type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
@@ -81,7 +81,7 @@ func (s *Store) components() document.Schema[catalog.Component] {
 		Name: "components",
 		Key:  func(c *record) string { return c.ID },
 		Fields: append(members[record](catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications", catalog.FieldExternalRefs),
-			// Without an organization no query finds a component that is leaving.
+			// A component that is leaving has no organization here, so that no query finds it.
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(c *record) any {
 				if c.Leaving {
 					return nil
@@ -248,8 +248,8 @@ func childIndexes() []document.Index {
 	}
 }
 
-// facts returns the fields of an event by which lists are filtered and ordered: of the event itself (empty
-// prefix), or of the copy in a row of one of its children.
+// facts returns the fields of an event by which lists are filtered and ordered. prefix is empty for the record of an
+// event. For the row of a link or an update, it is the prefix of the copied fields.
 func facts[T any](prefix string, of func(*T) catalog.EventFacts) []document.Field[T] {
 	return membersOf(prefix, func(item *T) any { return of(item) },
 		catalog.FieldLegacyID, catalog.FieldType, catalog.FieldStatus, catalog.FieldSeverity,
@@ -261,8 +261,8 @@ func members[T any](names ...string) []document.Field[T] {
 	return membersOf("", func(item *T) any { return item }, names...)
 }
 
-// membersOf returns fields with the names and values that members of a part of the record have as JSON. A record
-// without severity or author lacks that field.
+// membersOf returns a field for each of the named JSON members of a part of the record. The fields of severity and
+// author are absent if the member is empty.
 func membersOf[T any](prefix string, part func(*T) any, names ...string) []document.Field[T] {
 	kind := reflect.Indirect(reflect.ValueOf(part(new(T)))).Type()
 	fields := make([]document.Field[T], len(names))

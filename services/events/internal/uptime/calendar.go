@@ -19,7 +19,7 @@ func NewCalendar(at time.Time, zone *time.Location) Calendar {
 	return Calendar{at, daysBetween(today.AddDate(-1, 0, 1), today, zone), zone}
 }
 
-// MonthCalendar returns the days of the month of first, of which only the time until at is measured.
+// MonthCalendar returns the days of the month of first. Only the time until at is measured.
 func MonthCalendar(first time.Time, zone *time.Location, at time.Time) Calendar {
 	days := DaysOf(first.Year(), first.Month(), zone)
 	return Calendar{Earlier(at, days[len(days)-1].To), days, zone}
@@ -30,10 +30,10 @@ func (c Calendar) Today() Day { return c.Days[len(c.Days)-1] }
 // Last returns the last n days.
 func (c Calendar) Last(n int) []Day { return c.Days[max(0, len(c.Days)-n):] }
 
-// Overlapping returns the days that the time from until before to touches.
+// Overlapping returns the days that overlap the time from until before to.
 func (c Calendar) Overlapping(from, to time.Time) []Day {
 	first, _ := slices.BinarySearchFunc(c.Days, from, func(d Day, at time.Time) int {
-		return cmp.Or(d.To.Compare(at), -1) // a day that ends at from is before it
+		return cmp.Or(d.To.Compare(at), -1) // a day that ends exactly at from does not overlap
 	})
 	last := first
 	for last < len(c.Days) && c.Days[last].From.Before(to) {
@@ -45,10 +45,10 @@ func (c Calendar) Overlapping(from, to time.Time) []Day {
 // Month returns the month of a time as yyyy-mm.
 func (c Calendar) Month(at time.Time) string { return at.In(c.zone).Format("2006-01") }
 
-// maxMonths bounds the months that have a page.
+// maxMonths is the maximum number of months that have a page.
 const maxMonths = 240
 
-// Months returns the months from first to that of today, the newest first.
+// Months returns the months from first to the present one as yyyy-mm, the newest first.
 func (c Calendar) Months(first string) []string {
 	local := c.At.In(c.zone)
 	month := time.Date(local.Year(), local.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -69,9 +69,9 @@ type AffectedDay struct {
 	EventIDs []string `json:"eventIds"`
 }
 
-// Tallied returns those of the days on which spans affected a component that exists since a time. spans is all spans of
-// the component that overlap the days. The time before since and after At is not measured. A day names the events of all
-// spans until At and counts their impacts for its worst status, also of those that have not lasted a second.
+// Tallied returns the days on which spans affected a component. spans has all spans of the component that overlap the
+// days. since is the time since which the component exists. Time before since and after At is not measured. Spans
+// shorter than a second add no time, but their events are in EventIDs and their impacts count for Worst.
 func (c Calendar) Tallied(since time.Time, spans []Span, days []Day) []AffectedDay {
 	if len(days) == 0 || len(spans) == 0 {
 		return nil
@@ -102,7 +102,8 @@ func (c Calendar) Tallied(since time.Time, spans []Span, days []Day) []AffectedD
 	return out
 }
 
-// Uptime returns the uptime of a component over the last n days. affected is its days with events.
+// Uptime returns the uptime of a component over the last n days; nil if nothing was measured. affected is the days on
+// which events affected the component.
 func (c Calendar) Uptime(since time.Time, affected []AffectedDay, n int, weight float64) *float64 {
 	window := c.Last(n)
 	from, end := Later(window[0].From, wholeSecond(since)), wholeSecond(c.At)
@@ -112,9 +113,9 @@ func (c Calendar) Uptime(since time.Time, affected []AffectedDay, n int, weight 
 	return Over(affected, window[0].Date, c.Today().Date, end.Sub(from), weight)
 }
 
-// Over returns the uptime over the days from first to last (yyyy-mm-dd), of which measured is the measured time. It is nil
-// if nothing was measured. On days that are not affected, all time is operational. An outage that has not lasted a second
-// lowers the uptime, too.
+// Over returns the uptime over the days from first to last (yyyy-mm-dd); nil if nothing but maintenance was measured.
+// measured is how much time was measured on these days. Time that is not in the tallies of affected counts as
+// operational. An outage shorter than a second also lowers the uptime.
 func Over(affected []AffectedDay, first, last string, measured time.Duration, weight float64) *float64 {
 	var sum Tally
 	for i := range affected {

@@ -1,5 +1,5 @@
-// Package uptime measures how long components were affected by events: in a month (Report), and on the days of a
-// dashboard's bars (Calendar). Its functions are pure. The caller reads the times in which events affect a component.
+// Package uptime measures how long events affected components: in a month (Report), and on the days of a dashboard's
+// bars (Calendar). Its functions are pure. The caller passes the spans in which events affect a component.
 package uptime
 
 import (
@@ -24,15 +24,15 @@ func (i Impact) Worse(other Impact) bool {
 	return slices.Index(order, i) > slices.Index(order, other)
 }
 
-// Span is a time in which an event affects a component: from From, and until before To.
+// Span is a time in which an event affects a component. It includes From and ends before To.
 type Span struct {
 	From, To time.Time
 	Impact   Impact
 	EventID  string
 }
 
-// counted returns the part of the span between from and to in whole seconds, and false if it has no length. Reports count
-// whole seconds, so that their sums agree exactly.
+// counted returns the part of the span between from and to, in whole seconds. lasts is false if this part is empty.
+// Reports count whole seconds, so that the sums in a report agree exactly.
 func (s Span) counted(from, to time.Time) (first, last time.Time, lasts bool) {
 	first, last = Later(wholeSecond(s.From), from), Earlier(wholeSecond(s.To), to)
 	return first, last, first.Before(last)

@@ -13,7 +13,7 @@ import (
 type Report struct {
 	Month      string
 	Timezone   string    // time zone of the month and its days
-	From, To   time.Time // only the past part of the current month
+	From, To   time.Time // the month; To is now if the month is not over
 	Partial    bool      // the month is not over
 	Weight     float64   // weight of a partial outage; a major outage has the weight 1
 	Total      Tally
@@ -27,7 +27,7 @@ type ComponentUptime struct {
 	Name        string
 	Tally
 	Days     []DayUptime
-	EventIDs []string // events that affected it, the earliest first
+	EventIDs []string // ids of the events that affected the component, the earliest first
 }
 
 type DayUptime struct {
@@ -54,7 +54,8 @@ func NewReport(yearMonth string, zone *time.Location, weight float64, now time.T
 	}, nil
 }
 
-// Add adds a component that exists since a time. spans is all spans of the component that overlap the report.
+// Add adds a component to the report. since is the time since which the component exists. spans has all spans of the
+// component that overlap the report.
 func (r *Report) Add(id, name string, since time.Time, spans []Span) {
 	part := Of(since, spans, r.days, r.To)
 	part.ComponentID, part.Name = id, name
@@ -62,7 +63,8 @@ func (r *Report) Add(id, name string, since time.Time, spans []Span) {
 	r.Components = append(r.Components, part)
 }
 
-// Of returns the uptime of a component on successive days until end. The time before the component existed is not measured.
+// Of returns the uptime of a component on successive days, until end. Time before since, when the component did not
+// exist, is not measured.
 func Of(since time.Time, spans []Span, days []Day, end time.Time) ComponentUptime {
 	part := ComponentUptime{Days: []DayUptime{}, EventIDs: []string{}}
 	from := Later(days[0].From, wholeSecond(since))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// segments divides the time between from and to, without gaps. The impact of a segment is the worst of the spans that
-// cover it.
+// segments divides the time between from and to into successive spans without gaps or overlaps. The impact of each is
+// the worst impact of the given spans that cover it, or operational if there is none.
 func segments(from, to time.Time, spans []Span) []Span {
 	type edge struct {
 		at     time.Time
@@ -55,12 +55,12 @@ func segments(from, to time.Time, spans []Span) []Span {
 
 // Tally is how long a component had each impact.
 type Tally struct {
-	Measured    time.Duration // the sum over all statuses
+	Measured    time.Duration // the sum over all impacts, also operational
 	Major       time.Duration
 	Partial     time.Duration
 	Degraded    time.Duration
 	Maintenance time.Duration
-	// Worst is the worst status; empty if nothing is measured.
+	// Worst is the worst impact; empty if nothing was measured.
 	Worst Impact
 }
 
@@ -92,14 +92,15 @@ func (t *Tally) AddAll(other Tally) {
 	}
 }
 
-// Downtime returns the time of major and partial outages, unweighted.
+// Downtime returns the time of major and partial outages. Both count fully.
 func (t Tally) Downtime() time.Duration { return t.Major + t.Partial }
 
 const uptimeUnit = 1e6 // six decimals
 
-// Uptime returns the uptime in percent, 0 to 100; nil if nothing but maintenance is measured. weight is that of a
-// partial outage. The percentage is cut off after six decimals, so that 100 means that there was no outage; a second of a
-// month is 0.00004 percent. The computation uses integers, because the error of a fraction could lower the last decimal.
+// Uptime returns the uptime in percent, from 0 to 100. It returns nil if nothing but maintenance was measured. weight
+// is the weight of a partial outage. The percentage is cut off after six decimals, so 100 means that there was no
+// outage. A second is 0.00004 percent of a month. The computation uses integers, because a rounding error of a float
+// could lower the last decimal.
 func (t Tally) Uptime(weight float64) *float64 {
 	counted := t.Measured - t.Maintenance
 	if counted <= 0 {
@@ -114,12 +115,12 @@ func (t Tally) Uptime(weight float64) *float64 {
 	return new(float64(percent) / uptimeUnit)
 }
 
-// tally sums the time between from and to that segments cover.
+// tally returns the Tally of the time between from and to. all is the result of segments.
 func tally(all []Span, from, to time.Time) Tally {
 	var sum Tally
-	// Segments are in order, so a binary search skips those before from.
+	// The spans in all are in order, so a binary search finds the first that ends after from.
 	first, _ := slices.BinarySearchFunc(all, from, func(s Span, at time.Time) int {
-		return cmp.Or(s.To.Compare(at), -1) // a segment that ends at from is before it
+		return cmp.Or(s.To.Compare(at), -1) // a span that ends exactly at from is skipped
 	})
 	for _, s := range all[first:] {
 		if !s.From.Before(to) {
