@@ -1,7 +1,6 @@
-// Package delivery is the service that notifies. It consumes the changes of events, asks
-// integrations and subscribers for the recipients, sends to each recipient, retries after a
-// temporary failure, and logs each attempt. It publishes the outcome of each delivery.
-// Several processes share the work by partition.
+// Package delivery is the service that sends notifications. It consumes the changes of events, requests the recipients
+// from the services integrations and subscribers, sends to each recipient, retries after a temporary failure, and logs
+// each attempt. It publishes the outcome of each delivery. Several processes share the partitions.
 package delivery
 
 import (
@@ -46,7 +45,7 @@ type Config struct {
 	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
 }
 
-// Validate checks the operator's templates. The parser of settings calls it.
+// Validate checks the operator's templates. The parser of the settings calls it.
 func (c Config) Validate() error {
 	_, err := locales(c, slog.New(slog.DiscardHandler))
 	return err

@@ -1,7 +1,6 @@
-// Package identity is the service of accounts: organizations with their plans, users with
-// their roles, and keys. The operator provisions accounts. Gateways look up keys here. Each
-// change of the rights of a key takes effect for the next request. The service also stores the
-// audit entries of all services.
+// Package identity is the service for organizations with their plans, users with their roles, and keys. The operator
+// creates organizations and users. Gateways look up keys in this service. A change of the rights of a key takes effect
+// for the next request. The service also stores the audit entries of all services.
 package identity
 
 import (
@@ -34,7 +33,7 @@ type Config struct {
 // Operations declares what the service offers on the App and the operator interface.
 func Operations() []web.Operation { return api.Operations() }
 
-// Legacy returns the resources that the service has on the legacy interface.
+// Legacy returns the resources that the service offers on the legacy interface.
 func Legacy() []legacy.Declared { return api.Legacy() }
 
 // Run serves until ctx ends.

@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// API holds what the handlers use.
+// API has the dependencies of the handlers.
 type API struct {
 	Logs    *deliverylog.Logs
 	Planner *dispatch.Planner // for replays
@@ -143,7 +143,8 @@ func (a *API) replay(c *web.Call[replayParameters, replayBody]) (replayView, err
 	return replayView{id}, err
 }
 
-// channelOf returns the channel with the name, or fault.NotFound. Nothing is sent on a channel of topic.Nobody.
+// channelOf returns the channel with the name. It returns fault.NotFound for an unknown channel, and for a channel of
+// topic.Nobody, on which nothing is sent.
 func channelOf(kind string) (topic.Channel, error) {
 	channel := topic.Channel(kind)
 	if service := channel.RecipientService(); service == "" || service == topic.Nobody {

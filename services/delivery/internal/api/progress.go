@@ -23,7 +23,7 @@ type progressParameters struct {
 	EventID string `path:"id" format:"uuid" record:"event"`
 }
 
-// progressCountsView has the numbers of deliveries by status.
+// progressCountsView shows the number of deliveries in each status.
 type progressCountsView struct {
 	Planned    int64 `json:"planned" description:"Messages to recipients that were found so far, and replays."`
 	Delivered  int64 `json:"delivered"`

@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// logView is a log in a list.
+// logView shows a log in a list.
 type logView struct {
 	LogID         string        `json:"logId" format:"uuid"`
 	SentAt        web.Time      `json:"sentAt" description:"When the attempt began, or when the delivery ended without one."`
@@ -33,7 +33,7 @@ type logsView struct {
 	NextToken *string   `json:"nextToken"`
 }
 
-// exchangeView is a log with what was sent and received.
+// exchangeView shows a log with its request and response.
 type exchangeView struct {
 	logView
 	Request  *requestView  `json:"request" description:"Null without an attempt."`

@@ -1,32 +1,35 @@
-// Package dispatch sends a change of an event to its recipients. The Planner finds the recipients and groups
-// them into shards. The Sender resolves each recipient, makes an attempt, stores the result, and makes
-// later attempts.
+// Package dispatch sends a change of an event to its recipients. The Planner finds the recipients and groups them into
+// shards. The Sender resolves each recipient, makes an attempt, stores the result, and makes later attempts.
 //
 // Decisions:
 //
-//   - Each delivery is sent at least once. A shard is done when each of its deliveries is durable and its outcome is
-//     published. When Kafka delivers a shard again, the Sender sends only the deliveries that are not stored, and
-//     publishes the outcomes of the stored ones again. While the first copy of a shard is in progress, the Sender checks
-//     right before each attempt whether the delivery is stored. So kill -9 loses nothing. It repeats at most the attempts
-//     in fast slots and the results that are not stored (maxFastSlots + batchRows = 208), and attempts in slow slots. A
-//     repeated plan repeats no delivery, with one exception: the URL of an endpoint has changed since the first plan.
-//     Then the owner of the new bucket makes the delivery again, with the same id and to the new URL. The log and the
-//     progress show both deliveries. - Before a process loses a partition in an orderly way, it starts no more deliveries
-//     of this partition, waits for those in progress, and stores their results. Only then does the next owner get the
-//     partition, so nothing is repeated (libs/stream). - Only the owner of a partition stores first attempts. If a result
-//     arrives after the partition has moved, the result is dropped, because the new owner makes the delivery. So no
-//     delivery is stored twice. The exception is a process that has lost its partition and does not know it yet: then the
-//     log shows both attempts. - A row is inserted once, and the first insert wins. Later changes are updates that check
-//     the row's version. Rows that wait for a retry are in the database. The owner of their partition keeps the due times
-//     in memory. - The log of a later attempt is stored before the row changes. The first log that is stored with a
-//     number wins. So no log is stored twice or lost after kill -9. - Each recipient has at most one attempt at a time.
-//     The recipient's lock is held until the row is durable, so that no repetition after a crash overtakes a newer
-//     delivery. While a delivery waits for a retry, a newer delivery of the same event replaces it. - A resolved
-//     destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again, so that a pause
-//     applies to all attempts that start later. - Organizations use slots in turn (queue), so that one organization with
-//     many deliveries does not delay another. A slow attempt moves to a slow slot (slots), so that it does not delay fast
-//     attempts. - An attempt on an Account (SMS, WhatsApp) sends at most one message. SendingAt is stored before the
-//     request. If the process is killed after that, the delivery fails with CodeAmbiguous.
+//   - Each delivery is sent at least once. A shard is done when each of its deliveries is durable and its outcome
+//     is published. When Kafka delivers a shard again, the Sender sends only the deliveries that are not stored,
+//     and publishes the outcomes of the stored ones again. While the first copy of a shard is in progress, the
+//     Sender checks right before each attempt whether the delivery is stored. So kill -9 loses nothing. It repeats
+//     at most the attempts in fast slots and the results that are not stored (maxFastSlots + batchRows = 208), and
+//     attempts in slow slots. A repeated plan repeats no delivery, with one exception: the URL of an endpoint has
+//     changed since the first plan. Then the owner of the new bucket makes the delivery again, with the same id
+//     and to the new URL. The log and the progress show both deliveries.
+//   - Before a process loses a partition in an orderly way, it starts no more deliveries of this partition, waits
+//     for those in progress, and stores their results. Only then does the next owner get the partition, so nothing
+//     is repeated (libs/stream).
+//   - Only the owner of a partition stores first attempts. If a result arrives after the partition has moved, the
+//     result is dropped, because the new owner makes the delivery. So no delivery is stored twice. The exception
+//     is a process that has lost its partition and does not know it yet: then the log shows both attempts.
+//   - A row is inserted once, and the first insert wins. Later changes are updates that check the row's version.
+//     Rows that wait for a retry are in the database. The owner of their partition keeps the due times in memory.
+//   - The log of a later attempt is stored before the row changes. The first log that is stored with a number
+//     wins. So no log is stored twice or lost after kill -9.
+//   - Each recipient has at most one attempt at a time. The recipient's lock is held until the row is durable, so
+//     that no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
+//     delivery of the same event replaces it.
+//   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again,
+//     so that a pause applies to all attempts that start later.
+//   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
+//     another. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
+//   - An attempt on an Account (SMS, WhatsApp) sends at most one message. SendingAt is stored before the request.
+//     If the process is killed after that, the delivery fails with CodeAmbiguous.
 //
 // Package dispatch uses Kafka, HTTP and the database only through the interfaces below.
 package dispatch

@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	stopTimeout = 15 * time.Second // for deliveries in progress at the stop
-	leaseMargin = 2 * time.Second  // added to the attempt's time limit, before another process may retry
+	stopTimeout = 15 * time.Second // time that deliveries in progress have after the stop
+	leaseMargin = 2 * time.Second  // added to the time limit of an attempt; a lease ends after both
 
-	fastPerCore  = 64  // more attempts would wait for the processor and delay everything else
+	fastPerCore  = 64  // with more, attempts wait for the processor and delay other work
 	maxFastSlots = 128 // see batchRows
 	slowSlots    = 1024
 	fastTime     = deliverylog.MaxQuick  // how long an attempt may use a fast slot
-	overtakeTime = 75 * time.Millisecond // how long an attempt that others have overtaken may use it
-	// If more attempts moved sooner on a busy machine, more would start in their places, and a kill -9 could repeat more than
-	// the bound.
+	overtakeTime = 75 * time.Millisecond // how long an attempt may use it that many others have overtaken
+	// If attempts moved early on a busy machine, other attempts would start in their fast slots. Then a kill -9 could
+	// repeat more attempts than the limit.
 	overtakers = 8
 )
 
-// Sender sends the deliveries of shards and makes the retries that are due.
+// Sender sends the deliveries of shards, and retries deliveries that are due.
 //
-// Its goroutines are in [ ]:
+// The names of its goroutines are in brackets:
 //
 //	Kafka: Take(shard)          [retry]: rows that are due, grouped into shards
 //	        \                      /        ^
@@ -54,8 +54,8 @@ const (
 //	  v
 //	[batchWriter.publish]: publishes outcomes, then finishes the member of the shard
 //
-// A slot changes from fast to slow while deliver runs for more than fastTime. Run starts pump, retry and
-// batchWriter. At the stop pump and retry end first, then the queue, deliver, and batchWriter.
+// If deliver runs for more than fastTime, its slot becomes slow. Run starts pump, retry and batchWriter. At the stop,
+// pump and retry end first, then the queue, then deliver, then batchWriter.
 type Sender struct {
 	Parts
 	queue     *queue
@@ -68,9 +68,9 @@ type Sender struct {
 	snapshots *snapshots
 	events    *eventStates
 	inFlight  sync.WaitGroup
-	tasks     chan task       // to goroutines that wait; closed at the end
-	idle      chan struct{}   // one element for each goroutine that waits for a task
-	work      context.Context // context of attempts and rows; it ends at most stopTimeout after the stop
+	tasks     chan task       // tasks for deliverAll goroutines that wait; closed at the end
+	idle      chan struct{}   // one element for each deliverAll goroutine that waits
+	work      context.Context // context of attempts and writes; ends at most stopTimeout after the stop
 	interrupt context.CancelFunc
 }
 
@@ -99,21 +99,21 @@ func NewSender(parts Parts) *Sender {
 	return s
 }
 
-// Assigned adds a partition of this sender. It is called before Take gets a shard of the partition.
+// Assigned adds a partition that this process now owns. It is called before Take gets a shard of the partition.
 func (s *Sender) Assigned(owned Ownership) {
 	s.retries.assign(owned)
 	context.AfterFunc(owned.Open, s.sweep)
 }
 
-// sweep gives up the deliveries that wait and whose partition is to move. The next owner makes them.
+// sweep abandons the waiting deliveries whose partition is to move. The next owner makes these deliveries.
 func (s *Sender) sweep() {
 	for _, m := range s.queue.sweep() {
 		s.abandon(m)
 	}
 }
 
-// Take queues a shard and returns. ctx carries the trace. It ends when no delivery of the partition may begin any more,
-// because the partition is to move to another process. work then waits for the deliveries that are under way.
+// Take queues a shard and returns. ctx contains the trace. ctx ends when the partition is to move to another process.
+// From then on no delivery of the shard begins, and work ends when the deliveries in progress have ended.
 func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, work Work) {
 	s.queue.push(&shard{
 		id: order.ID, work: work, ctx: ctx, trace: s.Traces.Adopt(s.work, ctx), partition: partition, organization: order.Organization,
@@ -121,8 +121,7 @@ func (s *Sender) Take(ctx context.Context, partition int, order topic.Shard, wor
 	})
 }
 
-// Run sends until ctx ends. Then it starts no further delivery, waits for those in progress, and stores their
-// rows.
+// Run sends until ctx ends. Then it starts no more deliveries, waits for those in progress, and stores their results.
 func (s *Sender) Run(ctx context.Context) error {
 	defer s.interrupt()
 	go s.writer.run(s.work)
@@ -142,7 +141,7 @@ func (s *Sender) Run(ctx context.Context) error {
 	return nil
 }
 
-// pump starts one delivery after the other when a slot is free, until ctx ends.
+// pump waits for a fast slot and a member, and starts the delivery. It repeats this until ctx ends.
 func (s *Sender) pump(ctx context.Context) {
 	for {
 		slot := s.slots.Acquire(ctx)
@@ -154,7 +153,7 @@ func (s *Sender) pump(ctx context.Context) {
 			slot.Release()
 			return
 		}
-		// The lock is taken here, because the goroutines of deliver start in any order.
+		// pump takes the lock, and not deliver, because goroutines start in any order.
 		if !m.locked && !s.locks.lock(m) {
 			slot.Release()
 			continue
@@ -168,14 +167,14 @@ func (s *Sender) pump(ctx context.Context) {
 	}
 }
 
-// task is a delivery with the slot for it.
+// task is a delivery and its slot.
 type task struct {
 	member *member
 	slot   *slots.Slot
 }
 
-// deliverAll processes the task and then others, until as many goroutines as there are fast slots wait for one. A new
-// goroutine for each delivery would cost more, because its stack would have to grow each time.
+// deliverAll processes t and then tasks from the channel. It returns if enough other goroutines wait for a task: one
+// for each fast slot. Goroutines are reused, because the stack of a new goroutine would have to grow for each delivery.
 func (s *Sender) deliverAll(t task) {
 	for more := true; more; {
 		s.deliver(t.member, t.slot)
@@ -190,14 +189,14 @@ func (s *Sender) deliverAll(t task) {
 	}
 }
 
-// Reasons why an attempt has no row.
+// Reasons why attempt returns no row.
 var (
 	errInterrupted = errors.New("the sender stopped, or the partition or row belongs to another process")
 	errStored      = errors.New("another copy of the shard has stored the delivery")
 )
 
-// deliver processes one delivery. The row of a first attempt goes to the batchWriter. If that has too many rows,
-// deliver waits and keeps its slot, so that no more deliveries start.
+// deliver processes one delivery. It passes the row of a first attempt to the batchWriter. While the batchWriter is
+// busy, deliver waits and keeps its slot, so that no more deliveries start.
 func (s *Sender) deliver(m *member, slot *slots.Slot) {
 	slot.Start()
 	defer slot.Release()
@@ -211,7 +210,7 @@ func (s *Sender) deliver(m *member, slot *slots.Slot) {
 		*row, err = s.storeRetry(m, row)
 	}
 	switch {
-	case wait > 0: // m keeps its lock
+	case wait > 0: // m keeps the lock of its recipient
 		s.queue.postpone(m, wait, s.requeue)
 	case err == nil:
 		s.stored(m, row)
@@ -224,8 +223,8 @@ func (s *Sender) deliver(m *member, slot *slots.Slot) {
 	}
 }
 
-// storeRetry stores the row after a retry, unless the row has ended meanwhile. It returns the stored row. A delivery that
-// waits again without an attempt gets no log.
+// storeRetry stores the row after a retry, if the stored row still waits. It returns the stored row. If no attempt was
+// made and the delivery waits again, it adds no log.
 func (s *Sender) storeRetry(m *member, row *deliverylog.Delivery) (deliverylog.Delivery, error) {
 	made := len(m.row.Attempts)
 	if row.Status == deliverylog.StatusRetrying && len(row.Attempts) == made {
@@ -246,8 +245,8 @@ func (s *Sender) storeRetry(m *member, row *deliverylog.Delivery) (deliverylog.D
 	return s.writer.advance(s.work, made, *row)
 }
 
-// stored updates the retryIndex after a row is durable and unlocks the recipient. A nil row means that the
-// sender was interrupted.
+// stored updates the retryIndex when a row is durable, and unlocks the recipient. row is nil if the result was not
+// stored.
 func (s *Sender) stored(m *member, row *deliverylog.Delivery) {
 	if row != nil && row.Status == deliverylog.StatusRetrying {
 		s.retries.add(row)
@@ -258,7 +257,7 @@ func (s *Sender) stored(m *member, row *deliverylog.Delivery) {
 	s.unlock(m)
 }
 
-// unlock unlocks m's recipient and requeues the next member that waits for it.
+// unlock unlocks m's recipient and requeues the next member that waits for this lock.
 func (s *Sender) unlock(m *member) {
 	if !m.locked {
 		return
@@ -275,8 +274,8 @@ func (s *Sender) requeue(m *member) {
 	}
 }
 
-// abandon ends the work on m without a durable result. A retry's row is still in the store, and a shard's
-// member comes again with its shard.
+// abandon ends the work on m without a durable result. If m is a retry, its row is still stored and becomes due again.
+// Otherwise Kafka delivers the shard again.
 func (s *Sender) abandon(m *member) {
 	if m.row != nil {
 		s.retries.release(m.row, s.Now())

@@ -9,14 +9,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// A pause must hold for every attempt that starts more than 100 ms after the response to it. So the
-// destinations of a shard are valid for staleAfter after they arrived. Right before an attempt, a destination
-// that was requested more than strictlyAfter ago is resolved again.
+// When a user pauses an endpoint, no attempt may start more than 100 ms after the response to the user. So resolved
+// destinations of a shard are valid for staleAfter. And right before an attempt, a destination that was requested more
+// than strictlyAfter ago is resolved again.
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
-	// slowBatch is the number of members that use the destinations of one call, if the call took longer than staleAfter.
-	// Then each member is resolved again right before its attempt.
+	// slowBatch applies if a call that resolves destinations takes longer than staleAfter. After slowBatch members were
+	// taken, the destinations of the others are resolved again. In addition, each of the members is resolved again
+	// right before its attempt.
 	slowBatch = 64
 )
 
@@ -24,13 +25,13 @@ const (
 type phase int
 
 const (
-	closed  phase = iota // to be opened: its rows and destinations are unknown
-	opening              // being opened, or paused after a failure
+	closed  phase = iota // must be opened: stored rows or destinations are unknown
+	opening              // is being opened, or waits after a failure
 	open                 // its members may be taken
 )
 
-// shard is a group of deliveries of one change on one channel: a topic.Shard, or rows that are due. The
-// queue's mutex guards its fields, except for those that never change.
+// shard is a group of deliveries of one change on one channel: a topic.Shard, or rows that are due. The queue's mutex
+// guards those fields that change.
 type shard struct {
 	id           string          // id of the topic.Shard
 	ctx          context.Context // ends when no delivery of the partition may begin any more
@@ -41,23 +42,23 @@ type shard struct {
 	service      topic.RecipientService // service that a topic.Notice names; empty: the service of the channel
 	changeID     string
 	retry        bool
-	replay       string // id of the stored row of a topic.Shard that wakes it
-	work         Work   // work of a topic.Shard, or the hold of its partition; nil in tests
+	replay       string // id of the row of a replay, about which the topic.Shard tells; else empty
+	work         Work   // Kafka message of a topic.Shard, or hold of due rows; nil in tests
 
 	change      *Snapshot
-	recipients  []string // until the shard is opened: most shards wait for a long time, and ids are small
+	recipients  []string // only before the shard is opened; ids need less memory than members
 	members     []*member
-	next        int // index of the next member to take
+	next        int // index of the next member in members
 	phase       phase
-	checked     bool      // members with a row were removed
-	resolvedAt  time.Time // when the destinations arrived
-	requestedAt time.Time // when they were requested
+	checked     bool      // the shard was opened once, and stored members were removed
+	resolvedAt  time.Time // when the destinations were received
+	requestedAt time.Time // when the destinations were requested
 	taken       int       // members taken since resolvedAt
 	failures    int
 	outstanding int  // members in progress and outcomes to be published
-	abandoned   bool // the shard will come again
+	abandoned   bool // the shard must be processed again
 	completed   bool
-	duplicate   bool // another copy of the shard was in progress when this one came
+	duplicate   bool // another copy of the shard was in progress when this copy was pushed
 }
 
 // member is one delivery of a shard.
@@ -65,15 +66,15 @@ type member struct {
 	shard       *shard
 	id          string
 	recipient   string
-	row         *deliverylog.Delivery // stored row of a retry
+	row         *deliverylog.Delivery // stored row of a retry; nil: first attempt
 	to          *topic.Destination
 	requestedAt time.Time // when the destination was requested
 	components  []topic.Component
-	locked      bool                 // it holds the lock of its recipient
+	locked      bool                 // the member has the lock of its recipient
 	leased      bool                 // this process has leased the row
-	hadTurn     bool                 // it has waited for its turn (paces)
+	hadTurn     bool                 // the member has had a turn (Sender.pace)
 	failures    int                  // failures of the store or another service since the member was taken
-	request     *deliverylog.Request // request of the attempt, if the attempt is not stored yet
+	request     *deliverylog.Request // request of the attempt that must still be stored
 }
 
 // opened is the result of opening a shard.
@@ -103,10 +104,10 @@ func (s *shard) recipientService() topic.RecipientService {
 	return cmp.Or(s.service, s.channel.RecipientService())
 }
 
-// left returns how many members were not taken.
+// left returns how many members are not taken yet.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }
 
-// setOpen makes the members that were not taken ready to be taken.
+// setOpen sets the destinations of the members that are not taken yet, and opens the shard.
 func (s *shard) setOpen(found opened, now time.Time) {
 	if !s.checked {
 		s.checked, s.change, s.members = true, found.change, found.members
@@ -117,7 +118,7 @@ func (s *shard) setOpen(found opened, now time.Time) {
 	s.phase, s.failures, s.resolvedAt, s.requestedAt, s.taken = open, 0, now, found.requestedAt, 0
 }
 
-// stale reports whether the members that were not taken must be resolved again.
+// stale reports whether the destinations of the members that are not taken yet must be resolved again.
 func (s *shard) stale(now time.Time) bool {
 	return now.Sub(s.resolvedAt) > staleAfter || s.taken >= slowBatch && now.Sub(s.requestedAt) > staleAfter
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// sizedCache keeps values of at most limit bytes together. It evicts the least recently used values.
+// sizedCache caches values. If their total size exceeds limit bytes, it evicts the least recently used values.
 type sizedCache[K comparable, V any] struct {
 	mu           sync.Mutex
 	values       *simplelru.LRU[K, sized[V]]
@@ -32,7 +32,7 @@ func (c *sizedCache[K, V]) get(key K) (V, bool) {
 	return found.value, is
 }
 
-// getOrAdd adds the value and returns it, unless the cache has a value with the key. Then it returns that one.
+// getOrAdd returns the cached value with the key. If there is none, it adds value and returns it.
 func (c *sizedCache[K, V]) getOrAdd(key K, value V, bytes int) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	snapshotBytes = 16 << 20 // size of the changes in the cache; each shard that is sent also keeps its own change
-	textBytes     = 16 << 20 // size of the rendered texts of all changes in the cache
-	maxLoggedKeys = 256      // number of logged keys of one change
+	snapshotBytes = 16 << 20 // limit for the changes in the cache; an open shard also refers to its change
+	textBytes     = 16 << 20 // limit for the rendered texts of all changes in the cache
+	maxLoggedKeys = 256      // maximum number of keys in Snapshot.logged
 )
 
 // Snapshot is the Content of deliveries with the texts that channels rendered from it.
@@ -20,14 +20,14 @@ type Snapshot struct {
 	topic.EventChange               // result of Content.change
 	Notice            *topic.Notice // nil: a change of an event
 
-	texts  *sizedCache[textKey, any] // texts of all changes; nil in tests
+	texts  *sizedCache[textKey, any] // shared by all changes; nil in tests
 	mu     sync.Mutex
-	logged map[int64]struct{} // requests that are stored
+	logged map[int64]struct{} // keys of requests that are stored
 }
 
 type textKey struct{ change, text string }
 
-// isLogged reports whether the request with the key is stored. It may return false for a stored one.
+// isLogged reports whether the request with the key is known to be stored. It may return false for a stored request.
 func (s *Snapshot) isLogged(request int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,13 +45,13 @@ func (s *Snapshot) setLogged(request int64) {
 	s.logged[request] = struct{}{}
 }
 
-// Rendered returns the text with the key. It calls render if the text is not in the cache. The caller must
+// Rendered returns the text with the key from the cache. If the text is not cached, it calls render. The caller must
 // not change the text.
 func (s *Snapshot) Rendered(key string, render func() ([]byte, error)) ([]byte, error) {
 	return Rendered(s, key, func(text []byte) int { return len(text) }, render)
 }
 
-// Rendered is Snapshot.Rendered for a text of another type. size returns the bytes of a text.
+// Rendered does the same as Snapshot.Rendered, for a text of any type. size returns the size of a text in bytes.
 func Rendered[T any](s *Snapshot, key string, size func(T) int, render func() (T, error)) (T, error) {
 	if s.texts == nil {
 		return render()
@@ -68,8 +68,9 @@ func Rendered[T any](s *Snapshot, key string, size func(T) int, render func() (T
 	return text, err
 }
 
-// componentsFor returns the change's components that the destination subscribed to. An endpoint belongs to one dashboard,
-// so it is not notified of a component that has left the dashboard. state is the result of eventStates.of.
+// componentsFor returns the change's components about which the destination is notified: those that it subscribed to.
+// An endpoint is not notified about a component that is no longer on its dashboard. state is the result of
+// eventStates.of.
 func (s *Snapshot) componentsFor(to *topic.Destination, state *topic.EventState) []topic.Component {
 	other := func(c topic.Component) bool {
 		if to.Components == nil || to.Channel.RecipientService() == topic.Integrations {
@@ -109,8 +110,8 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	return s.byID.getOrAdd(id, snapshot, bytesOf(&snapshot.EventChange)), nil
 }
 
-// bytesOf returns about the memory of a change.
+// bytesOf returns the approximate size of a change in memory.
 func bytesOf(change *topic.EventChange) int {
-	text, _ := json.Marshal(change) // every change has JSON
+	text, _ := json.Marshal(change) // every change can be encoded
 	return 1<<10 + len(text)
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// A kill -9 repeats at most the attempts in fast slots (maxFastSlots) and a batch of results (batchRows): together 208. A
-// result that no batch has taken keeps its slot. Beside them it may repeat the attempts in slow slots. Up to the bound of
-// 256 there is room for attempts that only a busy machine makes slow, as after a start, when each attempt opens a
-// connection.
+// A kill -9 repeats at most 208 quick attempts: those in fast slots (maxFastSlots) and one batch of results
+// (batchRows). A result that is not in a batch yet keeps its slot. A kill -9 may also repeat the attempts in slow
+// slots. The limit for repetitions is 256. The difference is for attempts that are slow only because the machine is
+// busy, for example after a start, when each attempt opens a connection.
 const (
 	batchRows = 80                   // number of first attempts in a batch
-	batchWait = 5 * time.Millisecond // how long a batch waits for more results
+	batchWait = 5 * time.Millisecond // how long a batch waits for further results
 	// Outcomes are not urgent, and a message with many outcomes costs the broker about as much as a message with one.
 	waitingBatches = 32
 	outcomeWait    = 100 * time.Millisecond
-	writePause     = 100 * time.Millisecond // after the first failure; it doubles with each failure
+	writePause     = 100 * time.Millisecond // pause after the first failure; doubles with each failure
 	maxWritePause  = 5 * time.Second
 )
 
-// batchWriter stores the results of first attempts in batches: as blocks, and as rows. Then it publishes the outcomes of
-// the ended deliveries, in batches too.
+// batchWriter stores the results of first attempts in batches, as blocks and rows. Then it publishes the outcomes of
+// the ended deliveries, also in batches.
 type batchWriter struct {
 	Parts
 	owned   func(partition int) bool
-	stored  func(*member, *deliverylog.Delivery)      // called when a result is durable; the row is nil if it is not stored
-	finish  func(s *shard, members int, durable bool) // called after stored, when the outcomes are published
+	stored  func(*member, *deliverylog.Delivery)      // called when a result is durable, or with nil if it is not stored
+	finish  func(s *shard, members int, durable bool) // called after stored: when the outcomes are published
 	rows    chan newRow
 	batches chan outcomeBatch
 	done    chan struct{}
@@ -45,13 +45,14 @@ type newRow struct {
 	member *member
 }
 
-// outcomeBatch holds outcomes to be published, and how many members of each shard end with that.
+// outcomeBatch has outcomes to be published. members is the number of members of each shard whose work ends then.
 type outcomeBatch struct {
 	outcomes []topic.Outcome
 	members  map[*shard]int
 }
 
-// run stores results and publishes outcomes until close is called. After ctx has ended it only calls back.
+// run stores results and publishes outcomes until close is called. After ctx has ended, it stores and publishes
+// nothing, and only calls stored and finish.
 func (w *batchWriter) run(ctx context.Context) {
 	defer close(w.done)
 	var publisher sync.WaitGroup
@@ -63,14 +64,13 @@ func (w *batchWriter) run(ctx context.Context) {
 	publisher.Wait()
 }
 
-// close waits until all results are stored and all outcomes are published. No call of the other methods may
-// follow.
+// close waits until all results are stored and all outcomes are published. No other method may be called afterwards.
 func (w *batchWriter) close() {
 	close(w.rows)
 	<-w.done
 }
 
-// collect returns a batch of first and the values that more delivers within wait, at most limit in all.
+// collect returns a batch: first, and the values received from more within wait. The batch has at most limit values.
 func collect[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
 	batch := append(make([]T, 0, limit), first)
 	timer := time.NewTimer(wait)
@@ -103,7 +103,7 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	var ended []*deliverylog.Delivery
 	for _, n := range batch {
 		row, err := n.row, failed
-		if err == nil && !row.InBlock() && !inserted[row.ID] { // it was stored before
+		if err == nil && !row.InBlock() && !inserted[row.ID] { // the row was stored before
 			var known deliverylog.Delivery
 			known, err = w.read(ctx, row.ID)
 			row = &known
@@ -121,8 +121,8 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	w.batches <- out
 }
 
-// release returns the results of this process's partitions. It drops the other results: the new owner of their partition
-// makes those deliveries.
+// release returns the results whose partitions this process still owns. It drops the other results, because the new
+// owner of the partition makes these deliveries.
 func (w *batchWriter) release(batch []newRow) []newRow {
 	kept := make([]newRow, 0, len(batch))
 	for _, n := range batch {
@@ -144,8 +144,8 @@ func results(batch []newRow) []*deliverylog.Delivery {
 	return out
 }
 
-// insert stores the batch, of which blocks are the deliveries that are inBlock. It adds the ids of the new rows to
-// inserted.
+// insert stores the batch. blocks contain those deliveries of the batch for which InBlock is true. insert adds the ids
+// of the rows that were not stored before to inserted.
 func (w *batchWriter) insert(ctx context.Context, batch []newRow, blocks []deliverylog.Block, inserted map[string]bool) error {
 	if err := w.saveRequests(ctx, batch); err != nil {
 		return err
@@ -210,8 +210,8 @@ func (w *batchWriter) read(ctx context.Context, id string) (row deliverylog.Deli
 	return row, err
 }
 
-// settle ends a row that waits for a retry, unless change returns false. change gets the row and sets the state after
-// the end. settle returns the stored row.
+// settle ends a row that waits for a retry. change ends the row that it gets, or returns false if the row must not end.
+// settle returns the stored row.
 func (w *batchWriter) settle(ctx context.Context, id string, change func(*deliverylog.Delivery) bool) (deliverylog.Delivery, error) {
 	for {
 		known, err := w.read(ctx, id)
@@ -230,10 +230,10 @@ func (w *batchWriter) settle(ctx context.Context, id string, change func(*delive
 	}
 }
 
-// advance makes next the state of a row that waits for a retry after the number of attempts, and returns the stored row.
-// If an attempt was made before, advance stores the log of next first. The first log with a number wins: if another log
-// has it, because a process was killed before it changed the row, or because another process is faster, that log is the
-// next state.
+// advance replaces the state of a row by next, if the row waits for a retry and has the number of attempts. It returns
+// the stored row. If number is not 0, advance first stores a log with this number and the state next. A log with this
+// number may be stored already, by a process that was killed before it changed the row, or by a faster process. Then
+// the row gets the state of the stored log.
 func (w *batchWriter) advance(ctx context.Context, number int, next deliverylog.Delivery) (deliverylog.Delivery, error) {
 	if number > 0 {
 		log := next.AsLog(number)
@@ -254,7 +254,7 @@ func (w *batchWriter) advance(ctx context.Context, number int, next deliverylog.
 	return w.amend(ctx, topic.LogID(next.ID, 0), func(d *deliverylog.Delivery) bool { return d.Advance(number, &next) })
 }
 
-// amend changes a stored row unless change returns false. It retries until the store succeeds or ctx ends.
+// amend changes a stored row, if change returns true. It retries until the store succeeds or ctx ends.
 func (w *batchWriter) amend(ctx context.Context, id string, change func(*deliverylog.Delivery) bool) (deliverylog.Delivery, error) {
 	var row deliverylog.Delivery
 	err := w.persist(ctx, "A delivery cannot be changed yet.", func() (err error) {
@@ -269,7 +269,7 @@ func (w *batchWriter) amend(ctx context.Context, id string, change func(*deliver
 	return row, err
 }
 
-// publish publishes the outcomes until the channel is closed.
+// publish publishes outcomes until the channel batches is closed.
 func (w *batchWriter) publish(ctx context.Context) {
 	for first := range w.batches {
 		batches := collect(first, w.batches, waitingBatches, outcomeWait)
@@ -289,7 +289,7 @@ func (w *batchWriter) publish(ctx context.Context) {
 	}
 }
 
-// persist calls try until it succeeds, finds no record, or ctx ends.
+// persist calls try until try succeeds or returns fault.NotFound, or until ctx ends.
 func (w *batchWriter) persist(ctx context.Context, complaint string, try func() error) error {
 	pause, cause := writePause, failurelog.Cause{Message: complaint}
 	for {

@@ -21,8 +21,8 @@ const (
 	planGroup   = "delivery-plan"
 	noticeGroup = "delivery-notices"
 	sendGroup   = "delivery-send"
-	// The maximum numbers of changes and shards in progress, and of their bytes: a change may have 700 KB. When a limit is
-	// reached, nothing more is read from Kafka.
+	// The maximum numbers of changes and shards in progress, and the maximum sums of their sizes in bytes. One change
+	// may have 700 KB. When a limit is reached, no more messages are read from Kafka.
 	plansPending = 256
 	sendsPending = 1024
 	planBytes    = 8 << 20
@@ -111,13 +111,14 @@ func (b *Bus) Send(ctx context.Context, sender *dispatch.Sender) error {
 	})
 }
 
-// weighed is a claim whose bytes count as pending until it ends.
+// weighed is a claim. Its size counts toward the limit of pending bytes until Done or Abandon is called.
 type weighed struct {
 	stream.Claim
 	release func()
 }
 
-// weigh waits until the claim's bytes are among the pending ones. If ctx ends first, it abandons the claim and returns nil.
+// weigh waits until the size of the claim fits in the limit of pending bytes. If ctx ends first, it abandons the claim
+// and returns nil.
 func weigh(ctx context.Context, pending *semaphore.Weighted, limit int, claim stream.Claim) dispatch.Work {
 	bytes := int64(min(len(claim.Record.Value), limit))
 	if pending.Acquire(ctx, bytes) != nil {
@@ -139,8 +140,8 @@ func (w weighed) Abandon() {
 	w.Claim.Abandon()
 }
 
-// read decodes a record. It logs and finishes a record that is invalid or incomplete, because a repetition
-// would have the same error.
+// read decodes a record. If the record is invalid or incomplete, read logs this and finishes the claim, because a
+// repetition would fail again.
 func read[T any](ctx context.Context, b *Bus, claim stream.Claim, complete func(*T) bool) (T, bool) {
 	var message T
 	err := json.Unmarshal(claim.Record.Value, &message)

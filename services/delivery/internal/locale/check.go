@@ -18,15 +18,16 @@ const (
 	sampleCode        = "123456"
 )
 
-// sample is an input of a template, and what the output must contain: one of the texts of needs.
+// sample is an input of a template. The output must contain one of the texts in needs, if there are any.
 type sample struct {
 	page  any
 	kind  string
 	needs []string
-	field string // the field with the text of needs
+	field string // field that has the text of needs, for the error
 }
 
-// check executes every template of the operator with samples of every kind of message.
+// check executes every template of the operator with samples of every kind of message. It returns an error if an output
+// is wrong.
 func (l *Locale) check() error {
 	for name, own := range l.own {
 		for _, s := range samples(name) {
@@ -51,7 +52,7 @@ func (l *Locale) check() error {
 // tag matches a tag or a comment of HTML.
 var tag = regexp.MustCompile(`(?s)<!--.*?-->|<[^>]*>`)
 
-// blank reports whether a reader of the output sees no character.
+// blank reports whether the output has no visible character.
 func blank(name Template, out string) bool {
 	if strings.HasSuffix(string(name), ".html") {
 		out = html.UnescapeString(tag.ReplaceAllString(out, ""))
@@ -68,7 +69,8 @@ func (s sample) satisfied(out string) bool {
 	return len(s.needs) == 0
 }
 
-// samples returns the samples for a template: each kind with and without the optional parts.
+// samples returns the samples for a template: for each kind of message one sample with the optional fields and one
+// without them.
 func samples(name Template) []sample {
 	switch name {
 	case MailSubject:

@@ -23,7 +23,7 @@ const (
 //go:embed files/templates
 var embedded embed.FS
 
-// files are words and templates.
+// files are the contents of word files and template files.
 type files struct {
 	words     map[string]map[string]string // by locale and key
 	templates map[string]string            // by path
@@ -52,8 +52,8 @@ func readShipped() (files, error) {
 	return f, nil
 }
 
-// readFolder returns the files of the operator's folder: templates, templates of one locale in a folder with its name,
-// and words in the folder locales. own may be nil.
+// readFolder reads the operator's folder. Templates are in the folder itself. Templates of one locale are in a folder
+// with the name of the locale. Words are in the folder "locales". own may be nil.
 func readFolder(own fs.FS, shipped files) (files, error) {
 	f := newFiles()
 	if own == nil {
@@ -107,8 +107,8 @@ func (f *files) addWords(file, name string, content []byte, shipped files) error
 	return err
 }
 
-// list returns the paths of the files in a folder and in its folders. A folder of a folder has no folders. list ignores
-// names that start with a dot, which editors and version control make, and Markdown files, which explain a folder.
+// list returns the paths of the files in a folder and in the folders in it. Deeper folders are an error. list ignores
+// Markdown files, and names that start with a dot, which editors and version control create.
 func list(own fs.FS, folder string) ([]string, error) {
 	entries, err := fs.ReadDir(own, folder)
 	if err != nil {
@@ -120,7 +120,7 @@ func list(own fs.FS, folder string) ([]string, error) {
 		if strings.HasPrefix(entry.Name(), ".") || strings.EqualFold(path.Ext(entry.Name()), ".md") {
 			continue
 		}
-		info, err := fs.Stat(own, name) // follows a link
+		info, err := fs.Stat(own, name) // follows symbolic links
 		switch {
 		case err != nil:
 			return nil, cause(name, err)
@@ -139,7 +139,7 @@ func list(own fs.FS, folder string) ([]string, error) {
 	return all, nil
 }
 
-// read returns the content of a file, which must be UTF-8.
+// read returns the content of a file. It returns an error if the content is not UTF-8.
 func read(own fs.FS, file string) ([]byte, error) {
 	info, err := fs.Stat(own, file)
 	if err != nil {
@@ -161,7 +161,7 @@ func read(own fs.FS, file string) ([]byte, error) {
 	return content, nil
 }
 
-// cause returns an error about a file, without the name that the error of the file system repeats.
+// cause returns an error about a file. The error contains the name of the file once.
 func cause(file string, err error) error {
 	var reason *fs.PathError
 	if errors.As(err, &reason) {

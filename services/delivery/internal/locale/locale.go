@@ -1,9 +1,9 @@
 // Package locale loads the words and the templates of messages. The shipped words are in libs/words, the shipped templates
 // in files/. An operator's folder overrides them and adds locales.
 //
-// Decisions: A template is parsed once for each locale, so that its function t needs no argument for the locale. Open executes
-// every template with samples of every kind of message, so that an operator's mistake stops the start instead of a
-// notification. If an operator's template fails nevertheless, the shipped one is used.
+// Decisions: A template is parsed once for each locale, so that its function t needs no argument for the locale. Open
+// executes every template with samples of every kind of message, so that an operator's mistake stops the start instead
+// of a notification. If an operator's template fails nevertheless, the shipped template is used.
 package locale
 
 import (
@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Default is the locale of every word that another locale lacks.
+// Default is the locale whose words are used if another locale lacks a word.
 const Default = words.Default
 
 // Locales holds the words and templates of every locale.
@@ -35,8 +35,8 @@ type Locale struct {
 	log     *slog.Logger
 }
 
-// Open returns the shipped locales and the locales of the operator's folder. If the name of the folder is empty, there is
-// none. The error has one line, with the file and its line.
+// Open returns the shipped locales and those of the operator's folder. folder may be "". An error has one line, and
+// names the file and the line in it.
 func Open(folder string, log *slog.Logger) (*Locales, error) {
 	var own fs.FS
 	if folder != "" {
@@ -79,7 +79,8 @@ func open(own fs.FS, log *slog.Logger) (*Locales, error) {
 	return locales, nil
 }
 
-// For returns the locale of the first of the BCP 47 tags that has one, such as de for de-AT, and otherwise Default.
+// For returns the locale for the first BCP 47 tag that has a locale. A more general locale counts, such as de for
+// de-AT. If no tag has a locale, For returns Default.
 func (l *Locales) For(tags ...string) *Locale {
 	for _, tag := range tags {
 		if found, confidence := l.words.Find(tag); confidence != language.No {
@@ -113,7 +114,7 @@ func merge(tag language.Tag, shipped, added files) map[string]string {
 	return texts
 }
 
-// missing returns the keys for which a locale has only the words of Default.
+// missing returns the keys for which the locale uses the words of Default, because it has no own words.
 func missing(tag language.Tag, shipped, added files) []string {
 	var keys []string
 	for key := range shipped.words[Default] {
@@ -125,7 +126,7 @@ func missing(tag language.Tag, shipped, added files) []string {
 	return keys
 }
 
-// chain returns the tag and all more general tags: de-AT, de. It omits the root.
+// chain returns the tag and all more general tags, such as de-AT and de. It omits the tag "und".
 func chain(tag language.Tag) []string {
 	var names []string
 	for ; tag != language.Und; tag = tag.Parent() {

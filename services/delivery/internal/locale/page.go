@@ -5,59 +5,60 @@ import (
 	"strings"
 )
 
-// Event is the input of the templates of mail about an event. The events service has sanitised its HTML. An empty
-// field is unknown or does not apply.
+// Event is the input of the templates of mail about an event. The events service has sanitised the HTML. A field is
+// empty if its value is unknown or does not apply.
 type Event struct {
-	Kind, Type                              string // words of the interface: maintenance.reminder, maintenance
+	Kind, Type                              string // values of the API: maintenance.reminder, maintenance
 	Dashboard, Title                        string
-	Headline                                string // the status, or what happened, and the title
+	Headline                                string // the title with the status or with what happened
 	Status, Severity                        string // in words
 	ScheduledStart, ScheduledEnd            string
 	Start, End                              string
 	Components                              []Component
 	Entry, Description, Impact, Coordinator Prose
-	EntryAt                                 string // status and time of the entry
+	EntryAt                                 string // status and time of the timeline entry
 	URL                                     string // address of the event's page
 	Manage, Unsubscribe                     string // links of the recipient
 }
 
-// Component is an affected component. Impact is in words.
+// Component is an affected component. Impact is in the words of the locale.
 type Component struct{ Name, Group, Impact string }
 
-// Prose is a text in both forms.
+// Prose is a text as plain text and as HTML.
 type Prose struct {
 	Text string
 	HTML template.HTML
 }
 
-// NewProse returns a text with sanitised HTML.
+// NewProse returns a Prose. markup must be sanitised HTML.
 func NewProse(text, markup string) Prose {
 	return Prose{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // the events service sanitised it
 }
 
-// Notice is the input of the templates of mail about an endpoint. The texts are in words.
+// Notice is the input of the templates of mail about an endpoint.
 type Notice struct {
-	Kind                   string // word of the interface: endpoint.verify
+	Kind                   string // value of the API, such as endpoint.verify
 	Dashboard, Title, Lead string
 	Facts                  []Fact
 	Link, LinkTitle        string
-	Next                   []string // what happens next
+	Next                   []string // sentences about what happens next
 	Unsubscribe            string   // link that stops the notifications
 }
 
-// Fact is a named value.
+// Fact is a value with its name, in the words of the locale.
 type Fact struct{ Name, Value string }
 
-// Confirmation is the input of the templates that ask a subscriber to confirm, and of those with the link to the page of a
-// subscription, which have neither Code nor Until. Of is the dashboard in words.
+// Confirmation is the input of the templates for notices to subscribers. The Confirm templates ask the subscriber to
+// confirm. The Manage templates contain the link to the page of the subscription; for them Code and Until are empty. Of
+// are the words for the dashboard.
 type Confirmation struct {
 	Dashboard, Of string
-	Names         []string // names of the components; none: all components
+	Names         []string // names of the components; empty: all components
 	Link          string
-	Code          string // six digits; only of texts
+	Code          string // six digits; only for SMS and WhatsApp
 	Until         string
 }
 
-// Text is the input of the templates of texts about an event. Status is the type and the status in words. Text is the
-// text of the update.
+// Text is the input of the templates of SMS and WhatsApp about an event. Status is the event's type and status in
+// words. Text.Text is the text of the update.
 type Text struct{ Kind, Dashboard, Status, Title, Text, URL string }

@@ -15,10 +15,10 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Template names a template. It is the name of its file.
+// Template is the name of a template and of its file.
 type Template string
 
-// The templates. The input of each is in the comment.
+// The templates. The comment after each template is the type of its input.
 const (
 	MailSubject     Template = "mail_subject.txt"     // Event
 	MailText        Template = "mail.txt"             // Event
@@ -48,14 +48,14 @@ func Templates() []Template {
 	}
 }
 
-// executable is a parsed template of either package.
+// executable is a parsed template of text/template or html/template.
 type executable interface {
-	Name() string // the file
+	Name() string // the name of the file
 	Execute(w io.Writer, page any) error
 }
 
-// Execute returns the output of the template with the page. If the operator's template fails, Execute uses the
-// shipped one.
+// Execute executes the template with page and returns the output. If the operator's template fails, Execute uses the
+// shipped template.
 func (l *Locale) Execute(ctx context.Context, name Template, page any) (string, error) {
 	if own, found := l.own[name]; found {
 		out, err := execute(own, page)
@@ -75,8 +75,8 @@ func execute(source executable, page any) (string, error) {
 	return out.String(), nil
 }
 
-// parseAll returns the templates of a locale. texts maps paths to texts. The path of a template of one locale starts
-// with the locale.
+// parseAll parses the templates of a locale. texts has the source of each template by its path. A template for only one
+// locale is in the folder of that locale.
 func parseAll(l *Locale, texts map[string]string, tag language.Tag) (map[Template]executable, error) {
 	parsed := make(map[Template]executable)
 	for _, name := range Templates() {
@@ -96,7 +96,8 @@ func parseAll(l *Locale, texts map[string]string, tag language.Tag) (map[Templat
 	return parsed, nil
 }
 
-// parse parses a template with the functions t, which returns words of the locale, and locale, which returns its name.
+// parse parses a template. In the template, the function t returns words of the locale, and the function locale returns
+// the tag of the locale.
 func (l *Locale) parse(file, text string) (executable, error) {
 	functions := map[string]any{"t": l.Word, "locale": func() string { return l.Tag }}
 	parsed, err := texttemplate.New(file).Funcs(functions).Parse(text)
@@ -121,7 +122,7 @@ func (l *Locale) parse(file, text string) (executable, error) {
 	return safe, nil
 }
 
-// plainly returns an error of a template package in one line that starts with the file and its line.
+// plainly returns an error of a template package as one line. The line starts with the file and the line number.
 func plainly(err error) error {
 	text := OneLine(err.Error())
 	for _, prefix := range []string{"html/template:", "template:"} {
@@ -130,7 +131,7 @@ func plainly(err error) error {
 	return errors.New(text)
 }
 
-// checkCalls returns an error if a call of t below the node has an unknown key or an unknown placeholder.
+// checkCalls returns an error if a call of t below the node is wrong: an unknown key, or no value for a placeholder.
 func (l *Locale) checkCalls(tree *parse.Tree, node parse.Node) error {
 	var problem error
 	visit(node, func(command *parse.CommandNode) {
@@ -145,7 +146,7 @@ func (l *Locale) checkCalls(tree *parse.Tree, node parse.Node) error {
 	return problem
 }
 
-// wrongCall returns what is wrong with the arguments of t, or "".
+// wrongCall returns what is wrong with the arguments of a call of t. It returns "" if nothing is wrong.
 func (l *Locale) wrongCall(arguments []parse.Node) string {
 	if len(arguments)%2 == 0 {
 		return `t needs a key, and pairs of a placeholder and its value, such as {{t "of.dashboard" "dashboard" .Dashboard}}`
@@ -174,7 +175,7 @@ func (l *Locale) wrongCall(arguments []parse.Node) string {
 	return ""
 }
 
-// visit calls found for every command below the node.
+// visit calls found for every command in the tree below node.
 func visit(node parse.Node, found func(*parse.CommandNode)) {
 	switch n := node.(type) {
 	case *parse.ListNode:

@@ -4,19 +4,20 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // dashboards have time zones, also on a system without time zone files
+	_ "time/tzdata" // for time zones of dashboards on a system without zone files
 )
 
-// Time returns the time in the IANA zone, with the short name of the zone, for a mail. It returns "" for nil and for
-// the zero time. An unknown zone counts as UTC.
+// Time returns the time in the IANA zone as text for a mail, with the short name of the zone. It returns "" for nil and
+// for the zero time. For an unknown zone it uses UTC.
 func (l *Locale) Time(at *time.Time, zone string) string { return l.format("time.long", at, zone) }
 
-// ShortTime returns the time as Time does, for a text or a card.
+// ShortTime is like Time, but returns a shorter text for a text message or a card.
 func (l *Locale) ShortTime(at *time.Time, zone string) string {
 	return l.format("time.short", at, zone)
 }
 
-// format returns the time in a layout of package time. The month is in words of the locale.
+// format returns the time in the layout with the key, which is a layout of package time. The month is in the words of
+// the locale.
 func (l *Locale) format(layout string, at *time.Time, zone string) string {
 	if at == nil || at.IsZero() {
 		return ""

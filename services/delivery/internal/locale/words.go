@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// placeholder matches a name in braces in a word.
+// placeholder matches a placeholder in a word: a name in braces.
 var placeholder = regexp.MustCompile(`\{[^{}]*\}`)
 
-// Name returns the words for a name of the interface, such as the status inprogress. For an unknown name, it returns
-// the name itself: "some_thing" becomes "Some thing".
+// Name returns the words for a value of the API, such as the status inprogress. For an unknown value it returns a text
+// made from the value: "Some thing" for "some_thing".
 func (l *Locale) Name(group, name string) string {
 	if text := l.Texts[group+"."+name]; text != "" {
 		return text
@@ -38,13 +38,13 @@ func OneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
-// word is a word of a file.
+// word is one value of a file of words.
 type word struct {
 	text string
 	line int
 }
 
-// parseWords returns the words of a file: one JSON object of strings.
+// parseWords parses a file of words: one JSON object with strings.
 func parseWords(file string, content []byte) (map[string]word, error) {
 	decoder := json.NewDecoder(bytes.NewReader(content))
 	line := func() int {
@@ -99,7 +99,8 @@ func parseWords(file string, content []byte) (map[string]word, error) {
 	return words, nil
 }
 
-// checkWords returns an error if a word has a key or a placeholder that the words of Default lack.
+// checkWords returns an error if a key is not a key of Default, or a word has a placeholder that the word of Default
+// does not have.
 func checkWords(file string, words map[string]word, known map[string]string) error {
 	keys := make([]string, 0, len(words))
 	for key := range words {

@@ -13,16 +13,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// The collection "blocks" holds blocks of deliveries. Each block has one entry in each index, but several in the index by
-// dashboard. An entry for each member in an index by URL would cost more than the rest of the block. So blockURL is the
-// day, the bucket of the URLs, the organization and the channel, and its index ends with short hashes of all URLs of the
-// block: a list by URL reads that index, and then the blocks that have the URL.
+// The collection "blocks" stores blocks of deliveries. Each block has one entry in each index. Only in the index by
+// dashboard it has one entry for each dashboard. An index by URL with an entry for each member would cost more than the
+// rest of the block. So fieldURLDay consists of the day, the bucket of the URLs, the organization and the channel. Its
+// index ends with short hashes of all URLs of the block. A list by URL reads the entries of this index, and then the
+// blocks that may have the URL.
 const (
 	fieldLast       = "last"
 	fieldURLs       = "urls"
 	fieldDashboards = "dashboards"
 	fieldSize       = "size"
-	fieldPlace      = "place" // place of the change and the partition
+	fieldPlace      = "place" // hash of the change and the partition
 	fieldRecipients = "recipients"
 )
 
@@ -70,7 +71,7 @@ func blockHash(organization string, channel topic.Channel, last string) int64 {
 	return deliverylog.Hash(organization, string(channel), last)
 }
 
-// blockURLDay is like urlDay, but has one value for all URLs of a bucket.
+// blockURLDay returns the value of fieldURLDay of a block. It is the same for all URLs of a bucket.
 func blockURLDay(organization string, channel topic.Channel, bucket int, day int64) int64 {
 	return day<<40 | int64(bucket)<<34 | deliverylog.Hash(organization, string(channel))&(1<<34-1)
 }
@@ -86,8 +87,8 @@ func (s *Store) InsertBlocks(ctx context.Context, blocks []deliverylog.Block) er
 	return err
 }
 
-// Stored implements dispatch.Store. Nearly always nothing is stored. So it reads the ids of the rows and the recipients of
-// the blocks in the index only.
+// Stored implements dispatch.Store. In nearly all calls nothing is stored. So it first reads only an index, with the
+// ids of the rows and the recipients of the blocks.
 func (s *Store) Stored(ctx context.Context, change string, partition int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error) {
 	there := find.Query{Where: []find.Condition{find.Eq(fieldPlace, placeOf(change, partition))}}
 	keys, err := s.deliveries.Keys(ctx, there)
@@ -116,7 +117,7 @@ func (s *Store) Stored(ctx context.Context, change string, partition int, ids []
 			continue
 		case err != nil:
 			return nil, err
-		case b.ChangeID != change || b.Partition != partition: // a block of another change with the same hash
+		case b.ChangeID != change || b.Partition != partition: // a block of another change or partition with the same hash
 			continue
 		}
 		members, err := b.Rows(recipients)
@@ -128,7 +129,8 @@ func (s *Store) Stored(ctx context.Context, change string, partition int, ids []
 	return rows, nil
 }
 
-// InBlocks implements deliverylog.Store. The last SentAt of the block is less than deliverylog.BlockSpan after that of the log.
+// InBlocks implements deliverylog.Store. It searches blocks whose last SentAt is less than deliverylog.BlockSpan after
+// the SentAt of the log.
 func (s *Store) InBlocks(ctx context.Context, key deliverylog.Key) ([]deliverylog.Delivery, error) {
 	page, err := s.blocks.Find(ctx, find.Query{Where: []find.Condition{
 		find.Eq(fieldAll, blockHash(key.Organization, key.Channel, "")),

@@ -11,17 +11,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Four indexes serve the lists of logs, newest first. Three begin with a number: the hash of the organization, the
-// channel, the status, and in two of them of the dashboard or the event. Numbers instead of texts halve the time to
-// store a row.
+// Lists of logs, newest first, use one of four indexes. Three of them begin with a hash of the organization, the
+// channel and the status. In two of these three, the dashboard or the event is also hashed. Hashes instead of texts
+// halve the time to store a row.
 //
-// The fourth serves lists by URL. An index by the hash of the URL alone would double the time to store a row, because
-// each row of a fan-out goes to another page of the index. So its number has the day in its high bits and then the bucket
-// of the URL: the rows of a shard, which are stored together, have one bucket and so go to few pages. A list reads one
-// range of the index for each day. The index ends with the status, so that a list by URL and status reads only rows that
-// it returns. The index by event ends with the hash of the URL for the same reason.
+// The fourth index is for lists by URL. An index by only the hash of the URL would double the time to store a row,
+// because each row of a fan-out would change another page of the index file. So the value begins with the day and the
+// bucket of the URL. The rows of a shard are stored together and have one bucket, so they change few pages of the index
+// file. A list reads one range of the index for each day. The index ends with the status, so that a list by URL and
+// status reads only rows that it returns. The index by event ends with the hash of the URL for the same reason.
 //
-// Two texts may have one hash. So Logs compares the rows that it has found with the query.
+// Two texts may have the same hash. So Logs also compares the rows that it finds with the query.
 const (
 	fieldSentAt    = "sentAt"
 	fieldURL       = "url"
@@ -30,7 +30,7 @@ const (
 	fieldDashboard = "dashboard"
 	fieldEvent     = "event"
 	fieldURLDay    = "urlDay"
-	fieldOn        = "on" // hash of the dashboard; no index has it
+	fieldOn        = "on" // hash of the dashboard; not in an index
 )
 
 func logIndexes() []document.Index {
@@ -42,7 +42,8 @@ func logIndexes() []document.Index {
 	}
 }
 
-// logFields returns the fields of the indexes. A row without a log lacks the first field of each.
+// logFields returns the fields of the indexes. A row that is not a log yet has no value for the first field of an
+// index, so it is in no index.
 func logFields() []document.Field[deliverylog.Delivery] {
 	logged := func(name string, value func(*deliverylog.Delivery, deliverylog.Status) any) document.Field[deliverylog.Delivery] {
 		return document.Field[deliverylog.Delivery]{Name: name, Value: func(d *deliverylog.Delivery) any {
@@ -78,12 +79,12 @@ func logFields() []document.Field[deliverylog.Delivery] {
 // dayOf returns the number of the day in UTC.
 func dayOf(at time.Time) int64 { return at.Unix() / int64((24 * time.Hour).Seconds()) }
 
-// urlDay returns the value of fieldURLDay: 24 bits of the day, 6 of the bucket, and 34 of a hash.
+// urlDay returns the value of fieldURLDay of a row: 24 bits for the day, 6 for the bucket, and 34 for a hash.
 func urlDay(organization string, channel topic.Channel, urlHash string, day int64) int64 {
 	return day<<40 | int64(deliverylog.BucketOf(urlHash))<<34 | deliverylog.Hash(organization, string(channel), urlHash)&(1<<34-1)
 }
 
-// statusNumber returns the place of the status in deliverylog.Statuses.
+// statusNumber returns the index of the status in deliverylog.Statuses.
 func statusNumber(status deliverylog.Status) int64 {
 	return int64(slices.Index(deliverylog.Statuses(), status))
 }
@@ -95,7 +96,7 @@ func logHash(organization string, channel topic.Channel, status deliverylog.Stat
 // Logs implements deliverylog.Store.
 func (s *Store) Logs(ctx context.Context, q deliverylog.Query) (find.Page[deliverylog.Delivery], error) {
 	if q.URLHash != "" && q.Channel.RecipientService() != topic.Integrations {
-		return find.Page[deliverylog.Delivery]{}, nil // its recipients have no URL
+		return find.Page[deliverylog.Delivery]{}, nil // recipients of other services have no URL
 	}
 	var after *position
 	if q.After != "" {
@@ -120,8 +121,8 @@ func (s *Store) Logs(ctx context.Context, q deliverylog.Query) (find.Page[delive
 	return merge(ctx, sources, after, q.Limit)
 }
 
-// logsWhere returns the conditions of the query and the index that serves it. Of several filters it takes the index of the
-// one with the fewest logs.
+// logsWhere returns the conditions for the query and the index to use. If there are several filters, it uses the index
+// of the filter with the fewest logs.
 func logsWhere(q deliverylog.Query) (where []find.Condition, index string) {
 	statuses := deliverylog.Statuses()
 	if q.Status != "" {

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	blocksAtOnce = 16  // that a list reads with one query
-	urlsAtOnce   = 256 // entries of the index by URL
+	blocksAtOnce = 16  // maximum number of blocks in one query of a list
+	urlsAtOnce   = 256 // maximum number of entries of the index by URL in one query
 )
 
-// position is a place in a list of logs: before the log with the time and the id. Logs are listed newest first, and of the
-// same millisecond in the descending order of their ids.
+// position is the position of a log in a list, by its time and id. Lists are ordered by time, newest first. Logs with
+// the same time are in descending order of their ids.
 type position struct {
 	sentAt int64 // milliseconds
 	id     string
@@ -42,19 +42,19 @@ func parsePosition(text string) (position, error) {
 	return position{sentAt, id}, nil
 }
 
-// source returns the next logs, newest first. Logs of one chunk may be in any order. No later log is newer than rest, in
-// milliseconds. source returns more = false with the last logs.
+// source returns the next chunk of logs. The logs in a chunk may be in any order. No log of a later chunk is newer than
+// rest, a time in milliseconds. more is false if this is the last chunk.
 type source func(ctx context.Context) (logs []deliverylog.Delivery, rest int64, more bool, err error)
 
-// stream puts the logs of a source in order.
+// stream returns the logs of a source in order.
 type stream struct {
 	source source
-	ready  []deliverylog.Delivery // in order; those that are newer than rest are complete
+	ready  []deliverylog.Delivery // read logs, in order; the source returns no more logs newer than rest
 	rest   int64
 	more   bool
 }
 
-// first returns the first log, or nil at the end.
+// first returns the next log without removing it from ready. It returns nil at the end.
 func (s *stream) first(ctx context.Context) (*deliverylog.Delivery, error) {
 	for s.more && (len(s.ready) == 0 || s.ready[0].SentAt.UnixMilli() <= s.rest) {
 		logs, rest, more, err := s.source(ctx)
@@ -70,7 +70,7 @@ func (s *stream) first(ctx context.Context) (*deliverylog.Delivery, error) {
 	return &s.ready[0], nil
 }
 
-// merge returns a page of the logs of the sources that are behind the position.
+// merge returns a page of the logs of all sources that follow the position after.
 func merge(ctx context.Context, sources []source, after *position, limit int) (find.Page[deliverylog.Delivery], error) {
 	var page find.Page[deliverylog.Delivery]
 	streams := make([]stream, len(sources))
@@ -103,7 +103,7 @@ func merge(ctx context.Context, sources []source, after *position, limit int) (f
 	}
 }
 
-// rowSource reads rows and later logs that keep selects.
+// rowSource returns a source of the rows and later logs for which keep returns true.
 func (s *Store) rowSource(query find.Query, keep func(*deliverylog.Delivery) bool) source {
 	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
 		page, err := s.deliveries.Find(ctx, query)
@@ -116,7 +116,7 @@ func (s *Store) rowSource(query find.Query, keep func(*deliverylog.Delivery) boo
 	}
 }
 
-// blockSource reads the members of blocks.
+// blockSource returns a source of the members of blocks that match q.
 func (s *Store) blockSource(query find.Query, q *deliverylog.Query) source {
 	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
 		page, err := s.blocks.Find(ctx, query)
@@ -129,7 +129,7 @@ func (s *Store) blockSource(query find.Query, q *deliverylog.Query) source {
 	}
 }
 
-// members returns the members of the blocks that the query selects.
+// members returns those members of the blocks that match q.
 func members(blocks []deliverylog.Block, q *deliverylog.Query) ([]deliverylog.Delivery, error) {
 	var logs []deliverylog.Delivery
 	for i := range blocks {
@@ -146,7 +146,8 @@ func members(blocks []deliverylog.Block, q *deliverylog.Query) ([]deliverylog.De
 	return logs, nil
 }
 
-// urlSource reads the members of blocks with the URL of q. First it reads the index of the URLs.
+// urlSource returns a source of the members with the URL of q. The source first reads entries of the index by URL, and
+// then the blocks that may have the URL.
 func (s *Store) urlSource(query find.Query, q *deliverylog.Query) source {
 	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
 		entries, err := s.blocks.Keys(ctx, query, fieldLast, fieldURLs)
@@ -171,7 +172,7 @@ func (s *Store) urlSource(query find.Query, q *deliverylog.Query) source {
 	}
 }
 
-// blocksOf returns the source of the members of blocks that match q, or nil if no block can have one.
+// blocksOf returns a source of the members of blocks that match q. It returns nil if no member can have the status.
 func (s *Store) blocksOf(q *deliverylog.Query) source {
 	if q.Status != "" && q.Status != deliverylog.StatusDelivered {
 		return nil

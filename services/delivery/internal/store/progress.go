@@ -9,9 +9,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// The collection "pages" has the number of planned deliveries of each page of recipients. Rows are counted by
-// fieldProgress, a hash of the event, the channel and the delivery's status. Of blocks the sizes are added, which the index
-// by event has.
+// The collection "pages" stores the number of planned deliveries for each page of recipients. Rows are counted by
+// fieldProgress, a hash of the event, the channel and the delivery's status. For blocks, the sizes in the index by
+// event are added.
 const (
 	fieldProgress  = "progress"
 	fieldPlannedAt = "plannedAt"
@@ -63,7 +63,8 @@ func (s *Store) Planned(ctx context.Context, organization, event string) (map[to
 	return planned, err
 }
 
-// Progress implements deliverylog.Store. It reads retrying last: a delivery that ends meanwhile is then counted at most once.
+// Progress implements deliverylog.Store. It counts StatusRetrying last, so that a delivery that ends meanwhile is
+// counted at most once.
 func (s *Store) Progress(ctx context.Context, organization, event string, channel topic.Channel) (deliverylog.Progress, error) {
 	var p deliverylog.Progress
 	for _, part := range []struct {

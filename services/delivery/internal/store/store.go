@@ -1,9 +1,10 @@
 // Package store stores deliveries and changes as documents.
 //
-// The collection "changes" holds one document for each change of an event and each notice, and "requests" one for each text that was sent. Deliveries
-// that succeed at the first attempt are members of "blocks" (blocks.go). The collection "deliveries" holds one row for each
-// other delivery, and the later logs of deliveries with several attempts. The indexes that serve the lists
-// are in logs.go. A list merges rows and members of blocks (merge.go). "pages" holds the planned deliveries (progress.go).
+// The collection "changes" has one document for each change of an event and each notice. "requests" has one document
+// for each text that was sent. "blocks" (blocks.go) has the deliveries that succeeded quickly at the first attempt.
+// "deliveries" has one row for each other delivery, and the later logs of deliveries with several attempts. "pages" has
+// the numbers of planned deliveries (progress.go). The indexes for the lists are in logs.go. A list merges rows and
+// members of blocks (merge.go).
 package store
 
 import (
@@ -63,7 +64,7 @@ func New(db *document.Database) *Store {
 	}
 }
 
-// rowPlace returns the place of a row, and nil for a later log.
+// rowPlace returns the value of fieldPlace of a row. It returns nil for a later log.
 func rowPlace(d *deliverylog.Delivery) any {
 	if d.Log > 0 {
 		return nil
@@ -79,8 +80,8 @@ func waitsIn(d *deliverylog.Delivery) any {
 	return d.Partition
 }
 
-// nextAttemptAt returns the due time of a row that waits for a retry. For other rows it returns SentAt, which
-// Prune needs. Each new row is at the end of the index.
+// nextAttemptAt returns the due time of a row that waits for a retry. For other rows and for later logs it returns
+// SentAt, because Prune needs this. New rows are added at the end of the index.
 func nextAttemptAt(d *deliverylog.Delivery) any {
 	if d.NextAttemptAt == nil || d.Log > 0 {
 		return d.SentAt

@@ -71,5 +71,5 @@ func (t Traces) Resume(ctx context.Context, carried string) context.Context {
 	return t.Propagator.Extract(ctx, propagation.MapCarrier{traceparent: carried})
 }
 
-// traceparent is the header of W3C trace context.
+// traceparent is the name of the header of W3C Trace Context.
 const traceparent = "traceparent"

@@ -10,30 +10,29 @@
 // steps:
 //
 //  1. Store the change, and set StaleSince in the same write.
-//  2. Void the entries of the keys. A void entry makes gateways ask identity. It outlives every lookup that
-//     is under way, and gateways do not overwrite it, so a lookup that read the former rights cannot fill
-//     them in.
+//  2. Void the cache entries of the keys. Gateways request a key with a void entry from identity. Gateways do not
+//     overwrite a void entry, and it outlives every lookup in progress. So a lookup that read the former rights cannot
+//     cache them.
 //  3. Clear StaleSince, and respond.
 //
 // A key that is created before step 1 is in the record that step 1 returns. A key that is created after step 1 has
 // the new rights.
 //
-// If the process is killed between the steps, or Redis is down, StaleSince stays set. While Redis is down,
-// gateways ask identity for each request. But an entry from before the outage may return with Redis, or this
-// process may be the only process without a connection. The response is then Unavailable: the change
-// is stored but not confirmed. Sweep voids the entries when Redis accepts writes again, also after a restart.
-// A client that repeats the request confirms the change immediately: a repeated revocation or deletion
-// succeeds as long as StaleSince is set.
+// If the process is killed between the steps, or Redis is down, StaleSince stays set. While Redis is down, gateways
+// request every key from identity. But when Redis is back, it may still have an entry from before the outage. Or only
+// this process has no connection to Redis. So the response is Unavailable: the change is stored but not confirmed.
+// Sweep voids the entries when Redis accepts writes again, also after a restart. A client can repeat the request to
+// confirm the change at once. A repeated revocation or deletion succeeds as long as StaleSince is set.
 //
 // # Operations of several steps
 //
-// Each organization gets a dashboard, which the events service stores. AddOrganization stores the
-// organization as pending, with the id of the dashboard. Then it creates the dashboard, which may be repeated
-// with the same id. Then it marks the organization as ready. No operation finds a pending organization. Sweep
-// completes it.
+// Each organization gets a dashboard, which the events service stores. AddOrganization stores the organization as
+// pending, with the id of the dashboard. Then it creates the dashboard. This step may be repeated with the same id.
+// Then it marks the organization as ready. No operation finds a pending organization. Sweep completes pending
+// organizations.
 //
-// DeleteUser marks the user as deleted, which disables its keys and frees its name in one write. Then it
-// removes the record. Sweep removes a record that is only marked.
+// DeleteUser marks the user as deleted. This one write disables the user's keys and makes the name available. Then
+// DeleteUser removes the record. Sweep removes a record that is marked but not removed.
 package account
 
 import (
@@ -47,8 +46,8 @@ import (
 
 // The fields that queries may name.
 const (
-	FieldState        = "state" // State of an organization
-	FieldStale        = "stale" // organizations and users: true if Sweep has work to do
+	FieldState        = "state" // Organization.State
+	FieldStale        = "stale" // organizations and users: true if Sweep must process the record
 	FieldOrganization = "organization"
 	FieldLegacyID     = "legacyId"
 	FieldUsername     = "username"
@@ -58,7 +57,7 @@ const (
 	FieldActive       = "active"
 	FieldCreatedAt    = "joinedAt"    // to the second
 	FieldLastLoginAt  = "lastLoginAt" // to the second
-	FieldKeyIDs       = "keyIds"      // multi-valued: the active App keys
+	FieldKeyIDs       = "keyIds"      // several values: the ids of the active App keys
 )
 
 // IndexLegacy is the index (organization, legacyId) of users.
@@ -67,15 +66,15 @@ const IndexLegacy = "org_legacy"
 // Store stores the domain's records.
 type Store struct {
 	Organizations find.Collection[Organization]
-	Users         find.Collection[User] // a username is unique on the installation
+	Users         find.Collection[User] // usernames are unique in the installation
 	Audit         AuditLog
-	// Next returns the next number of a counter: 1, 2, 3, each once.
+	// Next returns the next number of a counter: 1, 2, 3. It returns each number once.
 	Next func(ctx context.Context, counter string) (int64, error)
 }
 
 // Gateways is the cache of credentials that the gateways share.
 type Gateways interface {
-	// Void replaces the entries of the keys, so that every gateway asks identity about them.
+	// Void replaces the cache entries of the keys by void entries, so that gateways request these keys from identity.
 	Void(ctx context.Context, keys []KeyRef) error
 }
 
@@ -85,13 +84,14 @@ type Accounts struct {
 	plans map[Plan]Terms
 }
 
-// Options are the parts that the operations use.
+// Options are the dependencies and settings of Accounts.
 type Options struct {
 	Store    Store
 	Gateways Gateways
-	// Dashboard creates an organization's first dashboard with the id, unless it exists, and returns its slug.
+	// Dashboard creates an organization's first dashboard, if no dashboard has the id, and returns the slug of the
+	// dashboard.
 	Dashboard func(ctx context.Context, organization, id, name string) (slug string, err error)
-	// Plan makes the dashboards of an organization follow its plan.
+	// Plan sends the features of an organization's plan to the events service, which applies them to the dashboards.
 	Plan func(ctx context.Context, organization string, of Features) error
 	// LegacyPerHour and AppPerMinute are the rates of the default plan.
 	LegacyPerHour int
@@ -103,10 +103,10 @@ type Options struct {
 // New returns the operations.
 func New(o Options) *Accounts { return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute)} }
 
-// finishTimeout bounds a change of several steps.
+// finishTimeout is the time limit of a change of several steps.
 const finishTimeout = 15 * time.Second
 
-// finish returns a context for a change of several steps. The change continues if the client disconnects.
+// finish returns a context for a change of several steps. This context does not end when the client disconnects.
 func finish(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
 }

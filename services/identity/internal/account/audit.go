@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// The actions of keys. The other actions are create, update and delete of the record.
+// The actions on keys. All other actions are create, update and delete of a record.
 const (
 	actionKeyCreate = "api_key.create"
 	actionKeyRevoke = "api_key.revoke"
@@ -26,8 +26,8 @@ const (
 	FieldOccurredAt = "occurredAt"
 )
 
-// AuditLog stores audit entries. It has no operation that changes or deletes an entry. document.Collection implements
-// and describes it.
+// AuditLog stores audit entries. No operation changes or deletes an entry. document.Collection implements AuditLog and
+// describes its methods.
 type AuditLog interface {
 	InsertMany(ctx context.Context, entries []topic.AuditEntry) (added []topic.AuditEntry, err error)
 	Find(ctx context.Context, q find.Query) (find.Page[topic.AuditEntry], error)
@@ -45,11 +45,11 @@ type AuditFilter struct {
 	Action     string
 	EntityType string
 	EntityID   string
-	From, To   *time.Time // entries of [From, To)
+	From, To   *time.Time // only entries in [From, To)
 }
 
-// where returns the conditions of the filter. The type of a record is the first part of an action, so the type needs
-// no condition beside an action. It returns false if no entry has both.
+// where returns the conditions of the filter. An action starts with the type of the record, so the type needs no
+// condition if there is an action. where returns false if no entry can match, because the action is of another type.
 func (f AuditFilter) where(organization string) ([]find.Condition, bool) {
 	if f.Action != "" && f.EntityType != "" {
 		if first, _, _ := strings.Cut(f.Action, "."); first != f.EntityType {
@@ -85,7 +85,7 @@ func (a *Accounts) AuditEntries(ctx context.Context, organization string, filter
 	})
 }
 
-// changed returns the audit entry of a change, or none if the record is as before.
+// changed returns the audit entry of a change. It returns none if the record has not changed.
 func changed[T audit.Record](ctx context.Context, now time.Time, before, after *T) []topic.Message {
 	if reflect.DeepEqual(before, after) {
 		return nil
@@ -103,15 +103,15 @@ func (u User) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: u.Organization, Type: "user", ID: u.ID, Name: u.Username}
 }
 
-// userKey is a key of a user in the audit log.
+// userKey is a key as audit entries show it.
 type userKey struct {
 	Key
 	UserID       string `audit:"userId"`
-	Legacy       bool   `audit:"legacy"` // the key for the legacy interface
+	Legacy       bool   `audit:"legacy"` // true: the user's legacy key
 	Organization string
 }
 
-// keyOf returns a key of the user for the audit log, or nil without a key.
+// keyOf returns the key of the user as audit entries show it. It returns nil if key is nil.
 func keyOf(u *User, key *Key, legacy bool) *userKey {
 	if key == nil {
 		return nil

@@ -16,8 +16,8 @@ type Credential struct {
 	Terms Terms
 }
 
-// Credential returns the credential of an active key of an enabled user, and fault.NotFound for any other
-// key. It stores the use if presented is the key's digest.
+// Credential returns the credential of an active key of an enabled user. It returns fault.NotFound for any other key.
+// If presented is the digest of the key, it also stores the time of this use.
 func (a *Accounts) Credential(ctx context.Context, ref KeyRef, presented string) (Credential, error) {
 	user, key, err := a.keyed(ctx, ref)
 	if err != nil {
@@ -67,13 +67,13 @@ func (u User) activeKey(ref KeyRef) (Key, bool) {
 }
 
 const (
-	useGranularity = time.Minute // between two stored uses of a key
+	useGranularity = time.Minute // minimum time between two stored uses of a key
 	useTimeout     = time.Second
 )
 
-// storeUse stores the time of the key's use, and for a legacy key the time of the user's login. It writes
-// before the response, at most once a minute for each key, so that no use is lost with the process. If the
-// write fails, storeUse logs that, and the key is accepted.
+// storeUse stores the time of the key's use. For a legacy key this is also the time of the user's login. It writes at
+// most once a minute for each key. It writes before the response, so that no use is lost if the process is killed. If
+// the write fails, storeUse logs the error, and the key is still accepted.
 func (a *Accounts) storeUse(ctx context.Context, user User, key Key, scheme Scheme) {
 	now := a.Now()
 	if key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < useGranularity {

@@ -16,15 +16,14 @@ import (
 // Key is an App key or the legacy key of a user.
 type Key struct {
 	ID         string     `json:"id" audit:"keyId"` // uuid v7; the part of an App key before the colon
-	Digest     string     `json:"digest"`           // digest of the secret, which is not stored
+	Digest     string     `json:"digest"`           // digest of the secret; the secret is not stored
 	Name       string     `json:"name" audit:"name"`
 	CreatedAt  time.Time  `json:"createdAt" audit:"createdAt"`
 	LastUsedAt *time.Time `json:"lastUsedAt"` // to the minute
 	RevokedAt  *time.Time `json:"revokedAt" audit:"revokedAt"`
 }
 
-// forgetRevoked is the time for which a revoked key stays in the record. It is longer than any gateway
-// caches the key.
+// forgetRevoked is the time after which a revoked key is removed from the record. No gateway caches a key that long.
 const forgetRevoked = 24 * time.Hour
 
 // ActiveKeys returns the App keys that are not revoked, oldest first.
@@ -38,8 +37,8 @@ func (u User) ActiveKeys() []Key {
 	return keys
 }
 
-// Caller returns the calling user and the key of its request. A user that was deleted, or a
-// key that was revoked, since the gateway admitted the request is Denied like any later request.
+// Caller returns the user that sends the request and the key of the request. If the user was deleted or the key revoked
+// after the gateway admitted the request, the error is Denied, as for every later request.
 func (a *Accounts) Caller(ctx context.Context, organization, id, keyID string) (User, Key, error) {
 	user, err := a.Member(ctx, organization, id)
 	if fault.Is(err, fault.NotFound) {
@@ -56,7 +55,7 @@ func (a *Accounts) Caller(ctx context.Context, organization, id, keyID string) (
 	return User{}, Key{}, fault.New(fault.Denied, "The caller's key was revoked.")
 }
 
-// KeysAfter returns a page of the active keys whose ids follow after.
+// KeysAfter returns a page of the active keys. It starts behind the key with the id after.
 func (u User) KeysAfter(after string, limit int) find.Page[Key] {
 	keys := slices.DeleteFunc(u.ActiveKeys(), func(k Key) bool { return k.ID <= after })
 	if len(keys) <= limit {
@@ -65,7 +64,7 @@ func (u User) KeysAfter(after string, limit int) find.Page[Key] {
 	return find.Page[Key]{Items: keys[:limit], Next: keys[limit-1].ID}
 }
 
-// AddKey adds an App key with the digest of its secret to a user. The name may be absent, but not blank.
+// AddKey adds an App key to a user. digest is the digest of its secret. The name may be absent but must not be blank.
 func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[string], digest string) (Key, error) {
 	if err := checkLine("name", name.Value, name.Sent, maxKeyName); err != nil {
 		return Key{}, err
@@ -87,8 +86,8 @@ func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[
 	return key, fault.IfMissing(err, noUser())
 }
 
-// RevokeKey revokes an App key of the organization's user permanently. It is Forbidden for an active key of another
-// member of the organization.
+// RevokeKey permanently revokes an App key of a user of the organization. If it is an active key of another user of the
+// organization, the error is Forbidden.
 func (a *Accounts) RevokeKey(ctx context.Context, organization, user, id string) error {
 	_, err := a.changeUser(ctx, user, func(u *User, now time.Time) ([]topic.Message, error) {
 		at := slices.IndexFunc(u.Keys, func(k Key) bool { return k.ID == id })
@@ -102,7 +101,7 @@ func (a *Accounts) RevokeKey(ctx context.Context, organization, user, id string)
 			key.RevokedAt = &now
 			return audit.Entry(audit.From(ctx), actionKeyRevoke, now, former, keyOf(u, key, false)), nil
 		case u.StaleSince == nil:
-			return nil, noKey() // the revocation is confirmed
+			return nil, noKey() // an earlier revocation is confirmed already
 		}
 		return nil, nil
 	})
@@ -119,10 +118,10 @@ func (a *Accounts) RevokeKey(ctx context.Context, organization, user, id string)
 	return noKey()
 }
 
-// errHasLegacyKey means that the user has a legacy key, which must be voided at the gateways.
+// errHasLegacyKey means that the user has a legacy key already, which must be voided at the gateways.
 var errHasLegacyKey = errors.New("the user has a legacy key")
 
-// SetLegacyKey replaces the legacy key of a user. The former key is refused from the next request on.
+// SetLegacyKey replaces the legacy key of a user. Gateways refuse the former key from the next request on.
 func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User, error) {
 	key := Key{ID: topic.NewID(), Digest: digest, CreatedAt: a.Now()}
 	set := func(u *User) ([]topic.Message, error) {
@@ -133,7 +132,7 @@ func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User,
 		u.LegacyKey = &key
 		return audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, former, keyOf(u, &key, true)), nil
 	}
-	// No gateway can have cached a first key.
+	// If the user had no legacy key, no gateway can have cached one.
 	first, err := a.Store.Users.Update(ctx, user, func(u *User) ([]topic.Message, error) {
 		if u.LegacyKey != nil {
 			return nil, errHasLegacyKey

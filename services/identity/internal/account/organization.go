@@ -15,7 +15,7 @@ import (
 type State string
 
 const (
-	Pending State = "pending" // no operation finds it, because its dashboard may not exist yet
+	Pending State = "pending" // no operation finds it: its dashboard may not exist yet
 	Ready   State = "ready"
 )
 
@@ -29,7 +29,7 @@ type Organization struct {
 	DashboardID   string    `json:"dashboardId" audit:"dashboardId"` // id of the first dashboard
 	DashboardSlug string    `json:"dashboardSlug"`
 	CreatedAt     time.Time `json:"createdAt" audit:"createdAt"`
-	// StaleSince is set while gateways may cache former rights of the users' keys.
+	// StaleSince is set while gateways may still cache former rights of the users' keys.
 	StaleSince *time.Time `json:"staleSince"`
 }
 
@@ -84,7 +84,7 @@ func (a *Accounts) complete(ctx context.Context, o Organization) (Organization, 
 	})
 }
 
-// Organization returns an organization that is ready, or fault.NotFound.
+// Organization returns the organization with the id. It returns fault.NotFound if there is none or it is pending.
 func (a *Accounts) Organization(ctx context.Context, id string) (Organization, error) {
 	o, err := a.Store.Organizations.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && o.State != Ready {
@@ -94,8 +94,8 @@ func (a *Accounts) Organization(ctx context.Context, id string) (Organization, e
 }
 
 // Organizations returns a page of organizations, oldest first. Before the first page it completes the pending
-// organizations, or fails: an operator whose request had no response would create an organization again that the list
-// lacks.
+// organizations, and returns an error if it cannot. Otherwise the list would lack an organization whose creation got no
+// response, and the operator would create it again.
 func (a *Accounts) Organizations(ctx context.Context, limit int, after string) (find.Page[Organization], error) {
 	if after == "" {
 		if err := a.completePending(ctx, a.Now()); err != nil {
@@ -108,7 +108,8 @@ func (a *Accounts) Organizations(ctx context.Context, limit int, after string) (
 	})
 }
 
-// OrganizationPatch is the input of ChangeOrganization. null removes an override, so that the value of the plan applies.
+// OrganizationPatch is the input of ChangeOrganization. A null value removes an override, so that the value of the plan
+// applies.
 type OrganizationPatch struct {
 	Name            optional.Value[string]
 	Plan            optional.Value[Plan]
@@ -158,7 +159,7 @@ func (a *Accounts) checkOrganizationPatch(p OrganizationPatch) error {
 	return nil
 }
 
-// ChangeOrganization changes an organization. The change takes effect for the next requests of its users.
+// ChangeOrganization changes an organization. The change takes effect for the next request of each of its users.
 func (a *Accounts) ChangeOrganization(ctx context.Context, id string, p OrganizationPatch) (Organization, error) {
 	if err := a.checkOrganizationPatch(p); err != nil {
 		return Organization{}, err

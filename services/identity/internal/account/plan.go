@@ -2,7 +2,7 @@ package account
 
 import "github.com/bellbuoy/bellbuoy/libs/fault"
 
-// Plan names the terms that an organization has booked.
+// Plan is the name of the plan that an organization has booked.
 type Plan string
 
 const (
@@ -13,13 +13,13 @@ const (
 
 // Limits are the limits of an organization.
 type Limits struct {
-	LegacyPerHour   int `json:"legacyPerHour"`   // accepted legacy calls of one user in any hour
+	LegacyPerHour   int `json:"legacyPerHour"`   // legacy calls of one user that are accepted in any hour
 	AppPerMinute    int `json:"appPerMinute"`    // App calls of the whole organization
-	UniqueEndpoints int `json:"uniqueEndpoints"` // unique URLs of each kind of integration endpoint
+	UniqueEndpoints int `json:"uniqueEndpoints"` // different URLs of each kind of integration endpoint
 	MaxDashboards   int `json:"maxDashboards"`
 }
 
-// Features are the parts of the platform that a plan includes.
+// Features are the optional parts of the platform. A plan includes some of them.
 type Features struct {
 	API           bool `json:"api"`
 	Integrations  bool `json:"integrations"`
@@ -32,7 +32,7 @@ type Terms struct {
 	Features Features
 }
 
-// plans returns the terms of each plan. The rates of the default plan are settings.
+// plans returns the terms of each plan. The rates of the default plan are parameters, because they are settings.
 func plans(legacyPerHour, appPerMinute int) map[Plan]Terms {
 	all := Features{API: true, Integrations: true, UptimeReports: true}
 	return map[Plan]Terms{
@@ -49,8 +49,8 @@ func (a *Accounts) checkPlan(plan Plan) error {
 	return nil
 }
 
-// Overrides replace terms of the plan for one organization. nil stands for the plan's value. A change of the
-// plan keeps them.
+// Overrides replace terms of the plan for one organization. nil means that the value of the plan applies. A change of
+// the plan does not change the overrides.
 type Overrides struct {
 	LegacyPerHour   *int  `json:"legacyPerHour" audit:"legacyPerHour"`
 	AppPerMinute    *int  `json:"appPerMinute" audit:"appPerMinute"`
@@ -74,7 +74,7 @@ func (a *Accounts) Terms(o Organization) Terms {
 	return terms
 }
 
-// override stores *by in *field if by is not nil.
+// override sets *field to *by if by is not nil.
 func override[T any](field *T, by *T) {
 	if by != nil {
 		*field = *by

@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// Bounds in characters, except maxLimit and maxKeys.
+// Maximum lengths in characters. maxLimit and maxKeys are other limits.
 const (
 	maxOrganizationName = 100
 	maxUsername         = 150
@@ -21,7 +21,7 @@ const (
 	maxKeys             = 50 // active App keys of one user
 )
 
-// Role is a role of a user (specification, "Roles seen"). API is for the legacy interface.
+// Role is a role of a user (specification, "Roles seen"). The role API is for the legacy interface.
 type Role string
 
 const (
@@ -37,7 +37,7 @@ func roles() []Role { return []Role{Admin, Event, Subscriber, API} }
 // Enum returns the values of a role, for the documents.
 func (Role) Enum() []any { return []any{Admin, Event, Subscriber, API} }
 
-// checkRoles returns the roles, each once, in the order of roles.
+// checkRoles returns the sent roles without duplicates, in the order of the function roles.
 func checkRoles(sent []Role) ([]Role, error) {
 	for _, role := range sent {
 		if !slices.Contains(roles(), role) {
@@ -50,7 +50,8 @@ func checkRoles(sent []Role) ([]Role, error) {
 	return slices.DeleteFunc(roles(), func(role Role) bool { return !slices.Contains(sent, role) }), nil
 }
 
-// checkLine checks a text of one line. A required text must not be blank.
+// checkLine returns an error if the text is longer than most or has a control character, or if it is required and
+// blank.
 func checkLine(field, text string, required bool, most int) error {
 	switch {
 	case utf8.RuneCountInString(text) > most:
@@ -63,7 +64,8 @@ func checkLine(field, text string, required bool, most int) error {
 	return nil
 }
 
-// checkUsername refuses a colon and white space, because clients send "<username>:<key>" in a header.
+// checkUsername returns an error if the name has a colon or white space, because clients send "<username>:<key>" in a
+// header.
 func checkUsername(name string) error {
 	if err := checkLine(FieldUsername, name, true, maxUsername); err != nil {
 		return err

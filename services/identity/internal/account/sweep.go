@@ -14,13 +14,14 @@ const (
 	sweepEvery   = time.Second
 	sweepAtMost  = 15 * time.Second // pause after several failures
 	sweepTimeout = 30 * time.Second
-	// pendingGrace is the time for the request that creates an organization to complete it.
+	// pendingGrace is the time that the request that creates an organization has to complete it. After that Sweep
+	// completes it.
 	pendingGrace = 10 * time.Second
 )
 
-// Sweep completes, until ctx ends, what a killed process or an outage left: pending organizations, deleted
-// users, and changes whose keys are not void at the gateways. Each step may be repeated, so several
-// processes may sweep.
+// Sweep repeatedly completes operations that a killed process or an outage has interrupted, until ctx ends. It
+// completes pending organizations, removes the records of deleted users, and voids the keys of changed users and
+// organizations at the gateways. Each step may be repeated, so several processes may run Sweep.
 func (a *Accounts) Sweep(ctx context.Context) error {
 	pause := sweepEvery
 	for pendingBefore := a.Now(); ; pendingBefore = a.Now().Add(-pendingGrace) {
@@ -59,7 +60,7 @@ func (a *Accounts) sweep(ctx context.Context, pendingBefore time.Time) error {
 	return errors.Join(pending, organizations, users)
 }
 
-// completePending completes the organizations that are pending since before.
+// completePending completes the pending organizations that were created before the time.
 func (a *Accounts) completePending(ctx context.Context, before time.Time) error {
 	return each(ctx, a.Store.Organizations, find.Eq(FieldState, Pending), func(o Organization) error {
 		if o.CreatedAt.After(before) {
@@ -72,7 +73,7 @@ func (a *Accounts) completePending(ctx context.Context, before time.Time) error 
 	})
 }
 
-// each calls do for each record that fulfils the condition, and joins the errors.
+// each calls do for each record that matches the condition. It returns the joined errors.
 func each[T any](ctx context.Context, from find.Collection[T], which find.Condition, do func(T) error) error {
 	page, err := from.Find(ctx, find.Query{Where: []find.Condition{which}})
 	for _, item := range page.Items {

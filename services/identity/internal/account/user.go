@@ -18,7 +18,7 @@ type User struct {
 	ID                string     `json:"id" audit:"id"`             // uuid v7
 	LegacyID          int64      `json:"legacyId" audit:"legacyId"` // integer id of the legacy interface
 	Organization      string     `json:"organization"`
-	Username          string     `json:"username" audit:"username"` // unique on the installation, immutable, case-sensitive
+	Username          string     `json:"username" audit:"username"` // unique in the installation, immutable, case-sensitive
 	Email             string     `json:"email" audit:"email"`
 	FirstName         string     `json:"firstName" audit:"firstName"`
 	LastName          string     `json:"lastName" audit:"lastName"`
@@ -29,8 +29,8 @@ type User struct {
 	LastLoginAt       *time.Time `json:"lastLoginAt"` // to the minute
 	Keys              []Key      `json:"keys"`        // App keys, oldest first
 	LegacyKey         *Key       `json:"legacyKey"`
-	DeletedAt         *time.Time `json:"deletedAt"` // the record is to be removed
-	// StaleSince is set while gateways may cache former rights of the keys.
+	DeletedAt         *time.Time `json:"deletedAt"` // nil: not deleted; otherwise the record is to be removed
+	// StaleSince is set while gateways may still cache former rights of the keys.
 	StaleSince *time.Time `json:"staleSince"`
 }
 
@@ -86,7 +86,7 @@ func (in NewUser) check() ([]Role, error) {
 	return checkRoles(in.Roles)
 }
 
-// User returns a user that is not deleted, or fault.NotFound.
+// User returns the user with the id. It returns fault.NotFound if there is none or it is deleted.
 func (a *Accounts) User(ctx context.Context, id string) (User, error) {
 	user, err := a.Store.Users.Get(ctx, id)
 	if err == nil && user.DeletedAt != nil {
@@ -95,7 +95,7 @@ func (a *Accounts) User(ctx context.Context, id string) (User, error) {
 	return user, fault.IfMissing(err, noUser())
 }
 
-// Member returns a user of the organization, or fault.NotFound.
+// Member returns the user with the id. It returns fault.NotFound if the organization has no such user.
 func (a *Accounts) Member(ctx context.Context, organization, id string) (User, error) {
 	user, err := a.User(ctx, id)
 	if err == nil && user.Organization != organization {
@@ -104,8 +104,8 @@ func (a *Accounts) Member(ctx context.Context, organization, id string) (User, e
 	return user, err
 }
 
-// Members returns the users of the organization that q finds, and the number of users that q would find without Limit and
-// Offset.
+// Members returns the users of the organization that match q, and the number of users that match q without its Limit
+// and Offset.
 func (a *Accounts) Members(ctx context.Context, organization string, q find.Query) ([]User, int64, error) {
 	q.Where = append([]find.Condition{find.Eq(FieldOrganization, organization)}, q.Where...)
 	page, err := a.Store.Users.Find(ctx, q)
@@ -150,7 +150,7 @@ func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User
 	})
 }
 
-// DeleteUser deletes a user. Its keys are refused from the next request on.
+// DeleteUser deletes a user. Gateways refuse the user's keys from the next request on.
 func (a *Accounts) DeleteUser(ctx context.Context, id string) error {
 	ctx, cancel := finish(ctx)
 	defer cancel()
@@ -167,8 +167,8 @@ func (a *Accounts) DeleteUser(ctx context.Context, id string) error {
 	return a.removeUser(ctx, id)
 }
 
-// removeUser removes the record of a deleted user. It keeps the record if a repeated deletion has not voided
-// the keys yet, because that deletion or Sweep removes the record afterwards.
+// removeUser removes the record of a deleted user. If the keys are not void at the gateways yet, because the deletion
+// was repeated, it does not remove the record. The repeated deletion or Sweep removes it later.
 func (a *Accounts) removeUser(ctx context.Context, id string) error {
 	err := a.Store.Users.Delete(ctx, id, func(u *User) ([]topic.Message, error) {
 		if u.StaleSince != nil {
@@ -182,7 +182,7 @@ func (a *Accounts) removeUser(ctx context.Context, id string) error {
 	return fault.UnlessMissing(err)
 }
 
-// Second returns the time without the fraction of a second: the resolution of FieldCreatedAt and FieldLastLoginAt.
+// Second returns the time without the fraction of a second, as FieldCreatedAt and FieldLastLoginAt store it.
 func Second(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

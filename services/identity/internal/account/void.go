@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Scheme is a way to present a key.
+// Scheme is the way in which a request presents a key.
 type Scheme string
 
 const (
@@ -17,13 +17,13 @@ const (
 	APIKey Scheme = "apikey" // legacy key: the username and the secret
 )
 
-// KeyRef names a key as gateways do.
+// KeyRef identifies a key as gateways do.
 type KeyRef struct {
 	Scheme Scheme
 	ID     string // id of the App key, or the username
 }
 
-// refs returns all keys of the user, also revoked ones, because gateways may still cache them.
+// refs returns all keys of the user. It includes revoked keys, because gateways may still cache them.
 func (u User) refs() []KeyRef {
 	refs := make([]KeyRef, 0, len(u.Keys)+1)
 	if u.LegacyKey != nil {
@@ -35,8 +35,9 @@ func (u User) refs() []KeyRef {
 	return refs
 }
 
-// changeUser stores a change of the rights of a user's keys and voids the keys at the gateways (see the
-// package comment). change gets the time of the change and returns the messages of the write.
+// changeUser stores a change of the rights of a user's keys, and voids the keys at the gateways (see the package
+// comment). change changes the user. now is the time of the change. The messages that change returns are published with
+// the write.
 func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *User, now time.Time) ([]topic.Message, error)) (User, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
@@ -65,10 +66,11 @@ func (a *Accounts) voidUser(ctx context.Context, user User) error {
 		return err
 	}
 	_, err := a.Store.Users.Change(ctx, user.ID, func(u *User) error { return clearStale(&u.StaleSince, user.StaleSince) })
-	return fault.UnlessMissing(err) // Sweep has removed a deleted user
+	return fault.UnlessMissing(err) // missing: Sweep has removed the deleted user
 }
 
-// changeTerms stores a change of the rights of all keys of an organization and voids the keys at the gateways.
+// changeTerms stores a change that affects the rights of all keys of an organization, and voids the keys at the
+// gateways.
 func (a *Accounts) changeTerms(ctx context.Context, id string, change func(*Organization)) (Organization, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
@@ -85,7 +87,7 @@ func (a *Accounts) changeTerms(ctx context.Context, id string, change func(*Orga
 	if err := a.voidOrganization(ctx, o); err != nil {
 		return Organization{}, unconfirmed(err)
 	}
-	if err := a.announce(ctx, o); err != nil { // the rights are in force; Sweep repeats this
+	if err := a.announce(ctx, o); err != nil { // no error, because the rights are in force; Sweep calls announce again
 		a.Log.WarnContext(ctx, "the dashboards do not follow the plan yet", "organization", o.ID, "error", err)
 	}
 	o.StaleSince = nil
@@ -107,7 +109,8 @@ func (a *Accounts) voidOrganization(ctx context.Context, o Organization) error {
 	return a.Gateways.Void(ctx, refs)
 }
 
-// announce sends the plan of the organization to the events service, and then clears StaleSince. The keys must be void.
+// announce sends the plan of the organization to the events service, and then clears StaleSince. It must be called
+// after the keys were voided.
 func (a *Accounts) announce(ctx context.Context, o Organization) error {
 	if err := a.Plan(ctx, o.ID, a.Terms(o).Features); err != nil {
 		return err
@@ -118,7 +121,7 @@ func (a *Accounts) announce(ctx context.Context, o Organization) error {
 	return err
 }
 
-// stale returns the StaleSince of a change: now, or a later time than the StaleSince of the change before.
+// stale returns the StaleSince of a change. It is now, or a time later than before if now is not later than before.
 func stale(before *time.Time, now time.Time) *time.Time {
 	if before != nil && !now.After(*before) {
 		now = before.Add(time.Millisecond)
@@ -126,8 +129,8 @@ func stale(before *time.Time, now time.Time) *time.Time {
 	return &now
 }
 
-// clearStale clears a StaleSince that still has the value of the change whose keys were voided. It keeps the
-// StaleSince of a later change.
+// clearStale clears a StaleSince if it still has the value voided. If it differs, a later change has set it, and
+// clearStale does not clear it.
 func clearStale(current **time.Time, voided *time.Time) error {
 	if *current == nil || voided == nil || !(*current).Equal(*voided) {
 		return fault.ErrUnchanged
@@ -136,7 +139,7 @@ func clearStale(current **time.Time, voided *time.Time) error {
 	return nil
 }
 
-// unconfirmed returns the error for a change that is stored, but whose keys are not void at the gateways.
+// unconfirmed returns the error for a change that is stored while the keys are not void at the gateways.
 func unconfirmed(err error) error {
 	return fault.Wrap(fault.Unavailable, err,
 		"The change is stored, but the former rights may apply for up to one minute. Send the request again to confirm the change.")

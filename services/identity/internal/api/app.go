@@ -38,7 +38,7 @@ func (a api) memberOperations() []web.Operation {
 	}
 }
 
-// memberView is the specification's "Organization member".
+// memberView is the "Organization member" of the specification.
 type memberView struct {
 	Email             string         `json:"email"`
 	FirstName         string         `json:"firstName"`

@@ -27,7 +27,7 @@ func (a api) auditOperations() []web.Operation {
 	}, a.listAuditEntries)}
 }
 
-// actorView shows the operator, a visitor and the scheduler by their type alone.
+// actorView shows the operator, a visitor and the scheduler only by their type.
 type actorView struct {
 	Type  topic.ActorType `json:"type" enum:"user,operator,visitor,scheduler,inbound_key"`
 	ID    string          `json:"id,omitempty" format:"uuid"`

@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
 
-// users returns the legacy resource user/, which is read-only.
+// users returns the legacy resource user/. It is read-only.
 func users(accounts *account.Accounts) legacy.Resource[account.User] {
 	return legacy.Resource[account.User]{
 		Name: "user",

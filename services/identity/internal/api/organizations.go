@@ -116,7 +116,7 @@ func (a api) getOrganization(c *web.Call[idParameters, web.None]) (organizationR
 	return a.organizationResponse(o), err
 }
 
-// organizationPatch has null for a limit or feature that is the plan's again.
+// organizationPatch is the body of a change. A limit or feature that is null gets the value of the plan.
 type organizationPatch struct {
 	Name            optional.Value[string]            `json:"name" minLength:"1" maxLength:"100"`
 	Plan            optional.Value[account.Plan]      `json:"plan" enum:"free,team,enterprise"`

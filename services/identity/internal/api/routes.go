@@ -1,5 +1,5 @@
-// Package api serves provisioning for the operator, users and keys on the App and the legacy interface, and
-// the calls of peers.
+// Package api serves the operator interface, the users and keys on the App and the legacy interface, and the requests
+// of other services.
 package api
 
 import (
@@ -28,7 +28,7 @@ func (a api) operations() []web.Operation {
 	return slices.Concat(a.memberOperations(), a.auditOperations(), a.organizationOperations(), a.userOperations())
 }
 
-// Legacy returns the resources, for the document of the legacy interface.
+// Legacy returns the resources that the service offers on the legacy interface.
 func Legacy() []legacy.Declared { return []legacy.Declared{users(nil)} }
 
 // Mount adds all routes to the engine.

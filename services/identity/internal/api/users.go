@@ -86,8 +86,7 @@ type usersView struct {
 	Users []userView `json:"users"`
 }
 
-// listUsers shows all users of an organization, so that an operator who lost an id finds the
-// user again.
+// listUsers lists all users of an organization, so that an operator who lost the id of a user can find it.
 func (a api) listUsers(c *web.Call[idParameters, web.None]) (usersView, error) {
 	o, err := a.accounts.Organization(c, c.Parameters.ID)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 )
 
-const voidBatch = 500 // entries in one round trip
+const voidBatch = 500 // maximum number of entries in one round trip
 
-// Gateways implements account.Gateways on the Redis that the gateways use.
+// Gateways implements account.Gateways with the Redis that the gateways use.
 type Gateways struct{ client *redis.Client }
 
-// NewGateways returns a client of the Redis in the options. It does not connect yet.
+// NewGateways returns a client for the Redis of the options. It does not connect yet.
 func NewGateways(options *redis.Options) *Gateways {
 	options.MaxRetries = 1 // the caller handles a failure
 	return &Gateways{redis.NewClient(options)}

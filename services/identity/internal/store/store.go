@@ -1,5 +1,5 @@
-// Package store declares organizations, users and the audit log as documents, with the indexes that serve their queries,
-// and voids credentials that the gateways have cached in Redis.
+// Package store declares the collections of organizations, users and audit entries, with the indexes for their queries.
+// It also voids the credentials that the gateways have cached in Redis.
 package store
 
 import (
@@ -39,8 +39,8 @@ func organizations() document.Schema[account.Organization] {
 	}
 }
 
-// users declares the collection. A deleted user, whose record is to be removed, has only FieldStale. So no
-// other query finds the user, and its name is free.
+// users declares the collection of users. A deleted user whose record is not removed yet has no value for any field
+// except FieldStale. So no other query finds the user, and the name is available.
 func users() document.Schema[account.User] {
 	type user = account.User
 	field := func(name string, value func(u *user) any) document.Field[user] {
@@ -76,8 +76,8 @@ func users() document.Schema[account.User] {
 	}
 }
 
-// auditLog declares the audit log. An index serves each combination of filters, newest first. A filter by action needs
-// no filter by type.
+// auditLog declares the collection of audit entries. There is an index for each combination of filters, newest first. A
+// filter by action needs no filter by type.
 func auditLog() document.Schema[topic.AuditEntry] {
 	type entry = topic.AuditEntry
 	schema := document.Schema[entry]{
