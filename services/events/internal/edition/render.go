@@ -145,8 +145,8 @@ func (e *Editions) accessOf(d *catalog.Dashboard) PageAccess {
 	return entry
 }
 
-// rows returns the rows and the components of a page. It loads a component that both have only if it is in written or the
-// state is outdated. A page with many rows then costs little more than a page with few.
+// rows returns the rows and the components of a page. It loads a component only if it is in written, if the former page
+// has no row for it, or if the state is outdated. So a page with many rows costs little more than a page with few.
 func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, dashboard *catalog.Dashboard, written []catalog.Written) ([]ListedComponent, []ShownComponent, error) {
 	kept := &PublishedPage{}
 	shown := map[string]ShownComponent{}

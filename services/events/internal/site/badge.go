@@ -15,8 +15,8 @@ const (
 	badgePadding  = 8
 )
 
-// badge returns badge.svg of the dashboard, or of a component if its id is not empty: the name, and the state as word
-// and colour.
+// badge returns badge.svg. It shows the name and the state, as word and colour, of a component. If component is empty,
+// it shows those of the dashboard.
 func badge(s *edition.Snapshot, component string, word wording) (File, error) {
 	if component == "" {
 		of := overallOf(s)
@@ -30,7 +30,7 @@ func badge(s *edition.Snapshot, component string, word wording) (File, error) {
 	return drawBadge(c.Name, word("state."+string(state)), state, word), nil
 }
 
-// badgeColor returns a colour on which white text has a contrast of at least 4.5:1.
+// badgeColor returns the colour of a state. White text on it has a contrast of at least 4.5:1.
 func badgeColor(state catalog.Impact) string {
 	switch state {
 	case catalog.UnderMaintenance:
@@ -45,7 +45,8 @@ func badgeColor(state catalog.Impact) string {
 	return "#1b7a43"
 }
 
-// drawBadge draws two boxes. textLength fits each text into its box in every font.
+// drawBadge draws a box with the name and a box with the state. The attribute textLength makes each text fit its box in
+// every font.
 func drawBadge(name, state string, level catalog.Impact, word wording) File {
 	label := shorten(oneLine(name), maxBadgeLabel)
 	left, right := badgeWidth(label), badgeWidth(state)
@@ -68,8 +69,8 @@ func badgeWidth(text string) int {
 	width := 0.0
 	for _, r := range text {
 		switch {
-		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r): // is drawn over another character, or not at all
-		case r >= 0x2E80: // the ideographs of East Asia, and pictures
+		case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Cf, r): // these are drawn over another character or not at all, so they have no width
+		case r >= 0x2E80: // East Asian ideographs and pictographs
 			width += 11
 		case strings.ContainsRune("ijlI.,:;|!'", r):
 			width += 3.2
@@ -82,7 +83,7 @@ func badgeWidth(text string) int {
 	return max(1, int(width+0.5))
 }
 
-// shorten returns at most n characters of a text, with an ellipsis in place of the others.
+// shorten cuts a text to at most n characters. The last one is then an ellipsis.
 func shorten(text string, n int) string {
 	runes := []rune(text)
 	if len(runes) <= n {

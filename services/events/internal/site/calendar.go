@@ -11,16 +11,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// iCalendar (RFC 5545) is written here and not by a library: the libraries leave carriage returns and other control
-// characters in values, so a title could add lines of its own.
+// This file writes iCalendar (RFC 5545) without a library. The libraries do not remove carriage returns and other
+// control characters from values, so a title could add lines to the calendar.
 
 const (
 	calendarTime = "20060102T150405Z"
-	// maxLine is the number of octets of a line, without its end.
+	// maxLine is the maximum number of octets in a line, without the line break.
 	maxLine = 75
 )
 
-// calendar returns maintenance.ics: the maintenances, and those that were withdrawn as cancelled.
+// calendar returns maintenance.ics with the maintenances of the snapshot. Withdrawn maintenances have the status
+// cancelled.
 func calendar(s *edition.Snapshot, word wording, texts *texts) (File, error) {
 	var c calendarWriter
 	c.line("BEGIN", "VCALENDAR")
@@ -68,11 +69,12 @@ func (c *calendarWriter) event(s *edition.Snapshot, event *edition.ShownEvent, w
 		c.line("DESCRIPTION", calendarText(calendarDescription(event, word, texts)))
 		c.line("URL", eventURL(s, event.ID))
 	}
-	c.line("TRANSP", "TRANSPARENT") // the reader of the calendar is not busy
+	c.line("TRANSP", "TRANSPARENT") // the time of the maintenance is not shown as busy
 	c.line("END", "VEVENT")
 }
 
-// calendarTimes returns the planned times before the start, and of a cancelled maintenance; then the actual start, and the actual end once there is one.
+// calendarTimes returns the planned times for a maintenance that is in planning or cancelled. For any other maintenance
+// it returns the actual start, and the actual end, or the planned end if there is no actual one.
 func calendarTimes(event *edition.ShownEvent) (start time.Time, end *time.Time) {
 	planned, end := plannedTimes(event)
 	if event.Status == catalog.Planning || event.Cancelled() {
@@ -108,7 +110,7 @@ func calendarDescription(event *edition.ShownEvent, word wording, texts *texts) 
 
 func (c *calendarWriter) time(name string, t time.Time) { c.line(name, t.UTC().Format(calendarTime)) }
 
-// line writes a line, and folds it after at most 75 octets, between two characters.
+// line writes a line. It folds the line after at most maxLine octets, but not within a character.
 func (c *calendarWriter) line(name, value string) {
 	rest, room := name+":"+value, maxLine
 	for len(rest) > room {
@@ -122,8 +124,9 @@ func (c *calendarWriter) line(name, value string) {
 	c.WriteString(rest + "\r\n")
 }
 
-// calendarText escapes a value of the type TEXT. It keeps line breaks and tabs, and drops other control characters, such
-// as a carriage return. Some readers also end a line at the separators of Unicode, so these are line breaks too.
+// calendarText escapes a value of the type TEXT. It writes line breaks as \n and removes other control characters
+// except tabs. It also writes the line and paragraph separators of Unicode as \n, because some readers end a line
+// there.
 func calendarText(text string) string {
 	var out strings.Builder
 	for _, r := range text {

@@ -25,17 +25,18 @@ const (
 // Quality 9 makes 14.6 KB in 3 times the time, and 11 makes 13.3 KB in 100 times the time.
 const brotliQuality = 6
 
-// compressor makes the codings of files. It has a place for each compression at the same time. A place keeps its encoder,
-// which has tables of several megabytes; nil: the place was not used yet.
+// compressor compresses files into the content codings. It is a pool of encoders, and the number of its items limits
+// the concurrent compressions. An encoder has tables of several megabytes and is used again. An item is nil until an
+// encoder is needed.
 type compressor chan *encoder
 
-// encoder compresses one file after the other.
+// encoder compresses files, one at a time.
 type encoder struct {
 	zip *gzip.Writer
 	br  *brotli.Writer
 }
 
-// maxEncoders bounds the memory of encoders on machines with many processors.
+// maxEncoders limits the memory for encoders on machines with many processors.
 const maxEncoders = 4
 
 func newCompressor() compressor {

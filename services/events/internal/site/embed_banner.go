@@ -12,7 +12,7 @@ import (
 //go:embed embed_banner.js
 var embedSource string
 
-// embedSettings is what the script of the banner knows of the dashboard.
+// embedSettings is the data about the dashboard that the script of the banner gets.
 type embedSettings struct {
 	Name    string            `json:"name"`
 	Page    string            `json:"page"`
@@ -21,13 +21,13 @@ type embedSettings struct {
 	Colon   string            `json:"colon"` // between a name and its state
 	Close   string            `json:"close"`
 	Details string            `json:"details"`
-	Words   map[string]string `json:"words"`  // by the description in status.json
-	Colors  map[string]string `json:"colors"` // by the indicator; others show no banner
+	Words   map[string]string `json:"words"`  // texts of the banner, by the description in status.json
+	Colors  map[string]string `json:"colors"` // by the indicator in status.json; there is no banner for other indicators
 }
 
 // embedJS returns embed.js, which shows a banner on other sites while something is wrong.
 func embedJS(s *edition.Snapshot, word wording) (File, error) {
-	settings, err := json.Marshal(embedSettings{ // escapes < and >, so the script may also be inside HTML
+	settings, err := json.Marshal(embedSettings{ // Marshal escapes < and >, so the script may also be inside HTML
 		Name: oneLine(s.Dashboard.Name), Page: s.URL + "/", Status: s.URL + "/api/v2/status.json", Lang: s.Dashboard.Locale,
 		Colon: word("format.colon"), Close: word("embed.close"), Details: word("embed.details"),
 		Words: map[string]string{

@@ -14,26 +14,26 @@ import (
 
 const maxItems = 100
 
-// feed is what RSS, Atom and JSON Feed show of a dashboard or of one component.
+// feed is the content of an RSS, Atom or JSON feed of a dashboard or of one component.
 type feed struct {
 	ID, Title, Subtitle string
-	Author              string // the dashboard's name
-	Home, Self          string // the addresses of the page and of this feed
+	Author              string // the name of the dashboard
+	Home, Self          string // the URL of the page, and the URL of this feed
 	Updated             time.Time
 	Items               []feedItem // the newest first
 }
 
-// feedItem is an entry of a timeline.
+// feedItem is an item of a feed. It is made from a timeline entry, or from an event without entries.
 type feedItem struct {
-	ID                 string // the entry's, which is a uuid
+	ID                 string // uuid of the entry or of the event
 	URL, Title         string
-	HTML               string // safe
+	HTML               string // HTML that is safe to show
 	Published, Updated time.Time
 	Tags               []string // the names of the affected components
 }
 
-// feedOf returns the feed in the file with a name such as feed.rss: of the dashboard, or of a component if its id is
-// not empty. It returns NotFound for a component that the dashboard does not show.
+// feedOf returns the feed of a component, or of the dashboard if component is empty. file is the name of the feed file,
+// such as feed.rss. feedOf returns NotFound if the dashboard does not show the component.
 func feedOf(s *edition.Snapshot, component, file string, word wording, texts *texts) (feed, error) {
 	dashboard := oneLine(s.Dashboard.Name)
 	f := feed{
@@ -48,15 +48,15 @@ func feedOf(s *edition.Snapshot, component, file string, word wording, texts *te
 		f.ID, f.Home, f.Self = component, componentURL(s, component), componentURL(s, component)+"/"+file
 		f.Title, f.Updated = dashboard+" – "+oneLine(c.Name), c.FeedChangedAt
 	}
-	f.Self = keyed(f.Self, s.FeedKey) // some readers follow it, and who reads the feed has access
+	f.Self = keyed(f.Self, s.FeedKey) // some readers load this URL, and everybody who has the feed may access it
 	f.Subtitle = cmp.Or(oneLine(s.Dashboard.Description), f.Title)
 	f.addItems(s, component, word, texts)
 	return f, nil
 }
 
-// addItems adds the newest items of the last days, and sets Updated to the time of the last change. The time of the snapshot
-// would make a new file of each edition, and readers would load it again. An event without entries has one item, its
-// description.
+// addItems adds the newest items that are not older than edition.FeedDays, and sets Updated to the time of the last
+// change of the feed. It does not use the time of the snapshot, because then the file would differ in each edition, and
+// readers would load it again. An event without entries has one item with its description.
 func (f *feed) addItems(s *edition.Snapshot, component string, word wording, texts *texts) {
 	var sources []feedSource
 	for i := range s.Events {
@@ -82,7 +82,8 @@ func (f *feed) addItems(s *edition.Snapshot, component string, word wording, tex
 	}
 }
 
-// feedSource is an item before its text is rendered. Only the items within the limits are rendered, because rendering takes the most time.
+// feedSource is the data of an item whose text is not rendered yet. Only items that the feed contains are rendered,
+// because rendering takes most of the time.
 type feedSource struct {
 	event              *edition.ShownEvent
 	id, url            string
@@ -122,9 +123,9 @@ func eventURL(s *edition.Snapshot, id string) string { return s.URL + "/events/"
 
 func componentURL(s *edition.Snapshot, id string) string { return s.URL + "/components/" + id }
 
-// oneLine returns a text with a blank for each run of white space and control characters. XML and iCalendar forbid most
-// control characters; the last two code points of the basic plane are no characters in XML either. Marks that override
-// the direction of writing would also turn the text that follows.
+// oneLine replaces each run of white space and control characters by one blank. XML and iCalendar forbid most control
+// characters, and XML also forbids U+FFFE and U+FFFF. oneLine also replaces marks that set the direction of writing,
+// because they would affect the text that follows.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
 		return unicode.IsSpace(c) || unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF ||

@@ -6,11 +6,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// maxTexts is the number of bytes of texts that each half of a store keeps.
+// maxTexts is the limit of rendered.size, in bytes.
 const maxTexts = 8 << 20
 
-// texts renders the texts of operators, and keeps the results. Each edition shows nearly the same texts as the former
-// one, in several files, and rendering takes most of the time of a file. Many goroutines may use a store.
+// texts renders the texts of operators and caches the results. An edition shows mostly the same texts as the previous
+// one, in several files, and rendering them would take most of the time of a file. It is safe for concurrent use.
 type texts struct{ html, plain rendered }
 
 func newTexts() *texts {
@@ -20,14 +20,14 @@ func newTexts() *texts {
 	}
 }
 
-// rendered keeps the results that were used lately: when recent is full, it becomes former, and the results that
-// nobody has used since former became full are dropped.
+// rendered caches the results of render. When recent is full, it becomes former, and the previous former is dropped. A
+// result in former is copied to recent when it is used.
 type rendered struct {
 	render func(catalog.Rich) string
-	limit  int // limit of size, in bytes
+	limit  int // limit of size
 
 	lock           sync.Mutex
-	size           int // bytes of the texts in recent
+	size           int // bytes of the texts and results in recent
 	recent, former map[catalog.Rich]string
 }
 

@@ -37,23 +37,23 @@ func (l *locale) state(state catalog.Impact) stateView {
 	return stateView{stateClass(state), l.Word("state." + string(state))}
 }
 
-// bar is the days of a component, the oldest first. One drawing shows all days. Its user units are columnWidth per
-// day, and the height of a column depends on the state, so no state is shown by colour alone.
+// bar is the uptime bar of a component: one SVG drawing with a column for each day, the oldest first. A column is
+// columnWidth user units wide. Its height depends on the state, so that no state is shown by colour alone.
 type bar struct {
 	ID, Label   string
 	Days, Width int
-	From        int // the number of days on which the component did not exist
+	From        int // the number of days at the beginning on which the component did not exist
 	Today       day
 	Columns     []columns
 	Links       []dayLink
-	Ago         string // how long ago the first day is
-	Uptime      string // empty: not shown
+	Ago         string // text that says how long ago the first day is
+	Uptime      string // empty: the uptime is not shown
 }
 
-// columns is the path of all days with a state.
+// columns is the SVG path of all days with the same class.
 type columns struct{ Class, Path string }
 
-// dayLink is the link of a day with events.
+// dayLink is the link on a day with events. X is its position in the drawing.
 type dayLink struct {
 	X           int
 	Href, Title string
@@ -86,7 +86,7 @@ func (f frame) newBar(c *edition.ShownComponent) *bar {
 	return b
 }
 
-// barSummary returns the text of a bar: what it covers, the uptime, and on how many days something happened.
+// barSummary returns a text about a bar: the number of days, the uptime, and the number of days with events.
 func (f frame) barSummary(b *bar) string {
 	parts := []string{f.Count("bar.days", b.Days)}
 	if b.Uptime != "" {
@@ -113,7 +113,8 @@ func (f frame) dayClass(c *edition.ShownComponent, d day, shown uptime.AffectedD
 	return stateClass(worst(shown.Tally.Worst))
 }
 
-// dayHref returns the address of the day's event, or of the day's row if it has several events.
+// dayHref returns the URL of the day's event. If the day has several events, it returns the URL of the day on the
+// component's page.
 func (f frame) dayHref(c *edition.ShownComponent, d uptime.AffectedDay) string {
 	if len(d.EventIDs) == 1 {
 		return f.Up + "events/" + d.EventIDs[0]
@@ -121,7 +122,8 @@ func (f frame) dayHref(c *edition.ShownComponent, d uptime.AffectedDay) string {
 	return f.Up + "components/" + c.ID + "#d-" + d.Date
 }
 
-// dayTitle returns the text of a day with events: its worst state, for how long, and the titles that are known.
+// dayTitle returns the text of a day with events: the date, the worst state, how long the component was affected, and
+// the titles of the events that the snapshot has.
 func (f frame) dayTitle(d day, shown uptime.AffectedDay) string {
 	text := f.dates.title(d).Text
 	if shown.Tally.Worst != "" {
@@ -151,7 +153,8 @@ func (f frame) event(id string) *edition.ShownEvent {
 	return &f.Events[at]
 }
 
-// columnsOf returns a path for each class. A run of days with the same class is one line, which the style dashes.
+// columnsOf returns a path for each class. Successive days with the same class are one line. The style dashes the line,
+// so that each day is a column.
 func columnsOf(classes []string) []columns {
 	paths := map[string]*strings.Builder{}
 	for from := 0; from < len(classes); {
@@ -174,8 +177,8 @@ func columnsOf(classes []string) []columns {
 	return all
 }
 
-// plainLabel returns a text for an attribute, where no element can isolate it: without the characters that change the
-// direction of the text after them.
+// plainLabel returns a text for an attribute. It removes the characters that change the direction of the text after
+// them, because an attribute cannot contain an element that isolates the text.
 func plainLabel(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

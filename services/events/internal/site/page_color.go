@@ -42,11 +42,11 @@ func contrast(a, b color) float64 {
 	return (max(high, low) + 0.05) / (min(high, low) + 0.05)
 }
 
-// minContrast is the lowest contrast of text (WCAG 2.2, 1.4.3).
+// minContrast is the lowest contrast that text may have (WCAG 2.2, 1.4.3).
 const minContrast = 4.5
 
-// readable returns c, or the colour nearest to c that has minContrast on all backgrounds: c mixed with black or, on
-// dark backgrounds, with white.
+// readable mixes c with as little black as necessary for minContrast on all backgrounds. If the first background is
+// dark, it mixes c with white instead.
 func readable(c color, backgrounds ...color) color {
 	target := color{}
 	if backgrounds[0].luminance() < 0.18 {
@@ -65,7 +65,8 @@ func readable(c color, backgrounds ...color) color {
 	return target
 }
 
-// palette is the colours of a theme. The letters are the classes of states, see stateClass.
+// palette is the colours of a theme. The fields with one letter are the colours of the state classes, see stateClass
+// and unmeasured.
 type palette struct {
 	scheme                         string
 	ground, card, text, soft, line color
@@ -91,7 +92,7 @@ func darkPalette() palette {
 	}
 }
 
-// branded returns the palette with the dashboard's colour as its accent.
+// branded returns the palette with the dashboard's colour, made readable, as its accent.
 func (p palette) branded(primary string) palette {
 	if own, ok := parseColor(primary); ok {
 		p.accent = readable(own, p.ground, p.card)
@@ -99,13 +100,13 @@ func (p palette) branded(primary string) palette {
 	return p
 }
 
-// css returns the palette as custom properties of the root.
+// css returns the palette as CSS custom properties of the root element.
 func (p palette) css() string {
 	return fmt.Sprintf(":root{color-scheme:%s;--ground:%s;--card:%s;--text:%s;--soft:%s;--line:%s;--o:%s;--m:%s;--d:%s;--p:%s;--x:%s;--n:%s;--accent:%s}",
 		p.scheme, p.ground, p.card, p.text, p.soft, p.line, p.o, p.m, p.d, p.p, p.x, p.n, p.accent)
 }
 
-// paletteCSS returns the colours of a dashboard.
+// paletteCSS returns the CSS with the colours of a dashboard.
 func paletteCSS(b catalog.Branding) string {
 	light, dark := lightPalette().branded(b.PrimaryColor).css(), darkPalette().branded(b.PrimaryColor).css()
 	switch b.Theme {

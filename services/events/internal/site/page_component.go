@@ -16,14 +16,14 @@ type componentFile struct {
 	ID        string
 	Component componentView
 	Group     string
-	Events    []eventView // open
+	Events    []eventView // open events
 	Months    []componentMonth
 }
 
 // componentMonth is the days of a month, the newest first.
 type componentMonth struct {
 	Name, Title, Uptime string
-	Open                bool // something happened
+	Open                bool // the month is expanded: it is the newest month, or has days with events
 	Days                []componentDay
 }
 

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// moment is a time, for machines and in the dashboard's zone and locale.
+// moment is a time in two forms. At is for machines. Text is in the dashboard's zone and locale.
 type moment struct{ At, Text string }
 
-// dates writes times and days of a dashboard.
+// dates formats times and days for a dashboard.
 type dates struct {
 	*locale
 	zone *time.Location
@@ -19,8 +19,8 @@ func (d dates) moment(t time.Time) moment {
 	return moment{t.Format(time.RFC3339), d.date("format.time", t)}
 }
 
-// period returns the ends of a period, or one moment if it has no end. If both ends are on the same day, the first has no
-// zone and the last has no date.
+// period returns the start and the end of a period, or only the start if to is nil. If both are on the same day, the
+// text of the start has no zone and the text of the end has no date.
 func (d dates) period(from time.Time, to *time.Time) []moment {
 	first := d.moment(from)
 	if to == nil {
@@ -34,7 +34,7 @@ func (d dates) period(from time.Time, to *time.Time) []moment {
 	return []moment{first, last}
 }
 
-// maybe returns nil for no time.
+// maybe returns the moment of a time, or nil if t is nil.
 func (d dates) maybe(t *time.Time) *moment {
 	if t == nil {
 		return nil
@@ -48,13 +48,13 @@ func (d dates) dayOf(t time.Time) day {
 	return day{time.Date(year, month, date, 0, 0, 0, 0, time.UTC)}
 }
 
-// title writes a day for a heading.
+// title formats a day for a heading.
 func (d dates) title(of day) moment { return moment{of.String(), d.date("format.day", of.Time)} }
 
-// short writes a day without its year.
+// short formats a day without its year.
 func (d dates) short(of day) moment { return moment{of.String(), d.date("format.short", of.Time)} }
 
-// monthTitle writes the month yyyy-mm, and the text as it is if it is no month.
+// monthTitle formats a month that is given as yyyy-mm. It returns any other text unchanged.
 func (d dates) monthTitle(text string) string {
 	month, err := time.Parse("2006-01", text)
 	if err != nil {
@@ -63,14 +63,14 @@ func (d dates) monthTitle(text string) string {
 	return d.date("format.month", month)
 }
 
-// day is a calendar day, as midnight of UTC.
+// day is a calendar day, stored as midnight in UTC.
 type day struct{ time.Time }
 
 func (d day) String() string { return d.Format(time.DateOnly) }
 
 func (d day) add(days int) day { return day{d.AddDate(0, 0, days)} }
 
-// daysBetween returns the days from first to last.
+// daysBetween returns the days from first to last, both included.
 func daysBetween(first, last day) []day {
 	var all []day
 	for d := first; !d.After(last.Time); d = d.add(1) {

@@ -13,23 +13,23 @@ import (
 // eventView is an event on any page.
 type eventView struct {
 	ID, Href, Title string
-	State           stateView // the worst state of its components at present, or ever if it is closed
+	State           stateView // the worst present state of the affected components; for a closed event, the worst state during the event
 	Kind, Status    string
 	Open            bool
 	Affected        []affectedView
 	Began, Ended    *moment  // nil for a maintenance that has not begun
-	Planned         []moment // planned start of a maintenance, and its planned end if that is known
-	Lasts           []moment // from the beginning to the end, the planned one until then; the planned period before the beginning
+	Planned         []moment // planned start, and planned end if it is known
+	Lasts           []moment // start, and actual or planned end; equals Planned until the event has begun
 	Lasted          string
 	description     catalog.Rich
 	analysis        catalog.Rich
-	Newest          *entryView // nil: no entries
+	Newest          *entryView // nil if the event has no entries
 	Earlier         []entryView
 	EarlierText     string
 }
 
 type affectedView struct {
-	Name, Href string // no Href: the dashboard does not show the component
+	Name, Href string // Href is empty if the dashboard does not show the component
 	State      stateView
 }
 
@@ -39,10 +39,11 @@ type entryView struct {
 	message    catalog.Rich
 }
 
-// Description and Message are rendered when a template shows them, because most pages show few of the texts.
+// Description returns the description as HTML. Texts are rendered only when a template shows them, because most pages
+// show few texts.
 func (v eventView) Description() template.HTML { return richHTML(v.description) }
 
-// Analysis is the impact analysis.
+// Analysis returns the impact analysis as HTML.
 func (v eventView) Analysis() template.HTML { return richHTML(v.analysis) }
 
 func (v entryView) Message() template.HTML { return richHTML(v.message) }
@@ -52,8 +53,8 @@ var headings = strings.NewReplacer(
 	"</h1>", "</strong></p>", "</h2>", "</strong></p>", "</h3>", "</strong></p>", "</h4>", "</strong></p>", "</h5>", "</strong></p>", "</h6>", "</strong></p>",
 )
 
-// richHTML returns a text of an operator as HTML. Its headings become bold paragraphs, because they would not fit the
-// headings of the page.
+// richHTML returns a text of an operator as HTML. Headings in the text become bold paragraphs, because their levels
+// would not fit the headings of the page.
 func richHTML(text catalog.Rich) template.HTML { return template.HTML(headings.Replace(text.HTML())) } // richtext.HTML is safe
 
 // begun reports whether the event has begun at the time of the snapshot.
@@ -61,7 +62,7 @@ func (f frame) begun(e *edition.ShownEvent) bool {
 	return e.Status != catalog.Planning && !e.StartAt.After(f.At)
 }
 
-// endOf returns the end of an event: the actual one, or the planned one of a closed event.
+// endOf returns the actual end of an event. If a closed event has none, it returns the planned end.
 func endOf(e *edition.ShownEvent) *time.Time {
 	if e.EndAt != nil || !e.Status.Closed() {
 		return e.EndAt
@@ -69,7 +70,7 @@ func endOf(e *edition.ShownEvent) *time.Time {
 	return e.ScheduledEndAt
 }
 
-// eventState returns the state by which pages show an event.
+// eventState returns the state whose icon and colour pages show for an event.
 func eventState(e *edition.ShownEvent) catalog.Impact {
 	var states []catalog.Impact
 	for _, impact := range e.Impacts {
@@ -136,7 +137,7 @@ func (f frame) newEvent(e *edition.ShownEvent) eventView {
 	return v
 }
 
-// componentHref returns the address of a component, and no text if the dashboard does not show it.
+// componentHref returns the URL of a component's page. It is empty if the dashboard does not show the component.
 func (f frame) componentHref(id string) string {
 	if f.Snapshot.Component(id) == nil {
 		return ""
@@ -144,7 +145,7 @@ func (f frame) componentHref(id string) string {
 	return f.Up + "components/" + id
 }
 
-// eventsWhere returns the events that satisfy the condition.
+// eventsWhere returns the views of the events for which is returns true.
 func (f frame) eventsWhere(is func(*edition.ShownEvent) bool) []eventView {
 	var found []eventView
 	for i := range f.Events {

@@ -12,14 +12,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// subscribeFile is the page with the form of each channel.
+// subscribeFile is the page with a form for each channel.
 type subscribeFile struct {
 	frame
 	Forms []channelForm
 }
 
-// channelForm is the form of a channel. A channel takes an e-mail address, a phone number, or the URL of a program or
-// chat.
+// channelForm is the form to subscribe to a channel. Email, Phone or Hook says whether the channel needs an e-mail
+// address, a phone number or the URL of a program or chat.
 type channelForm struct {
 	Channel, Title     string
 	Email, Phone, Hook bool
@@ -44,16 +44,17 @@ func (s *Site) subscribePage(r renderRequest) (File, error) {
 	return s.html("subscribe.html", view.frame, view)
 }
 
-// noteFile is a page with a short text.
+// noteFile is a page with a heading and a short text.
 type noteFile struct {
 	frame
 	Heading, Text string
 }
 
-// sentFile is the page after a form. It is the same for every address, so it always has the forms for a code.
+// sentFile is the page after the form of a channel was sent. It is the same for every channel and address, so it always
+// has the forms for confirmation codes.
 type sentFile struct {
 	noteFile
-	Confirm string // where a code is sent to
+	Confirm string // the URL to which the forms send a code
 	Codes   []channelForm
 }
 
@@ -73,15 +74,15 @@ func (s *Site) sentPage(r renderRequest) (File, error) {
 	return s.html("sent.html", view.frame, view)
 }
 
-// shellFile is a page without content. Mark stands for the title and for the content.
+// shellFile is a page without content. Mark is a random text in the places of the title and of the content.
 type shellFile struct {
 	frame
 	Mark string
 }
 
-// frameFile is the design around the pages that other services render, as JSON of peer.Frame. Its links are absolute,
-// because these pages are on the host of the platform too. On a private page it shows no more than the name and the
-// branding, because everybody who has a link to a subscription sees it.
+// frameFile returns the HTML around the content of pages that other services render, as JSON of peer.Frame. Its links
+// are absolute, because these pages are also on the host of the platform. If the dashboard is not public, the frame
+// shows only the name and the branding, because everybody who has a link to a subscription can see it.
 func (s *Site) frameFile(r renderRequest) (File, error) {
 	view := shellFile{s.newFrame(r), rand.Text()}
 	view.Indexed, view.Script, view.Canonical = false, "", ""
@@ -100,8 +101,9 @@ func (s *Site) frameFile(r renderRequest) (File, error) {
 	return File{Body: body}, err
 }
 
-// missingPage says that there is no such page. Its links are absolute, because it is shown at any address. It has no key
-// of feeds: a visitor without access gets it after POST /enter of a dashboard without a password.
+// missingPage returns the page that says that there is no such page. Its links are absolute, because it is shown at any
+// address. It does not contain the key of the feeds, because visitors without access can get this page: by POST /enter
+// of a dashboard without a password.
 func (s *Site) missingPage(r renderRequest) (File, error) {
 	view := noteFile{frame: s.newFrame(r)}
 	view.Heading, view.Text = view.Word("missing.title"), view.Word("missing.text")
@@ -111,13 +113,14 @@ func (s *Site) missingPage(r renderRequest) (File, error) {
 	return s.html("note.html", view.frame, view)
 }
 
-// enterFile is the password form of a private page.
+// enterFile is the page with the password form of a private page.
 type enterFile struct {
 	frame
 	Problem string
 }
 
-// enterPage shows no more than the name and the branding, because everybody sees it.
+// enterPage returns the page with the password form. It shows only the name and the branding of the dashboard, because
+// everybody can see it.
 func (s *Site) enterPage(r renderRequest) (File, error) {
 	view := enterFile{frame: s.newFrame(r)}
 	switch r.name {
@@ -131,7 +134,7 @@ func (s *Site) enterPage(r renderRequest) (File, error) {
 	return s.html("enter.html", view.frame, view)
 }
 
-// embedFile is the state of the dashboard within another site.
+// embedFile is the page with the state of the dashboard that other sites can embed.
 type embedFile struct {
 	frame
 	Status stateView

@@ -27,7 +27,8 @@ var styleText string
 //go:embed script.js
 var scriptText string
 
-// New returns a Site. It parses the templates once for each locale. confirm is the URL that takes the code of a visitor.
+// New returns a Site. It parses the templates once for each locale. confirm is the URL to which a visitor sends a
+// confirmation code.
 func New(confirm string) (*Site, error) {
 	locales, err := readLocales()
 	if err != nil {
@@ -49,12 +50,13 @@ func New(confirm string) (*Site, error) {
 	return s, nil
 }
 
-// compact returns a script without comments and without the blanks around = and =>. No text in the script has such blanks.
+// compact returns a script without comments, and without the blanks around = and =>. No string in the script contains
+// such blanks.
 func compact(script string) string {
 	return strings.NewReplacer(" = ", "=", " => ", "=>").Replace(withoutComments(script))
 }
 
-// withoutComments returns a script without indentation, empty lines, and lines of comments.
+// withoutComments returns a script without indentation, empty lines and lines that are comments.
 func withoutComments(script string) string {
 	var out strings.Builder
 	for line := range strings.Lines(script) {
@@ -65,13 +67,13 @@ func withoutComments(script string) string {
 	return out.String()
 }
 
-// hashOf returns the source expression of a style or a script in a Content-Security-Policy.
+// hashOf returns the expression by which a Content-Security-Policy allows a style or a script.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// frame is what every page has around its content.
+// frame is the data of a page besides its content.
 type frame struct {
 	*edition.Snapshot
 	*locale
@@ -80,22 +82,22 @@ type frame struct {
 	Title       string
 	Description string // for search engines and previews
 	Indexed     bool   // search engines may list the page
-	Bare        bool   // the page shows no more than the name and the branding
+	Bare        bool   // the page shows only the name and the branding
 	Embedded    bool   // the page is shown within another site
 	Canonical   string
-	Up          string // the address of the dashboard: empty or ../, or absolute with a slash at the end
-	Current     string // the entry of the navigation that leads to the page
-	key         string // Snapshot.FeedKey; empty on pages that visitors without access may see
+	Up          string // URL of the dashboard: empty or ../, or absolute with a final slash
+	Current     string // the entry of the navigation for this page
+	key         string // Snapshot.FeedKey; empty on pages that visitors without access can see
 	Style       template.CSS
 	Script      template.JS // empty: the page has none
 	Rendered    moment
-	Forms       string // the origin of a form that is sent to the platform; empty: the page has none
+	Forms       string // the origin to which forms on the page are sent, if it is not that of the page
 }
 
-// Home is the relative address of the page of the dashboard.
+// Home is the URL of the dashboard's page.
 func (f frame) Home() string { return cmp.Or(f.Up, "./") }
 
-// Logo is the address of the dashboard's logo. Empty: none, or the policy cannot allow its origin.
+// Logo is the URL of the dashboard's logo. It is empty if there is none, or if the policy cannot allow its origin.
 func (f frame) Logo() string { return loadable(f.Dashboard.Branding.LogoURL) }
 
 // Subscribable reports whether visitors may subscribe.
@@ -103,7 +105,7 @@ func (f frame) Subscribable() bool {
 	return f.Dashboard.Content.Modules.Subscribe && len(f.Dashboard.Channels()) > 0
 }
 
-// Feeds is the addresses of the feeds.
+// Feeds is the links to the feeds.
 func (f frame) Feeds() []feedLink {
 	return []feedLink{
 		{f.Keyed("feed.rss"), "RSS", peer.RSS},
@@ -112,11 +114,11 @@ func (f frame) Feeds() []feedLink {
 	}
 }
 
-// Keyed returns the relative address of a file below the dashboard that a program reads. On a private page it has the
-// key, because the program has no cookie.
+// Keyed returns the URL of a file below the dashboard that programs read. On a private page the URL has the key,
+// because the program has no cookie.
 func (f frame) Keyed(name string) string { return f.Up + keyed(name, f.key) }
 
-// keyed returns the address of a feed or of the calendar with the key of a private page.
+// keyed appends the key of a private page to the URL of a feed or of the calendar. key is empty for a public page.
 func keyed(address, key string) string {
 	if key == "" {
 		return address
@@ -126,7 +128,7 @@ func keyed(address, key string) string {
 
 type feedLink struct{ Href, Name, Media string }
 
-// localeOf returns the locale of the dashboard.
+// localeOf returns the locale of the dashboard, or the default locale if it is unknown.
 func (s *Site) localeOf(snapshot *edition.Snapshot) *locale {
 	if l, known := s.words[snapshot.Dashboard.Locale]; known {
 		return l
@@ -134,7 +136,7 @@ func (s *Site) localeOf(snapshot *edition.Snapshot) *locale {
 	return s.words[words.Default]
 }
 
-// newFrame returns the frame of the file. Its canonical address is that of the name below the dashboard.
+// newFrame returns the frame of the page that was requested.
 func (s *Site) newFrame(r renderRequest) frame {
 	l := s.localeOf(r.Snapshot)
 	d := dates{l, r.Dashboard.Zone()}
@@ -149,7 +151,7 @@ func (s *Site) newFrame(r renderRequest) frame {
 	}
 }
 
-// html renders a template of a page.
+// html renders a page with the template of the given name.
 func (s *Site) html(name string, f frame, view any) (File, error) {
 	var out bytes.Buffer
 	if err := s.pages[f.Tag].ExecuteTemplate(&out, name, view); err != nil {
@@ -158,7 +160,8 @@ func (s *Site) html(name string, f frame, view any) (File, error) {
 	return File{Body: bytes.Map(allowed, out.Bytes()), Policy: s.policy(f)}, nil
 }
 
-// allowed removes the characters that HTML forbids: control characters and noncharacters.
+// allowed returns -1, so that bytes.Map removes the character, for control characters and noncharacters, which HTML
+// forbids.
 func allowed(r rune) rune {
 	switch {
 	case r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
@@ -177,7 +180,7 @@ func (s *Site) policy(f frame) string {
 	if f.Script != "" {
 		parts = append(parts, "script-src "+s.scriptHash)
 	}
-	images := "img-src data:" // the icon
+	images := "img-src data:" // an icon may be a data URL
 	for _, address := range []string{f.Logo(), string(f.Icon())} {
 		if origin := imageOrigin(address); origin != "" && !strings.Contains(images+" ", " "+origin+" ") {
 			images += " " + origin
@@ -187,7 +190,7 @@ func (s *Site) policy(f frame) string {
 	return strings.Join(append(parts, images, "connect-src 'self'", forms, "base-uri 'none'", "frame-ancestors "+ancestors), "; ")
 }
 
-// loadable returns the address of an image, and no text if the policy cannot allow its origin.
+// loadable returns the URL of an image. It is empty if the policy cannot allow the origin of the image.
 func loadable(address string) string {
 	if imageOrigin(address) == "" {
 		return ""
@@ -195,7 +198,7 @@ func loadable(address string) string {
 	return address
 }
 
-// originOf returns the origin of an address of the platform or the dashboard; no text for a relative address.
+// originOf returns the origin of a URL. It is empty for a relative URL.
 func originOf(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" {
@@ -206,8 +209,8 @@ func originOf(address string) string {
 
 var originForm = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)
 
-// imageOrigin returns the origin of an image as a source of a Content-Security-Policy, or no text if a browser
-// could not load the image or the origin could mean more than one source.
+// imageOrigin returns the origin of an image as a source in a Content-Security-Policy. It is empty if the URL is not
+// https, or if its host is not a plain host name. Such a text could have another meaning in the policy.
 func imageOrigin(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "https" {

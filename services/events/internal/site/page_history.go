@@ -10,22 +10,22 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// historyDay is a day with events, or a run of days without any.
+// historyDay is a row of the history: one day with events, or successive days without events.
 type historyDay struct {
 	First, Last moment
 	Single      bool
 	Events      []historyEvent
 }
 
-// historyEvent is an event on a day that it covers. Its newest entry is shown on the day of its end only: the page shows
-// open events above.
+// historyEvent is an event on one of the days that it covers. Ending means that the event ended on this day. Only then
+// the newest entry is shown, because the page shows open events above the history.
 type historyEvent struct {
 	eventView
 	Ending bool
 }
 
-// covered returns the days that an event covers until the time of the snapshot, and false if it covers none. An event that
-// ends when a day begins does not cover that day.
+// covered returns the first and the last day that an event covers, until the time of the snapshot. any is false if the
+// event has not begun. An event that ends exactly when a day begins does not cover this day.
 func (f frame) covered(e *edition.ShownEvent) (first, last day, any bool) {
 	if !f.begun(e) {
 		return first, last, false
@@ -41,7 +41,7 @@ func (f frame) covered(e *edition.ShownEvent) (first, last day, any bool) {
 	return first, last, true
 }
 
-// history returns the last days, the newest first. Successive days without events are one row.
+// history returns the rows of the last days, the newest first. Successive days without events are one row.
 func (f frame) history(days int) []historyDay {
 	today := f.dates.dayOf(f.At)
 	oldest := today.add(1 - days)
@@ -78,7 +78,7 @@ func (f frame) history(days int) []historyDay {
 	return rows
 }
 
-// historyFile is the list of the months.
+// historyFile is the page with the list of months.
 type historyFile struct {
 	frame
 	Years []yearView
@@ -117,7 +117,7 @@ type monthFile struct {
 	Heading         string
 	Events          []eventView
 	Uptimes         []uptimeView
-	Earlier, Future *monthLink // the neighbours
+	Earlier, Future *monthLink // links to the previous and the next month
 }
 
 type uptimeView struct{ Name, Href, Uptime string }
@@ -160,7 +160,7 @@ func (s *Site) monthPage(r renderRequest) (File, error) {
 	return s.html("month.html", view.frame, view)
 }
 
-// uptimeRows returns the uptimes of the components that the dashboard shows.
+// uptimeRows returns a row for each component that the dashboard shows. uptimes has the uptimes by id of the component.
 func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
 	var rows []uptimeView
 	for i := range f.Components {
@@ -174,7 +174,8 @@ func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
 	return rows
 }
 
-// uptime returns the uptime of a component over days, by the formula of reports; nil if nothing was measured.
+// uptime returns the uptime of a component from the day first to the day last, by the formula of reports. It returns
+// nil if nothing was measured.
 func (f frame) uptime(c *edition.ShownComponent, first, last day) *float64 {
 	from := uptime.Later(uptime.DayStart(first.Time, f.dates.zone), c.Since)
 	to := uptime.Earlier(uptime.DayStart(last.add(1).Time, f.dates.zone), f.At)

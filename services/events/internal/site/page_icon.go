@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// shape is the icon of a state in 16 by 16 units. The part with the class f has the colour of the state.
+// shape is the icon of a state in 16 by 16 units. The element with the class f has the colour of the state.
 type shape struct {
 	Class  string
 	Markup template.HTML
 }
 
-// Shapes returns the icons of the states. Each has a form of its own, so no state is shown by colour alone.
+// Shapes returns the icons of the states. Each icon has another form, so that no state is shown by colour alone.
 func (f frame) Shapes() []shape {
 	return []shape{
 		{"o", `<circle class="f" cx="8" cy="8" r="8"/><path d="m4.6 8.3 2.4 2.4 4.5-5"/>`},
@@ -24,8 +24,8 @@ func (f frame) Shapes() []shape {
 	}
 }
 
-// Icon is the address of the dashboard's icon. Without one, the icon is a picture inside the page: of the state of the
-// dashboard on a page that follows the state, else a disc in the dashboard's colour.
+// Icon is the URL of the dashboard's icon. If the dashboard has none, it is a data URL with a picture: the state of the
+// dashboard on a page with a script, which updates the state, or else a disc in the dashboard's colour.
 func (f frame) Icon() template.URL {
 	return template.URL(cmp.Or(loadable(f.Dashboard.Branding.FaviconURL), f.ownIcon())) // https, or our own picture
 }

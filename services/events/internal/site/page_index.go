@@ -8,14 +8,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// indexFile is the page of the dashboard. Modules is its parts in the order of the page.
+// indexFile is the page of the dashboard, with its modules in their order.
 type indexFile struct {
 	frame
 	Status  stateView
 	Modules []moduleView
 }
 
-// moduleView is a part of the page. Name selects the template; a part has only the fields that its template uses.
+// moduleView is a module (part) of the page. Name selects the template. Only the fields that this template uses are
+// set.
 type moduleView struct {
 	Name         string
 	Frame        frame
@@ -27,9 +28,9 @@ type moduleView struct {
 	Description  string
 }
 
-// groupView is components with the same group.
+// groupView is the components of one group.
 type groupView struct {
-	ID, Name   string // no name: the components have no group
+	ID, Name   string // Name is empty for components without a group
 	State      stateView
 	Open       bool
 	Count      string
@@ -57,7 +58,7 @@ func (s *Site) indexPage(r renderRequest) (File, error) {
 	return s.html("index.html", view.frame, view)
 }
 
-// overall returns the sentence about the whole dashboard.
+// overall returns the state of the whole dashboard, with a sentence as its Word.
 func (f frame) overall() stateView {
 	of := overallOf(f.Snapshot)
 	key := "overall." + string(of.State)
@@ -67,7 +68,7 @@ func (f frame) overall() stateView {
 	return stateView{stateClass(of.level()), f.Word(key)}
 }
 
-// module returns a part of the page, and false if it is switched off or there is nothing to show.
+// module returns a module of the page. It returns false if the module is switched off or has nothing to show.
 func (f frame) module(name string) (moduleView, bool) {
 	on := f.Dashboard.Content.Modules
 	switch name {
@@ -86,12 +87,12 @@ func (f frame) module(name string) (moduleView, bool) {
 		view, shown := f.events(on.UpcomingMaintenance, func(e *edition.ShownEvent) bool {
 			return e.Type == catalog.Maintenance && !e.Status.Closed() && !isOpen(f.Snapshot, e)
 		})
-		slices.Reverse(view.Events) // the next one first
+		slices.Reverse(view.Events) // the earliest start first
 		return view, shown
 	case "components":
 		groups := f.groups(true, on.UptimeHistory)
 		return moduleView{Groups: groups}, on.Components && len(groups) > 0
-	case "uptimeHistory": // the components show the bars, if they are shown
+	case "uptimeHistory": // not shown if the module components, which then has the bars, is shown
 		groups := f.groups(false, true)
 		return moduleView{Groups: groups}, on.UptimeHistory && !on.Components && len(groups) > 0
 	case "eventHistory":
@@ -104,7 +105,8 @@ func (f frame) module(name string) (moduleView, bool) {
 	return moduleView{}, false
 }
 
-// events returns a part with the events that satisfy the condition.
+// events returns a module with the events for which is returns true. It returns false if on is false or there is no
+// such event.
 func (f frame) events(on bool, is func(*edition.ShownEvent) bool) (moduleView, bool) {
 	if !on {
 		return moduleView{}, false
@@ -113,7 +115,7 @@ func (f frame) events(on bool, is func(*edition.ShownEvent) bool) (moduleView, b
 	return moduleView{Events: found}, len(found) > 0
 }
 
-// groups returns the components of the page by group, in the order of the first component of each.
+// groups returns the components of the page by group. The groups are in the order of their first components.
 func (f frame) groups(states, bars bool) []groupView {
 	var groups []groupView
 	at := map[string]int{}

@@ -10,13 +10,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/words"
 )
 
-// locale writes words, numbers and dates in one locale.
+// locale formats words, numbers and dates for one locale.
 type locale struct{ *words.Locale }
 
 // wording returns the word of a key in the dashboard's locale.
 type wording func(key string) string
 
-// readLocales returns the locales by their tags.
+// readLocales returns all shipped locales by tag.
 func readLocales() (map[string]*locale, error) {
 	shipped, err := words.Open(words.Pages)
 	all := map[string]*locale{}
@@ -26,7 +26,7 @@ func readLocales() (map[string]*locale, error) {
 	return all, err
 }
 
-// percent returns a percentage with the number of decimals. It rounds down, so that 99.999 never reads 100.
+// percent formats a percentage with the given number of decimals. It rounds down, so that 99.999 is never shown as 100.
 func (l *locale) percent(value float64, decimals int) string {
 	millionths := int64(math.Round(value * 1e6))
 	unit := int64(math.Pow10(6 - decimals))
@@ -34,7 +34,7 @@ func (l *locale) percent(value float64, decimals int) string {
 	return l.Word("format.percent", "n", strings.Replace(text, ".", l.Word("format.decimal"), 1))
 }
 
-// duration returns a length of time in its two largest units, of days, hours and minutes.
+// duration formats a duration in days, hours and minutes. It writes at most two of these units.
 func (l *locale) duration(d time.Duration) string {
 	minutes := int(d.Minutes())
 	days, hours := minutes/(24*60), minutes/60%24
@@ -55,17 +55,17 @@ func (l *locale) duration(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-// date writes a time in one of the formats.
+// date formats a time. format is the key of a format in the words.
 func (l *locale) date(format string, t time.Time) string {
 	month := strconv.Itoa(int(t.Month()))
 	return l.Word(format, "d", t.Day(), "m", month, "y", t.Year(), "month", l.Word("month."+month), "short", l.Word("month.short."+month),
 		"title", l.Word("month.title."+month), "clock", clock(t), "zone", zoneName(t))
 }
 
-// clock writes the time of day.
+// clock formats the time of day.
 func clock(t time.Time) string { return t.Format("15:04") }
 
-// zoneName returns the abbreviation of a zone, or its offset from UTC if it has none.
+// zoneName returns the abbreviation of the time's zone, or the offset from UTC if the zone has no abbreviation.
 func zoneName(t time.Time) string {
 	name, offset := t.Zone()
 	if !strings.HasPrefix(name, "+") && !strings.HasPrefix(name, "-") {

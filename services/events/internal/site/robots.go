@@ -5,9 +5,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// robots returns robots.txt: crawlers may visit a public dashboard that wants to be found.
+// robots returns robots.txt. Crawlers may visit a public dashboard that allows search engines.
 func robots(s *edition.Snapshot) (File, error) {
-	rule := "Disallow:" // nothing
+	rule := "Disallow:" // an empty Disallow forbids nothing
 	if !s.Dashboard.SearchIndexing || s.Dashboard.Access.Mode != catalog.AccessPublic {
 		rule = "Disallow: /"
 	}

@@ -1,6 +1,6 @@
 // Package site renders the files of a public dashboard: pages, feeds, calendars, badges and the read interface of
-// Statuspage. It computes each file from a snapshot (edition.Snapshot) and nothing else: it reads no clock, no record
-// and no request. So a file of an edition is always the same bytes, and it can be stored.
+// Statuspage. It computes each file from a snapshot (edition.Snapshot) and, for some files, from edition.Extra. It
+// reads no clock, no record and no request, so a file can be stored and used for all requests.
 package site
 
 import (
@@ -19,12 +19,12 @@ const pageType = peer.HTML + "; charset=utf-8"
 
 // File is a rendered file.
 type File struct {
-	Media  string // the Content-Type, which render sets
+	Media  string // the Content-Type; set by Site.render
 	Body   []byte
-	Policy string // the Content-Security-Policy; empty for a file that is no HTML
+	Policy string // the Content-Security-Policy; empty for a file other than HTML
 }
 
-// Site implements edition.Renderer. It has the parsed templates and the words, and never changes.
+// Site implements edition.Renderer. It has the parsed templates and the words. It is safe for concurrent use.
 type Site struct {
 	pages      map[string]*template.Template // by locale
 	words      map[string]*locale
@@ -32,29 +32,29 @@ type Site struct {
 	style      string
 	routes     []fileRoute
 	compressor compressor
-	// confirm is the URL that takes the code of a visitor.
+	// confirm is the URL to which a visitor sends a confirmation code.
 	confirm string
-	// script and scriptHash are the script of all pages and its source in a Content-Security-Policy.
+	// script is the script of all pages, and scriptHash is the expression that allows it in a Content-Security-Policy.
 	script, scriptHash string
 }
 
-// renderRequest is the file that render was called for.
+// renderRequest is the arguments of a call of Render.
 type renderRequest struct {
 	*edition.Snapshot
 	name  string
 	extra edition.Extra
 }
 
-// renderer renders the file of a request, without its content type.
+// renderer renders a file. It does not set the content type.
 type renderer func(*Site, renderRequest) (File, error)
 
-// fileRoute is the files whose names match the pattern (path.Match).
+// fileRoute is the renderer for the files whose names match the pattern, as in path.Match.
 type fileRoute struct {
 	pattern, contentType string
 	render               renderer
 }
 
-// renderers returns the function of each row of peer.DashboardFiles, by the path of the row.
+// renderers returns the renderer of each file in peer.DashboardFiles, by path.
 func renderers() map[string]renderer {
 	return map[string]renderer{
 		"/":                                   (*Site).indexPage,
@@ -89,7 +89,8 @@ func renderers() map[string]renderer {
 	}
 }
 
-// newRoutes returns a route for each row of the table, and for the files that are served in place of others.
+// newRoutes returns a route for each file in peer.DashboardFiles, and for the files that have no path of their own: the
+// frame, the page for a missing file and the password forms.
 func newRoutes() ([]fileRoute, error) {
 	routes := []fileRoute{{peer.FrameFile, peer.JSON, (*Site).frameFile}, {peer.MissingFile, pageType, (*Site).missingPage}}
 	for _, name := range []string{peer.EnterFile, peer.EnterBelowFile, peer.EnterWrongFile, peer.EnterLateFile} {
@@ -111,7 +112,7 @@ func newRoutes() ([]fileRoute, error) {
 	return routes, nil
 }
 
-// parameter is a segment of a path that stands for any value.
+// parameter matches a parameter of a path, such as {id}.
 var parameter = regexp.MustCompile(`\{[a-z]+\}`)
 
 // Render implements edition.Renderer.
@@ -136,7 +137,7 @@ func (s *Site) render(snapshot *edition.Snapshot, name string, extra edition.Ext
 	return File{}, unknownFile()
 }
 
-// component is the id of the component that a file below components/{id} is about; empty for a file about the dashboard.
+// component returns the id of the component if the file is below components/{id}, and an empty text for other files.
 func (r renderRequest) component() string {
 	id, below := strings.CutPrefix(path.Dir(r.name), "components/")
 	if !below {
@@ -145,7 +146,7 @@ func (r renderRequest) component() string {
 	return id
 }
 
-// wording returns the words of the dashboard's locale.
+// wording returns the function that looks up words in the dashboard's locale.
 func (s *Site) wording(r renderRequest) wording {
 	l := s.localeOf(r.Snapshot)
 	return func(key string) string { return l.Word(key) }

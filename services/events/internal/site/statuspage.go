@@ -9,17 +9,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// The read interface of Statuspage, version 2. Clients compare its words, so they are English in every locale. Each
-// object has all of its keys; the value of an unknown one is null.
+// The files below api/v2 have the format of the read interface of Statuspage, version 2. Their words are English in
+// every locale, because clients compare them. Each object has all of its keys. The value of a key is null if it is
+// unknown.
 
 const (
-	// maxListed is the number of events in a list.
+	// maxListed is the maximum number of events in a list.
 	maxListed = 50
 	// stampFormat has milliseconds, because clients of Statuspage require a fraction.
 	stampFormat = "2006-01-02T15:04:05.000Z07:00"
 )
 
-// stamp returns a time as text, and nil for an unknown time.
+// stamp formats a time. It returns nil for nil and for the zero time.
 func stamp(t *time.Time) *string {
 	if t == nil || t.IsZero() {
 		return nil
@@ -27,7 +28,7 @@ func stamp(t *time.Time) *string {
 	return new(t.UTC().Format(stampFormat))
 }
 
-// pageHeader describes the page in each file. UpdatedAt is the time of the snapshot.
+// pageHeader is the member page of each file. UpdatedAt is the time of the snapshot.
 type pageHeader struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
@@ -40,7 +41,7 @@ func pageHeaderOf(s *edition.Snapshot) pageHeader {
 	return pageHeader{ID: s.Dashboard.ID, Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
 }
 
-// statuspage returns the file with a name below api/v2, or NotFound.
+// statuspage returns the file with the given name below api/v2, or NotFound.
 func statuspage(s *edition.Snapshot, name string, texts *texts) (File, error) {
 	body, known := statuspageBody(s, name, texts)
 	if !known {
@@ -50,7 +51,8 @@ func statuspage(s *edition.Snapshot, name string, texts *texts) (File, error) {
 	return File{Body: encoded}, err
 }
 
-// statusFile is any of the files. A member that a file does not have is zero; an empty list is not.
+// statusFile is the content of one of the files. A member that the file does not have is zero, and is left out. A list
+// that is empty but not nil is written.
 type statusFile struct {
 	Page         pageHeader        `json:"page"`
 	Components   []statusComponent `json:"components,omitzero"`
@@ -59,7 +61,7 @@ type statusFile struct {
 	Status       pageStatus        `json:"status,omitzero"`
 }
 
-// statuspageBody returns the value of a file, and false for an unknown name.
+// statuspageBody returns the content of a file. It returns false for an unknown name.
 func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile, bool) {
 	file := statusFile{Page: pageHeaderOf(s)}
 	events := func(of catalog.EventType, is eventFilter) []any { return eventsOf(s, of, is, texts) }
@@ -82,7 +84,7 @@ func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile,
 	case "scheduled-maintenances/upcoming.json":
 		s := *s
 		s.Events = slices.Clone(s.Events)
-		slices.Reverse(s.Events) // the next one first
+		slices.Reverse(s.Events) // the earliest start first
 		file.Maintenances = eventsOf(&s, catalog.Maintenance, isUpcoming, texts)
 	default:
 		return statusFile{}, false
@@ -95,8 +97,8 @@ type eventFilter func(*edition.Snapshot, *edition.ShownEvent) bool
 
 func isAny(*edition.Snapshot, *edition.ShownEvent) bool { return true }
 
-// isActive and isUpcoming follow from the status alone, as clients compare it: a maintenance that was started is
-// active, and one in planning is upcoming.
+// isActive reports whether a maintenance was started and is not completed. isActive and isUpcoming depend on the status
+// only and not on times, because clients compare their results with the status.
 func isActive(_ *edition.Snapshot, event *edition.ShownEvent) bool {
 	return event.Status != catalog.Planning && event.Status != catalog.Completed
 }
@@ -109,7 +111,7 @@ func isDue(s *edition.Snapshot, event *edition.ShownEvent) bool {
 	return isActive(s, event) || isUpcoming(s, event)
 }
 
-// eventsOf returns the first events of a type that is includes.
+// eventsOf returns the first maxListed events of a type for which is returns true.
 func eventsOf(s *edition.Snapshot, of catalog.EventType, is eventFilter, texts *texts) []any {
 	components := componentsByID(s)
 	list := []any{}

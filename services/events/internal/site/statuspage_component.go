@@ -17,25 +17,25 @@ type statusComponent struct {
 	Status             catalog.Impact `json:"status"`
 	CreatedAt          *string        `json:"created_at"`
 	UpdatedAt          *string        `json:"updated_at"`
-	Position           *int           `json:"position"` // within the page or the group, from 1
+	Position           *int           `json:"position"` // position within the page or the group, beginning with 1
 	Description        *string        `json:"description"`
-	Showcase           bool           `json:"showcase"`   // the page shows the uptime
+	Showcase           bool           `json:"showcase"`   // whether the page shows the uptime
 	StartDate          *string        `json:"start_date"` // the first measured day
 	GroupID            *string        `json:"group_id"`
 	PageID             string         `json:"page_id"`
 	Group              bool           `json:"group"`
 	OnlyShowIfDegraded bool           `json:"only_show_if_degraded"`
-	Components         []string       `json:"components,omitempty"` // ids of the components of a group, which has at least one
+	Components         []string       `json:"components,omitempty"` // ids of the components of a group; only in a group
 }
 
-// groupID returns the id of a group. A group is a name without a record, so its id follows from the dashboard and
-// the name.
+// groupID returns the id of a group. Groups are not stored as records, so the id is computed from the id of the
+// dashboard and the name of the group.
 func groupID(s *edition.Snapshot, name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.Dashboard.ID+"/groups/"+name)).String()
 }
 
-// statusComponentsOf returns the components in the order of the page. A group precedes its components, at the place of
-// the first of them.
+// statusComponentsOf returns the components and groups in the order of the page. A group is where its first component
+// is on the page. All components of the group follow it.
 func statusComponentsOf(s *edition.Snapshot) []statusComponent {
 	members := map[string][]*edition.ShownComponent{}
 	for i := range s.Components {
@@ -73,7 +73,7 @@ func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position 
 	return component
 }
 
-// statusGroupOf returns the group of some components. It exists since the first of them.
+// statusGroupOf returns the group with the given members. It exists since its oldest member exists.
 func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, position int, zone *time.Location) statusComponent {
 	name := members[0].Group
 	since, updated := members[0].Since, members[0].UpdatedAt
@@ -89,7 +89,7 @@ func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, posit
 	}
 }
 
-// startDate returns the day of a time in a zone, and nil for an unknown time.
+// startDate returns the date of a time in a zone. It returns nil for the zero time.
 func startDate(t time.Time, zone *time.Location) *string {
 	if t.IsZero() {
 		return nil
@@ -97,7 +97,7 @@ func startDate(t time.Time, zone *time.Location) *string {
 	return new(t.In(zone).Format(time.DateOnly))
 }
 
-// componentsByID returns the components that are no groups.
+// componentsByID returns the components by id, without groups.
 func componentsByID(s *edition.Snapshot) map[string]statusComponent {
 	byID := map[string]statusComponent{}
 	for _, component := range statusComponentsOf(s) {

@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// statusEvent is an incident.
+// statusEvent is an incident in the format of Statuspage.
 type statusEvent struct {
 	ID           string            `json:"id"`
 	Name         string            `json:"name"`
@@ -27,7 +27,7 @@ type statusEvent struct {
 	Components   []statusComponent `json:"components"`
 }
 
-// statusMaintenance is a maintenance.
+// statusMaintenance is a maintenance in the format of Statuspage.
 type statusMaintenance struct {
 	statusEvent
 	ScheduledFor   *string `json:"scheduled_for"`
@@ -55,7 +55,7 @@ type statusChanged struct {
 	NewStatus catalog.Impact  `json:"new_status"`
 }
 
-// statusWord returns the word of Statuspage for a status of ours.
+// statusWord returns the word of Statuspage for a status.
 func statusWord(status catalog.Status) string {
 	switch status {
 	case catalog.Planning:
@@ -80,7 +80,7 @@ func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components ma
 	}
 	for _, impact := range event.Impacts {
 		component, shown := components[impact.ComponentID]
-		if !shown { // it has left the dashboard
+		if !shown { // the dashboard does not show the component any more
 			component = statusComponent{ID: impact.ComponentID, Name: oneLine(impact.Name), Status: worst(impact.Impact), PageID: s.Dashboard.ID}
 		}
 		of.Components = append(of.Components, component)
@@ -92,12 +92,12 @@ func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components ma
 	return statusMaintenance{of, stamp(start), stamp(end)}
 }
 
-// plannedTimes returns the planned times of a maintenance, or the actual ones where there is no plan.
+// plannedTimes returns the planned times of a maintenance. If one is missing, it returns the actual time instead.
 func plannedTimes(event *edition.ShownEvent) (start, end *time.Time) {
 	return cmp.Or(event.ScheduledStartAt, &event.StartAt), cmp.Or(event.ScheduledEndAt, event.EndAt)
 }
 
-// monitoringAt returns the time of the last transition to monitoring.
+// monitoringAt returns the time of the newest entry with the status monitoring.
 func monitoringAt(event *edition.ShownEvent) *string {
 	at := slices.IndexFunc(event.Entries, func(entry edition.ShownEntry) bool { return entry.Status == catalog.Monitoring })
 	if at < 0 {
@@ -106,7 +106,7 @@ func monitoringAt(event *edition.ShownEvent) *string {
 	return stamp(&event.Entries[at].Timestamp)
 }
 
-// impactWord returns the word for the worst impact of the event in its whole time.
+// impactWord returns the word for the worst impact during the whole event.
 func impactWord(event *edition.ShownEvent) string {
 	if event.Type == catalog.Maintenance {
 		return "maintenance"
@@ -126,8 +126,8 @@ func impactWord(event *edition.ShownEvent) string {
 	return "none"
 }
 
-// statusUpdatesOf returns the entries, the newest first. Clients read the first one without looking for it, so the
-// description stands for the entries of an event that has none.
+// statusUpdatesOf returns the entries, the newest first. If the event has no entries, it returns one update with the
+// description, because clients expect that the list has a first element.
 func statusUpdatesOf(event *edition.ShownEvent, texts *texts) []statusUpdate {
 	if len(event.Entries) == 0 {
 		return []statusUpdate{{
@@ -154,7 +154,7 @@ func statusUpdatesOf(event *edition.ShownEvent, texts *texts) []statusUpdate {
 	return updates
 }
 
-// changedBy returns the components of an entry that have a name.
+// changedBy returns the changes of an entry whose components are in names.
 func changedBy(entry edition.ShownEntry, names map[string]string) []statusChanged {
 	var changed []statusChanged
 	for _, impact := range entry.Impacts {

@@ -5,7 +5,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
-// worst returns the worst of some states, and catalog.Operational of none.
+// worst returns the worst of the states, or catalog.Operational if there are none.
 func worst(states ...catalog.Impact) catalog.Impact {
 	out := catalog.Operational
 	for _, state := range states {
@@ -24,7 +24,7 @@ func isOpen(s *edition.Snapshot, event *edition.ShownEvent) bool {
 
 // overall is the state of a whole dashboard.
 type overall struct {
-	State    catalog.Impact // the worst state of the components, and UnderMaintenance during a maintenance
+	State    catalog.Impact // the worst state of the components; at least UnderMaintenance while a maintenance is open
 	Incident bool           // an incident is open
 }
 
@@ -47,12 +47,12 @@ func overallOf(s *edition.Snapshot) overall {
 	return of
 }
 
-// unexplained reports whether an incident is open although no component is impaired.
+// unexplained reports whether an incident is open although all components are operational or under maintenance.
 func (o overall) unexplained() bool {
 	return o.Incident && (o.State == catalog.Operational || o.State == catalog.UnderMaintenance)
 }
 
-// word returns the key of the word for the state.
+// word returns the key of the word that describes the state.
 func (o overall) word() string {
 	if o.unexplained() {
 		return "state.incident"
@@ -60,7 +60,7 @@ func (o overall) word() string {
 	return "state." + string(o.State)
 }
 
-// level returns the state that stands for the colour: an incident without an impaired component has that of Degraded.
+// level returns the state whose colour is shown. It is Degraded if the state is unexplained.
 func (o overall) level() catalog.Impact {
 	if o.unexplained() {
 		return catalog.Degraded
