@@ -30,8 +30,9 @@ const (
 	lookupTimeout = 4 * time.Second
 )
 
-// readKey returns the key in the Authorization header. It returns false if the header has another form, or if the id is
-// not UTF-8. For such an id, identity would decode another id than the one in the name of the Redis entry.
+// readKey returns the key in the Authorization header. It returns false if the header does not contain a key of the
+// scheme, or if the id of the key is longer than maxKeyID or not valid UTF-8. An invalid id must not be used: JSON
+// replaces its invalid bytes, so identity would look up another id than the one in the Redis key.
 func readKey(header http.Header, scheme peer.Scheme) (peer.KeyLookup, bool) {
 	name, key := authorization(header)
 	id, secret, _ := strings.Cut(key, ":")

@@ -243,8 +243,9 @@ func (p *platform) seeder(name string) *seeder {
 // patienceElsewhere bounds the time to wait for a platform that runs in containers.
 const patienceElsewhere = time.Minute
 
-// startElsewhere does the first start for a platform in other processes, whose gateway the settings name. It repeats an
-// earlier first start if the platform has no organization, because then all data were deleted.
+// startElsewhere does the first start of a platform that runs in other processes. s.FirstStartAt is the URL of its
+// gateway. If the first start was done before, but the platform has no organization, all data were deleted since.
+// startElsewhere then does the first start again.
 func startElsewhere(ctx context.Context, s settings, folder *folder, pending *seed) error {
 	links := s.links(s.FirstStartAt)
 	gateway := newSeeder(links, s.FirstStartAt, s.OperatorToken)

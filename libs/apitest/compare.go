@@ -147,8 +147,8 @@ func (c *comparison) list(path string, want, got []any) {
 	}
 }
 
-// takes reports whether the JSON value got can match the expected text want. <number> matches no string. A number
-// matches only <number> or a single variable, and a boolean only a single variable.
+// takes reports whether the JSON value got can match the expected text want. A string cannot match <number>. A number
+// matches only <number> or a single variable. A boolean matches only a single variable.
 func takes(want string, got any) bool {
 	parts := placeholder.FindStringSubmatch(want)
 	variable := parts != nil && parts[0] == want && parts[1] != ""

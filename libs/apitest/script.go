@@ -12,8 +12,9 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// block is a request part, its response part and, for a table, its each part. A block with a table has one step per
-// row. A block without a table has one step.
+// block is one request of a script with its response. response is the archive's file with the response. If a table
+// follows, each is the file with the table. A block with a table has one step per row. A block without a table has
+// one step.
 type block struct {
 	response, each *txtar.File
 	columns        []string
@@ -38,15 +39,15 @@ type response struct {
 	part
 }
 
-// part is a section of a script.
+// part is the text of a request or a response, divided into its first line, header and body.
 type part struct {
 	first  string // first line
 	header http.Header
 	body   string
 }
 
-// parse returns the blocks of a script. A part out of order is an error, because a part with a misspelled name would
-// otherwise be ignored.
+// parse returns the blocks of a script. It returns an error if the files of the archive are not in the order request,
+// response, each. Otherwise a file with a misspelled name would be ignored.
 func parse(archive *txtar.Archive) ([]*block, error) {
 	var blocks []*block
 	files := archive.Files
@@ -109,7 +110,8 @@ func (b *block) parse(name, mode, request string) error {
 	return nil
 }
 
-// pairs returns the placeholder of each column, followed by the column's value in the row.
+// pairs returns the arguments of a strings.Replacer that replaces the placeholder of each column by its value in the
+// row.
 func (b *block) pairs(row []string) []string {
 	var pairs []string
 	for i, column := range b.columns {

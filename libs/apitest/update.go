@@ -47,9 +47,9 @@ func (b *block) pin() {
 	b.response.Data = []byte(head + "\n\n" + body)
 }
 
-// express returns a pattern that matches the text of each step. It tries the present pattern, then the text of the
-// first step, then this text with values of the row replaced by the names of their columns. If none matches every step,
-// it writes the texts into the column errorColumn.
+// express returns a pattern that matches the text of each step. It tries these patterns: the present one, the text of
+// the first step, and this text with values of the first row replaced by the placeholders of their columns. If none
+// matches every step, it writes the texts into the column errorColumn and returns the placeholder of that column.
 func (b *block) express(pattern string, texts []string) string {
 	all := texts[0]
 	patterns := []string{pattern, all}
@@ -78,7 +78,7 @@ func (b *block) fits(pattern string, texts []string) bool {
 	return true
 }
 
-// fill returns the pattern with the values of the row in place of the names of the columns.
+// fill returns the pattern with the placeholders of the columns replaced by the values of the row.
 func (b *block) fill(row int, pattern string) string {
 	if b.each == nil {
 		return pattern

@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Origin is the cause of writes. The zero Origin leaves no entries.
+// Origin is the cause of writes. Writes with the zero Origin make no entries.
 type Origin struct {
 	Actor     topic.Actor
 	IP        string
@@ -31,7 +31,7 @@ func With(ctx context.Context, origin Origin) context.Context {
 	return context.WithValue(ctx, contextKey{}, origin)
 }
 
-// WithScheduler returns a context whose writes the scheduler causes.
+// WithScheduler returns a context whose writes have the scheduler as their origin.
 func WithScheduler(ctx context.Context) context.Context {
 	return With(ctx, Origin{Actor: topic.Actor{Type: topic.ActorScheduler}, Surface: "scheduler"})
 }
@@ -51,12 +51,11 @@ type Entity struct {
 	Name         string // as users know the record
 }
 
-// Record is a stored record whose writes leave entries.
+// Record is a stored record whose writes make entries.
 type Record interface{ AuditEntity() Entity }
 
-// Entry returns the entry of a write as the messages of that write: one message, or none if the origin is zero.
-// before is nil for a create, after is nil for a delete. An empty action stands for create, update or delete of the
-// record.
+// Entry returns the audit entry of a write as messages: one message, or none if the origin is zero. before is nil for
+// a create, after is nil for a delete. An empty action stands for create, update or delete of the record.
 func Entry[T Record](origin Origin, action string, at time.Time, before, after *T) []topic.Message {
 	if origin == (Origin{}) {
 		return nil

@@ -5,13 +5,14 @@ import (
 )
 
 const (
-	// MaxSnapshot bounds Before and After of an entry, in bytes of JSON each. Kafka refuses a message above 1 MB,
-	// and one write of a record may hold the entries of many concurrent changes.
+	// MaxSnapshot is the maximum size of Before and of After in an entry, in bytes of JSON. Kafka refuses a message
+	// above 1 MB, and one write of a record may contain the entries of many concurrent changes.
 	MaxSnapshot = 64 << 10
-	// longest is the number of characters of a text, and of elements of a list, from which a snapshot that is too
-	// large is cut. The limit is halved until the snapshot fits.
+	// longest is the first limit to which the texts (in characters) and lists (in elements) of a snapshot that is too
+	// large are cut. The limit is halved until the snapshot fits.
 	longest = 16_384
-	// Truncated is the member, true, of a snapshot that was cut. A cut text ends with an ellipsis.
+	// Truncated is the name of a member with the value true in a snapshot that was cut. A cut text ends with an
+	// ellipsis.
 	Truncated = "truncated"
 )
 

@@ -12,30 +12,32 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Value is a type that an entry shows as another value, such as a rich text as its text.
+// Value is implemented by a type that an entry shows as another value. For example, a rich text is shown as its plain
+// text.
 type Value interface{ AuditValue() any }
 
-// The options of the tag audit:"name,option,...". name is the name of the member on the App interface. A field without
-// the tag, or with the name "-", is not shown. A struct within a record is an object of its own tagged fields.
+// The options of the tag audit:"name,option,...". name is the name of the member on the App interface. A field
+// without the tag, or with the name "-", is not shown. A struct in a record is shown as an object that contains only
+// its tagged fields.
 const (
 	// optionNull shows the zero value as null.
 	optionNull = "null"
-	// optionQuiet keeps a member that every write changes out of changedFields.
+	// optionQuiet omits a member from changedFields. It is for a member that every write changes.
 	optionQuiet = "quiet"
-	// optionChanged shows only the changed part: the elements of a list that the other side does not have, or
-	// a value that differs. Without any change neither side has the member.
+	// optionChanged shows only the difference: for a list the elements that the other side does not have, and any
+	// other value only if it differs. If there is no difference, neither side has the member.
 	optionChanged = "changed"
 )
 
 // member is a tagged field of a record.
 type member struct {
-	field   reflect.Value // with optionChanged, whose value depends on the other side
+	field   reflect.Value // set with optionChanged only: the value is computed together with the other side
 	value   any
 	options []string
 }
 
 // compare returns the two sides of a write as JSON objects of bounded size, and the sorted names of the members that
-// differ. A side that is nil is null.
+// differ. The object of a nil side is null.
 func compare[T any](before, after *T) (former, next json.RawMessage, changed []string) {
 	one, other := members(before), members(after)
 	changed = []string{}
@@ -67,8 +69,9 @@ func put(side map[string]member, name string, m member) {
 	}
 }
 
-// difference returns what each of two values has and the other does not have. A value of a record that does not exist is
-// not valid. Elements that lists have in common at their ends are not converted, because most of a long list stays.
+// difference returns the parts of a and b that the other value does not have. A value that is not valid belongs to a
+// record that does not exist. Most elements of a long list usually do not change, so difference skips the equal
+// elements at the beginning and the end of two lists.
 func difference(a, b reflect.Value) (onlyA, onlyB any) {
 	switch {
 	case !a.IsValid():

@@ -1,7 +1,7 @@
-// Package coalesce lets concurrent callers of a process share runs of the same work. A run serves all callers from
-// before its start. A caller that arrives during a run waits for the next one, so its result never comes from work that
-// began before its call: a caller reads its own writes, and a revoked key is not accepted. With x/sync/singleflight the
-// caller would join the run under way.
+// Package coalesce lets concurrent callers in a process share runs of the same work. A run serves all callers that
+// arrived before its start. A caller that arrives during a run waits for the next run. So its result never comes from
+// work that began before its call: a caller reads its own writes, and a revoked key is not accepted. With
+// x/sync/singleflight, the caller would share the run in progress.
 package coalesce
 
 import (
@@ -15,7 +15,8 @@ import (
 // Group shares runs by key. Runs of the same key follow each other; runs of different keys are concurrent. An item is
 // what a caller adds to a run, and R is the result for all callers of a run. The zero Group is ready for use.
 type Group[Item, R any] struct {
-	// Before, if set, is called right before a run begins. It may wait: callers that arrive meanwhile share the run.
+	// Before, if set, is called right before a run begins. It may wait. Callers that arrive before it returns share
+	// the run.
 	Before func(key string)
 
 	mu   sync.Mutex
@@ -31,7 +32,7 @@ type Run[Item, R any] struct {
 	err    error
 }
 
-// errEnded is the error of a run whose work ended its goroutine, as a failing test does.
+// errEnded is the error of a run whose work has ended its goroutine instead of returning, as a failing test does.
 var errEnded = errors.New("coalesce: the work has not returned")
 
 // Do adds items to the next run of key, and returns the result of that run. It returns the cause of ctx if ctx ends
@@ -40,9 +41,9 @@ func (g *Group[Item, R]) Do(ctx context.Context, key string, items []Item, work 
 	return g.Start(ctx, key, items, work).Wait(ctx)
 }
 
-// Start adds items to the next run of key, and returns that run. The run calls work of its first caller once, with the
-// items of all callers in the order of their calls. The context of the run has the values of its first caller, and does
-// not end: work bounds its own time. A panic of work becomes the error of the run.
+// Start adds items to the next run of key, and returns that run. The run calls work of its first caller once, with
+// the items of all callers in the order of their calls. The context of the run has the values of its first caller,
+// and does not end, so work must limit its own time. A panic of work becomes the error of the run.
 func (g *Group[Item, R]) Start(ctx context.Context, key string, items []Item, work func(context.Context, []Item) (R, error)) *Run[Item, R] {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// Forbidden reports whether the platform must never connect to the address. Only public unicast addresses are allowed.
-// An IPv6 address that contains an IPv4 address (mapped, translated, 6to4, Teredo, ISATAP) is always forbidden, because
-// the list does not cover the network that translates it. An address with a zone is forbidden, too.
+// Forbidden reports whether the platform must never connect to the address. Only public unicast addresses are
+// allowed. An IPv6 address that contains an IPv4 address (mapped, translated, 6to4, Teredo, ISATAP) is always
+// forbidden, because it may lead to a forbidden IPv4 address. An address with a zone is forbidden, too.
 func Forbidden(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" {
 		return true
@@ -25,8 +25,8 @@ func Forbidden(address netip.Addr) bool {
 	return slices.ContainsFunc(forbiddenNetworks(), func(network netip.Prefix) bool { return network.Contains(address) })
 }
 
-// forbiddenNetworks returns the IPv4 networks that are not global in IANA's special-purpose registry, the public
-// metadata address of one cloud, and the forbidden networks within 2000::/3.
+// forbiddenNetworks returns the IPv4 networks of IANA's special-purpose registry, IPv4 multicast, the address of
+// Azure's host agent, and the special-purpose IPv6 networks within 2000::/3.
 var forbiddenNetworks = sync.OnceValue(func() (networks []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8",        // "this network", unspecified

@@ -9,10 +9,10 @@ import (
 )
 
 // Host returns the canonical form of the host of a URL, without a port: lower case. It returns an error, which the
-// client may see, unless the host is a public name in ASCII with at least two labels. International names must have the
-// form xn--. Host refuses IP addresses in every notation, because resolvers read some of them differently. It also
-// refuses local names and a dot at the end. If r sets an address for the host and port 443, the host must only be
-// canonical, and may be an IP address.
+// client may see, unless the host is a public name in ASCII with at least two labels. International names must have
+// the form xn--. IP addresses in any notation are errors, because resolvers read some notations differently. Local
+// names and a dot at the end are errors too. If r contains an address for the host and port 443, the host need not be
+// public and may be an IP address.
 func (r Resolve) Host(host string) (string, error) {
 	if _, exempt := r.Lookup(host + ":443"); exempt && plain(host) {
 		return strings.ToLower(host), nil
@@ -71,7 +71,7 @@ func numeric(label string) bool {
 	return strings.Trim(digits, alphabet) == ""
 }
 
-// local reports whether only resolvers inside a network know the name.
+// local reports whether the name is known only to resolvers within a network.
 func local(name, last string) bool {
 	switch last {
 	case "localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp":

@@ -24,8 +24,7 @@ import (
 	"time"
 )
 
-// every calls do at the interval until the caller calls stop. stop ends ctx and returns when a running call of do has
-// returned.
+// every calls do at the interval until stop is called. stop cancels ctx and waits for a running call of do.
 func every(interval time.Duration, do func(ctx context.Context, now time.Time)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

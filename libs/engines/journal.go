@@ -24,42 +24,43 @@ import (
 )
 
 const (
-	// journalSpare and journalWork bound what is appended to the file before it is replaced. journalSpare is a number
-	// of bytes. journalWork bounds the work of a replay: the number of keys times the number of steps in which they
-	// age.
+	// The file is replaced when it has grown by more than its size and journalSpare bytes, or when a replay would
+	// need more than journalWork operations. A replay needs one operation for each key in each step of aging.
 	journalSpare = 4 << 20
 	journalWork  = 2_000_000
 	// journalSync is the time between two syncs of the file.
 	journalSync = time.Second
-	// tornBytes bounds how many bytes at the end of the file a loss of power usually cuts off or replaces by zeros.
+	// tornBytes is the number of bytes at the end of the file that a loss of power usually cuts off or replaces by
+	// zeros, at most.
 	tornBytes = 64 << 10
 )
 
 // journal stores the keys that have certain prefixes in a file.
 //
-// It writes each command that changes such a key to the file before the command runs. So a kill of the process loses no
-// change that a client has seen. Of a script, it writes the commands that the script calls, because these do not depend
-// on the clock. A loss of power can lose the last second, as with "appendfsync everysec" in Redis.
+// It writes each command that changes such a key to the file before the command runs. So a kill of the process loses
+// no change that a client has seen. For a Lua script, the journal writes the single commands that the script calls,
+// and not the script, because the result of a script may depend on the clock. A loss of power can lose the last
+// second, as with "appendfsync everysec" in Redis.
 //
-// Time passes for the keys only when they are aged, in steps. Each command is stored with the time of the last step. A
-// replay ages the keys in the same steps, so each key expires between the same commands as before. At each start, and
-// when the file has grown, the file is replaced by a file that contains only the commands that restore the present
-// keys.
+// The expiry of keys does not follow the clock. Every ageInterval, age lets the time that has passed count for all
+// keys in one step. Each command is stored with the time of the last step before it. A replay runs the same steps, so
+// each key expires between the same commands as before. At each start, and when the file has grown, the file is
+// replaced by a file that contains only the commands that restore the present keys.
 type journal struct {
 	log      *slog.Logger
 	path     string
 	prefixes []string
 	server   *miniredis.Miniredis
 
-	clients sync.Map // *server.Peer to *client; a peer that is missing here is a script
+	clients sync.Map // *server.Peer to *client; a script is a peer that is not in it
 
-	mu     sync.Mutex // held while a command of a client runs
+	mu     sync.Mutex // locked while a command of a client runs
 	aged   time.Time  // time until which the keys have aged
 	file   *journalFile
 	broken bool      // the last entry in the file may be incomplete, so the file must be replaced
 	tried  time.Time // time of the last attempt to replace a broken file
 	base   int       // size of the file when it was last replaced, in bytes
-	steps  int       // number of different times in the entries written since then
+	steps  int       // number of different times in the entries that were written since the file was last replaced
 	last   time.Time // time of the last entry
 	dirty  bool      // entries were written since the last sync
 	synced time.Time
@@ -187,8 +188,8 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain logs why a replay ended before the end of the file. It restored the given number of entries, and the last of
-// them ends at position end. If the file could not be read at all, explain returns cause.
+// explain logs why a replay ended before the end of the file. entries is the number of restored entries, and end is
+// the position after the last of them. If the file could not be read at all, explain returns cause.
 func (j *journal) explain(cause error, file *os.File, entries int, end int64) error {
 	if _, failed := errors.AsType[*fs.PathError](cause); failed {
 		return cause
@@ -214,8 +215,8 @@ func (j *journal) explain(cause error, file *os.File, entries int, end int64) er
 	return nil
 }
 
-// run is called before each command of a client or a script. It returns true if the command has been handled and must
-// not run again.
+// run is called before each command of a client or a script. It returns true if it has run the command or responded
+// with an error. The server must then not run the command.
 func (j *journal) run(peer *server.Peer, command string, args ...string) (done bool) {
 	if _, known := j.clients.Load(peer); !known && peer.Ctx == nil { // the first command of a client; a script has a Ctx
 		j.clients.Store(peer, &client{})
@@ -268,8 +269,8 @@ func (j *journal) kept(key string) bool {
 	return slices.ContainsFunc(j.prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// write appends a command to the file. After an error, all commands fail until age has replaced the file. write cannot
-// replace it, because a script that locks the keys may be running.
+// write appends a command to the file. After an error, all calls fail until age has replaced the file. write cannot
+// replace the file itself, because a running script may have locked the keys.
 func (j *journal) write(command ...string) error {
 	if j.broken {
 		return errors.New("the file of the embedded Redis cannot be written")
@@ -284,7 +285,7 @@ func (j *journal) write(command ...string) error {
 	return err
 }
 
-// age ages the keys up to now, syncs the file, and replaces the file when it has grown.
+// age advances the expiry of all keys to now, syncs the file, and replaces the file when it has grown.
 func (j *journal) age(_ context.Context, now time.Time) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// ageInterval is the time between two steps in which keys age. Keys expire up to this time too late.
+// ageInterval is the time between two steps in which keys age. So keys expire too late by at most ageInterval.
 const ageInterval = 200 * time.Millisecond
 
 // Redis is a running Redis server.
@@ -35,7 +35,7 @@ func openRedis(addr string, journal *journal) (*Redis, error) {
 	if err := server.StartAddr(addr); err != nil {
 		return nil, fmt.Errorf("Redis server: %w", err)
 	}
-	// This is needed for the expiry of keys only. The command TIME uses the clock of the machine.
+	// Only the expiry of keys needs this time. The command TIME uses the clock of the machine.
 	last := time.Now()
 	age := func(_ context.Context, now time.Time) {
 		server.FastForward(now.Sub(last))

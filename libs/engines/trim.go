@@ -17,9 +17,9 @@ const (
 	retention    = 7 * 24 * time.Hour // minimum age at which any other record is deleted
 )
 
-// trim deletes the records that are older than consumedAge and that every group has committed, and all records that are
-// older than retention. It keeps the last record of each partition, because after a restart the broker derives the next
-// offset from it.
+// trim deletes the records that are older than consumedAge and that every group has committed, and all records that
+// are older than retention. It does not delete the last record of each partition, because after a restart the broker
+// derives the next offset from it.
 func trim(ctx context.Context, addr string, now time.Time) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(addr))
 	if err != nil {
@@ -69,7 +69,7 @@ func lowestCommitted(ctx context.Context, admin *kadm.Client) (kadm.Offsets, err
 		}
 		offsets.Each(func(o kadm.OffsetResponse) {
 			if known, ok := lowest.Lookup(o.Topic, o.Partition); !ok || o.At < known.At {
-				lowest.Delete(o.Topic, o.Partition) // Add alone would keep the higher offset
+				lowest.Delete(o.Topic, o.Partition) // Add would not replace a higher offset
 				lowest.Add(o.Offset)
 			}
 		})

@@ -13,8 +13,8 @@ type Collection[T any] interface {
 	Get(ctx context.Context, key string) (T, error)
 	GetMany(ctx context.Context, keys []string) ([]T, error)
 	Find(ctx context.Context, query Query) (Page[T], error)
-	// Keys returns, for each record that matches query, its key and the values of fields. It reads the index and not
-	// the records.
+	// Keys returns, for each record that matches query, its key and the values of fields. It does not read the
+	// records.
 	Keys(ctx context.Context, query Query, fields ...string) ([]Row, error)
 	Each(ctx context.Context, query Query, visit func(T) error) error
 	Count(ctx context.Context, query Query) (int64, error)

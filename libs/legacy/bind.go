@@ -99,7 +99,8 @@ func (b *binder) value(field Field, raw any, create bool) (any, error) {
 		if !ok {
 			return nil, invalid("must be an object")
 		}
-		return b.object(field.Fields, object, true) // as for a create, because the object has no stored values that absent members could keep
+		// create is true, because an object has no stored values that absent members could keep.
+		return b.object(field.Fields, object, true)
 	case Related:
 		if field.Relation.Many {
 			return b.items(field, raw, create)

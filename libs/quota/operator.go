@@ -16,8 +16,8 @@ func (c *Counter) OperatorWait(ctx context.Context, ip string) (wait time.Durati
 	return c.use(ctx, operatorKey(ip), Limit{operatorsTried, operatorWindow}, 0)
 }
 
-// OperatorWasWrong counts a wrong operator token from the IP address. It returns the result that OperatorWait had
-// before.
+// OperatorWasWrong counts a wrong operator token from the IP address. It returns what OperatorWait would have
+// returned before.
 func (c *Counter) OperatorWasWrong(ctx context.Context, ip string) (wait time.Duration) {
 	return c.use(ctx, operatorKey(ip), Limit{operatorsTried, operatorWindow}, 1)
 }

@@ -90,8 +90,8 @@ func (c *Counter) use(ctx context.Context, key string, limit Limit, uses int) (w
 	return time.Duration(left) * time.Millisecond
 }
 
-// giveBack removes one use of the key from the count. If Redis went down or came back since, the use may have been
-// counted in the other place, and then it stays.
+// giveBack removes one use of the key from the count. A use is counted either in Redis or in memory. If Redis has
+// gone down or come back since, giveBack does not find the use, and it stays counted.
 func (c *Counter) giveBack(ctx context.Context, key string) {
 	if c.give.Run(ctx, c.client, []string{"quota:" + key}).Err() == nil {
 		return

@@ -27,7 +27,7 @@ func CardPlain(text string) string {
 // because Markdown ignores a single line break.
 func joinCard(lines []line) string {
 	var out strings.Builder
-	level := -1 // the depth of the item before, -1 for none
+	level := -1 // the depth of the previous item; -1 if there is none
 	for _, l := range lines {
 		text := l.markdown()
 		if text == "" {
@@ -43,9 +43,9 @@ func joinCard(lines []line) string {
 		if l.marker == "" {
 			level = -1
 		} else {
-			level = min(l.depth, level+1) // an item without text has no line
+			level = min(l.depth, level+1) // the item around this one has no line if it has no text
 		}
-		// Four blanks nest an item below an item with a bullet and below one with a number.
+		// An indentation of four blanks nests an item, both in a bullet list and in a numbered list.
 		out.WriteString(strings.Repeat("    ", max(0, level)) + l.marker + text)
 	}
 	return out.String()
@@ -60,7 +60,7 @@ func (l line) markdown() string {
 			after, _ = utf8.DecodeRuneInString(l.runs[i+1].text)
 		}
 		if r.exact {
-			r.text = strings.ReplaceAll(r.text, " ", "\u00a0") // the card would fold other blanks
+			r.text = strings.ReplaceAll(r.text, " ", "\u00a0") // a card would merge ordinary blanks
 		}
 		text := r.markdown(before, after)
 		before, _ = utf8.DecodeLastRuneInString(text)
@@ -69,7 +69,8 @@ func (l line) markdown() string {
 	return escapeStart(strings.Trim(out.String(), " "))
 }
 
-// markdown returns a run between two characters. White space goes outside of the signs of emphasis.
+// markdown returns a run between two characters. It writes white space at the ends of the run outside of the signs of
+// emphasis.
 func (r run) markdown(before, after rune) string {
 	core := strings.Trim(r.text, " \u00a0")
 	if core == "" {
@@ -135,8 +136,8 @@ func escapeCard(text string) string {
 	return out.String()
 }
 
-// escapeStart escapes the characters that have a meaning in Markdown at the start of a line: a
-// heading, a list, a rule. It leaves emphasis and links at the start of a line as they are.
+// escapeStart escapes the characters that have a meaning in Markdown at the start of a line: a heading, a list, a
+// rule. It does not change emphasis and links at the start of a line.
 func escapeStart(line string) string {
 	if line == "" {
 		return ""

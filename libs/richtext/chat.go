@@ -15,8 +15,9 @@ func ChatPlain(text string) string {
 	return strings.ReplaceAll(escapeChat(strings.TrimSpace(visible(text))), "\n", "<br>")
 }
 
-// ChatUnmarked replaces the characters that are markup outside of a card of Google Chat by similar ones, because
-// Chat has no escape for them. So the text has no formatting, no link with another text and no mention.
+// ChatUnmarked replaces the characters that are markup outside of a card of Google Chat by similar ones, because Chat
+// has no escape for them. So the text contains no formatting, no link whose text differs from its address, and no
+// mention.
 func ChatUnmarked(text string) string { return chatLookalikes.Replace(visible(text)) }
 
 // The replacers never change.
@@ -61,7 +62,7 @@ func (l line) chat() string {
 func (r run) chat() string {
 	text := escapeChat(r.text)
 	if r.exact {
-		text = strings.ReplaceAll(text, " ", "\u00a0") // the card would fold other blanks
+		text = strings.ReplaceAll(text, " ", "\u00a0") // a card would merge ordinary blanks
 	}
 	if strings.TrimSpace(text) == "" {
 		return text
@@ -78,8 +79,8 @@ func (r run) chat() string {
 	return text
 }
 
-// escapeChat escapes the characters that have a meaning in HTML. It keeps line breaks and omits other control
-// characters. A tab becomes a blank.
+// escapeChat escapes the characters that have a meaning in HTML. It omits control characters except line breaks. A
+// tab becomes a blank.
 func escapeChat(text string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) && c != '\n' {

@@ -43,10 +43,11 @@ func kindOf(name string) (tag string, content []string, known bool) {
 	return "", nil, false
 }
 
-// problem is what is wrong with a structured document, and the path to the wrong member.
+// problem is an error in a structured document, with the path of the wrong member.
 type problem struct{ path, text string }
 
-// below returns the problem as seen from the node or member that has the wrong one as its step.
+// below returns the problem with step in front of its path. step leads from a node or member to the one with the
+// problem.
 func (p *problem) below(step string) *problem {
 	if p.path != "" && p.path[0] != '[' {
 		step += "."
@@ -215,7 +216,7 @@ func (n *node) write(out *strings.Builder) {
 	relink(out, href, "")
 }
 
-// relink closes the link to one address and opens the link to the next. An empty address is no link.
+// relink closes the link to from and opens a link to to. An empty address means no link.
 func relink(out *strings.Builder, from, to string) {
 	if from == to {
 		return

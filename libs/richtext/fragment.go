@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// isFragment reports whether a text is an HTML fragment: it starts with a tag of HTML, or has a line break or a
-// closed element of HTML. Plain text may contain "<none>", "a < b" and "<b>" without an end.
+// isFragment reports whether a text is an HTML fragment: it starts with a tag of HTML, or contains a line break
+// element or an HTML element with an end tag. Plain text may contain "<none>", "a < b", or "<b>" without an end tag.
 func isFragment(text string) bool {
 	tokens := html.NewTokenizer(strings.NewReader(text))
 	var opened []string
@@ -42,7 +42,7 @@ type effect int
 
 const (
 	notHTML effect = iota
-	inline         // nothing
+	inline         // no effect
 	block          // separates paragraphs
 	list
 	item
@@ -83,8 +83,8 @@ func effectOf(tag string) effect {
 
 // fragment reads an HTML fragment into the nodes of a structured document.
 type fragment struct {
-	open         []*node // from the document to the innermost block
-	bold, italic int     // open elements
+	open         []*node // the open blocks, from the document to the innermost one
+	bold, italic int     // number of open elements
 	href         string
 }
 
@@ -177,7 +177,8 @@ func (f *fragment) add(n *node) {
 	f.block().content = append(f.block().content, n)
 }
 
-// item starts or ends a list item. The start ends the item before. Outside of a list an item is a paragraph.
+// item starts or ends a list item. The start of an item ends the previous item. Outside of a list, an item becomes a
+// paragraph.
 func (f *fragment) item(opens bool) {
 	f.leave("paragraph")
 	f.leave("listItem")
@@ -194,7 +195,7 @@ func (f *fragment) list(tag string, opens bool) {
 		f.leave("bulletList", "orderedList")
 		return
 	}
-	if len(f.open) > maxDepth-4 { // a list item, a list, its item and a paragraph fit
+	if len(f.open) > maxDepth-4 { // a list item with a list, its item and a paragraph still fit
 		return
 	}
 	if f.inList() {

@@ -1,8 +1,7 @@
-// Package richtext renders the texts of events as safe HTML and as plain text. A text is
-// stored as it was sent, with the Format that defines how to read it, because both interfaces
-// write the same records and use the same characters differently: a legacy description "<b>" is
-// three characters unless its _md flag is set, and the App interface accepts formatted content
-// (specification, "Rich text fields").
+// Package richtext renders the texts of events as safe HTML and as plain text. A text is stored as it was sent, with
+// the Format that defines how to read it. The Format is needed because both interfaces write the same records and use
+// the same characters differently. In the legacy interface, the description "<b>" means these three characters,
+// unless its _md flag is set. The App interface accepts formatted content (specification, "Rich text fields").
 //
 // All rendered HTML passes one allow-list at the end, so a fault in a renderer cannot put a
 // script on a dashboard.
@@ -26,7 +25,7 @@ type Format string
 const (
 	Plain    Format = "plain"    // characters and line breaks (legacy without its _md flag)
 	Markdown Format = "markdown" // CommonMark; raw HTML is removed (legacy with the flag)
-	Rich     Format = "rich"     // App: a structured document, an HTML fragment or plain text, which markup distinguishes
+	Rich     Format = "rich"     // App: a structured document, an HTML fragment or plain text; the function parse distinguishes them
 )
 
 // Check returns an Invalid fault without a field if a Rich text has more characters than limit or is a structured

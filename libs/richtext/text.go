@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// line is a line of text. Each of its runs has one format.
+// line is a line of text. It consists of runs, each with one format.
 type line struct {
 	depth  int    // depth of the list item
 	marker string // the bullet or number of a list item
@@ -20,7 +20,7 @@ type run struct {
 	href                string
 }
 
-// like reports whether two runs have one format.
+// like reports whether two runs have the same format.
 func (r run) like(other run) bool {
 	r.text = other.text
 	return r == other
@@ -32,7 +32,7 @@ type reader struct {
 	lines               []line
 	lists               []int // the next number of each open list; 0 for a bullet list
 	links               []link
-	bold, italic, exact int // open elements; exact counts pre
+	bold, italic, exact int // number of open elements; exact counts pre elements
 }
 
 type link struct{ href, shown string }

@@ -10,8 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// secretMark is a record that is derived from the platform secret. It shows with which secret the other records are
-// sealed.
+// secretMark is a record with a value that is derived from the platform secret. It shows whether the other records
+// were sealed with the same secret.
 type secretMark struct {
 	ID   string `json:"id"`
 	Mark string `json:"mark"`
@@ -19,9 +19,9 @@ type secretMark struct {
 
 var errOtherSecret = errors.New("BELLBUOY_SECRET is not the secret with which the records in the database are sealed; use that secret or another database")
 
-// sealedWith returns a function that returns errOtherSecret if the records of the database are sealed with another
-// secret. If the database has no mark, the function stores a mark of this secret. If several processes start at once,
-// one of them stores the mark, and the others compare their secret with it.
+// sealedWith returns a function that compares secret with the mark in the database. The function returns
+// errOtherSecret if the mark is of another secret. If there is no mark, the function stores one. If several processes
+// start at once, one of them stores the mark, and the others compare their secret with it.
 func sealedWith(database *document.Database, secret string) func(context.Context) error {
 	marks := document.Declare(database, document.Schema[secretMark]{Name: "secret_marks", Key: func(m *secretMark) string { return m.ID }})
 	mark := secretMark{"secret", seal.Sign(secret, "secret mark", "")}

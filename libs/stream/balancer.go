@@ -9,11 +9,11 @@ import (
 )
 
 // balancer assigns the partitions of a topic to the members of a group. Each partition has at most one owner at any
-// time, and members keep partitions that they own. When members join the group, they state which partitions they own.
-// One member, the leader, computes the assignment. It never assigns an owned partition directly to another member. To
-// move a partition, it first assigns the partition to nobody. The owner ends its work on the partition and joins the
-// group again without the partition. In that second join the leader can assign the partition to another member. So a
-// rebalance interrupts no partition that does not move.
+// time, and a rebalance takes a partition from its owner only if it must move. When members join the group, they
+// state which partitions they own. One member, the leader, computes the assignment. It never assigns an owned
+// partition directly to another member. To move a partition, it first assigns the partition to nobody. The owner ends
+// its work on the partition and joins the group again without the partition. In that second join the leader can
+// assign the partition to another member. So a rebalance interrupts no partition that does not move.
 type balancer struct{ claims func() claims }
 
 // claims is what a member states when it joins the group.

@@ -113,9 +113,9 @@ func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
 	}
 }
 
-// wants returns the leader's partitions whose buffers have room, with their next offsets. full reports whether another
-// partition of the leader has no room. Each turn begins with another partition, because a response is cut off at
-// fetchBytes.
+// wants returns the leader's partitions whose buffers have room, with their next offsets. full reports whether some
+// partition of the leader has no room. The list begins with a different partition for each turn: a response is cut
+// off at fetchBytes, so the last partitions may get nothing.
 func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
 	owned := m.owned()
 	for i := range owned {

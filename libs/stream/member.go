@@ -20,15 +20,15 @@ const (
 	// handOverPause is the minimum time between two joins that give partitions back, while other partitions are still
 	// busy.
 	handOverPause = time.Second
-	// lostGrace is the time that running work has after the group has removed this member. When the session ends, the
-	// group assigns the partitions to other members.
+	// lostGrace is the time that running work may still take after the group has removed this member. The group has
+	// assigned the partitions to other members then.
 	lostGrace = 2 * time.Second
 )
 
 // member is this process as a member of a consumer group. It keeps its partitions from one generation of the group to
-// the next (balancer). No more records of a partition are handed out when the group takes the partition away, when the
-// consumer stops, or after the process was suspended. Running work has some time to end. The member then commits the
-// finished records, and after that gives the partition back.
+// the next (balancer). The member stops handing out records of a partition when the group takes the partition away,
+// when the consumer stops, or after the process was suspended. It then waits a limited time for running work, commits
+// the finished records, and gives the partition back.
 type member struct {
 	client       *Client
 	subscription Subscription
@@ -38,10 +38,10 @@ type member struct {
 	intake       context.Context           // ends when the consumer stops
 	fetchers     sync.WaitGroup
 
-	waking  sync.Mutex              // guards wakeups; a partition that is locked may lock it to wake the fetchers
+	waking  sync.Mutex              // guards wakeups; a goroutine that has locked a partition may lock it to wake the fetchers
 	wakeups map[int64]chan struct{} // channel of each fetcher, by its leader; see wake
 
-	mu         sync.Mutex              // guards the fields below; may be locked before a partition, not after it
+	mu         sync.Mutex              // guards the fields below; a goroutine that has locked a partition must not lock it
 	partitions []*partition            // the partitions that the group assigned and that were not given back
 	id         string                  // id of the member in the group when it got the partitions
 	assigned   map[string]map[int]bool // partitions that the current generation assigns to the member
@@ -73,8 +73,8 @@ func (m *member) owned() []*partition {
 	return slices.Clone(m.partitions)
 }
 
-// run takes part in a generation until the generation ends. When the member ends, run keeps the generation alive until
-// the member has left the group, because the library would otherwise join the group again first.
+// run takes part in a generation until the generation ends. After end has ended, the goroutine of the generation
+// waits until the member has left the group. If it returned earlier, the library would join the group again.
 func (m *member) run(end context.Context, generation *kafka.Generation) {
 	ended := make(chan struct{})
 	generation.Start(func(lost context.Context) {
@@ -118,7 +118,7 @@ func (m *member) serve(end, lost context.Context, generation *kafka.Generation) 
 }
 
 // adopt opens the partitions that are new in the generation, and revokes those that it does not contain. It returns
-// false if the group assigned partitions to a member that stops.
+// false if the consumer stops and the group has assigned partitions to it.
 func (m *member) adopt(generation *kafka.Generation) bool {
 	if generation.MemberID != m.id {
 		m.lose() // the group has removed this member and given it a new id
@@ -190,8 +190,8 @@ func (m *member) open(topic string, id int, offset int64) {
 	}()
 }
 
-// mayHandOver reports whether the member should join the group again to give partitions back. It should if the work on
-// all revoked partitions has ended. If only some have ended, it should after handOverPause.
+// mayHandOver reports whether the member should join the group again to give partitions back. It should if the work
+// on all revoked partitions has ended. If only some have ended, it should do so after handOverPause.
 func (m *member) mayHandOver() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -212,7 +212,7 @@ func (m *member) mayHandOver() bool {
 func (m *member) handOver(generation *kafka.Generation) (rejoin bool) {
 	m.mu.Lock()
 	var ready, again []*partition
-	for _, p := range m.partitions { // before the commit, which then includes their last positions
+	for _, p := range m.partitions { // find them before the commit, so that the commit includes their last positions
 		if p.ready() {
 			ready = append(ready, p)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The member fetches records for a partition while its buffer has less than these limits.
+// The member fetches more records for a partition while its buffer is below both limits.
 const (
 	lowRecords = 512
 	lowBytes   = 512 << 10
@@ -23,7 +23,7 @@ type partition struct {
 	topic     string
 	id        int
 	leader    atomic.Int64 // id of the broker to fetch from, -1 if unknown
-	unbroken  func() bool  // reports that the process was not suspended since the assignment
+	unbroken  func() bool  // reports whether the process has not been suspended since the assignment
 	lag       *prometheus.GaugeVec
 	intake    context.Context // ends when no new work may begin
 	work      context.Context // ends when the partition is given back
@@ -41,7 +41,7 @@ type partition struct {
 	next       int64         // offset to fetch next
 	unfinished []*handout    // ordered by offset; the first is the lowest unfinished one
 	handedOut  int64         // offset after the last record that was handed out
-	busy       int           // running work: the goroutine that hands out, handouts that have not ended, and holds
+	busy       int           // number of users: the goroutine that hands out records, handouts that have not ended, and holds
 	revoked    bool          // the intake has ended
 	expired    bool          // StopTimeout has passed since the end of the intake
 	closed     bool          // the partition was given back
@@ -103,7 +103,7 @@ func (p *partition) held() bool {
 	return !closed && p.unbroken()
 }
 
-// hold prevents the end of the ownership until release is called. It returns nil if the intake has ended.
+// hold prevents that the partition is given back until release is called. It returns nil if the intake has ended.
 func (p *partition) hold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (p *partition) hold() (release func()) {
 	return sync.OnceFunc(p.leave)
 }
 
-// leave counts the end of the goroutine that hands out, or of a hold.
+// leave decrements busy when the goroutine that hands out records or a hold ends.
 func (p *partition) leave() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,8 +208,8 @@ func (p *partition) handOut(first, last int64, release func()) *handout {
 	return h
 }
 
-// end ends the work on the records. Only the first call has an effect. If the records are not finished, the position
-// never moves past them.
+// end ends the work on the records. Only the first call has an effect. If finished is false, the position never moves
+// past the records.
 func (h *handout) end(finished bool) {
 	p := h.partition
 	p.mu.Lock()

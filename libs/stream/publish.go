@@ -15,7 +15,7 @@ const (
 	batchRecords   = 512
 	writtenAtOnce  = 64        // number of records written to one partition at once; the Writer allocates room for all of them even for a single record
 	batchBytes     = 1 << 20   // slightly less than the size of a request that brokers accept
-	portionBytes   = 512 << 10 // leaves room for other callers' records in the same batch
+	portionBytes   = 512 << 10 // half of a batch, because other callers may have records in the same batch
 )
 
 // Publish writes records and returns when all in-sync replicas have stored them. The key of a record selects its

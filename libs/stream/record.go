@@ -46,7 +46,8 @@ func (r Record) message(extra map[string]string) kafka.Message {
 	return message
 }
 
-// placed is a balancer for writers that uses Record.Partition. For a record without it, it calls Balancer.
+// placed is a balancer for writers. It chooses the partition in Record.Partition. For a record without a Partition it
+// calls Balancer.
 type placed struct{ kafka.Balancer }
 
 // Balance implements kafka.Balancer. The partition is in WriterData, because a writer refuses messages whose field

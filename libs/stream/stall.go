@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// stallTime is the length of a pause (SIGSTOP, a suspended machine) after which the process must assume that its
-// partitions belong to another member. It is shorter than sessionTimeout by one heartbeat and one check.
+// stallTime is the length of a pause of the process (SIGSTOP, a suspended machine) after which the process must
+// assume that other members own its partitions. It is shorter than sessionTimeout by one heartbeat and one check.
 const stallTime = sessionTimeout - heartbeatInterval - stallCheckInterval
 
 const stallCheckInterval = 250 * time.Millisecond

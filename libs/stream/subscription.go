@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// If a member sends no heartbeats for sessionTimeout, the group assigns its partitions to other members. A member
-	// sends no heartbeats from the notice of a rebalance until its next join, but it joins at once. Brokers refuse a
+	// If a member sends no heartbeats for sessionTimeout, the group assigns its partitions to other members. During a
+	// rebalance a member sends no heartbeats until it has joined again, which it does at once. Brokers refuse a
 	// session timeout below their setting group.min.session.timeout.ms. Its default is acceptedTimeout.
 	sessionTimeout  = 4 * time.Second
 	acceptedTimeout = 6 * time.Second
@@ -50,8 +50,8 @@ type Ownership struct {
 	// Held returns false when another member may own the partition: this member has given it back, or the process was
 	// suspended for too long. A result that was computed before must then not be stored.
 	Held func() bool
-	// Hold prevents the end of Owned until release is called, like an unfinished claim. It returns nil if Open has
-	// ended.
+	// Hold prevents that the partition is given back until release is called, like an unfinished claim. It returns
+	// nil if Open has ended.
 	Hold func() (release func())
 }
 
@@ -121,8 +121,8 @@ func (c *Client) subscribe(ctx context.Context, subscription Subscription, handl
 	}
 }
 
-// leave leaves the group. While the library waits for other members in a rebalance, it cannot be interrupted. So leave
-// returns after leaveTimeout at the latest, and the library leaves the group later.
+// leave leaves the group. The library cannot be interrupted while it waits for other members in a rebalance. So leave
+// waits at most leaveTimeout, and the library may leave the group later.
 func (c *Client) leave(name string, group *kafka.ConsumerGroup) {
 	left := make(chan struct{})
 	go func() {
@@ -149,7 +149,7 @@ func (c *Client) groupConfig(m *member, session time.Duration) kafka.ConsumerGro
 		SessionTimeout:         session,
 		HeartbeatInterval:      heartbeatInterval,
 		RebalanceTimeout:       rebalanceTimeout,
-		JoinGroupBackoff:       100 * time.Millisecond, // subscribe has a pause, too
+		JoinGroupBackoff:       100 * time.Millisecond, // subscribe also pauses
 		WatchPartitionChanges:  true,
 		PartitionWatchInterval: partitionsWatch,
 		Timeout:                requestTimeout,

@@ -24,7 +24,7 @@ func (c *Client) EnsureTopics(ctx context.Context, topics ...Topic) error {
 		request.Topics = append(request.Topics,
 			kafka.TopicConfig{Topic: topic.Name, NumPartitions: topic.Partitions, ReplicationFactor: -1})
 	}
-	var refused error // a retry cannot change this error
+	var refused error // error that a retry cannot change
 	if !c.retry(ctx, func() error {
 		ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 		defer cancel()

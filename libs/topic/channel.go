@@ -21,8 +21,8 @@ const (
 // RecipientService names the service that stores the recipients of a channel.
 type RecipientService string
 
-// The services that store recipients. Nobody stores the recipients of some channels: the legacy interface accepts
-// these channels, and delivery logs them as skipped.
+// The services that store recipients. The value Nobody is for channels without recipients: the legacy interface
+// accepts these channels, and delivery logs them as skipped.
 const (
 	Integrations RecipientService = "integrations" // a recipient is an endpoint, which has a URL
 	Subscribers  RecipientService = "subscribers"  // a recipient is a mail address or a phone number

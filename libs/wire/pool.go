@@ -30,7 +30,7 @@ func (p *pool) take(host string) *conn {
 	return p.removeLocked(at)
 }
 
-// keep adds a connection to the pool.
+// keep adds an idle connection to the pool.
 func (p *pool) keep(c *conn) {
 	c.since = time.Now()
 	p.mu.Lock()

@@ -1,4 +1,4 @@
-// Package wire is an HTTP/1.1 client with kept connections. A request runs on the caller's goroutine.
+// Package wire is an HTTP/1.1 client that reuses connections. A request runs on the caller's goroutine.
 //
 // The transport of net/http has two goroutines for each connection and wakes both for each request. The gateway and
 // delivery mainly send small requests, and for them these goroutines cost more than all other work. This is the only
@@ -47,7 +47,7 @@ type Options struct {
 	Limit time.Duration
 }
 
-// Client sends requests over kept connections. It is safe for concurrent use.
+// Client sends requests over reused connections. It is safe for concurrent use.
 type Client struct {
 	Options
 	pool pool
@@ -62,10 +62,10 @@ func New(o Options) *Client {
 
 // Do sends the request with the body, which replaces the request's own body, and reads the head of the response. When
 // the context ends, sending and reading stop, also the reading of the response's body. The caller must remove
-// hop-by-hop headers. If a kept connection breaks before the first byte of a response, Do sends a repeatable request
-// once more, on a new connection. It does not try the other kept connections, because a server that closes each
-// connection would then get the request many times. A request that is not repeatable fails, because it may have
-// arrived. The error is the error of the connection, or the cause of the context's end.
+// hop-by-hop headers. If a reused connection breaks before the first byte of a response, Do sends a repeatable
+// request once more, on a new connection. It does not try other idle connections, because a server that closes each
+// connection would then get the request many times. A request that is not repeatable fails, because the server may
+// have processed it. The error is the error of the connection, or the cause of the context's end.
 func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Response, error) {
 	var end time.Time
 	if c.Limit > 0 {
@@ -92,7 +92,7 @@ func (c *Client) Do(r *http.Request, body []byte, repeatable bool) (*http.Respon
 	return response, err
 }
 
-// kept returns a kept connection that is still open, or nil. The deadline of the connection is end.
+// kept returns an idle connection that is still open, or nil. The deadline of the connection is end.
 func (c *Client) kept(host string, end time.Time) *conn {
 	for kept := c.pool.take(host); kept != nil; kept = c.pool.take(host) {
 		if (c.Limit == 0 || kept.SetDeadline(end) == nil) && kept.open() {
@@ -126,7 +126,7 @@ func (c *Client) connect(ctx context.Context, host string, end time.Time) (*conn
 }
 
 // exchange sends the request and reads the head of the response. When the caller has read the response's body to its
-// end, the connection is kept.
+// end, the connection returns to the pool.
 func (c *Client) exchange(on *conn, r *http.Request, body []byte) (*http.Response, error) {
 	ctx := r.Context()
 	stop := context.AfterFunc(ctx, func() { _ = on.SetDeadline(time.Unix(1, 0)) }) // fails only if the connection is closed
@@ -261,7 +261,7 @@ func appendRequest(out []byte, r *http.Request, body []byte) []byte {
 	return append(out, body...)
 }
 
-// responseBody is the body of a response. When it is read to its end, the connection is kept.
+// responseBody is the body of a response. When it is read to its end, the connection returns to the pool.
 type responseBody struct {
 	body io.ReadCloser
 	done func(whole bool) // nil after it was called

@@ -1,8 +1,8 @@
 // Package words holds the words of every locale: those of the pages of visitors, and those of messages.
 //
-// Decisions: The words of a locale are one file, so that a translator needs no Go and a test compares the keys. A page or a
-// message uses one section of the file and the shared section. Pages are in every locale. Messages are in some, and in
-// Default for the others.
+// Decisions: The words of a locale are one file, so that a translator needs no Go and a test compares the keys. A
+// page or a message uses one section of the file and the shared section. Every locale has the section Pages. Only
+// some locales have the section Messages, and messages use Default for the others.
 package words
 
 import (
@@ -20,7 +20,7 @@ import (
 //go:embed locales
 var files embed.FS
 
-// Default is the locale of a text for which there is no better one.
+// Default is the locale that is used if no better one is known.
 const Default = "en"
 
 // Tags returns the shipped locales (BCP 47) in the order in which the interfaces list them.
@@ -47,7 +47,7 @@ type Locale struct {
 	tag language.Tag
 }
 
-// Locales are a section of the words of all locales that have it. The first is Default.
+// Locales contains one section of the words, in all locales that have the section. The first locale is Default.
 type Locales struct {
 	all     []*Locale
 	matcher language.Matcher
@@ -120,7 +120,8 @@ func forms() map[plural.Form]string {
 	}
 }
 
-// fill replaces each {name} by its value. A value is never read for placeholders, and an unknown name stays.
+// fill replaces each {name} by its value. It does not replace placeholders within a value, and does not change an
+// unknown {name}.
 func fill(text string, pairs []any) string {
 	var out strings.Builder
 	for {

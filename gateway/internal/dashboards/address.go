@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 )
 
-// address is the path of a request, divided into the dashboard and the path below it.
+// address is the path of a request in two parts: the dashboard, and the path below the dashboard.
 type address struct {
 	base  string // path of the dashboard in the events service
 	below string // path below the dashboard's address, without a slash at the beginning
@@ -24,7 +24,7 @@ func addressOf(v Visit) (a address, ok bool) {
 		ok = host != "" && len(host) <= 253 && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-.") == ""
 		return address{"/public/v1/hosts/" + host, strings.TrimPrefix(v.In.URL.Path, "/")}, ok
 	}
-	raw := message.EscapedPath(v.In.URL) // still escaped, so each slash separates segments
+	raw := message.EscapedPath(v.In.URL) // still escaped, so that an escaped slash does not count as a separator
 	slug, below, _ := strings.Cut(strings.TrimPrefix(raw, "/d/"), "/")
 	if strings.Contains(raw, "%") {
 		if slug, err = url.PathUnescape(slug); err == nil {

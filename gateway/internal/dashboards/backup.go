@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// backupTime is the time after which Redis deletes the files of a dashboard that nobody has used.
+// backupTime is the time after which Redis deletes the saved hashes of a dashboard that nobody has visited.
 const backupTime = 24 * time.Hour
 
 //go:embed save_room.lua
@@ -43,14 +43,14 @@ type Redis interface {
 	Fail(err error)
 }
 
-// backup saves the newest edition of each dashboard in Redis, so that a gateway that starts while the events service is
-// down can serve the dashboard. It saves the files that the edition lists, the 404 page and the password form,
-// compressed with brotli only; load decompresses them. It also saves the other files that visitors request, in the
-// content coding that they request, up to othersRoom per dashboard. There is one Redis hash per dashboard for the
-// listed files, and one for its other files. There is one hash per address, with the id of the dashboard and the legacy
-// list. All hashes together have at most room bytes, for all gateways. When the room is used up, the scripts evict the
-// least recently used hashes, and those with other files first. Saved responses are sealed, because some belong to
-// private dashboards.
+// backup saves the newest edition of each dashboard in Redis, so that a gateway that starts while the events service
+// is down can serve the dashboard. With each edition it saves the files of savedFiles: those that the edition lists,
+// the 404 page and the password forms. These are saved in brotli only, and load decompresses them. It also saves the
+// other files that visitors request, in the requested content coding, up to othersRoom bytes per dashboard. A
+// dashboard has one Redis hash for the files of savedFiles, and one for the other files. Each address has one hash,
+// with the id of the dashboard and the legacy list. The hashes of all gateways together have at most room bytes. When
+// the room is used up, the scripts evict the least recently used hashes, first those with other files. Saved
+// responses are sealed, because some belong to private dashboards.
 type backup struct {
 	redis       Redis
 	room        int64 // in bytes
@@ -60,8 +60,8 @@ type backup struct {
 	box         seal.Box
 	now         func() time.Time
 	editions    chan struct{} // one element for each edition that is being saved
-	others      chan struct{} // one element for each file, not listed by an edition, that is being saved
-	mu          sync.Mutex    // guards changes of addresses: a running save must not undo deleteAddress
+	others      chan struct{} // one element for each other file that is being saved
+	mu          sync.Mutex    // guards the hashes of addresses, so that a running save does not undo deleteAddress
 }
 
 func newBackup(client Redis, room int64, secret string, now func() time.Time) *backup {
@@ -100,8 +100,8 @@ func othersKey(dashboard string) string { return "pages-asked:" + dashboard }
 
 func addressKey(base string) string { return "page-at:" + base }
 
-// savedFiles returns the names of the files that are saved together with the edition. They include the files that
-// visitors may get in place of another file: the 404 page and the password forms.
+// savedFiles returns the names of the files that are saved together with the edition: the files that it lists, the
+// 404 page, and the password forms if it has a password.
 func (e *edition) savedFiles() []string {
 	names := append(slices.Clone(e.Files), peer.MissingFile)
 	if e.ticketOwner != "" {
@@ -150,7 +150,7 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 			return nil
 		}
 		saved.Header.Del("Content-Encoding")
-		saved.Header.Del("Etag") // the ETag of the compressed body; NewResponse computes one of the plain body
+		saved.Header.Del("Etag") // that of the compressed body; NewResponse computes the ETag of the plain body
 		body = string(plain)
 	}
 	out, err := q.received(message.NewResponse(http.StatusOK, saved.Header, []byte(body)), "")
@@ -166,7 +166,8 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 	return out
 }
 
-// read returns the value of a reply. It returns "" if there is no value or Redis is down.
+// read returns the value of a reply. It returns "" if there is no value or the call failed, and marks Redis as down
+// after a failure.
 func (b *backup) read(reply *redis.StringCmd) string {
 	value, err := reply.Result()
 	if err != nil && !errors.Is(err, redis.Nil) && !errors.Is(err, context.Canceled) {
@@ -175,7 +176,7 @@ func (b *backup) read(reply *redis.StringCmd) string {
 	return value
 }
 
-// deleteAddress deletes the hash of an address at which the events service has no dashboard any more.
+// deleteAddress deletes the hash of an address that no dashboard has any more.
 func (b *backup) deleteAddress(ctx context.Context, base string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,31 +22,33 @@ const (
 	maxResponse = 4 << 20 // size of a response, in bytes
 	// fetchTimeout bounds a request to the events service.
 	fetchTimeout = 5 * time.Second
-	// Patience is the time for which a visitor waits for the events service. After it, the visitor gets an earlier
+	// Patience is the time for which a visitor waits for the events service. Then the visitor gets the last good
 	// response, if there is one.
 	Patience = 500 * time.Millisecond
-	// restTime is the time after a failure in which the events service is not asked, unless it responds to an earlier
-	// question. It is short, so that visitors see changes within a second after the service is back.
+	// restTime is the time after a failure during which the gateway sends no questions to the events service. A
+	// response to an earlier question ends it. It is short, so that visitors see changes within a second after the
+	// service is back.
 	restTime = 500 * time.Millisecond
-	// questionTime is the minimum time between a response and the next question for the same edition or list. Visitors
-	// who arrive in this time share the next question. A question costs as much as serving several visits.
+	// questionTime is the minimum time between a response and the next question for the same edition or list.
+	// Visitors who arrive in this time share the next question. A question costs as much as serving several visitors.
 	questionTime = 150 * time.Microsecond
-	// maxURI bounds the path and query of a cached response, in bytes. A response with a longer one is not cached.
+	// maxURI is the maximum length of the path and query of a cached response, in bytes. Responses with longer ones
+	// are not cached.
 	maxURI = 1024
 )
 
-// cache keeps three kinds of responses of the events service in memory: editions of dashboards, files of editions, and
-// legacy lists. For each visitor, the events service confirms the edition (If-None-Match). The question starts after
-// the visitor's request, and visitors who wait at the same time share it. So a visitor sees every change whose writer
-// has got the response. A file never changes within an edition. A list never changes within the list state that the
-// edition names. So files and lists need no confirmation. While the events service is down, the cache returns the last
-// good response from memory or from Redis.
+// cache stores three kinds of responses of the events service in memory: editions of dashboards, files of editions,
+// and legacy lists. For each visitor, the cache asks the events service whether the edition is current
+// (If-None-Match). This question starts after the visitor's request, and visitors who wait at the same time share it.
+// So a visitor sees every change that was acknowledged to its writer. A file never changes within an edition, so it
+// needs no confirmation. A list needs none while Edition.List is the same. While the events service is down, the
+// cache returns the last good response from memory or from Redis.
 type cache struct {
 	fetch     Fetch
 	backup    *backup
 	mu        sync.Mutex // guards writes to responses
 	responses *lru.Cache[cacheKey, *cached]
-	room      atomic.Int64 // bytes that more responses may use
+	room      atomic.Int64 // bytes that are still free for responses
 	runs      coalesce.Group[struct{}, *cached]
 	now       func() time.Time
 	rested    atomic.Pointer[time.Time] // end of the present restTime; nil if the last question succeeded
@@ -74,7 +76,7 @@ var errNoResponse = errors.New("gateway: the events service did not return the p
 
 type cached struct {
 	message.Response
-	state string // for a list: the value of Edition.List that it belongs to; empty: unknown
+	state string // for a list: the value of Edition.List for which it is current; empty: unknown
 	// edition is set if the response is an edition, or a file of the edition.
 	edition *edition
 	// confirmed is the time in ns at which the events service returned or confirmed the response.
@@ -121,14 +123,14 @@ func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, e
 			if out, stale, err = c.last(ctx, q, context.DeadlineExceeded); err == nil {
 				return out, stale, nil
 			}
-			late.Reset(fetchTimeout - Patience) // there is no earlier response, so the visitor waits longer
+			late.Reset(fetchTimeout - Patience) // there is no good response to return, so the visitor waits longer
 		}
 	}
 	return nil, false, err
 }
 
-// last returns the last good response after failure, an error of the events service. If there is none, it returns
-// failure.
+// last returns the last good response, from memory or from Redis, after the error failure of the events service. If
+// there is no such response, it returns failure.
 func (c *cache) last(ctx context.Context, q question, failure error) (out *cached, stale bool, err error) {
 	of := q.about()
 	out, there := c.responses.Get(of.key)
@@ -193,8 +195,8 @@ func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
 	return fresh, nil
 }
 
-// fresh returns the current response for a save. It does not store the response in the cache, because perhaps no
-// visitor requests it.
+// fresh returns the current response for a save. It does not store the response in the cache, because no visitor has
+// requested it.
 func (c *cache) fresh(ctx context.Context, q question) (*cached, error) {
 	former, _ := c.responses.Peek(q.about().key)
 	if former != nil && q.isCurrent(former) {
@@ -245,7 +247,7 @@ func (c *cache) request(ctx context.Context, q question, former *cached) (*cache
 		if err != nil {
 			return nil, unreadable(err)
 		}
-		whole = message.NewResponse(response.StatusCode, response.Header, bytes.Clone(body)) // ReadAll may return a slice with twice the capacity
+		whole = message.NewResponse(response.StatusCode, response.Header, bytes.Clone(body)) // Clone, because the slice of ReadAll may have twice the capacity
 	}
 	out, err := q.received(whole, response.Header.Get(peer.ListHeader))
 	if err != nil {

@@ -3,9 +3,9 @@
 // Decisions:
 //
 //   - The files come from memory after the events service has confirmed the edition (cache.go), so a visitor sees every
-//     change whose writer has got the response. Visitors who wait at the same time share one confirmation.
-//   - While the events service is down, the last files are served. Redis has copies of the files for a gateway that
-//     starts in this time (backup.go, save.go).
+//     change that was acknowledged to its writer. Visitors who wait at the same time share one confirmation.
+//   - While the events service is down, the last files are served. Redis contains copies of the files for a gateway that
+//     starts during that time (backup.go, save.go).
 //   - The edition contains the access rules of a private dashboard. The gateway applies these rules (edition.go).
 package dashboards
 
@@ -20,8 +20,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
 
-// Fetch sends a request of the gateway itself, with the id as X-Request-Id, to the events service. The caller closes
-// the body.
+// Fetch sends a request to the events service on behalf of the gateway, with id as the X-Request-Id. The caller
+// closes the body.
 type Fetch func(ctx context.Context, r *http.Request, id string) (*http.Response, error)
 
 // Options are the settings of Dashboards, and the functions of the gateway that it uses.
@@ -58,21 +58,22 @@ func (d *Dashboards) Sweep(ctx context.Context) error { return d.cache.sweep(ctx
 // Visit is a request for a path of a dashboard.
 type Visit struct {
 	Visitor
-	Context context.Context // has the request's span
+	Context context.Context // contains the span of the request
 	In      *http.Request
 	ID      string // X-Request-Id
 	IP      string // address of the visitor
 	OwnHost bool   // the host belongs to a dashboard
 	Route   string // template of the path, for the log
-	File    *File  // kind of the path; nil: dashboards have no such path
+	File    *File  // describes the path; nil: dashboards have no such path
 }
 
-// Visitor writes the response of a visit. It also does what only the gateway can do for a visit, such as forwarding.
+// Visitor writes the response to a visit. Its other methods do what only package gateway can do, such as forwarding a
+// request.
 type Visitor interface {
 	http.ResponseWriter
-	// Refuse writes an error in JSON.
+	// Refuse responds with an error in JSON.
 	Refuse(err error)
-	// RefuseMethod writes 405 with the methods that the path allows.
+	// RefuseMethod responds with 405 and the methods that the path allows.
 	RefuseMethod()
 	// Forward sends the visitor's request with the body to the service of the path, and sends the response to the
 	// visitor.

@@ -19,7 +19,7 @@ type edition struct {
 	peer.Edition
 	private     bool
 	allowed     []netip.Prefix
-	ticketOwner string // owner for whom the tickets in visitors' cookies are issued; empty: the dashboard has no password
+	ticketOwner string // the owner of valid tickets in visitors' cookies; empty: the dashboard has no password
 }
 
 func parseEdition(body []byte) (*edition, error) {
@@ -57,7 +57,7 @@ func (c *cache) file(ctx context.Context, of *edition, staleEdition bool, name, 
 	return c.get(ctx, newFileQuestion(of, staleEdition, name, coding, id))
 }
 
-// admits reports whether a visitor may see this private dashboard.
+// admits reports whether a visitor may see the private dashboard of the visit.
 func (d *Dashboards) admits(v *dashboardVisit) bool {
 	access := &v.edition.Access
 	if v.File.feed && access.FeedKey != "" {

@@ -15,9 +15,9 @@ const (
 	idleSweeps = 10
 )
 
-// store stores a response with status 200. It replaces an existing response only if replace is set, and never replaces
-// a file by a file of an older edition. A response with another status only removes the existing response, under the
-// same conditions.
+// store stores a response with status 200. It replaces an existing response only if replace is true, and it does not
+// replace a file by a file of an older edition. Under the same conditions, a response with another status removes the
+// existing response and is not stored.
 func (c *cache) store(key cacheKey, fresh *cached, replace bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *cached) size() int64 {
 }
 
 func (r *cached) use() {
-	if r.sweeps.Load() > 0 { // a store costs more than a load if several processors use the value
+	if r.sweeps.Load() > 0 { // a load is cheaper than a store if several processors use the value
 		r.sweeps.Store(0)
 	}
 }

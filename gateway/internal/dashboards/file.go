@@ -14,8 +14,8 @@ type File struct {
 	kind fileKind
 	// name is the name of the file in an edition. It is empty for the page, and for a path with a parameter.
 	name      string
-	parameter bool // the path is the name of the file
-	page      bool // HTML, for people
+	parameter bool // the name of the file is the path of the request
+	page      bool // an HTML page for people
 	shared    bool // scripts of other sites may read the file of a public dashboard
 	feed      bool // the query parameter key opens the file of a private dashboard
 }
@@ -54,8 +54,8 @@ func NewForm() *File { return &File{kind: fileForm, page: true} }
 // IsForm reports whether the path takes a form.
 func (f *File) IsForm() bool { return f.kind == fileEnter || f.kind == fileForm }
 
-// fileName returns the name of the file at a path. It returns false if no file can have this name. An id or a month has
-// 1 to 64 of [A-Za-z0-9-].
+// fileName returns the name of the file at a path. It returns false if no file can have this name: each segment of a
+// name has at most 64 characters of [A-Za-z0-9-.] and does not begin with a dot.
 func (f *File) fileName(below string) (name string, ok bool) {
 	if !f.parameter {
 		return f.name, true
@@ -69,7 +69,7 @@ func (f *File) fileName(below string) (name string, ok bool) {
 }
 
 // redirect returns the address to which the visitor is redirected, or "". The page of a dashboard ends in a slash,
-// because its links are relative. All other addresses have no slash at the end.
+// because its links are relative. No other address ends in a slash.
 func (f *File) redirect(u *url.URL) string {
 	at := u.EscapedPath()
 	bare := strings.TrimSuffix(at, "/")

@@ -9,29 +9,29 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 )
 
-// question is a question to the events service for an edition, a file or a list.
+// question is a request to the events service for an edition, a file or a list.
 type question interface {
 	about() *subject
-	// isCurrent reports whether a cached response is current without a confirmation.
+	// isCurrent reports whether a cached response is known to be current without asking the events service.
 	isCurrent(response *cached) bool
 	// received converts the response of the events service to a cached response. state is the value of its header
 	// peer.ListHeader.
 	received(response message.Response, state string) (*cached, error)
-	// place returns the key and the field under which the backup saves the response. An empty key means that the
-	// response is not saved.
+	// place returns the Redis key and the field of the saved response. An empty key means that the response is not
+	// saved.
 	place(ctx context.Context, b *backup) (key, field string)
 }
 
 // subject has the fields that all questions have in common.
 type subject struct {
 	key cacheKey
-	run string // key of the shared run: concurrent questions with the same key share one request
+	run string // concurrent questions with the same run share one request
 	uri string
 	id  string // X-Request-Id
-	// confirmed is set for an edition and a list, whose address does not name a version. The events service must
-	// confirm such a response.
+	// confirmed is true for an edition and a list. Their URI contains no version, so the events service must confirm
+	// a cached response.
 	confirmed bool
-	// rests is set if visitors get the last response without a question while the events service rests (restTime).
+	// rests is true if visitors get the last response without a request to the events service during restTime.
 	rests bool
 }
 
@@ -84,7 +84,7 @@ func (q *listQuestion) isCurrent(response *cached) bool {
 	return q.state != "" && response.state == q.state
 }
 
-// received takes the state from the response, because the list may be newer than the edition.
+// received stores the state from the response and not q.state, because the list may be newer than the edition.
 func (*listQuestion) received(response message.Response, state string) (*cached, error) {
 	return &cached{Response: response, state: state}, nil
 }
@@ -102,7 +102,7 @@ type fileQuestion struct {
 	edition *edition
 }
 
-// newFileQuestion returns a question for a file of the edition. staleEdition is set if the events service did not
+// newFileQuestion returns a question for a file of the edition. staleEdition is true if the events service did not
 // confirm the edition.
 func newFileQuestion(of *edition, staleEdition bool, name, coding, id string) *fileQuestion {
 	uri := (&url.URL{Path: "/public/v1/editions/" + of.ID + "/files/" + name}).EscapedPath()

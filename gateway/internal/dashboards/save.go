@@ -9,25 +9,25 @@ import (
 const (
 	// renewTime is the time after which unchanged files are saved again.
 	renewTime = 12 * time.Hour
-	// checkTime is the time after which a visit makes the gateway check the copies in Redis again. A save may have
-	// failed, or Redis may have lost its data.
+	// checkTime is the minimum time between two checks of an edition's copies in Redis. A visit starts the check. It
+	// is needed because a save may have failed, or Redis may have lost its data.
 	checkTime = 10 * time.Second
-	// saveTimeout bounds the time to read and save the files of an edition.
+	// saveTimeout is the time limit for reading and saving the files of an edition.
 	saveTimeout = 30 * time.Second
-	// editionsAtOnce bounds how many editions are saved at the same time.
+	// editionsAtOnce is the maximum number of editions that are saved at the same time.
 	editionsAtOnce = 4
-	// othersRoom bounds the bytes in Redis for the files of a dashboard that its edition does not list. A page has 5 to
-	// 15 KB in brotli.
+	// othersRoom is the maximum number of bytes in Redis for the other files of a dashboard, which are not saved with
+	// its edition. A page has 5 to 15 KB in brotli.
 	othersRoom = 2 << 20
-	// othersAtOnce bounds how many files that no edition lists are saved at the same time.
+	// othersAtOnce is the maximum number of such other files that are saved at the same time.
 	othersAtOnce = 256
-	// evictedTime is the time after which an edition is saved again that Redis has evicted to make room for other
-	// dashboards. It is long, so that dashboards that do not all fit do not evict one another with each visit.
+	// evictedTime is the time after which an edition is saved again if Redis has evicted it to make room for other
+	// dashboards. It is long: if the dashboards do not all fit, each visit would otherwise evict another dashboard.
 	evictedTime = 10 * time.Minute
 )
 
-// inBackground starts save, which must end within saveTimeout. It returns false if places is full: then too many saves
-// are running.
+// inBackground starts save in a goroutine with the time limit saveTimeout. It returns false if places is full,
+// because then too many saves are running.
 func inBackground(places chan struct{}, save func(context.Context)) bool {
 	select {
 	case places <- struct{}{}:
@@ -43,8 +43,8 @@ func inBackground(places chan struct{}, save func(context.Context)) bool {
 	return true
 }
 
-// save saves the edition of a dashboard with its files in the background, because visitors wait. It does nothing if the
-// copies in Redis were checked less than checkTime ago.
+// save saves the edition of a dashboard with its files. It works in the background, so that visitors do not wait. It
+// does nothing if the copies in Redis were checked less than checkTime ago.
 func (c *cache) save(base string, current *cached) {
 	now, due := c.now(), current.saveAt.Load()
 	if now.UnixNano() < due || c.backup.isUnusable() || !current.saveAt.CompareAndSwap(due, now.Add(saveTimeout).UnixNano()) {
@@ -58,8 +58,8 @@ func (c *cache) save(base string, current *cached) {
 	}
 }
 
-// saveEdition saves the address and the files of an edition. It skips the address if this gateway has saved it, and the
-// files if any gateway has saved them. Redis then treats the saved hashes as recently used.
+// saveEdition saves the address and the files of an edition. It skips the address if this gateway has saved it, and
+// the files if any gateway has saved them. It also marks the saved hashes as recently used.
 func (c *cache) saveEdition(ctx context.Context, base string, current *cached) error {
 	b, of := c.backup, current.edition
 	check, err := b.run(ctx, b.check, []string{filesKey(of.DashboardID), othersKey(of.DashboardID), addressKey(base)}).Int64Slice()
@@ -90,7 +90,7 @@ func (c *cache) saveFiles(ctx context.Context, of *edition, current *cached) err
 	for _, name := range of.savedFiles() {
 		file, err := c.fresh(ctx, newFileQuestion(of, false, name, codingBrotli, "save-"+of.ID))
 		if err != nil {
-			return err // the error may mean that a newer edition is current, which has its own save
+			return err // perhaps a newer edition is current, which is saved separately
 		}
 		field := fileField(name, codingBrotli)
 		values = append(values, field, b.seal(key, field, file, of.ID))
@@ -114,9 +114,9 @@ func (c *cache) saveAddress(ctx context.Context, base string, current *cached) e
 	return b.run(ctx, b.saveEdition, []string{key}, "", dashboardField, current.edition.DashboardID, listField, b.seal(key, listField, list, "")).Err()
 }
 
-// saveFile saves a file that a visitor requested, unless saveFiles saves it. It deletes a file that is not in the
-// edition any more. It works in the background, because visitors wait. If Redis is down or too many files are being
-// saved, the file is not saved until a visitor requests it in a later edition.
+// saveFile saves a file that a visitor requested, unless saveFiles saves it. It deletes the copy of a file that the
+// edition does not contain. It works in the background, so that visitors do not wait. If Redis is down or too many
+// files are being saved, it does nothing, and the file is not saved before a visitor requests it in a later edition.
 func (b *backup) saveFile(q *fileQuestion, response *cached) {
 	if q.edition.isSaved(q.key.file) || b.isUnusable() {
 		return

@@ -16,7 +16,8 @@ type dashboardVisit struct {
 	Visit
 	address
 	edition *edition
-	// editionResponse is the response that contains the edition. stale is set if the events service did not confirm it.
+	// editionResponse is the response that contains the edition. stale is true if the events service did not confirm
+	// it.
 	editionResponse *cached
 	stale           bool
 }
@@ -67,7 +68,7 @@ func (d *Dashboards) serveFile(v *dashboardVisit) {
 		}
 		return
 	}
-	for range 2 { // the second time if a new edition has replaced the first
+	for range 2 { // the second run is needed if a newer edition has replaced the first one
 		if !d.findEdition(v) || !d.checkAccess(v) || d.sendFile(v) {
 			return
 		}
@@ -75,8 +76,8 @@ func (d *Dashboards) serveFile(v *dashboardVisit) {
 	d.refuse(v, message.UnknownPath())
 }
 
-// RefuseMethod refuses a method that a path below dashboards does not allow. The response is the same whether or not
-// the dashboard exists.
+// RefuseMethod responds to a method that a path below dashboards does not allow. The response is the same whether or
+// not the dashboard exists.
 func (d *Dashboards) RefuseMethod(visit Visit) {
 	at, ok := addressOf(visit)
 	v := &dashboardVisit{Visit: visit, address: at}
@@ -91,7 +92,8 @@ func (d *Dashboards) RefuseMethod(visit Visit) {
 	v.RefuseMethod()
 }
 
-// findEdition sets the edition of the visit. If the dashboard has none, it refuses the request and returns false.
+// findEdition sets the edition of the visit. If there is no dashboard or no edition can be read, it responds and
+// returns false.
 func (d *Dashboards) findEdition(v *dashboardVisit) bool {
 	current, stale, err := d.cache.get(v.Context, newEditionQuestion(v.base, v.ID))
 	switch {
@@ -113,8 +115,9 @@ func (d *Dashboards) findEdition(v *dashboardVisit) bool {
 	return true
 }
 
-// checkAccess reports whether the visitor may see the dashboard, and sets the headers that depend on the access. If the
-// visitor may not see it, checkAccess refuses the request.
+// checkAccess reports whether the visitor may see the dashboard. If the dashboard is public and the file is shared,
+// it sets the header that allows scripts of other sites to read the response. If the visitor may not see the
+// dashboard, it responds with 403.
 func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	out := v.Header()
 	if !v.edition.private {
@@ -136,8 +139,8 @@ func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	return false
 }
 
-// sendFile sends the file or the list. It returns false and sends nothing if a newer edition has replaced the edition
-// of the visit.
+// sendFile sends the file or the list and returns true. It returns false and sends nothing if a newer edition has
+// replaced the edition of the visit.
 func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 	if v.File.kind == fileList {
 		d.sendList(v)
@@ -164,7 +167,7 @@ func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 	default:
 		v.setCache()
 		switch {
-		case stale && out.edition.ID != v.edition.ID: // the edition has no good copy of the file, so the visitor gets that of an older edition
+		case stale && out.edition.ID != v.edition.ID: // only an older edition's copy of the file is available
 			d.setAge(v, out)
 		case stale || v.stale:
 			d.setAge(v, v.editionResponse)
@@ -201,8 +204,8 @@ func (d *Dashboards) sendList(v *dashboardVisit) {
 	out.Write(v, v.In)
 }
 
-// setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. If there is no
-// dashboard, the value is the same as for a public dashboard.
+// setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. An unknown
+// dashboard gets the value of a public one.
 func (v *dashboardVisit) setCache() {
 	if v.edition != nil && v.edition.private || v.File.kind == fileEnter {
 		v.Header()["Cache-Control"] = privateCache
@@ -217,7 +220,7 @@ func (d *Dashboards) setAge(v *dashboardVisit, response *cached) {
 	v.Header()["Age"] = []string{strconv.Itoa(int(age / time.Second))}
 }
 
-// sendMissing sends 404: as a page if the path is a page, else as JSON or text.
+// sendMissing responds with 404: as a page if the path is a page, else as JSON or text.
 func (d *Dashboards) sendMissing(v *dashboardVisit) {
 	if v.File.page && !v.isProgram() {
 		d.sendInstead(v, peer.MissingFile, http.StatusNotFound)
@@ -226,7 +229,8 @@ func (d *Dashboards) sendMissing(v *dashboardVisit) {
 	d.refuse(v, message.UnknownPath())
 }
 
-// sendInstead sends another file of the edition with a status. If there is no such file, it sends a short text.
+// sendInstead responds with another file of the edition and the status. If there is no such file, it sends a short
+// text.
 func (d *Dashboards) sendInstead(v *dashboardVisit, name string, status int) {
 	v.setCache()
 	v.Header()["Vary"] = byCoding
@@ -240,13 +244,14 @@ func (d *Dashboards) sendInstead(v *dashboardVisit, name string, status int) {
 	}[status]).WriteAs(v, v.In, status)
 }
 
-// isProgram reports whether the client is a program that sends a form. It gets errors in JSON.
+// isProgram reports whether a program, and not a browser, sends a form. A program gets errors in JSON.
 func (v *dashboardVisit) isProgram() bool {
 	return v.File.kind == fileForm && !message.WantsHTML(v.In)
 }
 
-// refuse writes an error. Below /api, and for a program that sends a form, the error is JSON. A browser that requests
-// an unknown dashboard on the platform's host gets a page. Everybody else gets text.
+// refuse responds with an error. The error is JSON below /api, for a program that sends a form, for the legacy list,
+// and for errors other than NotFound and Unavailable. A browser that requests an unknown dashboard on the platform's
+// host gets a page. Any other response is text.
 func (d *Dashboards) refuse(v *dashboardVisit, err error) {
 	f := fault.As(err)
 	if f.Kind == fault.NotFound {
@@ -270,7 +275,7 @@ func (d *Dashboards) refuse(v *dashboardVisit, err error) {
 	message.Text(f.Message).WriteAs(v, v.In, f.Kind.Status())
 }
 
-// serveForm forwards a form to the service of the path, if the visitor may see the dashboard.
+// serveForm forwards a form to the service that handles the path, if the visitor may see the dashboard.
 func (d *Dashboards) serveForm(v *dashboardVisit) {
 	body, err := message.Body(v.In)
 	if err != nil {
@@ -282,8 +287,8 @@ func (d *Dashboards) serveForm(v *dashboardVisit) {
 	}
 }
 
-// serveEnter sends the password to the events service. If that service refuses it, the visitor gets a file of the
-// edition.
+// serveEnter sends the password to the events service. If the response is an error 403, 404 or 429, the visitor gets
+// a file of the edition. Any other response is forwarded.
 func (d *Dashboards) serveEnter(v *dashboardVisit) {
 	body, err := message.Body(v.In)
 	if err != nil {
@@ -311,7 +316,8 @@ func (d *Dashboards) serveEnter(v *dashboardVisit) {
 	if retry := response.Header["Retry-After"]; len(retry) > 0 {
 		v.Header()["Retry-After"] = retry
 	}
-	// A dashboard without a password responds 404, which only visitors who may see the dashboard get as its page.
+	// The events service responds 404 if the dashboard has no password. The visitor then gets the 404 page only if
+	// the visitor may see the dashboard.
 	if d.findEdition(v) && (name != peer.MissingFile || d.checkAccess(v)) {
 		d.sendInstead(v, name, response.StatusCode)
 	}
