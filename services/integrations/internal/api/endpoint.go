@@ -19,7 +19,7 @@ type resource struct {
 	kind endpoint.Kind
 }
 
-// declared returns an operation of the kind. The path follows that of the kind.
+// declared returns an operation of the kind. path is appended to the path of the kind.
 func (r resource) declared(method, path, verb, noun, summary, description string, status int, errors ...int) web.Operation {
 	name := string(r.kind.Channel)
 	return web.Operation{
@@ -28,8 +28,8 @@ func (r resource) declared(method, path, verb, noun, summary, description string
 	}
 }
 
-// operations declares list, create, change and delete. Only the bodies of signed kinds have
-// eventKinds and rotateSecret.
+// operations declares list, create, change and delete. Only the request bodies of signed kinds have eventKinds and
+// rotateSecret.
 func (r resource) operations() []web.Operation {
 	declared := func(method, verb, summary, description string, status int, errors ...int) web.Operation {
 		operation := r.declared(method, "/endpoints", verb, "Endpoint", summary, description, status, errors...)
@@ -106,8 +106,8 @@ type signedEndpointBody struct {
 	EventKinds optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1" description:"The kinds to send; all if absent."`
 }
 
-// createFrom returns the handler of a create with the body B. It finds the dashboard before it reads the rest of the body,
-// because an unknown dashboard precedes a wrong member.
+// createFrom returns the handler of a create with the body B. It finds the dashboard before it reads the rest of the
+// body. So if the dashboard is unknown and a member of the body is wrong, the error is about the dashboard.
 func createFrom[B interface{ draft() endpoint.Draft }](r resource) func(*web.Call[web.None, B]) (oneEndpointView, error) {
 	return func(c *web.Call[web.None, B]) (oneEndpointView, error) {
 		var of dashboardMember
@@ -154,7 +154,8 @@ type signedEndpointPatch struct {
 	RotateSecret optional.Value[bool]         `json:"rotateSecret" description:"The previous secret signs beside the new one for 24 h. At most 10 times within 24 h."`
 }
 
-// changeFrom returns the handler of a change with the body B. It finds the endpoint before it reads the rest of the body.
+// changeFrom returns the handler of a change with the body B. It finds the endpoint before it reads the rest of the
+// body, so that an unknown endpoint is the first error.
 func changeFrom[B interface{ patch() endpoint.Patch }](r resource) func(*web.Call[web.None, B]) (oneEndpointView, error) {
 	return func(c *web.Call[web.None, B]) (oneEndpointView, error) {
 		var of targetMembers
@@ -207,8 +208,9 @@ func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody], in 
 	return web.None{}, r.endpoints.Delete(c, c.Caller.Organization, r.kind, endpoint.Target{DashboardID: *dashboardID, URLHash: urlHash, IfMatch: c.IfMatch})
 }
 
-// named returns the urlHash of the endpoint to delete. A value of the body precedes the same value of the query. A urlHash
-// and a url must agree, so that a request never deletes another endpoint than one of them names.
+// named returns the urlHash of the endpoint to delete. If body and query have the same parameter, the value of the body
+// is used. If there are a urlHash and a url, they must be of the same endpoint. Otherwise the request could delete the
+// wrong endpoint.
 func (r resource) named(query removeParameters, body removedEndpointBody) (string, error) {
 	hash, url := cmp.Or(body.URLHash.Pointer(), query.URLHash), cmp.Or(body.URL.Pointer(), query.URL)
 	switch {

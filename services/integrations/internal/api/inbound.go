@@ -98,7 +98,7 @@ func (a *API) receive(c *gin.Context) error {
 	return nil
 }
 
-// read adds the message in a body of the format that the query names.
+// read decodes the body in the format that the query names, and adds the message to out.
 func (a *API) read(c *gin.Context, body []byte, out *topic.InboundMessage) error {
 	query := c.Request.URL.Query()
 	for name := range query {
@@ -128,7 +128,7 @@ func (in inboundBody) addTo(out *topic.InboundMessage) {
 		out.Publish = in.Publish.Value
 	}
 	if in.Severity.Sent {
-		out.Severity = &in.Severity.Value // empty for null
+		out.Severity = &in.Severity.Value // "" if the member is null
 	}
 	if in.Notify.Sent {
 		out.Notify = (*map[topic.Channel]bool)(&in.Notify.Value)

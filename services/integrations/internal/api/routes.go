@@ -1,5 +1,5 @@
-// Package api serves the App interface of endpoints and of the inbound webhook, the forms and pages of visitors, and the calls
-// of peers. Each handler makes one call of a domain and returns its view.
+// Package api serves the App interface for endpoints and the inbound webhook, the forms and pages of visitors, and the
+// requests of other services. Each handler calls one operation of a domain and returns the view of its result.
 package api
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// API holds what the handlers use.
+// API has the dependencies of the handlers.
 type API struct {
 	endpoints *endpoint.Endpoints
 	inbound   *inbound.Inbound
@@ -54,7 +54,7 @@ func (a *API) Mount(engine *gin.Engine) error {
 	return web.Mount(engine, a.operations())
 }
 
-// isOnlyComponent is the operation that peer.Endpoints calls.
+// isOnlyComponent handles the request that peer.Endpoints sends.
 func (a *API) isOnlyComponent(c *gin.Context) error {
 	only, err := a.endpoints.IsOnlyComponent(c.Request.Context(), web.Caller(c).Organization, c.Param("component"))
 	if err != nil {

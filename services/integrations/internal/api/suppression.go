@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
-// suppressionOperations declares list and clear of the kind's suppressions.
+// suppressionOperations declares the operations that list and clear the suppressions of the kind.
 func (r resource) suppressionOperations() []web.Operation {
 	list := r.declared("GET", "/suppression", "list", "Suppressions", "List suppressed URLs", "Nothing is sent to a suppressed URL. Oldest first.", 200)
 	list.Entitlement = web.NoEntitlement

@@ -6,8 +6,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
-// endpointView is the specification's "Outbound integration endpoint record" with the legacy id, by which
-// the channels of the legacy interface select endpoints.
+// endpointView is the "Outbound integration endpoint record" of the specification, with the legacy id. Channels of the
+// legacy interface select endpoints by this id.
 type endpointView struct {
 	LegacyID            int64         `json:"legacyId"`
 	Version             int64         `json:"version" description:"Increases with every change except results of deliveries."`

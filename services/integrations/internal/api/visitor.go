@@ -29,7 +29,7 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 	public.Link(endpoint.LinkPath+endpoint.ToVerify, page.Follow(a.endpoints.Show(endpoint.ToVerify), shows("endpoint.verify", verifyPage)),
 		page.Follow(a.endpoints.Verify, shows("endpoint.verified", verifiedPage)))
 	public.Link(endpoint.LinkPath+endpoint.ToManage, page.Follow(a.endpoints.Show(endpoint.ToManage), shows("endpoint.manage", managePage)), a.manage)
-	// Unsubscribe ignores the body, so it also serves the one-click request of mail programs (RFC 8058).
+	// Unsubscribe ignores the request body, so it also handles the one-click request of mail programs (RFC 8058).
 	public.Link(endpoint.LinkPath+endpoint.ToUnsubscribe, page.Follow(a.endpoints.Show(endpoint.ToUnsubscribe), shows("endpoint.remove", unsubscribePage)),
 		page.Follow(a.endpoints.Unsubscribe(endpoint.ToUnsubscribe), left))
 	return nil
@@ -38,7 +38,7 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 // texts returns the words for an error.
 func texts(status int, err error) page.Texts {
 	switch {
-	case errors.Is(err, endpoint.ErrNotTaken): // because there is no offer
+	case errors.Is(err, endpoint.ErrNotTaken): // because the dashboard offers nothing any more
 		return page.Texts{Title: "error.wrong", Text: "endpoint.not_taken"}
 	case errors.Is(err, endpoint.ErrFull):
 		return page.Texts{Title: "error.wrong", Text: "endpoint.full"}
@@ -50,10 +50,11 @@ func texts(status int, err error) page.Texts {
 	return page.Texts{}
 }
 
-// offered returns what the dashboard offers, and the kind that the path names. The pages of the request are in its frame.
+// offered returns what the dashboard offers, and the kind that the path names. It sets the dashboard's frame for the
+// pages of the request.
 func (a *API) offered(c *gin.Context) (endpoint.Offer, endpoint.Kind, error) {
 	offer, err := a.endpoints.Offer(c.Request.Context(), page.Site(c))
-	if offer.Dashboard.ID != "" { // also if the dashboard offers nothing
+	if offer.Dashboard.ID != "" { // the dashboard is known also if it offers nothing
 		page.About(c, offer.Dashboard.ID, offer.Dashboard.Locale)
 	}
 	if err != nil {
@@ -118,7 +119,7 @@ type form struct {
 	Components           page.Boxes
 }
 
-// newForm returns the form with the values that the visitor has sent, and the error beside its field.
+// newForm returns the form with the values that the visitor has sent. It shows err next to the field that err is about.
 func newForm(w *words.Locale, offer endpoint.Offer, kind endpoint.Kind, wish endpoint.Wish, err error) form {
 	view := form{
 		Dashboard: offer.Dashboard.Name, Channel: kind.Name,
@@ -141,7 +142,7 @@ func newForm(w *words.Locale, offer endpoint.Offer, kind endpoint.Kind, wish end
 	return view
 }
 
-// wrongURL returns the key of the text beside a URL that the kind does not allow.
+// wrongURL returns the key of the text for a URL that the kind does not allow.
 func wrongURL(kind endpoint.Kind) string {
 	switch kind.Channel {
 	case topic.Teams:

@@ -11,10 +11,10 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// linkView is the view of the pages behind links.
+// linkView is the view of the pages that links open.
 type linkView struct {
 	Note, Problem string
-	Receiver      string // the URL and its kind
+	Receiver      string // URLDisplay and the name of the channel
 	Boxes         page.Boxes
 	endpoint.Visit
 }
@@ -25,7 +25,8 @@ func newLink(c *gin.Context, visit endpoint.Visit) linkView {
 	return view
 }
 
-// shows returns a function that shows a visit.
+// shows returns a handler that responds with the page of a Visit. title is the key of its title, and body is the
+// template of its body.
 func shows(title, body string) func(*gin.Context, endpoint.Visit) error {
 	return page.View(title, body, newLink)
 }
@@ -37,7 +38,7 @@ type manageForm struct {
 	Paused       string `json:"paused" enum:"on" description:"Absent: not paused."`
 }
 
-// manage runs the action of the form: save, rotate or unsubscribe.
+// manage executes the action that the form names: save, rotate or unsubscribe.
 func (a *API) manage(c *gin.Context) error {
 	form, err := page.Form(c)
 	if err != nil {
@@ -67,7 +68,7 @@ func (a *API) manage(c *gin.Context) error {
 	return err
 }
 
-// manageAgain shows the form as the endpoint is stored, with the error.
+// manageAgain shows the form again, with the stored settings of the endpoint and the error.
 func (a *API) manageAgain(c *gin.Context, form url.Values, wrong error) error {
 	return page.Follow(a.endpoints.Show(endpoint.ToManage), func(c *gin.Context, visit endpoint.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)
@@ -86,7 +87,7 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (endpoint
 	return a.endpoints.Manage(ctx, token, endpoint.Settings{ComponentIDs: page.Chosen(form), Paused: paused == "on"})
 }
 
-// left shows that the endpoint is deleted.
+// left responds with the page that says that the endpoint was deleted.
 func left(c *gin.Context, _ endpoint.Visit) error {
 	return page.Show(c, http.StatusOK, "endpoint.removed", page.TextBody, page.Words(c).Word("endpoint.removed_text"))
 }

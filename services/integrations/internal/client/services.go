@@ -1,5 +1,5 @@
-// Package client calls other services for the domain: events for dashboards with their components,
-// identity for the limits of an organization.
+// Package client sends the requests of the domain to other services. It requests dashboards with their components from
+// the events service, and the limits of an organization from the identity service.
 package client
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// dashboardLife is the time for which names and URLs of dashboards are cached.
+// dashboardLife is how long dashboards are cached.
 const dashboardLife = 20 * time.Millisecond
 
 // Services implements endpoint.Services and inbound.Services.

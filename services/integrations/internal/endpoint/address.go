@@ -17,13 +17,13 @@ const (
 	maxDisplay = 6    // characters of the path that URLDisplay may show
 )
 
-// Hosts checks the host of a URL and returns its canonical form. A client may read the error's text.
+// Hosts checks the host of a URL and returns its canonical form. The text of its error is shown to clients.
 type Hosts interface {
 	Host(host string) (string, error)
 }
 
-// Address is a receiver's URL in its normal form. It is a secret, because chat providers and many others
-// put their token into it. Only Hash and Display may be shown, stored or logged.
+// Address is a receiver's URL in its normal form. It is a secret, because URLs of chat providers and of many other
+// receivers contain a token. Only Hash and Display may be shown, stored or logged.
 type Address struct{ host, rest string }
 
 // URL returns the whole URL.
@@ -45,9 +45,9 @@ func (a Address) Display() string {
 	return a.host + path
 }
 
-// parseAddress returns the normal form of a URL: scheme and host in lower case, without the default port and
-// without the fragment. Path and query stay as they are, because providers sign them. The error is about the
-// field url and does not repeat the URL.
+// parseAddress returns the normal form of a URL: scheme and host in lower case, without the default port and without
+// the fragment. It does not change path and query, because providers sign them. The error is about the field url and
+// does not contain the URL.
 func parseAddress(text string, hosts Hosts) (Address, error) {
 	const field = "url"
 	if text == "" {
@@ -80,14 +80,14 @@ func parseAddress(text string, hosts Hosts) (Address, error) {
 		return Address{}, fault.Field(field, "%s", err)
 	}
 	a := Address{host: canonical, rest: rest}
-	// The parser's error is left out, because it repeats the URL.
+	// The parser's error is not returned, because it contains the URL.
 	if _, err := url.Parse(a.URL()); err != nil || strings.ContainsFunc(rest, func(c rune) bool { return c > '~' }) {
 		return Address{}, fault.Field(field, "must have a valid path and query, with characters other than ASCII as %%XX")
 	}
 	return a, nil
 }
 
-// dropPort removes an explicit :443. It refuses any other port.
+// dropPort removes an explicit :443. It returns an error for any other port.
 func dropPort(authority string) (string, error) {
 	colon := strings.LastIndexByte(authority, ':')
 	if colon < 0 || strings.HasSuffix(authority, "]") {
@@ -99,8 +99,8 @@ func dropPort(authority string) (string, error) {
 	return authority[:colon], nil
 }
 
-// pacedBy returns a digest of the space to which the provider's rate limit applies, and "" if it applies to the URL. The
-// limit of Google Chat applies to a space, which is the URL without its key and token.
+// pacedBy returns a digest of what the provider's rate limit applies to. It returns "" if the limit applies to each
+// URL. The limit of Google Chat applies to a space. The space is the URL without its key and token.
 func pacedBy(channel topic.Channel, a Address) string {
 	if channel != topic.GChat {
 		return ""
@@ -110,6 +110,6 @@ func pacedBy(channel topic.Channel, a Address) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Limit returns a digest that endpoints have in common if they share a rate limit. Delivery puts their deliveries into
-// one bucket, so that one process keeps the limit.
+// Limit returns a digest that is the same for endpoints that share a rate limit. Delivery puts the deliveries to these
+// endpoints into one bucket, so that one process applies the limit.
 func (e Endpoint) Limit() string { return cmp.Or(e.Paced, e.URLHash) }

@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Patch is the input of Change. A nil field keeps the stored value.
+// Patch is the input of Change. A field that is nil does not change the stored value.
 type Patch struct {
 	ComponentIDs    []string
 	URL             *string
@@ -22,7 +22,7 @@ type Patch struct {
 	RotateSecret    bool
 }
 
-// check returns the patch with the lists in the form in which they are stored.
+// check checks the patch. It returns the patch with the lists in the form in which they are stored.
 func (p Patch) check() (Patch, error) {
 	if p.ComponentIDs == nil && p.URL == nil && p.ManagementEmail == nil && p.EventKinds == nil &&
 		p.Paused == nil && p.Locked == nil && !p.RotateSecret {
@@ -55,15 +55,15 @@ func (p Patch) apply(e *Endpoint) {
 	set(&e.Locked, p.Locked)
 }
 
-// set stores *value in *field if value is not nil.
+// set sets *field to *value if value is not nil.
 func set[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value
 	}
 }
 
-// Change changes an endpoint. read returns the input; Change calls it when it has found the endpoint. It stores nothing
-// if the endpoint stays as it is. The view has the secret if the secret was rotated.
+// Change changes an endpoint. After it has found the endpoint, it calls read, which returns the input. If the input
+// changes nothing, Change stores nothing. If the secret was rotated, the view has the new secret.
 func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, target Target, read func() (Patch, error)) (View, error) {
 	dashboard, err := s.dashboard(ctx, organization, target.DashboardID)
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	return views[0], nil
 }
 
-// checkPatch checks the patch of an endpoint. It returns the new URL, or the zero Address if the patch has none.
+// checkPatch checks the patch of an endpoint. It returns the new URL. Without a new URL it returns the zero Address.
 func (s *Endpoints) checkPatch(kind Kind, dashboard topic.DashboardRecord, patch *Patch) (address Address, err error) {
 	if *patch, err = patch.check(); err != nil {
 		return address, err
@@ -137,7 +137,8 @@ func (s *Endpoints) checkPatch(kind Kind, dashboard topic.DashboardRecord, patch
 	return address, onDashboard(dashboard, patch.ComponentIDs)
 }
 
-// move gives the endpoint another URL. The suppression of the former URL moves with the last endpoint of that URL.
+// move changes the URL of the endpoint. If no other verified endpoint has the former URL, the suppression of the former
+// URL moves to the new URL.
 func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address Address,
 	change func(*Endpoint, func(*Endpoint)) ([]topic.Message, error)) (Endpoint, error) {
 	for {
@@ -185,8 +186,8 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 	}
 }
 
-// leaving returns the suppression that a verified endpoint takes along when it leaves its URL: that of the URL if no other
-// verified endpoint has the URL, else nil.
+// leaving returns the suppression that must move with a verified endpoint when its URL changes. This is the suppression
+// of its URL if no other verified endpoint has the URL. Otherwise leaving returns nil.
 func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, error) {
 	last, err := s.isLast(ctx, e.OrganizationID, e.Channel, e.claims(e.URLHash))
 	if err != nil || !last {
@@ -199,7 +200,8 @@ func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, erro
 	return nil, err
 }
 
-// claims returns the hash for a claim: an endpoint that is not verified needs none.
+// claims returns the hash that a Claim of the endpoint must contain. It returns "" for an endpoint that is not
+// verified, because this needs no claim.
 func (e Endpoint) claims(urlHash string) string {
 	if e.VerifiedAt == nil {
 		return ""

@@ -20,8 +20,8 @@ type Draft struct {
 	Locked          bool
 }
 
-// Create stores an endpoint on a dashboard. The endpoint is verified immediately. read returns the input; Create calls
-// it when it has found the dashboard. The view has the URL and, for a signed kind, the secret.
+// Create stores an endpoint on a dashboard. The endpoint is verified immediately. After Create has found the dashboard,
+// it calls read, which returns the input. The view has the URL and, for a signed kind, the secret.
 func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, dashboardID string, read func() (Draft, error)) (View, error) {
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 	}
 	e.ID, e.OrganizationID, e.URLHash = topic.NewID(), organization, address.Hash()
 	if err := s.conflict(ctx, e, e.URLHash, nil); err != nil {
-		return View{}, err // usual, and cheaper than a claim
+		return View{}, err // the usual error is found without the cost of a claim
 	}
 	var view View
 	err = s.claimed(ctx, e, e.URLHash, "", func() error {
@@ -59,7 +59,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 	return view, err
 }
 
-// draft checks the input of Create. It returns the endpoint without its URL, and the URL.
+// draft checks the input of Create. It returns the endpoint and its URL. The URL is not set in the endpoint yet.
 func (s *Endpoints) draft(kind Kind, dashboard topic.DashboardRecord, in Draft) (Endpoint, Address, error) {
 	e := Endpoint{
 		Channel: kind.Channel, DashboardID: dashboard.ID, DashboardName: dashboard.Name,
@@ -81,9 +81,9 @@ func (s *Endpoints) draft(kind Kind, dashboard topic.DashboardRecord, in Draft) 
 	return e, address, onDashboard(dashboard, e.ComponentIDs)
 }
 
-// add stores a new endpoint. It stores the counters first, because outcomes of an endpoint without counters
-// are not counted. It stores the endpoint last, and reads nothing afterwards, so that no error can keep the
-// secret of a stored endpoint from its owner.
+// add stores a new endpoint. It stores the counters first, because outcomes of an endpoint without counters are not
+// counted. It stores the endpoint last and reads nothing afterwards. So after the endpoint is stored, no error can
+// prevent that the owner gets the secret.
 func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed bool) (View, error) {
 	now := s.Now()
 	e.Version, e.CreatedAt, e.UpdatedAt, e.VerifiedAt = 1, now, now, &now
@@ -113,8 +113,8 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	return view, err
 }
 
-// conflict returns the error for an endpoint that was not stored with a URL: that another verified endpoint on the
-// dashboard has the URL, or else otherwise.
+// conflict returns the error for an endpoint that cannot be stored with a URL. If another verified endpoint on the
+// dashboard has the URL, this is a Conflict that says so. Otherwise it is the parameter otherwise.
 func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, otherwise error) error {
 	other, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
 	switch {
@@ -126,12 +126,12 @@ func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, ot
 	return err
 }
 
-// withoutComponents removes a new endpoint whose components were all deleted during its write.
+// withoutComponents removes a new endpoint whose components were all deleted while it was stored, and returns an error.
 func (s *Endpoints) withoutComponents(ctx context.Context, e Endpoint) error {
 	err := s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
 		return audit.Entry(audit.From(ctx), "", s.Now(), e, nil), nil
 	})
-	if errors.Is(err, errAgain) { // somebody gave it components
+	if errors.Is(err, errAgain) { // the endpoint has components again
 		return nil
 	}
 	if fault.UnlessMissing(err) != nil {

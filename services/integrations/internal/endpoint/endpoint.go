@@ -2,9 +2,9 @@
 // receivers, the components that each is notified about, the results of its deliveries, and when the
 // platform stops sending to it.
 //
-// There are three records, because there are three writers. An Endpoint holds the settings of its owner. The records of
-// package outcome hold the results of an endpoint's deliveries; the consumer of outcomes writes them in bulk. A
-// Suppression belongs to a URL of the organization, not to one endpoint. A View is made of the three.
+// There are three kinds of records, because there are three writers. An Endpoint has the settings that its owner
+// chooses. The records of package outcome have the results of an endpoint's deliveries. The consumer of outcomes writes
+// them in bulk. A Suppression belongs to a URL of the organization and not to one endpoint. A View combines the three.
 package endpoint
 
 import (
@@ -20,7 +20,7 @@ type Endpoint struct {
 	ID             string        `json:"id" audit:"id"`             // uuid v7
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by it
 	OrganizationID string        `json:"organizationId"`
-	Version        int64         `json:"version" audit:"version,quiet"` // increases with every change of what the owner sees, except results of deliveries
+	Version        int64         `json:"version" audit:"version,quiet"` // increases with every change that the owner sees, except results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
 	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // at the last write
@@ -28,8 +28,8 @@ type Endpoint struct {
 	URLHash        string        `json:"urlHash" audit:"urlHash"`             // Address.Hash
 	URLDisplay     string        `json:"urlDisplay" audit:"urlDisplay"`       // Address.Display
 	Paced          string        `json:"paced,omitempty"`                     // pacedBy
-	// MovedSuppression is the suppression of the former URL, until reconcile decides whether it applies
-	// to the new URL.
+	// MovedSuppression is the suppression of the endpoint's former URL. It is set by the change of the URL. reconcile
+	// decides whether it applies to the new URL, and removes it.
 	MovedSuppression *Suppression `json:"movedSuppression,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
@@ -58,8 +58,8 @@ func (e Endpoint) Kinds() []topic.Kind {
 	return e.EventKinds
 }
 
-// drop removes a component and reports whether the endpoint had it. An endpoint without components stays,
-// but no message is sent to it.
+// drop removes a component and reports whether the endpoint had it. An endpoint without components is not deleted, but
+// no message is sent to it.
 func (e *Endpoint) drop(component string) bool {
 	before := len(e.ComponentIDs)
 	e.ComponentIDs = slices.DeleteFunc(e.ComponentIDs, func(id string) bool { return id == component })
@@ -77,7 +77,7 @@ type View struct {
 	Secret              string
 }
 
-// Usage is the number of an organization's unique URLs of one kind, and the limit.
+// Usage is the number of different URLs of one kind that an organization uses, and the limit for it.
 type Usage struct {
 	UniqueEndpoints int
 	Limit           int
@@ -85,7 +85,7 @@ type Usage struct {
 
 // Secret is a signing secret of an endpoint.
 type Secret struct {
-	Sealed    string     `json:"sealed"` // by seal.Box, for the endpoint's id
+	Sealed    string     `json:"sealed"` // sealed by seal.Box for the endpoint's id
 	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty" audit:"expiresAt"` // set when the secret was replaced
 }
@@ -98,10 +98,11 @@ const (
 	ReasonGone     Reason = "gone"     // the receiver responded with 410
 )
 
-// Suppression stops all messages to a URL of the organization, for each endpoint with the URL. It exists
-// as long as a verified endpoint has the URL. If the last of them gets a new URL, the suppression moves with it.
+// Suppression stops all messages to a URL of the organization, for every endpoint with this URL. It exists as long as a
+// verified endpoint has the URL. If the last endpoint with the URL gets a new URL, the suppression moves to the new
+// URL.
 type Suppression struct {
-	ID                  string        `json:"id"` // uuid: distinguishes it from a later suppression of the URL
+	ID                  string        `json:"id"` // UUID; distinguishes this from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`
 	Channel             topic.Channel `json:"channel" audit:"channel"`
 	URLHash             string        `json:"urlHash" audit:"urlHash"`
@@ -114,9 +115,10 @@ type Suppression struct {
 	LastError           string        `json:"lastError,omitempty" audit:"lastError"`
 }
 
-// Request marks an endpoint that a visitor asked for and has not verified. Such an endpoint receives nothing, takes no
-// slot, and vanishes at ExpiresAt. A later request for the URL replaces it.
+// Request marks an endpoint that a visitor has requested and not verified yet. No message is sent to such an endpoint,
+// and it does not count toward the limit of URLs. It is deleted after ExpiresAt. A later request for the URL replaces
+// the Request.
 type Request struct {
-	ID        string    `json:"id"` // random; the link that verifies contains a digest of it
+	ID        string    `json:"id"` // random; the link to verify contains a digest of it
 	ExpiresAt time.Time `json:"expiresAt"`
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// cleanupTimeout bounds cleanUp, which runs to its end even if the client disconnects.
+// cleanupTimeout is the time limit of cleanUp. cleanUp continues if the client disconnects.
 const cleanupTimeout = 5 * time.Second
 
-// Endpoints holds the operations of the domain, and the parts that they use.
+// Endpoints has the operations of the domain, and their dependencies and settings.
 type Endpoints struct {
 	Store         Store
 	Services      Services
 	Hosts         Hosts
 	Box           seal.Box
-	AlertAfter    int // consecutive failures of an endpoint after which its management address is notified
-	SuppressAfter int // consecutive failures of an endpoint
+	AlertAfter    int // consecutive failures after which the management address is notified
+	SuppressAfter int // consecutive failures after which the URL is suppressed
 	Kinds         []Kind
 	Links         Links
 	Quota         Quota
-	ConfirmWithin time.Duration // time for a visitor to follow the link that verifies
+	ConfirmWithin time.Duration // time in which a visitor can verify an endpoint
 	Log           *slog.Logger
 	Now           func() time.Time // UTC, whole milliseconds
 }
@@ -48,16 +48,18 @@ func ofKind(organization string, channel topic.Channel, more ...find.Condition) 
 	return append([]find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldChannel, string(channel))}, more...)
 }
 
-// ofURL selects the verified endpoints of a URL. What a visitor asked for does not affect others of the URL.
+// ofURL returns the conditions for the verified endpoints with a URL. Endpoints that a visitor has requested and not
+// verified are not selected, because they must not affect others.
 func ofURL(organization string, channel topic.Channel, urlHash string) []find.Condition {
 	return ofKind(organization, channel, find.Eq(FieldSlot, urlHash))
 }
 
-// Target names the endpoint of a URL on a dashboard.
+// Target identifies an endpoint by its dashboard and URL.
 type Target struct {
 	DashboardID string
 	URLHash     string
-	// IfMatch returns an error if the write is for another version of the endpoint. nil: for any version.
+	// IfMatch returns an error if the client does not want to change this version of the endpoint. nil allows any
+	// version.
 	IfMatch func(version int64) error
 }
 
@@ -71,7 +73,7 @@ func (t Target) match(e Endpoint) error {
 	return t.IfMatch(e.Version)
 }
 
-// one returns the endpoint that target names.
+// one returns the endpoint that target identifies.
 func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, target Target) (Endpoint, error) {
 	where := ofKind(organization, channel, find.Eq(FieldURLHash, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: 1})
@@ -97,7 +99,7 @@ func (s *Endpoints) addressOf(kind Kind, text string) (Address, error) {
 	return address, kind.Rule.check(address)
 }
 
-// kind returns the rules of a channel.
+// kind returns the Kind of a channel.
 func (s *Endpoints) kind(channel topic.Channel) Kind {
 	at := slices.IndexFunc(s.Kinds, func(kind Kind) bool { return kind.Channel == channel })
 	if at < 0 {

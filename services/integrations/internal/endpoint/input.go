@@ -14,7 +14,7 @@ import (
 
 const maxEmail = 254 // characters (specification, "Limits")
 
-// componentSet returns the ids in lower case, each once, in their order.
+// componentSet checks the ids. It returns them in lower case and without duplicates, in the same order.
 func componentSet(ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return nil, fault.Field("componentIds", "must name at least one component")
@@ -29,7 +29,7 @@ func componentSet(ids []string) ([]string, error) {
 	return distinct(set), nil
 }
 
-// kindSet returns the event kinds, each once, in their order. nil stands for all kinds.
+// kindSet checks the event kinds. It returns them without duplicates, in the same order. nil means all kinds.
 func kindSet(kinds []topic.Kind) ([]topic.Kind, error) {
 	if kinds == nil {
 		return nil, nil
@@ -46,8 +46,8 @@ func kindSet(kinds []topic.Kind) ([]topic.Kind, error) {
 	return distinct(kinds), nil
 }
 
-// checkEmail accepts an address without a name and without quoting, whose domain has a dot: mail to another domain would
-// stay on the server.
+// checkEmail returns an error unless the text is an address without a name and without quoting, whose domain has a dot.
+// Mail to a domain without a dot would be delivered on the mail server itself.
 func checkEmail(text string) error {
 	const field = "managementEmail"
 	if text == "" {
@@ -66,7 +66,7 @@ func checkEmail(text string) error {
 	return nil
 }
 
-// isInvisible reports white space, and characters that nobody sees.
+// isInvisible reports whether c is white space or an invisible character.
 func isInvisible(c rune) bool {
 	return unicode.IsSpace(c) || unicode.IsControl(c) || unicode.Is(unicode.Cf, c)
 }

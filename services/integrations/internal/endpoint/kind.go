@@ -17,16 +17,16 @@ type Kind struct {
 	Name string
 	// Path is the kind's part of the App interface: /app/integrations/{Path}/endpoints.
 	Path string
-	// Signed is true if endpoints have signing secrets and choose event kinds. URLs of chat providers
-	// contain a token instead.
+	// Signed is true if endpoints of the kind have signing secrets and may choose event kinds. Endpoints of chat
+	// providers are not signed, because their URLs contain a token.
 	Signed bool
-	// Rule limits the URLs of endpoints.
+	// Rule decides which URLs are allowed.
 	Rule Rule
-	// Example is a URL that fits Rule; empty: any public URL does.
+	// Example is a URL that Rule allows. It is empty if Rule allows any public URL.
 	Example string
 }
 
-// Providers are the hosts of chat providers from the settings: a host, or "*." and a domain.
+// Providers are the hosts of chat providers from the settings. Each is a host, or "*." and a domain.
 type Providers struct {
 	TeamsWorkflow  []string
 	TeamsPlatform  []string
@@ -58,8 +58,8 @@ func Kinds(at Providers) []Kind {
 	return kinds
 }
 
-// Rule limits the URLs of a kind. Refused is checked first, so that the operator can refuse one host that
-// an allowed wildcard covers. The zero Rule allows every public URL.
+// Rule decides which URLs a kind allows. Refused is checked before Allowed. So the operator can refuse one host of an
+// allowed wildcard. The zero Rule allows every public URL.
 type Rule struct {
 	Refused []Place
 	Refusal string // the error message for a URL in Refused
@@ -75,7 +75,7 @@ type Place struct {
 	Query []string
 }
 
-// check returns an error about the field url if the rule does not allow the URL.
+// check returns an error about the field url if the Rule does not allow the URL.
 func (r Rule) check(a Address) error {
 	for _, place := range r.Refused {
 		if place.contains(a) {
@@ -107,7 +107,7 @@ func (p Place) contains(a Address) bool {
 	return slices.ContainsFunc(p.Hosts, func(pattern string) bool { return matches(pattern, a.host) })
 }
 
-// matches reports whether the canonical host is covered by a host of the settings.
+// matches reports whether the canonical host matches the pattern: it is equal, or a subdomain of a "*." pattern.
 func matches(pattern, host string) bool {
 	if domain, wild := strings.CutPrefix(pattern, "*."); wild {
 		return strings.HasSuffix(host, "."+domain)

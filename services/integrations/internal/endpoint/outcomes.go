@@ -14,7 +14,7 @@ import (
 )
 
 // Count adds the outcomes of deliveries to the counters, suppresses URLs that failed too often, and notifies the
-// management addresses. A repeated failure counts once.
+// management addresses. If an outcome of a failure is repeated, the failure still counts once.
 func (s *Endpoints) Count(ctx context.Context, outcomes []topic.Outcome) error {
 	b := batch{outcomes: counting(outcomes), tried: map[string]bool{}}
 	if len(b.outcomes) == 0 {
@@ -35,16 +35,16 @@ type batch struct {
 	outcomes map[string][]topic.Outcome // outcomes by endpoint id
 	counters []*outcome.Counters        // stored counters of the endpoints
 	due      []due                      // suppressions that must be stored before the counters
-	tried    map[string]bool            // due.id of the suppressions that were stored, or whose URL was suppressed already
+	tried    map[string]bool            // has due.id of each suppression for which suppress was called
 	made     []due                      // suppressions that were stored
-	void     []due                      // suppressions in made whose failure does not count
+	void     []due                      // those of made whose failure is not counted; they must be deleted
 }
 
-// errDue means that suppressions must be stored before the counters that lead to them.
+// errDue means that suppressions must be stored before the counters from which they follow.
 var errDue = errors.New("a suppression is due")
 
-// count adds the outcomes of the endpoints to their counters. It stores suppressions first: after a crash before the
-// counters are stored, the repeated outcomes lead to the same suppressions.
+// count adds the outcomes of the endpoints to their counters. It stores the suppressions that follow before it stores
+// the counters. If the process is killed in between, the outcomes are repeated and lead to the same suppressions.
 func (s *Endpoints) count(ctx context.Context, b *batch, ids []string) error {
 	for {
 		err := s.Store.Results.Counters.UpdateMany(ctx, ids, func(counters []*outcome.Counters) (map[string][]topic.Message, error) {
@@ -74,8 +74,9 @@ func (s *Endpoints) count(ctx context.Context, b *batch, ids []string) error {
 	return nil
 }
 
-// countInto adds the outcomes of the batch to the counters, and returns the messages of their writes. It returns errDue if a
-// suppression must be stored before. It writes nothing, because it may run several times.
+// countInto adds the outcomes of the batch to the counters, and returns the messages to publish with the write. It
+// returns errDue if a suppression must be stored first. It stores nothing itself, because it may be called several
+// times.
 func (s *Endpoints) countInto(ctx context.Context, b *batch, counters []*outcome.Counters) (map[string][]topic.Message, error) {
 	messages, suppressions, err := s.apply(ctx, counters, b.outcomes)
 	if err != nil {
@@ -94,7 +95,7 @@ func (s *Endpoints) countInto(ctx context.Context, b *batch, counters []*outcome
 	return messages, nil
 }
 
-// counting returns the outcomes that count, by endpoint. Mail and tests do not count.
+// counting returns the outcomes that count, by endpoint. Outcomes of mail and of tests do not count.
 func counting(outcomes []topic.Outcome) map[string][]topic.Outcome {
 	batches := map[string][]topic.Outcome{}
 	for _, o := range topic.Each(outcomes) {
@@ -114,17 +115,17 @@ type due struct {
 	failure     topic.Outcome
 }
 
-// id returns what distinguishes the suppression from those of other URLs and of other failures.
+// id returns a text that identifies the URL and the failure.
 func (d due) id() string { return d.suppression.Key() + "/" + d.failure.DeliveryID }
 
-// counts reports whether the failure is counted. It returns false if the counters were reset or deleted after they were
-// read.
+// counts reports whether the counters contain the failure. They do not if they were reset or deleted after they were
+// read first.
 func (d due) counts(counters []*outcome.Counters) bool {
 	return slices.ContainsFunc(counters, func(c *outcome.Counters) bool { return c.ID == d.cause.ID && c.Has(d.failure) })
 }
 
-// apply adds the outcomes to the counters. It returns the notices of the counters' writes by endpoint, and the
-// suppressions that follow by their keys.
+// apply adds the outcomes to the counters. It returns the notices to publish, by endpoint, and the suppressions that
+// follow, by key.
 func (s *Endpoints) apply(ctx context.Context, counters []*outcome.Counters, batches map[string][]topic.Outcome) (map[string][]topic.Message, map[string]due, error) {
 	endpoints, err := s.neededFor(ctx, counters, batches)
 	if err != nil {
@@ -146,8 +147,8 @@ func (s *Endpoints) apply(ctx context.Context, counters []*outcome.Counters, bat
 	return messages, suppressions, nil
 }
 
-// neededFor returns the endpoints that counting needs. A success after a success needs none. So a large event without
-// failures costs one read and one write of counters.
+// neededFor returns the endpoints that are needed to count the outcomes: those with failures. So for a large event
+// without failures no endpoint is read.
 func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters, batches map[string][]topic.Outcome) (map[string]Endpoint, error) {
 	var ids []string
 	for _, c := range counters {
@@ -162,7 +163,7 @@ func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters,
 	return find.ByKey(ctx, s.Store.Endpoints, ids, endpointKey)
 }
 
-// judge adds the suppression to which a counted failure leads, if any.
+// judge adds the suppression that follows from the counted failure o, if there is one.
 func (s *Endpoints) judge(c outcome.Counters, e Endpoint, o topic.Outcome, suppressions map[string]due) {
 	key := e.suppressionKey()
 	_, isDue := suppressions[key]
@@ -174,9 +175,10 @@ func (s *Endpoints) judge(c outcome.Counters, e Endpoint, o topic.Outcome, suppr
 	}
 }
 
-// suppress stores a suppression unless the URL is suppressed already. It returns true if it stored the suppression.
-// The write has the notices to the verified endpoints of the URL, so each gets one. If the endpoint that caused the
-// suppression leaves the URL meanwhile, suppress deletes the suppression. If it leaves later, it finds the suppression.
+// suppress stores a suppression if the URL is not suppressed already. It returns true if it stored the suppression. The
+// notices to all verified endpoints with the URL are published with this write, so each endpoint gets one notice. If
+// the endpoint that caused the suppression has got another URL meanwhile, suppress deletes the suppression. If it gets
+// another URL later, that change finds the suppression.
 func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 	suppression := d.suppression
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(suppression.OrganizationID, suppression.Channel, suppression.URLHash)})

@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Concerned returns one page, in order of id, of the organization's endpoints that a change concerns.
-// It leaves out paused and unverified endpoints, but not suppressed ones: Resolve returns that state.
+// Concerned returns one page of the organization's endpoints that a change concerns, ordered by id. It omits paused and
+// unverified endpoints. It includes suppressed endpoints; Resolve returns that they are suppressed.
 func (s *Endpoints) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	if query.Channel.RecipientService() != topic.Integrations || len(query.Components) == 0 {
 		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
@@ -29,10 +29,10 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	})}, err
 }
 
-// Resolve returns the current destinations of the endpoints, in the order of query.IDs: their URLs, or for a mail about
-// an endpoint its management address. A destination that is not active has no URL and no secret. If the URL or a secret of an endpoint cannot be decrypted, because it was
-// sealed with another secret of the platform, Resolve logs that. The destination then has no URL either, so
-// that only deliveries to this endpoint fail.
+// Resolve returns the current destinations of the endpoints, in the order of query.IDs. The destination of a mail about
+// an endpoint is the endpoint's management address. A destination that is not active has no URL and no secrets. If the
+// URL or a secret cannot be decrypted, for example because it was sealed with another BELLBUOY_SECRET, Resolve logs
+// this and the destination has no URL. So only deliveries to this endpoint fail.
 func (s *Endpoints) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
 	ids := query.IDs
 	found, err := s.Store.Endpoints.GetMany(ctx, ids)
@@ -79,8 +79,8 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 	return out, nil
 }
 
-// Version returns the version of the organization's destinations, and the dashboards that exist. Whoever resolved endpoints
-// after the version was read needs not resolve them again until the version changes.
+// Version returns the version of the organization's destinations, and those of the queried dashboards that exist. A
+// service that reads the version and then resolves endpoints can cache these destinations until the version changes.
 func (s *Endpoints) Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error) {
 	revision, err := s.Store.Revision(ctx, organization)
 	if err != nil {
@@ -94,8 +94,8 @@ func (s *Endpoints) Version(ctx context.Context, organization string, query topi
 	return version, err
 }
 
-// management returns the destination of mail about the endpoint. It depends on no state of the endpoint, and has no
-// digest of its URL, because the receiver of the URL does not affect the mail.
+// management returns the destination of mail about the endpoint. It is active whatever the state of the endpoint is. It
+// has no URLHash, because problems of the receiver at the URL must not affect the mail.
 func (e Endpoint) management(dashboard topic.DashboardRecord) topic.Destination {
 	return topic.Destination{
 		ID: e.ID, Channel: topic.Email, State: topic.RecipientActive, Components: []string{},
@@ -104,7 +104,7 @@ func (e Endpoint) management(dashboard topic.DashboardRecord) topic.Destination 
 	}
 }
 
-// destination returns the endpoint's destination. After an error it has neither URL nor secrets.
+// destination returns the endpoint's destination. If it returns an error, the destination has no URL and no secrets.
 func (s *Endpoints) destination(e Endpoint, dashboard topic.DashboardRecord, suppressed bool) (topic.Destination, error) {
 	d := topic.Destination{
 		ID: e.ID, Channel: e.Channel, State: topic.RecipientActive,

@@ -27,8 +27,8 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 	}
 }
 
-// remove deletes an endpoint, its counters, and what belongs to its URL if no other endpoint has the URL. It returns
-// errAgain if the endpoint was changed since it was read.
+// remove deletes an endpoint and its counters. If no other endpoint has the URL, it also deletes the suppression of the
+// URL. It returns errAgain if the endpoint was changed since it was read.
 func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoint) ([]topic.Message, error)) error {
 	return s.claimed(ctx, e, "", e.claims(e.URLHash), func() error {
 		err := s.Store.Endpoints.Delete(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
@@ -47,7 +47,7 @@ func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoin
 	})
 }
 
-// IsOnlyComponent reports whether an endpoint of the organization names this component and no other.
+// IsOnlyComponent reports whether the component is the only component of a verified endpoint of the organization.
 func (s *Endpoints) IsOnlyComponent(ctx context.Context, organization, component string) (bool, error) {
 	found, err := s.Store.Endpoints.Find(ctx, find.Query{
 		Where: []find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldOnly, component)}, Limit: 1,
@@ -69,8 +69,8 @@ func (s *Endpoints) ForgetComponent(ctx context.Context, organization, component
 	})
 }
 
-// ForgetDashboard deletes the endpoints of a deleted dashboard. The counters go first: an endpoint without counters is
-// found again when the call is repeated.
+// ForgetDashboard deletes the endpoints of a deleted dashboard. It deletes the counters of an endpoint before the
+// endpoint. So if the process is killed in between, a repeated call finds the endpoint and completes the deletion.
 func (s *Endpoints) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	return s.each(ctx, organization, find.Eq(FieldDashboard, dashboard), func(e Endpoint) error {
 		if err := s.Store.Results.Delete(ctx, e.ID); err != nil {
@@ -88,14 +88,15 @@ func (s *Endpoints) ForgetDashboard(ctx context.Context, organization, dashboard
 	})
 }
 
-// each calls visit for each endpoint of the organization that satisfies the condition.
+// each calls visit for each endpoint of the organization that matches the condition.
 func (s *Endpoints) each(ctx context.Context, organization string, condition find.Condition, visit func(Endpoint) error) error {
 	return s.Store.Endpoints.Each(ctx, find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization), condition}}, visit)
 }
 
-// dropDeleted removes components that were deleted during the write of the endpoint, or the endpoint if its dashboard
-// was deleted. ForgetComponent and ForgetDashboard could not find the endpoint then. An outage of the events service
-// is no error, because dashboard and components existed before the write.
+// dropDeleted removes components from the endpoint that were deleted while the endpoint was written. It deletes the
+// endpoint if its dashboard was deleted. ForgetComponent and ForgetDashboard may not have found the endpoint. If the
+// events service does not respond, dropDeleted changes nothing, because dashboard and components existed before the
+// write.
 func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if fault.Is(err, fault.NotFound) {

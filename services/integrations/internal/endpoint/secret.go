@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// rotation is the time for which a replaced secret still signs beside the new one.
+	// rotation is how long a replaced secret still signs in addition to the new secret.
 	rotation = 24 * time.Hour
-	// maxRotations is the number of rotations within 24 h. It bounds the signatures of a delivery.
+	// maxRotations is the maximum number of rotations within 24 h. It limits the number of signatures of a delivery.
 	maxRotations = 10
 )
 
-// rotate adds a new sealed secret. The secrets that it replaces sign until they expire. It returns a Conflict after
-// maxRotations secrets were replaced within 24 h.
+// rotate adds a new sealed secret. The replaced secrets still sign until they expire. It returns a Conflict if
+// maxRotations secrets were replaced within the last 24 h.
 func (e *Endpoint) rotate(sealed string, now time.Time) error {
 	secrets := []Secret{{Sealed: sealed, CreatedAt: now}}
 	expires := now.Add(rotation)

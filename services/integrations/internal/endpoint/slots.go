@@ -14,59 +14,63 @@ import (
 )
 
 const (
-	// claimLife is the time after which any process may revoke a claim. A write takes some milliseconds.
+	// claimLife is the age after which any process may revoke a claim. A write usually takes some milliseconds.
 	claimLife = 4 * time.Second
-	// claimWait is the time for which a write waits for the claims of others. It is longer than claimLife, so that
-	// the claim of a killed process makes no write fail.
+	// claimWait is how long a write waits for the claims of other writes. It is longer than claimLife, so that no write
+	// fails because of a claim of a killed process.
 	claimWait = 8 * time.Second
 	// claimPoll is the longest time between two tries.
 	claimPoll = 100 * time.Millisecond
-	// revokedLife is the time for which a record keeps the id of an endpoint whose creation was revoked. A process that
-	// was frozen for less than this cannot store the endpoint any more.
+	// revokedLife is how long a record occupies the id of an endpoint whose creation was revoked. During this time a
+	// process that was frozen cannot store the endpoint after all.
 	revokedLife = 24 * time.Hour
 )
 
 var (
-	// errWait: the claims of others exclude this one, or decide whether a slot becomes free.
+	// errWait means that a claim must wait, because another claim excludes it or may free a slot.
 	errWait = errors.New("wait for other claims")
-	// errAgain: the endpoint was changed since it was read.
+	// errAgain means that the endpoint was changed since it was read.
 	errAgain = errors.New("read the endpoint again")
 )
 
-// Slots counts the unique URLs of an organization's verified endpoints of one kind, which have a limit.
+// Slots counts the different URLs of an organization's verified endpoints of one kind. This number has a limit.
 //
-// An endpoint and Slots are two documents, and no write changes both. Therefore a write that makes a verified endpoint
-// come to a URL or leave it has a Claim from before it starts until it has ended. Used counts a URL as long as a
-// verified endpoint has it or a claim names it:
-//   - claim adds a Claim. If the URL is new it adds 1 to Used, or fails at the limit.
-//   - release removes the Claim. If no endpoint has the URL, and no claim names it, it subtracts 1.
+// An endpoint and Slots are two documents, and no write changes both. So before a write gives a verified endpoint a URL
+// or takes one from it, it stores a Claim in Slots. After the write the Claim is removed. Used counts a URL as long as
+// a verified endpoint has it or a claim names it:
+//   - claim adds a Claim. If the URL is not counted yet, it adds 1 to Used, or fails at the limit.
+//   - release removes the Claim. If then no verified endpoint has the URL and no claim names it, it subtracts 1 from
+//     Used.
 //
-// Both find the endpoints of the URL while they hold the version of the stored Slots. These endpoints cannot change
-// meanwhile, because a write of them would have added a claim and so changed Slots.
+// Both read the endpoints with the URL after they have read Slots, and both fail and start again if Slots was changed
+// before their write. So these endpoints cannot get or lose the URL meanwhile, because such a write would have added a
+// claim to Slots.
 //
-// A killed process leaves its claim behind. revoke first makes sure that the claimed write cannot happen any more, deletes
-// the counters of an endpoint that does not exist, and then releases the claim. So the limit is exact also if the process
-// was not killed, but slow. A write that waits for an old claim revokes the claim, and so does Sweep.
+// The claim of a killed process remains. revoke ends such a claim. First it makes sure that the claimed write cannot
+// happen any more. If the endpoint does not exist, it deletes the counters. Then it releases the claim. So the limit is
+// exact even if the process was only slow and not killed. A write that waits for an old claim revokes it, and so does
+// Sweep.
 type Slots struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel"`
 	Used           int           `json:"used"`
-	Claims         []Claim       `json:"claims,omitempty"` // claims of the writes under way, oldest first
+	Claims         []Claim       `json:"claims,omitempty"` // claims of the writes in progress, oldest first
 }
 
-// Claim announces one write of a verified endpoint.
+// Claim announces a write that gives a verified endpoint a URL, takes its URL from it, or both.
 type Claim struct {
 	ID         string `json:"id"` // random
 	EndpointID string `json:"endpointId"`
 	New        bool   `json:"new,omitempty"` // the write creates the endpoint
-	// Version of the stored endpoint before the write (0 if New). The write fails if the stored version differs.
+	// Version is the version of the stored endpoint before the write, and 0 if New. The write fails if the stored
+	// version differs.
 	Version int64     `json:"version"`
-	Comes   string    `json:"comes,omitempty"`  // hash of the URL that the endpoint gets
-	Leaves  string    `json:"leaves,omitempty"` // hash of the URL that the endpoint has
+	Comes   string    `json:"comes,omitempty"`  // hash of the URL that the write gives to the endpoint
+	Leaves  string    `json:"leaves,omitempty"` // hash of the URL that the write takes from the endpoint
 	At      time.Time `json:"at"`
 }
 
-// Key returns the natural key.
+// Key returns the key of the record.
 func (s Slots) Key() string { return slotsKey(s.OrganizationID, s.Channel) }
 
 // ClaimedAt returns the time of the oldest claim; nil: there is none.
@@ -85,16 +89,16 @@ func (c Claim) names(urlHash string) bool {
 	return urlHash != "" && (c.Comes == urlHash || c.Leaves == urlHash)
 }
 
-// excludes reports whether c and other cannot exist at the same time. A claim that leaves a URL is the only one that
-// names one of its URLs, for two reasons. The write knows whether the last endpoint leaves the URL. And at the limit the
-// last endpoint of a URL may come to a new URL: if another claim came to the new URL, and then this write failed, the
-// organization would have both URLs.
+// excludes reports whether c and other must not exist at the same time. If a claim has Leaves, no other claim may name
+// one of its URLs, for two reasons. First, the write must know whether the endpoint is the last one with the URL.
+// Second, at the limit, the last endpoint with a URL may get a new URL. If another claim for the new URL were added,
+// and then the write of this claim failed, the organization would have one URL too many.
 func (c Claim) excludes(other Claim) bool {
 	return (c.Leaves != "" || other.Leaves != "") && (other.names(c.Leaves) || other.names(c.Comes))
 }
 
-// claimed calls write with a claim for an endpoint that comes to a URL and leaves another. An empty hash names no URL.
-// A write of a stored endpoint must return errAgain if the version of the endpoint is not e.Version.
+// claimed stores a claim, calls write, and ends the claim. comes is the hash of the URL that e gets, leaves that of the
+// URL that e loses. Each may be "". write must return errAgain if the version of a stored endpoint is not e.Version.
 func (s *Endpoints) claimed(ctx context.Context, e Endpoint, comes, leaves string, write func() error) error {
 	if comes == "" && leaves == "" {
 		return write()
@@ -108,17 +112,17 @@ func (s *Endpoints) claimed(ctx context.Context, e Endpoint, comes, leaves strin
 	err = write()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	end := s.revoke // after an unknown error the write may still happen
+	end := s.revoke // after another error the write may still happen
 	if err == nil || errors.Is(err, errAgain) || fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound) {
 		end = s.release
 	}
-	if failure := end(ctx, e.OrganizationID, e.Channel, c); failure != nil { // a later call of revoke does it
+	if failure := end(ctx, e.OrganizationID, e.Channel, c); failure != nil { // revoke is called again later
 		s.Log.WarnContext(ctx, "claim of a unique endpoint not released", "organization", e.OrganizationID, "channel", e.Channel, "error", failure)
 	}
 	return err
 }
 
-// claim stores c for an endpoint. It waits while other claims exclude c.
+// claim stores the claim c of an endpoint. It waits while admit returns errWait.
 func (s *Endpoints) claim(ctx context.Context, e Endpoint, c Claim) (Claim, error) {
 	limit := 0
 	if c.Comes != "" {
@@ -153,14 +157,14 @@ func (s *Endpoints) claim(ctx context.Context, e Endpoint, c Claim) (Claim, erro
 	}
 }
 
-// admit adds c to slots. It returns errWait while another claim excludes c or may free a slot, errAgain if no endpoint
-// has the URL that c leaves, and Forbidden at the limit. The only endpoint of a URL may come to a new URL at the limit,
-// because the number of URLs stays.
+// admit adds c to slots. It returns errWait if another claim excludes c, or if the limit is reached and another claim
+// may free a slot. It returns errAgain if no endpoint has the URL c.Leaves, and Forbidden at the limit. The only
+// endpoint with a URL may get a new URL at the limit, because the number of URLs does not change.
 func (s *Endpoints) admit(ctx context.Context, slots *Slots, c Claim, limit int) error {
 	if slices.ContainsFunc(slots.Claims, c.excludes) {
 		return errWait
 	}
-	if c.Leaves != "" { // else release would subtract a URL that another write has subtracted
+	if c.Leaves != "" { // otherwise release would subtract the URL a second time
 		if held, err := s.held(ctx, *slots, c.Leaves); err != nil || !held {
 			return cmp.Or(err, errAgain)
 		}
@@ -175,7 +179,7 @@ func (s *Endpoints) admit(ctx context.Context, slots *Slots, c Claim, limit int)
 			switch {
 			case err != nil:
 				return err
-			case last: // counted until the claim is released
+			case last: // release subtracts the former URL
 			case len(slots.Claims) > 0:
 				return errWait
 			default:
@@ -196,7 +200,7 @@ func (s *Endpoints) release(ctx context.Context, organization string, channel to
 		before := len(slots.Claims)
 		slots.Claims = slices.DeleteFunc(slots.Claims, func(other Claim) bool { return other.ID == c.ID })
 		if len(slots.Claims) == before {
-			return fault.ErrUnchanged // revoked by another process
+			return fault.ErrUnchanged // another process has revoked the claim
 		}
 		for _, urlHash := range []string{c.Comes, c.Leaves} {
 			if urlHash == "" {
@@ -215,7 +219,7 @@ func (s *Endpoints) release(ctx context.Context, organization string, channel to
 	return err
 }
 
-// revoke makes sure that the claimed write has happened or never will, and releases the claim.
+// revoke makes sure that the claimed write either has happened or can never happen, and then releases the claim.
 func (s *Endpoints) revoke(ctx context.Context, organization string, channel topic.Channel, c Claim) error {
 	absent, err := s.prevent(ctx, c)
 	if err == nil && absent {
@@ -227,13 +231,13 @@ func (s *Endpoints) revoke(ctx context.Context, organization string, channel top
 	return s.release(ctx, organization, channel, c)
 }
 
-// prevent makes a claimed write that has not happened fail. For a new endpoint it takes the endpoint's id with a record
-// that no query of an organization finds, and that Sweep deletes like the request of a visitor. For a stored endpoint it
-// changes the version. It returns true if the endpoint does not exist.
+// prevent makes a claimed write fail if it has not happened yet. For a new endpoint it stores a record with the id of
+// the endpoint. No query of an organization finds this record. Sweep deletes it like an expired request of a visitor.
+// For a stored endpoint it changes the version. It returns true if the endpoint does not exist.
 func (s *Endpoints) prevent(ctx context.Context, c Claim) (absent bool, err error) {
 	if c.New {
 		err = s.Store.Endpoints.Insert(ctx, Endpoint{ID: c.EndpointID, Request: &Request{ExpiresAt: s.Now().Add(revokedLife)}})
-		if fault.Is(err, fault.Conflict) { // with the endpoint, or with the record of another call
+		if fault.Is(err, fault.Conflict) { // the endpoint, or a record of another call, has the id
 			return false, nil
 		}
 		return true, err
@@ -261,7 +265,7 @@ func (s *Endpoints) revokeOld(ctx context.Context, organization string, channel 
 	return nil
 }
 
-// held reports whether a verified endpoint has the URL or a claim names it.
+// held reports whether Used must count the URL: a verified endpoint has it, or a claim names it.
 func (s *Endpoints) held(ctx context.Context, slots Slots, urlHash string) (bool, error) {
 	if slices.ContainsFunc(slots.Claims, func(c Claim) bool { return c.names(urlHash) }) {
 		return true, nil
@@ -285,7 +289,7 @@ func (s *Endpoints) verifiedAt(ctx context.Context, organization string, channel
 	return len(page.Items), err
 }
 
-// usage returns the number of unique URLs and its limit.
+// usage returns the number of different URLs and the limit.
 func (s *Endpoints) usage(ctx context.Context, organization string, channel topic.Channel) (Usage, error) {
 	limit, err := s.Services.UniqueEndpoints(ctx, organization)
 	if err != nil {
@@ -297,7 +301,7 @@ func (s *Endpoints) usage(ctx context.Context, organization string, channel topi
 		return usage, err
 	}
 	usage.UniqueEndpoints = found[0].Used
-	var claimed []string // counted, but perhaps no endpoint has the URL
+	var claimed []string // URLs that Used counts although perhaps no endpoint has them
 	for _, c := range found[0].Claims {
 		claimed = append(claimed, c.Comes, c.Leaves)
 	}

@@ -15,26 +15,26 @@ const (
 	FieldChannel      = "channel"
 	FieldDashboard    = "dashboard"
 	FieldURLHash      = "urlHash"
-	FieldSlot         = "slot" // urlHash of a verified endpoint; else absent
+	FieldSlot         = "slot" // urlHash of a verified endpoint; absent for others
 	FieldLegacyID     = "legacyId"
 	FieldLimit        = "limit" // Endpoint.Limit
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // multi-valued
-	FieldOnly         = "only"       // the component of a verified endpoint that has no other; else absent
+	FieldOnly         = "only"       // the only component of a verified endpoint; absent if it has several
 	FieldExpires      = "expires"    // time when a visitor's request expires; absent otherwise
-	FieldKinds        = "kinds"      // multi-valued; AllKinds stands for all; absent before the endpoint is verified
+	FieldKinds        = "kinds"      // several values; AllKinds means all kinds; absent before the endpoint is verified
 )
 
-// FieldSuppressedAt is a field of suppressions, beside FieldOrganization, FieldChannel.
+// FieldSuppressedAt is a field of suppressions. They also have FieldOrganization and FieldChannel.
 const FieldSuppressedAt = "suppressedAt"
 
-// FieldClaimed is a field of Slots: the time of the oldest claim; absent if there is none.
+// FieldClaimed is a field of Slots. It is the time of the oldest claim, and absent if there is no claim.
 const FieldClaimed = "claimed"
 
 // AllKinds is the value of FieldKinds for an endpoint to which every kind is sent.
 const AllKinds = "*"
 
-// The indexes that queries name in Scan.
+// The names of indexes that queries use in Scan.
 const (
 	IndexConcerned = "concerned" // organization, channel, paused, components
 )
@@ -45,10 +45,10 @@ type Store struct {
 	Results      outcome.Store
 	Suppressions find.Collection[Suppression]
 	Slots        find.Collection[Slots]
-	// Next returns the next number of a counter: 1, 2, 3, each once.
+	// Next returns the next number of a counter: 1, 2, 3. It returns each number once.
 	Next func(ctx context.Context, counter string) (int64, error)
-	// Revision returns a number that each write of an endpoint or suppression of the organization has changed when it
-	// returns. Creating an endpoint does not change it.
+	// Revision returns a number. Each write of an endpoint or suppression of the organization changes this number
+	// before the write returns. The creation of an endpoint does not change it.
 	Revision func(ctx context.Context, organization string) (int64, error)
 }
 
@@ -56,23 +56,25 @@ type Store struct {
 type Services interface {
 	// Dashboard returns a dashboard with its current components, or fault.NotFound.
 	Dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error)
-	// PublicDashboard returns the dashboard that visitors find at an address. It returns fault.NotFound if there is none.
+	// PublicDashboard returns the dashboard that visitors see at an address. It returns fault.NotFound if there is
+	// none.
 	PublicDashboard(ctx context.Context, at topic.PublicAddress) (topic.PublicDashboard, error)
-	// DashboardsByID returns the dashboards that exist, by id. A dashboard may be 20 ms old.
+	// DashboardsByID returns those dashboards that exist, by id. The data may be up to 20 ms old.
 	DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]topic.DashboardRecord, error)
 	// HasIntegrations reports whether the plan of the organization includes integrations.
 	HasIntegrations(ctx context.Context, organization string) (bool, error)
-	// UniqueEndpoints returns the number of unique URLs of each kind that the organization may have.
+	// UniqueEndpoints returns the maximum number of different URLs of each kind for the organization.
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)
 }
 
-// Quota counts the mail that visitors cause. Each method returns the time until the next mail is allowed, or 0.
+// Quota limits the mail that visitors cause. Each method counts a mail and returns 0, or returns the time until the
+// next mail is allowed.
 type Quota interface {
 	MailFrom(ctx context.Context, ip string) time.Duration
 	MailTo(ctx context.Context, address string) time.Duration
 }
 
-// distinct returns the texts without repetitions, in their order.
+// distinct returns the texts without duplicates, in the same order.
 func distinct[T ~string](texts []T) []T {
 	seen := make(map[T]bool, len(texts))
 	var out []T

@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
-// Key returns the natural key.
+// Key returns the key of the record.
 func (s Suppression) Key() string { return suppressionKey(s.OrganizationID, s.Channel, s.URLHash) }
 
 // AuditEntity implements audit.Record.
@@ -28,7 +28,7 @@ func (e Endpoint) suppressionKey() string {
 	return suppressionKey(e.OrganizationID, e.Channel, e.URLHash)
 }
 
-// newSuppression returns the suppression that follows from an endpoint's counters.
+// newSuppression returns the suppression of the endpoint's URL, with the failures in the endpoint's counters.
 func newSuppression(e Endpoint, c outcome.Counters, reason Reason, now time.Time) Suppression {
 	return Suppression{
 		ID: topic.NewID(), OrganizationID: e.OrganizationID, Channel: e.Channel, URLHash: e.URLHash, URLDisplay: e.URLDisplay,
@@ -37,7 +37,7 @@ func newSuppression(e Endpoint, c outcome.Counters, reason Reason, now time.Time
 	}
 }
 
-// movedTo returns the suppression of an endpoint's former URL as a suppression of its present URL.
+// movedTo returns s, a suppression of the endpoint's former URL, as a suppression of its present URL.
 func (s Suppression) movedTo(e Endpoint) Suppression {
 	s.ID, s.URLHash, s.URLDisplay = topic.NewID(), e.URLHash, e.URLDisplay
 	return s
@@ -45,16 +45,16 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 
 // reconcile makes the suppression of a URL agree with the verified endpoints that have the URL:
 //   - If no endpoint has the URL, reconcile deletes the suppression.
-//   - If each endpoint with the URL has a MovedSuppression, the first of these becomes the suppression of the URL.
-//   - If an endpoint with the URL has no MovedSuppression, the URL stays suppressed or not suppressed, as before.
+//   - If every endpoint with the URL has a MovedSuppression, the first one becomes the suppression of the URL.
+//   - If an endpoint with the URL has no MovedSuppression, reconcile does not change the suppression of the URL.
 //
 // Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the
 // new URL, so a kill at any point loses no suppression.
 //
-// A move or delete calls reconcile after it stored the endpoint. suppress reads the endpoint that caused the suppression
-// after it stored the suppression. So the last of concurrent calls reads both writes. Create and a move also call
-// reconcile before they write, for the new URL. Before a caller reads the suppression of an endpoint with a
-// MovedSuppression, it calls reconcile.
+// A move or delete first writes the endpoint and then calls reconcile. suppress first writes the suppression and then
+// reads the endpoint that caused it. So whichever comes last sees both writes. Create and move also call reconcile for
+// the new URL before they write. The suppression of an endpoint with a MovedSuppression is read only after a call of
+// reconcile.
 func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
 		again, err := s.reconcileOnce(ctx, organization, channel, urlHash)
@@ -64,15 +64,16 @@ func (s *Endpoints) reconcile(ctx context.Context, organization string, channel 
 	}
 }
 
-// reconcileOnce returns true if an endpoint left the URL during the call.
+// reconcileOnce does what reconcile does. It returns true if it must be called again, because an endpoint with the URL
+// was deleted or got another URL during the call.
 func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, channel topic.Channel, urlHash string) (again bool, err error) {
-	// The suppression is read before the endpoints. If an endpoint comes to the URL afterwards, its
-	// suppression has another ID, and unsuppress does not delete it.
+	// The suppression is read before the endpoints. If an endpoint gets the URL later and is suppressed, this is
+	// another suppression with another ID, and unsuppress does not delete it.
 	former, err := s.Store.Suppressions.GetMany(ctx, []string{suppressionKey(organization, channel, urlHash)})
 	if err != nil {
 		return false, err
 	}
-	// At most one endpoint for each dashboard of the organization.
+	// Each dashboard of the organization has at most one endpoint with the URL.
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.Eq(FieldSlot, urlHash))})
 	if err != nil {
 		return false, err
@@ -117,7 +118,7 @@ func (s *Endpoints) reconcileOnce(ctx context.Context, organization string, chan
 	return again, nil
 }
 
-// unsuppress deletes the suppression, but not another suppression that replaced it.
+// unsuppress deletes the suppression. It does not delete another suppression that has replaced it.
 func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) error {
 	return fault.UnlessMissing(s.Store.Suppressions.Delete(ctx, suppression.Key(), func(current *Suppression) ([]topic.Message, error) {
 		if current.ID != suppression.ID {
@@ -127,7 +128,7 @@ func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) err
 	}))
 }
 
-// suppressions returns the suppressions of the endpoints' URLs, by key.
+// suppressions returns the suppressions of the endpoints' URLs, by suppressionKey.
 func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (map[string]Suppression, error) {
 	keys := make([]string, len(endpoints))
 	for i, e := range endpoints {
@@ -142,7 +143,7 @@ func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (ma
 	return find.ByKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
 }
 
-// cleanUp reconciles the former and the present URL of an endpoint.
+// cleanUp calls reconcile for the URLs, even if the client disconnects.
 func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
@@ -154,14 +155,14 @@ func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string
 	return nil
 }
 
-// alerts reports whether the management address is notified of o, the failure that was counted last. The mail about a
-// suppression replaces an alert that does not come before it.
+// alerts reports whether the management address is notified of the failure o, which was counted last. No alert is sent
+// if o also causes a suppression, because there is mail about the suppression.
 func (s *Endpoints) alerts(c outcome.Counters, o topic.Outcome) bool {
 	return !o.Gone && c.ConsecutiveFailures == s.AlertAfter && s.AlertAfter < s.SuppressAfter
 }
 
-// failing returns the notice of an endpoint's failures. The counters' write stores it, so there is one notice for each
-// series of failures that reaches the number. o is the outcome that does.
+// failing returns the notice about an endpoint's failures. o is the failure with which their number reaches AlertAfter.
+// The notice is published with the write of the counters, so there is one notice for each such series of failures.
 func failing(e Endpoint, c outcome.Counters, o topic.Outcome, now time.Time) topic.Notice {
 	return alert(topic.EndpointFailing, topic.DeriveID(o.DeliveryID, string(topic.EndpointFailing)), e, now, topic.EndpointReport{
 		Channel: e.Channel, URLDisplay: e.URLDisplay, Failures: c.ConsecutiveFailures, Since: c.FirstFailureAt,
@@ -169,7 +170,7 @@ func failing(e Endpoint, c outcome.Counters, o topic.Outcome, now time.Time) top
 	})
 }
 
-// suppressed returns the notice of a suppression to one endpoint of the URL.
+// suppressed returns the notice about the suppression for one endpoint with the URL.
 func (s Suppression) suppressed(e Endpoint) topic.Notice {
 	return alert(topic.EndpointSuppressed, topic.DeriveID(s.ID, string(topic.EndpointSuppressed), e.ID), e, s.SuppressedAt, topic.EndpointReport{
 		Channel: s.Channel, URLDisplay: s.URLDisplay, Failures: s.ConsecutiveFailures, Since: s.FirstFailureAt,
@@ -177,7 +178,7 @@ func (s Suppression) suppressed(e Endpoint) topic.Notice {
 	})
 }
 
-// alert returns a mail about an endpoint to its management address.
+// alert returns the notice for a mail about an endpoint to its management address.
 func alert(kind topic.Kind, id string, e Endpoint, now time.Time, report topic.EndpointReport) topic.Notice {
 	return topic.Notice{
 		ID: id, Kind: kind, Organization: e.OrganizationID, OccurredAt: now, Channel: topic.Email, Service: topic.Integrations,

@@ -10,14 +10,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
-// SuppressedURL is a suppression as users see it, with the dashboards whose verified endpoints have the URL.
+// SuppressedURL is a suppression as users see it. Dashboards are those on which a verified endpoint has the URL.
 type SuppressedURL struct {
 	Suppression
 	Dashboards []topic.Dashboard
 }
 
-// Suppressions returns one page of the organization's suppressions of a kind, oldest first. It deletes a suppression that
-// a killed process left at a URL that no verified endpoint has.
+// Suppressions returns one page of the organization's suppressions of a kind, oldest first. If no verified endpoint has
+// the URL of a suppression any more, because a process was killed, it deletes the suppression.
 func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind Kind, limit int, after string) (find.Page[SuppressedURL], error) {
 	found, err := s.Store.Suppressions.Find(ctx, find.Query{
 		Where: ofKind(organization, kind.Channel), Order: []find.Order{{Field: FieldSuppressedAt}}, Limit: limit, After: after,
@@ -42,7 +42,7 @@ func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind 
 	return page, nil
 }
 
-// dashboardsOf returns the dashboards whose verified endpoints have the suppressed URLs, by urlHash.
+// dashboardsOf returns the dashboards on which a verified endpoint has a suppressed URL, by urlHash.
 func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, channel topic.Channel, suppressions []Suppression) (map[string][]topic.Dashboard, error) {
 	hashes := find.Values(suppressions, func(s Suppression) string { return s.URLHash })
 	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofKind(organization, channel, find.In(FieldSlot, hashes...))})
@@ -57,8 +57,8 @@ func (s *Endpoints) dashboardsOf(ctx context.Context, organization string, chann
 	return dashboards, err
 }
 
-// Clear deletes the suppression of a URL and resets the counters of each endpoint of the URL. Outcomes of deliveries
-// that ended before do not count any more, whenever they arrive. So a late failure does not suppress the URL again.
+// Clear deletes the suppression of a URL and resets the counters of each endpoint with the URL. After that, outcomes of
+// deliveries that ended before Clear do not count, even if they arrive later. So they do not suppress the URL again.
 func (s *Endpoints) Clear(ctx context.Context, organization string, kind Kind, urlHash string) error {
 	if err := s.reconcile(ctx, organization, kind.Channel, urlHash); err != nil {
 		return err
@@ -67,7 +67,8 @@ func (s *Endpoints) Clear(ctx context.Context, organization string, kind Kind, u
 	if _, err := s.Store.Suppressions.Get(ctx, key); err != nil {
 		return fault.IfMissing(err, notSuppressed())
 	}
-	// The counters are reset first: a failure that is counted before the suppression is deleted finds the suppression.
+	// The counters are reset first. A failure that is counted before the suppression is deleted then finds the URL
+	// suppressed.
 	if err := s.resetCounters(ctx, organization, kind.Channel, urlHash); err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Sweep revokes the claims that killed processes left, and deletes visitors' requests that nobody verified in time.
+// Sweep revokes old claims, which killed processes have not removed, and deletes requests of visitors that were not
+// verified in time.
 func (s *Endpoints) Sweep(ctx context.Context) error {
 	return errors.Join(
 		find.EachUntil(ctx, s.Store.Slots, FieldClaimed, s.Now().Add(-claimLife), func(slots Slots) error {
@@ -21,8 +22,8 @@ func (s *Endpoints) Sweep(ctx context.Context) error {
 	)
 }
 
-// expireRequest deletes an endpoint with its request, unless it has changed since it was read. Of a locked endpoint it
-// deletes the request only, because without the endpoint a visitor could ask for the URL again.
+// expireRequest deletes an endpoint whose request has expired. If the endpoint is locked, it only removes the request.
+// If it deleted a locked endpoint, a visitor could request the URL again.
 func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
 	expired := func(e *Endpoint) bool { return e.Request != nil && !e.Request.ExpiresAt.After(s.Now()) }
 	if !e.Locked {
@@ -38,8 +39,9 @@ func (s *Endpoints) expireRequest(ctx context.Context, e Endpoint) error {
 	return err
 }
 
-// deleteRequest deletes an endpoint that is not verified, if may returns true for the stored endpoint. The counters, which
-// a verification that failed has stored, go first: an endpoint without counters is found again after a kill.
+// deleteRequest deletes an endpoint that is not verified, if may returns true for the stored endpoint. It deletes the
+// counters first. A failed verification may have stored them. If the process is killed in between, the endpoint is
+// still found and deleted later.
 func (s *Endpoints) deleteRequest(ctx context.Context, id string, may func(*Endpoint) bool) error {
 	if err := s.Store.Results.Delete(ctx, id); err != nil {
 		return err
@@ -51,7 +53,7 @@ func (s *Endpoints) deleteRequest(ctx context.Context, id string, may func(*Endp
 		}
 		return nil, nil
 	})
-	if err == nil && kept { // it may have been verified meanwhile
+	if err == nil && kept { // the endpoint may have been verified meanwhile
 		return s.Store.Results.Ensure(ctx, id)
 	}
 	return err

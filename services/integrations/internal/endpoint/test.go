@@ -10,12 +10,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxTestComponents bounds the components that the test of an endpoint names.
+// maxTestComponents is the maximum number of components in the example that tests an endpoint.
 const maxTestComponents = 100
 
-// Test sends an example to the endpoint of a URL on a dashboard. It returns the id of the delivery. The test does not
-// depend on the endpoint's event kinds, and its outcome is not counted. Only the rate limit of the App interface bounds
-// the number of tests.
+// Test sends an example to the endpoint with a URL on a dashboard. It returns the id of the delivery. The example is
+// sent whatever event kinds the endpoint has, and its outcome is not counted. Only the rate limit of the App interface
+// limits the number of tests.
 func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string) (string, error) {
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Filter restricts a list. Empty fields do not restrict it.
+// Filter restricts a list. An empty field does not restrict it.
 type Filter struct {
 	DashboardID string
 	URLHash     string
@@ -40,7 +40,8 @@ func (s *Endpoints) List(ctx context.Context, organization string, kind Kind, fi
 	return find.Page[View]{Items: views, Next: found.Next}, usage, err
 }
 
-// views adds to endpoints their counters, their suppression and the present names of their dashboards.
+// views returns the views of the endpoints, with their counters, suppressions and the current names of their
+// dashboards.
 func (s *Endpoints) views(ctx context.Context, organization string, endpoints ...Endpoint) ([]View, error) {
 	counters, err := s.Store.Results.Of(ctx, find.Values(endpoints, endpointKey))
 	if err != nil {
@@ -62,8 +63,8 @@ func (s *Endpoints) views(ctx context.Context, organization string, endpoints ..
 	return views, nil
 }
 
-// named returns the endpoints with the present names of their dashboards. During an outage of the events service it
-// keeps the names of the last write.
+// named returns the endpoints with the current names of their dashboards. If the events service does not respond, they
+// have the names of the last write.
 func (s *Endpoints) named(ctx context.Context, organization string, endpoints []Endpoint) ([]Endpoint, error) {
 	names, err := s.Services.DashboardsByID(ctx, organization, find.Values(endpoints, func(e Endpoint) string { return e.DashboardID }))
 	if err != nil && !fault.Is(err, fault.Unavailable) {

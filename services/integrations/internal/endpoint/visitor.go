@@ -15,16 +15,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxTries bounds the tries to store a request while others store requests for the same URL.
+// maxTries is the maximum number of tries to store a request while others store requests for the same URL.
 const maxTries = 8
 
 // The causes of refusals that pages explain in their own words.
 var (
-	ErrNotTaken = errors.New("endpoint: the offer has ended")    // since the visitor asked
+	ErrNotTaken = errors.New("endpoint: the offer has ended")    // it has ended since the visitor requested the endpoint
 	ErrFull     = errors.New("endpoint: the limit is exhausted") // limit of the organization
 )
 
-// Offer is what a visitor of a dashboard may ask for.
+// Offer is what a visitor of a dashboard may request.
 type Offer struct {
 	Organization string
 	Dashboard    topic.DashboardRecord // with the components that its page shows
@@ -38,8 +38,8 @@ type Wish struct {
 	ComponentIDs    []string // nil: all components that the dashboard shows
 }
 
-// Offer returns the kinds of endpoints for which a visitor of a dashboard may ask. It returns fault.NotFound if there
-// is none, with the dashboard, or if there is no such dashboard.
+// Offer returns the kinds of endpoints that a visitor of a dashboard may request. It returns fault.NotFound if there is
+// no such dashboard, or if there are no such kinds. In the latter case the Offer has the dashboard.
 func (s *Endpoints) Offer(ctx context.Context, at topic.PublicAddress) (Offer, error) {
 	dashboard, err := s.Services.PublicDashboard(ctx, at)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Endpoints) Offer(ctx context.Context, at topic.PublicAddress) (Offer, e
 	return s.offer(ctx, dashboard.Organization, dashboard.DashboardRecord)
 }
 
-// offer returns the kinds for which a visitor of the dashboard may ask. It returns fault.NotFound if there is none.
+// offer returns the kinds that a visitor of the dashboard may request. It returns fault.NotFound if there are none.
 func (s *Endpoints) offer(ctx context.Context, organization string, dashboard topic.DashboardRecord) (Offer, error) {
 	offer := Offer{Organization: organization, Dashboard: dashboard.Visible()}
 	included, err := s.Services.HasIntegrations(ctx, organization)
@@ -76,10 +76,11 @@ func (o Offer) Kind(channel string) (Kind, error) {
 	return Kind{}, link.NoOffer(nil)
 }
 
-// Subscribe stores what a visitor at an IP address asks for, and sends a link to the management address. An endpoint
-// that is verified already does not change; its owner gets the link that manages it. If the endpoint is locked, or the
-// address has got enough mail, nothing happens. Neither the result nor its time depends on any of that, so a visitor does
-// not learn which URLs and addresses are known.
+// Subscribe stores the endpoint that a visitor requests, not verified yet, and sends a link to the management address.
+// A verified endpoint with the URL is not changed. If its management address is the same, this address gets the link to
+// manage it, otherwise nothing is sent. If the endpoint is locked, or too much mail was sent to the address, nothing is
+// stored or sent. Neither the result of Subscribe nor its duration depends on this, so a visitor does not learn which
+// URLs and addresses are known.
 func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish Wish, ip string) error {
 	wanted, address, err := s.requested(offer, kind, wish)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish 
 	return err
 }
 
-// request stores what a visitor asked for.
+// request stores the endpoint that a visitor requests.
 func (s *Endpoints) request(ctx context.Context, wanted Endpoint, address Address) error {
 	for range maxTries {
 		known, err := s.one(ctx, wanted.OrganizationID, wanted.Channel, Target{DashboardID: wanted.DashboardID, URLHash: wanted.URLHash})
@@ -107,7 +108,7 @@ func (s *Endpoints) request(ctx context.Context, wanted Endpoint, address Addres
 		case fault.Is(err, fault.NotFound):
 			err = s.addRequest(ctx, wanted, address)
 		}
-		// Another writer has added or deleted the endpoint meanwhile.
+		// Conflict and NotFound mean that another writer has added or deleted the endpoint meanwhile.
 		if !fault.Is(err, fault.Conflict) && !fault.Is(err, fault.NotFound) {
 			return err
 		}
@@ -115,7 +116,7 @@ func (s *Endpoints) request(ctx context.Context, wanted Endpoint, address Addres
 	return fault.New(fault.Unavailable, "Others are changing the endpoint. Try again shortly.")
 }
 
-// requested returns the endpoint that a visitor asks for, and its URL.
+// requested checks the visitor's input. It returns the endpoint that the visitor requests, and its URL.
 func (s *Endpoints) requested(offer Offer, kind Kind, wish Wish) (Endpoint, Address, error) {
 	now := s.Now()
 	e := Endpoint{
@@ -151,7 +152,8 @@ func (s *Endpoints) addRequest(ctx context.Context, wanted Endpoint, address Add
 	return s.Store.Endpoints.Insert(ctx, wanted, append(messages, s.mail(wanted, topic.EndpointVerify))...)
 }
 
-// repeatRequest replaces the request for an endpoint. It sends the owner of a verified endpoint the link that manages it.
+// repeatRequest replaces the request of an endpoint that is not verified. For a verified endpoint it changes nothing,
+// but sends the link to manage it if the management addresses are equal.
 func (s *Endpoints) repeatRequest(ctx context.Context, id string, wanted Endpoint) error {
 	_, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
 		switch {
@@ -173,14 +175,14 @@ func (s *Endpoints) repeatRequest(ctx context.Context, id string, wanted Endpoin
 	return err
 }
 
-// mail returns the notice of a mail to the management address. Delivery resolves the address and the link when it
+// mail returns the notice for a mail to the management address. Delivery requests the address and the link when it
 // sends the mail.
 func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
 	return alert(kind, topic.NewID(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
 }
 
-// withLinks adds the links to the destination of mail about the endpoint. A mail that answers a visitor's request is not
-// sent if the endpoint has changed so that its link would not work.
+// withLinks adds the links to the destination of mail about the endpoint. If the mail is the answer to a visitor's
+// request and its link would not work any more, the destination is RecipientGone, so that the mail is not sent.
 func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) topic.Destination {
 	answers := kind == topic.EndpointVerify || kind == topic.EndpointManage
 	switch {
@@ -196,7 +198,8 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 	return d
 }
 
-// dropRequest deletes what a visitor asked for, so that an admin's endpoint of the same URL takes its place.
+// dropRequest deletes an endpoint that a visitor has requested and not verified, so that an admin can create an
+// endpoint with the same URL.
 func (s *Endpoints) dropRequest(ctx context.Context, organization string, channel topic.Channel, dashboardID, urlHash string) error {
 	e, err := s.one(ctx, organization, channel, Target{DashboardID: dashboardID, URLHash: urlHash})
 	if err != nil || e.VerifiedAt != nil {

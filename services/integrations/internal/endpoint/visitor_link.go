@@ -9,13 +9,13 @@ const (
 	ToUnsubscribe = "unsubscribe"
 )
 
-// LinkPath is the path above the links in mail about endpoints.
+// LinkPath is the path with which the links in mail about endpoints begin.
 const LinkPath = "/public/endpoints/"
 
-// Links makes and reads the links in mail about endpoints.
+// Links creates and checks the links in mail about endpoints.
 type Links = link.Links[Endpoint]
 
-// NewLinks returns the links under base, a URL, signed with the key.
+// NewLinks returns Links that begin with the URL base and are signed with the key.
 func NewLinks(key []byte, base string) Links {
 	return Links{
 		Key: key, Base: base, Path: LinkPath, Medium: "mail", ID: func(e Endpoint) string { return e.ID },

@@ -13,9 +13,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Settings are what the owner of an endpoint chooses on the page that manages it.
+// Settings are what the owner of an endpoint can set on the page that manages it.
 type Settings struct {
-	ComponentIDs []string // ids of components that the dashboard shows; the endpoint keeps its other components
+	ComponentIDs []string // components that the dashboard shows; other components of the endpoint do not change
 	Paused       bool
 }
 
@@ -77,7 +77,7 @@ func (s *Endpoints) Rotate(ctx context.Context, token string) (Visit, error) {
 	return visit, err
 }
 
-// manage stores a change by the owner of an endpoint.
+// manage stores a change that the owner of an endpoint makes through a link.
 func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) error, change func(*Endpoint) error) (Endpoint, error) {
 	e, err := s.Store.Endpoints.Update(ctx, id, func(e *Endpoint) ([]topic.Message, error) {
 		if err := allow(*e); err != nil {
@@ -96,8 +96,8 @@ func (s *Endpoints) manage(ctx context.Context, id string, allow func(Endpoint) 
 	return e, link.EndedIfMissing(err)
 }
 
-// Unsubscribe returns a function that deletes the endpoint of a link with the purpose. The visit names no more than its
-// dashboard.
+// Unsubscribe returns a function that deletes the endpoint to which a link with the purpose belongs. The Visit has only
+// the id of the dashboard.
 func (s *Endpoints) Unsubscribe(purpose string) func(ctx context.Context, token string) (Visit, error) {
 	return func(ctx context.Context, token string) (Visit, error) {
 		for {
@@ -115,7 +115,7 @@ func (s *Endpoints) Unsubscribe(purpose string) func(ctx context.Context, token 
 	}
 }
 
-// sameSet reports whether two lists without repetitions have the same elements.
+// sameSet reports whether two lists without duplicates have the same elements.
 func sameSet(a, b []string) bool {
 	return len(a) == len(b) && !slices.ContainsFunc(a, func(text string) bool { return !slices.Contains(b, text) })
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Visit is what a page behind a link shows.
+// Visit is what the page shows that a link opens.
 type Visit struct {
 	Kind          Kind
 	URLDisplay    string
 	DashboardID   string
 	DashboardName string
-	Components    []link.Choice // components that the dashboard shows; chosen: the endpoint gets messages about it
+	Components    []link.Choice // components that the dashboard shows; Chosen if the endpoint is notified about it
 	Paused        bool
 	Suppressed    bool
-	// Secret is set after a verification or a rotation only.
+	// Secret is set only after a verification or a rotation.
 	Secret string
 	// Manage and Unsubscribe are the tokens of the links of a verified endpoint.
 	Manage, Unsubscribe string
@@ -30,8 +30,8 @@ type Visit struct {
 // About implements page.Visit. The locale of a visitor is unknown.
 func (v Visit) About() (dashboardID, locale string) { return v.DashboardID, "" }
 
-// Show returns a function that returns what a link with the purpose is about. It changes nothing, because programs follow the
-// links in mail.
+// Show returns a function that returns the Visit of a link with the purpose. The function changes nothing, because
+// programs also open the links in mail.
 func (s *Endpoints) Show(purpose string) func(ctx context.Context, token string) (Visit, error) {
 	return func(ctx context.Context, token string) (Visit, error) {
 		e, _, err := s.linked(ctx, purpose, token)
@@ -46,10 +46,12 @@ func (s *Endpoints) Show(purpose string) func(ctx context.Context, token string)
 	}
 }
 
-// refused returns the visit of a link that is refused: it names no more than the dashboard, if the endpoint is known.
+// refused returns the Visit for a link that is not accepted. It has only the id of the dashboard, or nothing if the
+// endpoint is unknown.
 func refused(e Endpoint) Visit { return Visit{DashboardID: e.DashboardID} }
 
-// linked returns the endpoint of a link, with an error if the link is refused. See link.Links.
+// linked returns the endpoint of a link. It returns an error if the link is not accepted. allow repeats the check for a
+// newer state of the endpoint. See link.Links.
 func (s *Endpoints) linked(ctx context.Context, purpose, token string) (e Endpoint, allow func(Endpoint) error, err error) {
 	return s.Links.Open(ctx, purpose, token, s.Store.Endpoints.Get, func(e Endpoint) error {
 		switch {
@@ -62,7 +64,7 @@ func (s *Endpoints) linked(ctx context.Context, purpose, token string) (e Endpoi
 	})
 }
 
-// visit returns the view of an endpoint for the pages.
+// visit returns the Visit of an endpoint.
 func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard topic.DashboardRecord) (Visit, error) {
 	suppressions, err := s.suppressions(ctx, e)
 	if err != nil {
@@ -78,9 +80,9 @@ func (s *Endpoints) visit(ctx context.Context, e Endpoint, dashboard topic.Dashb
 	return v, nil
 }
 
-// linkedDashboard returns the dashboard of an endpoint. The links of an endpoint end with its dashboard. A link that
-// verifies works only while the dashboard offers the kind to visitors. The other links keep working, so that a visitor
-// can leave.
+// linkedDashboard returns the dashboard of an endpoint. It returns an error if the dashboard was deleted, because then
+// no link works. A link to verify works only while the dashboard offers the kind to visitors. The other links work
+// without an offer, so that a visitor can unsubscribe.
 func (s *Endpoints) linkedDashboard(ctx context.Context, purpose string, e Endpoint) (topic.DashboardRecord, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if err != nil || purpose != ToVerify {
@@ -96,8 +98,8 @@ func (s *Endpoints) linkedDashboard(ctx context.Context, purpose string, e Endpo
 	return dashboard, err
 }
 
-// Verify makes a visitor's request an endpoint. The result has the secret of a signed kind, which is shown this once.
-// The link can be used once.
+// Verify verifies the endpoint that a visitor has requested. For a signed kind, the Visit has the secret, which is not
+// shown again. The link can be used once.
 func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 	for {
 		e, allow, err := s.linked(ctx, ToVerify, token)
@@ -108,7 +110,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 		if err != nil {
 			return refused(e), err
 		}
-		visit, err := s.visit(ctx, e, dashboard) // before the write, so that no outage can keep the secret from its owner
+		visit, err := s.visit(ctx, e, dashboard) // before the write, because after it an error would hide the secret
 		if err != nil {
 			return Visit{}, err
 		}
@@ -123,7 +125,7 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 		switch {
 		case errors.Is(err, errAgain):
 			continue
-		case !claimed && fault.Is(err, fault.Forbidden): // the limit; a visitor cannot delete an endpoint of others
+		case !claimed && fault.Is(err, fault.Forbidden): // at the limit; a visitor cannot delete other endpoints
 			return refused(e), fault.Wrap(fault.Forbidden, errors.Join(ErrFull, err), "The dashboard has no room for another endpoint of this kind. Tell its operator, and use the link again later.")
 		case err == nil:
 			_, err = s.dropDeleted(ctx, e)
@@ -132,8 +134,8 @@ func (s *Endpoints) Verify(ctx context.Context, token string) (Visit, error) {
 	}
 }
 
-// verify stores the request as an endpoint, for the components that the dashboard still has. It returns errAgain if the
-// request was changed since it was read.
+// verify stores that e, which a visitor has requested, is verified now. It removes the components that the dashboard no
+// longer has, and returns a Gone fault if none is left. It returns errAgain if e was changed since it was read.
 func (s *Endpoints) verify(ctx context.Context, e Endpoint, allow func(Endpoint) error, dashboard topic.DashboardRecord, secret string) error {
 	if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
 		return err
