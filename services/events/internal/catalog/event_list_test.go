@@ -1,0 +1,54 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// askedEvents notes the queries of a list and returns an error, which ends the list.
+type askedEvents struct {
+	Collection[Event]
+	mu    sync.Mutex
+	asked []string
+	end   error
+}
+
+func (a *askedEvents) Keys(_ context.Context, query find.Query, fields ...string) ([]find.Row, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked = append(a.asked, fmt.Sprint(query, fields))
+	return nil, a.end
+}
+
+type oneDashboard struct{ Collection[Dashboard] }
+
+func (oneDashboard) Get(_ context.Context, id string) (Dashboard, error) {
+	return Dashboard{ID: id, OrganizationID: "o", Components: []Placement{{ComponentID: "on the dashboard"}}}, nil
+}
+
+func TestEachFieldOfTheEventFilterChangesTheQueryOfTheList(t *testing.T) {
+	asks := func(filter EventFilter) string {
+		events := &askedEvents{end: errors.New("the end")}
+		c := Catalog{store: Store{Events: events, Dashboards: oneDashboard{}}, now: func() time.Time { return at(12, 0) }}
+		if _, err := c.PageOfEvents(t.Context(), "o", filter, 10, ""); !errors.Is(err, events.end) {
+			t.Fatalf("%+v: %v", filter, err)
+		}
+		slices.Sort(events.asked)
+		return strings.Join(events.asked, "\n")
+	}
+	all := asks(EventFilter{})
+	for field, filter := range apitest.WithEachField[EventFilter](t) {
+		if asks(filter) == all {
+			t.Errorf("a list with %s reads what a list without a filter reads: %s", field, all)
+		}
+	}
+}
