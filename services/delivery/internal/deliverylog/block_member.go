@@ -10,7 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// memberFormat is the first byte of Block.Members. The members follow.
+// memberFormat is the first byte of Block.Members. The members follow. A change of the packing, or of the columns in texts and
+// numbers, increases memberFormat, and the method each must still read all formats that were stored.
 const memberFormat = 1
 
 // blockMember holds the columns of a delivery that are not in Block.Common. texts and numbers list them for pack and each.
@@ -150,7 +151,7 @@ func (b *Block) each(visit func(*blockMember)) error {
 }
 
 func (b *Block) unreadable() error {
-	return fault.New(fault.Internal, "The stored deliveries %s cannot be read. A later version of the program may have stored them.", b.ID)
+	return fault.New(fault.Internal, "The stored deliveries %s cannot be read. Another version of the program may have stored them.", b.ID)
 }
 
 // unpacker reads what pack has written. It is broken after the first error.

@@ -13,7 +13,8 @@ const (
 	clientAttempts = 2 // attempts of a request whose status would repeat (repeatsStatus)
 )
 
-// Policy holds the waits between the attempts of one delivery.
+// Policy holds the waits between the attempts of one delivery: the setting DELIVERY_RETRY_SCHEDULE, whose default is in
+// libs/boot/settings.go.
 type Policy []time.Duration
 
 // attempts returns the maximum number of attempts.

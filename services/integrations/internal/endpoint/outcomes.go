@@ -164,6 +164,7 @@ func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters,
 }
 
 // judge adds the suppression that follows from the counted failure o, if there is one.
+// The delivery service decides which HTTP status means Gone: CodeOf in its dispatch/policy.go.
 func (s *Endpoints) judge(c outcome.Counters, e Endpoint, o topic.Outcome, suppressions map[string]due) {
 	key := e.suppressionKey()
 	_, isDue := suppressions[key]

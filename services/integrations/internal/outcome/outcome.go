@@ -10,6 +10,8 @@
 // endpoints that do not fail costs one read and one write of LastSuccesses, and one query that finds nothing. The index
 // has the groups of the Counters. So an endpoint gets its place in LastSuccesses after its Counters have the group.
 // Before that, the Counters are read by the id of the endpoint.
+//
+// The delivery service decides which HTTP status is a failure and which means gone: CodeOf in its dispatch/policy.go.
 package outcome
 
 import (
