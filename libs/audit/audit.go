@@ -1,4 +1,4 @@
-// Package audit makes the entries of the audit log. The entry of a write is a message of the same write. The outbox
+// Package audit creates the entries of the audit log. The entry of a write is a message of the same write. The outbox
 // therefore publishes the entry if and only if the write is stored.
 //
 // Decision: an entry contains only the fields of a record that have the tag audit (see snapshot). A new field is
@@ -55,7 +55,7 @@ type Entity struct {
 type Record interface{ AuditEntity() Entity }
 
 // Entry returns the audit entry of a write as messages: one message, or none if the origin is zero. before is nil for
-// a create, after is nil for a delete. An empty action stands for create, update or delete of the record.
+// a create, after is nil for a delete. If action is empty, it is create, update or delete, as before and after show.
 func Entry[T Record](origin Origin, action string, at time.Time, before, after *T) []topic.Message {
 	if origin == (Origin{}) {
 		return nil

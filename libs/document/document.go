@@ -1,11 +1,12 @@
 // Package document stores the records of a service in typed collections. A write loads a record, changes it in Go and
 // replaces it guarded by its version. The same write stores the messages that it causes.
 //
-// Decision. There are two engines: MongoDB with its official driver for deployments, and SQLite (pure Go, WAL, synced)
-// for one machine. Both store a record as BSON beside its declared fields. Queries and indexes can name declared fields
-// only. Both engines therefore return the same results, and one conformance suite tests both. FerretDB v1 embedded was
-// tried as the only engine and rejected: it loses concurrent updates (50 of 800 increments survived), and an update by
-// id costs a scan, 20 ms at 10,000 documents. SQLite needs 0.24 ms with fsync, and 7 microseconds for a read.
+// Decision. There are two engines: MongoDB with its official driver for deployments, and SQLite (pure Go, WAL,
+// synced) for one machine. Both store a record as BSON, and beside it the values of its declared fields. Queries and
+// indexes can name declared fields only. Both engines therefore return the same results, and one conformance suite
+// tests both. FerretDB v1 embedded was tried as the only engine and rejected: it loses concurrent updates (50 of 800
+// increments survived), and an update by id costs a scan, 20 ms at 10,000 documents. SQLite needs 0.24 ms with fsync,
+// and 7 microseconds for a read.
 //
 // A write is durable when the call returns. It is atomic with its messages (one document, no transaction). It fails
 // with a conflict instead of overwriting a change of another writer. A query that no declared index serves is refused

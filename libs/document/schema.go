@@ -58,9 +58,9 @@ type Index struct {
 	// of records, because each write updates stored counts. MongoDB cannot update them in the same write, so Count
 	// there counts entries of the index.
 	Counted bool
-	// Numbered: the last field of a counted index is a whole number that every record has, such as one that counts up. On
-	// SQLite, a page at an Offset by equality conditions on the other fields, in the order of the number, then takes about
-	// the same time for any Offset. MongoDB walks over the entries of the index.
+	// Numbered: the last field of a counted index is a whole number that every record has, such as the value of a
+	// counter. On SQLite, a page then takes about the same time for any Offset, if its conditions are equalities on
+	// all other fields and its order is that of the number. On MongoDB the time grows with the Offset.
 	Numbered bool
 }
 

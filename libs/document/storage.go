@@ -22,8 +22,8 @@ type storage interface {
 	Replace(ctx context.Context, s *plan.Shape, r *engine.Record, version int64) error
 	Remove(ctx context.Context, s *plan.Shape, key string, version int64, entries []engine.Entry) error
 
-	// ReplaceMany replaces records whose stored version is one less than their own, with their entries. It returns
-	// engine.ErrStale if another version of one of them is stored. Then it may have replaced some of them.
+	// ReplaceMany replaces records together with their entries. The stored version of each record must be one less
+	// than the new one. Otherwise ReplaceMany returns engine.ErrStale, and may have replaced some of the records.
 	ReplaceMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
 	PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
 	InsertMany(ctx context.Context, s *plan.Shape, records []*engine.Record) ([]bool, error)
@@ -32,12 +32,14 @@ type storage interface {
 	Find(ctx context.Context, p *plan.Plan) ([]*engine.Record, error)
 	// Keys returns the key of each record with the values of fields. A time is an int64 or a bson.DateTime.
 	Keys(ctx context.Context, p *plan.Plan, fields []int) ([][]any, error)
-	// Count returns the number of records, or of the different values of a field, unless that is plan.KeyField.
+	// Count returns the number of different values of the field distinct, or the number of records if distinct is
+	// plan.KeyField.
 	Count(ctx context.Context, p *plan.Plan, distinct int) (int64, error)
 	// Sum returns the sum of the whole numbers in a field.
 	Sum(ctx context.Context, p *plan.Plan, field int) (int64, error)
 
-	// Claim returns up to limit documents of shapes with waiting messages. Only this process may publish them.
+	// Claim returns up to limit documents of shapes with waiting messages. No other process may publish these
+	// messages while the claim lasts.
 	Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error)
 	// Clear deletes the messages of claims from the outboxes. It returns true if other messages are left in them.
 	Clear(ctx context.Context, claims []engine.Claim) (bool, error)
@@ -45,9 +47,9 @@ type storage interface {
 
 // sharedStorage is implemented by an engine that several processes use at once.
 type sharedStorage interface {
-	// Release lets any process claim the documents again, from NotBefore on.
+	// Release ends the claims, so that any process can claim the documents again from NotBefore on.
 	Release(ctx context.Context, claims []engine.Claim) error
-	// Renew keeps the claims until ctx ends.
+	// Renew extends the claims until ctx ends.
 	Renew(ctx context.Context, claims []engine.Claim)
 	// Repetitions returns repetitions that are older than before, and reserves them for this process.
 	Repetitions(ctx context.Context, before time.Time, limit int) ([]engine.Repetition, error)

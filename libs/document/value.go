@@ -22,7 +22,7 @@ func encode(item any) ([]byte, error) {
 
 func decode(body []byte, item any) error { return newDecoder().decode(body, item) }
 
-// decoder decodes many bodies with one buffer, which NewDocumentReader would else make for each.
+// decoder decodes many bodies with one buffer. NewDocumentReader would allocate a buffer for each body.
 type decoder struct {
 	body   bytes.Reader
 	buffer *bufio.Reader

@@ -17,7 +17,7 @@ const (
 	quiet = 10 * time.Second
 )
 
-// Cause identifies what fails. The log keeps every Cause in memory, so a process must use few.
+// Cause identifies what fails. The log stores every Cause in memory, so a process must use only a few.
 type Cause struct {
 	Message string // text of the log line
 	Of      string // name of the service, database or consumer group; may be empty

@@ -265,8 +265,8 @@ func (b *binder) resolve(relation *Relation, id int64) (any, error) {
 	return ref, nil
 }
 
-// parseURI returns the integer id in a resource_uri of the resource, with or without the last slash. The resource_uri may
-// be an absolute URL of any host, because behind proxies a server does not know all of its names.
+// parseURI returns the integer id in a resource_uri of the resource, with or without the last slash. The resource_uri
+// may be an absolute URL of any host, because a server with proxies in front of it does not know all of its names.
 func parseURI(resource, text string) (int64, bool) {
 	if strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
 		absolute, err := url.Parse(text)

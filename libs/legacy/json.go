@@ -55,7 +55,7 @@ func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) 
 	}
 }
 
-// readBody returns the JSON object of a POST or PUT. Numbers keep their text.
+// readBody returns the JSON object of a POST or PUT. Numbers are json.Number, so that their text is not changed.
 func readBody(r *http.Request) (map[string]any, error) {
 	if media := r.Header.Get("Content-Type"); media != "" {
 		media, _, _ = strings.Cut(media, ";") // parameters have no effect: JSON is UTF-8

@@ -1,4 +1,4 @@
-// Package link makes and reads the links in messages to visitors.
+// Package link creates and checks the links in messages to visitors.
 //
 // A token contains the id of one record and a digest of the record's state, and is signed. So no token is stored, and
 // a link ends when the state changes. A token must not appear in a log. It is short, because links are sent in text
@@ -30,7 +30,7 @@ const (
 	signatureSize = 16
 )
 
-// Links makes and reads the links of one service to records of the type R.
+// Links creates and checks the links of one service to records of the type R.
 type Links[R any] struct {
 	// State returns the values of a record on which a link depends. If one of them changes, the link ends.
 	State func(purpose string, record R) []string

@@ -1,5 +1,5 @@
-// Package page writes the pages of visitors: a form, or a page behind a link in a mail. A page has the frame of its
-// dashboard, or a plain frame. It runs no script.
+// Package page writes the pages of visitors: a form, or a page that a link in a mail opens. A page has the frame of
+// its dashboard, or a plain frame. It runs no script.
 package page
 
 import (

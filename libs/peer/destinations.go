@@ -46,7 +46,7 @@ type Destinations struct {
 	organizations  map[string]*organization
 }
 
-// kept are destinations and their approximate size.
+// kept contains cached destinations, and their approximate size.
 type kept struct {
 	byKey map[destinationKey]keptDestination
 	size  int

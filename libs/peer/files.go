@@ -80,7 +80,7 @@ func FilesAtOnce() (names []string) {
 // name is the path of the request.
 func (f DashboardFile) Name() string { return strings.TrimPrefix(cmp.Or(f.Of, f.Path), "/") }
 
-// HasParameter reports whether the path has a parameter, so that it stands for several files.
+// HasParameter reports whether the path has a parameter, so that it matches several files.
 func (f DashboardFile) HasParameter() bool { return strings.Contains(f.Path, "{") }
 
 // IsPage reports whether the file is an HTML page for people.

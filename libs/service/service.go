@@ -25,7 +25,7 @@ const partitions = 12
 type Service struct {
 	Database *document.Database
 	Kafka    *stream.Client
-	Engine   *gin.Engine // refuses each request without a passport for this service
+	Engine   *gin.Engine // responds with an error to each request without a passport for this service
 
 	name    string
 	process boot.Process

@@ -69,8 +69,8 @@ type sharer struct {
 	leaves bool
 }
 
-// shares returns the partitions of each member that does not leave the group. A member keeps partitions that it owns,
-// and gets partitions that nobody owns.
+// shares returns the partitions of each member that does not leave the group. The share of a member consists of
+// partitions that it owns and partitions that nobody owns.
 func shares(members []sharer, partitions []int) map[string][]int {
 	free := slices.Clone(partitions)
 	for _, m := range members {

@@ -25,8 +25,8 @@ const (
 	lostGrace = 2 * time.Second
 )
 
-// member is this process as a member of a consumer group. It keeps its partitions from one generation of the group to
-// the next (balancer). The member stops handing out records of a partition when the group takes the partition away,
+// member is this process as a member of a consumer group. It still owns its partitions in the next generation of the
+// group (see balancer). The member stops handing out records of a partition when the group takes the partition away,
 // when the consumer stops, or after the process was suspended. It then waits a limited time for running work, commits
 // the finished records, and gives the partition back.
 type member struct {

@@ -103,7 +103,7 @@ func (p *partition) held() bool {
 	return !closed && p.unbroken()
 }
 
-// hold prevents that the partition is given back until release is called. It returns nil if the intake has ended.
+// hold delays the return of the partition until release is called. It returns nil if the intake has ended.
 func (p *partition) hold() (release func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Record is one message of a topic. Records with the same key keep their order. A record without a key goes to any
-// partition.
+// Record is one message of a topic. Records with the same key are consumed in the order of their publication. A
+// record without a key goes to any partition.
 type Record struct {
 	Topic   string
 	Key     string

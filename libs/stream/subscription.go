@@ -14,8 +14,8 @@ import (
 
 const (
 	// If a member sends no heartbeats for sessionTimeout, the group assigns its partitions to other members. During a
-	// rebalance a member sends no heartbeats until it has joined again, which it does at once. Brokers refuse a
-	// session timeout below their setting group.min.session.timeout.ms. Its default is acceptedTimeout.
+	// rebalance a member sends no heartbeats until it has joined again, which it does at once. A broker rejects a
+	// session timeout below its setting group.min.session.timeout.ms, whose default is acceptedTimeout.
 	sessionTimeout  = 4 * time.Second
 	acceptedTimeout = 6 * time.Second
 	// The response to a heartbeat contains the notice of a rebalance. Heartbeats have their own goroutine, so no
@@ -50,8 +50,8 @@ type Ownership struct {
 	// Held returns false when another member may own the partition: this member has given it back, or the process was
 	// suspended for too long. A result that was computed before must then not be stored.
 	Held func() bool
-	// Hold prevents that the partition is given back until release is called, like an unfinished claim. It returns
-	// nil if Open has ended.
+	// Hold delays the return of the partition until release is called, like an unfinished claim does. It returns nil
+	// if Open has ended.
 	Hold func() (release func())
 }
 

@@ -18,7 +18,7 @@ const (
 	MaxRecipients = 5000
 )
 
-// Recipient is an endpoint or a subscriber. It never holds an address.
+// Recipient is an endpoint or a subscriber. It never contains an address.
 type Recipient struct {
 	ID string `json:"id"`
 	// Destination is a digest of the thing to which the receiver's rate limit applies: the URL, the address or the

@@ -19,7 +19,7 @@ import (
 )
 
 // Body reads the request's JSON into a T. An unknown, wrongly cased or repeated member, a value of the wrong type,
-// and text behind the value cause an Invalid fault that names the member.
+// and text after the value cause an Invalid fault that names the member.
 func Body[T any](c *gin.Context) (T, error) {
 	var in T
 	text, err := readJSON(c)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pool keeps idle connections. It closes connections that exceed its limits or were idle for too long.
+// pool contains idle connections. It closes connections that exceed its limits or were idle for too long.
 type pool struct {
 	Options
 	mu       sync.Mutex

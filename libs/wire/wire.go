@@ -40,7 +40,7 @@ type Options struct {
 	Dial    func(ctx context.Context, host string) (net.Conn, error)
 	PerHost int           // maximum number of idle connections per host
 	Total   int           // maximum number of idle connections
-	Idle    time.Duration // how long idle connections are kept; must be shorter than the server's idle time, if that is known
+	Idle    time.Duration // time after which an idle connection is closed; must be shorter than the server's idle time, if that is known
 	MaxHead int           // maximum size of a response's head, in bytes
 	// Limit bounds the time of a request, from Do to the end of the response's body. 0 means that only the context
 	// limits the time. Limit is cheaper than a context with a deadline, which needs a new timer for each request.

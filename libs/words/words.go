@@ -1,4 +1,4 @@
-// Package words holds the words of every locale: those of the pages of visitors, and those of messages.
+// Package words contains the words of every locale, for the pages of visitors and for messages.
 //
 // Decisions: The words of a locale are one file, so that a translator needs no Go and a test compares the keys. A
 // page or a message uses one section of the file and the shared section. Every locale has the section Pages. Only
@@ -34,7 +34,7 @@ func Tags() []string {
 type Section string
 
 const (
-	Pages    Section = "pages"    // pages of dashboards and pages behind links
+	Pages    Section = "pages"    // pages of dashboards and pages that links in messages open
 	Messages Section = "messages" // mail, cards and texts
 	shared   Section = "shared"   // part of every other section
 )
@@ -107,7 +107,7 @@ func (l *Locale) Word(key string, pairs ...any) string {
 	return fill(text, pairs)
 }
 
-// Count returns the text of a key in the plural form of n. {n} stands for n.
+// Count returns the text of a key in the plural form of n. It replaces {n} by n.
 func (l *Locale) Count(key string, n int, pairs ...any) string {
 	form := forms()[plural.Cardinal.MatchPlural(l.tag, n, 0, 0, 0, 0)]
 	return l.Word(key+"."+form, append([]any{"n", n}, pairs...)...)

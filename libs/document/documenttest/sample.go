@@ -28,7 +28,8 @@ const maxDepth = 8
 // changes are the values by which a variant differs from the full sample, by the paths of the members.
 type changes map[string]reflect.Value
 
-// fields returns the lines of a collection. A collection without fields has one line with "-" in place of a field.
+// fields returns the lines of a collection. A collection without fields has one line, with "-" as the name of the
+// field.
 func fields(c document.Declaration, values []any) []line {
 	full := sample{}
 	before := compute(c, &full)

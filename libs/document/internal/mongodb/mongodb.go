@@ -55,7 +55,7 @@ func New(address, name string, observe func(string)) (*Engine, error) {
 		prefix = defaultPrefix
 	}
 	if hosts == "" || !prefixName.MatchString(prefix) {
-		// The address may hold a password, so it is not quoted.
+		// The address may contain a password, so the error does not quote it.
 		return nil, errors.New("document: a MongoDB address must be mongodb://host/prefix, with letters, digits, _ and - in the prefix")
 	}
 	// The URI has no prefix, because the driver would authenticate against a database of that name.

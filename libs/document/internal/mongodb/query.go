@@ -35,7 +35,7 @@ func (e *Engine) Keys(ctx context.Context, asked *plan.Plan, fields []int) ([][]
 		return nil, err
 	}
 	projection := bson.D{{Key: "_id", Value: 1}}
-	for _, f := range slices.Compact(slices.Sorted(slices.Values(fields))) { // a server refuses a path that is named twice
+	for _, f := range slices.Compact(slices.Sorted(slices.Values(fields))) { // a server returns an error for a path that is named twice
 		projection = append(projection, bson.E{Key: p.path(f), Value: 1})
 	}
 	found, err := findAll[struct {

@@ -73,7 +73,7 @@ func (s *Shape) AddIndex(ix Index, fields []string) error {
 		return fmt.Errorf("must not be numbered: it is not counted")
 	}
 	for i := range s.Indexes {
-		if slices.Equal(s.Indexes[i].Fields, ix.Fields) { // MongoDB refuses a second index of the same fields
+		if slices.Equal(s.Indexes[i].Fields, ix.Fields) { // MongoDB cannot have two indexes of the same fields
 			return fmt.Errorf("must not have the same fields as index %q", s.Indexes[i].Name)
 		}
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
-// Each collection has a table of its name with the columns id, key, version, body and one column per declared field
-// ("f_" and its name; a list as JSON). An index with a multi-valued field is a table with a row for each value. One
-// table holds the outbox entries of all collections in the order of the commits.
+// Each collection has a table with the name of the collection. Its columns are id, key, version, body and one column
+// per declared field: "f_" and the field's name. A list is stored as JSON. An index with a multi-valued field is a
+// table with one row for each value. One table contains the outbox entries of all collections in the order of the
+// commits.
 
 func column(field string) string { return "f_" + field }
 
@@ -168,7 +169,7 @@ func (e *Engine) InsertMany(ctx context.Context, s *plan.Shape, records []*engin
 }
 
 // runLengths are the numbers of records that one INSERT can contain. Several records share the fixed cost of a
-// statement, most of which is its journal.
+// statement, which is mostly that of the journal.
 var runLengths = [...]int{64, 8, 1}
 
 // insertNew inserts the records whose keys do not exist, and marks them in isNew. Several records share a statement.
