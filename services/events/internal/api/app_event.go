@@ -23,7 +23,7 @@ const eventExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId":
 
 const authorExample = `{"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}`
 
-// eventOperation returns an operation on an event, at a path below that of the list.
+// eventOperation returns an operation on events. path is relative to the path of their list.
 func eventOperation(method, path, id, summary, description string, status int) web.Operation {
 	return operation("events", []string{passport.RoleEvent}, method, path, id, summary, description, status)
 }

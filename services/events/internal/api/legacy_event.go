@@ -181,7 +181,8 @@ func viewLegacyEvent(e catalog.EventDetail) legacyEventView {
 	return view
 }
 
-// userURI returns the URI of a user; nil for an author who is no user of the legacy interface.
+// userURI returns the URI of a user. It returns nil for id 0, an author whom the legacy interface does not have as a
+// user.
 func userURI(id int64) *string {
 	if id == 0 {
 		return nil

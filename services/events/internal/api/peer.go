@@ -180,8 +180,8 @@ func (a api) componentsOf(c *gin.Context, query peer.ComponentQuery) ([]catalog.
 	return a.catalog.ComponentsWhere(ctx, organization, where)
 }
 
-// conditions restores the types of values that were sent as JSON. It returns a fault for a field that is not one of
-// known. The organization is not, so a caller cannot select another one.
+// conditions restores the types of values that were sent as JSON. It returns a fault for a field that is not in known.
+// known does not contain the organization, so a caller cannot select another organization.
 func conditions(sent []find.Condition) ([]find.Condition, error) {
 	out := make([]find.Condition, len(sent))
 	known := []string{catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications"}

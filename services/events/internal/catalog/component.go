@@ -17,7 +17,7 @@ type Component struct {
 	Name                    string   `json:"name" audit:"name"`
 	Description             string   `json:"description" audit:"description"`
 	Group                   string   `json:"group" audit:"groupName"`
-	Hidden                  bool     `json:"hidden" audit:"hidden"`                                   // not on any dashboard
+	Hidden                  bool     `json:"hidden" audit:"hidden"`                                   // dashboards do not show the component
 	HiddenFromNotifications bool     `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
 	Position                int64    `json:"position" audit:"position"`
 	ExternalRefs            []string `json:"externalRefs" audit:"externalRefs"`

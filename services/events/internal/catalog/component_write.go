@@ -131,8 +131,8 @@ func (c *Catalog) checkUnaffected(ctx context.Context, component Component) erro
 
 // RemoveComponent deletes a component, the links of events to it, and its placements on dashboards. The first write
 // sets Leaving. From then on no query finds the component, so nobody can make a new link to it. The store then calls
-// ComponentWritten, which takes the other steps, and calls it again until it succeeds. The last step deletes the record
-// and publishes topic.ComponentDeleted.
+// ComponentWritten, which does all other steps. It repeats the call until the call succeeds. The last step deletes the
+// record and publishes topic.ComponentDeleted.
 func (c *Catalog) RemoveComponent(ctx context.Context, command Command, id string) error {
 	return c.remove(ctx, command, id, func() error { return nil })
 }

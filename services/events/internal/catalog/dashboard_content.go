@@ -12,7 +12,7 @@ import (
 // Content is what visitors see on a dashboard, and in which order.
 type Content struct {
 	Modules      Modules        `json:"modules" audit:"modules"`
-	Order        []string       `json:"order" audit:"order"` // each module once
+	Order        []string       `json:"order" audit:"order"` // contains each module once
 	Uptime       UptimeSettings `json:"uptime" audit:"uptime"`
 	Announcement *Rich          `json:"announcement" audit:"announcement"` // nil: none
 }

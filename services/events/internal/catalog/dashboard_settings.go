@@ -34,7 +34,7 @@ const (
 	alternativesFormat = "must be one of %s"
 )
 
-// Branding is how a dashboard looks. An empty field stands for the platform's own look.
+// Branding is how a dashboard looks. If a field is empty, the look of the platform is used.
 type Branding struct {
 	LogoURL      string `json:"logoUrl" audit:"logoUrl,null"`
 	FaviconURL   string `json:"faviconUrl" audit:"faviconUrl,null"`
@@ -42,7 +42,7 @@ type Branding struct {
 	Theme        string `json:"theme" audit:"theme"`
 }
 
-// Links are links to other sites. An empty field stands for no link.
+// Links is the links to other sites. An empty field means no link.
 type Links struct {
 	HomepageURL string           `json:"homepageUrl" audit:"homepageUrl,null"`
 	SupportURL  string           `json:"supportUrl" audit:"supportUrl,null"`
@@ -108,7 +108,8 @@ func (a *Access) stamp(former Access, now time.Time) {
 // Private reports whether some visitors must not see the page.
 func (a Access) Private() bool { return a.Mode == AccessPassword || a.Mode == AccessIPAllowlist }
 
-// NewAccess returns the access of a mode. Mode password requires a password, the other modes accept none.
+// NewAccess returns the Access for a mode, or a fault. The mode password requires a password. The other modes do not
+// accept one.
 func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
 	access := Access{Mode: mode, AllowedIPs: []string{}}
 	if modes := []AccessMode{AccessPublic, AccessPassword, AccessIPAllowlist}; !slices.Contains(modes, mode) {
@@ -143,8 +144,8 @@ func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, 
 	return access, nil
 }
 
-// parseNetwork returns a network in its shortest form. An address stands for the network of this address alone, and
-// an IPv4 address within IPv6 (::ffff:192.0.2.1) for the IPv4 address.
+// parseNetwork returns a network in its shortest form. It turns an address into the network with only this address, and
+// an IPv4 address within IPv6 (::ffff:192.0.2.1) into the IPv4 address.
 func parseNetwork(text string) (string, bool) {
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -219,8 +220,8 @@ func (d *Dashboard) checkDomains(platform []string) error {
 
 var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-// isHost reports whether a text is a DNS name of at least two labels. The last label of a DNS name is no number, so
-// an IP address is no host.
+// isHost reports whether a text is a DNS name of at least two labels. The last label must not be a number, so that IP
+// addresses are refused.
 func isHost(text string) bool {
 	labels := strings.Split(text, ".")
 	last := labels[len(labels)-1]

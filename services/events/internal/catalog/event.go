@@ -78,7 +78,7 @@ func (e *Event) BriefDescription() string { return cmp.Or(e.Description.Brief(Br
 type Link struct {
 	LegacyID    int64  `json:"legacyId"`
 	ComponentID string `json:"componentId" audit:"componentId"`
-	Impact      Impact `json:"impact" audit:"impact,null"` // empty: follows from type and severity of the event
+	Impact      Impact `json:"impact" audit:"impact,null"` // empty: the default for type and severity of the event
 	// StatedAt is the time at which Impact was stated. Impact overrides the impacts of timeline entries that were
 	// written until then. Later entries override Impact. nil: all entries override Impact.
 	StatedAt *time.Time `json:"statedAt"`
@@ -89,7 +89,7 @@ type Entry struct {
 	LegacyID       int64             `json:"legacyId"`
 	Status         Status            `json:"status" audit:"status"`
 	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry did not change the status
-	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // in force from Timestamp
+	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // impacts from Timestamp on
 	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified at least one channel
 	Message        Rich              `json:"message" audit:"message"`
 	Timestamp      time.Time         `json:"timestamp" audit:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
@@ -128,7 +128,7 @@ type PostMortem struct {
 	UpdatedAt      time.Time    `json:"updatedAt" audit:"updatedAt"`
 }
 
-// ActionItem is a task that follows from an event.
+// ActionItem is a task in a post-mortem.
 type ActionItem struct {
 	Text    string  `json:"text" audit:"text"`
 	Owner   *string `json:"owner" audit:"owner"`

@@ -115,8 +115,8 @@ func listKeys(scopes, selections []string, classes ...string) []string {
 	return keys
 }
 
-// stretch selects the events that have a key with one of the selections and the class, and that start at or after since
-// and before before. A zero time is no bound.
+// stretch selects the events that have a key with one of the selections and with the class, and whose start is in the
+// time from since until before (exclusive). A zero time is no bound.
 type stretch struct {
 	selections    []string
 	class         string

@@ -14,7 +14,7 @@ func (e *Event) ImpactOn(link Link) Impact {
 	return impacts[len(impacts)-1].Impact
 }
 
-// ImpactFrom is an impact and the time from which it is in force.
+// ImpactFrom is an impact and the time At at which it begins.
 type ImpactFrom struct {
 	At     time.Time
 	Impact Impact
@@ -26,8 +26,8 @@ func (e *Event) FirstImpact(link Link) Impact {
 }
 
 // ImpactsOn returns the impacts of the event on the component of a link, oldest first. The first is the impact of the
-// link. The others are stated by timeline entries, and each is in force from the timestamp of its entry. If two entries
-// have the same timestamp, the later entry wins.
+// link. The others are stated by timeline entries, and each begins at the timestamp of its entry. If two entries have
+// the same timestamp, the later entry wins.
 func (e *Event) ImpactsOn(link Link) []ImpactFrom {
 	impacts := []ImpactFrom{{Impact: e.FirstImpact(link)}}
 	for i := range e.Timeline {

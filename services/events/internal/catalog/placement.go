@@ -14,7 +14,7 @@ import (
 // Placement is the place of a component on a dashboard.
 type Placement struct {
 	ComponentID string `json:"componentId" audit:"componentId"`
-	GroupName   string `json:"groupName" audit:"groupName,null"` // empty: the component's own group
+	GroupName   string `json:"groupName" audit:"groupName,null"` // empty: the dashboard uses the group of the component
 	Position    int64  `json:"position" audit:"position"`
 }
 

@@ -24,8 +24,8 @@ const (
 	BriefExtra = 1000 // length of an impact analysis or a coordinator
 )
 
-// Brief returns the text as the legacy interface shows it: as it is stored, or the beginning of its plain text if it has
-// more characters than limit. A client can send it back unchanged.
+// Brief returns the text for the legacy interface. If the stored text has more characters than limit, it returns the
+// first limit characters of the plain text. A client can send the result back without changing the stored text.
 func (r Rich) Brief(limit int) string {
 	if utf8.RuneCountInString(r.Text) <= limit {
 		return r.Text

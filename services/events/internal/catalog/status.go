@@ -27,7 +27,7 @@ const (
 	Verifying  Status = "verifying"
 	Completed  Status = "completed"
 
-	StatusUpdate Status = "update" // status of a timeline entry without a transition; no event has it
+	StatusUpdate Status = "update" // status of a timeline entry that does not change the status; an event never has it
 )
 
 func (t EventType) allows(s Status) bool {

@@ -62,7 +62,7 @@ type eventWrite struct {
 }
 
 // ChangeEvent calls change with a draft of the event, and stores the draft and the message about the change. It returns
-// the event as it is after this change. It stores nothing if the draft equals the event and the write notifies nobody.
+// the event after this change. It stores nothing if the draft equals the event and the write notifies nobody.
 // Concurrent changes of one event are stored in one write. A change is stored even if its caller stops waiting.
 func (c *Catalog) ChangeEvent(ctx context.Context, command Command, id string, change func(*EventEdit) error) (EventDetail, error) {
 	return c.queue(ctx, id, &eventWrite{command: command, origin: audit.From(ctx), change: change})

@@ -249,7 +249,7 @@ func (m *composition) tally(days []uptime.Day, spans map[string][]uptime.Span) {
 	}
 }
 
-// finish computes the fields that follow from events and days: months, states and uptimes.
+// finish computes the fields that depend on the events and days: Months, and State and Uptime of the components.
 func (m *composition) finish() {
 	snapshot := &m.state.Snapshot
 	m.forgetWithdrawn()
@@ -294,7 +294,7 @@ func (m *composition) expires() time.Time {
 	return next
 }
 
-// sameComponents reports whether the components equal those of a state. It ignores the fields that follow from events.
+// sameComponents reports whether the components equal those of a state. It ignores the fields that depend on events.
 func sameComponents(was *State, components []ShownComponent) bool {
 	return slices.EqualFunc(was.Snapshot.Components, components, func(a, b ShownComponent) bool {
 		for _, one := range []*ShownComponent{&a, &b} {

@@ -15,8 +15,9 @@ const (
 	maxWithdrawn  = 500 // because Withdrawn is stored in the head of each edition
 )
 
-// leaveMissing calls leaveFeeds, and withdraw for a maintenance, for each event of the former state that the present
-// state does not have. Its components were hidden or removed from the dashboard, or readAll did not find it.
+// leaveMissing finds the events of the former state that the present state does not have. Their components were hidden
+// or removed from the dashboard, or readAll did not find them. It calls leaveFeeds for these events, and withdraw for
+// the recent ones. It also withdraws a maintenance that has become an incident.
 func (m *composition) leaveMissing() {
 	if m.was == nil {
 		return
@@ -37,6 +38,7 @@ func (m *composition) leaveMissing() {
 }
 
 // withdraw adds a maintenance that visitors do not see any more to Withdrawn, so that calendars show it as cancelled.
+// It ignores incidents.
 func (m *composition) withdraw(e *ShownEvent) {
 	if e.Type != catalog.Maintenance {
 		return
@@ -51,8 +53,8 @@ func (m *composition) withdraw(e *ShownEvent) {
 }
 
 // restore removes a maintenance that visitors see again from Withdrawn. Calendars ignore a version that is not greater
-// than that of the cancellation. The event itself has no new version if only its components were hidden. Raised makes
-// up the difference.
+// than that of the cancellation. The version of the event may be smaller, because hiding a component does not change
+// it. So restore stores in Raised what calendars must add to the version.
 func (m *composition) restore(e *ShownEvent) {
 	s := &m.state.Snapshot
 	at := slices.IndexFunc(s.Withdrawn, func(w ShownEvent) bool { return w.ID == e.ID })

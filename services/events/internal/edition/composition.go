@@ -14,8 +14,8 @@ const recentDays = 90 // a snapshot has the events of this many days
 //
 // Whoever writes a record then renders the pages that show it, and passes the written record. So what the former state
 // has of other records is right, or the writers of those records correct it. A write therefore costs about the same for
-// any number of events. Events are read only if the zone, the components or their Since change, or if days are computed
-// again for which the state does not have all events.
+// any number of events. Events are read only if there is no former state of the present format, if the zone, the
+// components or their Since change, or if days are computed again for which the state does not have all events.
 type composition struct {
 	records  *catalog.Store
 	was      *State // nil: none

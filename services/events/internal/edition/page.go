@@ -88,7 +88,7 @@ type ListedStatus string
 const (
 	ListedOperational ListedStatus = "operational"
 	ListedMaintenance ListedStatus = "active maintenance"
-	ListedIncident    ListedStatus = "active incident" // also if a maintenance is active
+	ListedIncident    ListedStatus = "active incident" // also if a maintenance is active besides
 )
 
 // see records the versions of written events in Seen.

@@ -23,7 +23,7 @@ type Part struct {
 	ID          string    `json:"id"` // uuid v7
 	DashboardID string    `json:"dashboardId"`
 	CreatedAt   time.Time `json:"createdAt"`
-	// Number is the number of the edition; 0: the part is no head.
+	// Number is the number of the edition; 0: the part is not a head.
 	Number int64     `json:"number"`
 	Chunks []string  `json:"chunks"` // ids of the parts with the chunks, in their order; only in a head
 	Days   []DayPart `json:"days"`   // the parts with the days, the oldest first; only in a head

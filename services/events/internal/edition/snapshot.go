@@ -11,8 +11,8 @@ import (
 // FeedDays is how many days an item stays in a feed.
 const FeedDays = 90
 
-// Snapshot is everything that the public files of a dashboard show. It has no draft, no hidden event, no incident
-// before its start, no hidden component, no note and no author, so no file can show them.
+// Snapshot is everything that the public files of a dashboard show. It has no drafts, hidden events, incidents before
+// their start, hidden components, notes and authors, so no file can show them.
 type Snapshot struct {
 	Edition    int64             `json:"edition"` // increases with each change of what is shown
 	At         time.Time         `json:"at"`      // the time for which the states and the days were computed

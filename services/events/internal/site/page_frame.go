@@ -144,8 +144,8 @@ func (s *Site) newFrame(r renderRequest) frame {
 		Snapshot: r.Snapshot, locale: l, dates: d, Title: r.Dashboard.Name, Canonical: r.URL + "/" + r.name,
 		Indexed:  r.Dashboard.SearchIndexing && r.Dashboard.Access.Mode == catalog.AccessPublic,
 		Up:       strings.Repeat("../", strings.Count(r.name, "/")),
-		Style:    template.CSS(paletteCSS(r.Dashboard.Branding) + s.style), // our own text
-		Script:   template.JS(s.script),                                    // our own text
+		Style:    template.CSS(paletteCSS(r.Dashboard.Branding) + s.style), // safe: text of this package
+		Script:   template.JS(s.script),                                    // safe: text of this package
 		Rendered: d.moment(r.At),
 		key:      r.FeedKey,
 	}
