@@ -134,7 +134,8 @@ func (d *Delivery) Finish(status Status, code Code, at time.Time) {
 
 // Skip ends the delivery without another attempt. SentAt becomes the time of the end.
 func (d *Delivery) Skip(status Status, code Code, at time.Time) {
-	d.SentAt, d.Request, d.Response = at, 0, nil
+	// The log of this end has no attempt, so it keeps no other column of the log before.
+	d.Logged = Logged{DashboardID: d.DashboardID, URLHash: d.URLHash, URLDisplay: d.URLDisplay, MaxAttempts: d.MaxAttempts, SentAt: at}
 	d.Finish(status, code, at)
 }
 
