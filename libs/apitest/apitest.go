@@ -79,7 +79,8 @@
 // If Target.OpenAPI is set, each step is also checked against the OpenAPI documents. They must document the status of
 // the response, its media type, its headers Allow, ETag, Location and Retry-After, and each member of its body. The
 // response must have each member and header that the document requires. The document must allow each successful
-// request: its parameters, its body, and the headers Idempotency-Key and If-Match.
+// request: its parameters, its body, and the headers Idempotency-Key and If-Match. The response to a successful write
+// must show the values of the request in its members of the same names.
 //
 // # Update mode
 //

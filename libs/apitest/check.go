@@ -56,6 +56,7 @@ func (o *OpenAPI) check(got exchange) []string {
 	c.response(of, method, got)
 	if has && got.status < 300 {
 		c.request(of, found, r, got.content)
+		c.carry(r, got.content, got)
 	}
 	return c.differences
 }

@@ -31,11 +31,14 @@ func TestPlayFailsOnEveryDifferenceFromTheDocument(t *testing.T) {
 		Header: http.Header{"X-Status": {"200"}, "X-Body": {`{"text": "t"}`}, "X-Tag": {`"1"`}},
 	}
 	const put = "PUT /app/notes/4\nContent-Type: application/json\nX-Status: 204\nX-Body: <none>\nX-Tag: <none>\n\n"
+	const stored = "PUT /app/notes/4\nContent-Type: application/json\nX-Tag: <none>\nX-Body: "
 	for name, test := range map[string]struct{ request, says string }{
 		"sound":                  {"GET /app/notes/4?limit=9&tag=a&tag=b", ""},
 		"sound, one tag":         {"GET /app/notes/4?tag=a", ""},
 		"sound 404":              {"GET /app/notes/x\nX-Status: 404\nX-Tag: <none>\nX-Body: {}", ""},
 		"sound write":            {put + `{"text": "t", "more": 1}`, ""},
+		"sound, carried":         {stored + `{"note": {"text": "t", "at": "2026-01-02T03:04:05.678Z"}}` + "\n\n" + `{"text": " t", "at": "2026-01-02T04:04:05.678+01:00"}`, ""},
+		"not carried":            {stored + `{"note": {"text": ""}}` + "\n\n" + `{"text": "t"}`, `the request sent text "t", and the response shows ""`},
 		"sound HEAD":             {"HEAD /app/notes/4\nX-Body: <none>", ""},
 		"sound filters":          {"GET /app/notes/all?any=1\nX-Body: [1]\nX-Tag: <none>", ""},
 		"refused method":         {"PATCH /app/notes/4\nX-Status: 405\nX-Body: {}\nX-Tag: <none>", ""},
