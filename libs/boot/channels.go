@@ -69,8 +69,8 @@ var templatePattern = regexp.MustCompile(`^HX[0-9a-fA-F]{32}$`)
 // defaultSender is a sender name. In most countries the account then needs no phone number.
 const defaultSender = "Bellbuoy"
 
-// From returns the sender in SMSURL. It accepts a phone number whose plus sign is not escaped and therefore read as a
-// space.
+// From returns the sender in SMSURL. The plus sign of a phone number may be unescaped in the URL. It is then parsed
+// as a space, and From restores it.
 func (t Texts) From() string {
 	u, err := url.Parse(t.SMSURL)
 	if err != nil || !u.Query().Has("from") {

@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// hostProxy is a value of BELLBUOY_TRUSTED_PROXIES. It means a proxy on the machine that runs the container. The
-// container network gets a new address range whenever it is created, so no fixed network can be set for this machine.
+// hostProxy is a value of BELLBUOY_TRUSTED_PROXIES. It means a proxy on the machine that runs the container. A fixed
+// address cannot be set for this machine, because the container network gets a new address range whenever it is
+// created.
 const hostProxy = "host"
 
 // routes is the file with the routing table of Linux.

@@ -168,9 +168,9 @@ func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 	)
 }
 
-// endUnclear closes the connection after a request with Transfer-Encoding, and after one in HTTP/1.0. net/http hides
-// from handlers whether such a request also had a contradicting length. If it had, the bytes that follow may belong to
-// its body (RFC 9112, 6.1).
+// endUnclear closes the connection after a request with Transfer-Encoding, and after a request in HTTP/1.0. Such a
+// request may also have had a Content-Length that contradicts its Transfer-Encoding. net/http hides this from
+// handlers. The bytes that follow may then belong to the body (RFC 9112, 6.1).
 func endUnclear(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {

@@ -53,12 +53,12 @@ type Proxies struct {
 	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway; host: the machine that runs the container. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
 }
 
-// Cache is the setting for the room that gateways have for files of dashboards.
+// Cache is the setting for the amount of memory that gateways may use for files of dashboards.
 type Cache struct {
 	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`
 }
 
-// Bytes returns the room in bytes.
+// Bytes returns this amount in bytes.
 func (c Cache) Bytes() (int64, error) {
 	number, inGiB := strings.CutSuffix(c.DashboardCache, "GiB")
 	number, inMiB := strings.CutSuffix(number, "MiB")

@@ -39,8 +39,8 @@ func (p *Process) Open(ctx context.Context, name string, registry prometheus.Reg
 		if err != nil {
 			return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 		}
-		// The first span of a trace decides whether it is sent, and later spans follow. So a trace is sent completely
-		// or not at all.
+		// The sampling decision for the first span of a trace applies to all of its later spans. So a trace is sent
+		// completely or not at all.
 		options = append(options, sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(time.Second)),
 			sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(p.TraceRatio))))
 	} else {

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// Group shares runs by key. Runs of the same key follow each other; runs of different keys are concurrent. An item is
-// what a caller adds to a run, and R is the result for all callers of a run. The zero Group is ready for use.
+// Group shares runs by key. Runs of the same key follow each other; runs of different keys are concurrent. A caller
+// adds Items to a run. R is the result of a run, which all of its callers get. The zero Group is ready for use.
 type Group[Item, R any] struct {
 	// Before, if set, is called right before a run begins. It may wait. Callers that arrive before it returns share
 	// the run.

@@ -136,9 +136,9 @@ func (c *Collection[T]) batches(items []T, write func([]T, []*engine.Record) err
 	return nil
 }
 
-// DeleteMany deletes the records that match q, at most q.Limit if that is set, and returns their
-// number. It is for retention and projections: it writes no messages and does not run Derive. The
-// waiting messages of deleted records are still published.
+// DeleteMany deletes the records that match q, at most q.Limit if that is set, and returns their number. It is for
+// retention and projections: it writes no messages and does not run Derive. Messages of deleted records that are in
+// the outbox are still published.
 func (c *Collection[T]) DeleteMany(ctx context.Context, q find.Query) (int64, error) {
 	defer c.span(&ctx, "delete many")()
 	if len(q.Order) > 0 || q.Offset > 0 || q.After != "" {

@@ -33,9 +33,9 @@ type Schema[T any] struct {
 // Field is a value of a record that queries and indexes can name.
 type Field[T any] struct {
 	Name string
-	// Value returns a string, bool, integer, float or time.Time, a type based on one of them or a pointer to
-	// one, a slice of them for a multi-valued field, or nil if the record lacks the field. An empty slice also
-	// means that the record lacks it. Times are compared in whole milliseconds.
+	// Value returns the value of the field: a string, bool, integer, float or time.Time, a type based on one of them,
+	// or a pointer to one. For a multi-valued field it returns a slice of them. It returns nil or an empty slice if
+	// the record lacks the field. Times are compared in whole milliseconds.
 	Value func(*T) any
 	// Many declares the field as multi-valued. It may be omitted if Value returns a slice for the zero T; the slice
 	// may be nil.
@@ -45,9 +45,9 @@ type Field[T any] struct {
 	Revision int
 }
 
-// Index serves queries with equality conditions on the first of Fields that are sorted by the
-// others. The key of the record is always the last part. At most one of Fields is multi-valued. No
-// two indexes of a collection have the same Fields.
+// Index serves a query that has equality conditions on the first of Fields and sorts by the remaining ones. The key
+// of the record follows the Fields as the last part of the index. At most one of Fields is multi-valued. No two
+// indexes of a collection have the same Fields.
 type Index struct {
 	Name   string
 	Fields []string

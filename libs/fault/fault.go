@@ -29,8 +29,8 @@ const (
 	Internal    Kind = "internal"    // any other failure
 )
 
-// ErrUnchanged is returned by a change function that leaves the stored record as it is. The store then writes nothing
-// and returns the stored record without an error.
+// ErrUnchanged is returned by a change function to say that the stored record need not change. The store then writes
+// nothing and returns the stored record without an error.
 var ErrUnchanged = errors.New("unchanged")
 
 // Error is a failure of a known kind.

@@ -19,9 +19,9 @@ const (
 )
 
 // Publish writes records and returns when all in-sync replicas have stored them. The key of a record selects its
-// partition. A record that carries no trace yet gets the trace of ctx. If the brokers cannot be reached before ctx
-// ends, or within ten seconds, the error is fault.Unavailable. Some of the records may then have been written, and the
-// caller publishes all of them again. Consumers recognize a repeated record by its id.
+// partition. A record without a trace gets the trace of ctx. If the brokers cannot be reached before ctx ends, or
+// within ten seconds, the error is fault.Unavailable. Some of the records may then have been written, and the caller
+// must publish all of them again. Consumers recognize a repeated record by its id.
 func (c *Client) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil

@@ -12,8 +12,8 @@ const stallTime = sessionTimeout - heartbeatInterval - stallCheckInterval
 
 const stallCheckInterval = 250 * time.Millisecond
 
-// stallDetector counts how often the process was paused for longer than stallTime. The process must notice this itself
-// before it stores a result, because the response to its next heartbeat may come too late.
+// stallDetector counts how often the process was paused for longer than stallTime. The process must detect such a
+// pause itself before it stores a result, because the response to its next heartbeat may come too late.
 type stallDetector struct {
 	mu     sync.Mutex
 	last   time.Time // wall clock, because the monotonic clock stops while the machine is suspended

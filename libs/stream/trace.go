@@ -29,9 +29,10 @@ func (c *Client) remote(record Record) trace.SpanContext {
 	return trace.SpanContextFromContext(c.Context(context.Background(), record))
 }
 
-// produce starts one span per topic. A record that carries no trace yet gets the trace of this span. A record from an
-// outbox already carries the trace of the call that wrote it, and keeps this trace. The span is then a child of the
-// first such trace and links to the others. The span does not contain keys, because a key may be a person's address.
+// produce starts one span per topic. A record without a trace gets the trace of this span. A record from an outbox
+// already contains the trace of the call that wrote it, and produce does not replace that trace. The span is then a
+// child of the first such trace and links to the others. The span does not contain keys, because a key may be a
+// person's address.
 func (c *Client) produce(ctx context.Context, records []Record) ([]kafka.Message, func(error)) {
 	byTopic := make(map[string][]Record)
 	for _, record := range records {

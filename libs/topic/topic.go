@@ -108,7 +108,7 @@ type Event struct {
 	Components       []Component `json:"components"`       // the affected components that messages may name
 }
 
-// EventState is the current state of an event, as far as messages may show it. It decides whether a message about an
+// EventState is the part of an event's current state that messages may show. It decides whether a message about an
 // earlier change is still sent.
 type EventState struct {
 	Published  bool     `json:"published"`  // false: the event is a draft, about which nobody is notified

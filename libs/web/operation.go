@@ -48,7 +48,8 @@ type Operation struct {
 	// Example has the JSON of a request body and of its response. A test reads both strictly.
 	Example Example
 
-	// Parameters, Body and Response are the types of the handler, None where it has none. Declare sets them.
+	// Parameters, Body and Response are the types of the handler's arguments and result. None means that there is
+	// none. Declare sets them.
 	Parameters, Body, Response reflect.Type
 	handler                    gin.HandlerFunc
 }

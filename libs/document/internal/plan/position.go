@@ -50,7 +50,8 @@ func (p *Plan) PositionText(values bson.A) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(raw), err
 }
 
-// parsePosition returns the values of a position in the order of p.
+// parsePosition returns the values of a position for the order of p. It returns an error if the position belongs to
+// another order.
 func parsePosition(text string, p *Plan) ([]any, error) {
 	var in positionText
 	raw, err := base64.RawURLEncoding.DecodeString(text)

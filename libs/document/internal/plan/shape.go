@@ -120,7 +120,7 @@ func (s *Shape) Declaration() []Declared {
 	return out
 }
 
-// Outdated reports whether a declared field is missing in stored or has another declaration there.
+// Outdated reports whether stored lacks a declared field, or contains it with another declaration.
 func (s *Shape) Outdated(stored []Declared) bool {
 	return slices.ContainsFunc(s.Declaration(), func(f Declared) bool { return !slices.Contains(stored, f) })
 }

@@ -183,7 +183,7 @@ func (p *query) keys(fields []int) clause {
 	return q
 }
 
-// ordered adds the order, limit and offset.
+// ordered adds ORDER BY, LIMIT and OFFSET. See sequence for first.
 func (p *query) ordered(q *clause, first int) {
 	p.sequence(q, first)
 	if p.Limit > 0 || p.Offset > 0 {

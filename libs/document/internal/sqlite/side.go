@@ -16,8 +16,8 @@ type shape struct{ *plan.Shape }
 // sideTable returns the name of the table that implements an index with a multi-valued field.
 func (s shape) sideTable(ix *plan.Index) string { return s.Name + "~" + ix.Name }
 
-// valued returns the table, index and triggers. An update writes only the rows that differ: one new value beside
-// hundreds costs one row.
+// valued returns the table, index and triggers that implement an index with a multi-valued field. An update of a
+// record writes only the rows whose values changed: one new value beside hundreds costs one row.
 func (s shape) valued(ix *plan.Index) []object {
 	name := s.sideTable(ix)
 	side, list := quote(name), quote(column(s.Fields[ix.Fields[ix.Many]].Name))
