@@ -155,7 +155,7 @@ func (b componentBody) apply(c *catalog.Component) {
 	b.StartAt.SetNullable(&c.StartAt)
 }
 
-// oneComponent returns the response that shows a component, or err.
+// oneComponent returns the response with the view of a component, or err if it is not nil.
 func (a api) oneComponent(ctx context.Context, component catalog.Component, err error) (oneComponentView, error) {
 	if err != nil {
 		return oneComponentView{}, err

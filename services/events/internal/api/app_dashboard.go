@@ -181,7 +181,7 @@ func placements(sent []placementBody) []catalog.Placement {
 	return out
 }
 
-// oneDashboard returns the response that shows a dashboard, or err.
+// oneDashboard returns the response with the view of a dashboard, or err if it is not nil.
 func (a api) oneDashboard(ctx context.Context, organization string, d catalog.Dashboard, err error) (oneDashboardView, error) {
 	if err != nil {
 		return oneDashboardView{}, err

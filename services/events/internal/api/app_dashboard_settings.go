@@ -64,7 +64,7 @@ type dashboardPatch struct {
 // localeTag is the tag of a shipped locale.
 type localeTag string
 
-// Choices returns the values for the document.
+// Choices returns the allowed values, for the API document.
 func (localeTag) Choices() []string { return words.Tags() }
 
 type brandingBody struct {

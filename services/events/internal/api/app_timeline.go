@@ -137,7 +137,7 @@ func changeEntry[B any](a api, c *web.Call[entryParameters, B], action string, c
 	})
 }
 
-// viewNewEntry shows the entry that a write has appended.
+// viewNewEntry returns the view of the entry that a write has appended.
 func viewNewEntry(detail catalog.EventDetail) newEntryView {
 	view := newEntryView{Event: viewEvent(detail)}
 	if n := len(detail.Timeline); n > 0 {

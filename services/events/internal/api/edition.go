@@ -18,12 +18,12 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// addressOf returns the address that the path of a public operation names.
+// addressOf returns the address of a dashboard from the path parameters slug and host.
 func addressOf(c *gin.Context) edition.Address {
 	return edition.Address{Slug: c.Param("slug"), Host: strings.ToLower(c.Param("host"))}
 }
 
-// pathOf returns the path of a dashboard for its visitors, without a final slash.
+// pathOf returns the path in the dashboard's URL, without a final slash.
 func pathOf(at edition.Address) string {
 	if at.Slug == "" {
 		return ""
@@ -49,7 +49,8 @@ func (a api) publicEdition(c *gin.Context) error {
 	return send(c, "application/json", "", etag.Of(body), body)
 }
 
-// editionFile responds with a stored file in the content coding that Accept-Encoding names.
+// editionFile responds with a file of an edition in the content coding that Accept-Encoding names. If it names none of
+// the file's codings, the file is sent uncompressed.
 func (a api) editionFile(c *gin.Context) error {
 	name := strings.TrimPrefix(c.Param("name"), "/")
 	file, err := a.editions.EditionFile(c.Request.Context(), c.Param("edition"), name)
@@ -72,7 +73,7 @@ func (a api) editionFile(c *gin.Context) error {
 	return send(c, file.Media, asked, coding.ETag, coding.Body)
 }
 
-// send responds with a body, or 304.
+// send responds with body, or with 304 if If-None-Match contains tag.
 func send(c *gin.Context, media, coding, tag string, body []byte) error {
 	header := c.Writer.Header()
 	header.Set("ETag", tag)

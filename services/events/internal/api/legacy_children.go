@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// eventServices is event/service/: the links between events and services.
+// eventServices is the resource event/service/: the links between events and services.
 func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 	return legacy.Resource[catalog.LinkDetail]{
 		Name: "event/service",
@@ -66,7 +66,7 @@ func (a api) eventServices() legacy.Resource[catalog.LinkDetail] {
 	}
 }
 
-// eventUpdates is event/update/: the entries of timelines.
+// eventUpdates is the resource event/update/: the entries of timelines.
 func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	return legacy.Resource[catalog.UpdateRow]{
 		Name:   "event/update",

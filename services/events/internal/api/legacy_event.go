@@ -190,7 +190,7 @@ func userURI(id int64) *string {
 	return new(legacy.URI("user", id))
 }
 
-// services is service/: the components.
+// services is the resource service/: the components.
 func (a api) services() legacy.Resource[catalog.Component] {
 	return legacy.Resource[catalog.Component]{
 		Name:   "service",
@@ -266,7 +266,7 @@ func applyService(c *catalog.Component, in legacy.Input) error {
 	return nil
 }
 
-// serviceRelation returns the relation to a service. Its keys are component ids.
+// serviceRelation returns the relation to a service. Its keys are uuids of components.
 func (a api) serviceRelation() *legacy.Relation {
 	return &legacy.Relation{
 		To: "service", Resolve: ofCaller(a.catalog.ComponentID), Fields: serviceFields(),

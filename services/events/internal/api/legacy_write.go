@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// applyEvent applies the body of an event. A body that is sent again changes nothing. It returns all faults.
+// applyEvent applies the body of an event. If the same body is applied again, nothing changes. It returns all faults.
 func applyEvent(d *catalog.EventEdit, in legacy.Input) error {
 	applyLifecycle(d, lifecycle{
 		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"),
@@ -62,7 +62,7 @@ func applyAuto(d *catalog.EventEdit, sent *bool) {
 	}
 }
 
-// lifecycle is the part of a body about type, status and times. nil means not sent.
+// lifecycle has the members of a body about type, status and times. nil means that the member was not sent.
 type lifecycle struct {
 	Type       *catalog.EventType
 	Status     *catalog.Status
@@ -70,8 +70,8 @@ type lifecycle struct {
 	NoEnd      bool // end is null
 }
 
-// applyLifecycle sets type, status and times. The legacy interface has one end: the planned end of an open
-// maintenance, and the actual end of any other event.
+// applyLifecycle sets type, status and times. The legacy interface has only one end. For an open maintenance it is the
+// planned end, and for any other event the actual end.
 func applyLifecycle(d *catalog.EventEdit, in lifecycle) {
 	wasOpen := d.IsNew() || d.Open()
 	moved := in.Start != nil && !in.Start.Equal(d.StartAt)
@@ -104,7 +104,7 @@ func applyLifecycle(d *catalog.EventEdit, in lifecycle) {
 	switch {
 	case d.ScheduledStartAt == nil || moved:
 		d.ScheduledStartAt = new(d.StartAt)
-	case d.Status == catalog.Planning: // the App interface may have changed StartAt by a start
+	case d.Status == catalog.Planning: // the event may be back in planning after a start that changed StartAt
 		d.StartAt = *d.ScheduledStartAt
 	}
 	if !d.Open() {

@@ -54,7 +54,7 @@ func (a api) peerEvent(c *gin.Context) error {
 	return show(c, state, err)
 }
 
-// show responds with a view, or returns err.
+// show responds with the view as JSON, or returns err if it is not nil.
 func show(c *gin.Context, view any, err error) error {
 	if err == nil {
 		c.PureJSON(http.StatusOK, view)

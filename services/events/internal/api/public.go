@@ -37,7 +37,8 @@ type rowsParameters struct {
 	web.Conditional
 }
 
-// Public declares the list of a dashboard under its slug and on its own host, and the other files of a dashboard.
+// Public declares the public list of a dashboard, once with the slug in its path and once for a host of the dashboard,
+// and the other files of a dashboard.
 func Public() []web.Public {
 	bySlug := web.Public{
 		Method: "GET", Path: "/d/{slug}" + publicPath, ID: "listRows", Tag: "dashboard", Summary: "List a dashboard's services",

@@ -23,8 +23,9 @@ type monthParameters struct {
 	Month string `path:"month" description:"The month in the dashboard's zone, yyyy-mm."`
 }
 
-// filesPublic declares the files of a dashboard, the redirect from addresses of Statuspage, and the password form. The document says that a dashboard's own host
-// has the same paths without /d/{slug}, so each operation is declared once.
+// filesPublic declares the files of a dashboard, the redirect from addresses of Statuspage, and the password form. Each
+// operation is declared only once, with /d/{slug}. The document says that a host of the dashboard has the same paths
+// without /d/{slug}.
 func filesPublic() []web.Public {
 	var all []web.Public
 	unknown := web.Response{Status: 404, Description: "There is no such dashboard, event, component or month.",

@@ -84,7 +84,8 @@ func operation(records string, roles []string, method, path, id, summary, descri
 	}
 }
 
-// appCommand returns the origin of a write through the App interface, with the condition of its If-Match.
+// appCommand returns the Command of a write through the App interface, with the caller as author and the check of
+// If-Match.
 func appCommand[P, B any](c *web.Call[P, B]) catalog.Command {
 	return catalog.Command{
 		Organization: c.Caller.Organization, Source: catalog.SourceApp, IfMatch: c.IfMatch,

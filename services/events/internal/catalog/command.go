@@ -49,7 +49,7 @@ func together(functions ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// each returns the result of a function for each of the items.
+// each returns the results of a function for all items.
 func each[T, R any](items []T, of func(T) R) []R {
 	out := make([]R, len(items))
 	for i, item := range items {

@@ -30,7 +30,7 @@ type Component struct {
 }
 
 const (
-	DefaultGroup            = "default" // group of a component without a group name
+	DefaultGroup            = "default" // group of a component for which no group was given
 	maxComponentName        = 50
 	maxComponentDescription = 250
 	maxGroupName            = 50

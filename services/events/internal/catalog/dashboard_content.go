@@ -36,11 +36,12 @@ type UptimeSettings struct {
 	WindowDays          int     `json:"windowDays" audit:"windowDays"` // days of the bars
 	ShowPercentage      bool    `json:"showPercentage" audit:"showPercentage"`
 	Precision           int     `json:"precision" audit:"precision"`                     // decimals of percentages
-	PartialOutageWeight float64 `json:"partialOutageWeight" audit:"partialOutageWeight"` // 0: not at all; 1: like a major outage
+	PartialOutageWeight float64 `json:"partialOutageWeight" audit:"partialOutageWeight"` // 0: a partial outage does not count; 1: it counts like a major outage
 	HistoryDays         int     `json:"historyDays" audit:"historyDays"`                 // days of the event history
 }
 
-// moduleNames returns the modules by the names of their JSON members, in the order of a new dashboard.
+// moduleNames returns the names of the JSON members of Modules. Their order is the order of the modules on a new
+// dashboard.
 func moduleNames() []string {
 	return []string{
 		"announcement", "overallStatus", "activeIncidents", "activeMaintenance", "components", "uptimeHistory",

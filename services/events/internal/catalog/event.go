@@ -41,7 +41,7 @@ type Event struct {
 	Published bool `json:"published" audit:"publish"` // false: a draft, which visitors do not see and nobody is notified of
 	// PublishedAt is the time of the last change from a draft to a published event.
 	PublishedAt             *time.Time `json:"publishedAt" audit:"publishedAt"`
-	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // created closed, with both times in the past
+	Backfilled              bool       `json:"backfilled" audit:"backfilled"`           // the event was created closed, with start and end in the past
 	ExternalID              string     `json:"externalId" audit:"externalId,null"`      // empty: none; unique in the organization while the event is open
 	ReminderMinutes         []int      `json:"reminderMinutes" audit:"reminderMinutes"` // minutes before the planned start of a maintenance
 	HiddenFromDashboard     bool       `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
@@ -57,7 +57,7 @@ type Event struct {
 	// Inbound records the recent messages of monitoring tools that have changed the event, oldest first.
 	Inbound []InboundRecord `json:"inbound"`
 
-	EmailSubject string `json:"emailSubject"` // subject of mails about this event, as last given
+	EmailSubject string `json:"emailSubject"` // subject of mails about this event; the last one that a request gave
 	// Announced is the channels that the scheduler notifies: those of the last write that chose channels, without its
 	// texts.
 	Announced topic.Notify `json:"announced"`
@@ -66,7 +66,7 @@ type Event struct {
 	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
 	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes
-	// ShownVersion and ShownAt are the Version and the time of the last change that dashboards show.
+	// ShownVersion and ShownAt are Version and time of the last change of what dashboards show of the event.
 	ShownVersion int64     `json:"shownVersion"`
 	ShownAt      time.Time `json:"shownAt"`
 }
@@ -92,7 +92,7 @@ type Entry struct {
 	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // impacts from Timestamp on
 	Notified       bool              `json:"notified" audit:"notified"`                  // the write of the entry notified at least one channel
 	Message        Rich              `json:"message" audit:"message"`
-	Timestamp      time.Time         `json:"timestamp" audit:"timestamp"` // the time that the message is about; CreatedAt is the time of writing
+	Timestamp      time.Time         `json:"timestamp" audit:"timestamp"` // the time that the message describes; CreatedAt is the time of the write
 	Author         Author            `json:"author" audit:"author"`
 	CreatedAt      time.Time         `json:"createdAt" audit:"createdAt"`
 	EditedAt       *time.Time        `json:"editedAt" audit:"editedAt"`

@@ -48,7 +48,8 @@ func (c *Catalog) ListEvents(ctx context.Context, organization string, query fin
 	})
 }
 
-// eventsIndex returns the index of a condition on ids or children, which few events satisfy, else the query's own.
+// eventsIndex returns the index for a condition on ids, links or components, because few events satisfy it. If the
+// query has no such condition, it returns Scan of the query.
 func eventsIndex(query find.Query) string {
 	best := query.Scan
 	for _, condition := range query.Where {

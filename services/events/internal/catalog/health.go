@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Health is the worst impact of the active events of a component, and the ids of these events.
+// Health is the ids of the active events of a component, and their worst impact on it.
 type Health struct {
 	Status   Impact
 	EventIDs []string

@@ -45,7 +45,8 @@ func (e *Event) ImpactsOn(link Link) []ImpactFrom {
 	return impacts
 }
 
-// Overrides reports whether the impact of the link was stated after the entry and replaces what the entry states.
+// Overrides reports whether Impact of the link replaces the impact that the entry states, because Impact was stated
+// later.
 func (l *Link) Overrides(entry *Entry) bool {
 	return l.StatedAt != nil && !entry.CreatedAt.After(*l.StatedAt)
 }

@@ -23,7 +23,7 @@ const (
 	// was lost because a process died, or copies of a message that arrive at the same time.
 	rememberInbound = 24 * time.Hour
 	maxInbound      = 100
-	// inboundTries bounds how often a message starts over because another write was faster.
+	// inboundTries is how often Ingest tries to apply a message if other writes are faster.
 	inboundTries = 10
 )
 

@@ -94,7 +94,7 @@ func (in Inbound) apply(d *EventEdit, components []string) (InboundResult, strin
 	case in.Action == Resolve:
 		entry.Status = closing(d.Type)
 	case !d.Open():
-		entry.Status = StatusUpdate // only a trigger reopens
+		entry.Status = StatusUpdate // the event is closed, and only a trigger reopens it
 	}
 	entry.Message = in.text(in.defaultText(d, entry))
 	d.Notify(in.Notify)

@@ -53,7 +53,7 @@ func listed[T, R any](
 	}, total, nil
 }
 
-// inOrder returns at most left records of a query whose order an index has.
+// inOrder returns at most left records of a query whose result an index has in the order of the query.
 func inOrder[T any](ctx context.Context, from Collection[T], query find.Query, left int) Pages[T] {
 	query.MaxBytes = maxPage
 	return func(yield func([]T, error) bool) {

@@ -7,7 +7,7 @@ import (
 
 // Published updates what visitors see of the records.
 type Published interface {
-	// Follow updates what visitors of the dashboards see, after records were written.
+	// Follow updates what visitors of the dashboards see, after the records in written were written.
 	Follow(ctx context.Context, dashboards []string, written ...Written) error
 	// Withdraw removes what visitors see of a deleted dashboard.
 	Withdraw(ctx context.Context, dashboard string) error

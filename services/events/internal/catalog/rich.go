@@ -18,7 +18,7 @@ func (r Rich) HTML() string { return richtext.HTML(r.Format, r.Text) }
 
 func (r Rich) Plain() string { return richtext.PlainText(r.Format, r.Text) }
 
-// The most characters of texts on the legacy interface (specification, "Limits").
+// The maximum numbers of characters of texts on the legacy interface (specification, "Limits").
 const (
 	BriefText  = 5000 // length of a description or a timeline entry
 	BriefExtra = 1000 // length of an impact analysis or a coordinator

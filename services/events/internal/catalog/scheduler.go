@@ -119,10 +119,11 @@ func (e *Event) nextReminder() (next *time.Time) {
 	return next
 }
 
-// sequence returns the number of the last message about the event. Reminders count too, although they change no version.
+// sequence returns the number of the last message about the event. Reminders are counted in addition to versions,
+// because a reminder does not change Version.
 func (e *Event) sequence() int64 { return e.Version + e.RemindersSent }
 
-// runStep takes the step of the scheduler that is due, if any. Of several reminders that are due, one is sent.
+// runStep takes the step of the scheduler that is due, if there is one. If several reminders are due, only one is sent.
 func (d *EventEdit) runStep() error {
 	due := d.DueAt()
 	if due == nil || due.After(d.Now) {

@@ -17,7 +17,7 @@ type PublishedPage struct {
 	Slug        string            `json:"slug"`
 	Hosts       []string          `json:"hosts"`
 	Enabled     bool              `json:"enabled"`
-	Private     bool              `json:"private"` // some visitors must not see the page
+	Private     bool              `json:"private"` // not all visitors may see the page
 	Rows        []ListedComponent `json:"rows"`
 	List        string            `json:"list"` // digest of Rows
 	// ChangesAt is the next time at which an event reaches its start. The list then changes without a write.

@@ -30,7 +30,7 @@ func (p *PublishedPage) DueAt() *time.Time {
 	return due
 }
 
-// expires returns when the scheduler renders the page; nil for never.
+// expires returns the time at which the scheduler renders the page; nil for a disabled page.
 func (p *PublishedPage) expires() *time.Time {
 	if !p.Enabled {
 		return nil

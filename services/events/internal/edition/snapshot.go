@@ -58,8 +58,9 @@ type ShownComponent struct {
 	UpdatedAt   time.Time      `json:"updatedAt"`
 	// FeedChangedAt is like Snapshot.FeedChangedAt, for the feed of the component.
 	FeedChangedAt time.Time            `json:"feedChangedAt"`
-	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months, the oldest first; without the days on which nothing happened
-	// Uptime is the percentage over the days of the bar, by the dashboard's weight; nil if nothing was measured.
+	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months on which events affected the component, the oldest first
+	// Uptime is the uptime in percent over the days of the bar, with the dashboard's weight of a partial outage. It is
+	// nil if nothing was measured.
 	Uptime *float64 `json:"uptime"`
 }
 
@@ -91,7 +92,7 @@ func (e *ShownEvent) Cancelled() bool {
 	return e.Type == catalog.Maintenance && e.Status == catalog.Completed && e.EndAt != nil && !e.StartAt.Before(*e.EndAt)
 }
 
-// ShownImpact is the impact of an event on a component. The component may have left the dashboard since.
+// ShownImpact is the impact of an event on a component. The dashboard may not show the component any more.
 type ShownImpact struct {
 	ComponentID string         `json:"componentId"`
 	Name        string         `json:"name"`

@@ -20,9 +20,10 @@ const (
 	Brotli   = "br"
 )
 
-// brotliQuality is the quality after which a file shrinks little, because the first visitor of an edition waits for the
-// compression. Of a page of 122 KB, quality 4 makes 16.9 KB, 5 makes 15.1 KB and 6 makes 14.9 KB in about the same time.
-// Quality 9 makes 14.6 KB in 3 times the time, and 11 makes 13.3 KB in 100 times the time.
+// brotliQuality is the quality above which compression takes longer but saves little. The first visitor of an edition
+// waits for the compression. A page of 122 KB becomes 16.9 KB with quality 4, 15.1 KB with 5 and 14.9 KB with 6, in
+// about the same time. It becomes 14.6 KB with quality 9 in 3 times the time, and 13.3 KB with 11 in 100 times the
+// time.
 const brotliQuality = 6
 
 // compressor compresses files into the content codings. It is a pool of encoders, and the number of its items limits

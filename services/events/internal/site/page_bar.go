@@ -61,7 +61,7 @@ type dayLink struct {
 
 const columnWidth = 4
 
-// newBar returns the bar of a component, which ends with the day of the snapshot.
+// newBar returns the bar of a component. The last day is the day of the snapshot.
 func (f frame) newBar(c *edition.ShownComponent) *bar {
 	days := f.Dashboard.Content.Uptime.WindowDays
 	today := f.dates.dayOf(f.At)

@@ -38,7 +38,7 @@ type componentDay struct {
 
 type eventLink struct{ Href, Title string }
 
-// shownMonths is for how many months the page of a component shows days.
+// shownMonths is how many months of days the page of a component shows.
 const shownMonths = 12
 
 func (s *Site) componentPage(r renderRequest) (File, error) {
@@ -64,7 +64,7 @@ func (s *Site) componentPage(r renderRequest) (File, error) {
 	return s.html("component.html", view.frame, view)
 }
 
-// componentMonths returns every day of twelve months on which the component existed, the newest first.
+// componentMonths returns the days of the last shownMonths months since the component exists, the newest first.
 func (f frame) componentMonths(c *edition.ShownComponent) []componentMonth {
 	today := f.dates.dayOf(f.At)
 	first := day{today.AddDate(0, -shownMonths, 1)}

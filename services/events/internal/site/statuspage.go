@@ -92,7 +92,7 @@ func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile,
 	return file, true
 }
 
-// eventFilter reports whether a list contains an event.
+// eventFilter reports whether an event belongs in a list.
 type eventFilter func(*edition.Snapshot, *edition.ShownEvent) bool
 
 func isAny(*edition.Snapshot, *edition.ShownEvent) bool { return true }

@@ -20,14 +20,14 @@ type Follower interface {
 	RemovalsWritten(ctx context.Context, current *catalog.Removals) error
 }
 
-// Store is the declared records.
+// Store has the declared collections.
 type Store struct {
 	catalog.Store
 	edition.Records
 	follower Follower
 }
 
-// Declare returns the records on db. Follow must be called before the first write.
+// Declare declares the collections in db. Store.Follow must be called before the first write.
 func Declare(db *document.Database) *Store {
 	s := &Store{}
 	s.Store = catalog.Store{
