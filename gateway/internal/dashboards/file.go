@@ -55,13 +55,13 @@ func NewForm() *File { return &File{kind: fileForm, page: true} }
 func (f *File) IsForm() bool { return f.kind == fileEnter || f.kind == fileForm }
 
 // fileName returns the name of the file at a path. It returns false if no file can have this name: each segment of a
-// name has at most 64 characters of [A-Za-z0-9-.] and does not begin with a dot.
+// name has 1 to 64 characters of [A-Za-z0-9-.] and does not begin with a dot.
 func (f *File) fileName(below string) (name string, ok bool) {
 	if !f.parameter {
 		return f.name, true
 	}
 	for segment := range strings.SplitSeq(below, "/") {
-		if len(segment) > 64 || strings.Trim(segment, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") != "" || segment[:1] == "." {
+		if segment == "" || len(segment) > 64 || strings.Trim(segment, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.") != "" || segment[0] == '.' {
 			return "", false
 		}
 	}
