@@ -64,7 +64,8 @@ func (s *Site) componentPage(r renderRequest) (File, error) {
 	return s.html("component.html", view.frame, view)
 }
 
-// componentMonths returns the days of the last shownMonths months since the component exists, the newest first.
+// componentMonths returns the days of the last shownMonths months, the newest first. It leaves out the days before the
+// component existed.
 func (f frame) componentMonths(c *edition.ShownComponent) []componentMonth {
 	today := f.dates.dayOf(f.At)
 	first := day{today.AddDate(0, -shownMonths, 1)}
