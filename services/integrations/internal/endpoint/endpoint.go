@@ -20,7 +20,7 @@ type Endpoint struct {
 	ID             string        `json:"id" audit:"id"`             // uuid v7
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"` // the channels of the legacy interface select endpoints by it
 	OrganizationID string        `json:"organizationId"`
-	Version        int64         `json:"version" audit:"version,quiet"` // increases with every change that the owner sees, except results of deliveries
+	Version        int64         `json:"version" audit:"version,quiet"` // increases with each change that the owner sees, but not with results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
 	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // at the last write

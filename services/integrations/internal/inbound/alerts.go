@@ -14,15 +14,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// The maximum numbers of characters that a message takes from alerts.
+// The maximum lengths, in characters, of the texts of a message.
 const (
 	maxExternalID  = 255
 	maxTitle       = 255
 	maxDescription = 20_000
 )
 
-// AlertGroup is the payload of the webhooks of Alertmanager (version 4 of the payload) and of Grafana Alerting. Other members
-// are ignored, because newer versions add some.
+// AlertGroup is the payload of webhooks of Alertmanager (version 4 of the payload) and of Grafana Alerting. Unknown
+// members are ignored, because newer versions add members.
 type AlertGroup struct {
 	Version           string            `json:"version,omitempty" description:"4 of Alertmanager."`
 	GroupKey          string            `json:"groupKey"`
@@ -41,13 +41,14 @@ type Alert struct {
 	StartsAt    time.Time         `json:"startsAt,omitzero"`
 }
 
-// severity is a severity of events, with the values of the label severity that mean the same.
+// severity is a severity of events, with the values of the label "severity" that mean this severity.
 type severity struct {
 	name   string
 	labels []string
 }
 
-// severities returns the table of severities, the worst first. Other values are not sent.
+// severities returns the table of severities, the worst first. Values of the label that are not in the table are
+// ignored.
 func severities() []severity {
 	return []severity{
 		{"major_outage", []string{"major_outage", "critical", "emergency", "disaster", "page"}},
@@ -57,8 +58,8 @@ func severities() []severity {
 	}
 }
 
-// ReadAlerts reads an AlertGroup into a message. version is the version that the payload must have; "" allows any. One
-// message is about the whole group.
+// ReadAlerts decodes an AlertGroup into out. The whole group is one message. version is the version that the payload
+// must have; "" allows any version.
 func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMessage) error {
 	var group AlertGroup
 	if err := json.Unmarshal(body, &group); err != nil {
@@ -101,7 +102,8 @@ func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMess
 	return nil
 }
 
-// first returns the value of a name in the common labels or annotations, or in those of the first alert that has it.
+// first returns the value with the name from the common labels or annotations. If they do not have the name, it returns
+// the value of the first alert that has it.
 func first(common map[string]string, alerts []Alert, of func(Alert) map[string]string, name string) string {
 	found := strings.TrimSpace(common[name])
 	for _, alert := range alerts {
@@ -110,7 +112,7 @@ func first(common map[string]string, alerts []Alert, of func(Alert) map[string]s
 	return found
 }
 
-// worst returns the worst severity of the group's labels, or nil if none is known.
+// worst returns the worst severity in the labels of the group and its alerts. It returns nil if none is known.
 func worst(group AlertGroup, alerts []Alert) *string {
 	labels := []string{strings.ToLower(group.CommonLabels["severity"])}
 	for _, alert := range alerts {
@@ -138,7 +140,8 @@ func began(alerts []Alert, now time.Time) *time.Time {
 	return first
 }
 
-// components returns what the labels and annotations of the group and of its alerts name, each once.
+// components returns the components that labels and annotations of the group and of its alerts name, without
+// duplicates.
 func components(group AlertGroup, alerts []Alert) []string {
 	places := []map[string]string{group.CommonLabels, group.GroupLabels, group.CommonAnnotations}
 	for _, alert := range alerts {

@@ -1,12 +1,13 @@
 // Package inbound receives the signed messages of monitoring tools, which open and resolve incidents: signing keys,
-// signatures, the formats of tools, and the log of messages. The events service applies a message by the same rules
-// as a request of a person.
+// signatures, the formats of tools, and the log of messages. The events service applies a message by the same rules as
+// a request of a user.
 //
-// The domain is separate from package endpoint, because the two share no record and no rule.
+// The domain is separate from package endpoint, because they have no records or rules in common.
 //
-// A message is applied once. The events service stores its id in the event that it changes. This package stores the
-// response in the log, and a unique index on the id keeps one response. If a process dies between the two
-// writes, the event has the id of the message, and the sender's next attempt completes the log.
+// A message is applied once. The events service stores the id of the message in the event that the message changes.
+// Then this package stores the response in the log. A unique index on the id allows only one response. If the process
+// is killed between the two writes, the sender tries again. The events service finds the id in the event, and the log
+// is stored.
 package inbound
 
 import (
@@ -22,9 +23,9 @@ import (
 // The fields that queries may name.
 const (
 	FieldOrganization = "organization"
-	FieldSlot         = "slot" // Key.Slot of an active key; else absent
+	FieldSlot         = "slot" // Key.Slot of an active key; absent for a revoked key
 	FieldReceivedAt   = "receivedAt"
-	FieldWebhookID    = "webhookId" // webhook-id of a response that is kept; else absent
+	FieldWebhookID    = "webhookId" // Log.WebhookID; absent if empty
 )
 
 // Store stores the domain's records.
@@ -37,11 +38,11 @@ type Store struct {
 type Services interface {
 	// HasIntegrations reports whether the plan of the organization includes integrations.
 	HasIntegrations(ctx context.Context, organization string) (bool, error)
-	// Ingest applies a message. A message that was applied already gets the first outcome.
+	// Ingest applies a message. If the message was applied already, Ingest returns the result of the first time.
 	Ingest(ctx context.Context, organization string, in topic.InboundMessage) (topic.InboundResult, error)
 }
 
-// Inbound holds the operations of the domain, and the parts that they use.
+// Inbound has the operations of the domain, and their dependencies.
 type Inbound struct {
 	Store    Store
 	Services Services
@@ -52,7 +53,7 @@ type Inbound struct {
 	refusals refusals
 }
 
-// message returns an empty message of a request, with the defaults of its key.
+// message returns a message with the id of the request and the defaults of the key.
 func (k Key) message(in Request) topic.InboundMessage {
 	out := topic.InboundMessage{
 		ID: in.ID, KeyID: k.ID, KeyName: k.Name, IP: in.IP, RequestID: in.RequestID,

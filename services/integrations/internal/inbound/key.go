@@ -18,13 +18,13 @@ import (
 const (
 	maxKeys    = 20 // active keys of an organization
 	maxKeyName = 80
-	// usedEvery is the time between two writes of LastUsedAt.
+	// usedEvery is the minimum time between two writes of LastUsedAt.
 	usedEvery = time.Minute
 
 	actionRevoke = "inbound_key.revoke"
 )
 
-// Key is a signing key of an organization. Revoked keys are kept.
+// Key is a signing key of an organization. Revoked keys are not deleted.
 type Key struct {
 	ID             string     `json:"id" audit:"keyId"` // uuid v7, so keys sort by creation
 	OrganizationID string     `json:"organizationId"`
@@ -40,10 +40,10 @@ type Key struct {
 	Slot int64 `json:"slot"`
 }
 
-// Defaults apply where a message is silent.
+// Defaults are the values that apply if a message does not contain them.
 type Defaults struct {
 	Publish  bool   `json:"publish" audit:"publish"`
-	Notify   bool   `json:"notify" audit:"notify"` // true: as by default for any other write
+	Notify   bool   `json:"notify" audit:"notify"` // send notifications
 	Severity string `json:"severity" audit:"severity,null"`
 }
 
@@ -78,7 +78,7 @@ func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author,
 		}
 		key.Slot = free[mathrand.IntN(len(free))]
 		err = s.Store.Keys.Insert(ctx, key, audit.Entry(audit.From(ctx), "", key.CreatedAt, nil, &key)...)
-		if !fault.Is(err, fault.Conflict) { // another create took the slot
+		if !fault.Is(err, fault.Conflict) { // on a Conflict, another create has used the slot
 			return key, secret, err
 		}
 	}
@@ -117,7 +117,7 @@ func (s *Inbound) RevokeKey(ctx context.Context, organization, id string) error 
 
 func noKey() error { return fault.New(fault.NotFound, "There is no such active signing key.") }
 
-// touch notes the use of a key, at most once in usedEvery.
+// touch stores the time of the use of a key, at most once in usedEvery.
 func (s *Inbound) touch(ctx context.Context, key Key) {
 	now := s.Now().Truncate(usedEvery)
 	if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// keepResponse is the time for which a repeated webhook-id gets the first response.
+	// keepResponse is how long a request with a repeated webhook-id gets the first response.
 	keepResponse = 24 * time.Hour
-	// maxRefusals bounds the logged refusals of a key in a minute and process. The id of a key is no secret, so anybody can
-	// send requests with it.
+	// maxRefusals is the maximum number of refusals of a key that a process logs in a minute. The id of a key is no
+	// secret, so anybody can send requests with it.
 	maxRefusals = 20
 
 	retention  = 30 * 24 * time.Hour
 	pruneSlice = 1000 // rows deleted in one call, so that other writes continue in between
 )
 
-// Log is a request that arrived. It has no part of the body or of the signature.
+// Log is the log of a received request. It contains no part of the body or of the signature.
 type Log struct {
 	ID             string    `json:"id"`
 	OrganizationID string    `json:"organizationId"`
@@ -34,8 +34,9 @@ type Log struct {
 	Result         string    `json:"result"`
 	HTTPStatus     int       `json:"httpStatus"`
 	Error          string    `json:"error"`
-	// WebhookID is the id of a message whose response is kept. It is empty for an error, and after another message with
-	// the same id has taken it.
+	// WebhookID is the id of a message that was applied. A repeated message with this id gets this log as its response.
+	// WebhookID is empty for an error. It becomes empty if a later message with the same id is applied, after
+	// keepResponse.
 	WebhookID string `json:"webhookId"`
 }
 
@@ -54,7 +55,7 @@ func (s *Inbound) Logs(ctx context.Context, organization string, limit int, afte
 	})
 }
 
-// kept returns the log of the message that had the webhook-id of the row in the last 24 h.
+// kept returns the log that has the webhook-id of row. It returns true if this log is younger than keepResponse.
 func (s *Inbound) kept(ctx context.Context, row Log) (Log, bool, error) {
 	found, err := s.Store.Logs.Find(ctx, find.Query{
 		Where: []find.Condition{find.Eq(FieldOrganization, row.OrganizationID), find.Eq(FieldWebhookID, row.WebhookID)}, Limit: 1,
@@ -66,8 +67,8 @@ func (s *Inbound) kept(ctx context.Context, row Log) (Log, bool, error) {
 	return former, row.ReceivedAt.Sub(former.ReceivedAt) < keepResponse, nil
 }
 
-// keep stores the log of a message that was applied. If another request with the same webhook-id was faster, its log is the
-// response.
+// keep stores the log of a message that was applied. If another request with the same webhook-id has stored its log
+// first, keep returns that log.
 func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
 	for {
 		err := s.Store.Logs.Insert(ctx, row)
@@ -79,7 +80,7 @@ func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
 			return Response{former, kept}, err
 		}
 		if former.ID == "" {
-			continue // it was deleted
+			continue // the former log was deleted meanwhile
 		}
 		_, err = s.Store.Logs.Change(ctx, former.ID, func(log *Log) error { log.WebhookID = ""; return nil })
 		if fault.UnlessMissing(err) != nil {
@@ -88,24 +89,24 @@ func (s *Inbound) keep(ctx context.Context, row Log) (Response, error) {
 	}
 }
 
-// fail logs an error. The response does not depend on this write.
+// fail stores the log of a request that failed with err. If the log cannot be stored, the response does not change.
 func (s *Inbound) fail(ctx context.Context, row Log, err error) {
 	f := *fault.As(err)
-	f.Err = nil // a cause belongs in the log of the service
+	f.Err = nil // the cause is only for the log of the service
 	row.HTTPStatus, row.Error, row.WebhookID = f.Kind.Status(), f.Error(), ""
 	if err := s.Store.Logs.Insert(ctx, row); err != nil {
 		s.Log.WarnContext(ctx, "an inbound message is not logged", "key", row.KeyID, "error", err.Error())
 	}
 }
 
-// refusals counts the refusals of each key in the present minute.
+// refusals counts the refusals of each key in the current minute.
 type refusals struct {
 	mu     sync.Mutex
 	minute time.Time
 	count  map[string]int
 }
 
-// admit reports whether one more refusal of the key is logged.
+// admit counts a refusal of the key, and reports whether it is logged.
 func (r *refusals) admit(keyID string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

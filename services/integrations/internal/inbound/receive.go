@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// completeWithin bounds the write of the log after a message was applied, which a client that has left does not stop.
+// completeWithin is the time limit for the write of the log after a message was applied. The write continues if the
+// client disconnects.
 const completeWithin = 5 * time.Second
 
 // Request is a request of a monitoring tool.
@@ -17,19 +18,21 @@ type Request struct {
 	KeyID, ID, Timestamp, Signature string // headers
 	Body                            []byte
 	IP, RequestID                   string
-	// Read adds the message in the body to the defaults of the key. It returns an Invalid fault for a body without a message.
+	// Read decodes the body into a message that has the defaults of the key. It returns an Invalid fault if the body is
+	// no valid message.
 	Read func(*topic.InboundMessage) error
 }
 
-// Response is the log of an accepted message. It is a duplicate if an earlier request had the same id.
+// Response is the log of a message that was applied. Duplicate is true if an earlier request with the same id has
+// applied it.
 type Response struct {
 	Log
 	Duplicate bool
 }
 
 // Receive applies a message. It returns a Denied fault if the key, the signature, the time or the plan of the
-// organization does not admit the request. A request with the id of one that succeeded in the last 24 h gets the first
-// response and changes nothing.
+// organization does not allow the request. If a message with the same id was applied in the last 24 h, Receive changes
+// nothing and returns the first response.
 func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	key, err := s.sender(ctx, in)
 	if err != nil {
@@ -85,7 +88,7 @@ func (s *Inbound) keyOf(ctx context.Context, id string) (Key, error) {
 	return s.Store.Keys.Get(ctx, parsed.String())
 }
 
-// refusal returns why the request is not admitted, or "". The most expensive check is the last.
+// refusal returns why the request is not allowed. It returns "" if it is allowed. The most expensive check is the last.
 func (s *Inbound) refusal(ctx context.Context, key Key, in Request) (string, error) {
 	if key.RevokedAt != nil {
 		return "The signing key is revoked.", nil

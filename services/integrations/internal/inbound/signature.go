@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	tolerance    = 300 * time.Second // largest difference of webhook-timestamp from now, both ways
+	tolerance    = 300 * time.Second // largest allowed difference between webhook-timestamp and now
 	maxWebhookID = 255
 )
 
-// checkHeaders returns why the headers of Standard Webhooks are wrong, or "".
+// checkHeaders returns why the headers of Standard Webhooks are wrong. It returns "" if they are right.
 func checkHeaders(in Request, now time.Time) string {
 	if in.ID == "" || len(in.ID) > maxWebhookID || strings.ContainsFunc(in.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return fmt.Sprintf("The header webhook-id must be 1 to %d visible ASCII characters.", maxWebhookID)
@@ -32,8 +32,9 @@ func checkHeaders(in Request, now time.Time) string {
 	return ""
 }
 
-// isSigned reports whether one of the signatures in the header is that of the secret (Standard Webhooks 1.0.0): the header
-// has entries "v1," and base64, separated by spaces. Entries of other versions are skipped.
+// isSigned reports whether one of the signatures in the header was made with the secret (Standard Webhooks 1.0.0). The
+// header is a list, separated by spaces. An item is "v1," and a signature in base64. Items of other versions are
+// ignored.
 func isSigned(secret string, in Request) bool {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, seal.SigningPrefix))
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Counters hold the failures of the deliveries to one endpoint, under all URLs that the endpoint has had. The consumer of
-// outcomes writes them in bulk, and clearing a suppression resets them. They exist as long as the endpoint.
+// Counters count the failed deliveries to one endpoint. A change of the endpoint's URL does not reset them. The
+// consumer of outcomes writes Counters in bulk. If a suppression is cleared, they are reset. They exist as long as the
+// endpoint.
 type Counters struct {
 	ID                  string     `json:"id"` // id of the endpoint
 	ConsecutiveFailures int        `json:"consecutiveFailures"`
@@ -16,15 +17,16 @@ type Counters struct {
 	LastSuccessAt       *time.Time `json:"lastSuccessAt,omitempty"`
 	LastHTTPStatus      int        `json:"lastHttpStatus,omitempty"`
 	LastError           string     `json:"lastError,omitempty"`
-	// CountFrom is the earliest end of a failure that may still count. Counted marks the failures that ended since then
-	// and were counted.
+	// CountFrom is the earliest end of a failed delivery that may still be counted. Counted marks the counted failures
+	// that ended at this time or later.
 	CountFrom time.Time `json:"countFrom"`
 	Counted   marks     `json:"counted,omitempty"`
-	// Groups are the keys of the LastSuccesses that may have a later success: one for each bucket that the endpoint has had.
+	// Groups are the keys of the LastSuccesses that may have a later success of the endpoint. There is one for each
+	// bucket in which the endpoint has been.
 	Groups []string `json:"groups,omitempty"`
 }
 
-// Failing returns FieldFailing.
+// Failing returns the value of FieldFailing.
 func (c *Counters) Failing() []string {
 	if c.ConsecutiveFailures == 0 {
 		return nil
@@ -32,7 +34,8 @@ func (c *Counters) Failing() []string {
 	return c.Groups
 }
 
-// Count adds an outcome to the counters of an endpoint that has the URL now. It returns true for a failure that counts.
+// Count adds an outcome to the counters. urlHash is the hash of the endpoint's current URL. Count returns true if the
+// outcome is a failure and was counted.
 func (c *Counters) Count(urlHash string, o topic.Outcome) bool {
 	if key := group(o); !slices.Contains(c.Groups, key) {
 		c.Groups = append(c.Groups, key)
@@ -44,19 +47,20 @@ func (c *Counters) Count(urlHash string, o topic.Outcome) bool {
 	return c.remember(o) && c.fail(urlHash, o)
 }
 
-// Has reports whether the failure is counted.
+// Has reports whether the failure is marked as counted.
 func (c *Counters) Has(o topic.Outcome) bool { return c.Counted.has(markOf(o)) }
 
-// Reset sets the failures to 0. Deliveries that ended before now do not count any more.
+// Reset sets the number of failures to 0. Failures that ended before now are not counted afterwards.
 func (c *Counters) Reset(now time.Time) {
 	*c = Counters{ID: c.ID, LastSuccessAt: c.LastSuccessAt, CountFrom: now, Groups: c.Groups}
 }
 
-// remember marks a failure. It returns false if the failure must not count.
+// remember marks a failure. It returns false if the failure must not be counted.
 //
-// A failure never counts twice, however late Kafka or delivery repeats its outcome: it is marked until CountFrom is later
-// than its end. A failure does not count either if its outcome arrives for the first time after those of keptMarks later
-// failures of the endpoint, the newest of them more than keptFor later, or of maxMarks later failures.
+// A failure is never counted twice, no matter how late Kafka or delivery repeats its outcome. It is marked until
+// CountFrom is later than its end, and then it is too old to count. A failure is also too old if its outcome arrives
+// very late: after the outcomes of keptMarks later failures of the endpoint, of which the newest ended more than
+// keptFor later, or after those of maxMarks later failures.
 func (c *Counters) remember(o topic.Outcome) bool {
 	mark := markOf(o)
 	if o.At.Before(c.CountFrom) || c.Counted.has(mark) {
@@ -68,8 +72,9 @@ func (c *Counters) remember(o topic.Outcome) bool {
 	return true
 }
 
-// succeed counts a success. A success of a former URL does not reset ConsecutiveFailures, nor does one before the first
-// of the failures: delivery publishes the outcomes of retries by another way than those of first attempts.
+// succeed counts a success. A success at a former URL does not reset ConsecutiveFailures. Neither does a success that
+// ended before the first of these failures. Such an outcome can arrive late, because delivery publishes outcomes of
+// retries in another way than those of first attempts.
 func (c *Counters) succeed(urlHash string, o topic.Outcome) {
 	if before := c.FirstFailureAt != nil && o.At.Before(*c.FirstFailureAt); !before && o.URLHash == urlHash {
 		c.ConsecutiveFailures, c.FirstFailureAt, c.LastHTTPStatus, c.LastError = 0, nil, 0, ""
@@ -77,14 +82,14 @@ func (c *Counters) succeed(urlHash string, o topic.Outcome) {
 	c.succeededAt(o.At)
 }
 
-// succeededAt sets LastSuccessAt to the time of a later success.
+// succeededAt sets LastSuccessAt if the time is later.
 func (c *Counters) succeededAt(at time.Time) {
 	if c.LastSuccessAt == nil || c.LastSuccessAt.Before(at) {
 		c.LastSuccessAt = &at
 	}
 }
 
-// fail counts a failure. It returns false for a failure of a former URL, which does not count.
+// fail counts a failure. It does not count a failure at a former URL, and returns false for it.
 func (c *Counters) fail(urlHash string, o topic.Outcome) bool {
 	if o.URLHash != urlHash {
 		return false

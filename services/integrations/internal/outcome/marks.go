@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// Counters keep the marks of at least keptMarks failures, and of all failures that ended in the last keptFor before
-	// the newest of them, but of at most maxMarks.
+	// Counters have the marks of the last keptMarks failures, and of all failures that ended at most keptFor before the
+	// newest failure. They have at most maxMarks marks.
 	keptMarks = 64
 	keptFor   = time.Minute
 	maxMarks  = 4096
@@ -21,8 +21,8 @@ const (
 	sign     = 1 << 63 // sign bit of an int64, inverted so that times before 1970 come first
 )
 
-// marks are the counted failures of one endpoint: for each the milliseconds of its end and a digest of the delivery's id,
-// in this order. They are bytes, because counters are read and written in bulk.
+// marks are the counted failures of one endpoint, ordered by their end. A mark is the time of the end in milliseconds
+// and a digest of the delivery's id. Marks are bytes, so that Counters are read and written fast.
 type marks []byte
 
 func markOf(o topic.Outcome) []byte {
@@ -34,12 +34,12 @@ func (m marks) len() int { return len(m) / markSize }
 
 func (m marks) at(i int) []byte { return m[i*markSize : (i+1)*markSize] }
 
-// ended returns the end of a failure.
+// ended returns the end of the i-th failure.
 func (m marks) ended(i int) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(m.at(i)) ^ sign)).UTC()
 }
 
-// has reports whether the marks have the delivery of mark.
+// has reports whether there is a mark of the same delivery.
 func (m marks) has(mark []byte) bool {
 	for i := range m.len() {
 		if bytes.Equal(m.at(i)[8:], mark[8:]) {
@@ -49,7 +49,7 @@ func (m marks) has(mark []byte) bool {
 	return false
 }
 
-// add inserts a mark in its place, which usually is the last.
+// add inserts a mark. Its position is usually the last one.
 func (m marks) add(mark []byte) marks {
 	i := m.len()
 	for i > 0 && bytes.Compare(m.at(i-1), mark) > 0 {
@@ -58,7 +58,7 @@ func (m marks) add(mark []byte) marks {
 	return slices.Insert(m, i*markSize, mark...)
 }
 
-// spare reports whether the oldest mark need not be kept.
+// spare reports whether the oldest mark can be removed.
 func (m marks) spare() bool {
 	n := m.len()
 	return n > maxMarks || n > keptMarks && m.ended(0).Before(m.ended(n-1).Add(-keptFor))

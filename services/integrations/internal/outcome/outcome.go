@@ -1,15 +1,16 @@
 // Package outcome counts the results of deliveries to endpoints: the failures since the last success, and the time of
 // the last success.
 //
-// Failures and successes have different records, because nearly all results are successes. Counters hold the failures of
-// one endpoint. LastSuccesses hold the times of the last successes of the endpoints of one bucket, as delivery forms
-// them, so one write counts the successes of a whole batch. A time only increases, so a repeated success changes nothing,
-// and needs no mark. A failure is marked in the Counters, and so counts once.
+// Failures and successes have different records, because nearly all results are successes. Counters have the failures
+// of one endpoint. LastSuccesses have the times of the last successes of many endpoints: those in a part of one bucket
+// of delivery. So one write counts the successes of a whole batch. A time of a last success only increases, so a
+// repeated outcome of a success changes nothing. A failure is marked in the Counters, so that a repeated outcome is not
+// counted again.
 //
-// A success also ends a series of failures. An index of the Counters with failures finds them: a batch of successes of
-// endpoints that do not fail costs one read and one write of LastSuccesses, and one query that finds nothing. The index
-// has the groups of the Counters. So an endpoint gets its place in LastSuccesses after its Counters have the group.
-// Before that, the Counters are read by the id of the endpoint.
+// A success also ends a series of failures. An index finds the Counters with failures by their groups. So a batch of
+// successes of endpoints without failures needs one read and one write of LastSuccesses, and one query that finds
+// nothing. An endpoint is added to LastSuccesses only after its Counters have the group. Before that, its Counters are
+// read by the id of the endpoint.
 //
 // The delivery service decides which HTTP status is a failure and which means gone: CodeOf in its dispatch/policy.go.
 package outcome
@@ -23,7 +24,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// FieldFailing is a field of Counters: the groups of an endpoint with failures; else absent. It is multi-valued.
+// FieldFailing is a field of Counters. Its values are Counters.Groups if there are failures. It is absent if there are
+// none.
 const FieldFailing = "failing"
 
 // Store stores the results of deliveries.
@@ -32,7 +34,7 @@ type Store struct {
 	Successes find.Collection[LastSuccesses]
 }
 
-// Of returns the counters of endpoints by the endpoints' ids, with the times of their last successes.
+// Of returns the Counters of endpoints, by id of the endpoint. It sets LastSuccessAt from LastSuccesses.
 func (s Store) Of(ctx context.Context, ids []string) (map[string]Counters, error) {
 	counters, err := s.countersOf(ctx, ids)
 	if err != nil {
@@ -60,7 +62,7 @@ func (s Store) countersOf(ctx context.Context, ids []string) (map[string]Counter
 	return find.ByKey(ctx, s.Counters, ids, func(c Counters) string { return c.ID })
 }
 
-// Ensure stores the counters of an endpoint if there are none.
+// Ensure stores empty Counters of an endpoint if there are none.
 func (s Store) Ensure(ctx context.Context, id string) error {
 	_, err := s.Counters.Upsert(ctx, id, func(c *Counters, exists bool) ([]topic.Message, error) {
 		if exists {
@@ -72,8 +74,9 @@ func (s Store) Ensure(ctx context.Context, id string) error {
 	return err
 }
 
-// Delete deletes the counters of an endpoint and its places in LastSuccesses. The places go first, because without the
-// counters a repeated call would not find them, and again at the end, because Place may have added one meanwhile.
+// Delete deletes the Counters of an endpoint and its times in LastSuccesses. It deletes the times first, because
+// without the Counters a repeated call would not find them. It deletes them again at the end, because Place may have
+// added a time meanwhile.
 func (s Store) Delete(ctx context.Context, id string) error {
 	found, err := s.Counters.GetMany(ctx, []string{id})
 	if err != nil || len(found) == 0 {

@@ -17,10 +17,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// parts is the number of LastSuccesses for each bucket of an organization. It bounds the size of a record.
+// parts is the number of LastSuccesses for each bucket of an organization. There are several, so that a record is not
+// too large.
 const parts = 4
 
-// LastSuccesses are the last successes of the endpoints of a group.
+// LastSuccesses are the times of the last successes of the endpoints in a group.
 type LastSuccesses struct {
 	ID    string `json:"id"` // group
 	Times times  `json:"times"`
@@ -32,13 +33,13 @@ func group(o topic.Outcome) string {
 	return fmt.Sprintf("%s/%d/%d", o.Organization, o.Bucket, id[len(id)-1]%parts)
 }
 
-// times are the ids of endpoints, in their order, each with the milliseconds of its last success. They are bytes, because
-// they are read and written in bulk.
+// times are the ids of endpoints in ascending order, each with the time of its last success in milliseconds. They are
+// bytes, so that they are read and written fast.
 type times []byte
 
 const placeSize = len(uuid.UUID{}) + 8
 
-// place returns the offset of an endpoint, and whether the times have the endpoint.
+// place returns the offset of an endpoint in the times. found is false if the endpoint is not in the times.
 func (t times) place(id string) (at int, found bool) {
 	wanted := uuid.MustParse(id)
 	at, found = sort.Find(len(t)/placeSize, func(i int) int { return bytes.Compare(wanted[:], t[i*placeSize:][:len(wanted)]) })
@@ -54,7 +55,8 @@ func (t times) of(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(t[at+placeSize-8:]))).UTC(), true
 }
 
-// merge takes over later successes. It returns the successes of endpoints that the times do not have.
+// merge updates the times with the successes that are later. It returns the successes of endpoints that are not in the
+// times.
 func (t times) merge(successes []topic.Outcome) (absent []topic.Outcome) {
 	for _, o := range successes {
 		at, found := t.place(o.Recipient)
@@ -69,7 +71,7 @@ func (t times) merge(successes []topic.Outcome) (absent []topic.Outcome) {
 	return absent
 }
 
-// insert adds the successes of endpoints that have no place in the times.
+// insert adds endpoints that are not in the times, with their successes.
 func (t times) insert(successes []topic.Outcome) times {
 	for _, o := range t.merge(successes) {
 		at, found := t.place(o.Recipient)
@@ -82,8 +84,8 @@ func (t times) insert(successes []topic.Outcome) times {
 	return t
 }
 
-// CountSuccesses counts the successes of endpoints that have a place in LastSuccesses. It returns the ids of the endpoints
-// whose Counters the outcomes change, and the successes of endpoints without a place by their groups.
+// CountSuccesses counts the successes of endpoints that are in LastSuccesses. It returns the ids of the endpoints whose
+// Counters the outcomes change. absent are the successes of endpoints that are not in LastSuccesses, by group.
 func (s Store) CountSuccesses(ctx context.Context, outcomes map[string][]topic.Outcome) (ids []string, absent map[string][]topic.Outcome, err error) {
 	groups, changing := map[string][]topic.Outcome{}, map[string]bool{}
 	for id, list := range outcomes {
@@ -128,8 +130,7 @@ func recipients(groups map[string][]topic.Outcome) map[string]bool {
 	return ids
 }
 
-// Place gives endpoints their places in LastSuccesses. counters are the stored Counters of the endpoints, which must have
-// the groups.
+// Place adds endpoints to LastSuccesses. counters are the stored Counters of the endpoints. They must have the groups.
 func (s Store) Place(ctx context.Context, absent map[string][]topic.Outcome, counters []*Counters) error {
 	placed := map[string][]topic.Outcome{}
 	groups := map[string][]string{}
@@ -173,7 +174,7 @@ func (s Store) Place(ctx context.Context, absent map[string][]topic.Outcome, cou
 	return err
 }
 
-// leave removes the places of an endpoint.
+// leave removes an endpoint from the LastSuccesses of the groups.
 func (s Store) leave(ctx context.Context, id string, groups []string) error {
 	for _, key := range groups {
 		g, err := s.Successes.Change(ctx, key, func(g *LastSuccesses) error {

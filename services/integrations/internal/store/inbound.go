@@ -6,7 +6,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 )
 
-// NewInbound declares the collections of package inbound in db and returns them.
+// NewInbound declares the collections of package inbound in db, and returns them as a Store.
 func NewInbound(db *document.Database) inbound.Store {
 	return inbound.Store{Keys: document.Declare(db, inboundKeys()), Logs: document.Declare(db, inboundLogs())}
 }

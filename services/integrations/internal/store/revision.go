@@ -9,12 +9,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// reviseTimeout bounds the time for which a committed write waits for the new revision.
+// reviseTimeout is the time limit for the change of the revision after a committed write.
 const reviseTimeout = 5 * time.Second
 
-// revisions are numbers, one for each organization. A write of an endpoint or suppression changes the number after it is
-// committed and before it returns. A reader reads the number first and then the records: the records are current until the
-// number changes. If the process is killed between the commit and the change of the number, no client has had a response.
+// revisions are numbers, one for each organization. A write of an endpoint or suppression changes the number after the
+// commit and before the write returns. A reader first reads the number and then the records. The records are current as
+// long as the number does not change. If the process is killed between the commit and the change of the number, no
+// client has got a response yet.
 type revisions struct{ db *document.Database }
 
 func counter(organization string) string { return "revision/" + organization }
@@ -23,8 +24,8 @@ func (r revisions) of(ctx context.Context, organization string) (int64, error) {
 	return r.db.Last(ctx, counter(organization))
 }
 
-// revise changes the number after a write without an error. It does so even if the record stayed as it is, because the
-// process that changed the record may have been killed.
+// revise changes the number after a write without an error. It does so even if the write did not change the record,
+// because a process that changed the record before may have been killed.
 func (r revisions) revise(ctx context.Context, organization string, err error) error {
 	if err != nil || organization == "" {
 		return err
@@ -35,12 +36,12 @@ func (r revisions) revise(ctx context.Context, organization string, err error) e
 	return err
 }
 
-// revised is a collection whose writes change the number.
+// revised is a collection. Its writes change the revision of the organization.
 type revised[T any] struct {
 	find.Collection[T]
 	revisions    revisions
 	organization func(*T) string
-	byInserts    bool // inserts change the number, too
+	byInserts    bool // inserts also change the revision
 }
 
 // Update implements find.Collection.

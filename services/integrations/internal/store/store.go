@@ -1,4 +1,4 @@
-// Package store declares the domain's records as documents, with the indexes that serve its queries.
+// Package store declares the collections of the domain's records, with the indexes for the queries.
 package store
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
 
-// New declares the collections in db and returns them.
+// New declares the collections in db, and returns them as a Store.
 func New(db *document.Database) endpoint.Store {
 	revisions := revisions{db}
 	return endpoint.Store{
@@ -72,7 +72,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		Name: "endpoints",
 		Key:  func(e *e) string { return e.ID },
 		Fields: []document.Field[e]{
-			{Name: endpoint.FieldOrganization, Value: func(e *e) any { return optional.OrNull(e.OrganizationID) }}, // absent: see Endpoints.prevent
+			{Name: endpoint.FieldOrganization, Value: func(e *e) any { return optional.OrNull(e.OrganizationID) }}, // absent only for the records of Endpoints.prevent
 			{Name: endpoint.FieldChannel, Value: func(e *e) any { return string(e.Channel) }},
 			{Name: endpoint.FieldDashboard, Value: func(e *e) any { return e.DashboardID }},
 			{Name: endpoint.FieldURLHash, Value: func(e *e) any { return e.URLHash }},
