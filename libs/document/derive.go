@@ -47,8 +47,8 @@ type deriveRun struct {
 	err     error
 }
 
-// begin counts a write that is about to be committed. Until the matching end, the relay of this process does not
-// publish messages of the document whose Derive has not succeeded.
+// begin counts a write of the document that is about to be committed. Until the write calls end, the relay of this process
+// publishes a message of the document only after the message's Derive has succeeded.
 func (d *derivations) begin(name string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,9 +17,11 @@ import (
 // edition is an edition of a dashboard, parsed from the response of the events service.
 type edition struct {
 	peer.Edition
-	private     bool
-	allowed     []netip.Prefix
-	ticketOwner string // the owner of valid tickets in visitors' cookies; empty: the dashboard has no password
+	private bool
+	allowed []netip.Prefix
+	// ticketOwner is the owner that a ticket must name. A ticket is the cookie of a visitor who entered the password. It
+	// is empty if the dashboard has no password.
+	ticketOwner string
 }
 
 func parseEdition(body []byte) (*edition, error) {

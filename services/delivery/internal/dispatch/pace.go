@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxQueued is the number of members that may wait for the lock of a recipient whose channel is Paced. If more
-	// wait, a first attempt that must wait is stored as a row that waits for a retry. So its shard ends, and further
-	// shards are fetched.
+	// maxQueued is the maximum number of members that queue for the lock of a recipient whose channel is Paced. If the queue
+	// is full, a first attempt that may not start yet is stored as a row and retried later. So a slow recipient does not
+	// keep a shard open, and further shards are fetched.
 	maxQueued = 16
 	maxPaces  = 50_000 // maximum number of limits in memory
 	// slightlyLate limits how long a member that had its turn waits without a second turn: at most gap/slightlyLate.

@@ -28,7 +28,7 @@ func stamp(t *time.Time) *string {
 	return new(t.UTC().Format(stampFormat))
 }
 
-// pageHeader is the member page of each file. UpdatedAt is the time of the snapshot.
+// pageHeader is the JSON member "page", which every file of the Statuspage interface has. UpdatedAt is the time of the snapshot.
 type pageHeader struct {
 	ID        string  `json:"id"`
 	Name      string  `json:"name"`
