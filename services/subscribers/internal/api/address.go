@@ -86,7 +86,7 @@ func (k kind) addressDoc() legacy.Doc {
 	return doc
 }
 
-// addressView returns the address as the legacy interface shows it. Keys are written in alphabetical order.
+// addressView returns the address as the legacy interface shows it. The keys of the JSON are in alphabetical order.
 func (k kind) addressView(a audience.Address) any {
 	view := map[string]any{k.name: a.Text, "resource_uri": legacy.URI(k.name, a.LegacyID)}
 	if k.blocked {

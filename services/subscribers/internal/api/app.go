@@ -17,7 +17,7 @@ import (
 type appChannel struct {
 	*API
 	channel topic.Channel
-	title   string // in the ids of operations
+	title   string // part of the operations' ids
 }
 
 // mail reports whether an address of the channel is a mail address, not a phone number.
@@ -34,7 +34,7 @@ func (a *API) operations() []web.Operation {
 	return operations
 }
 
-// declared returns an operation of the channel. The path follows that of the list.
+// declared returns an operation of the channel. path is appended to the path of the list.
 func (a appChannel) declared(method, path, id, summary, description string, status int, errors ...int) web.Operation {
 	return web.Operation{
 		Method: method, Path: "/app/subscribers/" + string(a.channel) + path, ID: id, Tag: string(a.channel) + " subscribers",
@@ -171,7 +171,7 @@ func (a appChannel) counts(c *web.Call[countParameters, web.None]) (countsView, 
 	return out, err
 }
 
-// draftMembers are the members of a create beside the address.
+// draftMembers are the members of the body of a create, without the address.
 type draftMembers struct {
 	DashboardID  optional.Value[string]   `json:"dashboardId" required:"true" format:"uuid"`
 	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null or absent: all components, also future ones."`
@@ -272,7 +272,7 @@ func (a appChannel) resend(c *web.Call[subscriberPath, web.None]) (confirmationV
 	return confirmationView{id}, err
 }
 
-// rowMembers are the members of a row of an import beside the address.
+// rowMembers are the members of a row of an import, without the address.
 type rowMembers struct {
 	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
 	Confirmed    optional.Value[bool]     `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
@@ -301,13 +301,13 @@ type phoneRow struct {
 
 func (r phoneRow) from() audience.Row { return r.row(r.Phone.Value) }
 
-// importMembers are the members of an import beside the rows.
+// importMembers are the members of the body of an import, without the rows.
 type importMembers struct {
 	DashboardID       optional.Value[string] `json:"dashboardId" required:"true" format:"uuid"`
 	SendConfirmations optional.Value[bool]   `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation."`
 }
 
-// importOf is an import with rows of one type.
+// importOf is the body of an import with rows of type R.
 type importOf[R interface{ from() audience.Row }] struct {
 	importMembers
 	Rows optional.Value[[]web.Row[R]] `json:"rows" required:"true" minItems:"1" maxItems:"1000"`
@@ -317,7 +317,8 @@ type mailImport struct{ importOf[mailRow] }
 
 type phoneImport struct{ importOf[phoneRow] }
 
-// from returns the members and the rows. A row that cannot be read is refused.
+// from returns the other members of the body, and the rows. If a row cannot be decoded, its audience.Row has the error
+// in Wrong.
 func (b importOf[R]) from() (importMembers, []audience.Row) {
 	return b.importMembers, find.Values(b.Rows.Value, func(sent web.Row[R]) audience.Row {
 		row, err := sent.Read()

@@ -1,5 +1,6 @@
-// Package api serves the App interface of subscribers, the legacy resources of addresses and subscriptions, the forms and
-// pages of visitors, and the calls of peers. Only this package contains the names of the interfaces.
+// Package api serves the App interface for subscribers, the legacy resources for addresses and subscriptions, the forms
+// and pages of visitors, and the requests of other services. Only this package contains the names of resources and
+// fields in these interfaces.
 package api
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// API holds what the handlers use.
+// API has the dependencies of the handlers.
 type API struct {
 	audience *audience.Audience
 	visitors *audience.Visitors
@@ -30,18 +31,18 @@ func New(audience *audience.Audience, visitors *audience.Visitors, frames page.F
 	return &API{audience: audience, visitors: visitors, frames: frames, pages: pages, base: base, log: log}
 }
 
-// kind holds the legacy interface's names for the addresses and subscriptions of one channel.
+// kind has the names of the legacy interface for the addresses and subscriptions of one channel.
 type kind struct {
 	*API
 	channel       topic.Channel
-	name          string // name of the resource of addresses and of its field
+	name          string // name of the resource of addresses, and of the field with the address
 	subscriptions string // the name of the resource of subscriptions
 	label         string
-	blocked       bool           // the view of an address has the field blocked
-	keywords      map[string]any // keywords of the field's schema in the document
+	blocked       bool           // addresses have the field blocked
+	keywords      map[string]any // schema keywords of the field in the API document
 }
 
-// Legacy returns the resources, for the document of the legacy interface.
+// Legacy returns the resources that the service offers on the legacy interface.
 func Legacy() []legacy.Declared { return (&API{}).resources() }
 
 func (a *API) resources() []legacy.Declared {

@@ -66,7 +66,7 @@ func (k kind) subscriptionDoc() legacy.Doc {
 	return doc
 }
 
-// subscription returns the uuid of the subscription with the legacy id.
+// subscription returns the UUID of the subscription with the legacy id.
 func (k kind) subscription(ctx context.Context, caller passport.Passport, id int64) (string, error) {
 	return k.audience.SubscriptionID(ctx, caller.Organization, k.channel, find.Eq(audience.FieldLegacyID, id))
 }
@@ -79,7 +79,7 @@ func (k kind) patch(in legacy.Input) audience.SubscriptionPatch {
 	return patch
 }
 
-// addressRelation refers to an address; its keys are address ids.
+// addressRelation is the relation of a subscription to its address. Its keys are ids of addresses.
 func (k kind) addressRelation() *legacy.Relation {
 	return &legacy.Relation{
 		To: k.name, New: k.addressFields()[:1], Fields: k.addressFields(),
@@ -93,7 +93,8 @@ func (k kind) addressRelation() *legacy.Relation {
 	}
 }
 
-// serviceRelation refers to a service of the events service; its keys are component ids.
+// serviceRelation is the relation of a subscription to its service, which is a component of the events service. Its
+// keys are ids of components.
 func (k kind) serviceRelation() *legacy.Relation {
 	return &legacy.Relation{
 		To: "service",
@@ -129,8 +130,8 @@ type serviceView struct {
 	ServiceName         string `json:"service_name"`
 }
 
-// subscriptionView returns the subscription as the legacy interface shows it. Keys are written in
-// alphabetical order.
+// subscriptionView returns the subscription as the legacy interface shows it. The keys of the JSON are in alphabetical
+// order.
 func (k kind) subscriptionView(d audience.Detail) any {
 	return map[string]any{
 		"confirmed": d.Confirmed, k.name: k.addressView(d.Address), "resource_uri": legacy.URI(k.subscriptions, d.LegacyID),

@@ -40,8 +40,8 @@ func texts(status int, _ error) page.Texts {
 	return page.Texts{}
 }
 
-// offered returns what the dashboard offers, or fault.NotFound if the dashboard does not offer the channel. The pages of
-// the request are in the frame of the dashboard.
+// offered returns what the dashboard offers. It returns fault.NotFound if the dashboard does not offer the channel. It
+// sets the dashboard's frame for the pages of the request.
 func (a *API) offered(c *gin.Context, channel topic.Channel) (audience.Offer, error) {
 	offer, err := a.visitors.Offer(c.Request.Context(), page.Site(c))
 	if err == nil {
@@ -86,7 +86,7 @@ func (p subscribeParts) wishTo(address string) audience.Wish {
 	return wish
 }
 
-// wishOf reads the request of a program.
+// wishOf decodes the JSON body of a program's request.
 func wishOf(c *gin.Context, channel topic.Channel) (audience.Wish, error) {
 	if channel == topic.Email {
 		in, err := web.Body[subscribeEmailBody](c)
@@ -116,7 +116,7 @@ func (a *API) subscribe(channel topic.Channel) func(*gin.Context) error {
 	}
 }
 
-// subscribeByForm handles the form of a browser. If a field is wrong, the response is the form again.
+// subscribeByForm handles the form that a browser sends. If a field is wrong, the response is the form with the error.
 func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topic.Channel, form url.Values) error {
 	name := addressField(channel)
 	wish := audience.Wish{Address: strings.TrimSpace(form.Get(name)), ComponentIDs: page.Chosen(form), Locale: form.Get("locale")}

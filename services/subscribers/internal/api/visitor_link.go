@@ -17,7 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// confirm confirms by the link if the URL has a token, and otherwise by the code in the body.
+// confirm handles a confirmation by link, if the URL has a token, or by the code in the body.
 func (a *API) confirm(c *gin.Context) error {
 	if _, linked := c.GetQuery("token"); !linked {
 		return a.confirmByCode(c)
@@ -43,7 +43,7 @@ type subscriptionConfirmedView struct {
 	Status string `json:"status" enum:"confirmed"`
 }
 
-// confirmByCode handles the code of a message. If the code is wrong, a browser gets the form again.
+// confirmByCode handles a confirmation by the code of a message. If the code is wrong, a browser gets the form again.
 func (a *API) confirmByCode(c *gin.Context) error {
 	confirm := func(channel, phone, code string) (audience.Visit, error) {
 		return a.visitors.ConfirmCode(c.Request.Context(), topic.Channel(channel), phone, code, web.Caller(c).IP)
@@ -84,7 +84,7 @@ type manageSubscriptionForm struct {
 	Locale       string `json:"locale" description:"BCP 47. Empty: the dashboard's. Absent: unchanged."`
 }
 
-// manage runs the action of the form: save or unsubscribe.
+// manage executes the action that the form names: save or unsubscribe.
 func (a *API) manage(c *gin.Context) error {
 	form, err := page.Form(c)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *API) save(ctx context.Context, token string, form url.Values) (audience
 	return a.visitors.Manage(ctx, token, settings)
 }
 
-// manageAgain shows the form as the subscription is stored, with the error beside its field.
+// manageAgain shows the form again, with the stored settings of the subscription, and the error next to its field.
 func (a *API) manageAgain(c *gin.Context, form url.Values, field string) error {
 	return page.Follow(a.visitors.Show(audience.ToManage), func(c *gin.Context, visit audience.Visit) error {
 		view, w := newLink(c, visit), page.Words(c)
@@ -143,7 +143,7 @@ func (a *API) manageAgain(c *gin.Context, form url.Values, field string) error {
 	})(c)
 }
 
-// unsubscribe takes the button of the page and the one-click request of mail programs (RFC 8058).
+// unsubscribe handles the button of the page, and the one-click request of mail programs (RFC 8058).
 func (a *API) unsubscribe(c *gin.Context) error {
 	form, err := page.Form(c)
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *API) unsubscribe(c *gin.Context) error {
 	return page.Follow(a.visitors.Unsubscribe(audience.ToUnsubscribe), left)(c)
 }
 
-// left shows that the subscription has ended.
+// left responds with the page that says that the subscription was deleted.
 func left(c *gin.Context, visit audience.Visit) error {
 	text := page.Words(c).Word("subscription.unsubscribed_text", "dashboard", visit.DashboardName)
 	return page.Show(c, http.StatusOK, "subscription.unsubscribed", page.TextBody, text)

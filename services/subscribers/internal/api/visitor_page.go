@@ -32,7 +32,7 @@ var (
 	unsubscribePage string
 )
 
-// formView is the form of a channel with what a visitor has typed.
+// formView is the form of a channel with the values that a visitor has typed.
 type formView struct {
 	Intro, Heading string
 	Field          page.Field
@@ -40,7 +40,8 @@ type formView struct {
 	LocaleProblem  string
 }
 
-// newForm returns the form of a channel with the values that the visitor has sent, and the error beside its field.
+// newForm returns the form of a channel with the values that the visitor has sent. If field is not "", this field shows
+// an error.
 func newForm(w *words.Locale, offer audience.Offer, channel topic.Channel, wish audience.Wish, field string) formView {
 	view := formView{
 		Intro: w.Word("subscription.intro", "dashboard", offer.Dashboard.Name), Heading: w.Word("subscription." + string(channel)),
@@ -67,13 +68,14 @@ func phoneField(w *words.Locale, value string) page.Field {
 	return page.Field{Name: "phone", Label: w.Word("subscription.phone"), Type: "tel", Value: value, Max: 32, Autocomplete: "tel", Hint: w.Word("subscription.phone_hint")}
 }
 
-// codeView is the form of a code.
+// codeView is the form in which a visitor types a code.
 type codeView struct {
 	Channel, Dashboard string
 	Phone, Code        page.Field
 }
 
-// newCode returns the form of a code after a wrong code, with the channel and the phone number that the visitor has sent.
+// newCode returns the form to show after a wrong code. It has the channel and the phone number that the visitor has
+// sent.
 func newCode(w *words.Locale, form url.Values) codeView {
 	return codeView{
 		Channel: form.Get("channel"), Dashboard: form.Get("dashboardId"), Phone: phoneField(w, form.Get("phone")),
@@ -81,7 +83,7 @@ func newCode(w *words.Locale, form url.Values) codeView {
 	}
 }
 
-// linkView is the view of the pages behind links.
+// linkView is the view of the pages that links open.
 type linkView struct {
 	Note, Problem string
 	Visit         audience.Visit
@@ -111,12 +113,13 @@ func newLink(c *gin.Context, visit audience.Visit) linkView {
 	return view
 }
 
-// shows returns a function that shows a visit.
+// shows returns a handler that responds with the page of a Visit. title is the key of its title, and body is the
+// template of its body.
 func shows(title, body string) func(*gin.Context, audience.Visit) error {
 	return page.View(title, body, newLink)
 }
 
-// saved shows the form that manages a subscription after its settings were stored.
+// saved responds with the form that manages a subscription, after its settings were stored.
 func saved(c *gin.Context, visit audience.Visit) error {
 	view := newLink(c, visit)
 	view.Note = page.Words(c).Word("link.saved")

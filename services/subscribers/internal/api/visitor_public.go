@@ -50,7 +50,7 @@ func formOperation(base, suffix, note string, path any, channel topic.Channel) w
 	}
 }
 
-// formParts describe the forms.
+// formParts are parts of the forms' descriptions.
 type formParts struct {
 	ComponentIDs string `json:"componentIds" description:"Once for each component. Absent: all components, also those that are added later."`
 	Locale       string `json:"locale" description:"Language of the messages, BCP 47. Absent or empty: the dashboard's."`
@@ -87,7 +87,7 @@ func linkOperations() []web.Public {
 	confirm.Parameters, confirm.Errors = confirmParameters{}, append(confirm.Errors, 413)
 	confirm.Responses[0].Contents = append(confirm.Responses[0].Contents,
 		web.Content{Media: "application/json", Of: subscriptionConfirmedView{}, Example: `{"status": "confirmed"}`})
-	confirm.BodyOptional = true // with a link
+	confirm.BodyOptional = true // a confirmation by link needs no body
 	const code = `{"channel": "sms", "phone": "+4915112345678", "code": "123456"}`
 	confirm.Bodies = []web.Content{{Media: page.FormMedia, Of: confirmCodeForm{}, Example: code}, {Media: "application/json", Of: confirmCodeBody{}, Example: code}}
 

@@ -17,19 +17,19 @@ type Address struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel" audit:"channel"` // a channel of topic.Subscribers
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
-	Text           string        `json:"text" audit:"address"` // as given
-	Normal         string        `json:"normal"`               // as compared
+	Text           string        `json:"text" audit:"address"` // as the user wrote it
+	Normal         string        `json:"normal"`               // form in which addresses are compared
 	Suppression    *Suppression  `json:"suppression,omitempty" audit:"suppression"`
-	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // the last change to another address
-	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // the last end of a suppression by a member
+	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // time of the last change to another address
+	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // when a member last ended a suppression
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 
 func addressKey(a Address) string { return a.ID }
 
-// write checks text and stores it in the address. If the address becomes another one, write ends its suppression:
-// only the previous one was suppressed.
+// write checks text and sets it as the text of the address. If this is another address (Normal differs), write removes
+// the suppression, because it was about the former address.
 func (a *Address) write(text string, now time.Time) error {
 	kind := kindOf(a.Channel)
 	normal, ok := kind.normal(text)
@@ -43,8 +43,8 @@ func (a *Address) write(text string, now time.Time) error {
 	return nil
 }
 
-// Edition returns a number that differs for each address that the record has had: the time of the last
-// change to another address in milliseconds, 0 if there was none.
+// Edition returns a number that changes when the record gets another address. It is the time of the last such change in
+// milliseconds, and 0 if there was none.
 func (a Address) Edition() int64 {
 	if a.RewrittenAt == nil {
 		return 0
@@ -52,12 +52,12 @@ func (a Address) Edition() int64 {
 	return a.RewrittenAt.UnixMilli()
 }
 
-// Addresses returns the addresses of a channel that q finds, and their number before q.Limit and q.Offset.
+// Addresses returns the addresses of a channel that match q, and the number of matches without q.Limit and q.Offset.
 func (a *Audience) Addresses(ctx context.Context, organization string, channel topic.Channel, q find.Query) ([]Address, int64, error) {
 	return list(ctx, a.Store.Addresses, organization, channel, q)
 }
 
-// AddressIDs returns the ids of the addresses that fulfil all conditions.
+// AddressIDs returns the ids of the addresses that match all conditions.
 func (a *Audience) AddressIDs(ctx context.Context, organization string, channel topic.Channel, where []find.Condition) ([]string, error) {
 	within := IndexLegacy
 	if slices.ContainsFunc(where, func(c find.Condition) bool { return c.Field == FieldNormal }) {
@@ -85,7 +85,7 @@ func addressCounter(channel topic.Channel) string { return string(channel) + "-a
 
 const isStored = "is already stored"
 
-// taken adds the field and the message to a Conflict.
+// taken adds the field and the message to a Conflict. It returns every other error unchanged.
 func taken(err error, field, message string) error {
 	if !fault.Is(err, fault.Conflict) {
 		return err
@@ -93,8 +93,8 @@ func taken(err error, field, message string) error {
 	return &fault.Error{Kind: fault.Conflict, Field: field, Message: message, Err: err}
 }
 
-// ensureAddress returns the address with the text. It stores the address if it does not exist, and then returns made too. The
-// address leaves no audit entry: the entry of its subscriber shows it.
+// ensureAddress returns the address with the text. If it does not exist, ensureAddress stores it and also returns it as
+// made. This adds no audit entry, because the audit entry of the subscriber shows the address.
 func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made *Address, err error) {
 	wanted := Address{Channel: channel}
 	if err := wanted.write(text, a.Now()); err != nil {
@@ -115,7 +115,7 @@ func (a *Audience) ensureAddress(ctx context.Context, organization string, chann
 		}
 		if !fault.Is(err, fault.Conflict) || ctx.Err() != nil {
 			return Address{}, nil, err
-		} // another request stored it in between, so the next Find returns it
+		} // another request has stored it, so the next Find returns it
 	}
 }
 
@@ -137,7 +137,7 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text str
 	return changed, taken(err, FieldText, isStored)
 }
 
-// RemoveAddress removes an address and its subscribers.
+// RemoveAddress deletes an address and its subscribers.
 func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) error {
 	address, err := a.mark(ctx, organization, id, true)
 	if err != nil {
@@ -146,9 +146,8 @@ func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) e
 	return a.purge(context.WithoutCancel(ctx), address) // after the mark, even if the client disconnects
 }
 
-// mark marks an address as removed, or removes the mark. It returns fault.NotFound if the address is in
-// that state already. The mark is the deletion for the audit log. No query finds a marked address, and no message is
-// sent to it.
+// mark sets Removed of an address. It returns fault.NotFound if Removed has this value already. The audit log shows
+// this as the deletion of the address. No query finds a removed address, and no message is sent to it.
 func (a *Audience) mark(ctx context.Context, organization, id string, removed bool) (Address, error) {
 	return a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
 		if address.Removed == removed || address.OrganizationID != organization {
@@ -159,12 +158,13 @@ func (a *Audience) mark(ctx context.Context, organization, id string, removed bo
 	})
 }
 
-// purge deletes a removed address. Its subscribers follow, in AddressWritten.
+// purge deletes the record of a removed address. AddressWritten then deletes its subscribers.
 func (a *Audience) purge(ctx context.Context, address Address) error {
 	return fault.UnlessMissing(a.Store.Addresses.Delete(ctx, address.ID, nil))
 }
 
-// Sweep deletes the removed addresses that a killed process did not delete. It runs at the start, before requests are served.
+// Sweep deletes the records of removed addresses that a killed process did not delete. It runs at the start, before
+// requests are served.
 func (a *Audience) Sweep(ctx context.Context) error {
 	page, err := a.Store.Addresses.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldRemoved, true)}})
 	for _, address := range page.Items {
@@ -175,14 +175,14 @@ func (a *Audience) Sweep(ctx context.Context) error {
 	return err
 }
 
-// unmake removes an address that was stored for a subscriber that failed, unless the address has other
-// subscribers by now. It marks the address before the second count: a subscriber that is stored later
-// reads the mark, and a subscriber that was stored earlier is counted.
+// unmake deletes an address that was stored for a subscriber, because the subscriber could not be stored. It does not
+// delete the address if this has other subscribers by now. It sets Removed before it counts the subscribers a second
+// time. So a subscriber that is stored before is counted, and one that is stored later finds Removed set.
 func (a *Audience) unmake(ctx context.Context, made *Address) error {
 	if made == nil {
 		return nil
 	}
-	ctx = audit.With(context.WithoutCancel(ctx), audit.Origin{}) // no entry reports that the address was stored
+	ctx = audit.With(context.WithoutCancel(ctx), audit.Origin{}) // no audit entry
 	if n, err := a.subscribersOf(ctx, made.ID); err != nil || n > 0 {
 		return err
 	}

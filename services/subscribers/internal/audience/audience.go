@@ -1,17 +1,18 @@
 // Package audience is the domain of the people who subscribe to a dashboard by mail, SMS or WhatsApp.
 //
-// There are two records. An Address is a mail address or a phone number of an organization. It holds what applies on every
-// dashboard: the text of the address, and whether messages to it are suppressed. A Subscriber is the subscription of one
-// address to one dashboard. It holds an Entry for each component, with a confirmation of its own, or one Entry for all
-// components. The recipients of a change are subscribers.
+// There are two kinds of records. An Address is a mail address or a phone number of an organization. It has the data
+// that apply on every dashboard: the text of the address, and whether messages to it are suppressed. A Subscriber is
+// the subscription of one address to one dashboard. It has an Entry for each component, or one Entry for all
+// components. Each Entry is confirmed separately. The recipients of a change are subscribers.
 //
-// The key of a Subscriber is computed from its dashboard and the id of its address. So an address has at most one on each
-// dashboard: of several concurrent writes, one creates it. Nobody can compute the key from the text of an address, because
-// the id of the address is random and in no response to a visitor. A subscriber without entries does not exist: no query
-// finds it, and Derive deletes it.
+// The key of a Subscriber is computed from the ids of its dashboard and its address. So an address has at most one
+// Subscriber on each dashboard, also after concurrent writes. Nobody can compute the key from the text of an address,
+// because the id of the address is random, and no response to a visitor contains it. A Subscriber without entries
+// counts as deleted: no query finds it, and SubscriberWritten deletes the record.
 //
-// A subscriber holds a copy of its address. A Subscription is a copy of an entry for the lists of the legacy interface.
-// AddressWritten and SubscriberWritten update the copies. The store calls them after each write, and again after a crash.
+// A Subscriber has a copy of its Address. A Subscription is a copy of an Entry for the lists of the legacy interface.
+// AddressWritten and SubscriberWritten update the copies. The store calls them after each write. If a process is killed
+// before that, the store calls them later.
 package audience
 
 import (
@@ -30,8 +31,8 @@ const (
 	FieldOrganization = "organization"
 	FieldChannel      = "channel"
 	FieldLegacyID     = "legacyId"
-	FieldText         = "text"       // text of an address as given; text of a subscriber as Searched returns it
-	FieldNormal       = "normal"     // text of an address as compared
+	FieldText         = "text"       // Address.Text; of a subscriber: the result of Searched
+	FieldNormal       = "normal"     // Address.Normal
 	FieldBlocked      = "blocked"    // an address is suppressed
 	FieldRemoved      = "removed"    // an address is removed
 	FieldAddress      = "address"    // the address's id
@@ -40,14 +41,14 @@ const (
 	FieldSubscriber   = "subscriber" // subscriber id of a subscription
 	FieldDashboard    = "dashboard"  // dashboard id of a subscriber
 	FieldStates       = "states"     // states of a subscriber, see State
-	FieldSubscribed   = "subscribed" // component ids of a subscriber's entries, or allOf its dashboard
-	FieldConcerned    = "concerned"  // values of FieldSubscribed for confirmed entries, and Everything; absent while the subscriber is paused
+	FieldSubscribed   = "subscribed" // component ids of a subscriber's entries, or allOf(dashboard)
+	FieldConcerned    = "concerned"  // see Subscriber.Concerned; absent while the subscriber is paused
 	FieldWaiting      = "waiting"    // a subscriber waits, see Waiting
-	FieldRequested    = "requested"  // time of a subscriber's Request
+	FieldRequested    = "requested"  // time of the subscriber's Request
 )
 
-// The indexes that queries name: organization, channel and the field in the name. The indexes of addresses and
-// subscriptions end with the legacy id.
+// The indexes that queries name in Scan. Each begins with the organization and the channel. Then it has the field in
+// its name. The indexes of addresses and subscriptions end with the legacy id.
 const (
 	IndexLegacy          = "legacy"
 	IndexSame            = "same" // compared form of addresses
@@ -61,20 +62,20 @@ const (
 	IndexConcerned       = "concerned"
 )
 
-// Events is a client of the events service. Only DashboardsByID caches, so a caller can subscribe to a component that was
-// created one call before.
+// Events is a client of the events service. Only DashboardsByID uses a cache. So a client can subscribe to a component
+// that it has just created.
 type Events interface {
-	// ComponentsByID returns the components that exist, by id.
+	// ComponentsByID returns those components that exist, by id.
 	ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]topic.ComponentRecord, error)
-	// ComponentsWhere returns the components that fulfil all conditions.
+	// ComponentsWhere returns the components that match all conditions.
 	ComponentsWhere(ctx context.Context, organization string, where []find.Condition) ([]topic.ComponentRecord, error)
 	// Dashboard returns the dashboard, or fault.NotFound.
 	Dashboard(ctx context.Context, organization, id string) (topic.DashboardRecord, error)
 	// FirstDashboard returns the oldest dashboard of the organization, or fault.NotFound.
 	FirstDashboard(ctx context.Context, organization string) (topic.DashboardRecord, error)
-	// DashboardsByID returns the dashboards that exist, by id. They may be one second old.
+	// DashboardsByID returns those dashboards that exist, by id. The data may be one second old.
 	DashboardsByID(ctx context.Context, organization string, ids []string) (map[string]topic.DashboardRecord, error)
-	// PublicDashboard returns the dashboard that visitors find at an address, or fault.NotFound.
+	// PublicDashboard returns the dashboard that visitors see at an address, or fault.NotFound.
 	PublicDashboard(ctx context.Context, at topic.PublicAddress) (topic.PublicDashboard, error)
 }
 
@@ -84,11 +85,11 @@ type Store struct {
 	Subscribers   find.Collection[Subscriber]
 	Subscriptions find.Collection[Subscription]
 	Imports       find.Collection[Import]
-	// Next takes n numbers of a counter and returns the first: 1, 2, 3, each once.
+	// Next takes the next n numbers of a counter and returns the first of them. It takes each number once.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
-// Audience holds the operations of the domain, and the parts that they use.
+// Audience has the operations of the domain, and their dependencies.
 type Audience struct {
 	Store  Store
 	Events Events
@@ -102,8 +103,8 @@ func of(organization string, channel topic.Channel, more ...find.Condition) []fi
 	return append([]find.Condition{find.Eq(FieldOrganization, organization), find.Eq(FieldChannel, string(channel))}, more...)
 }
 
-// list returns the records that q finds in one channel of one organization, and their number before
-// q.Limit and q.Offset.
+// list returns the records of one channel of one organization that match q, and the number of matches without q.Limit
+// and q.Offset.
 func list[T any](ctx context.Context, from find.Collection[T], organization string, channel topic.Channel, q find.Query) ([]T, int64, error) {
 	q.Where = of(organization, channel, q.Where...)
 	page, err := from.Find(ctx, q)
@@ -114,7 +115,8 @@ func list[T any](ctx context.Context, from find.Collection[T], organization stri
 	return page.Items, total, err
 }
 
-// each calls visit for each record that the conditions find, page by page and as together does.
+// each calls visit for each record that matches the conditions. It reads the records page by page, and calls together
+// for each page.
 func each[T any](ctx context.Context, from find.Collection[T], where []find.Condition, visit func(T) error) error {
 	query := find.Query{Where: where, Limit: batch}
 	for {
@@ -132,11 +134,11 @@ func each[T any](ctx context.Context, from find.Collection[T], where []find.Cond
 	}
 }
 
-// writers is the number of records that together visits at a time.
+// writers is the maximum number of concurrent calls of visit in together.
 const writers = 64
 
-// together calls visit for the items, several at a time, and returns the first error. Writes that wait at the same time
-// share one transaction on SQLite.
+// together calls visit for the items concurrently, and returns the first error. On SQLite, concurrent writes share one
+// transaction.
 func together[T any](items []T, visit func(T) error) error {
 	var group errgroup.Group
 	group.SetLimit(writers)
@@ -149,7 +151,7 @@ func together[T any](items []T, visit func(T) error) error {
 // batch is the number of records that a cascade reads at once.
 const batch = 500
 
-// set stores *value in *field if value is not nil.
+// set sets *field to *value if value is not nil.
 func set[T any](field *T, value *T) {
 	if value != nil {
 		*field = *value

@@ -8,12 +8,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// AuditEntity implements audit.Record. An address is a part of its subscribers.
+// AuditEntity implements audit.Record.
 func (a Address) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: a.OrganizationID, Type: "subscriber", ID: a.ID, Name: a.Text}
 }
 
-// recorded is a subscriber in the audit log, as the App interface shows it.
+// recorded is a subscriber as audit entries show it. The fields are those of the App interface.
 type recorded struct {
 	Subscriber       Subscriber
 	ID               string           `audit:"id"`
@@ -40,7 +40,7 @@ func (r recorded) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: s.OrganizationID, Type: "subscriber", ID: s.ID, Name: s.Address.Text}
 }
 
-// record returns the audit record of a subscriber, or nil for none.
+// record returns the subscriber as audit entries show it. It returns nil for nil.
 func record(s *Subscriber) *recorded {
 	if s == nil {
 		return nil
@@ -58,12 +58,13 @@ func record(s *Subscriber) *recorded {
 	return out
 }
 
-// subscriberEntry returns the audit entry of a write of a subscriber. An empty action is create, update or delete.
+// subscriberEntry returns the audit entry of a write of a subscriber. If action is "", the action is create, update or
+// delete.
 func subscriberEntry(ctx context.Context, action string, at time.Time, before, after *Subscriber) []topic.Message {
 	return audit.Entry(audit.From(ctx), action, at, record(before), record(after))
 }
 
-// subscription is an entry in the audit log: a part of its subscriber.
+// subscription is an Entry as audit entries show it, as a part of its subscriber.
 type subscription struct {
 	Subscriber   Subscriber
 	ID           string        `audit:"id"`
@@ -79,7 +80,7 @@ type subscription struct {
 // AuditEntity implements audit.Record.
 func (s subscription) AuditEntity() audit.Entity { return record(&s.Subscriber).AuditEntity() }
 
-// subscribed returns the audit record of an entry, or nil for no entry.
+// subscribed returns the Entry as audit entries show it. It returns nil for nil.
 func subscribed(s Subscriber, e *Entry) *subscription {
 	if e == nil {
 		return nil
@@ -87,7 +88,7 @@ func subscribed(s Subscriber, e *Entry) *subscription {
 	return &subscription{s, e.ID, s.Channel, e.LegacyID, s.ID, e.ComponentID, e.Confirmed, e.CreatedAt, s.Address.Text}
 }
 
-// subscriptionEntry returns the audit entry of a write of one entry. The verb is create, update or delete.
+// subscriptionEntry returns the audit entry of a write of one Entry. verb is create, update or delete.
 func subscriptionEntry(ctx context.Context, verb string, at time.Time, s Subscriber, before, after *Entry) []topic.Message {
 	return audit.Entry(audit.From(ctx), "subscriber.subscription."+verb, at, subscribed(s, before), subscribed(s, after))
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// ForgetComponent deletes the entries of a deleted component. A subscriber of this component alone stays without a component.
-// If the subscriber was made on the legacy interface, ForgetComponent deletes it. A repeated call has no effect. The rows of a
-// subscriber that another call has changed may still be stored. ForgetComponent deletes them too, so the legacy interface shows
-// none of them when it returns.
+// ForgetComponent deletes the entries for a deleted component. If it is the only entry of a subscriber, the entry is
+// kept and marked as Deleted. But if the subscriber was created on the legacy interface, the subscriber is deleted. A
+// repeated call has no effect. ForgetComponent also deletes the rows of these entries that concurrent calls have not
+// deleted yet. So when it returns, the legacy interface shows none of them.
 func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Has(FieldSubscribed, component)), func(s Subscriber) error {
@@ -47,8 +47,8 @@ func (a *Audience) forget(ctx context.Context, subscriber, component string) err
 	return fault.UnlessMissing(err)
 }
 
-// ForgetDashboard deletes the subscribers of a deleted dashboard, and the addresses that visitors' requests made and nobody
-// else uses.
+// ForgetDashboard deletes the subscribers of a deleted dashboard. It also deletes their addresses if they were stored
+// for requests of visitors and have no other subscribers.
 func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {

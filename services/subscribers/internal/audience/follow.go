@@ -10,8 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// AddressWritten updates the copies of an address in its subscribers. current is nil for a deleted address; then its
-// subscribers go.
+// AddressWritten updates the copies of an address in its subscribers. If the address was deleted, current is nil, and
+// AddressWritten deletes the subscribers.
 func (a *Audience) AddressWritten(ctx context.Context, id string, current *Address) error {
 	return each(ctx, a.Store.Subscribers, []find.Condition{find.Eq(FieldAddress, id)}, func(s Subscriber) error {
 		if current == nil {
@@ -39,9 +39,9 @@ func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Addres
 	return fault.UnlessMissing(err)
 }
 
-// SubscriberWritten updates what follows from a subscriber: the rows of its entries, and moves of entries. It deletes a
-// subscriber without entries, and one whose address was deleted while it was being written. current is nil for a deleted
-// subscriber.
+// SubscriberWritten updates the rows of a subscriber's entries, and makes the moves of entries. It deletes a subscriber
+// that has no entries, or whose address was deleted while the subscriber was written. If the subscriber was deleted,
+// current is nil, and SubscriberWritten deletes the rows.
 func (a *Audience) SubscriberWritten(ctx context.Context, id string, current *Subscriber) error {
 	if current == nil {
 		return a.replaceRows(ctx, id, nil)
@@ -57,7 +57,7 @@ func (a *Audience) SubscriberWritten(ctx context.Context, id string, current *Su
 		return err
 	}
 	if current.moving() != nil {
-		return a.makeMoves(ctx, *current) // which writes the subscriber, and so calls SubscriberWritten again
+		return a.makeMoves(ctx, *current) // makeMoves writes the subscriber, so SubscriberWritten is called again
 	}
 	return a.replaceRows(ctx, id, rowsOf(*current))
 }
@@ -69,13 +69,13 @@ func (a *Audience) deleteGone(ctx context.Context, id string, noAddress bool) er
 	}
 	return fault.UnlessMissing(a.Store.Subscribers.Delete(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
 		if !noAddress && !s.Gone() {
-			return nil, noSubscriber() // it was created again
+			return nil, noSubscriber() // the subscriber was created again
 		}
 		return nil, nil
 	}))
 }
 
-// rowOf returns the row of an entry.
+// rowOf returns the Subscription that copies an entry.
 func rowOf(s Subscriber, e Entry) Subscription {
 	return Subscription{
 		ID: e.ID, OrganizationID: s.OrganizationID, Channel: s.Channel, LegacyID: e.LegacyID, AddressID: s.AddressID,
@@ -94,8 +94,9 @@ func rowsOf(s Subscriber) map[string]Subscription {
 	return rows
 }
 
-// replaceRows stores the wanted rows of a subscriber, deletes its other rows, and writes only rows that differ. An entry that
-// has moved has a row with the same key and another subscriber: that row stays.
+// replaceRows replaces the stored rows of a subscriber by wanted. It writes only rows that differ. If an entry has
+// moved to another subscriber, its row has the same key but is a row of the other subscriber. replaceRows does not
+// delete that row.
 func (a *Audience) replaceRows(ctx context.Context, subscriber string, wanted map[string]Subscription) error {
 	there, err := a.Store.Subscriptions.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldSubscriber, subscriber)}})
 	if err != nil {

@@ -16,19 +16,20 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxRows bounds the rows of an import.
+// maxRows is the maximum number of rows of an import.
 const maxRows = 1000
 
-// Row is one row of an import. Absent fields keep what a known subscriber has.
+// Row is one row of an import. For an address that is subscribed already, an absent field does not change the
+// subscriber.
 type Row struct {
 	Address      string
 	ComponentIDs optional.Value[[]string] // null: all components
 	Confirmed    *bool
 	Locale       optional.Value[string]
-	Wrong        error // set: the row is refused with this error
+	Wrong        error // not nil: the row is refused with this error
 }
 
-// Status is what an import has done with a row.
+// Status says what an import has done with a row.
 type Status string
 
 const (
@@ -44,8 +45,9 @@ type Result struct {
 	Error  string
 }
 
-// Import is a record of new subscribers that are about to be stored. Its write decides, and leaves the audit entry and the
-// messages that ask for confirmations. ImportWritten stores the subscribers, also after a crash, and deletes the record.
+// Import is a record with new subscribers. When it is stored, the import is final. The audit entry and the messages
+// that ask for confirmations are published with this write. Then ImportWritten stores the subscribers and deletes the
+// record. If the process is killed, ImportWritten is called later.
 type Import struct {
 	ID             string        `json:"id" audit:"importId"`
 	OrganizationID string        `json:"organizationId"`
@@ -63,8 +65,8 @@ func (i Import) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: i.OrganizationID, Type: "subscriber", ID: i.ID, Name: fmt.Sprintf("%d rows", i.Rows)}
 }
 
-// Import creates subscribers of a dashboard in bulk. A row whose address the dashboard knows changes its subscriber. A wrong
-// row is refused and does not affect others.
+// Import creates many subscribers of a dashboard. If the address of a row has a subscriber on the dashboard, the row
+// changes this subscriber. A wrong row is refused and does not affect the other rows.
 func (a *Audience) Import(ctx context.Context, organization string, channel topic.Channel, dashboardID string, rows []Row, asks bool) ([]Result, error) {
 	if len(rows) < 1 || len(rows) > maxRows {
 		return nil, fault.Field("rows", "must have from 1 to %d rows", maxRows)
@@ -97,7 +99,7 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	return i.results, i.recheck(ctx, organization)
 }
 
-// importing is an import under way.
+// importing is an import in progress.
 type importing struct {
 	a         *Audience
 	channel   topic.Channel
@@ -108,7 +110,7 @@ type importing struct {
 
 // line is a row that is not refused.
 type line struct {
-	at         int // its position
+	at         int // position of the row in the import
 	row        Row
 	text       string
 	normal     string
@@ -155,7 +157,7 @@ func (l *line) check(channel topic.Channel, dashboard topic.DashboardRecord) (er
 	return err
 }
 
-// maxTries bounds the tries to store addresses while others store some of them.
+// maxTries is the maximum number of tries to store addresses while other requests store some of them.
 const maxTries = 8
 
 // resolve finds the addresses of the lines, and stores those that do not exist.
@@ -179,12 +181,12 @@ func (i *importing) resolve(ctx context.Context, organization string, lines []*l
 		}
 		if _, err := i.a.Store.Addresses.InsertMany(ctx, addresses); !fault.Is(err, fault.Conflict) {
 			return err
-		} // another request has stored one of them meanwhile
+		} // on a Conflict, another request has stored one of them meanwhile
 	}
 	return fault.New(fault.Unavailable, "Others are storing the same addresses. Try again shortly.")
 }
 
-// find sets the addresses of the lines that are stored, and returns the other lines.
+// find sets the address of each line whose address is stored. It returns the other lines.
 func (i *importing) find(ctx context.Context, organization string, lines []*line) (missing []*line, err error) {
 	stored := map[string]Address{}
 	for some := range slices.Chunk(lines, batch) {
@@ -207,13 +209,13 @@ func (i *importing) find(ctx context.Context, organization string, lines []*line
 	return missing, nil
 }
 
-// known returns the subscribers that exist, by id.
+// known returns the stored subscribers of the lines, by id.
 func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscriber, error) {
 	return find.ByKey(ctx, i.a.Store.Subscribers, find.Values(lines, (*line).subscriber), subscriberKey)
 }
 
-// insert stores the subscribers that are not known. It returns known with the subscribers that another request has stored
-// first.
+// insert stores the subscribers that are not in known. It adds those that another request has stored first to known,
+// and returns known.
 func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
 	record := Import{
 		ID: topic.NewID(), OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now(), Addresses: []string{},
@@ -244,7 +246,7 @@ func (i *importing) insert(ctx context.Context, organization string, rows int, l
 	return i.overtaken(ctx, fresh, record, known)
 }
 
-// reserve takes a legacy id for each component of the lines.
+// reserve takes a legacy id for each component of the lines. It returns the first id.
 func (i *importing) reserve(ctx context.Context, lines []*line) (int64, error) {
 	var n int64
 	for _, l := range lines {
@@ -263,7 +265,7 @@ func (i *importing) newSubscriber(l *line, first int64, record Import) Subscribe
 	return s
 }
 
-// overtaken adds to known the subscribers that another request has stored before this import.
+// overtaken adds the subscribers that another request has stored before this import to known.
 func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import, known map[string]Subscriber) (map[string]Subscriber, error) {
 	if err := i.completed(ctx, record.ID); err != nil {
 		return nil, err
@@ -281,7 +283,7 @@ func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import,
 	return out, nil
 }
 
-// importTime bounds the time for which a request waits for a slow import, beyond that of its write.
+// importTime is how long a request waits for ImportWritten after the Import was stored.
 const importTime = 12 * time.Second
 
 // completed waits until ImportWritten has deleted the record of an import.
@@ -302,7 +304,7 @@ func (i *importing) completed(ctx context.Context, id string) error {
 	}
 }
 
-// change changes the subscriber of a line, unless the subscriber has the values of the line already.
+// change changes the subscriber of a line, if its values differ from those of the line.
 func (i *importing) change(ctx context.Context, l *line, known Subscriber) error {
 	now := i.a.Now()
 	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, Locale: l.row.Locale}
@@ -343,8 +345,8 @@ func (i *importing) change(ctx context.Context, l *line, known Subscriber) error
 	return err
 }
 
-// recheck deletes what the import has stored for a dashboard or components that were deleted meanwhile. Their deletions are
-// also messages, so an outage of events does not matter.
+// recheck deletes what the import has stored for a dashboard or components that were deleted meanwhile. If the events
+// service does not respond, this is no error, because the deletions are also published as messages.
 func (i *importing) recheck(ctx context.Context, organization string) error {
 	ctx = context.WithoutCancel(ctx)
 	now, err := i.a.Events.Dashboard(ctx, organization, i.dashboard.ID)

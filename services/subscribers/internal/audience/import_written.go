@@ -10,8 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// ImportWritten stores the subscribers of an import with their rows, and deletes the import. It can be repeated. Another
-// writer may have changed a subscriber before its rows were stored; SubscriberWritten then updates the rows.
+// ImportWritten stores the subscribers of an import with their rows, and deletes the import. It can be repeated. If
+// another request changes a subscriber before its rows are stored, SubscriberWritten updates the rows.
 func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import) error {
 	if current == nil {
 		return nil
@@ -43,8 +43,8 @@ func (a *Audience) imported(ctx context.Context, record Import) (map[string]Subs
 	return subscribers, err
 }
 
-// followImport calls SubscriberWritten for the subscribers of an import that were changed, or whose address was, since
-// before.
+// followImport calls SubscriberWritten for the subscribers of an import that differ from before, or whose address has
+// changed.
 func (a *Audience) followImport(ctx context.Context, record Import, before map[string]Subscriber) error {
 	now, err := a.imported(ctx, record)
 	if err != nil {

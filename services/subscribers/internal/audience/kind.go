@@ -29,18 +29,18 @@ const (
 // net/mail accepts them, but here they are mistakes.
 var email = regexp.MustCompile("^" + atom + `(?:\.` + atom + ")*@(?:" + label + `\.)+` + top + "$")
 
-// number matches a plus sign, the country code and the subscriber's number. E.164 allows at most 15
-// digits. The shortest numbers in use have 8.
+// number matches a plus sign, the country code and the subscriber's number. E.164 allows at most 15 digits. The
+// shortest numbers in use have 8 digits.
 var number = regexp.MustCompile(`^\+[0-9]{8,15}$`)
 
 // writtenNumber matches a number as people write it.
 var writtenNumber = regexp.MustCompile(`^\+[0-9][0-9 ()./-]{6,38}$`)
 
-// kind holds the rules for the addresses of one channel.
+// kind has the rules for the addresses of one channel.
 type kind struct {
-	field  string // its name on the App interface
+	field  string // name of the address on the App interface
 	needed string // the error message for a text that is no address
-	// wanted is needed for the App interface.
+	// wanted is the error message for a text that strict does not accept, on the App interface.
 	wanted string
 	// normal returns the form in which two addresses are compared, and false if text is no address.
 	normal func(text string) (string, bool)
@@ -81,8 +81,8 @@ func kindOf(channel topic.Channel) kind {
 	}[channel]
 }
 
-// normalEmail returns the address in lower case, in Unicode's composed form, and with the domain in ASCII: a domain that is
-// written in Unicode and the same domain in ASCII are one.
+// normalEmail returns the address in lower case, in Unicode's composed form, and with the domain in ASCII. So a domain
+// in Unicode and the same domain in ASCII are equal.
 func normalEmail(text string) (string, bool) {
 	at := strings.IndexByte(text, '@')
 	if len(text) > maxEmail || at > maxLocal || !email.MatchString(text) {
@@ -106,8 +106,8 @@ func searchedEmail(text string) string {
 	return text
 }
 
-// normalNumber returns the E.164 form of a number that its country can have. Any other number is compared as it is: the
-// legacy interface accepts 8 to 15 digits.
+// normalNumber returns the E.164 form of a number that is possible in its country. It returns every other number of 8
+// to 15 digits unchanged, because the legacy interface accepts such numbers.
 func normalNumber(text string) (string, bool) {
 	if !number.MatchString(text) {
 		return "", false

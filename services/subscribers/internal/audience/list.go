@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Filter selects subscribers. Empty fields select all.
+// Filter selects subscribers. An empty field does not restrict the selection.
 type Filter struct {
 	DashboardID string
 	ComponentID string // also selects subscribers of all components, on dashboards with the component
@@ -18,7 +18,7 @@ type Filter struct {
 	After       string
 }
 
-// List returns a page of the subscribers that the filter selects, by address.
+// List returns a page of the subscribers that match the filter, ordered by address.
 func (a *Audience) List(ctx context.Context, organization string, channel topic.Channel, f Filter) (find.Page[Subscriber], error) {
 	if len(f.Text) > maxEmail {
 		return find.Page[Subscriber]{}, fault.Field("q", "must be at most %d characters", maxEmail)
@@ -55,7 +55,7 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 	return find.Page[Subscriber]{Items: found, Next: next}, a.limit(ctx, organization, shown...)
 }
 
-// index returns the index with the fewest subscribers to examine.
+// index returns the index with which the fewest subscribers must be read.
 func (f Filter) index() string {
 	switch {
 	case f.ComponentID != "":
@@ -76,7 +76,7 @@ type Counts struct {
 	In    map[State]int64
 }
 
-// Counts returns the numbers of subscribers, of one dashboard unless that is empty.
+// Counts returns the numbers of subscribers. If dashboard is not "", it counts only subscribers of this dashboard.
 func (a *Audience) Counts(ctx context.Context, organization string, channel topic.Channel, dashboard string) (Counts, error) {
 	where := of(organization, channel)
 	if dashboard != "" {

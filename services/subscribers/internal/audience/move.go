@@ -9,18 +9,20 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Move marks an entry that must move to the subscriber of another address. No write changes an entry with a Move, so the
-// copy in the other subscriber is complete. After the write of the Move, SubscriberWritten stores the copy and then deletes
-// the entry, also after a crash. If the other subscriber has the component already, the entry stays and loses its Move.
+// Move marks an entry that must move to the subscriber of another address. No request changes an entry that has a Move.
+// After the Move was stored, SubscriberWritten adds a copy of the entry to the other subscriber and then deletes the
+// entry. It is called later if the process was killed. If the other subscriber has the component already, the entry is
+// not moved and its Move is removed.
 type Move struct {
 	AddressID   string       `json:"addressId"`
-	ComponentID *string      `json:"componentId,omitempty"` // nil: as before
+	ComponentID *string      `json:"componentId,omitempty"` // nil: no change
 	Confirmed   *bool        `json:"confirmed,omitempty"`
 	At          time.Time    `json:"at"`
-	Origin      audit.Origin `json:"origin"` // whose entry the audit log gets
+	Origin      audit.Origin `json:"origin"` // the author in the audit entry
 }
 
-// moved returns nil if the entry of a row has moved to the address, fault.Conflict if it stayed, and errMoving before.
+// moved returns nil if the entry of a row has moved to the address. It returns errMoving if the move is not done yet,
+// and fault.Conflict if the entry was not moved.
 func (a *Audience) moved(ctx context.Context, row Subscription, address string) error {
 	now, err := a.row(ctx, row.OrganizationID, row.ID)
 	if err != nil || now.AddressID == address {
@@ -94,7 +96,7 @@ func (a *Audience) receive(to *Subscriber, exists bool, address Address, from Su
 		*to = newSubscriber(address, from.DashboardID, from.Source, move.At)
 	}
 	if to.entryWithID(entry.ID) >= 0 {
-		return nil, nil // before a crash; the write stores its row before the former one goes
+		return nil, nil // the entry was received before the process was killed
 	}
 	if to.All() || to.entry(entry.ComponentID) >= 0 {
 		return nil, fault.New(fault.Conflict, "The address is already subscribed to the component.")

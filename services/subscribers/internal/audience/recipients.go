@@ -12,9 +12,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Concerned returns one page, in order of id, of the subscribers with a confirmed entry for one of the components, or for
-// all components of a dashboard that shows one of them. It leaves out paused subscribers, but not suppressed ones: Resolve
-// returns that state.
+// Concerned returns one page of the subscribers that a change of the components concerns, ordered by id. These have a
+// confirmed entry for one of the components, or for all components of a dashboard that shows one of them. Paused
+// subscribers are omitted. Suppressed subscribers are included; Resolve returns that they are suppressed.
 func (a *Audience) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	page := topic.RecipientPage{Recipients: []topic.Recipient{}}
 	if query.Channel.RecipientService() != topic.Subscribers || len(query.Components) == 0 {
@@ -33,11 +33,11 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 	})}, err
 }
 
-// distinct returns the texts in their order of bytes, each once.
+// distinct returns the texts sorted and without duplicates.
 func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
 
-// concerning returns the values of FieldConcerned that a change of the components concerns. It asks events only if the
-// organization has subscribers of all components.
+// concerning returns the values of FieldConcerned that a change of the components concerns. It sends a request to the
+// events service only if the organization has subscribers of all components.
 func (a *Audience) concerning(ctx context.Context, organization string, query topic.RecipientQuery) ([]string, error) {
 	values := distinct(query.Components)
 	all, err := a.Store.Subscribers.Find(ctx, find.Query{Where: of(organization, query.Channel, find.Has(FieldConcerned, Everything)), Limit: 1})
@@ -60,8 +60,8 @@ func (a *Audience) shownOn(ctx context.Context, organization string, components 
 	return distinct(values), err
 }
 
-// digest returns the Destination of a Recipient: a hash of an address's id. Subscribers of one address share it on all
-// dashboards.
+// digest returns the Destination of a Recipient. It is a hash of the address's id, so it is the same for the
+// subscribers of one address on all dashboards.
 func digest(channel topic.Channel, address string) string {
 	sum := sha256.Sum256([]byte(string(channel) + ":" + address))
 	return hex.EncodeToString(sum[:])
@@ -102,14 +102,14 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 	return out, nil
 }
 
-// dashboardsOf returns the dashboards of the subscribers. During an outage of events there are none: a message without the
-// name of the dashboard is better than no message.
+// dashboardsOf returns the dashboards of the subscribers. If the events service does not respond, it returns none,
+// because a message without the name of the dashboard is better than no message.
 func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscribers map[string]*Subscriber) (dashboards map[string]topic.DashboardRecord, outage bool, err error) {
 	var ids []string
 	for _, s := range subscribers {
 		ids = append(ids, s.DashboardID)
 	}
-	dashboards, err = a.Events.DashboardsByID(ctx, organization, ids) // asks nobody if there are none
+	dashboards, err = a.Events.DashboardsByID(ctx, organization, ids) // sends no request if there are no ids
 	if fault.Is(err, fault.Unavailable) {
 		return nil, true, nil
 	}
@@ -123,7 +123,7 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 	notice := confirms || manages
 	components, any := s.confirmed(shows)
 	switch {
-	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // a locked subscriber cannot use the links of notices
+	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // dead links, or no components
 		return d
 	case s.Address.Suppression != nil:
 		d.State = topic.RecipientSuppressed
@@ -134,7 +134,7 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 	}
 	d.State, d.Address, d.Locale = topic.RecipientActive, s.Address.Text, s.Locale
 	d.Dashboard = dashboard.Reference()
-	d.Dashboard.ID = s.DashboardID // also during an outage of events
+	d.Dashboard.ID = s.DashboardID // even if the events service does not respond
 	if confirms {
 		d.Link, d.Code, d.Names = a.Links.URL(ToConfirm, *s), s.code(a.Links), names(dashboard, s.requestedComponents())
 		return d
@@ -149,12 +149,13 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 	return d
 }
 
-// shows reports whether messages may be sent, and be shown, about the component of an entry of a subscriber.
+// shows reports whether messages may be sent about the component of a subscriber's entry, and whether lists may show
+// it.
 type shows func(*Subscriber, Entry) bool
 
-// shows returns false for entries of components that are deleted or not on the dashboard of the subscriber. It asks events
-// about those that the dashboards, which may be old or nil, do not have. While events cannot be reached, each component
-// counts as shown.
+// shows returns a function that returns false for an entry whose component was deleted or is not on the dashboard of
+// the subscriber. dashboards may be outdated or nil. So shows requests those components from the events service that
+// the dashboards do not have. If the events service does not respond, the function returns true for them.
 func (a *Audience) shows(ctx context.Context, organization string, subscribers []*Subscriber, dashboards map[string]topic.DashboardRecord) (shows, error) {
 	known := func(s *Subscriber, e Entry) bool {
 		return e.ComponentID == "" || e.Anywhere || dashboards[s.DashboardID].Has(e.ComponentID)
@@ -180,7 +181,7 @@ func (a *Audience) shows(ctx context.Context, organization string, subscribers [
 	}, nil
 }
 
-// limit marks as deleted the entries of subscribers, which are about to be returned to a member, that must not be shown.
+// limit prepares subscribers for a response to a member. It marks those entries as Deleted that must not be shown.
 func (a *Audience) limit(ctx context.Context, organization string, subscribers ...*Subscriber) error {
 	shows, err := a.shows(ctx, organization, subscribers, nil)
 	if err != nil {
@@ -195,8 +196,8 @@ func (a *Audience) limit(ctx context.Context, organization string, subscribers .
 	return nil
 }
 
-// confirmed returns the components of the confirmed entries that shows allows, nil for all components, and false if there is
-// no such entry.
+// confirmed returns the components of the confirmed entries for which shows returns true. nil means all components. any
+// is false if there is no such entry.
 func (s *Subscriber) confirmed(shows shows) (components []string, any bool) {
 	for _, e := range s.Entries {
 		switch {
@@ -219,7 +220,8 @@ func (s *Subscriber) requestedComponents() []string {
 	return componentsOf(entries, false)
 }
 
-// componentsOf returns the components of the entries that are confirmed, or are not, and nil for all components.
+// componentsOf returns the components of those entries whose Confirmed has the value confirmed. nil means all
+// components.
 func componentsOf(entries []Entry, confirmed bool) []string {
 	ids := make([]string, 0, len(entries))
 	for _, e := range entries {
@@ -233,10 +235,11 @@ func componentsOf(entries []Entry, confirmed bool) []string {
 	return ids
 }
 
-// unnamed is shown if none of the components has a name to show.
+// unnamed is shown instead of names if no name of the components may be shown.
 const unnamed = "…"
 
-// names returns the names of the components that the page of the dashboard shows, in its order, and nil for all components.
+// names returns the names of those components that the page of the dashboard shows, in the order of the page. If ids is
+// nil, which means all components, it returns nil.
 func names(dashboard topic.DashboardRecord, ids []string) []string {
 	var names []string
 	for _, c := range dashboard.Visible().Components {
