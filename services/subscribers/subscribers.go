@@ -1,6 +1,6 @@
-// Package subscribers is the service of people who subscribe: mail addresses, phone
-// numbers and their subscriptions to components. Delivery asks it for the recipients of a
-// change and, immediately before sending, for their addresses.
+// Package subscribers is the service for people who subscribe: it stores mail addresses, phone numbers and their
+// subscriptions to components. The delivery service requests the recipients of a change from it and, immediately before
+// sending, their addresses.
 package subscribers
 
 import (
@@ -33,7 +33,7 @@ type Config struct {
 	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }
 
-// Legacy returns the resources that the service has on the legacy interface.
+// Legacy returns the resources that the service offers on the legacy interface.
 func Legacy() []legacy.Declared { return api.Legacy() }
 
 // Operations declares what the service offers on the App interface.

@@ -37,7 +37,7 @@ func (s secrets) add(texts ...string) secrets {
 // hide replaces the secrets in the text. It also finds a secret that is encoded for a URL, JSON or HTML.
 func (s secrets) hide(text string) string {
 	for _, secret := range s {
-		if !strings.Contains(text, longestRun(secret)) { // the usual case; every spelling contains the run
+		if !strings.Contains(text, longestRun(secret)) { // the usual case; every spelling contains this run
 			continue
 		}
 		for _, form := range spellings(secret) {

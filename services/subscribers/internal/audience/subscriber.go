@@ -20,19 +20,19 @@ type Subscriber struct {
 	DashboardID    string           `json:"dashboardId"`
 	AddressID      string           `json:"addressId"`
 	Address        AddressCopy      `json:"address"`
-	Entries        []Entry          `json:"entries"` // none: the subscriber does not exist
+	Entries        []Entry          `json:"entries"` // empty: the subscriber counts as deleted
 	Paused         bool             `json:"paused"`
-	Locked         bool             `json:"locked"`           // its owner cannot subscribe again or manage it
+	Locked         bool             `json:"locked"`           // the owner of the address cannot subscribe again or change it
 	Locale         string           `json:"locale,omitempty"` // BCP 47; empty: the dashboard's
 	Source         SubscriberSource `json:"source"`
-	Request        *Request         `json:"request,omitempty"` // nil: nothing waits for a confirmation
+	Request        *Request         `json:"request,omitempty"` // nil: no confirmation is pending
 	ImportID       string           `json:"importId,omitempty"`
-	MadeAddress    bool             `json:"madeAddress,omitempty"` // a visitor made the subscriber, and its address did not exist before
+	MadeAddress    bool             `json:"madeAddress,omitempty"` // a visitor's request stored it and its address
 	CreatedAt      time.Time        `json:"createdAt"`
 	UpdatedAt      time.Time        `json:"updatedAt"`
 }
 
-// AddressCopy is what a subscriber repeats of its Address, so that a page of recipients is one query.
+// AddressCopy is a subscriber's copy of its Address. With it, a page of recipients needs only one query.
 type AddressCopy struct {
 	Text        string       `json:"text"`
 	Normal      string       `json:"normal"`
@@ -41,8 +41,8 @@ type AddressCopy struct {
 	Removed     bool         `json:"removed,omitempty"`
 }
 
-// Entry is one component of a subscriber, or all components of its dashboard, also future ones. The legacy interface
-// calls an entry with a component a subscription.
+// Entry is one component to which a subscriber has subscribed, or all components of its dashboard, including future
+// ones. On the legacy interface, an entry with a component is a subscription.
 type Entry struct {
 	ID          string     `json:"id"` // key of its Subscription
 	LegacyID    int64      `json:"legacyId" audit:"legacyId"`
@@ -50,11 +50,12 @@ type Entry struct {
 	Confirmed   bool       `json:"confirmed" audit:"confirmed"`     // no message is sent for an unconfirmed entry
 	ConfirmedAt *time.Time `json:"confirmedAt,omitempty" audit:"confirmedAt"`
 	CreatedAt   time.Time  `json:"createdAt" audit:"createdAt"`
-	Move        *Move      `json:"move,omitempty"` // set: no write changes the entry until the entry has moved
-	// Anywhere: made on the legacy interface, which has no dashboards, so the dashboard need not have the component.
+	Move        *Move      `json:"move,omitempty"` // not nil: the entry must move, and no request changes it before
+	// Anywhere means that the entry was created on the legacy interface. This interface has no dashboards, so the
+	// component need not be on the dashboard.
 	Anywhere bool `json:"anywhere,omitempty"`
-	// Deleted: the component was deleted, and the subscriber had no other. The entry keeps the subscriber and its
-	// confirmation. No list shows it, and no message is sent for it.
+	// Deleted means that the component was deleted and the subscriber had no other component. The entry remains, so
+	// that the subscriber and its confirmation are not lost. No list shows the entry, and no message is sent for it.
 	Deleted bool `json:"deleted,omitempty"`
 }
 
@@ -68,13 +69,14 @@ const (
 	FromPublic SubscriberSource = "public" // a visitor
 )
 
-// Request waits for the owner of the address to confirm it. A later request replaces it.
+// Request is a request that the owner of the address has not confirmed yet. A later request replaces it.
 type Request struct {
-	Nonce string    `json:"nonce"` // random; the link and the code that confirm are made of it
+	Nonce string    `json:"nonce"` // random; the link and the code to confirm are derived from it
 	At    time.Time `json:"at"`
-	// Entries are what the confirmation adds, of a subscriber that had others before. None: it confirms all entries.
+	// Entries are added to the subscriber by the confirmation. If Entries is empty, the confirmation confirms all
+	// entries of the subscriber.
 	Entries []Entry `json:"entries,omitempty"`
-	Wrong   int     `json:"wrong,omitempty"` // wrong codes, and tries under way
+	Wrong   int     `json:"wrong,omitempty"` // number of wrong codes and of tries in progress
 }
 
 // State is a value of the filter of subscribers. A subscriber is in one or more states.
@@ -90,8 +92,8 @@ const (
 // States returns all states.
 func States() []State { return []State{Confirmed, Unconfirmed, Paused, Suppressed} }
 
-// SubscriberID returns the id of the one subscriber of an address on a dashboard: a UUID v7 with the time of the address's
-// id, in which a digest of both ids takes the place of random bits.
+// SubscriberID returns the id of the subscriber of an address on a dashboard. It is a UUID v7 with the time of the
+// address's id. Instead of random bits it has a digest of both ids.
 func SubscriberID(dashboard, address string) string {
 	sum := sha256.Sum256([]byte("subscriber/" + dashboard + "/" + address))
 	id, of := uuid.UUID(sum[:16]), uuid.MustParse(address)
@@ -102,12 +104,12 @@ func SubscriberID(dashboard, address string) string {
 
 func subscriberKey(s Subscriber) string { return s.ID }
 
-// copyOf returns what a subscriber repeats of the address.
+// copyOf returns the copy of the address for its subscribers.
 func copyOf(a Address) AddressCopy {
 	return AddressCopy{Text: a.Text, Normal: a.Normal, Suppression: a.Suppression, Edition: a.Edition(), Removed: a.Removed}
 }
 
-// equal reports whether two copies are of the same state of the address.
+// equal reports whether the two copies have the same values.
 func (c AddressCopy) equal(other AddressCopy) bool {
 	one, two := c.Suppression, other.Suppression
 	c.Suppression, other.Suppression = nil, nil
@@ -117,10 +119,10 @@ func (c AddressCopy) equal(other AddressCopy) bool {
 	return one == nil || one.Reason == two.Reason && one.At.Equal(two.At)
 }
 
-// Gone reports whether the subscriber does not exist, although its record is still stored.
+// Gone reports whether the subscriber has no entries. It counts as deleted, although its record is still stored.
 func (s Subscriber) Gone() bool { return len(s.Entries) == 0 }
 
-// All reports whether the subscriber has subscribed to all components, also future ones.
+// All reports whether the subscriber has subscribed to all components, including future ones.
 func (s Subscriber) All() bool { return len(s.Entries) == 1 && s.Entries[0].ComponentID == "" }
 
 // Confirmed reports whether all entries are confirmed.
@@ -128,7 +130,7 @@ func (s Subscriber) Confirmed() bool {
 	return !slices.ContainsFunc(s.Entries, func(e Entry) bool { return !e.Confirmed })
 }
 
-// ConfirmedAt returns the last confirmation of an entry, or nil unless all are confirmed.
+// ConfirmedAt returns the time of the last confirmation of an entry. It returns nil if not all entries are confirmed.
 func (s Subscriber) ConfirmedAt() *time.Time {
 	if s.Gone() || !s.Confirmed() {
 		return nil
@@ -177,7 +179,7 @@ func (s Subscriber) States() []State {
 	return states
 }
 
-// Everything is a value of FieldConcerned of each subscriber of all components.
+// Everything is a value of FieldConcerned for subscribers of all components.
 const Everything = "*"
 
 // allOf is the value of FieldSubscribed for all components of a dashboard.
@@ -191,7 +193,7 @@ func (s Subscriber) Subscribed() []string {
 	return s.ComponentIDs()
 }
 
-// Concerned returns the values of FieldConcerned: nil if no change concerns the subscriber.
+// Concerned returns the values of FieldConcerned. It returns nil if no change concerns the subscriber.
 func (s Subscriber) Concerned() []string {
 	if s.Paused || s.Address.Removed {
 		return nil
@@ -208,8 +210,8 @@ func (s Subscriber) Concerned() []string {
 	return ids
 }
 
-// Edition returns a number that is in the links to the subscriber. It differs after the subscriber was deleted and
-// created again, and after its address became another one.
+// Edition returns a number that links for the subscriber contain. It changes when the subscriber is deleted and created
+// again, and when its record of an Address gets another address.
 func (s Subscriber) Edition() int64 { return max(s.CreatedAt.UnixMilli(), s.Address.Edition) }
 
 // entry returns the position of the entry with the component, or -1.
@@ -248,8 +250,8 @@ func (s *Subscriber) confirm(confirmed bool, now time.Time) {
 	}
 }
 
-// fulfil confirms the Request of the subscriber. Other entries stay as they are. An unconfirmed entry for all components
-// goes, because its owner has chosen some.
+// fulfil confirms the Request of the subscriber. It does not change other entries, with one exception: if the Request
+// is for some components, an unconfirmed entry for all components is removed.
 func (s *Subscriber) fulfil(now time.Time) {
 	wanted := s.Request.Entries
 	s.Request, s.UpdatedAt = nil, now
@@ -258,7 +260,7 @@ func (s *Subscriber) fulfil(now time.Time) {
 		return
 	}
 	if s.All() && s.Entries[0].Confirmed {
-		return // it has each of them
+		return // the subscriber has all components already
 	}
 	s.drop(func(e Entry) bool { return e.Deleted || e.ComponentID == "" })
 	for _, e := range wanted {
@@ -275,7 +277,7 @@ func (s *Subscriber) fulfil(now time.Time) {
 	}
 }
 
-// moving returns an error while one of the entries is about to move.
+// moving returns errMoving if one of the entries has a Move.
 func (s Subscriber) moving() error {
 	if slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Move != nil }) {
 		return errMoving
@@ -285,9 +287,9 @@ func (s Subscriber) moving() error {
 
 func noSubscriber() error { return fault.New(fault.NotFound, "There is no such subscriber.") }
 
-// ask adds a Request for the entries to the subscriber, or for all its entries if there are none. It returns the message that
-// asks the owner of the address to confirm the Request. It returns no message if the address is suppressed, or if the
-// subscriber is locked, because its owner cannot confirm it.
+// ask sets the Request of the subscriber for the entries. If entries is empty, the Request is for all entries of the
+// subscriber. ask returns the message that asks the owner of the address to confirm. It returns no message if the
+// address is suppressed or the subscriber is locked, because then the owner cannot confirm.
 func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 	s.Request = &Request{Nonce: rand.Text(), At: now, Entries: entries}
 	if s.Address.Suppression != nil || s.Locked {

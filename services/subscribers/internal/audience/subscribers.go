@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	maxLocale = 35  // characters of a language tag
-	maxChosen = 500 // components that a request may name
+	maxLocale = 35  // maximum length of a language tag, in characters
+	maxChosen = 500 // maximum number of components in a request
 )
 
-// Draft is the input of Create. Nil ComponentIDs are all components.
+// Draft is the input of Create. If ComponentIDs is nil, the subscriber subscribes to all components.
 type Draft struct {
 	DashboardID  string
 	Address      string
@@ -33,7 +33,7 @@ type Draft struct {
 	Locale       optional.Value[string] // null: the dashboard's
 }
 
-// SubscriberPatch is the input of ChangeSubscriber. Nil and absent fields keep the stored value.
+// SubscriberPatch is the input of ChangeSubscriber. A field that is nil or absent does not change the stored value.
 type SubscriberPatch struct {
 	ComponentIDs optional.Value[[]string] // null: all components
 	Confirmed    *bool
@@ -52,7 +52,7 @@ func (a *Audience) Subscriber(ctx context.Context, organization string, channel 
 	return s, a.limit(ctx, organization, &s)
 }
 
-// subscriber is Subscriber with the entries of all components.
+// subscriber is like Subscriber, but does not mark the entries that must not be shown as Deleted.
 func (a *Audience) subscriber(ctx context.Context, organization string, channel topic.Channel, id string) (Subscriber, error) {
 	s, err := a.Store.Subscribers.Get(ctx, id)
 	if err == nil && (s.OrganizationID != organization || s.Channel != channel || s.Gone() || s.Address.Removed) {
@@ -61,8 +61,8 @@ func (a *Audience) subscriber(ctx context.Context, organization string, channel 
 	return s, fault.IfMissing(err, noSubscriber())
 }
 
-// Create stores a subscriber. Unless the draft is confirmed, it asks the owner of the address for a confirmation. It
-// returns fault.Conflict if the dashboard has a subscriber with the address.
+// Create stores a subscriber. If the draft is not confirmed, the owner of the address is asked for a confirmation.
+// Create returns fault.Conflict if the dashboard already has a subscriber with the address.
 func (a *Audience) Create(ctx context.Context, organization string, channel topic.Channel, draft Draft) (Subscriber, error) {
 	text, err := strictText(channel, draft.Address)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *Audience) Create(ctx context.Context, organization string, channel topi
 	return created, err
 }
 
-// create stores a new subscriber, with the request for its confirmation if it asks for one.
+// create stores a new subscriber. If asks is true, the owner of the address is asked for a confirmation.
 func (a *Audience) create(ctx context.Context, wanted Subscriber, asks bool) (Subscriber, error) {
 	var notices []topic.Message
 	if asks {
@@ -112,12 +112,12 @@ func (a *Audience) create(ctx context.Context, wanted Subscriber, asks bool) (Su
 	return a.recheck(ctx, created)
 }
 
-// recheck reads the address, the dashboard and the components again after a subscriber was stored. A deletion during the
-// write could not find the subscriber, so recheck deletes what is gone.
+// recheck reads the address, the dashboard and the components again after a subscriber was stored. If one of them was
+// deleted during the write, the deletion did not find the subscriber. So recheck deletes the subscriber or its entries.
 func (a *Audience) recheck(ctx context.Context, s Subscriber) (Subscriber, error) {
 	dashboard, err := a.Events.Dashboard(ctx, s.OrganizationID, s.DashboardID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return s, nil // it is stored; the deletion of a dashboard is also a message
+		return s, nil // no error: a deletion of the dashboard is also published as a message
 	}
 	addresses, unread := a.Store.Addresses.GetMany(ctx, []string{s.AddressID})
 	if unread != nil {
@@ -133,8 +133,8 @@ func (a *Audience) recheck(ctx context.Context, s Subscriber) (Subscriber, error
 	return s, fault.New(fault.Invalid, "The address or the dashboard was deleted during the request. Choose another one.")
 }
 
-// dropDeleted removes the entries of components that were deleted. It asks events only about components that the dashboard
-// does not have.
+// dropDeleted removes the entries for components that were deleted. It requests only those components from the events
+// service that the dashboard does not have.
 func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard topic.DashboardRecord) (Subscriber, error) {
 	var elsewhere []string
 	for _, id := range s.ComponentIDs() {
@@ -147,7 +147,7 @@ func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard topi
 	}
 	exist, err := a.Events.ComponentsByID(ctx, s.OrganizationID, elsewhere)
 	if err != nil {
-		return s, nil // it is stored; the deletion of a component is also a message
+		return s, nil // no error: a deletion of a component is also published as a message
 	}
 	changed, err := a.Store.Subscribers.Change(ctx, s.ID, func(s *Subscriber) error {
 		deleted := func(e Entry) bool {
@@ -165,8 +165,8 @@ func (a *Audience) dropDeleted(ctx context.Context, s Subscriber, dashboard topi
 	return changed, err
 }
 
-// ChangeSubscriber changes a subscriber. read returns the input; ChangeSubscriber calls it when it has found the subscriber. New components
-// have the confirmation of the subscriber.
+// ChangeSubscriber changes a subscriber. After it has found the subscriber, it calls read, which returns the input.
+// Entries for new components are confirmed if the subscriber is confirmed.
 func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, channel topic.Channel, id string, read func() (SubscriberPatch, error)) (Subscriber, error) {
 	s, err := a.subscriber(ctx, organization, channel, id)
 	if err != nil {
@@ -185,7 +185,7 @@ func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, ch
 		if err != nil {
 			return Subscriber{}, err
 		}
-		// Components that are no longer on the dashboard may stay.
+		// The patch may contain components of the subscriber that are no longer on the dashboard.
 		for _, e := range s.Entries {
 			if e.ComponentID != "" && !e.Deleted {
 				dashboard.Components = append(dashboard.Components, topic.ComponentRecord{ID: e.ComponentID})
@@ -218,8 +218,8 @@ func (a *Audience) ChangeSubscriber(ctx context.Context, organization string, ch
 	return changed, a.limit(ctx, organization, &changed)
 }
 
-// apply changes the subscriber. entries are new entries for patch.ComponentIDs. An entry that the subscriber has for one of
-// these components stays as it is.
+// apply applies the patch to the subscriber. entries are new entries for patch.ComponentIDs. If the subscriber already
+// has an entry for one of these components, that entry is used unchanged.
 func (s *Subscriber) apply(patch SubscriberPatch, entries []Entry, now time.Time) error {
 	if patch.ComponentIDs.Sent || patch.Confirmed != nil {
 		if err := s.moving(); err != nil {
@@ -242,7 +242,7 @@ func (s *Subscriber) apply(patch SubscriberPatch, entries []Entry, now time.Time
 		s.confirm(*patch.Confirmed, now)
 	}
 	if s.Confirmed() && s.Request != nil && len(s.Request.Entries) == 0 {
-		s.Request = nil // nothing is left to confirm
+		s.Request = nil // there is nothing to confirm any more
 	}
 	set(&s.Paused, patch.Paused)
 	set(&s.Locked, patch.Locked)
@@ -266,7 +266,8 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 	return after, fault.IfMissing(err, noSubscriber())
 }
 
-// RemoveSubscriber deletes a subscriber, and its address if a visitor's request made it and nobody else uses it.
+// RemoveSubscriber deletes a subscriber. It also deletes the address if a visitor's request stored it and it has no
+// other subscribers.
 func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string) error {
 	var removed Subscriber
 	err := a.remove(ctx, id, "", func(s *Subscriber) error {
@@ -282,7 +283,7 @@ func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, ch
 	return a.forgetAddress(ctx, removed)
 }
 
-// remove deletes a subscriber that check allows. The action is of the audit entry.
+// remove deletes a subscriber if check returns no error. action is the action in the audit entry.
 func (a *Audience) remove(ctx context.Context, id, action string, check func(*Subscriber) error) error {
 	err := a.Store.Subscribers.Delete(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
 		if err := check(s); err != nil {
@@ -303,7 +304,8 @@ func noDashboard() error {
 	return fault.Field("dashboardId", "must be a dashboard of your organization")
 }
 
-// entries returns an entry for each component, which must be on the dashboard, or one for all if there are nil.
+// entries returns an entry for each component. The components must be on the dashboard. If components is nil, entries
+// returns the entry for all components.
 func (a *Audience) entries(ctx context.Context, channel topic.Channel, dashboard topic.DashboardRecord, components []string, confirmed bool) ([]Entry, error) {
 	if components, err := choice(dashboard, components); err != nil {
 		return nil, err
@@ -314,7 +316,7 @@ func (a *Audience) entries(ctx context.Context, channel topic.Channel, dashboard
 	return newEntries(nil, 0, confirmed, a.Now()), nil
 }
 
-// choice returns the components, each once. It returns an error unless all are on the dashboard.
+// choice returns the components without duplicates. It returns an error if one of them is not on the dashboard.
 func choice(dashboard topic.DashboardRecord, components []string) ([]string, error) {
 	if components == nil {
 		return nil, nil
@@ -337,7 +339,8 @@ func choice(dashboard topic.DashboardRecord, components []string) ([]string, err
 	return chosen, nil
 }
 
-// newEntries returns entries with the legacy ids from first on, or the entry for all components if there are none.
+// newEntries returns entries for the components, with legacy ids that start at first. Without components it returns the
+// entry for all components.
 func newEntries(components []string, first int64, confirmed bool, now time.Time) []Entry {
 	if components == nil {
 		all := Entry{ID: topic.NewID(), CreatedAt: now}
@@ -352,7 +355,7 @@ func newEntries(components []string, first int64, confirmed bool, now time.Time)
 	return entries
 }
 
-// strictText returns the text of an address to store.
+// strictText returns the text to store for an address. It returns an error if the text is no address.
 func strictText(channel topic.Channel, text string) (string, error) {
 	kind := kindOf(channel)
 	strict, ok := kind.strict(text)
@@ -362,7 +365,7 @@ func strictText(channel topic.Channel, text string) (string, error) {
 	return strict, nil
 }
 
-// chosenLocale returns the canonical tag of a field for which null, not an empty text, means the dashboard's locale.
+// chosenLocale returns the canonical tag in the field. null means the dashboard's locale. An empty text is an error.
 func chosenLocale(field optional.Value[string]) (string, error) {
 	if field.Sent && !field.Null && field.Value == "" {
 		return "", wrongLocale()

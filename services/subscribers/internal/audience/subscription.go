@@ -31,10 +31,11 @@ type Detail struct {
 	Component topic.ComponentRecord
 }
 
-// SubscriptionPatch is the input of Subscribe and ChangeSubscription. A nil field keeps the stored value.
+// SubscriptionPatch is the input of Subscribe and ChangeSubscription. A field that is nil does not change the stored
+// value.
 type SubscriptionPatch struct {
 	AddressID   *string
-	AddressText *string // instead of AddressID: the address with this text, which is stored if it does not exist
+	AddressText *string // instead of AddressID: text of the address, which is stored if it does not exist
 	ComponentID *string
 	Confirmed   *bool
 }
@@ -43,7 +44,8 @@ const isSubscribed = "already has a subscription of this address"
 
 func subscriptionCounter(channel topic.Channel) string { return string(channel) + "-subscription" }
 
-// Subscriptions returns the subscriptions of a channel that q finds, and their number before q.Limit and q.Offset.
+// Subscriptions returns the subscriptions of a channel that match q, and the number of matches without q.Limit and
+// q.Offset.
 func (a *Audience) Subscriptions(ctx context.Context, organization string, channel topic.Channel, q find.Query) ([]Detail, int64, error) {
 	found, total, err := list(ctx, a.Store.Subscriptions, organization, channel, q)
 	if err != nil {
@@ -53,7 +55,7 @@ func (a *Audience) Subscriptions(ctx context.Context, organization string, chann
 	return details, total, err
 }
 
-// SubscriptionID returns the id of the subscription that fulfils the conditions, or fault.NotFound.
+// SubscriptionID returns the id of the subscription that matches the conditions, or fault.NotFound.
 func (a *Audience) SubscriptionID(ctx context.Context, organization string, channel topic.Channel, where ...find.Condition) (string, error) {
 	page, err := a.Store.Subscriptions.Find(ctx, find.Query{Where: of(organization, channel, where...), Limit: 1})
 	if err != nil {
@@ -65,8 +67,8 @@ func (a *Audience) SubscriptionID(ctx context.Context, organization string, chan
 	return page.Items[0].ID, nil
 }
 
-// details adds to subscriptions their addresses and components. It leaves out a subscription whose address
-// or component was removed, because the subscription will be deleted too.
+// details returns the subscriptions with their addresses and components. It omits a subscription whose address or
+// component was removed, because the subscription will also be deleted.
 func (a *Audience) details(ctx context.Context, organization string, subscriptions []Subscription) ([]Detail, error) {
 	if len(subscriptions) == 0 {
 		return nil, nil
@@ -91,8 +93,8 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 }
 
 // Subscribe adds an entry to the subscriber of an address on the organization's first dashboard. It returns
-// fault.Conflict if the address is already subscribed to the component. After an error neither the entry nor an address
-// that was stored for it remains.
+// fault.Conflict if the address is already subscribed to the component. If it returns an error, it has removed the
+// entry, and the address if it was stored for the entry.
 func (a *Audience) Subscribe(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (Detail, error) {
 	first, err := a.Events.FirstDashboard(ctx, organization)
 	if err != nil {
@@ -111,7 +113,8 @@ func (a *Audience) Subscribe(ctx context.Context, organization string, channel t
 	return detail, nil
 }
 
-// wanted returns the address of a patch, and made if it was stored for the patch.
+// wanted returns the address that the patch names. If the patch has an AddressText and no such address is stored,
+// wanted stores the address and also returns it as made. Otherwise made is nil.
 func (a *Audience) wanted(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (address Address, made *Address, err error) {
 	if patch.AddressText != nil {
 		return a.ensureAddress(ctx, organization, channel, *patch.AddressText)
@@ -175,15 +178,15 @@ func deletedMeanwhile() error {
 	return fault.New(fault.Invalid, "The address or the component was deleted during the request. Choose another one.")
 }
 
-// drop removes the entry of a request that fails.
+// drop removes the entry from the subscriber, because its request has failed.
 func (a *Audience) drop(ctx context.Context, s Subscriber, entry string) error {
 	return fault.UnlessMissing(a.dropEntry(context.WithoutCancel(ctx), s.OrganizationID, s.ID, entry))
 }
 
-// errMoving says that an entry is about to move to another address.
+// errMoving means that an entry has a Move that is not done yet.
 var errMoving = errors.New("the entry is about to move")
 
-// ChangeSubscription changes a subscription. With another address it moves to another subscriber.
+// ChangeSubscription changes a subscription. If the patch has another address, the entry moves to another subscriber.
 func (a *Audience) ChangeSubscription(ctx context.Context, organization string, channel topic.Channel, id string, patch SubscriptionPatch) (Detail, error) {
 	var made *Address
 	if patch.AddressText != nil || patch.AddressID != nil {
@@ -204,10 +207,11 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 	return detail, err
 }
 
-// moveTime bounds the time for which a request waits for the move of an entry.
+// moveTime is how long a request waits for the move of an entry.
 const moveTime = 5 * time.Second
 
-// settled calls change with the row of an entry until the entry is not about to move. It returns the row afterwards.
+// settled calls change with the row of an entry, and repeats this while change returns errMoving. It returns the row
+// after the change.
 func (a *Audience) settled(ctx context.Context, organization string, channel topic.Channel, id string, change func(Subscription) error) (Subscription, error) {
 	ctx, cancel := context.WithTimeout(ctx, moveTime)
 	defer cancel()
@@ -233,14 +237,15 @@ func (a *Audience) settled(ctx context.Context, organization string, channel top
 	}
 }
 
-// changeEntry changes the entry of a row. With another address it notes the move, which SubscriberWritten makes.
+// changeEntry changes the entry of a row. If the patch has another address, changeEntry only sets the Move of the
+// entry. SubscriberWritten then moves the entry.
 func (a *Audience) changeEntry(ctx context.Context, row Subscription, patch SubscriptionPatch) error {
 	now := a.Now()
 	moves := patch.AddressID != nil && *patch.AddressID != row.AddressID
 	_, err := a.edit(ctx, row.OrganizationID, row.SubscriberID, func(s *Subscriber) ([]topic.Message, error) {
 		at := s.entryWithID(row.ID)
 		if at < 0 || s.Entries[at].Move != nil {
-			return nil, errMoving // or it has moved since the row was read
+			return nil, errMoving // the entry has a Move, or has moved since the row was read
 		}
 		before, after := s.Entries[at], s.Entries[at]
 		set(&after.ComponentID, patch.ComponentID)
@@ -302,7 +307,7 @@ func (a *Audience) dropEntry(ctx context.Context, organization, subscriber, id s
 	return fault.IfMissing(err, noSubscription())
 }
 
-// edit changes a subscriber. It returns fault.NotFound if the subscriber does not exist in the organization.
+// edit changes a subscriber. It returns fault.NotFound if the organization has no such subscriber.
 func (a *Audience) edit(ctx context.Context, organization, id string, change func(*Subscriber) ([]topic.Message, error)) (Subscriber, error) {
 	return a.Store.Subscribers.Update(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
 		if s.OrganizationID != organization || s.Gone() {
@@ -312,7 +317,7 @@ func (a *Audience) edit(ctx context.Context, organization, id string, change fun
 	})
 }
 
-// ComponentIDs returns the ids of the organization's components that fulfil all conditions.
+// ComponentIDs returns the ids of the organization's components that match all conditions.
 func (a *Audience) ComponentIDs(ctx context.Context, organization string, where []find.Condition) ([]string, error) {
 	found, err := a.Events.ComponentsWhere(ctx, organization, where)
 	return find.Values(found, func(c topic.ComponentRecord) string { return c.ID }), err

@@ -12,9 +12,9 @@ import (
 type SuppressedReason string
 
 const (
-	Bounce    SuppressedReason = "bounce"    // its server refuses messages for good
-	Complaint SuppressedReason = "complaint" // its owner told the provider to send no more
-	Unusable  SuppressedReason = "invalid"   // nobody has it
+	Bounce    SuppressedReason = "bounce"    // the mail server finally refuses messages to the address
+	Complaint SuppressedReason = "complaint" // the owner asked the provider to send nothing more
+	Unusable  SuppressedReason = "invalid"   // nobody uses the address
 )
 
 // Suppression stops all messages to an address, on all dashboards of the organization.
@@ -23,7 +23,8 @@ type Suppression struct {
 	At     time.Time        `json:"at" audit:"at"`
 }
 
-// reasonOf returns the reason of an outcome that is final, by the error code of delivery.
+// reasonOf returns the reason for the error code of the outcome. final is false if the outcome must not suppress the
+// address.
 func reasonOf(o topic.Outcome) (reason SuppressedReason, final bool) {
 	switch o.ErrorCode {
 	case "opted_out":
@@ -34,9 +35,9 @@ func reasonOf(o topic.Outcome) (reason SuppressedReason, final bool) {
 	return Unusable, o.Gone
 }
 
-// underWay bounds the time for which a delivery that began before a change of its address may last: the
-// longest attempt and one second. The outcome of such a delivery is about the former address. If the new
-// address is gone too, the next delivery reports that.
+// underWay is the maximum time of an attempt and one second. If an attempt ended at most this time after a change of
+// the address, it may have used the former address. Its outcome does not suppress the new address. If the new address
+// is also gone, the next delivery reports that.
 const underWay = 15 * time.Second
 
 // Suppress suppresses the addresses that delivery reported as gone. A repeated or late outcome has no effect.
@@ -72,8 +73,8 @@ func (a *Audience) suppress(ctx context.Context, id string, reason SuppressedRea
 	return err
 }
 
-// concernedBy reports whether the outcome changes the address. The outcome must have the organization and
-// the channel of the address, and must not be about a former address or a delivery before the last clearing.
+// concernedBy reports whether the outcome suppresses the address. It must have the organization and the channel of the
+// address. It must not be about a former address, or about a delivery from before a member last ended a suppression.
 func (a Address) concernedBy(o topic.Outcome) bool {
 	after := func(t *time.Time) bool { return t == nil || o.At.After(t.Add(underWay)) }
 	return a.OrganizationID == o.Organization && a.Channel == o.Channel && a.Suppression == nil && !a.Removed &&

@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Quota limits what visitors cause. quota.Counter implements and describes it.
+// Quota limits the messages that visitors cause. quota.Counter implements it and describes the methods.
 type Quota interface {
 	MailFrom(ctx context.Context, ip string) time.Duration
 	TextFrom(ctx context.Context, ip string) time.Duration
@@ -18,23 +18,24 @@ type Quota interface {
 	Code(ctx context.Context, ip string) time.Duration
 }
 
-// Visitors are the operations of people who have no key: they subscribe on a dashboard, and follow the links in
-// messages. A link concerns one subscriber, that is one dashboard and one address.
+// Visitors has the operations for people without a key. They subscribe on a dashboard, and open the links in messages.
+// A link is for one subscriber, so for one dashboard and one address.
 //
-// Nobody learns which addresses are known. Neither the result of an operation nor its time (timing.Run) depends on that.
+// Nobody learns which addresses are known. Neither the result of an operation nor its duration (timing.Run) depends on
+// whether an address is known.
 type Visitors struct {
 	Audience *Audience
 	Quota    Quota
 	Links    Links
-	// ConfirmWithin is the time for which a link or a code confirms.
+	// ConfirmWithin is how long a link or a code to confirm is valid.
 	ConfirmWithin time.Duration
 }
 
-// Offer is what a visitor of a dashboard may ask for.
+// Offer is what a visitor of a dashboard may request.
 type Offer struct {
 	Organization string
 	Dashboard    topic.DashboardRecord // with the components that its page shows
-	Channels     []topic.Channel       // channels of people
+	Channels     []topic.Channel       // channels for which this service stores recipients
 }
 
 // Offer returns the channels of a dashboard for visitors. It returns fault.NotFound if there is no such dashboard.

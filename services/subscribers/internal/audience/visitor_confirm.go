@@ -16,23 +16,24 @@ import (
 )
 
 const (
-	// maxWrong is the number of wrong codes that void a code. The link still works.
+	// maxWrong is the number of wrong codes after which the right code is not accepted any more. The link still works.
 	maxWrong = 5
-	// maxWaiting bounds the requests of a phone number whose codes are compared: the newest requests.
+	// maxWaiting is the maximum number of requests of a phone number whose codes are compared. These are the newest
+	// ones.
 	maxWaiting = 20
 )
 
-// Visit is what a page behind a link shows.
+// Visit is what the page shows that a link opens.
 type Visit struct {
 	Channel                    topic.Channel
 	Address                    string
 	DashboardID, DashboardName string
 	DashboardLocale, Locale    string
-	Wanted                     []string      // names of the components that wait for the confirmation; none: all
+	Wanted                     []string      // names of the components to be confirmed; empty: all
 	All                        bool          // the subscriber has all components, also future ones
-	Components                 []link.Choice // that the dashboard shows
+	Components                 []link.Choice // components that the dashboard shows
 	Paused, Locked, Suppressed bool
-	Manage                     string // token of the link that manages; empty if the subscriber is locked
+	Manage                     string // token of the link to manage; empty if the subscriber is locked
 }
 
 // About implements page.Visit.
@@ -40,8 +41,8 @@ func (v Visit) About() (dashboardID, locale string) {
 	return v.DashboardID, cmp.Or(v.Locale, v.DashboardLocale)
 }
 
-// Show returns a function that returns what a link with the purpose is about. It changes nothing, because programs follow the
-// links in messages.
+// Show returns a function that returns the Visit of a link with the purpose. The function changes nothing, because
+// programs also open the links in messages.
 func (v *Visitors) Show(purpose string) func(ctx context.Context, token string) (Visit, error) {
 	return func(ctx context.Context, token string) (Visit, error) {
 		s, _, err := v.linked(ctx, purpose, token)
@@ -53,10 +54,12 @@ func (v *Visitors) Show(purpose string) func(ctx context.Context, token string) 
 	}
 }
 
-// refused returns the visit of a link that is refused: it names no more than the dashboard, if the subscriber is known.
+// refused returns the Visit for a link that is not accepted. It has only the id of the dashboard and the locale, or
+// nothing if the subscriber is unknown.
 func refused(s Subscriber) Visit { return Visit{DashboardID: s.DashboardID, Locale: s.Locale} }
 
-// linked returns the subscriber of a link, with an error if the link is refused. See link.Links.
+// linked returns the subscriber of a link. It returns an error if the link is not accepted. allow repeats the check for
+// a newer state of the subscriber. See link.Links.
 func (v *Visitors) linked(ctx context.Context, purpose, token string) (s Subscriber, allow func(Subscriber) error, err error) {
 	return v.Links.Open(ctx, purpose, token, v.Audience.Store.Subscribers.Get, func(s Subscriber) error {
 		switch {
@@ -69,13 +72,14 @@ func (v *Visitors) linked(ctx context.Context, purpose, token string) (s Subscri
 	})
 }
 
-// dashboard returns the dashboard of a subscriber. The links of a subscriber end with its dashboard.
+// dashboard returns the dashboard of a subscriber. It returns an error if the dashboard was deleted, because then no
+// link works.
 func (v *Visitors) dashboard(ctx context.Context, s Subscriber) (topic.DashboardRecord, error) {
 	dashboard, err := v.Audience.Events.Dashboard(ctx, s.OrganizationID, s.DashboardID)
 	return dashboard, link.EndedIfMissing(err)
 }
 
-// visit returns the view of a subscriber for the pages.
+// visit returns the Visit of a subscriber.
 func (v *Visitors) visit(s Subscriber, dashboard topic.DashboardRecord) Visit {
 	out := Visit{
 		Channel: s.Channel, Address: s.Address.Text, DashboardID: s.DashboardID, DashboardName: dashboard.Name, DashboardLocale: dashboard.Locale, Locale: s.Locale,
@@ -119,7 +123,8 @@ func (v *Visitors) confirm(ctx context.Context, s Subscriber, allow func(Subscri
 	return v.visit(s, dashboard), err
 }
 
-// limitRequest removes from the Request the components that the dashboard no longer has. It returns false if none is left.
+// limitRequest removes the components that the dashboard no longer has from the Request. It returns false if none is
+// left.
 func (s *Subscriber) limitRequest(dashboard topic.DashboardRecord) bool {
 	left := func(e Entry) bool { return e.ComponentID != "" && !e.Anywhere && !dashboard.Has(e.ComponentID) }
 	if len(s.Request.Entries) == 0 { // the subscriber requested all entries
@@ -131,7 +136,7 @@ func (s *Subscriber) limitRequest(dashboard topic.DashboardRecord) bool {
 	return len(request.Entries) > 0
 }
 
-// change stores a change by the owner of a subscriber.
+// change stores a change that the owner of the address makes.
 func (v *Visitors) change(ctx context.Context, id, action string, change func(*Subscriber) error) (Subscriber, error) {
 	s, err := v.Audience.Store.Subscribers.Update(ctx, id, func(s *Subscriber) ([]topic.Message, error) {
 		if err := s.moving(); err != nil {
@@ -150,8 +155,8 @@ func (v *Visitors) change(ctx context.Context, id, action string, change func(*S
 	return s, link.EndedIfMissing(err)
 }
 
-// ConfirmCode fulfils the Request whose message to the phone number has the code. A wrong code is a try for
-// each request of the number, since it could be meant for each.
+// ConfirmCode fulfils the Request of the phone number that has the code. A wrong code counts as a try for every Request
+// of the number, because it may have been meant for any of them.
 func (v *Visitors) ConfirmCode(ctx context.Context, channel topic.Channel, phone, code, ip string) (Visit, error) {
 	if channel != topic.SMS && channel != topic.WhatsApp {
 		return Visit{}, fault.Field("channel", "must be sms or whatsapp")
@@ -160,7 +165,7 @@ func (v *Visitors) ConfirmCode(ctx context.Context, channel topic.Channel, phone
 	if err != nil {
 		return Visit{}, err
 	}
-	code = strings.NewReplacer(" ", "", "-", "").Replace(code) // as people copy it
+	code = strings.NewReplacer(" ", "", "-", "").Replace(code) // people may copy the code with spaces or hyphens
 	if len(code) != 6 || slices.ContainsFunc([]byte(code), func(c byte) bool { return c < '0' || c > '9' }) {
 		return Visit{}, fault.Field("code", "must be six digits")
 	}
@@ -215,12 +220,13 @@ func (v *Visitors) confirmCode(ctx context.Context, channel topic.Channel, numbe
 	})
 }
 
-// hasCode compares in a time that does not depend on the code.
+// hasCode reports whether the code is right. Its duration does not depend on the code.
 func (v *Visitors) hasCode(s Subscriber, code string) bool {
 	return hmac.Equal([]byte(s.code(v.Links)), []byte(code))
 }
 
-// addWrong adds n to the wrong codes of a Request if may returns true for the stored one. Else it returns done false.
+// addWrong adds n to Request.Wrong of the stored subscriber, if may returns true for its Request. Otherwise done is
+// false.
 func (v *Visitors) addWrong(ctx context.Context, id string, n int, may func(Request) bool) (s Subscriber, done bool, err error) {
 	s, err = v.Audience.Store.Subscribers.Change(ctx, id, func(s *Subscriber) error {
 		if done = s.Request != nil && may(*s.Request); !done {
@@ -237,7 +243,7 @@ func (v *Visitors) addWrong(ctx context.Context, id string, n int, may func(Requ
 // waitingFor is the value of FieldWaiting.
 func waitingFor(channel topic.Channel, number string) string { return string(channel) + ":" + number }
 
-// Waiting returns the value of FieldWaiting of a subscriber that a code can confirm, or "".
+// Waiting returns the value of FieldWaiting. It returns "" if no code can confirm the subscriber.
 func (s Subscriber) Waiting() string {
 	if s.Request == nil || s.Channel == topic.Email || s.Gone() {
 		return ""

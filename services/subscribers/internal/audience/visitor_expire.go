@@ -14,15 +14,16 @@ func (v *Visitors) expired(s Subscriber) bool {
 	return !s.Request.At.Add(v.ConfirmWithin).After(v.Audience.Now())
 }
 
-// Expire deletes the requests of visitors that nobody confirmed in time. A subscriber goes with its request if it has
-// nothing else. A locked subscriber stays, because without it a visitor could subscribe the address again.
+// Expire deletes the requests of visitors that were not confirmed in time. If nothing of the subscriber was ever
+// confirmed, it deletes the subscriber. It does not delete a locked subscriber, because otherwise a visitor could
+// subscribe the address again.
 func (v *Visitors) Expire(ctx context.Context) error {
 	return find.EachUntil(ctx, v.Audience.Store.Subscribers, FieldRequested, v.Audience.Now().Add(-v.ConfirmWithin), func(s Subscriber) error {
 		return v.expireRequest(ctx, s)
 	})
 }
 
-// expireRequest deletes the Request of a subscriber, or the subscriber, unless it has changed since it was read.
+// expireRequest deletes the Request of a subscriber, or the subscriber, if the stored Request has expired.
 func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 	a := v.Audience
 	if s.Locked || !s.pending() {
@@ -47,8 +48,8 @@ func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 	return a.forgetAddress(ctx, s)
 }
 
-// forgetAddress deletes the address of a deleted subscriber if a visitor's request made it, and nobody else uses it. A
-// suppressed address stays, so that no message is sent to it again.
+// forgetAddress deletes the address of a deleted subscriber if a visitor's request stored it and it has no other
+// subscribers. It does not delete a suppressed address, so that no message is sent to it again.
 func (a *Audience) forgetAddress(ctx context.Context, s Subscriber) error {
 	if !s.MadeAddress {
 		return nil

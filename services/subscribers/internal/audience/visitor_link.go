@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/link"
 )
 
-// LinkPath is the path above the pages behind the links in messages.
+// LinkPath is the path with which the links in messages begin.
 const LinkPath = "/public/"
 
 // The purposes of links.
@@ -17,11 +17,11 @@ const (
 	ToUnsubscribe = "unsubscribe"
 )
 
-// Links makes and reads the links in messages, and the codes. A link that manages or unsubscribes does not expire, because
-// mail is read late.
+// Links creates and checks the links and codes in messages. A link to manage or unsubscribe does not expire, because
+// mail may be read late.
 type Links = link.Links[Subscriber]
 
-// NewLinks returns the links under base, a URL, signed with the key.
+// NewLinks returns Links that begin with the URL base and are signed with the key.
 func NewLinks(key []byte, base string) Links {
 	return Links{
 		Key: key, Base: base, Path: LinkPath, Medium: "message", ID: func(s Subscriber) string { return s.ID },

@@ -10,20 +10,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Settings are what the owner of a subscriber chooses on the page that manages it.
+// Settings are what the owner of an address can set on the page that manages the subscription.
 type Settings struct {
 	Components *Chosen // nil: as before
 	Paused     bool
 	Locale     *string // BCP 47; empty: the dashboard's; nil: as before
 }
 
-// Chosen are components that the dashboard shows. The subscriber keeps components that the dashboard does not show.
+// Chosen are the chosen ones of the components that the dashboard shows. Components of the subscriber that the
+// dashboard does not show do not change.
 type Chosen struct {
 	All bool // all components, also future components
 	IDs []string
 }
 
-// Manage stores the settings of a subscriber. What its owner chooses here is confirmed.
+// Manage stores the settings of a subscriber. The components that the owner chooses here need no confirmation.
 func (v *Visitors) Manage(ctx context.Context, token string, settings Settings) (Visit, error) {
 	s, allow, err := v.linked(ctx, ToManage, token)
 	if err != nil {
@@ -78,8 +79,8 @@ func (v *Visitors) chosen(ctx context.Context, channel topic.Channel, dashboard 
 	return newEntries(ids, first, true, v.Audience.Now()), err
 }
 
-// choose replaces the entries for components that the page of the dashboard shows by the entries. An entry for a component
-// that the subscriber has already keeps its id.
+// choose replaces those entries of the subscriber whose components the page of the dashboard shows. If the subscriber
+// already has an entry for a component, its id does not change.
 func (s *Subscriber) choose(entries []Entry, dashboard topic.DashboardRecord) {
 	shown := dashboard.Visible()
 	var kept []Entry
@@ -104,9 +105,9 @@ func (s *Subscriber) choose(entries []Entry, dashboard topic.DashboardRecord) {
 	s.Entries = kept
 }
 
-// Unsubscribe returns a function that deletes the subscriber of a link with the purpose. A link that unsubscribes also
-// deletes a locked subscriber. The visit names what was deleted. It does so also while the events service cannot be reached:
-// nobody has to wait to leave.
+// Unsubscribe returns a function that deletes the subscriber of a link with the purpose. With a link to unsubscribe, it
+// also deletes a locked subscriber. The Visit is about the deleted subscriber. The function also works if the events
+// service does not respond, because nobody must have to wait to unsubscribe.
 func (v *Visitors) Unsubscribe(purpose string) func(ctx context.Context, token string) (Visit, error) {
 	return func(ctx context.Context, token string) (Visit, error) { return v.unsubscribe(ctx, purpose, token) }
 }

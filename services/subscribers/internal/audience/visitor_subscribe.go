@@ -28,10 +28,10 @@ type validWish struct {
 	at                      time.Time
 }
 
-// Subscribe stores what a visitor at an IP address asks for, with the notice of a message that has the link that confirms
-// it. If the subscriber has all of it, there is nothing to confirm, and the message has the link that manages the
-// subscription, so the owner gets a lost link again. If the subscriber is locked, the address is suppressed or has got enough
-// messages, nothing happens.
+// Subscribe stores what a visitor requests, and sends a message with the link to confirm it to the address. If the
+// subscriber already has all requested components, the message has the link to manage the subscription instead. So an
+// owner who has lost this link gets it again. If the subscriber is locked, the address is suppressed, or too many
+// messages were sent to it, nothing is stored or sent.
 func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Channel, wish Wish, ip string) error {
 	want, err := v.check(offer, channel, wish)
 	if err != nil {
@@ -54,7 +54,7 @@ func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Cha
 	return err
 }
 
-// check returns the valid form of a Wish.
+// check checks a Wish and returns its valid form.
 func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want validWish, err error) {
 	want = validWish{organization: offer.Organization, dashboard: offer.Dashboard.ID, channel: channel, at: v.Audience.Now()}
 	if want.address, err = strictText(channel, wish.Address); err != nil {
@@ -67,7 +67,7 @@ func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want va
 	return want, err
 }
 
-// request stores what a visitor asked for.
+// request stores what a visitor requests.
 func (v *Visitors) request(ctx context.Context, want validWish) error {
 	people := v.Audience
 	address, made, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
@@ -98,8 +98,9 @@ func (v *Visitors) request(ctx context.Context, want validWish) error {
 
 const actionSubscribe = "subscriber.subscribe"
 
-// add changes a subscriber that exists, and returns the message to its owner. Until that is confirmed, only the Request of
-// the subscriber changes. A subscriber that nobody has confirmed yet becomes what its last visitor asked for.
+// add adds the wish to a subscriber that exists, and returns the message to the owner of the address. It only sets the
+// Request, which the owner must confirm. But if a visitor created the subscriber and nothing of it is confirmed
+// (pending), add replaces its entries and locale.
 func (want validWish) add(s *Subscriber) ([]topic.Message, error) {
 	switch {
 	case s.Locked || s.Address.Suppression != nil || s.Address.Removed:
@@ -115,7 +116,8 @@ func (want validWish) add(s *Subscriber) ([]topic.Message, error) {
 	return s.ask(missing, want.at), nil
 }
 
-// replace gives the subscriber the entries and the locale of the wish.
+// replace sets the entries and the locale of the wish in the subscriber. It returns the message that asks for a
+// confirmation.
 func (want validWish) replace(s *Subscriber) []topic.Message {
 	s.Entries, s.Locale, s.UpdatedAt = want.entries, want.locale, want.at
 	return s.ask(nil, want.at)
@@ -128,7 +130,7 @@ func (s Subscriber) has(component string) bool {
 	})
 }
 
-// pending reports whether a visitor made the subscriber, and nobody has confirmed any of it.
+// pending reports whether a visitor created the subscriber, and none of its entries is confirmed.
 func (s Subscriber) pending() bool {
 	return s.Source == FromPublic && !slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Confirmed || e.Move != nil })
 }

@@ -1,4 +1,4 @@
-// Package store declares the domain's records as documents, with the indexes that serve its queries.
+// Package store declares the collections of the domain's records, with the indexes for the queries.
 package store
 
 import (
@@ -9,15 +9,15 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// Follower updates the records that follow from a write.
+// Follower updates the records that depend on a written record.
 type Follower interface {
 	AddressWritten(ctx context.Context, id string, current *audience.Address) error
 	SubscriberWritten(ctx context.Context, id string, current *audience.Subscriber) error
 	ImportWritten(ctx context.Context, id string, current *audience.Import) error
 }
 
-// New declares the collections in db and returns them. It calls follower after each write, because the audience, which is
-// the Follower, is made after its store.
+// New declares the collections in db, and returns them as a Store. Each write calls the Follower that follower returns.
+// follower is a function, because the audience, which is the Follower, is created after its Store.
 func New(db *document.Database, follower func() Follower) audience.Store {
 	people, entries, addresses, imports := subscribers(), subscriptions(), addresses(), document.Schema[audience.Import]{
 		Name: "imports",
@@ -36,7 +36,7 @@ func derive[T any](follower func() Follower, written func(Follower, context.Cont
 	return func(ctx context.Context, key string, current *T) error { return written(follower(), ctx, key, current) }
 }
 
-// inChannel returns the fields of an index within one channel of one organization.
+// inChannel returns the fields of an index that begins with the organization and the channel.
 func inChannel(more ...string) []string {
 	return append([]string{audience.FieldOrganization, audience.FieldChannel}, more...)
 }
