@@ -22,7 +22,7 @@ const (
 	FieldComponents   = "components" // multi-valued
 	FieldOnly         = "only"       // the only component of a verified endpoint; absent if it has several
 	FieldExpires      = "expires"    // time when a visitor's request expires; absent otherwise
-	FieldKinds        = "kinds"      // several values; AllKinds means all kinds; absent before the endpoint is verified
+	FieldKinds        = "kinds"      // several values; AllKinds: all kinds; absent before verification
 )
 
 // FieldSuppressedAt is a field of suppressions. They also have FieldOrganization and FieldChannel.
