@@ -34,18 +34,30 @@ func (c *check) carry(r *http.Request, sent string, got exchange) {
 	if err != nil {
 		return
 	}
-	c.carried("", body, record(response))
+	c.carried("", body, record(body, response))
 }
 
-// record returns the record in a response: the value of the only member, if it is an object, otherwise the response.
-func record(response any) any {
+// record returns the record in a response: the only object in it, or the response or an object in it, whichever has the
+// most members of the request.
+func record(sent, response any) any {
+	body, _ := sent.(map[string]any)
 	object, _ := response.(map[string]any)
-	for _, value := range object {
-		if inner, ok := value.(map[string]any); ok && len(object) == 1 {
-			return inner
+	shared := func(in any) (n int) {
+		record, _ := in.(map[string]any)
+		for name := range body {
+			if _, has := record[name]; has {
+				n++
+			}
+		}
+		return n
+	}
+	found := response
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if n := shared(object[name]); n > shared(found) || n > 0 && len(object) == 1 {
+			found = object[name]
 		}
 	}
-	return response
+	return found
 }
 
 func (c *check) carried(path string, sent, got any) {
