@@ -91,8 +91,12 @@
 package apitest
 
 import (
+	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -114,11 +118,52 @@ func Run(t *testing.T, pattern string, target func(t *testing.T) Target) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no script matches %s (%v)", pattern, err)
 	}
+	played, documents := 0, (*OpenAPI)(nil)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			if err := PlayFile(t.Context(), target(t), file); err != nil {
+			to := target(t)
+			played, documents = played+1, to.OpenAPI
+			if err := PlayFile(t.Context(), to, file); err != nil {
 				t.Fatal(err)
 			}
 		})
+	}
+	if played < len(files) || documents == nil { // -run selected some scripts
+		return
+	}
+	compareUnsent(t, filepath.Join(filepath.Dir(pattern), unsentFile), documents.Unsent())
+}
+
+// unsentFile lists the members of request bodies that no script sends. It is beside the scripts.
+const unsentFile = "unsent.txt"
+
+// compareUnsent fails the test if the members are not those of the file. The file has the members that were unsent when
+// the comparison began. A member that is not in the file is new: a script must send it, so that carry sees whether the
+// operation stores the value. In the update mode compareUnsent removes members from the file.
+func compareUnsent(t *testing.T, file string, unsent []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	known := strings.Fields(string(text))
+	for _, member := range unsent {
+		if !slices.Contains(known, member) {
+			t.Errorf("no script sends a value in %s; send one, or PATCH and POST may lose it", member)
+		}
+	}
+	for _, member := range known {
+		if slices.Contains(unsent, member) {
+			continue
+		}
+		if os.Getenv(Update) != "1" {
+			t.Errorf("a script sends %s; delete the line from %s, or run the test with %s=1", member, file, Update)
+		}
+	}
+	if os.Getenv(Update) == "1" && len(known) > 0 {
+		left := slices.DeleteFunc(known, func(member string) bool { return !slices.Contains(unsent, member) })
+		if err := os.WriteFile(file, []byte(strings.Join(left, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -127,4 +128,76 @@ func form(value any) string {
 		return strings.Replace(s, ":443/", "/", 1)
 	}
 	return s
+}
+
+// members collects the members of the request bodies of the played operations.
+type members struct {
+	mutex     sync.Mutex
+	sent      map[string]bool // "app.yaml#/paths/…/post:position", sent with a value by a successful request
+	operation map[string]any  // schema of the request's body of each played operation, by location
+}
+
+// send records the members of a successful request.
+func (m *members) send(at string, schema, body any) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.sent == nil {
+		m.sent, m.operation = map[string]bool{}, map[string]any{}
+	}
+	m.operation[at] = schema
+	m.walk(at+":", body)
+}
+
+func (m *members) walk(path string, body any) {
+	switch body := body.(type) {
+	case map[string]any:
+		for name, value := range body {
+			if !slices.Contains([]string{`null`, `""`, `0`, `false`, `[]`, `{}`}, text(value)) {
+				m.sent[path+name] = true
+			}
+			m.walk(path+name+".", value)
+		}
+	case []any:
+		for _, one := range body {
+			m.walk(path, one)
+		}
+	}
+}
+
+// Unsent returns the members of the request bodies of the played operations that no successful request sent with a
+// value other than zero: "app.yaml#/paths/~1app~1components/post:position".
+func (o *OpenAPI) Unsent() []string {
+	var unsent []string
+	for at, schema := range o.members.operation {
+		for _, member := range o.declared(at+":", schema) {
+			if !o.members.sent[member] {
+				unsent = append(unsent, member)
+			}
+		}
+	}
+	slices.Sort(unsent)
+	return slices.Compact(unsent)
+}
+
+// declared returns the members in a schema, also in nested objects and in the elements of lists.
+func (o *OpenAPI) declared(path string, in any) (all []string) {
+	schema, _ := in.(map[string]any)
+	document, _, _ := strings.Cut(path, "#")
+	if ref, _ := schema["$ref"].(string); ref != "" {
+		return o.declared(path, o.schemas[document][strings.TrimPrefix(ref, "#/components/schemas/")])
+	}
+	for _, list := range []string{"allOf", "oneOf", "anyOf"} {
+		parts, _ := schema[list].([]any)
+		for _, part := range parts {
+			all = append(all, o.declared(path, part)...)
+		}
+	}
+	properties, _ := schema["properties"].(map[string]any)
+	for name, property := range properties {
+		all = append(append(all, path+name), o.declared(path+name+".", property)...)
+	}
+	if items, has := schema["items"]; has {
+		all = append(all, o.declared(path, items)...)
+	}
+	return all
 }

@@ -194,6 +194,8 @@ func (c *check) body(of operation, r *http.Request, body string) {
 	if err != nil {
 		c.differ("it succeeded with a body that the document refuses: %v", err)
 	}
+	content, _ := of.RequestBody.Content[media].(map[string]any)
+	c.documents.members.send(c.at, content["schema"], value)
 }
 
 func formOrJSON(media, body string) (any, error) {

@@ -24,6 +24,8 @@ type OpenAPI struct {
 	requests *jsonschema.Compiler
 	// responses compiles copies of the documents in which objects may have documented members only.
 	responses *jsonschema.Compiler
+	schemas   map[string]map[string]any // by document and name
+	members   members
 }
 
 type path struct {
@@ -60,7 +62,7 @@ func ReadOpenAPI(t testing.TB, folder string) *OpenAPI {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there is no OpenAPI document in %s (%v)", folder, err)
 	}
-	o := &OpenAPI{compile: &sync.Mutex{}, requests: newCompiler(), responses: newCompiler()}
+	o := &OpenAPI{compile: &sync.Mutex{}, requests: newCompiler(), responses: newCompiler(), schemas: map[string]map[string]any{}}
 	for _, file := range files {
 		if err := o.read(file); err != nil {
 			t.Fatalf("%s: %v", file, err)
@@ -104,11 +106,13 @@ func (o *OpenAPI) read(file string) error {
 		}
 	}
 	var document struct {
-		Paths map[string]map[string]operation
+		Paths      map[string]map[string]operation
+		Components struct{ Schemas map[string]any }
 	}
 	if err := json.Unmarshal(text, &document); err != nil {
 		return err
 	}
+	o.schemas[name] = document.Components.Schemas
 	for template, operations := range document.Paths {
 		for method, operation := range operations {
 			operation.at = name + "#/paths/" + escape(template) + "/" + method
