@@ -123,7 +123,7 @@ func message(err error) string {
 	return f.Message
 }
 
-// inJSON is an error for a program: the response is JSON, whatever the Accept header says.
+// inJSON is an error for a program: the response is JSON for every Accept header.
 type inJSON struct{ error }
 
 func (e inJSON) Unwrap() error { return e.error }

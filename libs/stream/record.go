@@ -17,7 +17,7 @@ type Record struct {
 	Key     string
 	Value   []byte
 	Headers map[string]string
-	// Partition, if set, is the partition to which Publish writes the record, whatever its key. Publish uses it modulo
+	// Partition, if set, is the partition to which Publish writes the record, and its key does not matter. Publish uses it modulo
 	// the number of the topic's partitions. It is not set in consumed records.
 	Partition *int
 

@@ -14,7 +14,7 @@ import (
 const maxTestComponents = 100
 
 // Test sends an example to the endpoint with a URL on a dashboard. It returns the id of the delivery. The example is
-// sent whatever event kinds the endpoint has, and its outcome is not counted. Only the rate limit of the App interface
+// sent for every choice of event kinds, and its outcome is not counted. Only the rate limit of the App interface
 // limits the number of tests.
 func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string) (string, error) {
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
