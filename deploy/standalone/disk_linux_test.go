@@ -27,7 +27,7 @@ func (p *process) limitFiles(size uint64) {
 }
 
 // While no file can be written, the platform is not ready and gives the reason in one line, and writes get 503.
-// Afterwards it recovers by itself. Every write that was acknowledged before, during or after that time survives a kill
+// Afterwards it recovers without a restart. Every write that was acknowledged before, during or after that time survives a kill
 // and is delivered.
 func TestAFullDiskLosesNothingAndTheCheckSaysSo(t *testing.T) {
 	t.Parallel()

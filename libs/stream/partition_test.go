@@ -2,7 +2,7 @@ package stream
 
 import "testing"
 
-// The position is the lowest unfinished offset, whatever the order in which records finish.
+// The position is the lowest unfinished offset, for every order in which records finish.
 func TestThePositionIsTheLowestUnfinishedOffset(t *testing.T) {
 	tests := []struct {
 		name     string

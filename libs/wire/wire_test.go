@@ -172,7 +172,7 @@ func TestOnlyARepeatableRequestIsSentAgain(t *testing.T) {
 	}
 }
 
-// If a server closes each connection, it gets a repeatable request twice, whatever the number of kept connections.
+// If a server closes each connection, it gets a repeatable request twice, for every number of kept connections.
 func TestARepeatableRequestIsSentAtMostTwice(t *testing.T) {
 	const kept = 8
 	var breaks atomic.Bool

@@ -150,7 +150,7 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 			return nil
 		}
 		saved.Header.Del("Content-Encoding")
-		saved.Header.Del("Etag") // that of the compressed body; NewResponse computes the ETag of the plain body
+		saved.Header.Del("Etag") // the ETag of the compressed body; NewResponse computes the ETag of the plain body
 		body = string(plain)
 	}
 	out, err := q.received(message.NewResponse(http.StatusOK, saved.Header, []byte(body)), "")

@@ -66,7 +66,7 @@ type Event struct {
 	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
 	Version   int64        `json:"version" audit:"version,quiet"` // the number of changes
-	// ShownVersion and ShownAt are Version and time of the last change of what dashboards show of the event.
+	// ShownVersion and ShownAt are the Version and the time of the last change that visitors of dashboards see.
 	ShownVersion int64     `json:"shownVersion"`
 	ShownAt      time.Time `json:"shownAt"`
 }

@@ -99,8 +99,8 @@ func dropPort(authority string) (string, error) {
 	return authority[:colon], nil
 }
 
-// pacedBy returns a digest of what the provider's rate limit applies to. It returns "" if the limit applies to each
-// URL. The limit of Google Chat applies to a space. The space is the URL without its key and token.
+// pacedBy returns a digest of the part of the URL to which the provider's rate limit applies. It returns "" if each URL
+// has a limit of its own. The limit of Google Chat applies to a space. The space is the URL without its key and token.
 func pacedBy(channel topic.Channel, a Address) string {
 	if channel != topic.GChat {
 		return ""
