@@ -36,6 +36,14 @@ func WithScheduler(ctx context.Context) context.Context {
 	return With(ctx, Origin{Actor: topic.Actor{Type: topic.ActorScheduler}, Surface: "scheduler"})
 }
 
+// WithUser returns a context whose writes have the user as their actor. It is for a caller who signs in or accepts an
+// invitation: the request begins without an actor, and the operation finds out who the caller is.
+func WithUser(ctx context.Context, id, email string) context.Context {
+	origin := From(ctx)
+	origin.Actor = topic.Actor{Type: topic.ActorUser, ID: id, Email: email}
+	return With(ctx, origin)
+}
+
 // From returns the origin of the context, or the zero Origin. A write that other callers share must call From with
 // the context of each caller.
 func From(ctx context.Context) Origin {

@@ -25,6 +25,7 @@ const (
 	Conflict    Kind = "conflict"    // a quota, a unique value or a version prevents the write
 	TooLarge    Kind = "too_large"   // the body is larger than its limit
 	MediaType   Kind = "media_type"  // the media type of the body is not supported
+	TooMany     Kind = "too_many"    // a limit of tries is reached; see Throttled
 	Unavailable Kind = "unavailable" // a part of the platform cannot be reached; a retry may succeed
 	Internal    Kind = "internal"    // any other failure
 )
@@ -62,8 +63,12 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// ErrSignInAgain is the error for a change that a session may make only shortly after its member signed in. Package web
+// marks its response with a header, by which the console leads the member to the sign-in and back.
+var ErrSignInAgain = New(Forbidden, "Sign in again: this needs a sign-in within the last 10 minutes.")
+
 // Throttled is the error for a caller who exceeds a limit that does not belong to a key. The caller may try again after
-// Wait.
+// Wait. Wrap it with the kind TooMany to set the sentence for the client.
 type Throttled struct{ Wait time.Duration }
 
 func (t Throttled) Error() string { return "too much was asked for; wait for " + t.Wait.String() }
@@ -84,7 +89,7 @@ func Wrap(kind Kind, err error, format string, args ...any) *Error {
 }
 
 // As returns the fault in the chain of err, or an Internal fault with the cause err. If the time limit of a request
-// ended the work, the fault is Unavailable, because a retry may succeed.
+// ended the work, the fault is Unavailable, because a retry may succeed. A Throttled without a fault is TooMany.
 func As(err error) *Error {
 	fault, ok := errors.AsType[*Error](err)
 	switch {
@@ -92,6 +97,9 @@ func As(err error) *Error {
 		return Wrap(Unavailable, err, "The request took too long. Try again shortly.")
 	case ok:
 		return fault
+	}
+	if _, late := errors.AsType[Throttled](err); late {
+		return Wrap(TooMany, err, "There were too many tries. Try again later.")
 	}
 	return &Error{Kind: Internal, Message: unexpected, Err: err}
 }
@@ -132,6 +140,8 @@ func (k Kind) Status() int {
 		return http.StatusRequestEntityTooLarge
 	case MediaType:
 		return http.StatusUnsupportedMediaType
+	case TooMany:
+		return http.StatusTooManyRequests
 	case Unavailable:
 		return http.StatusServiceUnavailable
 	default:

@@ -46,6 +46,7 @@ const (
 	Public   Surface = "public"   // dashboards and other paths that need no key
 	Operator Surface = "operator" // /operator/v1, for the owner of the installation
 	Peer     Surface = "peer"     // calls from one service to another
+	Console  Surface = "console"  // /console, with a session or signed out
 )
 
 // Names of the roles in the specification. RoleAPI permits the legacy interface.
@@ -66,10 +67,11 @@ type Passport struct {
 	Email        string   `json:"eml,omitempty"`
 	LegacyUser   int64    `json:"lid,omitempty"` // the user's integer id in /api/v1/user/<id>/
 	KeyID        string   `json:"key,omitempty"`
-	IP           string   `json:"ip,omitempty"` // address of the client
+	Session      string   `json:"ses,omitempty"` // id of the session of a member who uses the console; KeyID is then empty
+	IP           string   `json:"ip,omitempty"`  // address of the client
 	Roles        []string `json:"rol,omitempty"`
 	Features     Features `json:"fea"`
-	Caller       string   `json:"cal,omitempty"` // service that sends the request, if Surface is Peer
+	Caller       string   `json:"cal,omitempty"` // service that sends the request, if Surface is Peer; "console" if the console calls on the surface App
 	Expires      int64    `json:"exp"`           // in Unix milliseconds
 }
 
@@ -87,6 +89,10 @@ func (p Passport) Has(roles ...string) bool {
 	})
 }
 
+// ByConsole reports whether the console calls an operation of the App interface: for the member of Session, or for a
+// visitor of its sign-in pages if Session is empty.
+func (p Passport) ByConsole() bool { return p.Surface == App && p.Caller == string(Console) }
+
 // Signer signs and verifies passports.
 type Signer struct {
 	key []byte
@@ -98,9 +104,11 @@ func NewSigner(secret string, now func() time.Time) *Signer {
 	return &Signer{key: seal.Key(secret, "passport"), now: now}
 }
 
-// Sign returns p as a signed token that expires after Life.
+// Sign returns p as a signed token that expires after Life, or at p.Expires if this is earlier.
 func (s *Signer) Sign(p Passport) string {
-	p.Expires = s.now().Add(Life).UnixMilli()
+	if latest := s.now().Add(Life).UnixMilli(); p.Expires == 0 || p.Expires > latest {
+		p.Expires = latest
+	}
 	body, err := json.Marshal(p)
 	if err != nil {
 		panic(err) // cannot happen: p consists of strings, numbers and booleans

@@ -33,7 +33,14 @@ func TestOnlyAnUntouchedCurrentPassportForTheServicePasses(t *testing.T) {
 			t.Errorf("%s passed as %+v", name, p)
 		}
 	}
-	now = now.Add(passport.Life)
+	now = now.Add(20 * time.Second)
+	first, _ := signer.Verify(token, "events")
+	first.Audience = "identity"
+	second, err := signer.Verify(signer.Sign(first), "identity")
+	if err != nil || second.Expires != got.Expires {
+		t.Errorf("a passport made from another expires at %d, not with the other at %d: %v", second.Expires, got.Expires, err)
+	}
+	now = now.Add(passport.Life - 20*time.Second)
 	if _, err := signer.Verify(token, "events"); err == nil {
 		t.Error("a passport passed after its life")
 	}

@@ -8,24 +8,26 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// Scheme is one of the two ways to authenticate.
+// Scheme is one of the ways to authenticate.
 type Scheme string
 
 const (
 	Bearer Scheme = "bearer" // /app: the key's id and its secret
 	APIKey Scheme = "apikey" // /api/v1: the user's name and the legacy key
+	// Session is the scheme of /console: the session's id and its secret, in a cookie.
+	Session Scheme = "session"
 )
 
-// KeyLookup selects a credential by the id of a key (Bearer) or the name of a user (APIKey).
+// KeyLookup selects a credential by the id of a key (Bearer), the name of a user (APIKey) or the id of a session.
 type KeyLookup struct {
 	Scheme Scheme `json:"scheme"`
 	ID     string `json:"id"`
 	// SecretDigest is seal.Digest of the client's secret. If the secret is correct, identity records the use of the
-	// key.
+	// key or session.
 	SecretDigest string `json:"secretDigest"`
 }
 
-// Credential contains the data of a key that the gateway needs. The gateway caches it in Redis.
+// Credential contains the data of a key or session that the gateway needs. The gateway caches it in Redis.
 type Credential struct {
 	SecretDigest string            `json:"secretDigest"` // compare in constant time
 	Organization string            `json:"organization"`
@@ -33,7 +35,8 @@ type Credential struct {
 	LegacyUser   int64             `json:"legacyUser"`
 	Username     string            `json:"username"`
 	Email        string            `json:"email"`
-	KeyID        string            `json:"keyId"`
+	KeyID        string            `json:"keyId"`             // empty for a session
+	Session      string            `json:"session,omitempty"` // id of the session, for the scheme Session
 	Roles        []string          `json:"roles"`
 	Features     passport.Features `json:"features"`
 	Limits       Limits            `json:"limits"`
@@ -50,7 +53,7 @@ type Limits struct {
 // Identity is the client of the identity service.
 type Identity struct{ *Client }
 
-// Credential returns the credential of an active key of an enabled user, or fault.NotFound.
+// Credential returns the credential of an active key or session of an enabled user, or fault.NotFound.
 func (i Identity) Credential(ctx context.Context, lookup KeyLookup) (Credential, error) {
 	return call[Credential](ctx, i.Client, "", http.MethodPost, Prefix+"/keys/lookup", lookup)
 }
@@ -75,7 +78,7 @@ const (
 	VoidTTL       = 60 * time.Second // longer than any lookup may take
 )
 
-// CredentialKey names the Redis entry of a key.
+// CredentialKey names the Redis entry of a key or session.
 func CredentialKey(scheme Scheme, id string) string {
 	return "credential:" + string(scheme) + ":" + id
 }

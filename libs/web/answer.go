@@ -1,7 +1,10 @@
 package web
 
 import (
+	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -10,6 +13,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain.
+const (
+	SignInHeader = "Bellbuoy-Sign-In"
+	SignInAgain  = "again"
 )
 
 // Handle converts a function that returns an error into a gin handler, which responds with the error.
@@ -22,7 +31,8 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 }
 
 // Fail ends the request with the response for err. A peer gets the form of package peer, any other caller the App
-// form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx.
+// form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx. A Throttled error and
+// fault.ErrSignInAgain have a header.
 func Fail(c *gin.Context, err error) {
 	f := fault.As(err)
 	if f.Kind.Status() >= http.StatusInternalServerError {
@@ -40,6 +50,12 @@ func Fail(c *gin.Context, err error) {
 	}
 	if f.Kind == fault.Unavailable {
 		c.Header("Retry-After", "1")
+	}
+	if late, is := errors.AsType[fault.Throttled](err); is {
+		c.Header("Retry-After", strconv.Itoa(max(1, int(math.Ceil(late.Wait.Seconds())))))
+	}
+	if errors.Is(err, fault.ErrSignInAgain) {
+		c.Header(SignInHeader, SignInAgain)
 	}
 	message := f.Message
 	if f.Field != "" {

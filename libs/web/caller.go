@@ -42,6 +42,12 @@ func origin(p passport.Passport, request string) audit.Origin {
 	o := audit.Origin{IP: p.IP, RequestID: request, Surface: string(p.Surface)}
 	switch p.Surface {
 	case passport.App, passport.Legacy:
+		if p.ByConsole() {
+			o.Surface = string(passport.Console)
+			if p.Session == "" { // a sign-in page: the operation finds out who the user is, see audit.WithUser
+				return o
+			}
+		}
 		o.Actor = topic.Actor{Type: topic.ActorUser, ID: p.User, Email: p.Email, KeyID: p.KeyID}
 	case passport.Operator:
 		o.Actor.Type = topic.ActorOperator

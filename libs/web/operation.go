@@ -37,6 +37,8 @@ type Operation struct {
 	// Roles: the caller needs one of these roles, or the role admin. Empty: every member may call.
 	Roles       []string
 	Entitlement Entitlement
+	// Access says how the caller must be authenticated: with a key or a session (Members), with a session, or not at all.
+	Access Access
 	// Versioned: the record has a version. Responses carry its ETag, and writes take If-Match.
 	Versioned bool
 	// Status is the status of success. It is 204 exactly if the type of the response is None.
@@ -64,6 +66,15 @@ const (
 	NoEntitlement Entitlement = ""
 	Integrations  Entitlement = "integrations"
 	UptimeReports Entitlement = "uptimeReports"
+)
+
+// Access is the authentication that an operation of the App interface requires.
+type Access string
+
+const (
+	Members   Access = ""          // a key or a session of the console
+	SignedIn  Access = "signedIn"  // a session of the console; a key gets 403
+	SignedOut Access = "signedOut" // the sign-in pages of the console, with or without a session; a key gets 403
 )
 
 // None is the type for absent parameters, an absent body or an absent response of an operation.
@@ -193,9 +204,10 @@ func (o Operation) Surface() passport.Surface {
 	return passport.App
 }
 
-// Idempotent reports whether the operation accepts an Idempotency-Key. Every write of the App interface does.
+// Idempotent reports whether the operation accepts an Idempotency-Key. Every write of the App interface does, except
+// those of the console alone: the console repeats its own forms instead.
 func (o Operation) Idempotent() bool {
-	return o.Surface() == passport.App && o.Method != http.MethodGet
+	return o.Surface() == passport.App && o.Access == Members && o.Method != http.MethodGet
 }
 
 // TakesIfMatch reports whether the operation accepts If-Match. Every write of a stored record with a version does.
@@ -262,6 +274,12 @@ func (o Operation) check() error {
 	if !slices.Contains([]Entitlement{NoEntitlement, Integrations, UptimeReports}, o.Entitlement) {
 		fail("entitlement %q is unknown", o.Entitlement)
 	}
+	if !slices.Contains([]Access{Members, SignedIn, SignedOut}, o.Access) || o.Access != Members && o.Surface() != passport.App {
+		fail("access %q is unknown on its interface", o.Access)
+	}
+	if o.Access == SignedOut && (len(o.Roles) > 0 || o.Entitlement != NoEntitlement) {
+		fail("a caller who is signed out has neither a role nor an entitlement")
+	}
 	var inPath, declared []string
 	for _, match := range pathParameter.FindAllStringSubmatch(o.Path, -1) {
 		inPath = append(inPath, match[1])
@@ -296,11 +314,20 @@ func Mount(engine *gin.Engine, operations []Operation) error {
 	return nil
 }
 
+// admit refuses a caller whom the declaration does not admit. The plan's feature API applies to keys only.
 func (o Operation) admit(c *gin.Context) {
 	caller := Caller(c)
 	switch {
 	case o.Surface() != passport.App:
-	case !caller.Features.API:
+	case o.Access == SignedOut:
+		if !caller.ByConsole() {
+			Fail(c, fault.New(fault.Forbidden, "Only the sign-in pages of the console can call this."))
+		}
+	case caller.Session == "" && caller.ByConsole():
+		Fail(c, fault.New(fault.Forbidden, "Sign in first."))
+	case o.Access == SignedIn && caller.Session == "":
+		Fail(c, fault.New(fault.Forbidden, "This needs a session of the console. A key cannot call it."))
+	case caller.Session == "" && !caller.Features.API:
 		Fail(c, passport.ErrNoAPI)
 	case !o.Allows(caller.Roles...):
 		Fail(c, fault.New(fault.Forbidden, "Your role does not allow this."))

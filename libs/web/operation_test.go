@@ -6,10 +6,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 type boatParameters struct {
@@ -98,6 +102,94 @@ func TestDeclarationDecidesWhoIsAdmitted(t *testing.T) {
 	}
 }
 
+func TestAccessDecidesBetweenAKeyASessionAndASignInPage(t *testing.T) {
+	key := callerWith(passport.Features{API: true}, "admin")
+	key.KeyID = "key"
+	keyWithoutAPI, session, signedOut := key, callerWith(passport.Features{}, "admin"), passport.Passport{Surface: passport.App, Caller: "console"}
+	keyWithoutAPI.Features.API = false
+	session.Session, session.Caller = "session", "console"
+	stranger := session
+	stranger.Roles = []string{"event"}
+	const (
+		onlySignIn = `403 {"error":"Only the sign-in pages of the console can call this."}`
+		noKey      = `403 {"error":"This needs a session of the console. A key cannot call it."}`
+		signIn     = `403 {"error":"Sign in first."}`
+		noAPI      = `403 {"error":"The plan of your organization does not include the API."}`
+		noRole     = `403 {"error":"Your role does not allow this."}`
+	)
+	for _, row := range []struct {
+		name   string
+		caller passport.Passport
+		want   map[Access]string
+	}{
+		{"a key", key, map[Access]string{Members: "200", SignedIn: noKey, SignedOut: onlySignIn}},
+		{"a key without the API", keyWithoutAPI, map[Access]string{Members: noAPI, SignedIn: noKey, SignedOut: onlySignIn}},
+		{"a session without the API", session, map[Access]string{Members: "200", SignedIn: "200", SignedOut: "200"}},
+		{"a session of another role", stranger, map[Access]string{Members: noRole, SignedIn: noRole, SignedOut: "200"}},
+		{"the console signed out", signedOut, map[Access]string{Members: signIn, SignedIn: signIn, SignedOut: "200"}},
+	} {
+		for access, want := range row.want {
+			operation := boatOperation()
+			operation.Access = access
+			if access != SignedOut {
+				operation.Roles = []string{passport.RoleAdmin}
+			}
+			got := get(t, row.caller, Declare(operation, showBoat), "/app/boats/"+boatID+"?month=m")
+			if want == "200" {
+				got, _, _ = strings.Cut(got, " ")
+			}
+			if got != want {
+				t.Errorf("%s calls an operation with the access %q: %s, want %s", row.name, access, got, want)
+			}
+		}
+	}
+}
+
+func TestOnlyOperationsForKeysTakeAnIdempotencyKey(t *testing.T) {
+	for access, want := range map[Access]bool{Members: true, SignedIn: false, SignedOut: false} {
+		if got := (Operation{Method: "POST", Path: "/app/boats", Access: access}).Idempotent(); got != want {
+			t.Errorf("access %q: %v", access, got)
+		}
+	}
+}
+
+// A limit of tries and a missing recent sign-in have a header, which the console reads.
+func TestErrorsOfTheSignInHaveTheirHeader(t *testing.T) {
+	wrapped := fault.Wrap(fault.TooMany, fault.Throttled{Wait: 90 * time.Second}, "Too many sign-ins failed.")
+	for name, row := range map[string]struct {
+		err               error
+		status            int
+		retry, again, own string
+	}{
+		"a limit":               {fault.Throttled{Wait: 1500 * time.Millisecond}, 429, "2", "", "There were too many tries. Try again later."},
+		"a limit with a text":   {wrapped, 429, "90", "", "Too many sign-ins failed."},
+		"no recent sign-in":     {fault.ErrSignInAgain, 403, "", "again", fault.ErrSignInAgain.Message},
+		"a role does not allow": {fault.New(fault.Forbidden, "No."), 403, "", "", "No."},
+	} {
+		w := httptest.NewRecorder()
+		c, _ := gin.CreateTestContext(w)
+		c.Request = httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		Fail(c, row.err)
+		if w.Code != row.status || w.Header().Get("Retry-After") != row.retry || w.Header().Get(SignInHeader) != row.again ||
+			!strings.Contains(w.Body.String(), row.own) {
+			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+func TestWritesOfTheConsoleHaveTheirOwnSurfaceAndNoKey(t *testing.T) {
+	member := passport.Passport{Surface: passport.App, User: "u", Email: "ada@example.com", IP: "192.0.2.1", Session: "s", Caller: "console"}
+	got := origin(member, "r")
+	want := audit.Origin{Actor: topic.Actor{Type: topic.ActorUser, ID: "u", Email: "ada@example.com"}, IP: "192.0.2.1", RequestID: "r", Surface: "console"}
+	if got != want {
+		t.Errorf("a member: %+v", got)
+	}
+	signedOut := audit.With(t.Context(), origin(passport.Passport{Surface: passport.App, IP: "192.0.2.1", Caller: "console"}, "r"))
+	if got := audit.From(audit.WithUser(signedOut, "u", "ada@example.com")); got != want {
+		t.Errorf("a member who signs in: %+v", got)
+	}
+}
+
 func TestDeclarationThatContradictsItsHandlerStopsTheStart(t *testing.T) {
 	for want, change := range map[string]func(*Operation){
 		"the path has the parameters [boat], the handler takes [id]": func(o *Operation) { o.Path = "/app/boats/{boat}" },
@@ -107,6 +199,8 @@ func TestDeclarationThatContradictsItsHandlerStopsTheStart(t *testing.T) {
 		`role "sailor" is unknown`:                 func(o *Operation) { o.Roles = []string{"sailor"} },
 		`entitlement "wind" is unknown`:            func(o *Operation) { o.Entitlement = "wind" },
 		"are required":                             func(o *Operation) { o.ID = "" },
+		`access "aboard" is unknown`:               func(o *Operation) { o.Access = "aboard" },
+		"neither a role nor an entitlement":        func(o *Operation) { o.Access, o.Roles = SignedOut, []string{"event"} },
 	} {
 		operation := boatOperation()
 		change(&operation)

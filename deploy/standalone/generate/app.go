@@ -90,6 +90,7 @@ func (d *document) describe(of declared.Operation) (err error) {
 	}
 	out.responses = object{{strconv.Itoa(of.Status), d.response(http.StatusText(of.Status)+".", content, headers...)}}
 	out.responses = d.fails(out.responses, appFailures(), slices.DeleteFunc(of.Statuses(), func(status int) bool { return status == of.Status })...)
+	out.access = string(of.Access)
 	d.add(out)
 	return nil
 }
@@ -112,6 +113,12 @@ func admission(operation declared.Operation) string {
 	if len(operation.Roles) > 0 {
 		out = append(out, "Role: "+strings.Join(operation.Roles, " or ")+".")
 	}
+	switch operation.Access {
+	case web.SignedIn:
+		out = append(out, "Only the web console calls it, for a member with a session. A key gets 403.")
+	case web.SignedOut:
+		out = append(out, "Only the sign-in pages of the web console call it. A key gets 403.")
+	}
 	if operation.Entitlement != web.NoEntitlement {
 		out = append(out, "Entitlement: "+string(operation.Entitlement)+".")
 	}
@@ -121,13 +128,14 @@ func admission(operation declared.Operation) string {
 func appFailures() map[int]failure {
 	return map[int]failure{
 		400: {description: "A parameter or the body is wrong. The error names the field.", example: "name: is required"},
-		403: {description: "Without a body: there is no valid key, or there were too many calls (then with Retry-After). With an error: the role or the plan does not allow the call.",
+		403: {description: "Without a body: there is no valid key, or there were too many calls (then with Retry-After). With an error: the role or the plan does not allow the call, or only the web console may make it.",
 			example: "Your role does not allow this.", headers: []string{"Retry-After"}},
 		404: {description: "There is no such record.", example: "There is no such record."},
 		405: {description: "The path does not have this method.", example: "The path does not have this method.", headers: []string{"Allow"}},
 		409: {description: "The request conflicts with a stored record or with its version, or its Idempotency-Key was used for another request.",
 			example: "The Idempotency-Key was used for another request."},
 		413: {description: "The body is larger than 1 MiB.", example: "The body must be at most 1048576 bytes."},
+		429: {description: "There were too many tries.", example: "There were too many tries. Try again later.", headers: []string{"Retry-After"}},
 		503: {description: "A part of the platform cannot be reached. A repetition may succeed.", example: "The platform is not available at the moment.", headers: []string{"Retry-After"}},
 	}
 }

@@ -65,6 +65,7 @@ func newDocument() *document { return &document{schemas: newSchemas()} }
 type operation struct {
 	path, method, id, tag, summary, description string
 	service                                     string // empty: the gateway serves the operation
+	access                                      string // of web.Operation; empty: a key or a session
 	keyless                                     bool   // needs no key, although the rest of the document needs one
 	parameters                                  []any
 	body                                        any
@@ -80,6 +81,7 @@ func (d *document) add(o operation) {
 	}
 	optional("description", o.description, o.description != "")
 	optional("x-service", o.service, o.service != "")
+	optional("x-access", o.access, o.access != "")
 	optional("security", []any{}, o.keyless)
 	optional("parameters", o.parameters, len(o.parameters) > 0)
 	optional("requestBody", o.body, o.body != nil)

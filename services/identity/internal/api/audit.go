@@ -48,7 +48,7 @@ type auditEntryView struct {
 	After         map[string]any `json:"after" nullable:"true" description:"Null for a delete."`
 	IP            *string        `json:"ip" description:"Of the client's connection; null for the scheduler."`
 	RequestID     *string        `json:"requestId" description:"X-Request-Id of the response; null for the scheduler."`
-	Surface       string         `json:"surface" enum:"app,legacy,inbound,operator,public,scheduler"`
+	Surface       string         `json:"surface" enum:"app,console,legacy,inbound,operator,public,scheduler"`
 }
 
 type auditView struct {
