@@ -25,7 +25,7 @@ test: ## every test of every module; `make lint` runs vet
 test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the browser; about an hour and a half
 	scripts/long
 
-up: ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the six binaries; settings in .env
+up: ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the seven binaries; settings in .env
 	@scripts/up
 
 down: ## stop the containers and keep their volumes

@@ -51,8 +51,10 @@ type Config struct {
 	boot.Links   `embed:""`
 	boot.Proxies `embed:""`
 	boot.Cache   `embed:""`
-	Upstreams    `embed:""`
 
+	boot.Upstreams `embed:""`
+
+	ConsoleURL    string `name:"console-url" env:"CONSOLE_URL" default:"http://console:8080" check:"upstream" help:"Address of the console service."`
 	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"The token of the operator interface. Empty: /operator does not exist."`
 
 	// RedisInProcess is set if Redis runs in the gateway's process. Copies of dashboards in it would be lost together
@@ -60,20 +62,11 @@ type Config struct {
 	RedisInProcess bool `kong:"-"`
 }
 
-// Upstreams are the addresses of the services.
-type Upstreams struct {
-	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"Address of the identity service."`
-	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"Address of the events service."`
-	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"Address of the subscribers service."`
-	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"Address of the integrations service."`
-	DeliveryURL     string `name:"delivery-url" env:"DELIVERY_URL" default:"http://delivery:8080" check:"upstream" help:"Address of the delivery service."`
-}
-
-func (u Upstreams) byName() map[string]string {
-	return map[string]string{
-		identity: u.IdentityURL, events: u.EventsURL, subscribers: u.SubscribersURL, integrations: u.IntegrationsURL,
-		delivery: u.DeliveryURL,
-	}
+// services returns the addresses of the services behind the gateway, by name.
+func (c Config) services() map[string]string {
+	all := c.ByName()
+	all[console] = c.ConsoleURL
+	return all
 }
 
 // Run serves requests until ctx ends.
@@ -126,7 +119,7 @@ func newEdge(c Config) (*edge, error) {
 		inRedis = 0
 	}
 	callers, _ := lru.New[string, *caller](maxCallers) // fails only for a size below 1
-	proxy := newProxy(c.byName(), c.Propagator)
+	proxy := newProxy(c.services(), c.Propagator)
 	caller := peer.Options{Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator}
 	keys := peer.Identity{Client: peer.NewClient(identity, c.IdentityURL, caller)}
 	front, err := newFront(peer.Events{Client: peer.NewClient(events, c.EventsURL, caller)}, c.DashboardBaseURL, c.Now)
@@ -154,7 +147,7 @@ func newEdge(c Config) (*edge, error) {
 // platform writes, an IP address, or a name without a dot, such as localhost. Every other host belongs to a dashboard.
 func platformHosts(links boot.Links) func(host string) bool {
 	own := map[string]bool{}
-	for _, base := range []string{links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL} {
+	for _, base := range []string{links.LegacyBaseURL, links.AppBaseURL, links.DashboardBaseURL, links.ConsoleBaseURL} {
 		if u, err := url.Parse(base); err == nil {
 			own[u.Host], own[message.Hostname(u.Host)] = true, true
 		}
@@ -172,17 +165,18 @@ func platformHosts(links boot.Links) func(host string) bool {
 	}
 }
 
-// ready returns the checks for /readyz: Redis, and each service. The gateway is ready while delivery is down, because
-// only delivery logs are missing then. Notifications wait in Kafka.
+// ready returns the checks for /readyz: Redis, and each service. The gateway is ready while delivery or the console is
+// down: only delivery logs are missing then, and notifications wait in Kafka; the App interface does all that the
+// console does.
 func ready(c Config, e *edge) map[string]func(context.Context) error {
 	checks := map[string]func(context.Context) error{
 		"redis": func(ctx context.Context) error { return e.guard.redis.client.Ping(ctx).Err() },
 	}
 	client := &http.Client{Transport: e.proxy.usual, Timeout: 2 * time.Second}
-	for name, base := range c.byName() {
+	for name, base := range c.services() {
 		checks[name] = func(ctx context.Context) error {
 			err := readyUpstream(ctx, client, base)
-			if err != nil && name == delivery {
+			if err != nil && (name == delivery || name == console) {
 				return boot.Tolerable{Err: err}
 			}
 			return err

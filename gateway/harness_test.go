@@ -75,7 +75,7 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 		w.client.CloseIdleConnections()
 		w.redis.Close()
 	})
-	for _, name := range services() {
+	for _, name := range append(services(), console) {
 		w.services[name] = newService(t, name, w.signer, w.keys)
 	}
 	return w
@@ -240,9 +240,10 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 	c.DashboardCache = "64MiB"
 	c.OperatorToken = operatorToken
 	c.LegacyBaseURL, c.AppBaseURL, c.DashboardBaseURL = "https://status.example.com", "https://status.example.com", "https://status.example.com"
+	c.ConsoleBaseURL = "https://console.example.com"
 	c.IdentityURL, c.EventsURL = w.services[identity].server.URL, w.services[events].server.URL
 	c.SubscribersURL, c.IntegrationsURL = w.services[subscribers].server.URL, w.services[integrations].server.URL
-	c.DeliveryURL = w.services[delivery].server.URL
+	c.DeliveryURL, c.ConsoleURL = w.services[delivery].server.URL, w.services[console].server.URL
 	closeTelemetry, err := c.Open(t.Context(), "gateway", prometheus.NewRegistry(), log)
 	if err != nil {
 		t.Fatal(err)

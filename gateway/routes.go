@@ -20,8 +20,10 @@ const (
 	subscribers  = "subscribers"
 	integrations = "integrations"
 	delivery     = "delivery"
+	console      = "console"
 )
 
+// services returns the services with operations in the OpenAPI documents.
 func services() []string { return []string{identity, events, subscribers, integrations, delivery} }
 
 // Route is a row of the route table.

@@ -148,11 +148,13 @@ func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
 	forger := passport.NewSigner(strings.Repeat("f", 40), func() time.Time { return now })
 	for service, path := range map[string]string{
 		"identity": "/app/users", "events": "/api/v1/service/", "subscribers": "/api/v1/email/",
-		"integrations": "/app/integrations/webhooks/outbound/endpoints", "delivery": "/internal/v1/anything",
+		"integrations": "/app/integrations/webhooks/outbound/endpoints", "delivery": "/internal/v1/anything", "console": "/console/",
 	} {
 		surface := passport.App
 		if strings.HasPrefix(path, "/api/") {
 			surface = passport.Legacy
+		} else if service == "console" {
+			surface = passport.Console
 		}
 		good := passport.Passport{Audience: service, Surface: surface, Organization: acme.OrganizationID, User: acme.UserID,
 			Roles: []string{"admin", "api"}, Features: passport.Features{API: true, Integrations: true}}

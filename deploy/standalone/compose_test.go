@@ -14,8 +14,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 )
 
-// six contains the names of the services of the platform, which are also the names of their binaries.
-var six = []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery"}
+// binaryNames contains the names of the services of the platform, which are also the names of their binaries.
+var binaryNames = []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery", "console"}
 
 // loadCompose loads docker-compose.yml with all profiles as Docker Compose does, and checks it against the schema.
 func loadCompose(t *testing.T, variables map[string]string) *types.Project {
@@ -37,7 +37,7 @@ func loadProfiles(t *testing.T, variables map[string]string, profiles ...string)
 	return project
 }
 
-// docker-compose.yml contains each of the six binaries and the first start. Each variable of a container is a setting
+// docker-compose.yml contains each of the seven binaries and the first start. Each variable of a container is a setting
 // of its binary, and each setting can be set. Defaults are only in the binary. The test needs no container engine.
 func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 	byDefault := loadCompose(t, map[string]string{})
@@ -93,7 +93,7 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range six {
+	for _, name := range binaryNames {
 		if byDefault.Services[name].Build == nil {
 			t.Errorf("the file has no service %s", name)
 		}
@@ -199,9 +199,9 @@ func TestComposeFileBoundsEachContainer(t *testing.T) {
 
 var (
 	// links are the settings whose default is the published address.
-	links = []string{"LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL"}
-	// shared are the variables that all six services get, although not every service uses them.
+	links = []string{"LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL", "CONSOLE_BASE_URL"}
+	// shared are the variables that all seven services get, although not every service uses them.
 	shared = append([]string{"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "GOMEMLIMIT"}, links...)
 	// fixed are the settings that compose does not set, because their default is right in a container.
-	fixed = []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "DELIVERY_URL"}
+	fixed = []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "DELIVERY_URL", "CONSOLE_URL"}
 )

@@ -165,3 +165,7 @@ require (
 )
 
 replace github.com/bellbuoy/bellbuoy/gateway => ../../gateway
+
+require github.com/bellbuoy/bellbuoy/services/console v0.0.0-00010101000000-000000000000
+
+replace github.com/bellbuoy/bellbuoy/services/console => ../../services/console

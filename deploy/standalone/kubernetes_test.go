@@ -44,7 +44,7 @@ func TestChartAgreesWithTheBinaries(t *testing.T) {
 			t.Fatal(err)
 		}
 		var explained []string
-		for _, match := range regexp.MustCompile(`\(\$([A-Z_]+)\)`).FindAllStringSubmatch(string(help), -1) {
+		for _, match := range regexp.MustCompile(`\(\$([A-Z_]+)[,)]`).FindAllStringSubmatch(string(help), -1) {
 			explained = append(explained, match[1])
 		}
 		set := slices.Concat(chart.Common, given.Settings, given.Secrets, []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR"})
@@ -60,7 +60,7 @@ func TestChartAgreesWithTheBinaries(t *testing.T) {
 			t.Errorf("the chart gives %s the variables\n%v, and -h explains\n%v", service, set, explained)
 		}
 	}
-	if got := slices.Sorted(maps.Keys(chart.Services)); len(got) != 6 {
+	if got := slices.Sorted(maps.Keys(chart.Services)); len(got) != 7 {
 		t.Errorf("the chart has the services %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-// Command bellbuoy is the platform as one process: the gateway and the five services. Each part runs the same function
+// Command bellbuoy is the platform as one process: the gateway and the six services. Each part runs the same function
 // Run as its separate binary. The parts communicate over loopback HTTP and Kafka, as in production. Engines that the
 // settings do not name are embedded, so a machine with only Go and make can run the platform. The tests of the whole
 // system are in this package.

@@ -21,6 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
+	"github.com/bellbuoy/bellbuoy/services/console"
 	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/events"
 	"github.com/bellbuoy/bellbuoy/services/identity"
@@ -46,7 +47,7 @@ type platform struct {
 }
 
 // names lists the services and the gateway in the order of their start. They stop in the reverse order.
-var names = []string{"identity", "events", "subscribers", "integrations", "delivery", "gateway"}
+var names = []string{"identity", "events", "subscribers", "integrations", "delivery", "console", "gateway"}
 
 func run(ctx context.Context, s settings) error {
 	folder, err := openFolder(s.Data)
@@ -175,7 +176,7 @@ func (p *platform) parts() []part {
 	s := p.settings
 	return []part{
 		bind(p, "identity", identity.Run, identity.Config{
-			Documents: p.documents, Kafka: p.kafka, Redis: p.redis, Secret: p.secret,
+			Documents: p.documents, Kafka: p.kafka, Redis: p.redis, Secret: p.secret, Links: p.links,
 			Rates: s.Rates, EventsURL: p.url("events"),
 		}),
 		bind(p, "events", events.Run, events.Config{
@@ -197,6 +198,7 @@ func (p *platform) parts() []part {
 			Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
 			Templates: s.Templates, Confirmation: s.Confirmation,
 		}),
+		bind(p, "console", console.Run, console.Config{Secret: p.secret, Links: p.links, Upstreams: p.upstreams()}),
 		bind(p, "gateway", gateway.Run, gateway.Config{
 			Process: boot.Process{Ready: map[string]func(context.Context) error{"disk": p.disk.check, "first start": func(context.Context) error {
 				if p.seeded.Load() {
@@ -205,13 +207,16 @@ func (p *platform) parts() []part {
 				return errors.New("The first start has not written credentials.json yet.")
 			}}},
 			Redis: p.redis, Secret: p.secret, Links: p.links, Proxies: s.Proxies, Cache: s.Cache, RedisInProcess: s.RedisURL == "",
-			Upstreams: gateway.Upstreams{
-				IdentityURL: p.url("identity"), EventsURL: p.url("events"),
-				SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
-				DeliveryURL: p.url("delivery"),
-			},
+			Upstreams: p.upstreams(), ConsoleURL: p.url("console"),
 			OperatorToken: s.OperatorToken,
 		}),
+	}
+}
+
+func (p *platform) upstreams() boot.Upstreams {
+	return boot.Upstreams{
+		IdentityURL: p.url("identity"), EventsURL: p.url("events"), SubscribersURL: p.url("subscribers"),
+		IntegrationsURL: p.url("integrations"), DeliveryURL: p.url("delivery"),
 	}
 }
 

@@ -101,7 +101,7 @@ type cluster struct {
 
 // services contains the processes of a cluster in the order of their start. The second delivery process runs only with
 // MongoDB, because only one process can use a SQLite file.
-var services = []string{"identity", "events", "subscribers", "integrations", "delivery", "delivery-2", "gateway", "gateway-2"}
+var services = []string{"identity", "events", "subscribers", "integrations", "delivery", "delivery-2", "console", "gateway", "gateway-2"}
 
 // eachDocuments runs the test with SQLite. If the environment names a MongoDB server, it also runs the test with
 // MongoDB.
@@ -115,7 +115,7 @@ func eachDocuments(t *testing.T, test func(t *testing.T, documents string)) {
 	}
 }
 
-// startCluster starts the six binaries: the gateway twice and, with MongoDB, delivery twice. env may name a broker and
+// startCluster starts the seven binaries: the gateway twice and, with MongoDB, delivery twice. env may name a broker and
 // a Redis. Otherwise the environment of the tests may name them, or else they are embedded.
 func startCluster(t testing.TB, env ...string) *cluster {
 	t.Helper()
@@ -148,7 +148,7 @@ func startCluster(t testing.TB, env ...string) *cluster {
 			"LEGACY_BASE_URL=" + c.base, "APP_BASE_URL=" + c.base, "DASHBOARD_BASE_URL=" + c.base,
 			"IDENTITY_URL=http://" + c.addresses["identity"], "EVENTS_URL=http://" + c.addresses["events"],
 			"SUBSCRIBERS_URL=http://" + c.addresses["subscribers"], "INTEGRATIONS_URL=http://" + c.addresses["integrations"],
-			"DELIVERY_URL=http://" + c.addresses["delivery"],
+			"DELIVERY_URL=http://" + c.addresses["delivery"], "CONSOLE_URL=http://" + c.addresses["console"],
 		}, env...)...).start()
 	}
 	for _, base := range c.gateways {

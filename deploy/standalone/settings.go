@@ -61,7 +61,10 @@ func (s settings) links(address string) boot.Links {
 	base := "http://" + strings.Replace(address, "[::]:", "127.0.0.1:", 1)
 	base = strings.Replace(base, "//0.0.0.0:", "//127.0.0.1:", 1)
 	links := s.Links
-	for _, link := range []*string{&links.LegacyBaseURL, &links.AppBaseURL, &links.DashboardBaseURL} {
+	if _, port, err := net.SplitHostPort(address); err == nil && links.ConsoleBaseURL == "" {
+		links.ConsoleBaseURL = "http://localhost:" + port // browsers refuse passkeys on an IP address
+	}
+	for _, link := range []*string{&links.LegacyBaseURL, &links.AppBaseURL, &links.DashboardBaseURL, &links.ConsoleBaseURL} {
 		if *link == "" {
 			*link = base
 		}

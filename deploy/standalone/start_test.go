@@ -192,6 +192,11 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 		{"standalone", "DASHBOARD_BASE_URL=https://:443"},
 		{"standalone", "LEGACY_BASE_URL=https://status.example:65536"},
 		{"standalone", "APP_BASE_URL=https://status.example:0"},
+		{"standalone", "CONSOLE_BASE_URL=nowhere"},
+		{"console", "CONSOLE_BASE_URL=https://status.example/?"},
+		{"console", "BELLBUOY_SECRET=short"},
+		{"console", "IDENTITY_URL=nonsense"},
+		{"gateway", "CONSOLE_URL=nonsense"},
 		{"standalone", "DELIVERY_RESOLVE=nonsense"},
 		{"standalone", "DELIVERY_CA_FILE=/nowhere/ca.pem"},
 		{"standalone", "DELIVERY_RETRY_SCHEDULE=soon"},
@@ -255,17 +260,18 @@ func mentions(line, variable string) bool {
 func TestHelpExplainsEverySetting(t *testing.T) {
 	for binary, settings := range map[string][]string{
 		"standalone": {"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_DATA", "BELLBUOY_SEED", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_SECRET",
-			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG", "BELLBUOY_LOG_FORMAT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL",
+			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG", "BELLBUOY_LOG_FORMAT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL", "CONSOLE_BASE_URL",
 			"DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT", "ALERT_AFTER", "SUPPRESS_AFTER",
 			"TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "SMTP_URL", "MAIL_FROM", "SMS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE",
 			"CONFIRM_WITHIN", "BELLBUOY_TRUSTED_PROXIES", "BELLBUOY_TEMPLATES", "DASHBOARD_CACHE"},
-		"gateway":      {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "REDIS_URL", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_TRUSTED_PROXIES", "DASHBOARD_CACHE"},
-		"identity":     {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "REDIS_URL", "EVENTS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE"},
+		"gateway":      {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "REDIS_URL", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "CONSOLE_URL", "CONSOLE_BASE_URL", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_TRUSTED_PROXIES", "DASHBOARD_CACHE"},
+		"identity":     {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "REDIS_URL", "EVENTS_URL", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE", "CONSOLE_BASE_URL"},
 		"events":       {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "LEGACY_BASE_URL", "DASHBOARD_BASE_URL", "REDIS_URL", "IDENTITY_URL"},
 		"subscribers":  {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "LEGACY_BASE_URL", "EVENTS_URL", "REDIS_URL", "CONFIRM_WITHIN"},
 		"integrations": {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "EVENTS_URL", "IDENTITY_URL", "ALERT_AFTER", "SUPPRESS_AFTER", "DELIVERY_RESOLVE", "REDIS_URL", "CONFIRM_WITHIN"},
 		"delivery": {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "DOCUMENTS_URL", "KAFKA_BROKERS", "EVENTS_URL", "INTEGRATIONS_URL", "SUBSCRIBERS_URL", "DELIVERY_RESOLVE", "DELIVERY_CA_FILE", "DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT",
 			"BELLBUOY_TEMPLATES", "CONFIRM_WITHIN"},
+		"console": {"BELLBUOY_ADDR", "BELLBUOY_SECRET", "CONSOLE_BASE_URL", "APP_BASE_URL", "IDENTITY_URL", "EVENTS_URL", "SUBSCRIBERS_URL", "INTEGRATIONS_URL", "DELIVERY_URL"},
 	} {
 		out, err := exec.CommandContext(t.Context(), filepath.Join(binaries, binary), "-h").Output()
 		if err != nil {
@@ -401,7 +407,7 @@ func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
 	send(t, http.MethodGet, base+"/metrics", "", nil).expect(t, http.StatusNotFound)
 	send(t, http.MethodGet, base+"/debug/pprof/", "", nil).expect(t, http.StatusNotFound)
 	got := string(send(t, http.MethodGet, "http://"+internal+"/metrics", "", nil).expect(t, http.StatusOK).body)
-	for _, service := range []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery"} {
+	for _, service := range []string{"gateway", "identity", "events", "subscribers", "integrations", "delivery", "console"} {
 		if !strings.Contains(got, `service="`+service+`"`) {
 			t.Errorf("no metrics of %s", service)
 		}

@@ -9,7 +9,7 @@ import (
 
 func TestEachBinaryPrintsItsVersion(t *testing.T) {
 	names := map[string]string{"standalone": "bellbuoy", "receiver": "receiver", "inbound": "inbound"}
-	for _, name := range six {
+	for _, name := range binaryNames {
 		names[name] = name
 	}
 	for binary, name := range names {

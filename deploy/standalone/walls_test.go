@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,6 +78,13 @@ var walls = []wall{
 		why: "services communicate over HTTP and Kafka; a shared package would make them one service",
 	},
 	{
+		of: func(pkg string) bool { return service(pkg) == "console" },
+		admits: func(_, imported string) bool {
+			return !oneOf(imported, "libs/peer", "libs/document", "libs/stream", "libs/service")
+		},
+		why: "the console does only what the App interface offers, and stores nothing",
+	},
+	{
 		of: func(pkg string) bool { return strings.HasPrefix(pkg, module+"libs/") },
 		admits: func(_, imported string) bool {
 			return service(imported) == "" && !strings.HasPrefix(imported, module+"gateway") && !strings.HasPrefix(imported, module+"deploy")
@@ -116,7 +124,7 @@ func TestImportsKeepToTheWalls(t *testing.T) {
 
 // A service exports only Config, Run and its declarations: Operations, Legacy and Public.
 func TestServicesExportTheirConfigRunAndDeclarationsOnly(t *testing.T) {
-	for name := range domains {
+	for _, name := range append(slices.Collect(maps.Keys(domains)), "console") {
 		out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", module+"services/"+name).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)

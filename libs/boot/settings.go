@@ -33,12 +33,13 @@ type Links struct {
 	LegacyBaseURL    string `name:"legacy-base-url" env:"LEGACY_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /api/v1/ for clients."`
 	AppBaseURL       string `name:"app-base-url" env:"APP_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /app/ for clients."`
 	DashboardBaseURL string `name:"dashboard-base-url" env:"DASHBOARD_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /d/{slug} for visitors."`
+	ConsoleBaseURL   string `name:"console-base-url" env:"CONSOLE_BASE_URL,APP_BASE_URL" default:"${base_url}" check:"base http https" help:"Base URL of /console/ for members; passkeys belong to its host. Default: APP_BASE_URL."`
 }
 
 // Hosts returns the hosts of the base URLs in lower case.
 func (l Links) Hosts() ([]string, error) {
 	var hosts []string
-	for _, base := range []string{l.LegacyBaseURL, l.AppBaseURL, l.DashboardBaseURL} {
+	for _, base := range []string{l.LegacyBaseURL, l.AppBaseURL, l.DashboardBaseURL, l.ConsoleBaseURL} {
 		parsed, err := url.Parse(base)
 		if err != nil {
 			return nil, fmt.Errorf("the base URL %q: %w", base, err)
@@ -46,6 +47,23 @@ func (l Links) Hosts() ([]string, error) {
 		hosts = append(hosts, strings.ToLower(parsed.Hostname()))
 	}
 	return hosts, nil
+}
+
+// Upstreams are the addresses of the services that answer calls of the App interface.
+type Upstreams struct {
+	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"Address of the identity service."`
+	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"Address of the events service."`
+	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"Address of the subscribers service."`
+	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"Address of the integrations service."`
+	DeliveryURL     string `name:"delivery-url" env:"DELIVERY_URL" default:"http://delivery:8080" check:"upstream" help:"Address of the delivery service."`
+}
+
+// ByName returns the addresses by the names of the services.
+func (u Upstreams) ByName() map[string]string {
+	return map[string]string{
+		"identity": u.IdentityURL, "events": u.EventsURL, "subscribers": u.SubscribersURL, "integrations": u.IntegrationsURL,
+		"delivery": u.DeliveryURL,
+	}
 }
 
 // Proxies is the setting of the proxies in front of the gateway.

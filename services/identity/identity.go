@@ -26,6 +26,7 @@ type Config struct {
 	boot.Redis     `embed:""`
 	boot.Secret    `embed:""`
 	boot.Rates     `embed:""`
+	boot.Links     `embed:""`
 
 	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }

@@ -106,7 +106,7 @@ func firing(t *testing.T, engine *promql.Engine, rule rulefmt.Rule, series []str
 // allow.
 var healthy = []string{
 	`go_info{service="gateway"} 1x40`, `go_info{service="identity"} 1x40`, `go_info{service="events"} 1x10 _ 1x30`,
-	`go_info{service="subscribers"} 1x40`, `go_info{service="integrations"} 1x40`, `go_info{service="delivery"} 1x40`,
+	`go_info{service="subscribers"} 1x40`, `go_info{service="integrations"} 1x40`, `go_info{service="delivery"} 1x40`, `go_info{service="console"} 1x40`,
 	`http_request_seconds_count{service="gateway", status="200"} 0+6000x40`, `http_request_seconds_count{service="gateway", status="503"} 0+60x40`,
 	`http_request_seconds_bucket{service="gateway", le="0.1"} 0+5900x40`, `http_request_seconds_bucket{service="gateway", le="1"} 0+6050x40`,
 	`http_request_seconds_bucket{service="gateway", le="+Inf"} 0+6060x40`,

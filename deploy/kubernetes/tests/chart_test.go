@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -94,7 +95,7 @@ func services(t *testing.T) map[string]given {
 	if err := Read(filepath.Join(Folder, "services.yaml"), &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(all.Services) != 6 {
+	if len(all.Services) != 7 {
 		t.Fatalf("services.yaml has %d services", len(all.Services))
 	}
 	for name, given := range all.Services {
@@ -169,7 +170,7 @@ func TestServicesGetTheirSettings(t *testing.T) {
 				}
 			}
 			want := map[string]any{"BELLBUOY_ADDR": ":8080", "BELLBUOY_INTERNAL_ADDR": ":8081", "GOMEMLIMIT": "409MiB"}
-			if service == "identity" {
+			if service == "identity" || service == "console" {
 				want["GOMEMLIMIT"] = "204MiB"
 			}
 			if service == "delivery" {
@@ -237,7 +238,7 @@ func TestPodsAreConfined(t *testing.T) {
 				{container, []any{"securityContext", "capabilities", "drop", 0}, "ALL"},
 				{container, []any{"livenessProbe", "httpGet", "path"}, "/healthz"},
 				{container, []any{"startupProbe", "httpGet", "path"}, "/healthz"},
-				{container, []any{"readinessProbe", "httpGet", "path"}, map[bool]string{true: "/healthz", false: "/readyz?exclude=kafka"}[service == "gateway"]},
+				{container, []any{"readinessProbe", "httpGet", "path"}, cmp.Or(map[string]string{"gateway": "/healthz", "console": "/readyz"}[service], "/readyz?exclude=kafka")},
 			} {
 				if got := at(row.in, row.path...); got != row.want {
 					t.Errorf("%s: %v is %v, not %v", service, row.path, got, row.want)
@@ -332,14 +333,14 @@ func TestNetworkPoliciesAllowOnlyTheNeededConnections(t *testing.T) {
 		}
 		out := list(policy, "spec", "egress")
 		calls := slices.Sorted(slices.Values(given[service].Calls))
-		if len(out) < 3 || !slices.Equal(ports(out[0]), []string{"53", "53"}) || !slices.Equal(pods(out[1], "to"), calls) || !slices.Equal(ports(out[1]), []string{"8080"}) {
+		if len(out) < 2 || !slices.Equal(ports(out[0]), []string{"53", "53"}) || !slices.Equal(pods(out[1], "to"), calls) || !slices.Equal(ports(out[1]), []string{"8080"}) {
 			t.Fatalf("%s connects to %v", service, out)
 		}
 		var engines []string
 		for _, rule := range out[2:] {
 			engines = append(engines, ports(rule)...)
 		}
-		want := map[string][]string{"gateway": {"6379"}, "delivery": {"9092", "27017", "443", "465", "587"}}[service]
+		want := map[string][]string{"gateway": {"6379"}, "console": {}, "delivery": {"9092", "27017", "443", "465", "587"}}[service]
 		if want == nil {
 			want = []string{"9092", "27017", "6379"}
 		}
