@@ -194,7 +194,7 @@ func (p *platform) parts() []part {
 		}),
 		bind(p, "delivery", delivery.Run, delivery.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret,
-			EventsURL: p.url("events"), IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"),
+			EventsURL: p.url("events"), IntegrationsURL: p.url("integrations"), SubscribersURL: p.url("subscribers"), IdentityURL: p.url("identity"),
 			Receivers: s.Receivers, Sending: s.Sending, Mail: s.Mail, Texts: s.Texts, Data: s.Data,
 			Templates: s.Templates, Confirmation: s.Confirmation,
 		}),

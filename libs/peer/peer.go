@@ -10,6 +10,7 @@
 //	events                    -> integrations, subscribers   forget a deleted component
 //	events                    -> integrations    ask whether a component is the only one of an endpoint
 //	delivery                  -> integrations, subscribers   find and resolve recipients
+//	delivery                  -> identity        resolve the recipients of mail to members
 //	delivery                  -> integrations    find the version of an organization's recipients
 //	delivery                  -> events          find the state of an event before a retry
 //

@@ -9,7 +9,7 @@ import (
 )
 
 // Recipients is the client of a service that stores recipients: integrations stores endpoints, subscribers stores
-// mail addresses and phone numbers.
+// mail addresses and phone numbers, identity stores members. Identity offers only Resolve.
 type Recipients struct{ *Client }
 
 // destinations are decoded by topic.Unpack.

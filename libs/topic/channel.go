@@ -26,6 +26,7 @@ type RecipientService string
 const (
 	Integrations RecipientService = "integrations" // a recipient is an endpoint, which has a URL
 	Subscribers  RecipientService = "subscribers"  // a recipient is a mail address or a phone number
+	Identity     RecipientService = "identity"     // a recipient of notices only: a member, by mail
 	Nobody       RecipientService = "nobody"
 )
 

@@ -3,7 +3,7 @@ package topic
 import "time"
 
 // Notice asks delivery to send one message to one recipient without a change of an event: the test of an endpoint, or
-// a mail about an endpoint. It contains no address and no link. Delivery asks Service for them right before it sends.
+// a mail about an endpoint or to a member. It contains no address and no link. Delivery asks Service for them right before it sends.
 type Notice struct {
 	ID           string           `json:"id"` // UUID v7, the same for every publication
 	Kind         Kind             `json:"kind"`
@@ -11,11 +11,18 @@ type Notice struct {
 	OccurredAt   time.Time        `json:"occurredAt"`
 	Channel      Channel          `json:"channel"`
 	Service      RecipientService `json:"keeper"`    // the service that resolves Recipient
-	Recipient    string           `json:"recipient"` // id of an endpoint
+	Recipient    string           `json:"recipient"` // id of an endpoint, or the id that identity returns for a member
 	// Destination is a digest of the URL or address, as in Recipient.
 	Destination string          `json:"destination"`
 	Event       *Event          `json:"event,omitempty"`    // example of an event, for EndpointTest
 	Endpoint    *EndpointReport `json:"endpoint,omitempty"` // report for mail about an endpoint
+	Member      *MemberReport   `json:"member,omitempty"`   // report for mail to a member
+}
+
+// MemberReport is what a mail to a member describes.
+type MemberReport struct {
+	Name  string     `json:"name,omitempty"`  // name of the key, the passkey or the provider of single sign-on
+	Until *time.Time `json:"until,omitempty"` // when the link in the mail expires
 }
 
 // EndpointReport is the state of an endpoint that a mail describes.

@@ -82,9 +82,9 @@ type Destination struct {
 	// subscriber changes the subscription. Both apply to one dashboard.
 	Unsubscribe string   `json:"unsubscribe,omitempty"`
 	Manage      string   `json:"manage,omitempty"`
-	Link        string   `json:"link,omitempty"`  // URL in a notice, which confirms a subscription, verifies an endpoint, or shows an endpoint
+	Link        string   `json:"link,omitempty"`  // URL in a notice, which confirms a subscription, verifies or shows an endpoint, or lets a member choose a password
 	Code        string   `json:"code,omitempty"`  // six digits that confirm the subscription; a SubscriberConfirm contains them instead of Link
-	Names       []string `json:"names,omitempty"` // names of the components to confirm, or for SubscriberManage of the confirmed components; none: all
+	Names       []string `json:"names,omitempty"` // names of the components to confirm, or for SubscriberManage of the confirmed components; none: all; for a member the user name
 }
 
 // Dashboard identifies the dashboard that a message belongs to.

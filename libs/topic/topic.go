@@ -29,7 +29,7 @@ const (
 	Deliveries       = "deliveries"        // key: bucket; delivery plans -> delivery sends
 	DeliveryOutcomes = "delivery-outcomes" // key: bucket; delivery -> integrations, subscribers
 	Audit            = "audit"             // key: record; all others -> identity
-	Notices          = "notices"           // key: recipient; integrations, subscribers -> delivery
+	Notices          = "notices"           // key: recipient; integrations, subscribers, identity -> delivery
 )
 
 // Buckets is the number of groups of destinations. The topic Deliveries has one partition per bucket, so at most this
@@ -61,6 +61,20 @@ const (
 	EndpointSuppressed Kind = "endpoint.suppressed" // mail after a suppression
 	SubscriberConfirm  Kind = "subscriber.confirm"  // message with the link or code that confirms a subscription
 	SubscriberManage   Kind = "subscriber.manage"   // message with the link to the page of a subscription
+
+	// Kinds of a Notice to a member. All are mails.
+	MemberInvitation     Kind = "member.invitation"      // with the link to choose the first password
+	MemberForgotten      Kind = "member.forgotten"       // with the link to choose another password
+	MemberPassword       Kind = "member.password"        // the password was changed
+	MemberAddress        Kind = "member.address"         // the address was changed; also sent to the former address
+	MemberKey            Kind = "member.key"             // a key was created
+	MemberTOTPAdded      Kind = "member.totp_added"      // an authenticator app was added
+	MemberTOTPRemoved    Kind = "member.totp_removed"    // the authenticator app was removed
+	MemberRecoveryCodes  Kind = "member.recovery_codes"  // there are new recovery codes
+	MemberPasskeyAdded   Kind = "member.passkey_added"   // a passkey was added
+	MemberPasskeyRemoved Kind = "member.passkey_removed" // a passkey was removed
+	MemberReset          Kind = "member.reset"           // an admin removed the second factors
+	MemberSignOn         Kind = "member.sign_on"         // the member can sign in by single sign-on
 )
 
 // Kinds returns every kind that an endpoint may choose, in the order of the documentation.
@@ -69,6 +83,14 @@ func Kinds() []Kind {
 		IncidentCreated, IncidentUpdated, IncidentResolved, IncidentReopened, IncidentPostMortem,
 		MaintenanceScheduled, MaintenanceReschedule, MaintenanceReminder, MaintenanceStarted,
 		MaintenanceUpdated, MaintenanceCompleted, MaintenanceReopened,
+	}
+}
+
+// MemberKinds returns every kind of a Notice to a member.
+func MemberKinds() []Kind {
+	return []Kind{
+		MemberInvitation, MemberForgotten, MemberPassword, MemberAddress, MemberKey, MemberTOTPAdded, MemberTOTPRemoved,
+		MemberRecoveryCodes, MemberPasskeyAdded, MemberPasskeyRemoved, MemberReset, MemberSignOn,
 	}
 }
 

@@ -29,19 +29,11 @@ type VersionedRecipients interface {
 // MountRecipients adds the routes that peer.Recipients calls. The routes enforce topic.MaxPage and
 // topic.MaxRecipients.
 func MountRecipients(engine *gin.Engine, recipients Recipients) {
-	peers := engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
+	MountResolve(engine, recipients.Resolve)
+	peers := recipientRoutes(engine)
 	peers.POST("/concerned", answer(recipients.Concerned, func(query topic.RecipientQuery) error {
 		if query.Limit < 1 || query.Limit > topic.MaxPage {
 			return fault.Field("limit", "must be from 1 to %d", topic.MaxPage)
-		}
-		return nil
-	}))
-	peers.POST("/resolve", answer(func(ctx context.Context, organization string, query topic.ResolveQuery) (packed, error) {
-		destinations, err := recipients.Resolve(ctx, organization, query)
-		return packed(destinations), err
-	}, func(query topic.ResolveQuery) error {
-		if len(query.IDs) > topic.MaxRecipients {
-			return fault.New(fault.Invalid, "At most %d recipients can be resolved in one request.", topic.MaxRecipients)
 		}
 		return nil
 	}))
@@ -58,6 +50,24 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 			return err
 		}
 		c.Status(http.StatusNoContent)
+		return nil
+	}))
+}
+
+// recipientRoutes returns the group of the routes that peer.Recipients calls.
+func recipientRoutes(engine *gin.Engine) *gin.RouterGroup {
+	return engine.Group(peer.Prefix+"/organizations/:"+OrganizationParam+"/recipients", Surface(passport.Peer))
+}
+
+// MountResolve adds the route of peer.Recipients.Resolve. A service whose recipients get only notices needs no other.
+func MountResolve(engine *gin.Engine, resolve func(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error)) {
+	recipientRoutes(engine).POST("/resolve", answer(func(ctx context.Context, organization string, query topic.ResolveQuery) (packed, error) {
+		destinations, err := resolve(ctx, organization, query)
+		return packed(destinations), err
+	}, func(query topic.ResolveQuery) error {
+		if len(query.IDs) > topic.MaxRecipients {
+			return fault.New(fault.Invalid, "At most %d recipients can be resolved in one request.", topic.MaxRecipients)
+		}
 		return nil
 	}))
 }

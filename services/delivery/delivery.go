@@ -1,5 +1,5 @@
 // Package delivery is the service that sends notifications. It consumes the changes of events, requests the recipients
-// from the services integrations and subscribers, sends to each recipient, retries after a temporary failure, and logs
+// from the services integrations, subscribers and identity, sends to each recipient, retries after a temporary failure, and logs
 // each attempt. It publishes the outcome of each delivery. Several processes share the partitions.
 package delivery
 
@@ -41,6 +41,7 @@ type Config struct {
 
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
 	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
+	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
 }
@@ -95,6 +96,7 @@ func Run(ctx context.Context, c Config) error {
 		Recipients: map[topic.RecipientService]dispatch.Recipients{
 			topic.Integrations: peer.KeepDestinations(peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}),
 			topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
+			topic.Identity:     peer.Recipients{Client: s.Peer("identity", c.IdentityURL)},
 		},
 		Events: events, Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
 	}

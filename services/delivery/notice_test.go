@@ -13,6 +13,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
@@ -227,6 +228,104 @@ func TestANoticeToAPausedOrDeletedRecipientEndsWithoutAnAttempt(t *testing.T) {
 	}
 	if n := len(hooks.got()); n != 0 {
 		t.Errorf("%d requests arrived", n)
+	}
+}
+
+// member adds the identity service, and makes it return the destination for the member m1.
+func (w *world) member(c *delivery.Config) *integrations {
+	w.t.Helper()
+	identity := newPeer(w.t, "identity")
+	c.IdentityURL = identity.server.URL
+	identity.managed["m1"] = topic.Destination{
+		ID: "m1", Channel: topic.Email, State: topic.RecipientActive, Address: mailAddress, Link: memberLink, Locale: "en",
+		Names: []string{"ada"}, Dashboard: topic.Dashboard{Name: "Acme"},
+	}
+	return identity
+}
+
+const memberLink = "https://status.test/console/welcome?token=of-the-member"
+
+// mailTo returns a notice like identity publishes it: mail to a member.
+func mailTo(id string, kind topic.Kind) topic.Notice {
+	until := time.Now().Add(72 * time.Hour).UTC()
+	return topic.Notice{
+		ID: uuid.Must(uuid.NewV7()).String(), Kind: kind, Organization: organization, OccurredAt: time.Now().UTC().Truncate(time.Millisecond),
+		Channel: topic.Email, Service: topic.Identity, Recipient: id, Destination: fmt.Sprintf("%064x", 2),
+		Member: &topic.MemberReport{Name: "laptop", Until: &until},
+	}
+}
+
+// A mail to a member is retried, and has the address and the link that identity returns right before the attempt.
+// Nothing but the mail has them. The mail is not sent once the link was used.
+func TestAMailToAMemberHasTheAddressAndTheLinkOfTheMoment(t *testing.T) {
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{content: replies(reply(451, smtp.EnhancedCodeNotSet), nil, reply(451, smtp.EnhancedCodeNotSet), nil)})
+	c := w.config(time.Second)
+	c.LogLevel = "debug"
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	identity := w.member(&c)
+	s := w.start(c)
+	invitation, changed, used := mailTo("m1", topic.MemberInvitation), mailTo("m1", topic.MemberPassword), mailTo("m1", topic.MemberForgotten)
+	w.publish(invitation, nil)
+	row := w.ended(invitation.ID, "m1")[0]
+	if row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 2 || row.Service != topic.Identity || row.EventKind != topic.MemberInvitation || row.DashboardID != "" {
+		t.Errorf("row %+v", row)
+	}
+	w.publish(used, nil)
+	w.retrying(topic.DeliveryID(used.ID, "m1"))
+	identity.mu.Lock()
+	link := identity.managed["m1"]
+	identity.managed["m1"] = topic.Destination{ID: "m1", State: topic.RecipientGone}
+	identity.mu.Unlock()
+	if row := w.ended(used.ID, "m1")[0]; row.Status != deliverylog.StatusSkipped || row.ErrorCode != deliverylog.CodeNoRecipient {
+		t.Errorf("row %+v", row)
+	}
+	identity.mu.Lock()
+	identity.managed["m1"] = link
+	identity.mu.Unlock()
+	w.publish(changed, nil)
+	w.ended(changed.ID, "m1")
+	logs, _ := s.list(t, topic.Email, nil)
+	for _, one := range logs {
+		_, text := s.log(t, one)
+		for _, private := range []string{mailAddress, "of-the-member"} {
+			if strings.Contains(text+s.logs.String(), private) {
+				t.Errorf("%q is in a log: %s", private, text)
+			}
+		}
+	}
+	mails, _, _ := office.got()
+	var subjects []string
+	for _, m := range mails {
+		subjects = append(subjects, m.header.Get("Subject"))
+		linked := strings.Contains(strings.ReplaceAll(m.body, "=\r\n", ""), "of-the-member")
+		if m.to[0] != mailAddress || m.header.Get("List-Unsubscribe") != "" || linked == strings.Contains(m.header.Get("Subject"), "changed") {
+			t.Errorf("the mail is %+v", m)
+		}
+	}
+	want := []string{"[Acme] Your invitation", "[Acme] Your invitation", "[Acme] Choose a new password", "[Acme] Your password was changed"}
+	if fmt.Sprint(subjects) != fmt.Sprint(want) {
+		t.Errorf("the subjects are %q", subjects)
+	}
+}
+
+// Kill -9 loses no mail to a member while it waits for its retry.
+func TestAKillLosesNoMailToAMember(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{content: replies(reply(451, smtp.EnhancedCodeNotSet), nil)})
+	var c delivery.Config
+	w.member(&c)
+	env := []string{"SMTP_URL=" + office.url("smtp", ""), "MAIL_FROM=status@bellbuoy.test", "DELIVERY_RETRY_SCHEDULE=3s,1s", "IDENTITY_URL=" + c.IdentityURL}
+	notice := mailTo("m1", topic.MemberInvitation)
+	w.publish(notice, nil) // before the service starts
+	first := w.child(env...)
+	apitest.Eventually(t, "the first attempt", func() bool { mails, _, _ := office.got(); return len(mails) > 0 })
+	w.retrying(topic.DeliveryID(notice.ID, "m1"))
+	first.kill()
+	w.child(env...)
+	if row := w.ended(notice.ID, "m1")[0]; row.Status != deliverylog.StatusDelivered || len(row.Attempts) != 2 || row.Service != topic.Identity {
+		t.Errorf("row %+v", row)
 	}
 }
 

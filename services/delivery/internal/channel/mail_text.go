@@ -50,6 +50,13 @@ func (e email) noticeText(ctx context.Context, l *locale.Locale, message dispatc
 		}
 		return executeMail(ctx, l, page, own.subject, own.text, own.html)
 	}
+	if message.Change.Notice.Member != nil {
+		page, err := memberOf(l, message)
+		if err != nil {
+			return mailText{}, err
+		}
+		return executeMail(ctx, l, page, locale.MemberSubject, locale.MemberText, locale.MemberHTML)
+	}
 	page, err := noticeOf(l, message)
 	if err != nil {
 		return mailText{}, err

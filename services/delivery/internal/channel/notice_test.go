@@ -158,3 +158,25 @@ func TestAMailWithoutItsEndpointOrLinkIsNotSent(t *testing.T) {
 		t.Errorf("%+v (%v)", got, err)
 	}
 }
+
+// A mail to a member has the link only if the mail is about the link. Without its link it is not sent.
+func TestAMailToAMemberHasALinkOnlyIfItIsAboutTheLink(t *testing.T) {
+	until := time.Date(2026, 3, 7, 5, 6, 0, 0, time.UTC)
+	for _, kind := range append(topic.MemberKinds(), "member.other") {
+		message := noticed(kind, nil)
+		message.To.Link, message.To.Names = "https://status.test/console/welcome?token=secret", []string{"ada"}
+		message.Change.Notice.Member = &topic.MemberReport{Name: "laptop", Until: &until}
+		linked := kind == topic.MemberInvitation || kind == topic.MemberForgotten
+		got, err := mailTo(t, message)
+		if (err != nil) != (kind == "member.other") {
+			t.Fatalf("%s: %v", kind, err)
+		}
+		if err == nil && (strings.Contains(got.plain+got.html, "token=secret") != linked || !strings.Contains(got.plain, "ada") || strings.ContainsAny(got.plain, "{}")) {
+			t.Errorf("%s: %+v", kind, got)
+		}
+		message.To.Link = ""
+		if _, err := mailTo(t, message); linked && err == nil {
+			t.Errorf("%s is sent without its link", kind)
+		}
+	}
+}

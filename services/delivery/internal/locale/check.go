@@ -89,6 +89,10 @@ func samples(name Template) []sample {
 		return confirmationSamples(topic.SubscriberManage, "", "")
 	case ManageText, ManageHTML, SMSManage, WhatsAppManage:
 		return confirmationSamples(topic.SubscriberManage, "", "{{.Link}}", sampleLink)
+	case MemberSubject:
+		return memberSamples("")
+	case MemberText, MemberHTML:
+		return memberSamples("{{.Link}}", sampleLink)
 	case SMS, WhatsApp:
 		return textSamples()
 	default:
@@ -121,6 +125,20 @@ func noticeSamples(field string, needs ...string) []sample {
 		many.Dashboard, many.Link, many.LinkTitle, many.Unsubscribe = "Dashboard", sampleLink, "Open", sampleUnsubscribe
 		many.Facts, many.Next = append(many.Facts[:1:1], Fact{"Last error", "HTTP 500"}), []string{"Next."}
 		all = append(all, sample{page: few, kind: string(kind)}, sample{many, string(kind), needs, field})
+	}
+	return all
+}
+
+func memberSamples(field string, needs ...string) []sample {
+	var all []sample
+	for _, kind := range topic.MemberKinds() {
+		page := Member{Kind: string(kind), Organization: "Organization", Title: "Sample", Lead: "Lead.", Next: []string{"Next."}}
+		one := sample{page: page, kind: string(kind)}
+		if kind == topic.MemberInvitation || kind == topic.MemberForgotten {
+			page.Link, page.LinkTitle = sampleLink, "Open"
+			one = sample{page, string(kind), needs, field}
+		}
+		all = append(all, one)
 	}
 	return all
 }

@@ -245,7 +245,7 @@ func TestAnOperatorsLocaleThatLacksWordsIsLogged(t *testing.T) {
 func TestTheSamplesHaveEveryFieldAndLackEveryOptionalOne(t *testing.T) {
 	always := map[string][]string{
 		"Event": {"Kind", "Type", "Title", "Headline", "Status", "Unsubscribe"}, "Notice": {"Kind", "Title", "Lead", "Facts"},
-		"Confirmation": {"Of", "Link", "Until"}, "Text": {"Kind", "Status", "Title"},
+		"Member": {"Kind", "Organization", "Title", "Lead", "Next"}, "Confirmation": {"Of", "Link", "Until"}, "Text": {"Kind", "Status", "Title"},
 	}
 	for _, name := range Templates() {
 		given, lacking := make(map[string]bool), make(map[string]bool)

@@ -45,6 +45,14 @@ type Notice struct {
 	Unsubscribe            string   // link that stops the notifications
 }
 
+// Member is the input of the templates of mail to a member. These mails are in English, as the console is.
+type Member struct {
+	Kind                      string // value of the API, such as member.invitation
+	Organization, Title, Lead string
+	Link, LinkTitle           string
+	Next                      []string // sentences about what happens next
+}
+
 // Fact is a value with its name, in the words of the locale.
 type Fact struct{ Name, Value string }
 

@@ -32,6 +32,9 @@ const (
 	ManageSubject   Template = "manage_subject.txt"   // Confirmation
 	ManageText      Template = "manage.txt"           // Confirmation
 	ManageHTML      Template = "manage.html"          // Confirmation
+	MemberSubject   Template = "member_subject.txt"   // Member
+	MemberText      Template = "member.txt"           // Member
+	MemberHTML      Template = "member.html"          // Member
 	SMS             Template = "sms.txt"              // Text
 	SMSConfirm      Template = "sms_confirm.txt"      // Confirmation
 	SMSManage       Template = "sms_manage.txt"       // Confirmation
@@ -44,7 +47,7 @@ const (
 func Templates() []Template {
 	return []Template{
 		MailSubject, MailText, MailHTML, NoticeSubject, NoticeText, NoticeHTML, ConfirmSubject, ConfirmText, ConfirmHTML,
-		ManageSubject, ManageText, ManageHTML, SMS, SMSConfirm, SMSManage, WhatsApp, WhatsAppConfirm, WhatsAppManage,
+		ManageSubject, ManageText, ManageHTML, MemberSubject, MemberText, MemberHTML, SMS, SMSConfirm, SMSManage, WhatsApp, WhatsAppConfirm, WhatsAppManage,
 	}
 }
 
