@@ -35,8 +35,14 @@ const (
 // replaces its invalid bytes, so identity would look up another id than the one in the Redis key.
 func readKey(header http.Header, scheme peer.Scheme) (peer.KeyLookup, bool) {
 	name, key := authorization(header)
-	id, secret, _ := strings.Cut(key, ":")
-	ok := strings.EqualFold(name, string(scheme)) && id != "" && secret != "" && len(id) <= maxKeyID && utf8.ValidString(id)
+	lookup, ok := keyOf(scheme, key)
+	return lookup, ok && strings.EqualFold(name, string(scheme))
+}
+
+// keyOf returns the key or session in the text "<id>:<secret>", or false as readKey does.
+func keyOf(scheme peer.Scheme, text string) (peer.KeyLookup, bool) {
+	id, secret, _ := strings.Cut(text, ":")
+	ok := id != "" && secret != "" && len(id) <= maxKeyID && utf8.ValidString(id)
 	return peer.KeyLookup{Scheme: scheme, ID: id, SecretDigest: seal.Digest(secret)}, ok
 }
 
@@ -62,8 +68,11 @@ type caller struct {
 
 func newCaller(scheme peer.Scheme, entry string, c peer.Credential) *caller {
 	q := quota{"rate:organization:" + c.Organization, c.Limits.AppPerMinute, time.Minute}
-	if scheme == peer.APIKey {
+	switch scheme {
+	case peer.APIKey:
 		q = quota{"rate:user:" + c.User, c.Limits.LegacyPerHour, time.Hour}
+	case peer.Session:
+		q = quota{"rate:session:" + c.Session, sessionRate, time.Minute}
 	}
 	return &caller{entry: entry, credential: c, quota: q}
 }
@@ -89,14 +98,10 @@ type guard struct {
 	now      func() time.Time
 }
 
-// admit returns the caller and counts the call. It returns a Denied error for a wrong key of any kind, Forbidden if the
-// organization has no API access, Throttled if the rate limit is exceeded, and Unavailable if neither Redis nor
+// admit returns the caller and counts the call. It returns a Denied error for a wrong key of any kind, Forbidden for a key
+// of an organization without API access, Throttled if the rate limit is exceeded, and Unavailable if neither Redis nor
 // identity can check the key. It does not count refused calls.
-func (g *guard) admit(ctx context.Context, header http.Header, scheme peer.Scheme) (*caller, error) {
-	key, ok := readKey(header, scheme)
-	if !ok {
-		return nil, fault.New(fault.Denied, "The request has no key.")
-	}
+func (g *guard) admit(ctx context.Context, key peer.KeyLookup) (*caller, error) {
 	entryKey := peer.CredentialKey(key.Scheme, key.ID)
 	known, _ := g.callers.Get(entryKey)
 	for range maxAttempts {
@@ -185,12 +190,13 @@ func (g *guard) lookup(ctx context.Context, key peer.KeyLookup) (peer.Credential
 	})
 }
 
-// refuse returns an error if the secret of the key is wrong or the organization has no API access, else nil.
+// refuse returns an error if the secret of the key is wrong, else nil. It also returns one for a key, but not for a
+// session, if the organization has no API access.
 func (c *caller) refuse(key peer.KeyLookup) error {
 	if subtle.ConstantTimeCompare([]byte(c.credential.SecretDigest), []byte(key.SecretDigest)) != 1 {
 		return fault.New(fault.Denied, "The secret is wrong.")
 	}
-	if !c.credential.Features.API {
+	if key.Scheme != peer.Session && !c.credential.Features.API {
 		return passport.ErrNoAPI
 	}
 	return nil
@@ -207,7 +213,7 @@ func (g *guard) passport(c *caller, service string, surface passport.Surface, ip
 	token := g.signer.Sign(passport.Passport{
 		Audience: service, Surface: surface,
 		Organization: c.credential.Organization, User: c.credential.User, Username: c.credential.Username,
-		Email: c.credential.Email, LegacyUser: c.credential.LegacyUser, KeyID: c.credential.KeyID,
+		Email: c.credential.Email, LegacyUser: c.credential.LegacyUser, KeyID: c.credential.KeyID, Session: c.credential.Session,
 		Roles: c.credential.Roles, Features: c.credential.Features, IP: ip,
 	})
 	c.passports.Store(service, &issued{token, now, ip})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
@@ -30,6 +31,7 @@ type edge struct {
 	router      *router
 	guard       *guard
 	proxy       *proxy
+	console     *consoleRules
 	dashboards  *dashboards.Dashboards
 	front       *front
 	idempotency *idempotency
@@ -71,6 +73,8 @@ func (e *edge) serve(w http.ResponseWriter, r *http.Request, found found) {
 		e.serveApp(request)
 	case passport.Operator:
 		e.serveOperator(request)
+	case passport.Console:
+		e.serveConsole(request)
 	default:
 		e.servePublic(request)
 	}
@@ -101,7 +105,12 @@ func (e *edge) serveLegacy(r *request) {
 // admit returns the caller of the request. If the guard refuses the request, admit writes the error response and
 // returns nil.
 func (e *edge) admit(r *request, scheme peer.Scheme) *caller {
-	caller, err := e.guard.admit(r.ctx, r.in.Header, scheme)
+	key, ok := readKey(r.in.Header, scheme)
+	if !ok {
+		r.Refuse(fault.New(fault.Denied, "The request has no key."))
+		return nil
+	}
+	caller, err := e.guard.admit(r.ctx, key)
 	if err != nil {
 		r.Refuse(err)
 		return nil

@@ -19,7 +19,9 @@
 //     service is down, the last confirmed files are served. A gateway that has just started loads them from Redis
 //     (package dashboards). Package readserver replaces net/http for these requests, because net/http costs as much as
 //     all other work for such a request.
-//   - A write with an Idempotency-Key happens at most once (idempotency.go).
+//   - A write with an Idempotency-Key happens at most once, and so does a form of the web console (idempotency.go).
+//   - The web console has one row in the route table. Its callers have a session instead of a key, which is checked and
+//     counted in the same round trip (console.go).
 package gateway
 
 import (
@@ -126,8 +128,13 @@ func newEdge(c Config) (*edge, error) {
 	if err != nil {
 		return nil, err
 	}
+	console, err := newConsoleRules(c.ConsoleBaseURL, c.Log)
+	if err != nil {
+		return nil, err
+	}
 	return &edge{
-		router: newRouter(table, platformHosts(c.Links)),
+		console: console,
+		router:  newRouter(table, platformHosts(c.Links)),
 		guard: &guard{
 			redis: redis, memory: newMemory(c.Now), identity: keys, callers: callers, signer: signer, now: c.Now,
 		},

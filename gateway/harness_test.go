@@ -31,6 +31,7 @@ import (
 const (
 	testSecret    = "a secret of the platform for tests only, long enough"
 	operatorToken = "the operator's token"
+	consoleHost   = "console.example.com"
 )
 
 // world is the environment of a gateway: Redis and the services.
@@ -189,9 +190,23 @@ func (k *keys) member(change func(*peer.Credential)) member {
 	return m
 }
 
+// session adds a user, like member, who has a session of the console instead of keys.
+func (k *keys) session(change func(*peer.Credential)) member {
+	return k.member(func(c *peer.Credential) {
+		c.KeyID, c.Session = "", uuid.NewString()
+		if change != nil {
+			change(c)
+		}
+	})
+}
+
 func (k *keys) set(c peer.Credential) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if c.Session != "" {
+		k.credentials[peer.CredentialKey(peer.Session, c.Session)] = c
+		return
+	}
 	k.credentials[peer.CredentialKey(peer.Bearer, c.KeyID)] = c
 	k.credentials[peer.CredentialKey(peer.APIKey, c.Username)] = c
 }
@@ -208,6 +223,9 @@ func (k *keys) change(t testing.TB, m member, apply func()) {
 }
 
 func (m member) entries() []string {
+	if m.credential.Session != "" {
+		return []string{peer.CredentialKey(peer.Session, m.credential.Session)}
+	}
 	return []string{peer.CredentialKey(peer.Bearer, m.credential.KeyID), peer.CredentialKey(peer.APIKey, m.credential.Username)}
 }
 
@@ -240,7 +258,7 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 	c.DashboardCache = "64MiB"
 	c.OperatorToken = operatorToken
 	c.LegacyBaseURL, c.AppBaseURL, c.DashboardBaseURL = "https://status.example.com", "https://status.example.com", "https://status.example.com"
-	c.ConsoleBaseURL = "https://console.example.com"
+	c.ConsoleBaseURL = "https://" + consoleHost
 	c.IdentityURL, c.EventsURL = w.services[identity].server.URL, w.services[events].server.URL
 	c.SubscribersURL, c.IntegrationsURL = w.services[subscribers].server.URL, w.services[integrations].server.URL
 	c.DeliveryURL, c.ConsoleURL = w.services[delivery].server.URL, w.services[console].server.URL

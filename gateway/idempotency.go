@@ -17,6 +17,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/redis/go-redis/v9"
 )
@@ -65,8 +66,9 @@ type claim struct {
 	write        firstWrite
 }
 
-// forwardIdempotent forwards a write with an Idempotency-Key. If the owner has used the key before, forwardIdempotent
-// returns the first response or refuses the request.
+// forwardIdempotent forwards a write with an Idempotency-Key, or a form of the console. If the owner has used the key
+// before, forwardIdempotent returns the first response or refuses the request. While Redis is down, it refuses a write
+// and forwards a form, because members must be able to publish during an outage.
 func (e *edge) forwardIdempotent(r *request, token string, owner []string, key string) {
 	if utf8.RuneCountInString(key) > maxIdempotencyKey {
 		r.Refuse(fault.New(fault.Invalid, "The header Idempotency-Key must be at most %d characters.", maxIdempotencyKey))
@@ -79,8 +81,14 @@ func (e *edge) forwardIdempotent(r *request, token string, owner []string, key s
 	}
 	request := digest(r.in.Method, r.in.URL.RequestURI(), string(body))
 	name := "idempotency:" + digest(slices.Concat([]string{"idempotency"}, owner, []string{key})...)
-	mine, first, err := e.idempotency.claim(r.ctx, name, request)
+	claim := e.idempotency.claim
+	if r.found.surface == passport.Console {
+		claim = e.idempotency.claimOrWait
+	}
+	mine, first, err := claim(r.ctx, name, request)
 	switch {
+	case err == errDown:
+		e.forwardBody(r, token, body)
 	case err != nil:
 		r.Refuse(err)
 	case mine != nil:
@@ -111,7 +119,7 @@ func (c *caller) owner() []string {
 }
 
 // forwardFirst forwards the write, stores a successful response and then sends the response to the client. After any
-// other response, and if the request reached no service, it frees the key. If the client leaves, the write continues,
+// other response, and if the request reached no service, it frees the key. The redirect after a form is a success. If the client leaves, the write continues,
 // because the client may repeat the request to get the response.
 func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), upstreamTimeout)
@@ -122,10 +130,14 @@ func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	})
 	failed, ok := errors.AsType[*net.OpError](err)
 	free := ok && failed.Op == "dial" // no part of the request was sent
+	isForm, refused := r.found.surface == passport.Console, http.StatusMultipleChoices
+	if isForm {
+		refused = http.StatusBadRequest
+	}
 	var start []byte
 	if err == nil {
 		defer response.Body.Close()
-		free = response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices
+		free = response.StatusCode < http.StatusOK || response.StatusCode >= refused
 		if start, err = io.ReadAll(io.LimitReader(response.Body, maxStored+1)); err != nil {
 			err = sendFault(ctx, err)
 		}
@@ -138,7 +150,7 @@ func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 		err = fault.Wrap(fault.Unavailable, err, "The response was lost: it is not known whether the request was carried out.")
 		outcome.Begun = time.Time{}
 	default:
-		outcome.Response = newStoredResponse(response, start)
+		outcome.Response = newStoredResponse(response, start, isForm)
 	}
 	e.idempotency.replace(ctx, mine, outcome)
 	if err != nil {
@@ -149,8 +161,15 @@ func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	e.proxy.relay(r, response)
 }
 
-func newStoredResponse(response *http.Response, body []byte) *storedResponse {
+// newStoredResponse returns the response with the headers that a repetition needs. A page of the console needs all,
+// because the first response may never have reached the browser: cookies, too.
+func newStoredResponse(response *http.Response, body []byte, isPage bool) *storedResponse {
 	stored := &storedResponse{Response: message.Response{Status: response.StatusCode, Header: http.Header{}, Body: body}}
+	if isPage {
+		message.CopyResponseHeader(stored.Header, response.Header)
+		stored.Header.Del("Content-Length")
+		stored.Header.Del("Date")
+	}
 	for _, name := range []string{"Content-Type", "Etag", "Location"} {
 		if value := response.Header.Get(name); value != "" {
 			stored.Header.Set(name, value)

@@ -326,13 +326,23 @@ func TestARequestCostsOneRoundTrip(t *testing.T) {
 	defer server.Close()
 	d := &door{base: server.URL, http: w.client}
 	m := w.keys.member(nil)
-	for path, key := range map[string]string{"/api/v1/service/": m.apiKey(), "/app/users": m.bearer()} {
-		header := map[string]string{"Authorization": key}
-		wantStatus(t, d.get(t, path, header), 200)
+	session := w.keys.session(nil)
+	for path, key := range map[string]string{"/api/v1/service/": m.apiKey(), "/app/users": m.bearer(), "/console/events": session.cookie()} {
+		header := func(key string) map[string]string {
+			if path == "/console/events" {
+				return map[string]string{"Host": consoleHost, "Cookie": key}
+			}
+			return map[string]string{"Authorization": key}
+		}
+		wantStatus(t, d.get(t, path, header(key)), 200)
 		from := trips.Load()
 		for range 20 {
-			wantStatus(t, d.get(t, path, header), 200)
-			wantEmpty403(t, d.get(t, path, map[string]string{"Authorization": key + "x"}))
+			wantStatus(t, d.get(t, path, header(key)), 200)
+			if wrong := d.get(t, path, header(key+"x")); path == "/console/events" {
+				wantSignedOut(t, wrong)
+			} else {
+				wantEmpty403(t, wrong)
+			}
 		}
 		if n := trips.Load() - from; n != 40 {
 			t.Errorf("%d round trips for 40 requests", n)

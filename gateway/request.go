@@ -78,6 +78,9 @@ func (r *request) Refuse(err error) {
 		r.Header().Set("Retry-After", "1")
 	}
 	switch {
+	case r.found.surface == passport.Console:
+		r.edge.refuseInConsole(r, err)
+		return
 	case r.found.surface == passport.Legacy:
 		legacy.WriteError(r, r.in, r.edge.log, err)
 		return

@@ -57,7 +57,7 @@ func Routes() []Route {
 
 func routes(documents fs.FS) ([]Route, error) {
 	get := []string{http.MethodGet}
-	table := legacyRoutes()
+	table := append(legacyRoutes(), Route{Methods: []string{http.MethodGet, http.MethodPost}, Path: consolePath, Service: console, Surface: passport.Console})
 	for path := range docsFiles() {
 		if strings.HasPrefix(path, docsPath+"/") { // the documents do not list the files of the documentation page
 			table = append(table, Route{Methods: get, Path: path, Surface: passport.Public})
@@ -278,6 +278,9 @@ func (t *router) find(r *http.Request) found {
 		return found{surface: passport.Legacy, route: rows[0], rows: rows, legacy: parsed}
 	}
 	surface := surfaceOf(path)
+	if surface == passport.Console {
+		return pick(surface, r.Method, t.byPath[consolePath])
+	}
 	if surface == passport.Public {
 		raw = strings.TrimSuffix(raw, "/")
 	}
@@ -304,6 +307,8 @@ func surfaceOf(path string) passport.Surface {
 		return passport.App
 	case "operator":
 		return passport.Operator
+	case console:
+		return passport.Console
 	default:
 		return passport.Public
 	}

@@ -67,7 +67,8 @@ func TestMain(m *testing.M) {
 			"github.com/bellbuoy/bellbuoy/services/events/cmd/events",
 			"github.com/bellbuoy/bellbuoy/services/subscribers/cmd/subscribers",
 			"github.com/bellbuoy/bellbuoy/services/integrations/cmd/integrations",
-			"github.com/bellbuoy/bellbuoy/services/delivery/cmd/delivery")
+			"github.com/bellbuoy/bellbuoy/services/delivery/cmd/delivery",
+			"github.com/bellbuoy/bellbuoy/services/console/cmd/console")
 		build.Stdout, build.Stderr = os.Stderr, os.Stderr
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "build:", err)

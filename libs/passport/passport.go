@@ -31,6 +31,21 @@ const (
 	HeaderPrefix = "Bellbuoy-"
 )
 
+// SessionCookie is the name of the console's cookie with a session: "<id>:<secret>". CookieName returns the name as
+// browsers know it. The gateway reads the cookie and forwards it to no service.
+const SessionCookie = "bellbuoy"
+
+// HostPrefix begins the name of a cookie that a browser accepts over https only, and from its own host only.
+const HostPrefix = "__Host-"
+
+// CookieName returns the name of a cookie of the console at the base URL. Over https the name has HostPrefix.
+func CookieName(base, name string) string {
+	if strings.HasPrefix(base, "https://") {
+		return HostPrefix + name
+	}
+	return name
+}
+
 // ErrNoAPI is the error for members of an organization whose plan does not include the API.
 var ErrNoAPI = fault.New(fault.Forbidden, "The plan of your organization does not include the API.")
 

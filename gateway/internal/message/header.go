@@ -2,6 +2,8 @@ package message
 
 import (
 	"net/http"
+	"net/textproto"
+	"slices"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -21,8 +23,30 @@ func CopyRequestHeader(out, in http.Header) {
 			out[name] = values
 		}
 	}
+	if cookies, sent := out["Cookie"]; sent {
+		removeSession(out, cookies)
+	}
 	if _, sent := out["User-Agent"]; !sent {
 		out["User-Agent"] = nil // without this, the transport sets its own
+	}
+}
+
+// removeSession sets the header Cookie to the cookies without those that contain a session of the console.
+func removeSession(out http.Header, cookies []string) {
+	var kept []string
+	for _, line := range cookies {
+		parts := slices.DeleteFunc(strings.Split(line, ";"), func(part string) bool {
+			name, _, _ := strings.Cut(part, "=")
+			name = strings.TrimPrefix(textproto.TrimString(name), passport.HostPrefix)
+			return name == passport.SessionCookie
+		})
+		if line = strings.TrimLeft(strings.Join(parts, ";"), " \t"); line != "" {
+			kept = append(kept, line)
+		}
+	}
+	delete(out, "Cookie")
+	if len(kept) > 0 {
+		out["Cookie"] = kept
 	}
 }
 
