@@ -1,0 +1,93 @@
+package quota
+
+import (
+	"context"
+	"time"
+)
+
+// Limits of failures to sign in to the console, in one window.
+const (
+	signInWindow   = 15 * time.Minute
+	signInPair     = 10  // with one name from one IP address
+	signInFrom     = 30  // from one IP address
+	signInAs       = 100 // with one name
+	signInBrowser  = 10  // of one user in a browser that the user has signed in before
+	signInAgain    = 10  // of a signed-in user who proves the password again
+	secondFactors  = 5   // wrong codes in one sign-in
+	linksTo        = 3   // links for a forgotten password to one user
+	linkWindow     = time.Hour
+	secondFactorIn = 15 * time.Minute // longer than a sign-in may take
+)
+
+// counted is a key with its limit.
+type counted struct {
+	key   string
+	limit Limit
+}
+
+func signIn(ip, name string) []counted {
+	from := []counted{{"sign-in-from:" + network(ip), Limit{signInFrom, signInWindow}}}
+	if name == "" {
+		return from
+	}
+	return append(from,
+		counted{"sign-in:" + network(ip) + "/" + digest(name), Limit{signInPair, signInWindow}},
+		counted{"sign-in-as:" + digest(name), Limit{signInAs, signInWindow}})
+}
+
+// SignIn counts a try to sign in with a name from an IP address. It returns the time until the next try is allowed, or
+// 0. If the try is not allowed, it counts nothing. Without a name, only the limit of the address holds.
+func (c *Counter) SignIn(ctx context.Context, ip, name string) (wait time.Duration) {
+	keys := signIn(ip, name)
+	for i, k := range keys {
+		if wait = c.Take(ctx, k.key, k.limit); wait > 0 {
+			for _, taken := range keys[:i] {
+				c.giveBack(ctx, taken.key)
+			}
+			return wait
+		}
+	}
+	return 0
+}
+
+// SignInWasRight removes one SignIn from the count, because only failures are limited.
+func (c *Counter) SignInWasRight(ctx context.Context, ip, name string) {
+	for _, k := range signIn(ip, name) {
+		c.giveBack(ctx, k.key)
+	}
+}
+
+// KnownBrowser counts a try of a user to sign in with a browser that the user has signed in before. It returns the time
+// until the next try is allowed, or 0.
+func (c *Counter) KnownBrowser(ctx context.Context, browser, user string) (wait time.Duration) {
+	return c.Take(ctx, browserKey(browser, user), Limit{signInBrowser, signInWindow})
+}
+
+// KnownBrowserWasRight removes one KnownBrowser from the count.
+func (c *Counter) KnownBrowserWasRight(ctx context.Context, browser, user string) {
+	c.giveBack(ctx, browserKey(browser, user))
+}
+
+func browserKey(browser, user string) string { return "sign-in-browser:" + browser + "/" + user }
+
+// SecondFactor counts a code that is tried in a sign-in. It returns 0, or more if the sign-in has ended because of too
+// many codes.
+func (c *Counter) SecondFactor(ctx context.Context, signIn string) (wait time.Duration) {
+	return c.Take(ctx, "second-factor:"+signIn, Limit{secondFactors, secondFactorIn})
+}
+
+// Again counts a try of a signed-in user to prove the password again. It returns the time until the next try is
+// allowed, or 0.
+func (c *Counter) Again(ctx context.Context, user string) (wait time.Duration) {
+	return c.Take(ctx, "sign-in-again:"+user, Limit{signInAgain, signInWindow})
+}
+
+// AgainWasRight removes one Again from the count.
+func (c *Counter) AgainWasRight(ctx context.Context, user string) {
+	c.giveBack(ctx, "sign-in-again:"+user)
+}
+
+// LinkTo counts a link for a forgotten password that is sent to a user. It returns 0 if the link may be sent.
+func (c *Counter) LinkTo(ctx context.Context, user string) (wait time.Duration) {
+	return c.Take(ctx, "sign-in-link:"+user, Limit{linksTo, linkWindow})
+}
