@@ -23,6 +23,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
 // auditEntry is an entry of GET /app/audit. text is its JSON.
@@ -123,7 +124,7 @@ func (w *walker) ServeHTTP(out http.ResponseWriter, in *http.Request) {
 	w.proxy.ServeHTTP(out, in)
 }
 
-var secretMember = regexp.MustCompile(`"(?:apiKey|key|secret)":\s*"([^"]+)"`)
+var secretMember = regexp.MustCompile(`(?:"(?:apiKey|key|secret)":\s*"|/console/welcome\?token=)([^"]+)"`)
 
 // keep records the status of a write and the secrets in its response.
 func (w *walker) keep(r *http.Request, status int, body []byte) {
@@ -192,7 +193,7 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 			t.Errorf("%s %s of the action %q left %s", write.method, write.path, write.action, entry.text)
 		}
 		c.expectActor(t, entry)
-		if strings.Count(write.action, ".") == 1 && write.status == http.StatusCreated && write.surface == "app" {
+		if strings.Count(write.action, ".") == 1 && write.status == http.StatusCreated && write.surface == "app" && write.action != "user.invite" { // the entry of an invitation is about the user
 			expectShown(t, entry, write.shown)
 		}
 	}
@@ -232,7 +233,8 @@ func (w *walker) complete(t *testing.T) {
 		})
 	}
 	for _, operation := range declared.Operations() {
-		if operation.Method != http.MethodGet && !walked(operation.Method, operation.Path) {
+		// TestEveryWriteOfTheConsoleLeavesOneAuditEntry of the identity service calls the operations that refuse keys.
+		if operation.Method != http.MethodGet && operation.Access == web.Members && !walked(operation.Method, operation.Path) {
 			t.Errorf("%s %s is missing in testdata/audit/walk.txtar", operation.Method, operation.Path)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,20 @@ const (
 	noRole        = "Your role does not allow this."
 	noEntitlement = "The plan of your organization does not include "
 )
+
+// refusedKeys are the errors for a key that calls an operation of the console.
+var refusedKeys = map[web.Access]string{
+	web.SignedIn:  "This needs a session of the console. A key cannot call it.",
+	web.SignedOut: "Only the sign-in pages of the console can call this.",
+}
+
+// forKeys reports whether a key may call the operation of the App interface. If the service has no such operation, it
+// returns true.
+func forKeys(method, path string) bool {
+	return !slices.ContainsFunc(declared.Operations(), func(o declared.Operation) bool {
+		return o.Method == method && o.Path == path && o.Access != web.Members
+	})
+}
 
 // keptReads matches the reads of integrations that an organization may still use without the entitlement.
 var keptReads = regexp.MustCompile(`/(suppression|logs|logs/\{logId\})$`)
@@ -40,6 +55,14 @@ func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
 		}
 		walked++
 		path := base + regexp.MustCompile(`\{\w+\}`).ReplaceAllString(operation.Path, "01890a5d-ac96-774b-bcce-b302099a8057")
+		if refusal, is := refusedKeys[operation.Access]; is {
+			t.Run(operation.Method+" "+operation.Path+" with a key", func(t *testing.T) {
+				if got := send(t, operation.Method, path, paying.app(), nil); got.status != http.StatusForbidden || !strings.Contains(string(got.body), refusal) {
+					t.Errorf("%d %s", got.status, got.body)
+				}
+			})
+			continue
+		}
 		for role, member := range members {
 			t.Run(operation.Method+" "+operation.Path+" "+role, func(t *testing.T) {
 				got := send(t, operation.Method, path, member.app(), nil)

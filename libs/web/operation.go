@@ -85,6 +85,7 @@ type None struct{}
 type Call[P, B any] struct {
 	context.Context
 	Caller     passport.Passport
+	UserAgent  string // of the request; the console passes on that of the member's browser
 	Parameters P
 	List       List   // for page tokens
 	text       []byte // the body
@@ -137,7 +138,7 @@ type Versioned interface{ RecordVersion() int64 }
 func Declare[P, B, R any](operation Operation, handler func(*Call[P, B]) (R, error)) Operation {
 	operation.Parameters, operation.Body, operation.Response = reflect.TypeFor[P](), reflect.TypeFor[B](), reflect.TypeFor[R]()
 	operation.handler = Handle(func(c *gin.Context) error {
-		call := Call[P, B]{Context: c.Request.Context(), Caller: Caller(c), List: listOf(c)}
+		call := Call[P, B]{Context: c.Request.Context(), Caller: Caller(c), UserAgent: c.Request.UserAgent(), List: listOf(c)}
 		if operation.TakesIfMatch() {
 			call.ifMatch = c.Request.Header.Values("If-Match")
 		}

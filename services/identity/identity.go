@@ -1,14 +1,17 @@
-// Package identity is the service for organizations with their plans, users with their roles, and keys. The operator
-// creates organizations and users. Gateways look up keys in this service. A change of the rights of a key takes effect
-// for the next request. The service also stores the audit entries of all services.
+// Package identity is the service for organizations with their plans, users with their roles, keys, and the sign-in to
+// the console. The operator creates organizations and users. Gateways look up keys and sessions in this service. A
+// change of the rights of a key or session takes effect for the next request. The service also stores the audit entries
+// of all services.
 package identity
 
 import (
 	"context"
+	_ "time/tzdata" // preferences name time zones, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -50,6 +53,11 @@ func Run(ctx context.Context, c Config) error {
 	}
 	gateways := store.NewGateways(redis)
 	defer gateways.Close()
+	tries, err := quota.New(c.Redis, c.Log, c.Now)
+	if err != nil {
+		return err
+	}
+	defer tries.Close()
 	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
 	accounts := account.New(account.Options{
 		Store: store.New(s.Database), Gateways: gateways,
@@ -60,7 +68,8 @@ func Run(ctx context.Context, c Config) error {
 		Plan: func(ctx context.Context, organization string, of account.Features) error {
 			return events.SetPlan(ctx, organization, peer.Plan{Integrations: of.Integrations})
 		},
-		LegacyPerHour: c.LegacyRatePerHour, AppPerMinute: c.AppRatePerMinute, Log: c.Log, Now: c.Now,
+		LegacyPerHour: c.LegacyRatePerHour, AppPerMinute: c.AppRatePerMinute,
+		Tries: tries, Secret: c.Secret.Secret, ConsoleBaseURL: c.ConsoleBaseURL, Log: c.Log, Now: c.Now,
 	})
 	if err := api.Mount(s.Engine, accounts, web.NewPages(c.Secret.Secret), c.Log); err != nil {
 		return err

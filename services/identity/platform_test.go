@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,6 +111,7 @@ func (p *platform) run(set func(*identity.Config)) {
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Redis:     boot.Redis{RedisURL: "redis://127.0.0.1:1/0"},
 		Secret:    boot.Secret{Secret: secret},
+		Links:     boot.Links{ConsoleBaseURL: "http://console.example.com"},
 		EventsURL: p.events.server.URL, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},
 	}
 	if p.redis != nil {
@@ -333,9 +335,14 @@ func (p *platform) authenticate(r *http.Request) (passport.Passport, error) {
 	}
 	name, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	id, presented, _ := strings.Cut(rest, ":")
-	scheme, surface := peer.Bearer, passport.App
-	if strings.HasPrefix(r.URL.Path, "/api/v1/") {
+	scheme, surface, caller := peer.Bearer, passport.App, ""
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/api/v1/"):
 		scheme, surface = peer.APIKey, passport.Legacy
+	case name == "Console": // the sign-in pages of the console, which has no such header
+		return passport.Passport{Surface: passport.App, Caller: "console", IP: cmp.Or(r.Header.Get("X-Forwarded-For"), "192.0.2.1")}, nil
+	case name == "Session":
+		scheme, caller = peer.Session, "console"
 	}
 	if !strings.EqualFold(name, string(scheme)) {
 		return passport.Passport{}, fault.New(fault.Denied, "another scheme")
@@ -347,7 +354,7 @@ func (p *platform) authenticate(r *http.Request) (passport.Passport, error) {
 	return passport.Passport{
 		Surface: surface, Organization: credential.Organization, User: credential.User, LegacyUser: credential.LegacyUser,
 		Username: credential.Username, Email: credential.Email, KeyID: credential.KeyID,
-		Roles: credential.Roles, Features: credential.Features,
+		Session: credential.Session, Caller: caller, Roles: credential.Roles, Features: credential.Features,
 	}, err
 }
 

@@ -1,13 +1,15 @@
-// Package account is the domain of organizations with their plans, their users, and the keys of the users.
+// Package account is the domain of organizations with their plans, their users, the keys of the users, and how users
+// sign in.
 //
-// Decision: a user and all of its keys are one record. Revoking a key, disabling a user, changing its roles
-// and deleting it are therefore one atomic write each, and each such write applies to exactly the keys that
-// exist at that time. Only digests of secrets are stored.
+// Decision: a user and all of its keys and sessions are one record. Revoking a key, ending a session, disabling a user,
+// changing its roles and deleting it are therefore one atomic write each, and each such write applies to exactly the
+// keys and sessions that exist at that time. A sign-in uses up a code or a link in the write that starts the session.
+// Only digests of secrets are stored.
 //
 // # Changes take effect for the next request
 //
-// Gateways cache the rights of a key (a credential) in Redis for one minute. A change of rights takes these
-// steps:
+// Gateways cache the rights of a key or session (a credential) in Redis for one minute. What follows about keys also
+// holds for sessions. A change of rights takes these steps:
 //
 //  1. Store the change, and set StaleSince in the same write.
 //  2. Void the cache entries of the keys. Gateways request a key with a void entry from identity. Gateways do not
@@ -58,10 +60,21 @@ const (
 	FieldCreatedAt    = "joinedAt"    // to the second
 	FieldLastLoginAt  = "lastLoginAt" // to the second
 	FieldKeyIDs       = "keyIds"      // several values: the ids of the active App keys
+	FieldSessionIDs   = "sessionIds"  // several values: the ids of the sessions that have not ended
+	FieldAddress      = "address"     // FieldEmail in lower case
+	FieldSubject      = "subject"     // absent: the user never signed in by single sign-on
+	FieldSignOn       = "signOn"      // organizations: SignOn.Name, absent without single sign-on
 )
 
 // IndexLegacy is the index (organization, legacyId) of users.
 const IndexLegacy = "org_legacy"
+
+// The unique indexes of single sign-on: of users by their organization and their subject, and of organizations by the
+// name of their provider.
+const (
+	IndexSubject = "org_subject"
+	IndexSignOn  = "sign_on"
+)
 
 // Store stores the domain's records.
 type Store struct {
@@ -81,7 +94,8 @@ type Gateways interface {
 // Accounts holds the operations of the domain.
 type Accounts struct {
 	Options
-	plans map[Plan]Terms
+	plans  map[Plan]Terms
+	hasher *hasher
 }
 
 // Options are the dependencies and settings of Accounts.
@@ -96,12 +110,19 @@ type Options struct {
 	// LegacyPerHour and AppPerMinute are the rates of the default plan.
 	LegacyPerHour int
 	AppPerMinute  int
-	Log           *slog.Logger
-	Now           func() time.Time // UTC, whole milliseconds
+	Tries         Tries
+	// Secret is the secret of the platform, for tickets and links.
+	Secret string
+	// ConsoleBaseURL is the base URL of the links to the console.
+	ConsoleBaseURL string
+	Log            *slog.Logger
+	Now            func() time.Time // UTC, whole milliseconds
 }
 
 // New returns the operations.
-func New(o Options) *Accounts { return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute)} }
+func New(o Options) *Accounts {
+	return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute), newHasher()}
+}
 
 // finishTimeout is the time limit of a change of several steps.
 const finishTimeout = 15 * time.Second

@@ -11,10 +11,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// The actions on keys. All other actions are create, update and delete of a record.
+// The special actions. All other actions are create, update and delete of a record.
 const (
 	actionKeyCreate = "api_key.create"
 	actionKeyRevoke = "api_key.revoke"
+
+	actionInvite      = "user.invite"
+	actionForgotten   = "user.forgotten"       // a link for a forgotten password was sent
+	actionSessionsEnd = "user.sessions.delete" // all sessions but one have ended
 )
 
 // The fields of audit entries that queries may name, beside FieldOrganization.
@@ -91,6 +95,16 @@ func changed[T audit.Record](ctx context.Context, now time.Time, before, after *
 		return nil
 	}
 	return audit.Entry(audit.From(ctx), "", now, before, after)
+}
+
+// edited raises the version of a changed user, and returns the audit entry of the change. If nothing has changed, it
+// does neither.
+func edited(ctx context.Context, now time.Time, before, after *User) []topic.Message {
+	messages := changed(ctx, now, before, after)
+	if !reflect.DeepEqual(before, after) {
+		after.Version++
+	}
+	return messages
 }
 
 // AuditEntity implements audit.Record.

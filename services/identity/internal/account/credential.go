@@ -9,15 +9,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Credential is a key with its user and the terms of the user's organization.
+// Credential is a key or a session, with its user and the terms of the user's organization.
 type Credential struct {
-	Key   Key
-	User  User
-	Terms Terms
+	Key     Key // of a session: its id and digest
+	Session bool
+	User    User
+	Roles   []Role
+	Terms   Terms
 }
 
-// Credential returns the credential of an active key of an enabled user. It returns fault.NotFound for any other key.
-// If presented is the digest of the key, it also stores the time of this use.
+// Credential returns the credential of an active key, or a valid session, of an enabled user. It returns fault.NotFound
+// for any other. If presented is the digest of the secret, it also stores the time of this use.
 func (a *Accounts) Credential(ctx context.Context, ref KeyRef, presented string) (Credential, error) {
 	user, key, err := a.keyed(ctx, ref)
 	if err != nil {
@@ -30,13 +32,29 @@ func (a *Accounts) Credential(ctx context.Context, ref KeyRef, presented string)
 	if subtle.ConstantTimeCompare([]byte(presented), []byte(key.Digest)) == 1 {
 		a.storeUse(ctx, user, key, ref.Scheme)
 	}
-	return Credential{Key: key, User: user, Terms: a.Terms(organization)}, nil
+	credential := Credential{Key: key, Session: ref.Scheme == BySession, User: user, Roles: user.Roles, Terms: a.Terms(organization)}
+	if credential.Session {
+		credential.Roles = user.rolesIn(key.ID, organization, a.Now())
+	}
+	return credential, nil
+}
+
+// rolesIn returns the roles of the user in the session. If the organization requires a second factor, and the user has
+// not shown one in the session, it returns none.
+func (u User) rolesIn(session string, o Organization, now time.Time) []Role {
+	if s := u.session(session, now); s == nil || o.RequireTwoFactor && !s.SecondFactor {
+		return nil
+	}
+	return u.Roles
 }
 
 func (a *Accounts) keyed(ctx context.Context, ref KeyRef) (User, Key, error) {
 	condition := find.Eq(FieldUsername, ref.ID)
-	if ref.Scheme == Bearer {
+	switch ref.Scheme {
+	case Bearer:
 		condition = find.Has(FieldKeyIDs, ref.ID)
+	case BySession:
+		condition = find.Has(FieldSessionIDs, ref.ID)
 	}
 	page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 1})
 	if err != nil {
@@ -44,26 +62,28 @@ func (a *Accounts) keyed(ctx context.Context, ref KeyRef) (User, Key, error) {
 	}
 	if len(page.Items) == 1 {
 		user := page.Items[0]
-		if key, ok := user.activeKey(ref); ok && !user.Disabled && user.DeletedAt == nil {
+		if key, ok := user.activeKey(ref, a.Now()); ok && !user.Disabled && user.DeletedAt == nil {
 			return user, key, nil
 		}
 	}
 	return User{}, Key{}, noKey()
 }
 
-func (u User) activeKey(ref KeyRef) (Key, bool) {
-	if ref.Scheme == APIKey {
-		if u.LegacyKey == nil || u.Username != ref.ID {
+func (u User) activeKey(ref KeyRef, now time.Time) (Key, bool) {
+	switch ref.Scheme {
+	case APIKey:
+		if u.LegacyKey == nil || u.LegacyKey.RevokedAt != nil || u.Username != ref.ID {
 			return Key{}, false
 		}
 		return *u.LegacyKey, true
-	}
-	for _, key := range u.Keys {
-		if key.ID == ref.ID && key.RevokedAt == nil {
-			return key, true
+	case BySession:
+		s := u.session(ref.ID, now)
+		if s == nil {
+			return Key{}, false
 		}
+		return Key{ID: s.ID, Digest: s.Digest, LastUsedAt: &s.LastUsedAt}, true
 	}
-	return Key{}, false
+	return u.ActiveKey(ref.ID)
 }
 
 const (
@@ -82,6 +102,13 @@ func (a *Accounts) storeUse(ctx context.Context, user User, key Key, scheme Sche
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), useTimeout)
 	defer cancel()
 	_, err := a.Store.Users.Change(ctx, user.ID, func(u *User) error {
+		if s := u.session(key.ID, now); s != nil {
+			if now.Sub(s.LastUsedAt) < useGranularity {
+				return fault.ErrUnchanged
+			}
+			s.LastUsedAt = now
+			return nil
+		}
 		used := u.keyByID(key.ID)
 		if used == nil || used.LastUsedAt != nil && now.Sub(*used.LastUsedAt) < useGranularity {
 			return fault.ErrUnchanged

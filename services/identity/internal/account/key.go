@@ -37,22 +37,14 @@ func (u User) ActiveKeys() []Key {
 	return keys
 }
 
-// Caller returns the user that sends the request and the key of the request. If the user was deleted or the key revoked
-// after the gateway admitted the request, the error is Denied, as for every later request.
-func (a *Accounts) Caller(ctx context.Context, organization, id, keyID string) (User, Key, error) {
-	user, err := a.Member(ctx, organization, id)
-	if fault.Is(err, fault.NotFound) {
-		err = fault.Wrap(fault.Denied, err, "The caller was deleted.")
-	}
-	if err != nil {
-		return User{}, Key{}, err
-	}
-	for _, key := range user.ActiveKeys() {
-		if key.ID == keyID {
-			return user, key, nil
+// ActiveKey returns the App key with the id. It returns false if the user has none, or if it was revoked.
+func (u User) ActiveKey(id string) (Key, bool) {
+	for _, key := range u.Keys {
+		if key.ID == id && key.RevokedAt == nil {
+			return key, true
 		}
 	}
-	return User{}, Key{}, fault.New(fault.Denied, "The caller's key was revoked.")
+	return Key{}, false
 }
 
 // KeysAfter returns a page of the active keys. It starts behind the key with the id after.
@@ -81,7 +73,7 @@ func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[
 			return k.RevokedAt != nil && u.StaleSince == nil && a.Now().Sub(*k.RevokedAt) > forgetRevoked
 		})
 		u.Keys = append(u.Keys, key)
-		return audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, nil, keyOf(u, &key, false)), nil
+		return append(audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, nil, keyOf(u, &key, false)), mailTo(u, mailKey, "", key.CreatedAt)...), nil
 	})
 	return key, fault.IfMissing(err, noUser())
 }
@@ -130,7 +122,7 @@ func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User,
 		}
 		former := keyOf(u, u.LegacyKey, true)
 		u.LegacyKey = &key
-		return audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, former, keyOf(u, &key, true)), nil
+		return append(audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, former, keyOf(u, &key, true)), mailTo(u, mailKey, "", key.CreatedAt)...), nil
 	}
 	// If the user had no legacy key, no gateway can have cached one.
 	first, err := a.Store.Users.Update(ctx, user, func(u *User) ([]topic.Message, error) {
@@ -143,4 +135,21 @@ func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User,
 		return a.changeUser(ctx, user, func(u *User, _ time.Time) ([]topic.Message, error) { return set(u) })
 	}
 	return first, fault.IfMissing(err, noUser())
+}
+
+// DeleteLegacyKey deletes the legacy key of a user. Gateways refuse the key from the next request on.
+func (a *Accounts) DeleteLegacyKey(ctx context.Context, user string) error {
+	_, err := a.changeUser(ctx, user, func(u *User, now time.Time) ([]topic.Message, error) {
+		if u.LegacyKey == nil || u.LegacyKey.RevokedAt != nil && u.StaleSince == nil {
+			return nil, fault.New(fault.NotFound, "There is no legacy key.")
+		}
+		if u.LegacyKey.RevokedAt != nil {
+			return nil, nil // the repeated request confirms the deletion
+		}
+		former, revoked := keyOf(u, u.LegacyKey, true), *u.LegacyKey
+		revoked.RevokedAt = &now
+		u.LegacyKey = &revoked
+		return audit.Entry(audit.From(ctx), actionKeyRevoke, now, former, keyOf(u, &revoked, true)), nil
+	})
+	return err
 }

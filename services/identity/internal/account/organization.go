@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
@@ -29,6 +30,12 @@ type Organization struct {
 	DashboardID   string    `json:"dashboardId" audit:"dashboardId"` // id of the first dashboard
 	DashboardSlug string    `json:"dashboardSlug"`
 	CreatedAt     time.Time `json:"createdAt" audit:"createdAt"`
+	// RequireTwoFactor: a session without a second factor has no roles.
+	RequireTwoFactor bool    `json:"requireTwoFactor" audit:"requireTwoFactor"`
+	SignOn           *SignOn `json:"signOn" audit:"signOn"` // nil: the organization has no single sign-on
+	Version          int64   `json:"version"`               // number of changes of the record
+	// Leaving are admins who lose their role, or their record, at this time. See keepAdmin.
+	Leaving []Leaving `json:"leaving"`
 	// StaleSince is set while gateways may still cache former rights of the users' keys.
 	StaleSince *time.Time `json:"staleSince"`
 }
@@ -42,7 +49,7 @@ type NewOrganization struct {
 // AddOrganization creates an organization and its dashboard.
 func (a *Accounts) AddOrganization(ctx context.Context, in NewOrganization) (Organization, error) {
 	o := Organization{
-		ID: topic.NewID(), Name: in.Name, Plan: Team, State: Pending, DashboardID: topic.NewID(), CreatedAt: a.Now(),
+		ID: topic.NewID(), Name: in.Name, Plan: Team, State: Pending, DashboardID: topic.NewID(), CreatedAt: a.Now(), Version: 1,
 	}
 	if in.Plan != nil {
 		o.Plan = *in.Plan
@@ -111,15 +118,16 @@ func (a *Accounts) Organizations(ctx context.Context, limit int, after string) (
 // OrganizationPatch is the input of ChangeOrganization. A null value removes an override, so that the value of the plan
 // applies.
 type OrganizationPatch struct {
-	Name            optional.Value[string]
-	Plan            optional.Value[Plan]
-	LegacyPerHour   optional.Value[int]
-	AppPerMinute    optional.Value[int]
-	UniqueEndpoints optional.Value[int]
-	MaxDashboards   optional.Value[int]
-	API             optional.Value[bool]
-	Integrations    optional.Value[bool]
-	UptimeReports   optional.Value[bool]
+	Name             optional.Value[string]
+	RequireTwoFactor optional.Value[bool]
+	Plan             optional.Value[Plan]
+	LegacyPerHour    optional.Value[int]
+	AppPerMinute     optional.Value[int]
+	UniqueEndpoints  optional.Value[int]
+	MaxDashboards    optional.Value[int]
+	API              optional.Value[bool]
+	Integrations     optional.Value[bool]
+	UptimeReports    optional.Value[bool]
 }
 
 // concernsKeys reports whether the patch changes the rights of the users' keys.
@@ -161,6 +169,11 @@ func (a *Accounts) checkOrganizationPatch(p OrganizationPatch) error {
 
 // ChangeOrganization changes an organization. The change takes effect for the next request of each of its users.
 func (a *Accounts) ChangeOrganization(ctx context.Context, id string, p OrganizationPatch) (Organization, error) {
+	return a.patchOrganization(ctx, id, p, func(Organization) error { return nil })
+}
+
+// patchOrganization is ChangeOrganization with a check of the stored organization.
+func (a *Accounts) patchOrganization(ctx context.Context, id string, p OrganizationPatch, allow func(Organization) error) (Organization, error) {
 	if err := a.checkOrganizationPatch(p); err != nil {
 		return Organization{}, err
 	}
@@ -168,18 +181,32 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, id string, p Organiza
 		return Organization{}, err
 	}
 	if p.concernsKeys() {
-		return a.changeTerms(ctx, id, p.apply)
+		return a.changeTerms(ctx, id, allow, p.apply)
 	}
 	return a.Store.Organizations.Update(ctx, id, func(o *Organization) ([]topic.Message, error) {
+		if err := allow(*o); err != nil {
+			return nil, err
+		}
 		before := *o
 		p.apply(o)
-		return changed(ctx, a.Now(), &before, o), nil
+		return editedOrganization(ctx, a.Now(), &before, o), nil
 	})
+}
+
+// editedOrganization raises the version of a changed organization, and returns the audit entry of the change. If
+// nothing has changed, it does neither.
+func editedOrganization(ctx context.Context, now time.Time, before, after *Organization) []topic.Message {
+	messages := changed(ctx, now, before, after)
+	if len(messages) > 0 || !reflect.DeepEqual(before, after) {
+		after.Version++
+	}
+	return messages
 }
 
 func (p OrganizationPatch) apply(o *Organization) {
 	override(&o.Name, p.Name.Pointer())
 	override(&o.Plan, p.Plan.Pointer())
+	override(&o.RequireTwoFactor, p.RequireTwoFactor.Pointer())
 	p.LegacyPerHour.SetNullable(&o.Overrides.LegacyPerHour)
 	p.AppPerMinute.SetNullable(&o.Overrides.AppPerMinute)
 	p.UniqueEndpoints.SetNullable(&o.Overrides.UniqueEndpoints)

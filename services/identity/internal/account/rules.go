@@ -86,3 +86,6 @@ func checkEmail(email string) error {
 	}
 	return nil
 }
+
+// Address returns a mail address in the form in which users are found by it.
+func Address(email string) string { return strings.ToLower(email) }

@@ -15,21 +15,36 @@ import (
 
 // User is a member of an organization, with all of its keys.
 type User struct {
-	ID                string     `json:"id" audit:"id"`             // uuid v7
-	LegacyID          int64      `json:"legacyId" audit:"legacyId"` // integer id of the legacy interface
-	Organization      string     `json:"organization"`
-	Username          string     `json:"username" audit:"username"` // unique in the installation, immutable, case-sensitive
-	Email             string     `json:"email" audit:"email"`
-	FirstName         string     `json:"firstName" audit:"firstName"`
-	LastName          string     `json:"lastName" audit:"lastName"`
-	Roles             []Role     `json:"roles" audit:"roles"`
-	AllowPasswordAuth bool       `json:"allowPasswordAuth" audit:"allowPasswordAuth"` // always false: the platform has no passwords
-	Disabled          bool       `json:"disabled" audit:"disabled"`
-	CreatedAt         time.Time  `json:"createdAt" audit:"createdAt"`
-	LastLoginAt       *time.Time `json:"lastLoginAt"` // to the minute
-	Keys              []Key      `json:"keys"`        // App keys, oldest first
-	LegacyKey         *Key       `json:"legacyKey"`
-	DeletedAt         *time.Time `json:"deletedAt"` // nil: not deleted; otherwise the record is to be removed
+	ID           string     `json:"id" audit:"id"`             // uuid v7
+	LegacyID     int64      `json:"legacyId" audit:"legacyId"` // integer id of the legacy interface
+	Organization string     `json:"organization"`
+	Username     string     `json:"username" audit:"username"` // unique in the installation, immutable, case-sensitive
+	Email        string     `json:"email" audit:"email"`
+	FirstName    string     `json:"firstName" audit:"firstName"`
+	LastName     string     `json:"lastName" audit:"lastName"`
+	Roles        []Role     `json:"roles" audit:"roles"`
+	Disabled     bool       `json:"disabled" audit:"disabled"`
+	CreatedAt    time.Time  `json:"createdAt" audit:"createdAt"`
+	LastLoginAt  *time.Time `json:"lastLoginAt"` // to the minute
+	Keys         []Key      `json:"keys"`        // App keys, oldest first
+	LegacyKey    *Key       `json:"legacyKey"`
+	// Version is the number of changes of the record. Uses of keys, and sessions, do not change it.
+	Version int64 `json:"version"`
+
+	Password      string     `json:"password"` // argon2id hash (seal.HashPassword); empty: the user has no password
+	PasswordSetAt *time.Time `json:"passwordSetAt" audit:"passwordSetAt"`
+	// PasswordAuth is the decision of an admin whether the user may sign in with a password. nil: the user may, unless
+	// the organization enforces single sign-on.
+	PasswordAuth  *bool       `json:"passwordAuth" audit:"allowPasswordAuth"`
+	TOTP          *TOTP       `json:"totp" audit:"totp"`
+	RecoveryCodes []string    `json:"recoveryCodes"` // digests of the codes that are not used
+	Passkeys      []Passkey   `json:"passkeys" audit:"passkeys,changed"`
+	Subject       string      `json:"subject" audit:"subject,null"` // claim sub of the organization's sign-on provider
+	Sessions      []Session   `json:"sessions"`                     // oldest first, also ended ones that may not be void at the gateways
+	Links         []Link      `json:"links"`                        // links to set a password
+	Preferences   Preferences `json:"preferences" audit:"preferences"`
+
+	DeletedAt *time.Time `json:"deletedAt"` // nil: not deleted; otherwise the record is to be removed
 	// StaleSince is set while gateways may still cache former rights of the keys.
 	StaleSince *time.Time `json:"staleSince"`
 }
@@ -45,6 +60,11 @@ type NewUser struct {
 
 // AddUser creates a user without keys.
 func (a *Accounts) AddUser(ctx context.Context, organization string, in NewUser) (User, error) {
+	return a.addUser(ctx, organization, in, func(*User) []topic.Message { return nil })
+}
+
+// addUser creates a user. prepare completes the record and returns messages of the write.
+func (a *Accounts) addUser(ctx context.Context, organization string, in NewUser, prepare func(*User) []topic.Message) (User, error) {
 	roles, err := in.check()
 	if err != nil {
 		return User{}, err
@@ -59,9 +79,11 @@ func (a *Accounts) AddUser(ctx context.Context, organization string, in NewUser)
 	user := User{
 		ID: topic.NewID(), LegacyID: legacyID, Organization: organization,
 		Username: in.Username, Email: in.Email, FirstName: in.FirstName, LastName: in.LastName,
-		Roles: roles, CreatedAt: a.Now(),
+		Roles: roles, CreatedAt: a.Now(), Version: 1,
 	}
-	if err := a.Store.Users.Insert(ctx, user, audit.Entry(audit.From(ctx), "", user.CreatedAt, nil, &user)...); err != nil {
+	mails := prepare(&user)
+	messages := append(audit.Entry(audit.From(ctx), "", user.CreatedAt, nil, &user), mails...)
+	if err := a.Store.Users.Insert(ctx, user, messages...); err != nil {
 		if fault.Is(err, fault.Conflict) {
 			return User{}, &fault.Error{Kind: fault.Conflict, Field: FieldUsername, Message: "is taken by another user", Err: err}
 		}
@@ -119,44 +141,111 @@ func (a *Accounts) Members(ctx context.Context, organization string, q find.Quer
 	return page.Items, total, err
 }
 
-// UserPatch is the input of ChangeUser.
+// UserPatch is the input of ChangeUser and ChangeMember.
 type UserPatch struct {
-	Roles    optional.Value[[]Role]
-	Disabled optional.Value[bool]
+	FirstName    optional.Value[string]
+	LastName     optional.Value[string]
+	Email        optional.Value[string]
+	Roles        optional.Value[[]Role]
+	Disabled     optional.Value[bool]
+	PasswordAuth optional.Value[bool]
 }
 
-// ChangeUser changes a user. The change takes effect for the user's next request.
+// check returns an error if a value of the patch is not allowed. It puts the roles in order.
+func (p *UserPatch) check() (err error) {
+	for _, line := range []struct {
+		field string
+		value optional.Value[string]
+	}{{FieldFirstName, p.FirstName}, {FieldLastName, p.LastName}} {
+		if err := checkLine(line.field, line.value.Value, false, maxPersonName); err != nil {
+			return err
+		}
+	}
+	if p.Email.Sent {
+		if err := checkEmail(p.Email.Value); err != nil {
+			return err
+		}
+	}
+	if p.Roles.Sent {
+		p.Roles.Value, err = checkRoles(p.Roles.Value)
+	}
+	return err
+}
+
+func (p UserPatch) sent() bool {
+	return p.FirstName.Sent || p.LastName.Sent || p.Email.Sent || p.Roles.Sent || p.Disabled.Sent || p.PasswordAuth.Sent
+}
+
+func (p UserPatch) apply(u *User) {
+	override(&u.FirstName, p.FirstName.Pointer())
+	override(&u.LastName, p.LastName.Pointer())
+	override(&u.Email, p.Email.Pointer())
+	override(&u.Disabled, p.Disabled.Pointer())
+	if p.Roles.Sent {
+		u.Roles = slices.Clone(p.Roles.Value)
+	}
+	if p.PasswordAuth.Sent {
+		u.PasswordAuth = p.PasswordAuth.Pointer()
+	}
+}
+
+// leaves reports whether an enabled admin is none any more with the patch.
+func (p UserPatch) leaves(u User) bool {
+	before := u.isAdmin()
+	p.apply(&u)
+	return before && !u.isAdmin()
+}
+
+func (u User) isAdmin() bool { return !u.Disabled && slices.Contains(u.Roles, Admin) }
+
+// ChangeUser changes a user. The change takes effect for the user's next request. A disabled user has no sessions.
 func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User, error) {
-	if !p.Roles.Sent && !p.Disabled.Sent {
+	return a.patchUser(ctx, id, p, func(User) error { return nil })
+}
+
+// patchUser is ChangeUser with a check of the stored user.
+func (a *Accounts) patchUser(ctx context.Context, id string, p UserPatch, allow func(User) error) (User, error) {
+	if !p.sent() {
 		return User{}, fault.New(fault.Invalid, "Send at least one field to change.")
 	}
-	var roles []Role
-	if p.Roles.Sent {
-		var err error
-		if roles, err = checkRoles(p.Roles.Value); err != nil {
-			return User{}, err
-		}
+	if err := p.check(); err != nil {
+		return User{}, err
 	}
 	return a.changeUser(ctx, id, func(u *User, now time.Time) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
 			return nil, noUser()
 		}
-		before := *u
-		if roles != nil {
-			u.Roles = slices.Clone(roles)
+		if err := allow(*u); err != nil {
+			return nil, err
 		}
-		override(&u.Disabled, p.Disabled.Pointer())
-		return changed(ctx, now, &before, u), nil
+		before := *u
+		p.apply(u)
+		messages := edited(ctx, now, &before, u)
+		if before.Email != u.Email {
+			messages = append(messages, mailTo(&before, mailAddress, "", now)...)
+		}
+		if u.Disabled {
+			u.endSessions("", now)
+		}
+		return messages, nil
 	})
 }
 
 // DeleteUser deletes a user. Gateways refuse the user's keys from the next request on.
 func (a *Accounts) DeleteUser(ctx context.Context, id string) error {
+	return a.deleteUser(ctx, id, func(User) error { return nil })
+}
+
+// deleteUser is DeleteUser with a check of the stored user.
+func (a *Accounts) deleteUser(ctx context.Context, id string, allow func(User) error) error {
 	ctx, cancel := finish(ctx)
 	defer cancel()
 	_, err := a.changeUser(ctx, id, func(u *User, now time.Time) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
 			return nil, nil
+		}
+		if err := allow(*u); err != nil {
+			return nil, err
 		}
 		u.DeletedAt = &now
 		return audit.Entry(audit.From(ctx), "", now, u, nil), nil

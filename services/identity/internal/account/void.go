@@ -15,22 +15,28 @@ type Scheme string
 const (
 	Bearer Scheme = "bearer" // App key: its id and its secret
 	APIKey Scheme = "apikey" // legacy key: the username and the secret
+	// BySession is the cookie of the console: the id of the session and its secret.
+	BySession Scheme = "session"
 )
 
 // KeyRef identifies a key as gateways do.
 type KeyRef struct {
 	Scheme Scheme
-	ID     string // id of the App key, or the username
+	ID     string // id of the App key or of the session, or the username
 }
 
-// refs returns all keys of the user. It includes revoked keys, because gateways may still cache them.
+// refs returns all keys and sessions of the user. It includes revoked keys and ended sessions, because gateways may
+// still cache them.
 func (u User) refs() []KeyRef {
-	refs := make([]KeyRef, 0, len(u.Keys)+1)
+	refs := make([]KeyRef, 0, len(u.Keys)+len(u.Sessions)+1)
 	if u.LegacyKey != nil {
 		refs = append(refs, KeyRef{APIKey, u.Username})
 	}
 	for _, key := range u.Keys {
 		refs = append(refs, KeyRef{Bearer, key.ID})
+	}
+	for _, session := range u.Sessions {
+		refs = append(refs, KeyRef{BySession, session.ID})
 	}
 	return refs
 }
@@ -71,13 +77,16 @@ func (a *Accounts) voidUser(ctx context.Context, user User) error {
 
 // changeTerms stores a change that affects the rights of all keys of an organization, and voids the keys at the
 // gateways.
-func (a *Accounts) changeTerms(ctx context.Context, id string, change func(*Organization)) (Organization, error) {
+func (a *Accounts) changeTerms(ctx context.Context, id string, allow func(Organization) error, change func(*Organization)) (Organization, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
 	o, err := a.Store.Organizations.Update(ctx, id, func(o *Organization) ([]topic.Message, error) {
+		if err := allow(*o); err != nil {
+			return nil, err
+		}
 		before, now := *o, a.Now()
 		change(o)
-		messages := changed(ctx, now, &before, o)
+		messages := editedOrganization(ctx, now, &before, o)
 		o.StaleSince = stale(o.StaleSince, now)
 		return messages, nil
 	})

@@ -19,8 +19,8 @@ func (a api) lookupKey(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	if in.Scheme != peer.Bearer && in.Scheme != peer.APIKey {
-		return fault.Field("scheme", "must be %s or %s", peer.Bearer, peer.APIKey)
+	if in.Scheme != peer.Bearer && in.Scheme != peer.APIKey && in.Scheme != peer.Session {
+		return fault.Field("scheme", "must be %s, %s or %s", peer.Bearer, peer.APIKey, peer.Session)
 	}
 	ref := account.KeyRef{Scheme: account.Scheme(in.Scheme), ID: in.ID}
 	credential, err := a.accounts.Credential(c.Request.Context(), ref, in.SecretDigest)
@@ -34,13 +34,16 @@ func (a api) lookupKey(c *gin.Context) error {
 // viewCredential returns the credential as gateways cache it.
 func viewCredential(credential account.Credential) peer.Credential {
 	user := credential.User
-	roles := find.Values(user.Roles, func(role account.Role) string { return string(role) })
-	return peer.Credential{
+	view := peer.Credential{
 		SecretDigest: credential.Key.Digest, Organization: user.Organization,
 		User: user.ID, LegacyUser: user.LegacyID, Username: user.Username, Email: user.Email,
-		KeyID: credential.Key.ID, Roles: roles,
+		KeyID: credential.Key.ID, Roles: find.Values(credential.Roles, func(role account.Role) string { return string(role) }),
 		Features: passport.Features(credential.Terms.Features), Limits: peer.Limits(credential.Terms.Limits),
 	}
+	if credential.Session {
+		view.KeyID, view.Session = "", credential.Key.ID
+	}
+	return view
 }
 
 // terms returns a handler that responds with a view of the terms of an organization.

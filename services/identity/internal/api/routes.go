@@ -25,7 +25,8 @@ type api struct {
 func Operations() []web.Operation { return api{}.operations() }
 
 func (a api) operations() []web.Operation {
-	return slices.Concat(a.memberOperations(), a.auditOperations(), a.organizationOperations(), a.userOperations())
+	return slices.Concat(a.memberOperations(), a.profileOperations(), a.keyOperations(), a.signInOperations(), a.sessionOperations(), a.ownOrganizationOperations(),
+		a.auditOperations(), a.organizationOperations(), a.userOperations())
 }
 
 // Legacy returns the resources that the service offers on the legacy interface.

@@ -42,6 +42,11 @@ func (a api) userOperations() []web.Operation {
 			Description: "The previous legacy key of the user stops working.", Status: 201,
 			Example: web.Example{Response: `{"username": "ada", "key": "secret"}`},
 		}, a.setLegacyKey),
+		web.Declare(web.Operation{
+			Method: "POST", Path: "/operator/v1/users/{id}/invitation", ID: "inviteUser", Tag: "users", Summary: "Create a link with which a user sets a password",
+			Description: "Valid for 72 hours, once; it replaces the user's former invitation. It also allows the user the password again, for example if single sign-on does not work.", Status: 201,
+			Example: web.Example{Response: invitationExample},
+		}, a.invite),
 	}
 }
 
@@ -102,7 +107,7 @@ type userPatch struct {
 }
 
 func (a api) changeUser(c *web.Call[idParameters, userPatch], in userPatch) (oneUserView, error) {
-	user, err := a.accounts.ChangeUser(c, c.Parameters.ID, account.UserPatch(in))
+	user, err := a.accounts.ChangeUser(c, c.Parameters.ID, account.UserPatch{Roles: in.Roles, Disabled: in.Disabled})
 	return oneUserView{viewUser(user)}, err
 }
 
@@ -134,4 +139,9 @@ func (a api) setLegacyKey(c *web.Call[idParameters, web.None]) (newLegacyKeyView
 	secret := seal.Random()
 	user, err := a.accounts.SetLegacyKey(c, c.Parameters.ID, seal.Digest(secret))
 	return newLegacyKeyView{user.Username, secret}, err
+}
+
+func (a api) invite(c *web.Call[idParameters, web.None]) (linkView, error) {
+	link, err := a.accounts.Invite(c, c.Parameters.ID)
+	return a.viewLink(c.Parameters.ID, &link), err
 }

@@ -31,10 +31,12 @@ func organizations() document.Schema[account.Organization] {
 		Fields: []document.Field[organization]{
 			{Name: account.FieldState, Value: func(o *organization) any { return o.State }},
 			{Name: account.FieldStale, Value: func(o *organization) any { return optional.OrNull(o.StaleSince != nil) }},
+			{Name: account.FieldSignOn, Value: signOnName},
 		},
 		Indexes: []document.Index{
 			{Name: "state", Fields: []string{account.FieldState}},
 			{Name: "stale", Fields: []string{account.FieldStale}},
+			{Name: account.IndexSignOn, Fields: []string{account.FieldSignOn}, Unique: true},
 		},
 	}
 }
@@ -64,13 +66,19 @@ func users() document.Schema[account.User] {
 			field(account.FieldActive, func(u *user) any { return !u.Disabled }),
 			field(account.FieldCreatedAt, func(u *user) any { return account.Second(&u.CreatedAt) }),
 			field(account.FieldLastLoginAt, func(u *user) any { return account.Second(u.LastLoginAt) }),
+			field(account.FieldAddress, func(u *user) any { return account.Address(u.Email) }),
+			field(account.FieldSubject, func(u *user) any { return optional.OrNull(u.Subject) }),
 			{Name: account.FieldKeyIDs, Many: true, Value: keyIDs},
+			{Name: account.FieldSessionIDs, Many: true, Value: sessionIDs},
 			{Name: account.FieldStale, Value: func(u *user) any { return optional.OrNull(u.StaleSince != nil || u.DeletedAt != nil) }},
 		},
 		Indexes: []document.Index{
 			{Name: account.IndexLegacy, Fields: []string{account.FieldOrganization, account.FieldLegacyID}, Unique: true},
 			{Name: "username", Fields: []string{account.FieldUsername}, Unique: true},
+			{Name: "address", Fields: []string{account.FieldAddress}},
+			{Name: account.IndexSubject, Fields: []string{account.FieldOrganization, account.FieldSubject}, Unique: true},
 			{Name: "keys", Fields: []string{account.FieldKeyIDs}},
+			{Name: "sessions", Fields: []string{account.FieldSessionIDs}},
 			{Name: "stale", Fields: []string{account.FieldStale}},
 		},
 	}
@@ -112,4 +120,21 @@ func keyIDs(u *account.User) any {
 		}
 	}
 	return ids
+}
+
+func sessionIDs(u *account.User) any {
+	ids := []string{}
+	for _, session := range u.Sessions {
+		if session.EndedAt == nil && u.DeletedAt == nil {
+			ids = append(ids, session.ID)
+		}
+	}
+	return ids
+}
+
+func signOnName(o *account.Organization) any {
+	if o.SignOn == nil {
+		return nil
+	}
+	return o.SignOn.Name
 }

@@ -1,0 +1,278 @@
+package account
+
+import (
+	"context"
+	"crypto/hmac"
+	"encoding/base64"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/timing"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// LinkKind is the reason for a link.
+type LinkKind string
+
+const (
+	Invitation LinkKind = "invitation" // an admin or the operator invited the user
+	Forgotten  LinkKind = "password"   // the user has forgotten the password
+)
+
+// Link allows its owner to set a password once. Its token is computed from the id and the secret of the platform, so no
+// token is stored.
+type Link struct {
+	ID        string    `json:"id"` // uuid v7
+	Kind      LinkKind  `json:"kind"`
+	ExpiresAt time.Time `json:"expiresAt"`
+}
+
+const (
+	invitationFor = 72 * time.Hour
+	forgottenFor  = time.Hour
+	maxForgotten  = 3 // links of one user that are valid at a time
+)
+
+// addLink adds a link to the user and removes the expired ones. An invitation replaces the former one.
+func (u *User) addLink(kind LinkKind, now time.Time) Link {
+	link := Link{ID: topic.NewID(), Kind: kind, ExpiresAt: now.Add(forgottenFor)}
+	if kind == Invitation {
+		link.ExpiresAt = now.Add(invitationFor)
+	}
+	same := 0
+	for _, l := range u.Links {
+		if l.Kind == kind {
+			same++
+		}
+	}
+	u.Links = append(slices.DeleteFunc(slices.Clone(u.Links), func(l Link) bool {
+		replaced := l.Kind == kind && (kind == Invitation || same >= maxForgotten)
+		if replaced {
+			same--
+		}
+		return replaced || !now.Before(l.ExpiresAt)
+	}), link)
+	return link
+}
+
+func (u *User) link(id string, now time.Time) *Link {
+	i := slices.IndexFunc(u.Links, func(l Link) bool { return l.ID == id && now.Before(l.ExpiresAt) })
+	if i < 0 {
+		return nil
+	}
+	return &u.Links[i]
+}
+
+// Invited reports whether the user has an invitation that is still valid, and no password.
+func (u User) Invited(now time.Time) bool {
+	return u.Password == "" && slices.ContainsFunc(u.Links, func(l Link) bool { return l.Kind == Invitation && now.Before(l.ExpiresAt) })
+}
+
+// LinkURL returns the address of a link of the user.
+func (a *Accounts) LinkURL(user string, l Link) string {
+	page := "/console/welcome"
+	if l.Kind == Forgotten {
+		page = "/console/forgotten"
+	}
+	return strings.TrimSuffix(a.ConsoleBaseURL, "/") + page + "?token=" + a.linkToken(user, l.ID)
+}
+
+func (a *Accounts) linkToken(user, link string) string {
+	u, _ := uuid.Parse(user) // ids are always valid UUIDs
+	l, _ := uuid.Parse(link)
+	content := base64.RawURLEncoding.EncodeToString(append(u[:], l[:]...))
+	return content + "." + seal.Sign(a.Secret, "link of a member", content)
+}
+
+// openLink returns the user and the link of a token. It returns fault.NotFound if the token is wrong, used or expired.
+func (a *Accounts) openLink(ctx context.Context, token string) (User, Link, error) {
+	content, signature, _ := strings.Cut(token, ".")
+	ids, err := base64.RawURLEncoding.Strict().DecodeString(content)
+	if err != nil || len(ids) != 32 || !hmac.Equal([]byte(signature), []byte(seal.Sign(a.Secret, "link of a member", content))) {
+		return User{}, Link{}, noLink()
+	}
+	user, err := a.User(ctx, uuid.UUID(ids[:16]).String())
+	if err != nil {
+		return User{}, Link{}, fault.IfMissing(err, noLink())
+	}
+	link := user.link(uuid.UUID(ids[16:]).String(), a.Now())
+	if link == nil || user.Disabled {
+		return User{}, Link{}, noLink()
+	}
+	return user, *link, nil
+}
+
+func noLink() error {
+	return fault.New(fault.NotFound, "This link was used, has expired, or was replaced by a newer one.")
+}
+
+// Opened is what the owner of a link sees.
+type Opened struct {
+	Link         Link
+	User         User
+	Organization Organization
+}
+
+// ReadLink returns what the token of a link is for. It does not use up the link.
+func (a *Accounts) ReadLink(ctx context.Context, token string) (Opened, error) {
+	user, link, err := a.openLink(ctx, token)
+	if err != nil {
+		return Opened{}, err
+	}
+	organization, err := a.Organization(ctx, user.Organization)
+	return Opened{link, user, organization}, fault.IfMissing(err, noLink())
+}
+
+// Acceptance is the input of AcceptLink.
+type Acceptance struct {
+	Token, Password string
+	FirstName       optional.Value[string]
+	LastName        optional.Value[string]
+	Keep            bool
+	Browser         string
+}
+
+// AcceptLink uses up a link: it sets the password of the user, ends the user's sessions, and signs the user in. A user
+// with a second factor gets a ticket for it, because the link is no second factor.
+func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (SignIn, error) {
+	opened, err := a.ReadLink(ctx, in.Token)
+	if err != nil {
+		return SignIn{}, err
+	}
+	user := opened.User
+	names := UserPatch{FirstName: in.FirstName, LastName: in.LastName}
+	if err := names.check(); err != nil {
+		return SignIn{}, err
+	}
+	names.apply(&user)
+	if err := checkPassword(in.Password, user, opened.Organization); err != nil {
+		return SignIn{}, err
+	}
+	if !user.admitsPassword(opened.Organization) {
+		return SignIn{}, fault.New(fault.Conflict, "Your organization signs in without passwords. Use its single sign-on.")
+	}
+	hash, err := a.hasher.hash(ctx, in.Password)
+	if err != nil {
+		return SignIn{}, err
+	}
+	set := func(u *User, now time.Time) ([]topic.Message, error) {
+		if u.link(opened.Link.ID, now) == nil || u.Disabled || u.DeletedAt != nil {
+			return nil, noLink()
+		}
+		names.apply(u)
+		u.setPassword(hash, "", now)
+		u.Version++
+		return mailTo(u, mailPassword, "", now), nil
+	}
+	p := proof{Method: ByLink, Keep: in.Keep, Browser: in.Browser}
+	if !user.HasTOTP() {
+		return a.startSession(ctx, user.ID, from, p, set)
+	}
+	user, err = a.changeUser(ctx, user.ID, func(u *User, now time.Time) ([]topic.Message, error) {
+		before := *u
+		mails, err := set(u, now)
+		return append(audit.Entry(as(ctx, u), "", now, &before, u), mails...), err
+	})
+	return a.askSecondFactor(user, user.Username, p), fault.IfMissing(err, noLink())
+}
+
+// setPassword sets the password. It ends all links, and all sessions except the one with the id.
+func (u *User) setPassword(hash, except string, now time.Time) {
+	u.Password, u.PasswordSetAt, u.Links = hash, &now, nil
+	if u.endSessions(except, now) {
+		u.StaleSince = stale(u.StaleSince, now)
+	}
+}
+
+// Invite adds a link to a user with which the user sets a password. operator allows the user the password again, as the
+// way back in.
+func (a *Accounts) Invite(ctx context.Context, id string) (link Link, err error) {
+	_, err = a.Store.Users.Update(ctx, id, func(u *User) ([]topic.Message, error) {
+		if u.DeletedAt != nil {
+			return nil, noUser()
+		}
+		now, before := a.Now(), *u
+		allowed := true
+		u.PasswordAuth = &allowed
+		link = u.addLink(Invitation, now)
+		u.Version++
+		return audit.Entry(audit.From(ctx), actionInvite, now, &before, u), nil
+	})
+	return link, fault.IfMissing(err, noUser())
+}
+
+// InviteMember sends a member a new link: an invitation if the member has no password, else one for a forgotten
+// password. Only an invitation is returned.
+func (a *Accounts) InviteMember(ctx context.Context, who Who, id string) (link *Link, err error) {
+	if _, err := a.Recent(ctx, who); err != nil {
+		return nil, err
+	}
+	member, err := a.Member(ctx, who.Organization, id)
+	if err != nil {
+		return nil, err
+	}
+	organization, err := a.Organization(ctx, member.Organization)
+	if err != nil {
+		return nil, err
+	}
+	_, err = a.Store.Users.Update(ctx, id, func(u *User) ([]topic.Message, error) {
+		switch {
+		case u.DeletedAt != nil:
+			return nil, noUser()
+		case u.Disabled:
+			return nil, fault.New(fault.Conflict, "The member is disabled. Enable the member first.")
+		case !u.admitsPassword(organization):
+			return nil, fault.New(fault.Conflict, "The member signs in by single sign-on and may not have a password.")
+		}
+		now, before, kind, occasion := a.Now(), *u, Invitation, mailInvitation
+		if u.Password != "" {
+			kind, occasion = Forgotten, mailForgotten
+		}
+		added := u.addLink(kind, now)
+		if link = nil; kind == Invitation {
+			link = &added
+		}
+		u.Version++
+		return append(audit.Entry(audit.From(ctx), actionInvite, now, &before, u), mailTo(u, occasion, added.ID, now)...), nil
+	})
+	return link, fault.IfMissing(err, noUser())
+}
+
+// ForgottenPassword sends a mail with a link to the user, if there is such a user who may have a password. The result and
+// its time are the same for every name.
+func (a *Accounts) ForgottenPassword(ctx context.Context, name string, from Client) error {
+	if wait := a.Tries.MailFrom(ctx, from.IP); wait > 0 {
+		return fault.Throttled{Wait: wait}
+	}
+	_, err := timing.Run(ctx, func() (struct{}, error) { return struct{}{}, a.sendForgotten(ctx, name) })
+	return err
+}
+
+func (a *Accounts) sendForgotten(ctx context.Context, name string) error {
+	user, err := a.named(ctx, name)
+	if err != nil || user.ID == "" {
+		return err
+	}
+	if allowed, err := a.mayUsePassword(ctx, user); err != nil || !allowed {
+		return err
+	}
+	if a.Tries.LinkTo(ctx, user.ID) > 0 {
+		return nil
+	}
+	_, err = a.Store.Users.Update(ctx, user.ID, func(u *User) ([]topic.Message, error) {
+		if u.DeletedAt != nil || u.Disabled {
+			return nil, fault.ErrUnchanged
+		}
+		now, before := a.Now(), *u
+		link := u.addLink(Forgotten, now)
+		return append(audit.Entry(as(ctx, u), actionForgotten, now, &before, u), mailTo(u, mailForgotten, link.ID, now)...), nil
+	})
+	return fault.UnlessMissing(err)
+}

@@ -1,0 +1,152 @@
+package account
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// AddMember creates a user and sends an invitation.
+func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user User, link Link, err error) {
+	if _, err := a.Recent(ctx, who); err != nil {
+		return User{}, Link{}, err
+	}
+	user, err = a.addUser(ctx, who.Organization, in, func(u *User) []topic.Message {
+		link = u.addLink(Invitation, u.CreatedAt)
+		return mailTo(u, mailInvitation, link.ID, u.CreatedAt)
+	})
+	return user, link, err
+}
+
+// ChangeMember changes a user of the caller's organization. read returns the change of the stored user. The last enabled
+// admin of the organization stays one.
+func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read func(User) (UserPatch, error)) (User, error) {
+	var p UserPatch
+	user, err := a.mayChange(ctx, who, id, func(u User) (err error) { p, err = read(u); return err })
+	if err != nil {
+		return User{}, err
+	}
+	if p.leaves(user) {
+		done, err := a.keepAdmin(ctx, user)
+		if err != nil {
+			return User{}, err
+		}
+		defer done()
+	}
+	return a.patchUser(ctx, id, p, func(u User) error { _, err := read(u); return err })
+}
+
+// DeleteMember deletes a user of the caller's organization, unless it is the last enabled admin. allow is called with
+// the stored user.
+func (a *Accounts) DeleteMember(ctx context.Context, who Who, id string, allow func(User) error) error {
+	user, err := a.mayChange(ctx, who, id, allow)
+	if err != nil {
+		return err
+	}
+	if user.isAdmin() {
+		done, err := a.keepAdmin(ctx, user)
+		if err != nil {
+			return err
+		}
+		defer done()
+	}
+	return a.deleteUser(ctx, id, allow)
+}
+
+// RemoveSecondFactors removes all second factors of a user of the caller's organization, and ends the user's sessions.
+func (a *Accounts) RemoveSecondFactors(ctx context.Context, who Who, id string) error {
+	if _, err := a.mayChange(ctx, who, id, func(User) error { return nil }); err != nil {
+		return err
+	}
+	_, err := a.changeUser(ctx, id, func(u *User, now time.Time) ([]topic.Message, error) {
+		if u.DeletedAt != nil {
+			return nil, noUser()
+		}
+		before := *u
+		u.TOTP, u.RecoveryCodes, u.Passkeys = nil, nil, nil
+		messages := edited(ctx, now, &before, u)
+		if len(messages) > 0 {
+			messages = append(messages, mailTo(u, mailSecondFactor, "", now)...)
+		}
+		u.endSessions("", now)
+		return messages, nil
+	})
+	return err
+}
+
+// mayChange returns the user whom the caller wants to change. A session needs a recent sign-in.
+func (a *Accounts) mayChange(ctx context.Context, who Who, id string, allow func(User) error) (User, error) {
+	if _, err := a.Recent(ctx, who); err != nil {
+		return User{}, err
+	}
+	user, err := a.Member(ctx, who.Organization, id)
+	if err == nil {
+		err = allow(user)
+	}
+	return user, err
+}
+
+// Leaving is an admin who loses this role soon. If the process is killed before, the entry ends at Until.
+type Leaving struct {
+	User  string    `json:"user"`
+	Until time.Time `json:"until"`
+}
+
+// leavingFor is longer than a change of a user can take.
+const leavingFor = 2 * finishTimeout
+
+// keepAdmin returns Conflict if the user is the last enabled admin of the organization. Else it stores in the
+// organization that the user leaves, until done is called. So of two admins who demote each other at once, one stays:
+// each of the two changes sees the other one.
+func (a *Accounts) keepAdmin(ctx context.Context, user User) (done func(), err error) {
+	_, err = a.Store.Organizations.Change(ctx, user.Organization, func(o *Organization) error {
+		now := a.Now()
+		o.Leaving = slices.DeleteFunc(o.Leaving, func(l Leaving) bool { return !now.Before(l.Until) || l.User == user.ID })
+		o.Leaving = append(o.Leaving, Leaving{user.ID, now.Add(leavingFor)})
+		members, _, err := a.Members(ctx, o.ID, find.Query{})
+		if err != nil {
+			return err
+		}
+		stays := func(u User) bool {
+			return u.isAdmin() && !slices.ContainsFunc(o.Leaving, func(l Leaving) bool { return l.User == u.ID })
+		}
+		if !slices.ContainsFunc(members, stays) {
+			return fault.New(fault.Conflict, "The organization needs an enabled admin. Make another member an admin first.")
+		}
+		return nil
+	})
+	return func() {
+		ctx, cancel := finish(ctx)
+		defer cancel()
+		_, err := a.Store.Organizations.Change(ctx, user.Organization, func(o *Organization) error {
+			o.Leaving = slices.DeleteFunc(o.Leaving, func(l Leaving) bool { return l.User == user.ID })
+			return nil
+		})
+		if err != nil { // the entry expires
+			a.Log.WarnContext(ctx, "an admin who has left is still noted", "organization", user.Organization, "error", err)
+		}
+	}, err
+}
+
+// ChangeOwnOrganization changes the caller's organization. read returns the change of the stored organization. A session
+// needs a recent sign-in to change whether a second factor is required.
+func (a *Accounts) ChangeOwnOrganization(ctx context.Context, who Who, read func(Organization) (OrganizationPatch, error)) (Organization, error) {
+	o, err := a.Organization(ctx, who.Organization)
+	if err != nil {
+		return Organization{}, err
+	}
+	p, err := read(o)
+	if err != nil {
+		return Organization{}, err
+	}
+	if p.RequireTwoFactor.Sent && p.RequireTwoFactor.Value != o.RequireTwoFactor {
+		if _, err := a.Recent(ctx, who); err != nil {
+			return Organization{}, err
+		}
+	}
+	return a.patchOrganization(ctx, o.ID, p, func(o Organization) error { _, err := read(o); return err })
+}

@@ -1,0 +1,177 @@
+package account
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	_ "embed"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+)
+
+// FieldPassword is the member of requests that has a new password.
+const FieldPassword = "password"
+
+const (
+	minPassword = 12  // characters
+	maxPassword = 128 // characters
+	minDistinct = 5   // different characters
+	minNamed    = 4   // characters of a name that a password must not contain
+	hashWait    = 2 * time.Second
+)
+
+// hasher computes the hashes of passwords. A hash needs 19 MiB of memory and a processor core for about 30 ms, so only
+// half of the cores hash at once. The other half serves all other requests.
+type hasher struct {
+	slots chan struct{}
+	none  string // hash of no password
+}
+
+func newHasher() *hasher {
+	return &hasher{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), seal.HashPassword(seal.Random())}
+}
+
+// check reports whether hash is the hash of the password. If hash is empty, it returns false after the same time.
+func (h *hasher) check(ctx context.Context, hash, password string) (right bool, err error) {
+	known := hash != ""
+	if !known {
+		hash = h.none
+	}
+	err = h.run(ctx, func() { right = seal.CheckPassword(hash, password) })
+	return right && known, err
+}
+
+// hash returns the hash of a password.
+func (h *hasher) hash(ctx context.Context, password string) (hash string, err error) {
+	err = h.run(ctx, func() { hash = seal.HashPassword(password) })
+	return hash, err
+}
+
+// run calls do while it has a slot. It returns Unavailable if no slot is free within hashWait.
+func (h *hasher) run(ctx context.Context, do func()) error {
+	timer := time.NewTimer(hashWait)
+	defer timer.Stop()
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+		do()
+		return nil
+	case <-timer.C:
+		return fault.New(fault.Unavailable, "Too many people sign in at the moment. Try again shortly.")
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// mayUsePassword reports whether the user has a password and may sign in with it.
+func (a *Accounts) mayUsePassword(ctx context.Context, u User) (bool, error) {
+	if u.Password == "" {
+		return false, nil
+	}
+	o, err := a.Organization(ctx, u.Organization)
+	return err == nil && u.AllowsPassword(o), fault.UnlessMissing(err)
+}
+
+// AllowsPassword reports whether the user has a password and may sign in with it.
+func (u User) AllowsPassword(o Organization) bool { return u.Password != "" && u.admitsPassword(o) }
+
+// admitsPassword reports whether the user may have a password.
+func (u User) admitsPassword(o Organization) bool {
+	if u.PasswordAuth != nil {
+		return *u.PasswordAuth
+	}
+	return o.SignOn == nil || !o.SignOn.Enforced
+}
+
+// checkPassword returns an error if the password is too short or long, or easy to guess.
+func checkPassword(password string, u User, o Organization) error {
+	switch length := utf8.RuneCountInString(password); {
+	case length < minPassword || length > maxPassword:
+		return fault.Field(FieldPassword, "must be %d to %d characters", minPassword, maxPassword)
+	case strings.ContainsFunc(password, unicode.IsControl):
+		return fault.Field(FieldPassword, "must not contain control characters")
+	case isCommon(password):
+		return fault.Field(FieldPassword, "is too easy to guess: many people use it, or it repeats itself")
+	}
+	mailbox, _, _ := strings.Cut(u.Email, "@")
+	for _, name := range []struct{ what, text string }{
+		{"the user name", u.Username}, {"the mail address", mailbox}, {"the name of the organization", o.Name},
+	} {
+		if utf8.RuneCountInString(name.text) >= minNamed && strings.Contains(strings.ToLower(password), strings.ToLower(name.text)) {
+			return fault.Field(FieldPassword, "must not contain %s", name.what)
+		}
+	}
+	return nil
+}
+
+// commonText has about 49,000 passwords that many people use, in lower case, one a line. It is the list of the npm
+// package @zxcvbn-ts/language-common 4.1.3 (MIT, see common_passwords.LICENSE).
+//
+//go:embed common_passwords.txt.gz
+var commonText []byte
+
+// commonPasswords returns the sorted list of common passwords. Most processes never need it.
+var commonPasswords = sync.OnceValue(func() []string {
+	reader, err := gzip.NewReader(bytes.NewReader(commonText))
+	if err != nil {
+		panic(err) // the embedded file is damaged
+	}
+	text, err := io.ReadAll(reader)
+	if err != nil {
+		panic(err)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n")
+})
+
+// leet replaces digits and signs by the letters that they resemble.
+var leet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
+
+// isCommon reports whether a password is easy to guess: if it has few different characters or digits only, follows the
+// alphabet, or if a common password remains without the digits and signs around it, without repetitions, or with
+// letters for the digits that resemble them.
+func isCommon(password string) bool {
+	text := strings.ToLower(password)
+	distinct := slices.Compact(slices.Sorted(slices.Values([]rune(text))))
+	if len(distinct) < minDistinct || isSequence([]rune(text)) || !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsDigit(r) }) {
+		return true
+	}
+	for _, form := range []string{text, leet.Replace(text)} {
+		core := strings.TrimFunc(form, func(r rune) bool { return !unicode.IsLetter(r) })
+		for _, candidate := range []string{form, core, unit(form), unit(core)} {
+			if _, found := slices.BinarySearch(commonPasswords(), candidate); found || candidate == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isSequence reports whether each character follows the one before it, upward or downward, such as abcdef.
+func isSequence(text []rune) bool {
+	step := text[1] - text[0]
+	for i := 1; i < len(text); i++ {
+		if text[i]-text[i-1] != step {
+			return false
+		}
+	}
+	return step == 1 || step == -1
+}
+
+// unit returns the shortest text that gives the text if it is repeated.
+func unit(text string) string {
+	for size := 1; size <= len(text)/2; size++ {
+		if len(text)%size == 0 && strings.Repeat(text[:size], len(text)/size) == text {
+			return text[:size]
+		}
+	}
+	return text
+}

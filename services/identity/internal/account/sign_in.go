@@ -1,0 +1,295 @@
+package account
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Tries limits failures to sign in. Each method but the WasRight ones counts a try, and returns 0 or the time until the
+// next try is allowed. quota.Counter implements Tries.
+type Tries interface {
+	SignIn(ctx context.Context, ip, name string) (wait time.Duration)
+	SignInWasRight(ctx context.Context, ip, name string)
+	KnownBrowser(ctx context.Context, browser, user string) (wait time.Duration)
+	KnownBrowserWasRight(ctx context.Context, browser, user string)
+	SecondFactor(ctx context.Context, signIn string) (wait time.Duration)
+	Again(ctx context.Context, user string) (wait time.Duration)
+	AgainWasRight(ctx context.Context, user string)
+	LinkTo(ctx context.Context, name string) (wait time.Duration)
+	MailFrom(ctx context.Context, ip string) (wait time.Duration)
+}
+
+// errSignIn returns the error for every failure of a sign-in. It does not reveal which users exist.
+func errSignIn() error { return fault.New(fault.Forbidden, "The name or the password is wrong.") }
+
+func errCode() error { return fault.New(fault.Forbidden, "The code is wrong.") }
+
+// errSignInEnded returns the error for a ticket that is not valid any more.
+func errSignInEnded() error {
+	return fault.New(fault.Forbidden, "This sign-in has ended. Start again.")
+}
+
+// The purposes and the lifetimes of tickets.
+const (
+	ticketSecondFactor = "second factor"
+	ticketBrowser      = "browser"
+
+	secondFactorFor = 10 * time.Minute
+	browserFor      = 180 * 24 * time.Hour
+)
+
+// ticket is the content of a sealed ticket.
+type ticket struct {
+	Until   time.Time       `json:"until"`
+	Content json.RawMessage `json:"content"`
+}
+
+// issue returns a sealed ticket with the content, which is valid for the duration life. Only openTicket with the same
+// purpose can read it.
+func (a *Accounts) issue(purpose string, content any, life time.Duration) string {
+	text, err := json.Marshal(content)
+	if err == nil {
+		text, err = json.Marshal(ticket{a.Now().Add(life), text})
+	}
+	if err != nil {
+		panic(err) // cannot happen: contents consist of strings, times and booleans
+	}
+	return seal.NewBox(a.Secret, "identity/"+purpose).Seal(string(text), purpose)
+}
+
+// openTicket reads the content of a ticket. It returns false if issue did not return the ticket, or if it has expired.
+func (a *Accounts) openTicket(purpose, text string, content any) bool {
+	plain, err := seal.NewBox(a.Secret, "identity/"+purpose).Open(text, purpose)
+	var t ticket
+	return err == nil && json.Unmarshal([]byte(plain), &t) == nil && a.Now().Before(t.Until) && json.Unmarshal(t.Content, content) == nil
+}
+
+// browser is the content of the ticket of a browser in which users have signed in.
+type browser struct {
+	ID    string   `json:"id"`
+	Users []string `json:"users"` // newest first
+}
+
+// maxUsersOfBrowser is the number of users whom a browser is known to.
+const maxUsersOfBrowser = 5
+
+// knowBrowser returns the ticket of a browser in which the user has signed in. known is the former ticket, if any.
+func (a *Accounts) knowBrowser(known, user string) string {
+	var b browser
+	if !a.openTicket(ticketBrowser, known, &b) {
+		b = browser{ID: topic.NewID()}
+	}
+	b.Users = append([]string{user}, slices.DeleteFunc(b.Users, func(u string) bool { return u == user })...)
+	b.Users = b.Users[:min(len(b.Users), maxUsersOfBrowser)]
+	return a.issue(ticketBrowser, b, browserFor)
+}
+
+// try counts a try to sign in as the user, whom the client names name. It returns a function that removes the try from
+// the count, because only failures are limited. A browser that the user has signed in before has a count of its own, so
+// that strangers cannot prevent the user from signing in there.
+func (a *Accounts) try(ctx context.Context, from Client, name, user, ticket string) (wasRight func(), err error) {
+	var b browser
+	wait := time.Duration(0)
+	if user != "" && a.openTicket(ticketBrowser, ticket, &b) && slices.Contains(b.Users, user) {
+		wait = a.Tries.KnownBrowser(ctx, b.ID, user)
+		wasRight = func() { a.Tries.KnownBrowserWasRight(ctx, b.ID, user) }
+	} else {
+		wait = a.Tries.SignIn(ctx, from.IP, name)
+		wasRight = func() { a.Tries.SignInWasRight(ctx, from.IP, name) }
+	}
+	if wait > 0 {
+		return nil, fault.Throttled{Wait: wait}
+	}
+	return wasRight, nil
+}
+
+// PasswordSignIn is the input of SignIn. Username may also be the mail address of one user.
+type PasswordSignIn struct {
+	Username, Password string
+	Keep               bool
+	Browser            string
+	Next               string
+}
+
+// SignIn checks a name and a password. It starts a session, or returns a ticket for the second factor.
+func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (SignIn, error) {
+	user, err := a.named(ctx, in.Username)
+	if err != nil {
+		return SignIn{}, err
+	}
+	wasRight, err := a.try(ctx, from, in.Username, user.ID, in.Browser)
+	if err != nil {
+		return SignIn{}, err
+	}
+	allowed, err := a.mayUsePassword(ctx, user)
+	if err != nil {
+		return SignIn{}, err
+	}
+	if !allowed {
+		user.Password = ""
+	}
+	right, err := a.hasher.check(ctx, user.Password, in.Password)
+	switch {
+	case err != nil:
+		wasRight()
+		return SignIn{}, err
+	case !right:
+		return SignIn{}, errSignIn()
+	}
+	wasRight()
+	p := proof{Method: ByPassword, Keep: in.Keep, Browser: in.Browser, Next: in.Next}
+	if user.HasTOTP() {
+		return a.askSecondFactor(user, in.Username, p), nil
+	}
+	return a.startSession(ctx, user.ID, from, p, func(u *User, _ time.Time) ([]topic.Message, error) {
+		if u.Password != user.Password || u.HasTOTP() {
+			return nil, errSignInEnded()
+		}
+		return nil, nil
+	})
+}
+
+// named returns the enabled user with the user name, or the only one with the mail address. Without such a user it
+// returns the zero User.
+func (a *Accounts) named(ctx context.Context, name string) (User, error) {
+	for _, condition := range []find.Condition{find.Eq(FieldUsername, name), find.Eq(FieldAddress, Address(name))} {
+		page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 2})
+		if err != nil {
+			return User{}, err
+		}
+		if len(page.Items) == 1 && !page.Items[0].Disabled {
+			return page.Items[0], nil
+		}
+	}
+	return User{}, nil
+}
+
+// signInStep is the content of the ticket between the password and the second factor.
+type signInStep struct {
+	ID       string `json:"id"`
+	User     string `json:"user"`
+	Name     string `json:"name"`     // as the member typed it
+	Password string `json:"password"` // digest of the password's hash: a new password ends the sign-in
+	Proof    proof  `json:"proof"`
+}
+
+func (a *Accounts) askSecondFactor(u User, name string, p proof) SignIn {
+	methods := []string{"totp"}
+	if len(u.RecoveryCodes) > 0 {
+		methods = append(methods, "recoveryCode")
+	}
+	step := signInStep{ID: topic.NewID(), User: u.ID, Name: name, Password: seal.Digest(u.Password), Proof: p}
+	return SignIn{SecondFactor: a.issue(ticketSecondFactor, step, secondFactorFor), Methods: methods, Next: p.Next}
+}
+
+// SignInCode checks the code of the second factor, and starts the session. Five wrong codes end the sign-in.
+func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string, from Client) (SignIn, error) {
+	var step signInStep
+	if !a.openTicket(ticketSecondFactor, ticket, &step) {
+		return SignIn{}, errSignInEnded()
+	}
+	wasRight, err := a.try(ctx, from, step.Name, step.User, browser)
+	if err != nil {
+		return SignIn{}, err
+	}
+	if a.Tries.SecondFactor(ctx, step.ID) > 0 {
+		wasRight()
+		return SignIn{}, errSignInEnded()
+	}
+	p := step.Proof
+	p.SecondFactor = true
+	if browser != "" {
+		p.Browser = browser
+	}
+	in, err := a.startSession(ctx, step.User, from, p, func(u *User, now time.Time) ([]topic.Message, error) {
+		if seal.Digest(u.Password) != step.Password {
+			return nil, errSignInEnded()
+		}
+		return nil, a.useCode(u, code, now)
+	})
+	if err == nil {
+		wasRight()
+	}
+	return in, err
+}
+
+// Evidence is what a signed-in member shows to sign in again.
+type Evidence struct {
+	Password string
+	Code     string
+}
+
+// SignInAgain checks the password of the caller, and the code if the caller has a second factor. Then the sign-in of
+// the session is recent again.
+func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence) (Session, error) {
+	user, err := a.Caller(ctx, who)
+	if err != nil {
+		return Session{}, err
+	}
+	if wait := a.Tries.Again(ctx, user.ID); wait > 0 {
+		return Session{}, fault.Throttled{Wait: wait}
+	}
+	allowed, err := a.mayUsePassword(ctx, user)
+	if err != nil {
+		return Session{}, err
+	}
+	if !allowed {
+		user.Password = ""
+	}
+	right, err := a.hasher.check(ctx, user.Password, e.Password)
+	if err != nil {
+		a.Tries.AgainWasRight(ctx, user.ID)
+		return Session{}, err
+	}
+	if !right {
+		return Session{}, fault.New(fault.Forbidden, "The password is wrong.")
+	}
+	session, err := a.signedInAgain(ctx, who, func(u *User, s *Session, now time.Time) error {
+		if u.Password != user.Password {
+			return errSignInEnded()
+		}
+		if !u.HasTOTP() {
+			return nil
+		}
+		s.SecondFactor = true
+		return a.useCode(u, e.Code, now)
+	})
+	if err == nil {
+		a.Tries.AgainWasRight(ctx, user.ID)
+	}
+	return session, err
+}
+
+// signedInAgain makes the sign-in of the caller's session recent. check may change the user and the session in the same
+// write, and refuse.
+func (a *Accounts) signedInAgain(ctx context.Context, who Who, check func(u *User, s *Session, now time.Time) error) (session Session, err error) {
+	ctx, cancel := finish(ctx)
+	defer cancel()
+	user, err := a.Store.Users.Change(ctx, who.User, func(u *User) error {
+		now := a.Now()
+		s := u.session(who.Session, now)
+		if s == nil {
+			return fault.New(fault.Denied, "The session has ended.")
+		}
+		had := s.SecondFactor
+		if err := check(u, s, now); err != nil {
+			return err
+		}
+		if s.SignedInAt = now; s.SecondFactor != had { // the session may have roles from now on
+			u.StaleSince = stale(u.StaleSince, now)
+		}
+		session = *s
+		return nil
+	})
+	if err == nil {
+		a.voidSoon(ctx, user)
+	}
+	return session, fault.IfMissing(err, noUser())
+}
