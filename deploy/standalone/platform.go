@@ -317,7 +317,7 @@ type welcome struct {
 func (w welcome) run(ctx context.Context) error {
 	var credentials string
 	if w.seed != nil {
-		made, err := w.folder.firstStart(ctx, w.seed, w.gateway)
+		made, console, err := w.folder.firstStart(ctx, w.seed, w.gateway)
 		if err != nil {
 			return err
 		}
@@ -325,6 +325,7 @@ func (w welcome) run(ctx context.Context) error {
 		if w.seed.Showcase != nil {
 			credentials = fmt.Sprintf("  sample dashboard   %s/d/%s/\n", w.links.DashboardBaseURL, w.seed.Showcase.Slug)
 		}
+		credentials += fmt.Sprintf("  console            %s\n", console)
 		place := "These are"
 		if w.files != "" {
 			place = w.folder.file(credentialsFile) + " has"

@@ -62,6 +62,7 @@ type credentials struct {
 	DashboardURL   string `json:"dashboardUrl"`
 	OperatorToken  string `json:"operatorToken"`
 	BaseURL        string `json:"baseUrl"`
+	ConsoleURL     string `json:"consoleUrl"` // link with which the user sets a password for the console
 }
 
 // File names in the data folder. The first start is complete if the file seededMark exists. It is not credentials.json,
@@ -185,17 +186,19 @@ func (s *seeder) create(ctx context.Context, seed *seed) (credentials, error) {
 	}
 	var app struct{ APIKey string }
 	var legacy struct{ Key string }
-	keys := "/operator/v1/users/" + user.ID
+	var invitation struct{ URL string }
+	access := "/operator/v1/users/" + user.ID
 	if err := cmp.Or(
-		operator.call(ctx, http.MethodPost, keys+"/api-keys", map[string]string{"name": "first start"}, &app),
-		operator.call(ctx, http.MethodPost, keys+"/legacy-key", nil, &legacy),
+		operator.call(ctx, http.MethodPost, access+"/api-keys", map[string]string{"name": "first start"}, &app),
+		operator.call(ctx, http.MethodPost, access+"/legacy-key", nil, &legacy),
+		operator.call(ctx, http.MethodPost, access+"/invitation", nil, &invitation),
 	); err != nil {
 		return credentials{}, err
 	}
 	return credentials{
 		OrganizationID: home.Organization.ID, UserID: user.ID, Username: seed.User.Username, LegacyKey: legacy.Key, AppKey: app.APIKey,
 		DashboardID: home.Dashboard.ID, DashboardSlug: home.Dashboard.Slug, DashboardURL: s.dashboards + "/d/" + home.Dashboard.Slug,
-		OperatorToken: s.operatorToken, BaseURL: s.base,
+		OperatorToken: s.operatorToken, BaseURL: s.base, ConsoleURL: invitation.URL,
 	}, seed.create(ctx, s.as("Bearer "+app.APIKey), home.Dashboard.ID)
 }
 
@@ -333,19 +336,19 @@ func (c caller) send(ctx context.Context, key, method, path string, in any) (sta
 	return response.StatusCode, content, limited, err
 }
 
-// firstStart creates the records of the seed. It writes credentials.json and returns its content.
-func (f *folder) firstStart(ctx context.Context, seed *seed, s *seeder) ([]byte, error) {
+// firstStart creates the records of the seed. It writes credentials.json and returns its content, and the link to the
+// console in it.
+func (f *folder) firstStart(ctx context.Context, seed *seed, s *seeder) (content []byte, console string, err error) {
 	made, err := s.create(ctx, seed)
 	if err != nil {
-		return nil, fmt.Errorf("The first start could not create the seed's records: %w", err)
+		return nil, "", fmt.Errorf("The first start could not create the seed's records: %w", err)
 	}
-	content, err := json.MarshalIndent(made, "", "  ")
-	if err != nil {
-		return nil, err
+	if content, err = json.MarshalIndent(made, "", "  "); err != nil {
+		return nil, "", err
 	}
 	content = append(content, '\n')
 	if err := f.write(credentialsFile, content); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return content, f.write(seededMark, []byte(made.OrganizationID+"\n"+seed.Setting+"\n"))
+	return content, made.ConsoleURL, f.write(seededMark, []byte(made.OrganizationID+"\n"+seed.Setting+"\n"))
 }

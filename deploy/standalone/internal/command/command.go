@@ -24,7 +24,7 @@ type grammar struct {
 	Backup     backupCommand             `cmd:"" help:"Copy the data folder into FILE while the platform runs. The file has the platform's secrets."`
 	Restore    restoreCommand            `cmd:"" help:"Fill an empty data folder from FILE, which backup has written. Then start the platform."`
 	Org        organizationCommands      `cmd:"" help:"Organizations: list, show, create, change."`
-	User       userCommands              `cmd:"" help:"Users of an organization: list, create, change, delete."`
+	User       userCommands              `cmd:"" help:"Users of an organization: list, create, change, invite, delete."`
 	Key        keyCommands               `cmd:"" help:"Keys of a user: create, legacy."`
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on the completion of commands in bash, zsh or fish."`
 }

@@ -11,6 +11,7 @@ type userCommands struct {
 	List   listUsers  `cmd:"" help:"List the users of an organization."`
 	Create createUser `cmd:"" help:"Create a user. key creates the keys of the user."`
 	Change changeUser `cmd:"" help:"Change the roles of a user, or disable or enable a user. The change takes effect for the next request."`
+	Invite inviteUser `cmd:"" help:"Print a link with which a user sets a password for the console. It works once, for 72 hours."`
 	Delete deleteUser `cmd:"" help:"Delete a user. The keys of the user stop working."`
 }
 
@@ -85,6 +86,19 @@ func (c *changeUser) Run(ctx context.Context) error {
 		return errors.New("nothing to change: give --role, --disable or --enable")
 	}
 	return c.user(ctx, http.MethodPatch, address("users", c.ID), patch)
+}
+
+type inviteUser struct {
+	connection
+	ID string `arg:"" help:"Id of the user."`
+}
+
+// Run creates the link and prints the link.
+func (c *inviteUser) Run(ctx context.Context) error {
+	var out struct{ URL, ExpiresAt string }
+	return c.show(ctx, http.MethodPost, address("users", c.ID, "invitation"), nil, &out, func() [][]string {
+		return [][]string{{"link", out.URL}, {"expires", out.ExpiresAt}}
+	})
 }
 
 type deleteUser struct {
