@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -90,5 +91,67 @@ func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
 	}
 	if walked == 0 || kept == 0 {
 		t.Errorf("%d operations were walked, %d of them reads of integrations", walked, kept)
+	}
+}
+
+// This test calls every App operation directly at its service, as the gateway does with a key, and as the console does for
+// a member with a session and for somebody who is signed out. The Access and the roles of the declaration define which
+// calls are admitted. The session belongs to an organization without the feature API, which is about keys.
+func TestEveryOperationAdmitsTheCallersOfItsAccess(t *testing.T) {
+	cluster := startCluster(t)
+	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
+	signer := passport.NewSigner(secret, time.Now)
+	key := func(role string) passport.Passport {
+		return passport.Passport{
+			Surface: passport.App, Organization: acme.OrganizationID, User: acme.UserID, KeyID: "a-key", Roles: []string{role},
+			Features: passport.Features{API: true, Integrations: true, UptimeReports: true},
+		}
+	}
+	session := func(role string) passport.Passport {
+		member := key(role)
+		member.KeyID, member.Session, member.Caller, member.Features.API = "", "a-session", "console", false
+		return member
+	}
+	signedOut := func(string) passport.Passport { return passport.Passport{Surface: passport.App, Caller: "console"} }
+	const (
+		onlySignIn = "Only the sign-in pages of the console can call this."
+		noKey      = "This needs a session of the console. A key cannot call it."
+		signIn     = "Sign in first."
+	)
+	columns := []struct {
+		name   string
+		caller func(role string) passport.Passport
+		// refusal is the error by the operation's Access. Empty: the roles decide.
+		refusal map[web.Access]string
+	}{
+		{"key", key, map[web.Access]string{web.SignedIn: noKey, web.SignedOut: onlySignIn}},
+		{"session", session, nil},
+		{"signed out", signedOut, map[web.Access]string{web.Members: signIn, web.SignedIn: signIn}},
+	}
+	for _, operation := range declared.Operations() {
+		if operation.Surface() != passport.App {
+			continue
+		}
+		path := regexp.MustCompile(`\{\w+\}`).ReplaceAllString(operation.Path, "01890a5d-ac96-774b-bcce-b302099a8057")
+		for _, column := range columns {
+			for _, role := range []string{passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI} {
+				caller := column.caller(role)
+				caller.Audience = operation.Service
+				want := column.refusal[operation.Access]
+				if want == "" && operation.Access != web.SignedOut && !operation.Allows(role) {
+					want = noRole
+				}
+				got := direct(t, operation.Method, "http://"+cluster.addresses[operation.Service]+path, signer.Sign(caller), "")
+				var refused string
+				for _, text := range []string{noRole, onlySignIn, noKey, signIn} {
+					if got.status == http.StatusForbidden && strings.Contains(string(got.body), text) {
+						refused = text
+					}
+				}
+				if refused != want {
+					t.Errorf("%s %s, %s, %s: %d %s; want %q", operation.Method, operation.Path, column.name, role, got.status, got.body, want)
+				}
+			}
+		}
 	}
 }
