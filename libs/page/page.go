@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/bellbuoy/bellbuoy/libs/link"
+	"github.com/bellbuoy/bellbuoy/libs/look"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 )
@@ -38,7 +39,8 @@ var (
 	//
 	//go:embed frame/plain.html
 	plainPage string
-	// plainStyle is the style of a page without a dashboard. It defines the same classes as the frames of dashboards.
+	// plainStyle is the style of a page without a dashboard, after the base style. It defines the same classes as the
+	// frames of dashboards.
 	//
 	//go:embed frame/plain.css
 	plainStyle string
@@ -179,7 +181,7 @@ func dashboardFrame(c *gin.Context) (frame peer.Frame) {
 
 // plainFrame returns the frame of a page without a dashboard.
 func plainFrame(lang string) peer.Frame {
-	style := strings.TrimSpace(plainStyle)
+	style := look.Colors("", "") + look.Base() + strings.TrimSpace(plainStyle)
 	sum := sha256.Sum256([]byte(style))
 	before, rest, _ := strings.Cut(strings.NewReplacer("{lang}", html.EscapeString(lang), "{style}", style).Replace(plainPage), "{title}")
 	between, after, _ := strings.Cut(rest, "{main}")

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/look"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -39,7 +40,7 @@ func New(confirm string) (*Site, error) {
 		return nil, err
 	}
 	script := compact(scriptText)
-	s := &Site{pages: map[string]*template.Template{}, words: locales, texts: newTexts(), routes: routes, compressor: newCompressor(), style: styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
+	s := &Site{pages: map[string]*template.Template{}, words: locales, texts: newTexts(), routes: routes, compressor: newCompressor(), style: look.Base() + styleText, confirm: confirm, script: script, scriptHash: hashOf(script)}
 	for lang, l := range locales {
 		parsed, err := template.New("").Funcs(template.FuncMap{"t": l.Word}).ParseFS(templateFiles, "templates/*.html")
 		if err != nil {
@@ -144,8 +145,8 @@ func (s *Site) newFrame(r renderRequest) frame {
 		Snapshot: r.Snapshot, locale: l, dates: d, Title: r.Dashboard.Name, Canonical: r.URL + "/" + r.name,
 		Indexed:  r.Dashboard.SearchIndexing && r.Dashboard.Access.Mode == catalog.AccessPublic,
 		Up:       strings.Repeat("../", strings.Count(r.name, "/")),
-		Style:    template.CSS(paletteCSS(r.Dashboard.Branding) + s.style), // safe: text of this package
-		Script:   template.JS(s.script),                                    // safe: text of this package
+		Style:    template.CSS(look.Colors(r.Dashboard.Branding.Theme, r.Dashboard.Branding.PrimaryColor) + s.style), // safe: our own text
+		Script:   template.JS(s.script),                                                                              // safe: text of this package
 		Rendered: d.moment(r.At),
 		key:      r.FeedKey,
 	}

@@ -1,4 +1,4 @@
-package site
+package look
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 // color is red, green and blue.
@@ -65,9 +63,9 @@ func readable(c color, backgrounds ...color) color {
 	return target
 }
 
-// palette is the colours of a theme. The fields with one letter are the colours of the state classes, see stateClass
-// and unmeasured.
-type palette struct {
+// Palette is the colours of a theme. The fields with one letter are the colours of the classes of states, see Icons. n
+// is the colour of a time that was not measured.
+type Palette struct {
 	scheme                         string
 	ground, card, text, soft, line color
 	o, m, d, p, x, n               color
@@ -76,40 +74,47 @@ type palette struct {
 
 func hex(number uint32) color { return color{uint8(number >> 16), uint8(number >> 8), uint8(number)} }
 
-func lightPalette() palette {
-	return palette{
+// Light returns the palette of the light theme.
+func Light() Palette {
+	return Palette{
 		scheme: "light", ground: hex(0xf5f6f8), card: hex(0xffffff), text: hex(0x17202b), soft: hex(0x566171), line: hex(0xdfe3e9),
 		o: hex(0x18794e), m: hex(0x2b62c4), d: hex(0x8a5d00), p: hex(0xb4470c), x: hex(0xc22636), n: hex(0x8590a0),
 		accent: hex(0x2456c8),
 	}
 }
 
-func darkPalette() palette {
-	return palette{
+// Dark returns the palette of the dark theme.
+func Dark() Palette {
+	return Palette{
 		scheme: "dark", ground: hex(0x0e1217), card: hex(0x171d25), text: hex(0xe6ebf1), soft: hex(0x9ba7b5), line: hex(0x2a333e),
 		o: hex(0x46b881), m: hex(0x74a5f5), d: hex(0xdcb044), p: hex(0xf0894a), x: hex(0xff7d80), n: hex(0x6b7786),
 		accent: hex(0x8db2ff),
 	}
 }
 
-// branded returns the palette with the dashboard's colour, made readable, as its accent.
-func (p palette) branded(primary string) palette {
+// Branded returns the palette with the colour primary (#rrggbb), made readable, as its accent. It returns the palette
+// unchanged if primary is no colour.
+func (p Palette) Branded(primary string) Palette {
 	if own, ok := parseColor(primary); ok {
 		p.accent = readable(own, p.ground, p.card)
 	}
 	return p
 }
 
-// css returns the palette as CSS custom properties of the root element.
-func (p palette) css() string {
-	return fmt.Sprintf(":root{color-scheme:%s;--ground:%s;--card:%s;--text:%s;--soft:%s;--line:%s;--o:%s;--m:%s;--d:%s;--p:%s;--x:%s;--n:%s;--accent:%s}",
+// Accent returns the colour of links and of primary buttons as #rrggbb.
+func (p Palette) Accent() string { return p.accent.String() }
+
+// Properties returns the palette as declarations of CSS custom properties.
+func (p Palette) Properties() string {
+	return fmt.Sprintf("color-scheme:%s;--ground:%s;--card:%s;--text:%s;--soft:%s;--line:%s;--o:%s;--m:%s;--d:%s;--p:%s;--x:%s;--n:%s;--accent:%s",
 		p.scheme, p.ground, p.card, p.text, p.soft, p.line, p.o, p.m, p.d, p.p, p.x, p.n, p.accent)
 }
 
-// paletteCSS returns the CSS with the colours of a dashboard.
-func paletteCSS(b catalog.Branding) string {
-	light, dark := lightPalette().branded(b.PrimaryColor).css(), darkPalette().branded(b.PrimaryColor).css()
-	switch b.Theme {
+// Colors returns the CSS with the colours of a page. theme is light, dark, or another text for the theme of the
+// visitor's system. primary is the argument of Palette.Branded.
+func Colors(theme, primary string) string {
+	light, dark := ":root{"+Light().Branded(primary).Properties()+"}", ":root{"+Dark().Branded(primary).Properties()+"}"
+	switch theme {
 	case "light":
 		return light
 	case "dark":

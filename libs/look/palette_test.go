@@ -1,15 +1,13 @@
-package site
+package look
 
 import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
 func TestColorsHaveEnoughContrast(t *testing.T) {
-	for _, p := range []palette{lightPalette(), darkPalette()} {
+	for _, p := range []Palette{Light(), Dark()} {
 		for name, c := range map[string]color{"text": p.text, "soft": p.soft, "accent": p.accent, "o": p.o, "m": p.m, "d": p.d, "p": p.p, "x": p.x} {
 			for _, background := range []color{p.ground, p.card} {
 				if got := contrast(c, background); got < minContrast {
@@ -50,9 +48,9 @@ func TestPrimaryColorIsCorrectedOnEachBackground(t *testing.T) {
 	for range 500 {
 		colors = append(colors, color{uint8(random.IntN(256)), uint8(random.IntN(256)), uint8(random.IntN(256))})
 	}
-	for _, p := range []palette{lightPalette(), darkPalette()} {
+	for _, p := range []Palette{Light(), Dark()} {
 		for _, c := range colors {
-			got := p.branded(c.String()).accent
+			got := p.Branded(c.String()).accent
 			before := min(contrast(c, p.ground), contrast(c, p.card))
 			if after := min(contrast(got, p.ground), contrast(got, p.card)); after < minContrast {
 				t.Errorf("%s: %s becomes %s with the contrast %.2f", p.scheme, c, got, after)
@@ -62,7 +60,7 @@ func TestPrimaryColorIsCorrectedOnEachBackground(t *testing.T) {
 			}
 		}
 		for _, text := range []string{"", "red", "#12345", "#1234567", "123456#", "#gggggg"} {
-			if p.branded(text).accent != p.accent {
+			if p.Branded(text).accent != p.accent {
 				t.Errorf("%q is a colour", text)
 			}
 		}
@@ -72,7 +70,7 @@ func TestPrimaryColorIsCorrectedOnEachBackground(t *testing.T) {
 func TestThemeSelectsThePalettes(t *testing.T) {
 	light, dark := "color-scheme:light", "color-scheme:dark"
 	for theme, want := range map[string][2]bool{"light": {true, false}, "dark": {false, true}, "auto": {true, true}, "": {true, true}} {
-		css := paletteCSS(catalog.Branding{Theme: theme})
+		css := Colors(theme, "")
 		if got := [2]bool{strings.Contains(css, light), strings.Contains(css, dark)}; got != want {
 			t.Errorf("%q: %s", theme, css)
 		}
