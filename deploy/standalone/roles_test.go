@@ -113,18 +113,14 @@ func TestEveryOperationAdmitsTheCallersOfItsAccess(t *testing.T) {
 		return member
 	}
 	signedOut := func(string) passport.Passport { return passport.Passport{Surface: passport.App, Caller: "console"} }
-	const (
-		onlySignIn = "Only the sign-in pages of the console can call this."
-		noKey      = "This needs a session of the console. A key cannot call it."
-		signIn     = "Sign in first."
-	)
+	const signIn = "Sign in first."
 	columns := []struct {
 		name   string
 		caller func(role string) passport.Passport
 		// refusal is the error by the operation's Access. Empty: the roles decide.
 		refusal map[web.Access]string
 	}{
-		{"key", key, map[web.Access]string{web.SignedIn: noKey, web.SignedOut: onlySignIn}},
+		{"key", key, refusedKeys},
 		{"session", session, nil},
 		{"signed out", signedOut, map[web.Access]string{web.Members: signIn, web.SignedIn: signIn}},
 	}
@@ -143,7 +139,7 @@ func TestEveryOperationAdmitsTheCallersOfItsAccess(t *testing.T) {
 				}
 				got := direct(t, operation.Method, "http://"+cluster.addresses[operation.Service]+path, signer.Sign(caller), "")
 				var refused string
-				for _, text := range []string{noRole, onlySignIn, noKey, signIn} {
+				for _, text := range []string{noRole, refusedKeys[web.SignedIn], refusedKeys[web.SignedOut], signIn} {
 					if got.status == http.StatusForbidden && strings.Contains(string(got.body), text) {
 						refused = text
 					}
