@@ -89,6 +89,15 @@ func TestOperatorCommandsManageOrganizationsUsersAndKeys(t *testing.T) {
 	send(t, http.MethodGet, base+"/api/v1/service/", apiKey, nil).expect(t, http.StatusForbidden)
 	send(t, http.MethodGet, base+"/api/v1/service/", "ApiKey ada:"+second.Key, nil).expect(t, http.StatusOK)
 
+	link := field(t, do("user", "invite", user), "link")
+	if !strings.HasPrefix(link, "http://localhost:") || !strings.Contains(link, "/console/welcome?token=") {
+		t.Errorf("the link is %q", link)
+	}
+	var again struct{ URL, ExpiresAt string }
+	if err := json.Unmarshal([]byte(do("user", "invite", user, "--json")), &again); err != nil || again.URL == link || again.ExpiresAt == "" {
+		t.Errorf("%+v, %v", again, err)
+	}
+
 	do("user", "change", user, "--disable")
 	send(t, http.MethodGet, base+"/app/profile", bearer, nil).expect(t, http.StatusForbidden)
 	do("user", "change", user, "--enable", "--role", "event")
@@ -101,6 +110,7 @@ func TestOperatorCommandsManageOrganizationsUsersAndKeys(t *testing.T) {
 	}
 	send(t, http.MethodGet, base+"/app/profile", bearer, nil).expect(t, http.StatusForbidden)
 	refuse(t, "There is no such user", env, "user", "delete", user)
+	refuse(t, "There is no such user", env, "user", "invite", user)
 }
 
 // Each mistake causes an error of one line that names the mistake.

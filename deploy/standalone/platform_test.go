@@ -28,6 +28,7 @@ type credentials struct {
 	DashboardURL   string `json:"dashboardUrl"`
 	OperatorToken  string `json:"operatorToken"`
 	BaseURL        string `json:"baseUrl"`
+	ConsoleURL     string `json:"consoleUrl"`
 }
 
 func (c credentials) legacy() string   { return "ApiKey " + c.Username + ":" + c.LegacyKey }

@@ -19,7 +19,7 @@ var unplayed = map[string]string{
 	`^(POST|PUT|PATCH|DELETE|GET) /app/(sign-in|invitations|sessions|legacy-key|profile|api-keys)[^ ]* (400|413|429)$`: "the console alone calls them; TestErrorsOfTheConsole of the identity service plays them",
 	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
 	`^(DELETE /app/(api-keys|integrations|subscribers|users/\{id\}/second-factors).*|PATCH /app/subscribers/.*|POST /app/subscribers/.*/import) 409$`: "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
-	`^POST /app/sign-in/code 200$`: "it needs a second factor",
+	`^POST /app/sign-in/code 200$`:                         "it needs a second factor",
 	`^POST (/app|/operator/v1/users/\{id\})/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
 	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestEveryFileOfADashboardIsServed, TestAPrivateDashboardOpensWithItsPassword and the gateway's tests play them, because their bodies are files",
 	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`: "the gateway decides who may see a private dashboard; TestVisitorsSubscribeOnAPrivateDashboard and its own tests play it",

@@ -37,6 +37,11 @@ func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
 		return nil
 	})
 
+	_, port, _ := strings.Cut(strings.TrimPrefix(base, "http://"), ":")
+	if !strings.HasPrefix(c.ConsoleURL, "http://localhost:"+port+"/console/welcome?token=") || !strings.Contains(p.output(), "  console            "+c.ConsoleURL+"\n") {
+		t.Errorf("the console's link is %q, and the terminal has %s", c.ConsoleURL, p.output())
+	}
+
 	var list page
 	send(t, http.MethodGet, c.DashboardURL+"/api/v1/dashboard/", "", nil).expect(t, http.StatusOK).into(t, &list)
 	if len(list.Objects) != 3 {
@@ -380,7 +385,7 @@ func TestReadyzWaitsForTheCredentialsOfTheFirstStart(t *testing.T) {
 	eventually(t, 60*time.Second, "ready", ready(base))
 	var c credentials
 	readJSON(t, file, &c) // without waiting
-	if c.LegacyKey == "" || c.AppKey == "" || c.DashboardURL == "" || c.OperatorToken == "" {
+	if c.LegacyKey == "" || c.AppKey == "" || c.DashboardURL == "" || c.OperatorToken == "" || c.ConsoleURL == "" {
 		t.Errorf("credentials.json is not complete: %+v", c)
 	}
 	send(t, http.MethodGet, base+"/api/v1/service/", c.legacy(), nil).expect(t, http.StatusOK)

@@ -142,6 +142,10 @@ type answer struct {
 	APIKey        string `json:"apiKey"`
 	Key           string
 	Organizations []struct{ ID, Name string }
+	URL           string // link of an invitation
+	Session       *struct{ Token, ID string }
+	Browser       string
+	header        http.Header
 	NextToken     *string
 }
 
@@ -177,7 +181,7 @@ func (p *platform) sendToken(token, method, path, body string) answer {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	out := answer{status: response.StatusCode, text: string(text)}
+	out := answer{status: response.StatusCode, text: string(text), header: response.Header}
 	if len(text) > 0 {
 		if err := json.Unmarshal(text, &out); err != nil {
 			p.t.Fatalf("%s %s answered %d with %q", method, path, out.status, text)

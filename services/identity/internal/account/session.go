@@ -123,7 +123,9 @@ func (a *Accounts) startSession(ctx context.Context, user string, from Client, p
 	}
 	ctx, cancel := finish(ctx)
 	defer cancel()
+	var refusal error
 	u, err := a.Store.Users.Update(ctx, user, func(u *User) ([]topic.Message, error) {
+		refusal = nil
 		if u.DeletedAt != nil || u.Disabled {
 			return nil, errSignIn()
 		}
@@ -131,9 +133,8 @@ func (a *Accounts) startSession(ctx context.Context, user string, from Client, p
 		session.CreatedAt, session.SignedInAt, session.LastUsedAt = now, now, now
 		var messages []topic.Message
 		if change != nil {
-			var err error
-			if messages, err = change(u, now); err != nil {
-				return nil, err
+			if messages, refusal = change(u, now); refusal != nil {
+				return nil, refusal
 			}
 		}
 		u.addSession(session, now)
@@ -141,7 +142,10 @@ func (a *Accounts) startSession(ctx context.Context, user string, from Client, p
 		shown := sessionOf(u, session)
 		return append(messages, audit.Entry(as(ctx, u), "", now, nil, &shown)...), nil
 	})
-	if err != nil {
+	switch {
+	case refusal != nil:
+		return SignIn{}, refusal
+	case err != nil:
 		return SignIn{}, fault.IfMissing(err, errSignIn())
 	}
 	a.voidSoon(ctx, u)

@@ -1,0 +1,520 @@
+package identity_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+)
+
+const password = "correct horse battery"
+
+// signedOut returns the passport of a visitor of the console's sign-in pages.
+func signedOut(ip string) passport.Passport {
+	return passport.Passport{Surface: passport.App, Caller: "console", IP: ip}
+}
+
+// invited sets the password of the member with an invitation, and returns the token of the session.
+func (p *platform) invited(m member) (token string) {
+	p.t.Helper()
+	link := p.operator(201, "POST", "users/"+m.id+"/invitation", "").URL
+	_, token, _ = strings.Cut(link, "?token=")
+	got := p.send(signedOut("192.0.2.1"), "POST", "/app/invitations/accept", `{"token": "`+token+`", "password": "`+password+`"}`)
+	if got.status != 200 || got.Session == nil {
+		p.t.Fatalf("accept: %d %s", got.status, got.text)
+	}
+	return got.Session.Token
+}
+
+// signIn tries to sign in.
+func (p *platform) signIn(ip, name, password, browser string) answer {
+	p.t.Helper()
+	body := `{"username": "` + name + `", "password": "` + password + `"`
+	if browser != "" {
+		body += `, "browser": "` + browser + `"`
+	}
+	return p.send(signedOut(ip), "POST", "/app/sign-in", body+"}")
+}
+
+// signedIn signs in and returns the token of the session.
+func (p *platform) signedIn(name string) (token string) {
+	p.t.Helper()
+	got := p.signIn("192.0.2.1", name, password, "")
+	if got.status != 200 || got.Session == nil {
+		p.t.Fatalf("sign in: %d %s", got.status, got.text)
+	}
+	return got.Session.Token
+}
+
+// session returns the passport with which the console calls for the session, as a gateway finds it. Without a valid
+// session it returns the error of the lookup.
+func (p *platform) session(token string) (passport.Passport, error) {
+	id, secret, _ := strings.Cut(token, ":")
+	c, err := p.credential(p.t.Context(), peer.Session, id, secret)
+	if err == nil && c.SecretDigest != digest(secret) {
+		err = fault.New(fault.Denied, "wrong secret")
+	}
+	return passport.Passport{
+		Surface: passport.App, Caller: "console", Organization: c.Organization, User: c.User, Email: c.Email, Session: c.Session, Roles: c.Roles, IP: "192.0.2.1",
+	}, err
+}
+
+// as sends a request in the session, and fails the test if the response has another status.
+func (p *platform) as(token string, status int, method, path, body string) answer {
+	p.t.Helper()
+	caller, err := p.session(token)
+	if err != nil {
+		p.t.Fatalf("%s %s: the session is not valid: %v", method, path, err)
+	}
+	got := p.send(caller, method, path, body)
+	if got.status != status {
+		p.t.Fatalf("%s %s: %d %s, want %d", method, path, got.status, got.text, status)
+	}
+	return got
+}
+
+// ended fails the test if the session is valid.
+func (p *platform) ended(what, token string) {
+	p.t.Helper()
+	if _, err := p.session(token); !fault.Is(err, fault.NotFound) {
+		p.t.Errorf("%s: the session is valid: %v", what, err)
+	}
+}
+
+func (p *platform) valid(what, token string) {
+	p.t.Helper()
+	if _, err := p.session(token); err != nil {
+		p.t.Errorf("%s: the session is not valid: %v", what, err)
+	}
+}
+
+// A session ends if it is not used for 12 hours, and after 30 days in any case. With "Keep me signed in" these are 30
+// and 180 days.
+func TestASessionEndsWhenItIsNotUsed(t *testing.T) {
+	p := start(t, nil)
+	m := p.member("ann", `"admin"`)
+	p.invited(m)
+	const day = 24 * time.Hour
+	for _, row := range []struct {
+		keep      string
+		idle, end time.Duration
+	}{{"false", 12 * time.Hour, 30 * day}, {"true", 30 * day, 180 * day}} {
+		sign := func() string {
+			got := p.send(signedOut("192.0.2.1"), "POST", "/app/sign-in", `{"username": "ann", "password": "`+password+`", "keep": `+row.keep+`}`)
+			return got.Session.Token
+		}
+		idle, used := sign(), sign()
+		forward := func(by time.Duration) {
+			p.ahead.Add(int64(by))
+			p.client.FlushAll(t.Context()) // the entries of a gateway live for a minute
+		}
+		began := p.now()
+		forward(row.idle - time.Minute)
+		p.valid("before it is idle", used)
+		forward(2 * time.Minute)
+		p.ended("keep "+row.keep+" after it was idle", idle)
+		for p.now().Sub(began) < row.end-row.idle {
+			p.valid("while it is used", used)
+			forward(row.idle - time.Minute)
+		}
+		p.valid("after its last hours began", used)
+		forward(row.end - p.now().Sub(began) - 2*time.Second)
+		p.valid("just before its end", used)
+		forward(5 * time.Second)
+		p.ended("keep "+row.keep+" after its end", used)
+	}
+}
+
+// A member has at most 20 sessions. One more ends the oldest, also at the gateways.
+func TestAMemberHasAtMost20Sessions(t *testing.T) {
+	p := start(t, nil)
+	m := p.member("ann", `"admin"`)
+	tokens := []string{p.invited(m)}
+	for range 20 {
+		p.valid("the oldest of 20", tokens[0]) // now a gateway caches it
+		tokens = append(tokens, p.signedIn("ann"))
+	}
+	p.ended("the oldest of 21", tokens[0])
+	for _, token := range tokens[1:] {
+		p.valid("one of the newest 20", token)
+	}
+}
+
+// Each of these changes takes effect for the next request of a session, although a gateway has cached it.
+func TestAChangeVoidsSessionsBeforeItsResponse(t *testing.T) {
+	p := start(t, nil)
+	for i, change := range []struct {
+		name  string
+		do    func(m member, token, other string)
+		valid bool     // the other session after the change
+		roles []string // of the other session
+	}{
+		{"end one", func(m member, token, other string) {
+			id, _, _ := strings.Cut(other, ":")
+			p.as(token, 204, "DELETE", "/app/sessions/"+id, "")
+		}, false, nil},
+		{"sign out", func(m member, token, other string) {
+			id, _, _ := strings.Cut(other, ":")
+			p.as(other, 204, "DELETE", "/app/sessions/"+id, "")
+		}, false, nil},
+		{"end all others", func(m member, token, other string) { p.as(token, 204, "DELETE", "/app/sessions", "") }, false, nil},
+		{"new password", func(m member, token, other string) {
+			p.as(token, 204, "PUT", "/app/profile/password", `{"current": "`+password+`", "password": "another long password"}`)
+		}, false, nil},
+		{"disable", func(m member, token, other string) { p.operator(200, "PATCH", "users/"+m.id, `{"disabled": true}`) }, false, nil},
+		{"delete", func(m member, token, other string) { p.operator(204, "DELETE", "users/"+m.id, "") }, false, nil},
+		{"roles", func(m member, token, other string) { p.operator(200, "PATCH", "users/"+m.id, `{"roles": ["event"]}`) }, true, []string{"event"}},
+		{"required second factor", func(m member, token, other string) {
+			p.as(token, 200, "PATCH", "/app/organization", `{"requireTwoFactor": true}`)
+		}, true, []string{}},
+		{"an invitation that is accepted", func(m member, token, other string) { p.invited(m) }, false, nil},
+	} {
+		t.Run(change.name, func(t *testing.T) {
+			m := p.member(fmt.Sprintf("user%d", i), `"admin"`)
+			token := p.invited(m)
+			other := p.signedIn(m.username)
+			p.valid("before", other)
+			change.do(m, token, other)
+			if !change.valid {
+				p.ended("after", other)
+				return
+			}
+			caller, err := p.session(other)
+			if err != nil || fmt.Sprint(caller.Roles) != fmt.Sprint(change.roles) {
+				t.Errorf("%v %v", caller.Roles, err)
+			}
+		})
+	}
+}
+
+// These operations need a sign-in of the last 10 minutes, if a session calls them. The response says so.
+func TestAChangeOfCredentialsNeedsARecentSignIn(t *testing.T) {
+	p := start(t, nil)
+	m, other := p.member("ann", `"admin"`), p.member("bob", `"admin"`)
+	token := p.invited(m)
+	colleague := p.operator(201, "POST", "organizations/"+m.organization+"/users", `{"username": "cid", "email": "cid@example.com", "roles": ["event"]}`).User.ID
+	routes := []route{
+		{"POST", "/app/api-keys", `{"name": "x"}`},
+		{"PUT", "/app/legacy-key", ""},
+		{"PATCH", "/app/profile", `{"email": "new@example.com"}`},
+		{"POST", "/app/users", `{"username": "dee", "email": "dee@example.com", "roles": ["event"]}`},
+		{"PATCH", "/app/users/" + colleague, `{"roles": ["subscriber"]}`},
+		{"POST", "/app/users/" + colleague + "/invitation", ""},
+		{"DELETE", "/app/users/" + colleague + "/second-factors", ""},
+		{"DELETE", "/app/users/" + colleague, ""},
+		{"PATCH", "/app/organization", `{"requireTwoFactor": true}`},
+	}
+	p.ahead.Add(int64(10*time.Minute + time.Second))
+	for _, r := range routes {
+		got := p.as(token, 403, r.method, r.path, r.body)
+		if got.header.Get(web.SignInHeader) != web.SignInAgain || !strings.Contains(got.text, "Sign in again") {
+			t.Errorf("%s %s: %v %s", r.method, r.path, got.header, got.text)
+		}
+	}
+	p.as(token, 200, "PATCH", "/app/profile", `{"firstName": "Ann"}`) // needs none
+	p.as(token, 403, "POST", "/app/sign-in/again", `{"password": "wrong"}`)
+	p.as(token, 403, "POST", "/app/api-keys", `{"name": "x"}`)
+	p.as(token, 200, "POST", "/app/sign-in/again", `{"password": "`+password+`"}`)
+	for _, r := range routes {
+		caller, err := p.session(token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.send(caller, r.method, r.path, r.body); got.status >= 300 {
+			t.Errorf("%s %s after signing in again: %d %s", r.method, r.path, got.status, got.text)
+		}
+	}
+	// A key needs no sign-in.
+	key := m.app()
+	if got := p.send(key, "POST", "/app/users", `{"username": "eve", "email": "eve@example.com", "roles": ["event"]}`); got.status != 201 {
+		t.Errorf("with a key: %d %s", got.status, got.text)
+	}
+	if got := p.send(key, "PATCH", "/app/users/"+other.id, `{"roles": ["event"]}`); got.status != 404 {
+		t.Errorf("a user of another organization: %d %s", got.status, got.text)
+	}
+}
+
+// Strangers cannot lock a member out of a browser in which the member has signed in before, and cannot guess without
+// end in others.
+func TestFailuresToSignInAreLimited(t *testing.T) {
+	p := start(t, nil)
+	p.invited(p.member("ann", `"admin"`))
+	p.invited(p.member("bob", `"admin"`))
+	known := p.signIn("192.0.2.1", "ann", password, "").Browser
+	limited := func(what string, got answer) {
+		t.Helper()
+		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", what, got.status, got.text)
+		}
+	}
+	fail := func(n int, ip, name, browser string) {
+		t.Helper()
+		for i := range n {
+			if got := p.signIn(ip, name, "a wrong password", browser); got.status != 403 || !strings.Contains(got.text, "The name or the password is wrong.") {
+				t.Fatalf("failure %d of %s from %s: %d %s", i, name, ip, got.status, got.text)
+			}
+		}
+	}
+	fail(9, "198.51.100.1", "ann", "")
+	if got := p.signIn("198.51.100.1", "ann", password, ""); got.status != 200 {
+		t.Fatalf("after nine failures: %d %s", got.status, got.text)
+	}
+	fail(1, "198.51.100.1", "ann", "")
+	limited("a right password after ten failures", p.signIn("198.51.100.1", "ann", password, ""))
+	if got := p.signIn("198.51.100.1", "bob", password, ""); got.status != 200 {
+		t.Errorf("another name from the address: %d %s", got.status, got.text)
+	}
+	for _, name := range []string{"x", "y"} {
+		fail(10, "198.51.100.1", name, "")
+	}
+	limited("a third name after thirty failures of the address", p.signIn("198.51.100.1", "bob", password, ""))
+	for i := range 9 {
+		fail(10, fmt.Sprint("203.0.113.", i), "ann", "")
+	}
+	limited("any address after a hundred failures of the name", p.signIn("192.0.2.77", "ann", password, ""))
+	if got := p.signIn("192.0.2.77", "ann", password, known); got.status != 200 {
+		t.Errorf("the known browser: %d %s", got.status, got.text)
+	}
+	if got := p.signIn("192.0.2.77", "bob", password, known); got.status != 200 {
+		t.Errorf("another name in the known browser: %d %s", got.status, got.text)
+	}
+	fail(10, "192.0.2.77", "ann", known)
+	limited("the known browser after ten failures", p.signIn("192.0.2.77", "ann", password, known))
+	limited("a browser with an altered ticket", p.signIn("192.0.2.77", "ann", password, "x"+known))
+	p.ahead.Add(int64(181 * 24 * time.Hour))
+	limited("a browser whose ticket has expired", p.signIn("192.0.2.78", "ann", password, known))
+}
+
+// A guesser who sends many requests at once gets no more tries.
+func TestFailuresAtOnceAreLimitedToo(t *testing.T) {
+	p := start(t, nil)
+	p.invited(p.member("ann", `"admin"`))
+	var wrong, limited atomic.Int64
+	var group sync.WaitGroup
+	for range 24 {
+		group.Go(func() {
+			switch got := p.signIn("198.51.100.1", "ann", "a wrong password", ""); got.status {
+			case 403:
+				wrong.Add(1)
+			case 429:
+				limited.Add(1)
+			default:
+				t.Errorf("%d %s", got.status, got.text)
+			}
+		})
+	}
+	group.Wait()
+	if wrong.Load() != 10 || limited.Load() != 14 {
+		t.Errorf("%d wrong, %d limited", wrong.Load(), limited.Load())
+	}
+}
+
+func TestSigningInAgainIsLimitedAndSoIsTheCurrentPassword(t *testing.T) {
+	p := start(t, nil)
+	token := p.invited(p.member("ann", `"admin"`))
+	for range 5 {
+		p.as(token, 403, "POST", "/app/sign-in/again", `{"password": "wrong"}`)
+		p.as(token, 400, "PUT", "/app/profile/password", `{"current": "wrong", "password": "another long password"}`)
+	}
+	p.as(token, 429, "POST", "/app/sign-in/again", `{"password": "`+password+`"}`)
+	p.as(token, 429, "PUT", "/app/profile/password", `{"current": "`+password+`", "password": "another long password"}`)
+}
+
+// A link for a forgotten password is sent three times an hour. The response is the same for every name and takes as
+// long.
+func TestAForgottenPasswordLooksTheSameForEveryName(t *testing.T) {
+	p := start(t, nil)
+	p.invited(p.member("ann", `"admin"`))
+	p.member("bob", `"admin"`) // has no password
+	for i := range 4 {
+		for _, name := range []string{"ann", "ann@example.com", "bob", "nobody"} {
+			began := time.Now()
+			got := p.send(signedOut(fmt.Sprint("192.0.2.", i)), "POST", "/app/sign-in/forgotten", `{"username": "`+name+`"}`)
+			took := time.Since(began)
+			if got.status != 204 || got.text != "" || took < 100*time.Millisecond {
+				t.Errorf("%s: %d %s after %s", name, got.status, got.text, took)
+			}
+		}
+	}
+	limited := 0
+	for range 31 {
+		if got := p.send(signedOut("192.0.2.99"), "POST", "/app/sign-in/forgotten", `{"username": "nobody"}`); got.status == 429 {
+			limited++
+		}
+	}
+	if limited != 1 {
+		t.Errorf("%d of 31 requests from an address were limited", limited)
+	}
+}
+
+// A link ends after its time, after a use, and with a new mail address.
+func TestALinkEnds(t *testing.T) {
+	p := start(t, nil)
+	m := p.member("ann", `"admin"`)
+	link := func() string {
+		_, token, _ := strings.Cut(p.operator(201, "POST", "users/"+m.id+"/invitation", "").URL, "?token=")
+		return token
+	}
+	read := func(token string) int {
+		return p.send(signedOut("192.0.2.1"), "POST", "/app/invitations/read", `{"token": "`+token+`"}`).status
+	}
+	token := link()
+	p.ahead.Add(int64(72*time.Hour - time.Second))
+	if got := read(token); got != 200 {
+		t.Errorf("before its end: %d", got)
+	}
+	p.ahead.Add(int64(time.Second))
+	if got := read(token); got != 404 {
+		t.Errorf("after its end: %d", got)
+	}
+	session := p.invited(m)
+	token = link()
+	p.as(session, 200, "PATCH", "/app/profile", `{"email": "new@example.com"}`)
+	if got := read(token); got != 404 {
+		t.Errorf("after a new mail address: %d", got)
+	}
+}
+
+// Many requests accept an invitation at once. One request succeeds.
+func TestAnInvitationIsAcceptedOnce(t *testing.T) {
+	p := start(t, nil)
+	m := p.member("ann", `"admin"`)
+	_, token, _ := strings.Cut(p.operator(201, "POST", "users/"+m.id+"/invitation", "").URL, "?token=")
+	var accepted, refused atomic.Int64
+	var group sync.WaitGroup
+	for i := range 6 {
+		group.Go(func() {
+			got := p.send(signedOut("192.0.2.1"), "POST", "/app/invitations/accept", fmt.Sprintf(`{"token": "%s", "password": "%s %d"}`, token, password, i))
+			switch got.status {
+			case 200:
+				accepted.Add(1)
+			case 404:
+				refused.Add(1)
+			default:
+				t.Errorf("%d %s", got.status, got.text)
+			}
+		})
+	}
+	group.Wait()
+	if accepted.Load() != 1 || refused.Load() != 5 {
+		t.Errorf("%d accepted, %d refused", accepted.Load(), refused.Load())
+	}
+}
+
+// Two admins demote, disable or delete each other at once. One of them stays an admin.
+func TestTheLastAdminStaysWhenTwoLeaveAtOnce(t *testing.T) {
+	p := start(t, nil)
+	for i, change := range []struct{ method, body string }{{"PATCH", `{"roles": ["event"]}`}, {"PATCH", `{"disabled": true}`}, {"DELETE", ""}} {
+		ann := p.member(fmt.Sprint("ann", i), `"admin"`)
+		bob := p.operator(201, "POST", "organizations/"+ann.organization+"/users", fmt.Sprintf(`{"username": "bob%d", "email": "bob@example.com", "roles": ["admin"]}`, i)).User.ID
+		var refused atomic.Int64
+		var group sync.WaitGroup
+		for _, id := range []string{ann.id, bob} {
+			group.Go(func() {
+				switch got := p.send(ann.app(), change.method, "/app/users/"+id, change.body); got.status {
+				case 409, 403: // 403: the caller was deleted first
+					refused.Add(1)
+				case 200, 204:
+				default:
+					t.Errorf("%d %s", got.status, got.text)
+				}
+			})
+		}
+		group.Wait()
+		if refused.Load() == 0 {
+			t.Errorf("%s %s: both have left", change.method, change.body)
+		}
+	}
+}
+
+// A sign-in works without Redis: the failures are counted in memory, and gateways ask identity.
+func TestASignInNeedsNoRedis(t *testing.T) {
+	p := start(t, nil)
+	p.invited(p.member("ann", `"admin"`))
+	p.stopRedis()
+	token := p.signedIn("ann")
+	id, secret, _ := strings.Cut(token, ":")
+	if c, err := p.identity().Credential(t.Context(), peer.KeyLookup{Scheme: peer.Session, ID: id, SecretDigest: digest(secret)}); err != nil || c.Session != id || c.KeyID != "" {
+		t.Errorf("%+v %v", c, err)
+	}
+	for range 10 {
+		p.signIn("198.51.100.1", "ann", "a wrong password", "")
+	}
+	if got := p.signIn("198.51.100.1", "ann", password, ""); got.status != 429 {
+		t.Errorf("after ten failures: %d %s", got.status, got.text)
+	}
+}
+
+// The time of a session's use is stored to the minute. A lookup with a wrong secret is no use.
+func TestTheUseOfASessionIsStoredToTheMinute(t *testing.T) {
+	p := start(t, nil)
+	token := p.invited(p.member("ann", `"admin"`))
+	id, secret, _ := strings.Cut(token, ":")
+	used := func() string {
+		t.Helper()
+		return apitest.Between(t, p.as(token, 200, "GET", "/app/sessions", "").text, `"lastUsedAt":`, `,`)
+	}
+	lookup := func(secret string) {
+		t.Helper()
+		if _, err := p.identity().Credential(t.Context(), peer.KeyLookup{Scheme: peer.Session, ID: id, SecretDigest: digest(secret)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := used()
+	p.ahead.Add(int64(61 * time.Second))
+	lookup("wrong")
+	if got := used(); got != first {
+		t.Errorf("a wrong secret was noted: %s", got)
+	}
+	lookup(secret)
+	second := used()
+	if second == first {
+		t.Error("the use was not noted")
+	}
+	p.ahead.Add(int64(30 * time.Second))
+	lookup(secret)
+	if got := used(); got != second {
+		t.Errorf("noted again within the minute: %s", got)
+	}
+}
+
+// While Redis is down, the end of a session is stored, but not confirmed. When Redis is up again, also after a restart
+// of the service, the entry from before the outage is voided.
+func TestAnEndWithoutRedisIsStoredButNotConfirmed(t *testing.T) {
+	for name, restart := range map[string]bool{"the service goes on": false, "the service is restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, nil)
+			m := p.member("ann", `"admin"`)
+			token := p.invited(m)
+			caller, err := p.session(token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			addr := p.stopRedis()
+			p.refused(caller, "DELETE", "/app/sessions/"+caller.Session, "")
+			_, secret, _ := strings.Cut(token, ":")
+			if _, err := p.identity().Credential(t.Context(), peer.KeyLookup{Scheme: peer.Session, ID: caller.Session, SecretDigest: digest(secret)}); !fault.Is(err, fault.NotFound) {
+				t.Errorf("the session is still valid: %v", err)
+			}
+			if restart {
+				p.stop()
+			}
+			p.startRedis(addr)
+			stale := peer.CredentialKey(peer.Session, caller.Session)
+			p.client.Set(t.Context(), stale, `{"stale": true}`, peer.CredentialTTL)
+			if restart {
+				p.run(nil)
+			}
+			apitest.Eventually(p.t, "the session is void", func() bool { return p.client.Get(t.Context(), stale).Val() == peer.Void })
+		})
+	}
+}
