@@ -241,3 +241,42 @@ func TestWritesOfTheConsoleAreInTheAuditLog(t *testing.T) {
 		})
 	}
 }
+
+// make run gives the console the name localhost, because browsers refuse passkeys on an IP address. The address that
+// the platform prints leads there.
+func TestTheConsoleOfMakeRunIsOnLocalhost(t *testing.T) {
+	p, base := started(t)
+	_, port, _ := strings.Cut(strings.TrimPrefix(base, "http://"), ":")
+	want := "http://localhost:" + port + "/console/"
+	if link := seeded(t, p).ConsoleURL; !strings.HasPrefix(link, want+"welcome?token=") || !strings.Contains(p.output(), link) {
+		t.Errorf("the link of the first start is %q", link)
+	}
+	stays := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	get := func(host, path string) answer {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Host = host
+		response, err := stays.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readAnswer(response)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := get("", "/console/sign-in?next=x").expect(t, http.StatusPermanentRedirect); got.header.Get("Location") != want+"sign-in?next=x" {
+		t.Errorf("127.0.0.1 redirects to %q", got.header.Get("Location"))
+	}
+	if got := get("192.0.2.1", "/console/").expect(t, http.StatusMisdirectedRequest); !strings.Contains(string(got.body), want) {
+		t.Errorf("%s", got.body)
+	}
+	get("status.example.com", "/console/").expect(t, http.StatusNotFound) // the host of a dashboard
+	if got := get("localhost:"+port, "/console/"); got.status >= http.StatusInternalServerError {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
