@@ -35,8 +35,17 @@ func signIn(ip, name string) []counted {
 		counted{"sign-in-as:" + digest(name), Limit{signInAs, signInWindow}})
 }
 
-// SignIn counts a try to sign in with a name from an IP address. It returns the time until the next try is allowed, or
-// 0. If the try is not allowed, it counts nothing. Without a name, only the limit of the address holds.
+// SignInWait returns the time until somebody at the IP address may try to sign in with the name, or 0. It counts
+// nothing. Without a name, only the limit of the address holds.
+func (c *Counter) SignInWait(ctx context.Context, ip, name string) (wait time.Duration) {
+	for _, k := range signIn(ip, name) {
+		wait = max(wait, c.use(ctx, k.key, k.limit, 0))
+	}
+	return wait
+}
+
+// SignIn counts a try to sign in. It returns what SignInWait would have returned before. If that is not 0, it counts
+// nothing.
 func (c *Counter) SignIn(ctx context.Context, ip, name string) (wait time.Duration) {
 	keys := signIn(ip, name)
 	for i, k := range keys {
@@ -57,8 +66,14 @@ func (c *Counter) SignInWasRight(ctx context.Context, ip, name string) {
 	}
 }
 
-// KnownBrowser counts a try of a user to sign in with a browser that the user has signed in before. It returns the time
-// until the next try is allowed, or 0.
+// KnownBrowserWait returns the time until a user may try to sign in with a browser that the user has signed in before,
+// or 0. It counts nothing.
+func (c *Counter) KnownBrowserWait(ctx context.Context, browser, user string) (wait time.Duration) {
+	return c.use(ctx, browserKey(browser, user), Limit{signInBrowser, signInWindow}, 0)
+}
+
+// KnownBrowser counts a try of a user to sign in with a browser that the user has signed in before. It returns what
+// KnownBrowserWait would have returned before.
 func (c *Counter) KnownBrowser(ctx context.Context, browser, user string) (wait time.Duration) {
 	return c.Take(ctx, browserKey(browser, user), Limit{signInBrowser, signInWindow})
 }

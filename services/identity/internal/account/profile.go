@@ -161,13 +161,9 @@ func (a *Accounts) proveCurrent(ctx context.Context, who Who, u User, o Organiza
 	case current == "":
 		return fault.Field("current", "must be your current password")
 	}
-	if wait := a.Tries.Again(ctx, u.ID); wait > 0 {
-		return fault.Throttled{Wait: wait}
-	}
-	right, err := a.hasher.check(ctx, u.Password, current)
+	right, err := a.check(ctx, a.again(ctx, u.ID), u.Password, current)
 	if err == nil && !right {
 		return fault.Field("current", "is not your current password")
 	}
-	a.Tries.AgainWasRight(ctx, u.ID)
 	return err
 }

@@ -12,11 +12,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Tries limits failures to sign in. Each method but the WasRight ones counts a try, and returns 0 or the time until the
-// next try is allowed. quota.Counter implements Tries.
+// Tries limits failures to sign in. A method whose name ends with Wait counts nothing, and one whose name ends with
+// WasRight removes a try from the count. All others count a try. The result is 0, or the time until the next try is
+// allowed. quota.Counter implements Tries.
 type Tries interface {
+	SignInWait(ctx context.Context, ip, name string) (wait time.Duration)
 	SignIn(ctx context.Context, ip, name string) (wait time.Duration)
 	SignInWasRight(ctx context.Context, ip, name string)
+	KnownBrowserWait(ctx context.Context, browser, user string) (wait time.Duration)
 	KnownBrowser(ctx context.Context, browser, user string) (wait time.Duration)
 	KnownBrowserWasRight(ctx context.Context, browser, user string)
 	SecondFactor(ctx context.Context, signIn string) (wait time.Duration)
@@ -91,23 +94,58 @@ func (a *Accounts) knowBrowser(known, user string) string {
 	return a.issue(ticketBrowser, b, browserFor)
 }
 
-// try counts a try to sign in as the user, whom the client names name. It returns a function that removes the try from
-// the count, because only failures are limited. A browser that the user has signed in before has a count of its own, so
-// that strangers cannot prevent the user from signing in there.
-func (a *Accounts) try(ctx context.Context, from Client, name, user, ticket string) (wasRight func(), err error) {
+// try is a try to sign in.
+type try struct {
+	wait, count func() time.Duration
+	wasRight    func() // only failures are limited
+}
+
+// try returns the limits for a client that tries to sign in as the user, whom the client names name. A browser that the
+// user has signed in before has a count of its own, so that strangers cannot prevent the user from signing in there.
+func (a *Accounts) try(ctx context.Context, from Client, name, user, ticket string) try {
 	var b browser
-	wait := time.Duration(0)
 	if user != "" && a.openTicket(ticketBrowser, ticket, &b) && slices.Contains(b.Users, user) {
-		wait = a.Tries.KnownBrowser(ctx, b.ID, user)
-		wasRight = func() { a.Tries.KnownBrowserWasRight(ctx, b.ID, user) }
-	} else {
-		wait = a.Tries.SignIn(ctx, from.IP, name)
-		wasRight = func() { a.Tries.SignInWasRight(ctx, from.IP, name) }
+		return try{
+			wait:     func() time.Duration { return a.Tries.KnownBrowserWait(ctx, b.ID, user) },
+			count:    func() time.Duration { return a.Tries.KnownBrowser(ctx, b.ID, user) },
+			wasRight: func() { a.Tries.KnownBrowserWasRight(ctx, b.ID, user) },
+		}
 	}
+	return try{
+		wait:     func() time.Duration { return a.Tries.SignInWait(ctx, from.IP, name) },
+		count:    func() time.Duration { return a.Tries.SignIn(ctx, from.IP, name) },
+		wasRight: func() { a.Tries.SignInWasRight(ctx, from.IP, name) },
+	}
+}
+
+// again returns the limits for a signed-in user who proves the password again.
+func (a *Accounts) again(ctx context.Context, user string) try {
+	return try{
+		wait:     func() time.Duration { return 0 },
+		count:    func() time.Duration { return a.Tries.Again(ctx, user) },
+		wasRight: func() { a.Tries.AgainWasRight(ctx, user) },
+	}
+}
+
+// check reports whether the password of the user is right. A right one is not counted. The try is counted while the
+// hash has its slot, not while the request waits for one, so that many members at one address can sign in at once.
+func (a *Accounts) check(ctx context.Context, t try, hash, password string) (right bool, err error) {
+	if wait := t.wait(); wait > 0 {
+		return false, fault.Throttled{Wait: wait}
+	}
+	var wait time.Duration
+	err = a.hasher.run(ctx, func() {
+		if wait = t.count(); wait == 0 {
+			right = a.hasher.isRight(hash, password)
+		}
+		if right {
+			t.wasRight()
+		}
+	})
 	if wait > 0 {
-		return nil, fault.Throttled{Wait: wait}
+		return false, fault.Throttled{Wait: wait}
 	}
-	return wasRight, nil
+	return right, err
 }
 
 // PasswordSignIn is the input of SignIn. Username may also be the mail address of one user.
@@ -124,10 +162,6 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 	if err != nil {
 		return SignIn{}, err
 	}
-	wasRight, err := a.try(ctx, from, in.Username, user.ID, in.Browser)
-	if err != nil {
-		return SignIn{}, err
-	}
 	allowed, err := a.mayUsePassword(ctx, user)
 	if err != nil {
 		return SignIn{}, err
@@ -135,15 +169,13 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 	if !allowed {
 		user.Password = ""
 	}
-	right, err := a.hasher.check(ctx, user.Password, in.Password)
-	switch {
-	case err != nil:
-		wasRight()
+	right, err := a.check(ctx, a.try(ctx, from, in.Username, user.ID, in.Browser), user.Password, in.Password)
+	if err != nil {
 		return SignIn{}, err
-	case !right:
+	}
+	if !right {
 		return SignIn{}, errSignIn()
 	}
-	wasRight()
 	p := proof{Method: ByPassword, Keep: in.Keep, Browser: in.Browser, Next: in.Next}
 	if user.HasTOTP() {
 		return a.askSecondFactor(user, in.Username, p), nil
@@ -195,12 +227,12 @@ func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string,
 	if !a.openTicket(ticketSecondFactor, ticket, &step) {
 		return SignIn{}, errSignInEnded()
 	}
-	wasRight, err := a.try(ctx, from, step.Name, step.User, browser)
-	if err != nil {
-		return SignIn{}, err
+	t := a.try(ctx, from, step.Name, step.User, browser)
+	if wait := t.count(); wait > 0 {
+		return SignIn{}, fault.Throttled{Wait: wait}
 	}
 	if a.Tries.SecondFactor(ctx, step.ID) > 0 {
-		wasRight()
+		t.wasRight()
 		return SignIn{}, errSignInEnded()
 	}
 	p := step.Proof
@@ -215,7 +247,7 @@ func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string,
 		return nil, a.useCode(u, code, now)
 	})
 	if err == nil {
-		wasRight()
+		t.wasRight()
 	}
 	return in, err
 }
@@ -233,9 +265,6 @@ func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence) (Sessio
 	if err != nil {
 		return Session{}, err
 	}
-	if wait := a.Tries.Again(ctx, user.ID); wait > 0 {
-		return Session{}, fault.Throttled{Wait: wait}
-	}
 	allowed, err := a.mayUsePassword(ctx, user)
 	if err != nil {
 		return Session{}, err
@@ -243,13 +272,16 @@ func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence) (Sessio
 	if !allowed {
 		user.Password = ""
 	}
-	right, err := a.hasher.check(ctx, user.Password, e.Password)
+	again := a.again(ctx, user.ID)
+	right, err := a.check(ctx, again, user.Password, e.Password)
 	if err != nil {
-		a.Tries.AgainWasRight(ctx, user.ID)
 		return Session{}, err
 	}
 	if !right {
 		return Session{}, fault.New(fault.Forbidden, "The password is wrong.")
+	}
+	if wait := again.count(); wait > 0 { // a wrong code stays counted
+		return Session{}, fault.Throttled{Wait: wait}
 	}
 	session, err := a.signedInAgain(ctx, who, func(u *User, s *Session, now time.Time) error {
 		if u.Password != user.Password {
@@ -262,7 +294,7 @@ func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence) (Sessio
 		return a.useCode(u, e.Code, now)
 	})
 	if err == nil {
-		a.Tries.AgainWasRight(ctx, user.ID)
+		again.wasRight()
 	}
 	return session, err
 }
