@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
@@ -21,8 +23,7 @@ const (
 	consolePath = "/console/{path}"
 	// sessionRate is the number of requests of one session in a minute.
 	sessionRate = 600
-	// onceParameter is a query parameter of the console's forms. Each form has another value. A POST with the value of an
-	// earlier POST is not forwarded: it gets the response to the earlier one.
+	// onceParameter is a query parameter of the console's forms. Each form that is shown has another value.
 	onceParameter = "once"
 	// oncePause is the pause between two questions whether an earlier POST with the same value has ended.
 	oncePause = 100 * time.Millisecond
@@ -106,7 +107,7 @@ func (e *edge) serveConsole(r *request) {
 		owner = append([]string{console, member.credential.Session}, member.owner()...)
 	}
 	if once := r.in.URL.Query().Get(onceParameter); once != "" && r.in.Method == http.MethodPost {
-		e.forwardIdempotent(r, token, owner, once)
+		e.forwardForm(r, token, append(owner, once))
 		return
 	}
 	e.forward(r, token)
@@ -124,7 +125,42 @@ func (e *edge) misdirect(r *request, hostname string) {
 	e.showProblem(r, http.StatusMisdirectedRequest, "The console has this address:", e.console.origin+"/console/")
 }
 
-// claimOrWait is claim for a form of the console. It waits while an earlier POST with the same value is under way, so
+// forwardForm forwards a form of the console. If the owner has sent this form with this content before, forwardForm
+// returns the first response. A form whose content was changed is another write. While Redis is down, it forwards every
+// form, because members must be able to publish during an outage.
+func (e *edge) forwardForm(r *request, token string, owner []string) {
+	body, err := message.Body(r.in)
+	if err != nil {
+		r.Refuse(err)
+		return
+	}
+	request := digest(r.in.URL.RequestURI(), contentOf(r.in.Header, body))
+	mine, first, err := e.idempotency.claimOrWait(r.ctx, "idempotency:"+digest(append(owner, request)...), request)
+	switch {
+	case err == errDown:
+		e.forwardBody(r, token, body)
+	case err != nil:
+		r.Refuse(err)
+	case mine != nil:
+		e.forwardFirst(r, *mine, token, body)
+	case first.Response == nil || first.Response.Omitted:
+		r.Refuse(fault.New(fault.Conflict, "It is not known whether it was carried out. Look at the record before you send the form again."))
+	default:
+		first.repeat(r)
+	}
+}
+
+// contentOf returns the content of a form. A browser separates the fields of a form with a file by another random
+// boundary each time, so contentOf omits the boundary.
+func contentOf(header http.Header, body []byte) string {
+	_, parameters, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if boundary := parameters["boundary"]; err == nil && boundary != "" {
+		return strings.ReplaceAll(string(body), boundary, "")
+	}
+	return string(body)
+}
+
+// claimOrWait is claim for a form of the console. It waits while the first request with the same content is under way, so
 // that the second of two quick taps gets the response to the first. It returns errDown if Redis is down.
 func (i *idempotency) claimOrWait(ctx context.Context, name, request string) (*claim, firstWrite, error) {
 	ctx, cancel := context.WithTimeout(ctx, upstreamTimeout)
@@ -134,7 +170,7 @@ func (i *idempotency) claimOrWait(ctx context.Context, name, request string) (*c
 		if i.redis.IsDown() && mine == nil {
 			return nil, firstWrite{}, errDown
 		}
-		if err != nil || mine != nil || first.Request != request || first.Response != nil || i.now().Sub(first.Begun) > underWay {
+		if err != nil || mine != nil || first.Response != nil || i.now().Sub(first.Begun) > underWay {
 			return mine, first, err
 		}
 		select {

@@ -419,7 +419,6 @@ func TestADoubleTapWritesOnce(t *testing.T) {
 			t.Errorf("response %d: %v", i, g.header)
 		}
 	}
-	wantPage(t, doors[0].do(t, "POST", path, "title=b", formOf(m.cookie())), 409, "This form was sent before")
 	if done.Load() != 1 {
 		t.Fatalf("written %d times", done.Load())
 	}
@@ -442,6 +441,23 @@ func TestADoubleTapWritesOnce(t *testing.T) {
 		wantStatus(t, doors[0].do(t, "POST", "/console/events/new", "title=a", formOf(m.cookie())), 303)
 	}
 	if done.Load() != 7 {
+		t.Errorf("written %d times", done.Load())
+	}
+	// Somebody who goes back and writes something else means another write.
+	for range 2 {
+		wantStatus(t, doors[0].do(t, "POST", path, "title=b", formOf(m.cookie())), 303)
+	}
+	if done.Load() != 8 {
+		t.Errorf("written %d times", done.Load())
+	}
+	// A form with a file has another boundary each time.
+	for i := range 3 {
+		header := formOf(m.cookie())
+		header["Content-Type"] = "multipart/form-data; boundary=bound" + strconv.Itoa(i)
+		body := strings.ReplaceAll("--?\r\nContent-Disposition: form-data; name=\"rows\"; filename=\"a.csv\"\r\n\r\na@example.com\r\n--?--\r\n", "?", "bound"+strconv.Itoa(i))
+		wantStatus(t, doors[0].do(t, "POST", path, body, header), 303)
+	}
+	if done.Load() != 9 {
 		t.Errorf("written %d times", done.Load())
 	}
 }
@@ -494,6 +510,35 @@ func TestASecondTapWaitsForTheFirst(t *testing.T) {
 	}
 	if done.Load() != 1 {
 		t.Errorf("written %d times", done.Load())
+	}
+}
+
+// If the response to a form was lost, the form is not sent again.
+func TestAFormWithALostResponseIsSentOnce(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	m := w.keys.session(nil)
+	var done atomic.Int64
+	w.services[console].handle(func(http.ResponseWriter, *http.Request) {
+		done.Add(1)
+		panic(http.ErrAbortHandler)
+	})
+	wantPage(t, d.do(t, "POST", "/console/events/new?once=1", "title=a", formOf(m.cookie())), 503, onceLost)
+	wantPage(t, d.do(t, "POST", "/console/events/new?once=1", "title=a", formOf(m.cookie())), 409, "This form was sent before", "Look at the record")
+	if done.Load() != 1 {
+		t.Errorf("sent %d times", done.Load())
+	}
+}
+
+// The console continues the trace of the request.
+func TestTheConsoleGetsTheTrace(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := browser("")
+	header["Traceparent"] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	e := d.get(t, "/console/", header).echo(t)
+	if got := e.Header.Get("Traceparent"); !strings.HasPrefix(got, "00-0af7651916cd43dd8448eb211c80319c-") || got == header["Traceparent"] {
+		t.Errorf("the console got the trace %q", got)
 	}
 }
 

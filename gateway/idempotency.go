@@ -66,9 +66,8 @@ type claim struct {
 	write        firstWrite
 }
 
-// forwardIdempotent forwards a write with an Idempotency-Key, or a form of the console. If the owner has used the key
-// before, forwardIdempotent returns the first response or refuses the request. While Redis is down, it refuses a write
-// and forwards a form, because members must be able to publish during an outage.
+// forwardIdempotent forwards a write with an Idempotency-Key. If the owner has used the key before, forwardIdempotent
+// returns the first response or refuses the request.
 func (e *edge) forwardIdempotent(r *request, token string, owner []string, key string) {
 	if utf8.RuneCountInString(key) > maxIdempotencyKey {
 		r.Refuse(fault.New(fault.Invalid, "The header Idempotency-Key must be at most %d characters.", maxIdempotencyKey))
@@ -81,14 +80,8 @@ func (e *edge) forwardIdempotent(r *request, token string, owner []string, key s
 	}
 	request := digest(r.in.Method, r.in.URL.RequestURI(), string(body))
 	name := "idempotency:" + digest(slices.Concat([]string{"idempotency"}, owner, []string{key})...)
-	claim := e.idempotency.claim
-	if r.found.surface == passport.Console {
-		claim = e.idempotency.claimOrWait
-	}
-	mine, first, err := claim(r.ctx, name, request)
+	mine, first, err := e.idempotency.claim(r.ctx, name, request)
 	switch {
-	case err == errDown:
-		e.forwardBody(r, token, body)
 	case err != nil:
 		r.Refuse(err)
 	case mine != nil:
@@ -102,9 +95,14 @@ func (e *edge) forwardIdempotent(r *request, token string, owner []string, key s
 	case first.Response.Omitted:
 		r.Refuse(fault.New(fault.Conflict, "The first request with this Idempotency-Key was carried out, but its response was too large to be stored."))
 	default:
-		r.Header().Set("Idempotency-Replayed", "true")
-		first.Response.WriteAs(r, r.in, first.Response.Status)
+		first.repeat(r)
 	}
+}
+
+// repeat sends the first response again.
+func (f firstWrite) repeat(r *request) {
+	r.Header().Set("Idempotency-Replayed", "true")
+	f.Response.WriteAs(r, r.in, f.Response.Status)
 }
 
 // owner returns the identity and the authority of the caller. A nil caller is the operator. A stored response is found
