@@ -1,6 +1,7 @@
 package boot
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -66,5 +67,25 @@ func TestParseRefusesAnUnknownCheck(t *testing.T) {
 	err := parse(kong.Must(&config), nil)
 	if err == nil || !strings.Contains(err.Error(), `A_UPSTREAM has the tag check:"upstraem"`) {
 		t.Error(err)
+	}
+}
+
+func TestTheConsoleIsAtTheAddressOfTheAppInterfaceByDefault(t *testing.T) {
+	for _, row := range []struct{ app, console, want string }{
+		{"", "", "http://127.0.0.1:8080"}, {"https://a.example", "", "https://a.example"},
+		{"", "https://c.example", "https://c.example"}, {"https://a.example", "https://c.example", "https://c.example"},
+	} {
+		var config struct {
+			Links `embed:""`
+		}
+		for name, value := range map[string]string{"APP_BASE_URL": row.app, "CONSOLE_BASE_URL": row.console} {
+			if t.Setenv(name, value); value == "" {
+				os.Unsetenv(name)
+			}
+		}
+		err := parse(kong.Must(&config, kong.Vars{"base_url": "http://127.0.0.1:8080"}), nil)
+		if err != nil || config.ConsoleBaseURL != row.want {
+			t.Errorf("APP_BASE_URL=%s CONSOLE_BASE_URL=%s: %q, %v", row.app, row.console, config.ConsoleBaseURL, err)
+		}
 	}
 }
