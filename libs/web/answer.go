@@ -15,7 +15,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain.
+// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain. The console sets it on its redirect to the
+// sign-in, so that the gateway does not take the form for carried out.
 const (
 	SignInHeader = "Bellbuoy-Sign-In"
 	SignInAgain  = "again"
