@@ -19,8 +19,10 @@ var unplayed = map[string]string{
 	`^(POST|PUT|PATCH|DELETE|GET) /app/(sign-in|invitations|sessions|legacy-key|profile|api-keys)[^ ]* (400|413|429)$`: "the console alone calls them; TestErrorsOfTheConsole of the identity service plays them",
 	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
 	`^(DELETE /app/(api-keys|integrations|subscribers|users/\{id\}/second-factors).*|PATCH /app/subscribers/.*|POST /app/subscribers/.*/import) 409$`: "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
-	`^POST /app/sign-in/code 200$`:                         "it needs a second factor",
-	`^POST (/app|/operator/v1/users/\{id\})/api-keys 409$`: "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
+	`^POST /app/sign-in/(code|passkey) 200$`: "it needs a second factor; TestACodeWorksOnceWithADriftOfOneStep and TestAPasskeySignsInWithoutAName show them",
+	`^(PUT /app/profile/totp|POST /app/profile/recovery-codes|POST /app/profile/passkeys|PATCH /app/profile/passkeys/\{id\}|DELETE /app/profile/passkeys/\{id\}) (200|201|204)$`:                       "it needs a right code or an authenticator; the tests of second factors in the identity service show them",
+	`^POST /app/(profile/(totp|passkeys|passkeys/options)|sign-in/passkey/options) 409$`:                                                                                                               "it needs a right code, 10 passkeys or another setting; the tests of second factors in the identity service show them",
+	`^POST (/app|/operator/v1/users/\{id\})/api-keys 409$`:                                                                                                                                             "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
 	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestEveryFileOfADashboardIsServed, TestAPrivateDashboardOpensWithItsPassword and the gateway's tests play them, because their bodies are files",
 	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`: "the gateway decides who may see a private dashboard; TestVisitorsSubscribeOnAPrivateDashboard and its own tests play it",
 	`^GET /d? (200|302|304|404)$`:               "the number of dashboards of the installation decides; TestThePlatformsAddressLeadsSomewhere plays them",
@@ -100,8 +102,9 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 		if !strings.HasPrefix(path, "/public/endpoints/") && path != "/public/manage" && !strings.HasPrefix(path, "/d/") && !strings.HasPrefix(path, "/subscribe/") { // on these paths, a 403 depends on the record
 			step(of.Method, path, header, 403, "")
 		}
-		other := slices.IndexFunc([]string{"DELETE", "PUT", "POST"}, func(method string) bool { return !slices.Contains(of.Methods, method) })
-		step([]string{"DELETE", "PUT", "POST"}[other], path, key, 405, "{}")
+		methods := []string{"DELETE", "PUT", "POST", "PATCH"}
+		other := slices.IndexFunc(methods, func(method string) bool { return !slices.Contains(of.Methods, method) })
+		step(methods[other], path, key, 405, "{}")
 		if !forKeys(of.Method, of.Path) {
 			continue
 		}

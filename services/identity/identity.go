@@ -77,7 +77,7 @@ func Run(ctx context.Context, c Config) error {
 	// The start does not wait for Redis: without it the service still looks up and changes keys.
 	return s.Serve(ctx, service.Work{
 		Background: []func(context.Context) error{accounts.Sweep, s.Relay},
-		Topics:     service.Topics(topic.Audit),
+		Topics:     service.Topics(topic.Audit, topic.Notices),
 		Consumers:  []func(context.Context) error{service.Messages(s, "identity-audit", topic.Audit, accounts.Record)},
 	})
 }

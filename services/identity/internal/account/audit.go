@@ -16,9 +16,10 @@ const (
 	actionKeyCreate = "api_key.create"
 	actionKeyRevoke = "api_key.revoke"
 
-	actionInvite      = "user.invite"
-	actionForgotten   = "user.forgotten"       // a link for a forgotten password was sent
-	actionSessionsEnd = "user.sessions.delete" // all sessions but one have ended
+	actionInvite        = "user.invite"
+	actionForgotten     = "user.forgotten" // a link for a forgotten password was sent
+	actionRecoveryCodes = "user.recovery_codes.create"
+	actionSessionsEnd   = "user.sessions.delete" // all sessions but one have ended
 )
 
 // The fields of audit entries that queries may name, beside FieldOrganization.

@@ -169,7 +169,7 @@ func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (
 		names.apply(u)
 		u.setPassword(hash, "", now)
 		u.Version++
-		return mailTo(u, mailPassword, "", now), nil
+		return mailTo(u, topic.MemberPassword, "", now), nil
 	}
 	p := proof{Method: ByLink, Keep: in.Keep, Browser: in.Browser}
 	if !user.HasTOTP() {
@@ -231,16 +231,16 @@ func (a *Accounts) InviteMember(ctx context.Context, who Who, id string) (link *
 		case !u.admitsPassword(organization):
 			return nil, fault.New(fault.Conflict, "The member signs in by single sign-on and may not have a password.")
 		}
-		now, before, kind, occasion := a.Now(), *u, Invitation, mailInvitation
+		now, before, kind, occasion := a.Now(), *u, Invitation, topic.MemberInvitation
 		if u.Password != "" {
-			kind, occasion = Forgotten, mailForgotten
+			kind, occasion = Forgotten, topic.MemberForgotten
 		}
 		added := u.addLink(kind, now)
 		if link = nil; kind == Invitation {
 			link = &added
 		}
 		u.Version++
-		return append(audit.Entry(audit.From(ctx), actionInvite, now, &before, u), mailTo(u, occasion, added.ID, now)...), nil
+		return append(audit.Entry(audit.From(ctx), actionInvite, now, &before, u), mailLink(u, occasion, added, now)...), nil
 	})
 	return link, fault.IfMissing(err, noUser())
 }
@@ -272,7 +272,7 @@ func (a *Accounts) sendForgotten(ctx context.Context, name string) error {
 		}
 		now, before := a.Now(), *u
 		link := u.addLink(Forgotten, now)
-		return append(audit.Entry(as(ctx, u), actionForgotten, now, &before, u), mailTo(u, mailForgotten, link.ID, now)...), nil
+		return append(audit.Entry(as(ctx, u), actionForgotten, now, &before, u), mailLink(u, topic.MemberForgotten, link, now)...), nil
 	})
 	return fault.UnlessMissing(err)
 }

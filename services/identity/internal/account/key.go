@@ -73,7 +73,7 @@ func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[
 			return k.RevokedAt != nil && u.StaleSince == nil && a.Now().Sub(*k.RevokedAt) > forgetRevoked
 		})
 		u.Keys = append(u.Keys, key)
-		return append(audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, nil, keyOf(u, &key, false)), mailTo(u, mailKey, "", key.CreatedAt)...), nil
+		return append(audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, nil, keyOf(u, &key, false)), mailTo(u, topic.MemberKey, key.Name, key.CreatedAt)...), nil
 	})
 	return key, fault.IfMissing(err, noUser())
 }
@@ -122,7 +122,7 @@ func (a *Accounts) SetLegacyKey(ctx context.Context, user, digest string) (User,
 		}
 		former := keyOf(u, u.LegacyKey, true)
 		u.LegacyKey = &key
-		return append(audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, former, keyOf(u, &key, true)), mailTo(u, mailKey, "", key.CreatedAt)...), nil
+		return append(audit.Entry(audit.From(ctx), actionKeyCreate, key.CreatedAt, former, keyOf(u, &key, true)), mailTo(u, topic.MemberKey, "for the legacy interface", key.CreatedAt)...), nil
 	}
 	// If the user had no legacy key, no gateway can have cached one.
 	first, err := a.Store.Users.Update(ctx, user, func(u *User) ([]topic.Message, error) {

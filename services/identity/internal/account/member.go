@@ -17,7 +17,7 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 	}
 	user, err = a.addUser(ctx, who.Organization, in, func(u *User) []topic.Message {
 		link = u.addLink(Invitation, u.CreatedAt)
-		return mailTo(u, mailInvitation, link.ID, u.CreatedAt)
+		return mailLink(u, topic.MemberInvitation, link, u.CreatedAt)
 	})
 	return user, link, err
 }
@@ -70,7 +70,7 @@ func (a *Accounts) RemoveSecondFactors(ctx context.Context, who Who, id string) 
 		u.TOTP, u.RecoveryCodes, u.Passkeys = nil, nil, nil
 		messages := edited(ctx, now, &before, u)
 		if len(messages) > 0 {
-			messages = append(messages, mailTo(u, mailSecondFactor, "", now)...)
+			messages = append(messages, mailTo(u, topic.MemberReset, "", now)...)
 		}
 		u.endSessions("", now)
 		return messages, nil

@@ -107,7 +107,7 @@ func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) e
 		}
 		if before.Email != u.Email {
 			u.Links = nil // they went to the former address
-			messages = append(messages, mailTo(&before, mailAddress, "", now)...)
+			messages = append(messages, mailNewAddress(u, before.Email, now)...)
 		}
 		return messages, nil
 	}
@@ -146,7 +146,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, who Who, current, passwor
 		}
 		before := *u
 		u.setPassword(hash, who.Session, now)
-		return append(edited(ctx, now, &before, u), mailTo(u, mailPassword, "", now)...), nil
+		return append(edited(ctx, now, &before, u), mailTo(u, topic.MemberPassword, "", now)...), nil
 	})
 	return err
 }

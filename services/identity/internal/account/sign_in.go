@@ -256,14 +256,28 @@ func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string,
 type Evidence struct {
 	Password string
 	Code     string
+	Passkey  *PasskeyProof // instead of the password and the code
 }
 
-// SignInAgain checks the password of the caller, and the code if the caller has a second factor. Then the sign-in of
-// the session is recent again.
+// SignInAgain checks the password of the caller, and the code if the caller has a second factor, or a passkey. Then the
+// sign-in of the session is recent again.
 func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence) (Session, error) {
 	user, err := a.Caller(ctx, who)
 	if err != nil {
 		return Session{}, err
+	}
+	if e.Passkey != nil {
+		owner, use, err := a.checkPasskey(ctx, *e.Passkey)
+		if err == nil && owner.ID != user.ID {
+			err = fault.New(fault.Forbidden, "This is the passkey of another user.")
+		}
+		if err != nil {
+			return Session{}, err
+		}
+		return a.signedInAgain(ctx, who, func(u *User, s *Session, now time.Time) error {
+			s.SecondFactor = true
+			return use(u, now)
+		})
 	}
 	allowed, err := a.mayUsePassword(ctx, user)
 	if err != nil {

@@ -35,14 +35,16 @@ type User struct {
 	PasswordSetAt *time.Time `json:"passwordSetAt" audit:"passwordSetAt"`
 	// PasswordAuth is the decision of an admin whether the user may sign in with a password. nil: the user may, unless
 	// the organization enforces single sign-on.
-	PasswordAuth  *bool       `json:"passwordAuth" audit:"allowPasswordAuth"`
-	TOTP          *TOTP       `json:"totp" audit:"totp"`
-	RecoveryCodes []string    `json:"recoveryCodes"` // digests of the codes that are not used
-	Passkeys      []Passkey   `json:"passkeys" audit:"passkeys,changed"`
-	Subject       string      `json:"subject" audit:"subject,null"` // claim sub of the organization's sign-on provider
-	Sessions      []Session   `json:"sessions"`                     // oldest first, also ended ones that may not be void at the gateways
-	Links         []Link      `json:"links"`                        // links to set a password
-	Preferences   Preferences `json:"preferences" audit:"preferences"`
+	PasswordAuth  *bool         `json:"passwordAuth" audit:"allowPasswordAuth"`
+	TOTP          *TOTP         `json:"totp" audit:"totp"`
+	RecoveryCodes []string      `json:"recoveryCodes"` // digests of the codes that are not used
+	Passkeys      []Passkey     `json:"passkeys" audit:"passkeys,changed"`
+	Subject       string        `json:"subject" audit:"subject,null"` // claim sub of the organization's sign-on provider
+	Sessions      []Session     `json:"sessions"`                     // oldest first, also ended ones that may not be void at the gateways
+	Links         []Link        `json:"links"`                        // links to set a password
+	UsedTickets   []UsedTicket  `json:"usedTickets"`                  // tickets that must not be used again
+	FormerEmails  []FormerEmail `json:"formerEmails"`                 // addresses to which mail about their change may still go
+	Preferences   Preferences   `json:"preferences" audit:"preferences"`
 
 	DeletedAt *time.Time `json:"deletedAt"` // nil: not deleted; otherwise the record is to be removed
 	// StaleSince is set while gateways may still cache former rights of the keys.
@@ -222,7 +224,7 @@ func (a *Accounts) patchUser(ctx context.Context, id string, p UserPatch, allow 
 		p.apply(u)
 		messages := edited(ctx, now, &before, u)
 		if before.Email != u.Email {
-			messages = append(messages, mailTo(&before, mailAddress, "", now)...)
+			messages = append(messages, mailNewAddress(u, before.Email, now)...)
 		}
 		if u.Disabled {
 			u.endSessions("", now)

@@ -47,15 +47,19 @@ func (u User) refs() []KeyRef {
 func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *User, now time.Time) ([]topic.Message, error)) (User, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
+	var refused error // of change; it may be that another record does not exist
 	user, err := a.Store.Users.Update(ctx, id, func(u *User) ([]topic.Message, error) {
 		now := a.Now()
-		messages, err := change(u, now)
-		if err != nil {
-			return nil, err
+		var messages []topic.Message
+		if messages, refused = change(u, now); refused != nil {
+			return nil, refused
 		}
 		u.StaleSince = stale(u.StaleSince, now)
 		return messages, nil
 	})
+	if refused != nil {
+		return User{}, refused
+	}
 	if err != nil {
 		return User{}, fault.IfMissing(err, noUser())
 	}

@@ -25,7 +25,7 @@ type api struct {
 func Operations() []web.Operation { return api{}.operations() }
 
 func (a api) operations() []web.Operation {
-	return slices.Concat(a.memberOperations(), a.profileOperations(), a.keyOperations(), a.signInOperations(), a.sessionOperations(), a.ownOrganizationOperations(),
+	return slices.Concat(a.memberOperations(), a.profileOperations(), a.keyOperations(), a.signInOperations(), a.sessionOperations(), a.secondFactorOperations(), a.ownOrganizationOperations(),
 		a.auditOperations(), a.organizationOperations(), a.userOperations())
 }
 
@@ -41,6 +41,7 @@ func Mount(engine *gin.Engine, accounts *account.Accounts, pages web.Pages, log 
 	peers.GET("/organizations/:"+web.OrganizationParam+"/limits", a.terms(func(t account.Terms) any { return peer.Limits(t.Limits) }))
 	peers.GET("/organizations/:"+web.OrganizationParam+"/features", a.terms(func(t account.Terms) any { return passport.Features(t.Features) }))
 
+	web.MountResolve(engine, accounts.Resolve)
 	legacy.Mount(engine.Group("", web.Surface(passport.Legacy)), legacy.Options{Log: log}, users(accounts))
 	return web.Mount(engine, a.operations())
 }

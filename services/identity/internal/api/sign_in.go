@@ -49,7 +49,7 @@ func (a api) signInOperations() []web.Operation {
 		}, web.WithBody(a.acceptInvitation)),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/sign-in/again", ID: "signInAgain", Tag: "sign-in", Summary: "Sign in again",
-			Description: "Operations on keys, users and the member's own credentials need a sign-in of the last 10 minutes. The code is needed with a second factor.",
+			Description: "Operations on keys, users and the member's own credentials need a sign-in of the last 10 minutes. The code is needed with an authenticator app. A passkey needs neither.",
 			Access:      web.SignedIn, Status: 200, Errors: []int{429},
 			Example: web.Example{Request: `{"password": "correct horse battery", "code": "123456"}`, Response: `{"session": {"id": "01890a5d-ac96-774b-bcce-b302099a8070", "signedInAt": "2026-02-01T09:30:00.000Z"}}`},
 		}, web.WithBody(a.signInAgain)),
@@ -172,8 +172,14 @@ func (a api) acceptInvitation(c *web.Call[web.None, acceptBody], in acceptBody) 
 }
 
 type againBody struct {
-	Password optional.Value[string] `json:"password"`
-	Code     optional.Value[string] `json:"code" description:"Of the app, or a recovery code."`
+	Password optional.Value[string]           `json:"password"`
+	Code     optional.Value[string]           `json:"code" description:"Of the app, or a recovery code."`
+	Passkey  optional.Value[passkeyProofBody] `json:"passkey" description:"Instead of the password and the code."`
+}
+
+type passkeyProofBody struct {
+	Ticket     optional.Value[string]         `json:"ticket" required:"true"`
+	Credential optional.Value[map[string]any] `json:"credential" required:"true" description:"toJSON() of the credential."`
 }
 
 type againView struct {
@@ -186,6 +192,10 @@ type againSessionView struct {
 }
 
 func (a api) signInAgain(c *web.Call[web.None, againBody], in againBody) (againView, error) {
-	session, err := a.accounts.SignInAgain(c, whoOf(c.Caller), account.Evidence{Password: in.Password.Value, Code: in.Code.Value})
+	evidence := account.Evidence{Password: in.Password.Value, Code: in.Code.Value}
+	if in.Passkey.Sent {
+		evidence.Passkey = &account.PasskeyProof{Ticket: in.Passkey.Value.Ticket.Value, Credential: credentialOf(in.Passkey.Value.Credential.Value)}
+	}
+	session, err := a.accounts.SignInAgain(c, whoOf(c.Caller), evidence)
 	return againView{againSessionView{session.ID, web.Time(session.SignedInAt)}}, err
 }
