@@ -1,0 +1,129 @@
+// Package assets serves the style, the scripts and the icons of the console. The name of a file contains the hash of
+// its content, so browsers may keep the file forever, and a new version of the console has new names.
+package assets
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/look"
+)
+
+//go:embed style.css console.js passkey.js icons.svg
+var sources embed.FS
+
+// Files are the files of the console.
+type Files struct {
+	addresses map[string]string // by the name of the source
+	byName    map[string]file   // by the name with the hash
+}
+
+type file struct {
+	media         string
+	plain, packed []byte
+}
+
+// Prefix is the path below which the files are served.
+const Prefix = "/console/assets/"
+
+// New returns the files.
+func New() (*Files, error) {
+	files := &Files{addresses: map[string]string{}, byName: map[string]file{}}
+	for name, media := range map[string]string{
+		"style.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8",
+		"passkey.js": "text/javascript; charset=utf-8", "icons.svg": "image/svg+xml",
+	} {
+		source, err := sources.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		content := content(name, string(source))
+		sum := sha256.Sum256([]byte(content))
+		extension := path.Ext(name)
+		hashed := strings.TrimSuffix(name, extension) + "." + base64.RawURLEncoding.EncodeToString(sum[:9]) + extension
+		var packed bytes.Buffer
+		writer, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+		if err == nil {
+			_, err = writer.Write([]byte(content))
+		}
+		if err == nil {
+			err = writer.Close()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("compress %s: %w", name, err)
+		}
+		files.addresses[name] = Prefix + hashed
+		files.byName[hashed] = file{media, []byte(content), packed.Bytes()}
+	}
+	return files, nil
+}
+
+// content returns the file that browsers get.
+func content(name, source string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return style() + withoutComments(source, "/*")
+	case ".js":
+		return withoutComments(source, "//")
+	}
+	return sprite(source)
+}
+
+// style returns the colours and the base style. The member's theme wins over that of the system.
+func style() string {
+	light, dark := look.Light().Properties(), look.Dark().Properties()
+	return ":root{" + light + "}@media (prefers-color-scheme:dark){:root:not([data-theme=light]){" + dark + "}}:root[data-theme=dark]{" + dark + "}" + look.Base()
+}
+
+// sprite returns the icons of the console and, with the prefix i-, the icons of states. A style does not reach into
+// the symbols of another document, so the shape of a state takes the colour of its element.
+func sprite(source string) string {
+	var out strings.Builder
+	out.WriteString(`<svg xmlns="http://www.w3.org/2000/svg">` + "\n" + source)
+	for _, icon := range look.Icons() {
+		shape := strings.Replace(string(icon.Markup), `class="f"`, `fill="currentColor" stroke="none"`, 1)
+		fmt.Fprintf(&out, `<symbol id="i-%s" viewBox="0 0 16 16">%s</symbol>`+"\n", icon.Class, shape)
+	}
+	return out.String() + "</svg>\n"
+}
+
+// withoutComments returns a source without indentation, empty lines and lines that begin with mark.
+func withoutComments(source, mark string) string {
+	var out strings.Builder
+	for line := range strings.Lines(source) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, mark) {
+			out.WriteString(line + "\n")
+		}
+	}
+	return out.String()
+}
+
+// Address returns the path of the file with the name of its source.
+func (f *Files) Address(name string) string { return f.addresses[name] }
+
+// ServeHTTP responds with the file that the path names.
+func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	found, known := f.byName[strings.TrimPrefix(r.URL.Path, Prefix)]
+	if !known {
+		http.NotFound(w, r)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", found.media)
+	header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Vary", "Accept-Encoding")
+	body := found.plain
+	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		header.Set("Content-Encoding", "gzip")
+		body = found.packed
+	}
+	_, _ = w.Write(body) // an error means that the browser has gone
+}

@@ -1,0 +1,123 @@
+// Works on every page. Without it everything still works.
+'use strict';
+(() => {
+  const $ = (query, at = document) => at.querySelector(query);
+  const all = (query, at = document) => [...at.querySelectorAll(query)];
+  const body = document.body;
+
+  // The summary of problems, or else the first field that asks for it, gets the focus.
+  $('.problems')?.focus();
+
+  // A sent form shows that it is being sent, and cannot be sent twice.
+  const load = document.createElement('div');
+  load.className = 'load';
+  body.append(load);
+  let timer;
+  const busy = (on) => {
+    clearTimeout(timer);
+    if (on) timer = setTimeout(() => load.classList.add('on'), 200);
+    else load.classList.remove('on');
+  };
+  addEventListener('pageshow', () => {
+    busy(false);
+    all('[aria-disabled=true]').forEach((b) => b.removeAttribute('aria-disabled'));
+  });
+  const keep = 'bellbuoy:';
+  document.addEventListener('submit', (e) => {
+    if (e.defaultPrevented) return;
+    const button = e.submitter ?? $('button', e.target);
+    if (button?.getAttribute('aria-disabled') === 'true') return e.preventDefault();
+    button?.setAttribute('aria-disabled', 'true');
+    busy(true);
+    // What was typed outlives the end of a session, without passwords.
+    if (e.target.method === 'post' && !$('.gate')) {
+      const typed = [];
+      for (const f of e.target.elements) {
+        if (f.name && !['password', 'hidden'].includes(f.type) && !f.autocomplete.includes('one-time-code')) typed.push([f.name, f.value, f.checked]);
+      }
+      try { sessionStorage.setItem(keep + new URL(e.target.action).pathname, JSON.stringify(typed)); } catch { /* it is full or forbidden */ }
+    }
+  });
+  for (const form of $('[data-kept]') ? all('main form') : []) {
+    const typed = JSON.parse(sessionStorage.getItem(keep + new URL(form.action).pathname) ?? '[]');
+    for (const [name, value, checked] of typed) {
+      for (const f of all(`[name="${CSS.escape(name)}"]`, form)) {
+        if (['checkbox', 'radio'].includes(f.type)) {
+          if (f.value === value) f.checked = checked;
+        } else if (f.type !== 'hidden') f.value = value;
+      }
+    }
+  }
+  document.addEventListener('click', (e) => {
+    const link = e.target.closest?.('a[href]');
+    if (link && link.origin === location.origin && !link.hash && !e.ctrlKey && !e.metaKey && !e.shiftKey) busy(true);
+  });
+
+  // Buttons that copy a text. They need the script, so the script shows them.
+  for (const button of all('[data-copy]')) {
+    button.hidden = false;
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText($(button.dataset.copy).textContent);
+      $('.said', button).textContent = 'Copied';
+    });
+  }
+
+  // Time zones of the browser, as proposals.
+  const zone = $('#timeZone');
+  if (zone && Intl.supportedValuesOf) {
+    const list = document.createElement('datalist');
+    list.id = 'zones';
+    list.append(...Intl.supportedValuesOf('timeZone').map((z) => new Option(z, z)));
+    zone.after(list);
+    zone.setAttribute('list', 'zones');
+  }
+
+  // Deletions open in a dialog. The page behind the link is the same without script.
+  document.addEventListener('click', async (e) => {
+    const link = e.target.closest?.('a[data-dialog]');
+    if (!link || e.ctrlKey || e.metaKey || e.shiftKey || !window.HTMLDialogElement) return;
+    e.preventDefault();
+    let main;
+    try {
+      const response = await fetch(link.href);
+      main = response.ok && new DOMParser().parseFromString(await response.text(), 'text/html').querySelector('[data-ask]');
+    } catch { /* the page says what is wrong */ }
+    busy(false);
+    if (!main) return location.assign(link.href);
+    const dialog = document.createElement('dialog');
+    dialog.setAttribute('aria-labelledby', 'ask-title');
+    dialog.append(main);
+    $('[data-cancel]', dialog)?.addEventListener('click', (c) => { c.preventDefault(); dialog.close(); });
+    dialog.addEventListener('close', () => { dialog.remove(); link.focus(); });
+    body.append(dialog);
+    dialog.showModal();
+  });
+
+  // Shortcuts. A member can switch them off.
+  const go = { h: '/', m: '/users', o: '/organization', a: '/audit', p: '/profile', s: '/profile/security', k: '/profile/keys' };
+  let after = 0;
+  const rows = () => all('.rows .to a, .rows summary');
+  const help = () => {
+    const dialog = $('#shortcuts');
+    if (dialog && !dialog.open) dialog.showModal();
+  };
+  document.addEventListener('keydown', (e) => {
+    if ((e.ctrlKey || e.metaKey) && e.key === 'Enter') return e.target.form?.requestSubmit();
+    if (body.dataset.shortcuts !== 'on' || e.ctrlKey || e.metaKey || e.altKey || $('dialog[open]') || e.target.closest('input,textarea,select')) return;
+    const second = Date.now() - after < 1500;
+    after = 0;
+    if (second && go[e.key]) {
+      const link = $(`.nav a[href="/console${go[e.key]}"]`);
+      if (link) link.click();
+    } else if (e.key === 'g') after = Date.now();
+    else if (e.key === '?') help();
+    else if (e.key === '/') {
+      const search = $('[type=search]');
+      if (search) { e.preventDefault(); search.focus(); }
+    } else if (e.key === 'j' || e.key === 'k') {
+      const list = rows();
+      const at = list.indexOf(document.activeElement) + (e.key === 'j' ? 1 : -1);
+      list[Math.max(0, Math.min(at, list.length - 1))]?.focus();
+    }
+  });
+})();

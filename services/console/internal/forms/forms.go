@@ -1,0 +1,290 @@
+// Package forms describes the forms of the console. A Form declares its fields once. The declaration gives the page's
+// inputs, the names that a request may contain, and the fields that errors of the App interface are shown at.
+package forms
+
+import (
+	"cmp"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+// Kind is the kind of an input.
+type Kind string
+
+const (
+	Text     Kind = "text"
+	Email    Kind = "email"
+	URL      Kind = "url"
+	Date     Kind = "date"
+	Password Kind = "password" // its value is never shown again
+	Code     Kind = "code"     // a code of six digits; its value is never shown again
+	Area     Kind = "area"     // several lines
+	Select   Kind = "select"
+	Segments Kind = "segments" // radio buttons as a row of segments
+	Tick     Kind = "tick"     // one checkbox; its value is "on" or empty
+	Ticks    Kind = "ticks"    // checkboxes of which several can be chosen
+	Hidden   Kind = "hidden"
+)
+
+// Option is a choice of a Select, Segments or Ticks.
+type Option struct{ Value, Label, Hint string }
+
+// Field is an input.
+type Field struct {
+	Kind         Kind
+	Name         string // name of the input, and of the member in the body of the App operation
+	Label, Hint  string
+	Options      []Option
+	Required     bool
+	Max          int    // maximum number of characters; 0: 255
+	Autocomplete string // for browsers and password managers
+	Placeholder  string
+	Members      []string // other members of the App operation whose errors are shown at this field
+	Plain        bool     // the label does not say that the field is optional
+	Prefix       string   // before the name in the id; makes ids unique if a page has several forms
+
+	Values  []string
+	Problem string
+}
+
+// Value returns the only value of the field.
+func (f *Field) Value() string {
+	if len(f.Values) == 0 {
+		return ""
+	}
+	return f.Values[0]
+}
+
+// Has reports whether value is among the values.
+func (f *Field) Has(value string) bool { return slices.Contains(f.Values, value) }
+
+// ID returns the id of the input.
+func (f *Field) ID() string { return f.Prefix + f.Name }
+
+// Described returns the ids of the hint and the problem.
+func (f *Field) Described() string {
+	var ids []string
+	if f.Problem != "" {
+		ids = append(ids, f.ID()+"-problem")
+	}
+	if f.Hint != "" {
+		ids = append(ids, f.ID()+"-hint")
+	}
+	return strings.Join(ids, " ")
+}
+
+// Length returns the maximum number of characters.
+func (f *Field) Length() int { return cmp.Or(f.Max, 255) }
+
+// secret reports whether the value must not be in a response.
+func (f *Field) secret() bool { return f.Kind == Password || f.Kind == Code }
+
+// Form is a form of a page.
+type Form struct {
+	Action  string // path of the request
+	Page    string // path of the page that shows the form; empty: Action
+	Submit  string // text of the button
+	Danger  bool   // the button deletes something
+	Cancel  string // path of the page that the second button leads to; empty: there is none
+	Fields  []*Field
+	Version int64  // version of the record that the form shows; 0: the record has none
+	Problem string // about the form as a whole
+	Once    string // makes a repeated request harmless
+}
+
+// New returns a form with a new Once.
+func New(action, submit string, fields ...*Field) *Form {
+	return &Form{Action: action, Submit: submit, Fields: fields, Once: uuid.NewString()}
+}
+
+// Field returns the field with the name. It panics if there is none, which is a mistake in a page.
+func (f *Form) Field(name string) *Field {
+	at := slices.IndexFunc(f.Fields, func(field *Field) bool { return field.Name == name })
+	if at < 0 {
+		panic("forms: no field " + name)
+	}
+	return f.Fields[at]
+}
+
+// Value returns the value of the field with the name.
+func (f *Form) Value(name string) string { return f.Field(name).Value() }
+
+// Ticked reports whether the field with the name is a ticked checkbox.
+func (f *Form) Ticked(name string) bool { return f.Value(name) != "" }
+
+// Shown returns the fields that a member sees.
+func (f *Form) Shown() []*Field {
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool { return field.Kind == Hidden })
+}
+
+// Hidden returns the other fields.
+func (f *Form) Hidden() []*Field {
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool { return field.Kind != Hidden })
+}
+
+// PagePath returns the path of the page that shows the form.
+func (f *Form) PagePath() string { return cmp.Or(f.Page, f.Action) }
+
+const (
+	versionName = "version"
+	media       = "application/x-www-form-urlencoded"
+)
+
+// Read reads the fields from the body of a request and checks them. It returns a fault for a body that is no form, is
+// too large, or contains an unknown or repeated field: no page sends such a body. What the member must correct is a
+// problem of its field.
+func (f *Form) Read(r *http.Request) error {
+	if is, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); is != media && r.ContentLength != 0 {
+		return fault.New(fault.MediaType, "The body must be a form.")
+	}
+	if err := r.ParseForm(); err != nil {
+		if large, is := errors.AsType[*http.MaxBytesError](err); is {
+			return fault.New(fault.TooLarge, "The form must have at most %d bytes.", large.Limit)
+		}
+		return fault.Wrap(fault.Invalid, err, "The body must be a form, as browsers send it.")
+	}
+	if err := f.Fill(r.PostForm); err != nil {
+		return err
+	}
+	for _, field := range f.Fields {
+		field.check()
+	}
+	return nil
+}
+
+// Fill sets the values of the fields.
+func (f *Form) Fill(values url.Values) error {
+	for name, sent := range values {
+		at := slices.IndexFunc(f.Fields, func(field *Field) bool { return field.Name == name })
+		switch {
+		case name == versionName:
+			version, err := strconv.ParseInt(sent[0], 10, 64)
+			if err != nil || len(sent) > 1 {
+				return fault.Field(versionName, "must be a whole number")
+			}
+			f.Version = version
+		case at < 0:
+			return fault.Field(name, "is not a field of this form")
+		case len(sent) > 1 && f.Fields[at].Kind != Ticks:
+			return fault.Field(name, "must not be repeated")
+		}
+	}
+	for _, field := range f.Fields {
+		field.Values = slices.Clone(values[field.Name])
+		for i, value := range field.Values {
+			if field.Values[i] = strings.ReplaceAll(value, "\r\n", "\n"); !field.secret() {
+				field.Values[i] = strings.TrimSpace(field.Values[i])
+			}
+		}
+	}
+	return nil
+}
+
+// Values returns the values of all fields without secrets, for a page that brings the member back to the form.
+func (f *Form) Values() url.Values {
+	values := url.Values{}
+	for _, field := range f.Fields {
+		if !field.secret() && len(field.Values) > 0 {
+			values[field.Name] = field.Values
+		}
+	}
+	if f.Version > 0 {
+		values.Set(versionName, strconv.FormatInt(f.Version, 10))
+	}
+	return values
+}
+
+func (f *Field) check() {
+	for _, value := range f.Values {
+		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+			f.Problem = "Enter text without control characters."
+		} else if utf8.RuneCountInString(value) > f.Length() {
+			f.Problem = "Enter at most " + strconv.Itoa(f.Length()) + " characters."
+		}
+		chosen := func(o Option) bool { return o.Value == value }
+		if len(f.Options) > 0 && value != "" && !slices.ContainsFunc(f.Options, chosen) {
+			f.Problem = "Choose one of the options."
+		}
+	}
+	if f.Required && f.Value() == "" && f.Problem == "" {
+		f.Problem = f.missing()
+	}
+}
+
+func (f *Field) missing() string {
+	switch f.Kind {
+	case Select, Segments, Ticks:
+		return "Choose an option."
+	case Tick:
+		return "Tick this box to continue."
+	}
+	return "Enter the " + strings.ToLower(f.Label[:1]) + f.Label[1:] + "."
+}
+
+// OK reports whether there is no problem.
+func (f *Form) OK() bool { return f.Problem == "" && len(f.Problems()) == 0 }
+
+// Problems returns the fields that have a problem.
+func (f *Form) Problems() []*Field {
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool { return field.Problem == "" })
+}
+
+// Refuse shows an error of the App interface: at the field of member, or above the form if no field shows that member.
+func (f *Form) Refuse(member, message string) {
+	name, _, _ := strings.Cut(strings.ReplaceAll(member, "[", "."), ".")
+	for _, field := range f.Fields {
+		if member != "" && field.Kind != Hidden && (field.Name == member || field.Name == name || slices.Contains(field.Members, member) || slices.Contains(field.Members, name)) {
+			field.Problem = sentence(field.Label, message)
+			return
+		}
+	}
+	f.Problem = sentence(member, message)
+}
+
+// sentence returns a message that begins with what it is about: messages at a member are "must be ...".
+func sentence(subject, message string) string {
+	if message == "" || subject == "" || !('a' <= message[0] && message[0] <= 'z') {
+		return message
+	}
+	return subject + " " + strings.TrimSuffix(message, ".") + "."
+}
+
+// SecretsGone empties the fields whose values no response may contain.
+func (f *Form) SecretsGone() {
+	for _, field := range f.Fields {
+		if field.secret() {
+			field.Values = nil
+		}
+	}
+}
+
+// Text returns the values as a text for people.
+func (f *Field) Text() string {
+	var labels []string
+	for _, value := range f.Values {
+		label := value
+		for _, option := range f.Options {
+			if option.Value == value {
+				label = option.Label
+			}
+		}
+		labels = append(labels, label)
+	}
+	if f.Kind == Ticks {
+		slices.Sort(labels)
+	}
+	if f.Kind == Tick {
+		return map[bool]string{true: "Yes", false: "No"}[f.Value() != ""]
+	}
+	return strings.Join(labels, ", ")
+}
