@@ -8,6 +8,7 @@ package console
 
 import (
 	"context"
+	_ "time/tzdata" // members choose their time zone, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -28,8 +29,10 @@ type Config struct {
 func Run(ctx context.Context, c Config) error {
 	signer := passport.NewSigner(c.Secret.Secret, c.Now)
 	engine := web.NewEngine("console", c.Process, signer)
-	pages.Mount(engine, pages.Options{
+	if err := pages.Mount(engine, pages.Options{
 		Services: c.Upstreams.ByName(), Signer: signer, Links: c.Links, Process: c.Process,
-	})
+	}); err != nil {
+		return err
+	}
 	return c.Serve(ctx, boot.Service{Handler: engine})
 }

@@ -1,15 +1,23 @@
-// Package pages renders the pages of the console.
+// Package pages renders the pages of the console. The table of routes names each page with the role that it needs. A
+// handler reads its form, calls operations of the App interface for the member, and shows a template or redirects.
 package pages
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/assets"
 )
+
+// root is the path of the console.
+const root = "/console"
 
 // Options are the parts that the pages need.
 type Options struct {
@@ -19,11 +27,150 @@ type Options struct {
 	Process  boot.Process
 }
 
-// Mount adds the routes of the pages to the engine.
-func Mount(engine *gin.Engine, _ Options) {
-	console := engine.Group("/console", web.Surface(passport.Console))
-	console.GET("/", func(c *gin.Context) {
-		c.Header("Cache-Control", "no-store")
-		c.Data(http.StatusOK, "text/html; charset=utf-8", []byte("<!DOCTYPE html><html lang=\"en\"><title>Console</title><p>The console has no pages yet."))
-	})
+type pages struct {
+	Options
+	client    *app.Client
+	files     *assets.Files
+	templates templates
+	routes    []route
+}
+
+// access says who may open a page.
+type access int
+
+const (
+	signedIn access = iota // members with a session
+	anyone                 // everybody, signed in or not
+)
+
+// route is a page or a form of the console.
+type route struct {
+	method, path string // the path is below root; ":name" is a parameter
+	access       access
+	role         string // role that the member needs; empty: any
+	handle       func(*visit) error
+}
+
+const (
+	get  = http.MethodGet
+	post = http.MethodPost
+)
+
+// table returns all routes.
+func (p *pages) table() []route {
+	admin := passport.RoleAdmin
+	return []route{
+		{get, "/sign-in", anyone, "", p.signIn},
+		{post, "/sign-in", anyone, "", p.signInPassword},
+		{get, "/sign-in/code", anyone, "", p.signInCode},
+		{post, "/sign-in/code", anyone, "", p.signInCode},
+		{post, "/sign-in/passkey/options", anyone, "", p.passkeyChallenge},
+		{post, "/sign-in/passkey", anyone, "", p.signInPasskey},
+		{get, "/sign-in/sso", anyone, "", p.signInSSO},
+		{get, "/sign-in/sso/:name", anyone, "", p.signInSSOStart},
+		{get, "/sign-in/sso-callback", anyone, "", p.signInSSOCallback},
+		{get, "/sign-in/again", signedIn, "", p.again},
+		{post, "/sign-in/again", signedIn, "", p.again},
+		{get, "/sign-out", anyone, "", p.signOut},
+		{post, "/sign-out", anyone, "", p.signOut},
+		{get, "/welcome", anyone, "", p.welcome},
+		{post, "/welcome", anyone, "", p.accept},
+		{get, "/forgotten", anyone, "", p.forgotten},
+		{post, "/forgotten", anyone, "", p.forgotten},
+		{post, "/forgotten/new", anyone, "", p.accept},
+
+		{get, "/", signedIn, "", p.overview},
+		{get, "/profile", signedIn, "", p.profile},
+		{post, "/profile", signedIn, "", p.profile},
+		{get, "/profile/security", signedIn, "", p.security},
+		{get, "/profile/security/password", signedIn, "", p.password},
+		{post, "/profile/security/password", signedIn, "", p.password},
+		{get, "/profile/security/app", signedIn, "", p.totp},
+		{post, "/profile/security/app", signedIn, "", p.totpStart},
+		{post, "/profile/security/app/confirm", signedIn, "", p.totpConfirm},
+		{get, "/profile/security/app/remove", signedIn, "", p.totpRemove},
+		{post, "/profile/security/app/remove", signedIn, "", p.totpRemove},
+		{get, "/profile/security/recovery-codes", signedIn, "", p.recoveryCodes},
+		{post, "/profile/security/recovery-codes", signedIn, "", p.recoveryCodes},
+		{get, "/profile/security/passkeys/new", signedIn, "", p.passkeyNew},
+		{post, "/profile/security/passkeys/options", signedIn, "", p.passkeyNewChallenge},
+		{post, "/profile/security/passkeys/new", signedIn, "", p.passkeyNew},
+		{get, "/profile/security/passkeys/:id", signedIn, "", p.passkey},
+		{post, "/profile/security/passkeys/:id", signedIn, "", p.passkey},
+		{get, "/profile/security/passkeys/:id/remove", signedIn, "", p.passkeyRemove},
+		{post, "/profile/security/passkeys/:id/remove", signedIn, "", p.passkeyRemove},
+		{post, "/profile/security/sessions/:id/end", signedIn, "", p.sessionEnd},
+		{post, "/profile/security/sessions/end-others", signedIn, "", p.sessionsEnd},
+		{get, "/profile/keys", signedIn, "", p.keys},
+		{post, "/profile/keys", signedIn, "", p.keyAdd},
+		{get, "/profile/keys/:id/revoke", signedIn, "", p.keyRevoke},
+		{post, "/profile/keys/:id/revoke", signedIn, "", p.keyRevoke},
+		{post, "/profile/legacy-key", signedIn, passport.RoleAPI, p.legacyKeyReplace},
+		{get, "/profile/legacy-key/revoke", signedIn, "", p.legacyKeyRevoke},
+		{post, "/profile/legacy-key/revoke", signedIn, "", p.legacyKeyRevoke},
+
+		{get, "/users", signedIn, admin, p.users},
+		{get, "/users/new", signedIn, admin, p.userNew},
+		{post, "/users/new", signedIn, admin, p.userNew},
+		{get, "/users/:id", signedIn, admin, p.user},
+		{post, "/users/:id", signedIn, admin, p.user},
+		{post, "/users/:id/disable", signedIn, admin, p.userDisable},
+		{post, "/users/:id/enable", signedIn, admin, p.userDisable},
+		{post, "/users/:id/invitation", signedIn, admin, p.userInvite},
+		{get, "/users/:id/second-factors", signedIn, admin, p.userFactors},
+		{post, "/users/:id/second-factors", signedIn, admin, p.userFactors},
+		{get, "/users/:id/delete", signedIn, admin, p.userDelete},
+		{post, "/users/:id/delete", signedIn, admin, p.userDelete},
+		{get, "/organization", signedIn, admin, p.organization},
+		{post, "/organization", signedIn, admin, p.organization},
+		{get, "/sign-on", signedIn, admin, p.signOn},
+		{post, "/sign-on", signedIn, admin, p.signOn},
+		{post, "/sign-on/test", signedIn, admin, p.signOnTest},
+		{get, "/sign-on/delete", signedIn, admin, p.signOnDelete},
+		{post, "/sign-on/delete", signedIn, admin, p.signOnDelete},
+		{get, "/audit", signedIn, admin, p.audit},
+	}
+}
+
+// Mount adds the pages to the engine.
+func Mount(engine *gin.Engine, o Options) error {
+	p := &pages{Options: o, client: app.New(o.Services, o.Signer, o.Process)}
+	var err error
+	if p.files, err = assets.New(); err != nil {
+		return err
+	}
+	if p.templates, err = parseTemplates(p.files); err != nil {
+		return err
+	}
+	p.routes = p.table()
+	console := engine.Group(root, web.Surface(passport.Console))
+	console.GET("/assets/*name", gin.WrapH(p.files))
+	console.GET("", func(c *gin.Context) { c.Redirect(http.StatusPermanentRedirect, root+"/") })
+	for _, r := range p.routes {
+		console.Handle(r.method, r.path, p.serve(r))
+		if r.method == get {
+			console.HEAD(r.path, p.serve(r))
+		}
+	}
+	engine.NoRoute(p.serve(route{access: anyone, handle: func(*visit) error { return errNotFound }}))
+	engine.NoMethod(p.serve(route{access: anyone, handle: func(*visit) error { return errMethod }}))
+	return nil
+}
+
+// match returns the parameters of the path if it is that of the route. A path that is not a pattern wins, because it is
+// earlier in the table.
+func (r route) match(segments []string) (gin.Params, bool) {
+	var params gin.Params
+	own := strings.Split(r.path, "/")
+	if len(own) != len(segments) {
+		return nil, false
+	}
+	for i, segment := range own {
+		if name, is := strings.CutPrefix(segment, ":"); is {
+			params = append(params, gin.Param{Key: name, Value: segments[i]})
+		} else if segment != segments[i] {
+			return nil, false
+		}
+	}
+	return params, true
 }

@@ -1,0 +1,127 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// againPage is the data of again.html.
+type againPage struct {
+	Form     *forms.Form
+	Passkey  *forms.Form // nil: the member has no passkey
+	Provider *app.Provider
+	Next     string
+	Profile  app.Profile
+}
+
+// askAgain responds with the page that asks the member to sign in again. The page carries what the member typed,
+// without passwords.
+func (v *visit) askAgain() error {
+	next, was := root+"/", ""
+	if v.form != nil {
+		next, was = root+v.form.PagePath(), v.form.Values().Encode()
+	} else if from, err := url.Parse(v.GetHeader("Referer")); err == nil {
+		next = safeNext(from.RequestURI())
+	}
+	return v.showAgain(http.StatusForbidden, againForm("", next, was))
+}
+
+func againForm(prefix, next, was string) *forms.Form {
+	form := forms.New("/sign-in/again", "Confirm",
+		&forms.Field{Kind: forms.Password, Name: "password", Label: "Password", Max: 128, Autocomplete: "current-password"},
+		&forms.Field{Kind: forms.Code, Name: "code", Label: "Code", Hint: "The 6 digits that your authenticator app shows, or a recovery code.", Max: 40, Autocomplete: "one-time-code"},
+		&forms.Field{Kind: forms.Hidden, Name: "ticket", Max: 1 << 14}, &forms.Field{Kind: forms.Hidden, Name: "credential", Max: 1 << 16},
+		&forms.Field{Kind: forms.Hidden, Name: "next", Max: 2048, Values: []string{next}}, &forms.Field{Kind: forms.Hidden, Name: "was", Max: 1 << 20, Values: []string{was}})
+	for _, field := range form.Fields {
+		field.Prefix = prefix
+	}
+	return form
+}
+
+// only returns the form without the fields of the names.
+func only(form *forms.Form, without ...string) *forms.Form {
+	kept := forms.New(form.Action, form.Submit)
+	kept.Problem = form.Problem
+	for _, field := range form.Fields {
+		if !strings.Contains(" "+strings.Join(without, " ")+" ", " "+field.Name+" ") {
+			kept.Fields = append(kept.Fields, field)
+		}
+	}
+	return kept
+}
+
+func (v *visit) showAgain(status int, form *forms.Form) error {
+	profile, err := v.profile()
+	if err != nil {
+		return err
+	}
+	data := againPage{Next: form.Value("next"), Profile: profile}
+	if profile.SecondFactors.Passkeys > 0 {
+		data.Passkey = only(againForm("passkey-", form.Value("next"), form.Value("was")), "password", "code")
+	}
+	if profile.SignOn {
+		if found, err := v.app.Provider(v.Request.Context(), ""); err == nil {
+			data.Provider = found.Provider
+		}
+	}
+	without := []string{"ticket", "credential"}
+	if !profile.SecondFactors.TOTP {
+		without = append(without, "code")
+	}
+	if profile.HasPassword {
+		data.Form = only(form, without...)
+	} else {
+		data.Form = only(form, append(without, "password", "code")...)
+	}
+	return v.showPage(status, "again.html", &page{Title: "Confirm that it is you", Data: data, Script: data.Passkey != nil})
+}
+
+// again makes the sign-in of the session recent, and shows the page with the form as it was filled.
+func (p *pages) again(v *visit) error {
+	if !v.isPost() {
+		return v.showAgain(http.StatusOK, againForm("", safeNext(v.Query("next")), ""))
+	}
+	form := againForm("", "", "")
+	return v.submit(form, func() error {
+		in := app.Evidence{Password: form.Value("password"), Code: form.Value("code")}
+		if form.Value("credential") != "" {
+			in.Passkey = &app.PasskeyAnswer{Ticket: form.Value("ticket"), Credential: raw(form.Value("credential"))}
+		}
+		_, err := v.app.SignInAgain(v.Request.Context(), in)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && failed.Message != "" {
+			failed.Status, failed.Again = http.StatusBadRequest, false
+		}
+		if err != nil {
+			return err
+		}
+		was, err := url.ParseQuery(form.Value("was"))
+		if next := safeNext(form.Value("next")); len(was) == 0 || err != nil {
+			return v.done(strings.TrimPrefix(next, root), "confirmed")
+		} else {
+			return v.resume(next, was)
+		}
+	}, func(status int) error { return v.showAgain(status, form) })
+}
+
+// resume shows the page at the path, with what the member typed before.
+func (v *visit) resume(next string, was url.Values) error {
+	at, err := url.Parse(next)
+	if err != nil {
+		return err
+	}
+	segments := strings.Split(strings.TrimPrefix(at.Path, root), "/")
+	for _, r := range v.pages.routes {
+		params, found := r.match(segments)
+		if r.method != get || !found {
+			continue
+		}
+		v.Params, v.kept = params, was
+		v.Request.Method, v.Request.URL = get, at
+		return v.open(r)
+	}
+	return v.redirect("/")
+}

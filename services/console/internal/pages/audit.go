@@ -1,0 +1,182 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// auditPage is the data of audit.html.
+type auditPage struct {
+	Filter   *forms.Form
+	Filtered bool
+	Entries  []auditRow
+	More     string // address of the next page; empty: there is none
+	First    bool
+}
+
+// auditRow is an entry.
+type auditRow struct {
+	app.AuditEntry
+	Who, What, Class, Icon string
+	Changes                []change
+}
+
+// change is a field before and after a write. A missing value is empty.
+type change struct{ Field, Before, After string }
+
+func auditFilter() *forms.Form {
+	types := []forms.Option{{Value: "", Label: "Everything"}}
+	for _, name := range []string{"user", "session", "app_key", "organization", "event", "component", "dashboard", "subscriber", "endpoint", "inbound_key"} {
+		types = append(types, forms.Option{Value: name, Label: strings.Replace(words(strings.ReplaceAll(name, "_", " ")), "Api", "API", 1)})
+	}
+	return forms.New("/audit", "Show",
+		&forms.Field{Kind: forms.Select, Name: "entityType", Label: "About", Plain: true, Options: types},
+		&forms.Field{Kind: forms.Text, Name: "action", Label: "Action", Placeholder: "user.update", Max: 100, Plain: true},
+		&forms.Field{Kind: forms.Date, Name: "from", Label: "From", Max: 10, Plain: true},
+		&forms.Field{Kind: forms.Date, Name: "to", Label: "To", Max: 10, Plain: true})
+}
+
+// audit lists the entries of a filter. The filter is in the address, so that it can be shared.
+func (p *pages) audit(v *visit) error {
+	data := auditPage{Filter: auditFilter(), First: v.Query("after") == ""}
+	query := url.Values{"limit": {"50"}}
+	for _, field := range data.Filter.Fields {
+		value := v.Query(field.Name)
+		if field.Values = []string{value}; value == "" {
+			continue
+		}
+		data.Filtered = true
+		if field.Kind == forms.Date {
+			day, err := time.ParseInLocation(time.DateOnly, value, v.zone())
+			if err != nil {
+				field.Problem = "Enter a date as year-month-day."
+				continue
+			}
+			if field.Name == "to" {
+				day = day.AddDate(0, 0, 1) // the page shows the whole last day
+			}
+			value = day.UTC().Format("2006-01-02T15:04:05.000Z")
+		}
+		query.Set(field.Name, value)
+	}
+	for _, name := range []string{"entityId", "actorId"} {
+		if value := v.Query(name); value != "" {
+			query.Set(name, value)
+			data.Filtered = true
+		}
+	}
+	if after := v.Query("after"); after != "" {
+		query.Set("nextToken", after)
+	}
+	status := http.StatusOK
+	if !data.Filter.OK() {
+		status = http.StatusUnprocessableEntity
+	} else {
+		found, err := v.app.AuditEntries(v.Request.Context(), query)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
+			data.Filter.Refuse(failed.Field, failed.Message)
+			status, err = http.StatusUnprocessableEntity, nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, entry := range found.Entries {
+			data.Entries = append(data.Entries, rowOf(entry))
+		}
+		if found.NextToken != nil {
+			next := v.Request.URL.Query()
+			next.Set("after", *found.NextToken)
+			data.More = root + "/audit?" + next.Encode()
+		}
+	}
+	return v.show(status, "audit.html", "Audit log", data)
+}
+
+// zone returns the member's time zone.
+func (v *visit) zone() *time.Location {
+	profile, err := v.profile()
+	if err != nil {
+		return time.UTC
+	}
+	zone, err := time.LoadLocation(profile.Preferences.TimeZone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}
+
+func rowOf(e app.AuditEntry) auditRow {
+	row := auditRow{AuditEntry: e, Who: e.Actor.Email, Icon: "todo"}
+	if row.Who == "" {
+		row.Who = words(strings.ReplaceAll(e.Actor.Type, "_", " "))
+	}
+	kind, verb, _ := strings.Cut(e.Action, ".")
+	row.What = strings.Replace(words(strings.ReplaceAll(kind, "_", " ")), "Api", "API", 1) + " " + pastOf(verb)
+	switch verb {
+	case "create":
+		row.Icon = "plus"
+	case "delete", "revoke":
+		row.Icon = "close"
+	default:
+		row.Icon = "edit"
+	}
+	fields := e.ChangedFields
+	if len(fields) == 0 {
+		names := maps.Clone(e.Before)
+		if names == nil {
+			names = map[string]any{}
+		}
+		maps.Copy(names, e.After)
+		fields = slices.Sorted(maps.Keys(names))
+	}
+	for _, field := range fields {
+		before, after := valueOf(e.Before, field), valueOf(e.After, field)
+		if before != after {
+			row.Changes = append(row.Changes, change{words(field), before, after})
+		}
+	}
+	return row
+}
+
+// pastOf returns the past form of the second part of an action.
+func pastOf(verb string) string {
+	verb = strings.ReplaceAll(verb, "_", " ")
+	switch {
+	case verb == "", strings.Contains(verb, " "):
+		return verb
+	case verb == "send", verb == "resend":
+		return strings.TrimSuffix(verb, "d") + "t"
+	case strings.HasSuffix(verb, "e"):
+		return verb + "d"
+	case verb == "set", verb == "reset":
+		return verb
+	}
+	return verb + "ed"
+}
+
+// valueOf returns a member of a record as text.
+func valueOf(record map[string]any, field string) string {
+	switch value := record[field].(type) {
+	case nil:
+		return ""
+	case string:
+		return value
+	case bool, float64:
+		return fmt.Sprint(value)
+	default:
+		text, err := json.MarshalIndent(value, "", "  ")
+		if err != nil {
+			return fmt.Sprint(value)
+		}
+		return string(text)
+	}
+}

@@ -1,0 +1,249 @@
+package pages
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gin-gonic/gin"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+)
+
+const (
+	member  = "01890a5d-ac96-774b-bcce-b302099a8057"
+	other   = "01890a5d-ac96-774b-bcce-b302099a8058"
+	session = "01890a5d-ac96-774b-bcce-b302099a8070"
+	hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'{{.}}` + "\u202e\u0000\ufffe ${x}"
+)
+
+// service plays the App interface of all services.
+type service struct {
+	mutex     sync.Mutex
+	text      string            // of every name
+	empty     bool              // every list is empty
+	answers   map[string]answer // by method and path; others get a usual response
+	passports []passport.Passport
+	bodies    map[string]string // last body by method and path
+}
+
+type answer struct {
+	status int
+	body   string
+	again  bool
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	at := r.Method + " " + r.URL.Path
+	body, _ := io.ReadAll(r.Body)
+	s.bodies[at] = string(body)
+	if a, own := s.answers[at]; own {
+		if a.again {
+			w.Header().Set("Bellbuoy-Sign-In", "again")
+		}
+		w.WriteHeader(a.status)
+		_, _ = io.WriteString(w, a.body)
+		return
+	}
+	_, _ = io.WriteString(w, s.usual(at))
+}
+
+// usual returns a response with s.text in every text.
+func (s *service) usual(at string) string {
+	quoted, _ := json.Marshal(s.text)
+	fill := strings.NewReplacer("TEXT", string(quoted), "MEMBER", member, "OTHER", other, "SESSION", session).Replace
+	const signIn = `{"session": {"token": "SESSION:secret", "expiresAt": "2026-02-01T21:30:00.000Z", "keep": true}, "browser": "ticket", "secondFactor": null, "next": ""}`
+	const user = `{"userId": "OTHER", "username": TEXT, "email": TEXT, "firstName": TEXT, "lastName": TEXT, "roles": ["admin", "event"], "allowPasswordAuth": true, "disabled": false,
+		"createdAt": "2026-01-31T09:30:00.000Z", "lastLoginAt": null, "secondFactors": {"totp": true, "passkeys": 2}, "signOn": true, "hasPassword": true, "invited": true, "version": 3}`
+	const entry = `{"id": "OTHER", "occurredAt": "2026-01-31T09:30:00.000Z", "actor": {"type": "user", "id": "OTHER", "email": TEXT, "keyId": ""}, "action": "user.update", "entityType": "user",
+		"entityId": "OTHER", "entityName": TEXT, "changedFields": [], "before": {"name": TEXT, "roles": [TEXT]}, "after": {"name": "new", "flag": true}, "ip": "192.0.2.1", "requestId": "r-1", "surface": "console"}`
+	list := func(name, item string) string {
+		if s.empty {
+			return `{"` + name + `": [], "nextToken": null}`
+		}
+		return `{"` + name + `": [` + item + `], "nextToken": "next&token"}`
+	}
+	switch {
+	case at == "GET /app/profile", at == "PATCH /app/profile":
+		return fill(`{"profile": {"userId": "MEMBER", "username": TEXT, "email": TEXT, "firstName": TEXT, "lastName": TEXT, "roles": ["admin"], "organization": {"name": TEXT, "requireTwoFactor": false}, "hasPassword": true,
+			"secondFactors": {"totp": true, "passkeys": 1, "recoveryCodes": 2}, "secondFactorRequired": false, "signOn": true, "preferences": {"timeZone": "Europe/Berlin", "theme": "dark", "density": "compact", "shortcuts": true}}}`)
+	case at == "GET /app/users":
+		return fill(list("users", user+","+strings.Replace(user, "OTHER", "MEMBER", 1)))
+	case at == "POST /app/users":
+		return fill(`{"user": ` + user + `, "invitation": {"url": "https://status.example.com/console/welcome?token=t", "expiresAt": "2026-02-03T09:30:00.000Z"}}`)
+	case strings.HasSuffix(at, "/invitation"):
+		return `{"invitation": {"url": null, "expiresAt": null}}`
+	case strings.Contains(at, " /app/users/"):
+		return fill(`{"user": ` + user + `}`)
+	case at == "GET /app/sessions":
+		return fill(list("sessions", `{"id": "SESSION", "current": true, "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": "2026-01-31T09:30:00.000Z", "expiresAt": "2026-01-31T09:30:00.000Z", "keep": true, "ip": "192.0.2.1", "userAgent": TEXT, "method": "password"},
+			{"id": "OTHER", "current": false, "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": "2026-01-31T09:30:00.000Z", "expiresAt": "2026-01-31T09:30:00.000Z", "keep": true, "ip": "192.0.2.1", "userAgent": "Firefox/1 Linux", "method": "passkey"}`))
+	case at == "GET /app/profile/passkeys":
+		return fill(list("passkeys", `{"id": "OTHER", "name": TEXT, "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null}`))
+	case at == "GET /app/api-keys":
+		return fill(list("apiKeys", `{"keyId": "OTHER", "name": TEXT, "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null}`))
+	case at == "POST /app/api-keys":
+		return fill(`{"keyId": "OTHER", "apiKey": "OTHER:secret"}`)
+	case at == "PUT /app/legacy-key":
+		return fill(`{"username": TEXT, "key": "secret"}`)
+	case at == "GET /app/legacy-key":
+		return `{"legacyKey": null}`
+	case strings.HasPrefix(at, "GET /app/organization/sign-on"):
+		if s.empty {
+			return `{"signOn": null}`
+		}
+		return fill(`{"signOn": {"name": "acme", "label": TEXT, "issuer": TEXT, "clientId": TEXT, "enforced": false, "createMembers": true, "defaultRoles": ["event"], "rolesClaim": TEXT, "roleMap": {"a": ["admin", "event"]}, "redirectUrl": TEXT}}`)
+	case strings.HasSuffix(at, "/sign-on/test"):
+		return fill(`{"ok": false, "error": TEXT}`)
+	case strings.HasSuffix(at, "/app/organization"):
+		return fill(`{"organization": {"id": "OTHER", "name": TEXT, "plan": "team", "limits": {"maxDashboards": 50, "uniqueEndpoints": null}, "requireTwoFactor": true, "version": 2}}`)
+	case at == "GET /app/audit":
+		return fill(list("entries", entry))
+	case at == "GET /app/sign-in/providers":
+		return fill(`{"provider": {"name": "acme", "label": TEXT}}`)
+	case at == "POST /app/sign-in/sso":
+		return `{"url": "https://login.example.com/authorize?x=1", "state": "state"}`
+	case at == "POST /app/invitations/read":
+		return fill(`{"invitation": {"kind": "invitation", "username": TEXT, "email": TEXT, "firstName": TEXT, "lastName": TEXT, "organization": {"name": TEXT}, "expiresAt": "2026-02-03T09:30:00.000Z"}}`)
+	case at == "POST /app/profile/totp":
+		return fill(`{"secret": "JBSWY3DPEHPK3PXP", "url": "otpauth://totp/Bellbuoy:ada?secret=JBSWY3DPEHPK3PXP&issuer=Bellbuoy"}`)
+	case at == "PUT /app/profile/totp", at == "POST /app/profile/recovery-codes":
+		return `{"recoveryCodes": ["aaaa-bbbb", "cccc-dddd"]}`
+	case strings.Contains(at, "/options"):
+		return `{"ticket": "t", "options": {"publicKey": {}}}`
+	case strings.HasPrefix(at, "POST /app/sign-in"), strings.HasPrefix(at, "POST /app/invitations"):
+		return fill(signIn)
+	}
+	return `{}`
+}
+
+// browser sends requests to the console, as the gateway forwards them.
+type browser struct {
+	t       *testing.T
+	app     *service
+	engine  *gin.Engine
+	pages   []route
+	signer  *passport.Signer
+	member  passport.Passport // of the requests
+	cookies map[string]string
+}
+
+func open(t *testing.T, text string) *browser {
+	t.Helper()
+	app := &service{text: text, answers: map[string]answer{}, bodies: map[string]string{}}
+	server := httptest.NewServer(app)
+	t.Cleanup(server.Close)
+	now := func() time.Time { return time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC) }
+	signer := passport.NewSigner(strings.Repeat("s", 32), now)
+	process := boot.Process{
+		Log: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{}, Metrics: prometheus.NewRegistry(), Now: now,
+	}
+	engine := web.NewEngine("console", process, signer)
+	if err := Mount(engine, Options{
+		Services: map[string]string{"identity": server.URL}, Signer: signer, Process: process,
+		Links: boot.Links{ConsoleBaseURL: "https://console.example.com", AppBaseURL: "https://app.example.com", LegacyBaseURL: "https://app.example.com"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return &browser{t, app, engine, (&pages{}).table(), signer, passport.Passport{
+		Surface: passport.Console, Organization: "o", User: member, Session: session, Roles: []string{"admin"}, IP: "192.0.2.1",
+	}, map[string]string{}}
+}
+
+// page is a response of the console.
+type response struct {
+	status int
+	header http.Header
+	text   string
+	size   int // bytes that were sent
+}
+
+func (b *browser) send(method, path string, form url.Values, header ...string) response {
+	b.t.Helper()
+	var body io.Reader
+	if form != nil {
+		body = strings.NewReader(form.Encode())
+	}
+	r := httptest.NewRequest(method, path, body)
+	p := b.member
+	p.Audience, p.Surface = "console", passport.Console
+	r.Header.Set(passport.Header, b.signer.Sign(p))
+	r.Header.Set("X-Request-Id", "request-1")
+	r.Header.Set("Accept-Encoding", "gzip")
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	for name, value := range b.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	recorder := httptest.NewRecorder()
+	b.engine.ServeHTTP(recorder, r)
+	got := recorder.Result()
+	for _, cookie := range got.Cookies() {
+		if b.cookies[cookie.Name] = cookie.Value; cookie.MaxAge < 0 {
+			delete(b.cookies, cookie.Name)
+		}
+	}
+	sent := recorder.Body.Bytes()
+	text := sent
+	if got.Header.Get("Content-Encoding") == "gzip" {
+		reader, err := gzip.NewReader(strings.NewReader(string(sent)))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if text, err = io.ReadAll(reader); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return response{got.StatusCode, got.Header, string(text), len(sent)}
+}
+
+func (b *browser) get(path string) response { return b.send(get, path, nil) }
+
+func (b *browser) post(path string, fields ...string) response {
+	form := url.Values{}
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	return b.send(post, path, form)
+}
+
+// expect fails unless the response has the status and contains the texts.
+func (b *browser) expect(got response, status int, texts ...string) {
+	b.t.Helper()
+	if got.status != status {
+		b.t.Errorf("the status is %d, not %d: %s", got.status, status, got.text)
+	}
+	for _, text := range texts {
+		if !strings.Contains(got.text, text) {
+			b.t.Errorf("the page lacks %q: %s", text, got.text)
+		}
+	}
+}
+
+// address returns the path of a route with ids in it.
+func address(r route) string {
+	return root + regexp.MustCompile(`:[a-z]+`).ReplaceAllString(r.path, other)
+}
+
+func (r route) String() string { return fmt.Sprintf("%s %s", r.method, r.path) }

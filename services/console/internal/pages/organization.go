@@ -1,0 +1,216 @@
+package pages
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// fact is a line of a list of facts.
+type fact struct{ Name, Value string }
+
+// organizationPage is the data of organization.html.
+type organizationPage struct {
+	Form  *forms.Form
+	Facts []fact
+}
+
+func organizationForm(o app.Organization) *forms.Form {
+	form := forms.New("/organization", "Save changes",
+		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 100, Values: []string{o.Name}},
+		&forms.Field{Kind: forms.Tick, Name: "requireTwoFactor", Label: "Require a second factor", Hint: "Members without one can do nothing but set one up."})
+	if o.RequireTwoFactor {
+		form.Field("requireTwoFactor").Values = []string{"on"}
+	}
+	form.Version = o.Version
+	return form
+}
+
+// words returns the name of a member of JSON as words: "maxDashboards" becomes "Max dashboards".
+func words(name string) string {
+	var out strings.Builder
+	for i, r := range name {
+		if i == 0 {
+			r = unicode.ToUpper(r)
+		} else if unicode.IsUpper(r) {
+			out.WriteByte(' ')
+			r = unicode.ToLower(r)
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// organization shows and changes the organization.
+func (p *pages) organization(v *visit) error {
+	found, err := v.app.Organization(v.Request.Context())
+	if err != nil {
+		return err
+	}
+	form := organizationForm(found.Organization)
+	v.fill(form)
+	show := func(status int) error {
+		data := organizationPage{Form: form, Facts: []fact{{"Plan", words(found.Organization.Plan)}}}
+		for _, name := range slices.Sorted(maps.Keys(found.Organization.Limits)) {
+			value := found.Organization.Limits[name]
+			if value == nil {
+				value = "unlimited"
+			}
+			data.Facts = append(data.Facts, fact{words(name), fmt.Sprint(value)})
+		}
+		return v.show(status, "organization.html", "Organization", data)
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		_, err := v.app.ChangeOrganization(v.Request.Context(), form.Version, app.OrganizationChange{Name: form.Value("name"), RequireTwoFactor: form.Ticked("requireTwoFactor")})
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != found.Organization.Version {
+			return v.conflict(form, organizationForm(found.Organization), found.Organization.ID, found.Organization.Name)
+		}
+		if err != nil {
+			return err
+		}
+		return v.done("/organization", "saved")
+	}, show)
+}
+
+const signOnPath = "/sign-on"
+
+// signOnPage is the data of sign_on.html.
+type signOnPage struct {
+	Form   *forms.Form
+	SignOn *app.SignOn // nil: there is none
+	Link   string      // address with which members sign in
+	Test   *forms.Form
+	Result *app.SignOnTest
+}
+
+func signOnForm(s *app.SignOn) *forms.Form {
+	set := func(value bool) []string {
+		if value {
+			return []string{"on"}
+		}
+		return nil
+	}
+	roles := rolesField()
+	roles.Name, roles.Label, roles.Required = "defaultRoles", "Roles of new members", false
+	secret := "The provider shows it once."
+	current := app.SignOn{}
+	if s != nil {
+		current, secret = *s, "Leave this empty to keep the stored secret."
+	}
+	var mapped strings.Builder
+	for _, value := range slices.Sorted(maps.Keys(current.RoleMap)) {
+		mapped.WriteString(value + " = " + strings.Join(current.RoleMap[value], ", ") + "\n")
+	}
+	form := forms.New(signOnPath, "Save changes",
+		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 63, Hint: "Part of the sign-in link: small letters, digits and hyphens.", Values: []string{current.Name}},
+		&forms.Field{Kind: forms.Text, Name: "label", Label: "Label of the button", Required: true, Max: 60, Placeholder: "Acme login", Values: []string{current.Label}},
+		&forms.Field{Kind: forms.URL, Name: "issuer", Label: "Issuer", Required: true, Max: 2048, Placeholder: "https://login.example.com", Hint: "The provider's address, as in its OpenID configuration.", Values: []string{current.Issuer}},
+		&forms.Field{Kind: forms.Text, Name: "clientId", Label: "Client ID", Required: true, Autocomplete: "off", Values: []string{current.ClientID}},
+		&forms.Field{Kind: forms.Password, Name: "clientSecret", Label: "Client secret", Required: s == nil, Max: 1024, Autocomplete: "off", Hint: secret},
+		&forms.Field{Kind: forms.Tick, Name: "createMembers", Label: "Create members at their first sign-in", Hint: "Otherwise only members whom you have invited can sign in.", Values: set(current.CreateMembers)},
+		roles,
+		&forms.Field{Kind: forms.Text, Name: "rolesClaim", Label: "Claim with roles", Max: 100, Hint: "Optional. Its values set the roles at each sign-in, by the table below.", Values: []string{current.RolesClaim}},
+		&forms.Field{Kind: forms.Area, Name: "roleMap", Label: "Roles by value of the claim", Max: 10000, Hint: "One line for each value: status-admins = admin, event", Values: []string{strings.TrimSpace(mapped.String())}},
+		&forms.Field{Kind: forms.Tick, Name: "enforced", Label: "Enforce single sign-on", Hint: "Members sign in with the provider only. One administrator must keep a password as the way back in.", Values: set(current.Enforced)})
+	form.Field("defaultRoles").Values = current.DefaultRoles
+	return form
+}
+
+// readRoleMap reads lines such as "status-admins = admin, event". It returns the first line that it cannot read.
+func readRoleMap(text string) (map[string][]string, string) {
+	byValue := map[string][]string{}
+	known := []string{passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI}
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		at := strings.LastIndex(line, "=")
+		if at <= 0 {
+			return nil, line
+		}
+		value := strings.TrimSpace(line[:at])
+		for role := range strings.SplitSeq(line[at+1:], ",") {
+			if role = strings.TrimSpace(role); !slices.Contains(known, role) {
+				return nil, line
+			}
+			byValue[value] = append(byValue[value], role)
+		}
+	}
+	return byValue, ""
+}
+
+// signOn shows and changes single sign-on.
+func (p *pages) signOn(v *visit) error {
+	found, err := v.app.SignOn(v.Request.Context())
+	if err != nil {
+		return err
+	}
+	form := signOnForm(found.SignOn)
+	v.fill(form)
+	show := func(status int) error { return v.showSignOn(status, found.SignOn, form, nil) }
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		byValue, wrong := readRoleMap(form.Value("roleMap"))
+		if wrong != "" {
+			return &app.Error{Status: http.StatusBadRequest, Field: "roleMap", Message: "Write each line as value = role, role with the roles admin, event, subscriber and api. This line is different: " + wrong}
+		}
+		_, err := v.app.SetSignOn(v.Request.Context(), app.SignOnChange{
+			Name: form.Value("name"), Label: form.Value("label"), Issuer: form.Value("issuer"), ClientID: form.Value("clientId"), ClientSecret: form.Value("clientSecret"),
+			Enforced: form.Ticked("enforced"), CreateMembers: form.Ticked("createMembers"), DefaultRoles: append([]string{}, form.Field("defaultRoles").Values...),
+			RolesClaim: form.Value("rolesClaim"), RoleMap: byValue,
+		})
+		if err != nil {
+			return err
+		}
+		return v.done(signOnPath, "saved")
+	}, show)
+}
+
+func (v *visit) showSignOn(status int, s *app.SignOn, form *forms.Form, result *app.SignOnTest) error {
+	data := signOnPage{Form: form, SignOn: s, Test: forms.New(signOnPath+"/test", "Test the provider"), Result: result}
+	data.Test.Page = signOnPath
+	if s != nil {
+		data.Link = v.pages.Links.ConsoleBaseURL + root + "/sign-in/sso/" + s.Name
+	}
+	return v.show(status, "sign_on.html", "Single sign-on", data)
+}
+
+// signOnTest asks the provider for its description, and shows the result.
+func (p *pages) signOnTest(v *visit) error {
+	return v.act(signOnPath, func() error {
+		found, err := v.app.SignOn(v.Request.Context())
+		if err != nil {
+			return err
+		}
+		result, err := v.app.TestSignOn(v.Request.Context())
+		if err != nil {
+			return err
+		}
+		return v.showSignOn(http.StatusOK, found.SignOn, signOnForm(found.SignOn), &result)
+	})
+}
+
+func (p *pages) signOnDelete(v *visit) error {
+	form := forms.New(signOnPath+"/delete", "Remove single sign-on")
+	form.Danger = true
+	return v.ask("Remove single sign-on?", confirm{
+		Back: signOnPath, BackLabel: "Single sign-on", Text: "Members can then sign in with a password or a passkey only.", Points: []string{"Members without a password need a new link from an administrator."}, Form: form,
+	}, func() error {
+		if _, err := v.app.DeleteSignOn(v.Request.Context()); err != nil {
+			return err
+		}
+		return v.done(signOnPath, "sign-on-deleted")
+	})
+}

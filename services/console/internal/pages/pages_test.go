@@ -1,0 +1,339 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/assets"
+)
+
+// leavesAtOnce are pages that respond with a redirect to a member who is signed in.
+func leavesAtOnce(r route) bool {
+	return slices.Contains([]string{"/sign-in", "/sign-in/code", "/sign-in/sso/:name", "/sign-in/sso-callback"}, r.path)
+}
+
+func TestEveryPageShowsHostileTextAsText(t *testing.T) {
+	for _, text := range []string{hostile, "", strings.Repeat("W", 5000)} {
+		for _, empty := range []bool{false, true} {
+			b := open(t, text)
+			b.app.empty = empty
+			for _, r := range b.pages {
+				if r.method != get || leavesAtOnce(r) {
+					continue
+				}
+				want := http.StatusOK
+				if empty && (strings.HasSuffix(r.path, "/revoke") && strings.Contains(r.path, ":id") || strings.Contains(r.path, "/passkeys/:id")) {
+					want = http.StatusNotFound
+				}
+				got := b.get(address(r) + "?token=x&q=" + url.QueryEscape(text))
+				if got.status != want {
+					t.Errorf("%s has the status %d: %s", r, got.status, got.text)
+				}
+				if strings.Contains(got.text, "<script>alert") || strings.Contains(got.text, "<img src=x") {
+					t.Errorf("%s shows hostile text as HTML: %s", r, got.text)
+				}
+				if strings.Contains(got.text, "ZgotmplZ") || strings.Contains(got.text, "&lt;nil&gt;") {
+					t.Errorf("%s shows a value that is none: %s", r, got.text)
+				}
+			}
+		}
+	}
+}
+
+func TestEveryResponseHasTheHeadersOfTheConsole(t *testing.T) {
+	b := open(t, "Ada")
+	for _, path := range []string{"/console/", "/console/nothing", "/console/sign-in", "/console/users"} {
+		got := b.get(path)
+		for name, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin", "Content-Security-Policy": policy,
+		} {
+			if got.header.Get(name) != want {
+				t.Errorf("%s: %s is %q", path, name, got.header.Get(name))
+			}
+		}
+	}
+}
+
+func TestAPageNeedsASessionAndItsRole(t *testing.T) {
+	b := open(t, "Ada")
+	for _, r := range b.pages {
+		b.member.Session, b.member.Roles = "", nil
+		if got := b.send(r.method, address(r), nil); r.access == signedIn && (got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/console/sign-in")) {
+			t.Errorf("%s without a session: %d to %s", r, got.status, got.header.Get("Location"))
+		}
+		b.member.Session, b.member.Roles = session, []string{"subscriber"}
+		got := b.send(r.method, address(r), nil)
+		if refused := got.status == http.StatusForbidden; r.access == signedIn && refused != (r.role != "") {
+			t.Errorf("%s for a subscriber: %d", r, got.status)
+		}
+		if r.role == "admin" && !strings.Contains(got.text, "Administrator") {
+			t.Errorf("%s does not name the missing role", r)
+		}
+	}
+	overview := b.get("/console/")
+	if strings.Contains(overview.text, `href="/console/users"`) || !strings.Contains(overview.text, `href="/console/profile"`) {
+		t.Errorf("the navigation of a subscriber: %s", overview.text)
+	}
+}
+
+func TestASignInLeadsOnlyToPagesOfTheConsole(t *testing.T) {
+	for next, want := range map[string]string{
+		"/console/users?q=a": "/console/users?q=a", "": "/console/", "/console": "/console/", "https://evil.example/console/": "/console/", "//evil.example/console/": "/console/",
+		"/console/../api": "/console/", "/console/\\evil": "/console/", "/consoles/": "/console/", "javascript:alert(1)": "/console/", "/console/sign-out": "/console/", "/console/%0d%0aX: y": "/console/%0d%0aX:%20y",
+	} {
+		if got := safeNext(next); got != want && !(strings.HasPrefix(got, "/console/") && strings.HasPrefix(next, "/console/%")) {
+			t.Errorf("%q becomes %q", next, got)
+		}
+	}
+	b := open(t, "Ada")
+	b.member.Session = ""
+	got := b.post("/console/sign-in", "username", "ada", "password", "secret", "next", "https://evil.example/", "kept", "")
+	b.expect(got, http.StatusSeeOther)
+	if got.header.Get("Location") != "/console/" {
+		t.Error(got.header.Get("Location"))
+	}
+	cookie := strings.Join(got.header.Values("Set-Cookie"), "\n")
+	for _, part := range []string{"__Host-bellbuoy=" + session + ":secret; Path=/;", "__Host-bellbuoy-browser=ticket;", "HttpOnly; Secure; SameSite=Lax"} {
+		if !strings.Contains(cookie, part) {
+			t.Errorf("the cookies lack %s: %s", part, cookie)
+		}
+	}
+}
+
+func TestAWrongPasswordShowsOneText(t *testing.T) {
+	b := open(t, "Ada")
+	b.member.Session = ""
+	b.app.answers["POST /app/sign-in"] = answer{403, `{"error": "The name or the password is wrong."}`, false}
+	got := b.post("/console/sign-in", "username", "ada<b>", "password", "my-secret", "keep", "on", "next", "/console/users", "kept", "")
+	b.expect(got, http.StatusUnprocessableEntity, "There is a problem", "The name or the password is wrong.", `value="ada&lt;b&gt;"`, `value="/console/users"`, "checked")
+	if strings.Contains(got.text, "my-secret") {
+		t.Error("the page shows the password")
+	}
+	b.app.answers["POST /app/sign-in"] = answer{429, `{"error": "There were too many tries."}`, false}
+	b.expect(b.post("/console/sign-in", "username", "ada", "password", "x", "next", "", "kept", ""), http.StatusTooManyRequests, "too many tries")
+}
+
+func TestASecondFactorIsAskedForOnItsOwnPage(t *testing.T) {
+	b := open(t, "Ada")
+	b.member.Session = ""
+	b.app.answers["POST /app/sign-in"] = answer{200, `{"session": null, "browser": null, "secondFactor": {"ticket": "t/1", "methods": ["totp"]}, "next": ""}`, false}
+	got := b.post("/console/sign-in", "username", "ada", "password", "secret", "next", "/console/users", "kept", "")
+	b.expect(got, http.StatusSeeOther)
+	next := got.header.Get("Location")
+	b.expect(b.get(next), http.StatusOK, `name="code"`, `value="/console/users"`)
+	b.app.answers["POST /app/sign-in/code"] = answer{403, `{"error": "The code is wrong."}`, false}
+	b.expect(b.post("/console/sign-in/code", "code", "123456", "next", "/console/users", "kept", ""), http.StatusUnprocessableEntity, "The code is wrong.", `aria-invalid="true"`)
+	delete(b.app.answers, "POST /app/sign-in/code")
+	got = b.post("/console/sign-in/code", "code", "123456", "next", "/console/users", "kept", "")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/users" || !strings.Contains(b.app.bodies["POST /app/sign-in/code"], `"ticket":"t/1"`) {
+		t.Errorf("%d to %s after %s", got.status, got.header.Get("Location"), b.app.bodies["POST /app/sign-in/code"])
+	}
+}
+
+func TestWrongInputComesBackWithItsError(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answers["POST /app/users"] = answer{400, `{"error": "email: must be a mail address."}`, false}
+	got := b.post("/console/users/new", "username", "bob", "email", "bob@", "firstName", "Bob", "lastName", "", "roles", "event")
+	b.expect(got, http.StatusUnprocessableEntity, "There is a problem", `href="#email"`, "Email must be a mail address.", `value="bob@"`, `value="Bob"`, `value="event" checked`, `aria-describedby="email-problem"`)
+	b.app.answers["POST /app/users"] = answer{409, `{"error": "username: is taken."}`, false}
+	b.expect(b.post("/console/users/new", "username", "bob", "email", "b@example.com", "roles", "event"), http.StatusUnprocessableEntity, "User name is taken.")
+	b.expect(b.post("/console/users/new", "username", "bob", "admin", "yes"), http.StatusBadRequest, "admin is not a field", "request-1")
+	b.expect(b.post("/console/users/new", "username", ""), http.StatusUnprocessableEntity, "Enter the user name.", "Choose an option.")
+	large := b.send(post, "/console/users/new", url.Values{"username": {strings.Repeat("x", 1<<20)}})
+	b.expect(large, http.StatusRequestEntityTooLarge, "request-1")
+}
+
+func TestAnOldSignInLeadsBackToTheFormAsItWasFilled(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answers["POST /app/users"] = answer{403, `{"error": "Sign in again."}`, true}
+	got := b.post("/console/users/new", "username", "bob<b>", "email", "b@example.com", "firstName", "Bob", "lastName", "", "roles", "event", "roles", "api")
+	b.expect(got, http.StatusForbidden, "Confirm that it is you", `name="password"`, `name="code"`)
+	hidden := func(name string) string {
+		found := regexp.MustCompile(`name="` + name + `" value="([^"]*)"`).FindStringSubmatch(got.text)
+		return strings.NewReplacer("&amp;", "&", "&#43;", "+").Replace(found[1])
+	}
+	was, next := hidden("was"), hidden("next")
+	b.app.answers["POST /app/sign-in/again"] = answer{403, `{"error": "The password is wrong."}`, false}
+	wrong := b.post("/console/sign-in/again", "password", "wrong-secret", "code", "", "next", next, "was", was)
+	b.expect(wrong, http.StatusUnprocessableEntity, "The password is wrong.")
+	if strings.Contains(wrong.text, "wrong-secret") {
+		t.Error("the page shows the password")
+	}
+	delete(b.app.answers, "POST /app/sign-in/again")
+	filled := b.post("/console/sign-in/again", "password", "secret", "code", "123456", "next", next, "was", was)
+	b.expect(filled, http.StatusOK, "Invite a member", `value="bob&lt;b&gt;"`, `value="Bob"`, `value="event" checked`, `value="api" checked`)
+	b.app.answers["PUT /app/profile/password"] = answer{403, `{"error": "Sign in again."}`, true}
+	if again := b.post("/console/profile/security/password", "current", "old-secret", "password", "new-secret"); strings.Contains(again.text, "-secret") {
+		t.Errorf("a password is kept: %s", again.text)
+	}
+}
+
+func TestAConflictShowsBothValues(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answers["PATCH /app/users/"+other] = answer{409, `{"error": "The record has changed."}`, false}
+	got := b.post("/console/users/"+other, "firstName", "Grace", "lastName", "Ada", "email", "Ada", "roles", "admin", "allowPasswordAuth", "on", "version", "2")
+	b.expect(got, http.StatusConflict, "Keep mine", "Take theirs", "Grace", "Administrator, Events", `name="version" value="3"`, `name="firstName" value="Grace"`)
+	b.app.answers["PATCH /app/users/"+other] = answer{409, `{"error": "The last administrator stays."}`, false}
+	b.expect(b.post("/console/users/"+other, "firstName", "Grace", "lastName", "Ada", "email", "Ada", "roles", "event", "version", "3"), http.StatusUnprocessableEntity, "The last administrator stays.")
+}
+
+func TestAnEndedSessionLeadsBackToThePage(t *testing.T) {
+	b := open(t, "Ada")
+	b.member.Session = ""
+	if got := b.get("/console/users?q=a").header.Get("Location"); got != "/console/sign-in?next=%2Fconsole%2Fusers%3Fq%3Da" {
+		t.Error(got)
+	}
+	form := url.Values{"username": {"bob"}}
+	if got := b.send(post, "/console/users/new", form, "Referer", "https://console.example.com/console/users/new").header.Get("Location"); got != "/console/sign-in?kept=1&next=%2Fconsole%2Fusers%2Fnew" {
+		t.Error(got)
+	}
+	b.expect(b.get("/console/sign-in?kept=1&next=%2Fconsole%2Fusers%2Fnew"), http.StatusOK, `name="kept" value="1"`)
+	b.post("/console/sign-in", "username", "ada", "password", "secret", "next", "/console/users/new", "kept", "1")
+	b.member.Session = session
+	b.expect(b.get("/console/users/new"), http.StatusOK, "data-kept", "You are signed in again.")
+	if got := b.get("/console/users/new"); strings.Contains(got.text, "data-kept") {
+		t.Error("a status line is shown twice")
+	}
+}
+
+func TestASuccessLeadsToAPageWithAStatusLine(t *testing.T) {
+	b := open(t, "Ada")
+	got := b.post("/console/users/"+other+"/disable", "once", "x")
+	b.expect(got, http.StatusBadRequest) // once belongs to the address
+	got = b.send(post, "/console/users/"+other+"/disable?once=x", url.Values{})
+	b.expect(got, http.StatusSeeOther)
+	b.expect(b.get(got.header.Get("Location")), http.StatusOK, `role="status"`, "Ada Ada can no longer sign in.", "/console/users/"+other+"/enable", "Undo")
+	if body := b.app.bodies["PATCH /app/users/"+other]; body != `{"disabled":true}` {
+		t.Error(body)
+	}
+	for _, cookie := range []string{"saved.!.!", "unknown..", "disabled." + "QQ." + "L2V2aWw", strings.Repeat("x", 3000)} {
+		b.cookies["__Host-bellbuoy-notice"] = cookie
+		if got := b.get("/console/profile"); got.status != http.StatusOK || strings.Contains(got.text, "Undo") {
+			t.Errorf("%s: %d", cookie, got.status)
+		}
+	}
+}
+
+func TestASecretIsShownOnceAndNotCompressed(t *testing.T) {
+	b := open(t, "Ada")
+	for _, got := range []response{
+		b.post("/console/profile/keys", "name", "deploy"),
+		b.post("/console/profile/legacy-key"),
+		b.post("/console/users/new", "username", "bob", "email", "b@example.com", "roles", "event"),
+		b.post("/console/profile/security/app"),
+		b.post("/console/profile/security/app/confirm", "code", "123456", "secret", "JBSWY3DPEHPK3PXP", "url", "otpauth://totp/x"),
+		b.post("/console/profile/security/recovery-codes"),
+	} {
+		if got.status != http.StatusOK || got.header.Get("Content-Encoding") != "" {
+			t.Errorf("%d %s: %s", got.status, got.header.Get("Content-Encoding"), got.text)
+		}
+	}
+	b.expect(b.post("/console/profile/keys", "name", "deploy"), http.StatusOK, other+":secret", "https://app.example.com/app/profile")
+}
+
+func TestAPartThatIsDownLeavesTheRestOfThePage(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answers["GET /app/profile/passkeys"] = answer{503, `{}`, false}
+	b.expect(b.get("/console/profile/security"), http.StatusOK, "The passkeys cannot be shown right now.", "Sessions")
+	b.app.answers["GET /app/users"] = answer{503, `{}`, false}
+	got := b.get("/console/users")
+	b.expect(got, http.StatusServiceUnavailable, "cannot be reached", "request-1", "Try again")
+	b.app.answers["GET /app/users/"+other] = answer{404, `{"error": "There is no such user."}`, false}
+	b.expect(b.get("/console/users/"+other), http.StatusNotFound, "Page not found", "request-1")
+	b.app.answers["GET /app/profile"] = answer{503, `{}`, false}
+	b.expect(b.get("/console/profile"), http.StatusServiceUnavailable, "request-1")
+	b.expect(b.send(http.MethodDelete, "/console/users", nil), http.StatusMethodNotAllowed, "request-1")
+}
+
+func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
+	b := open(t, "Ada")
+	b.member.Roles = nil
+	b.app.answers["GET /app/profile"] = answer{200, strings.Replace(b.app.usual("GET /app/profile"), `"secondFactorRequired": false`, `"secondFactorRequired": true`, 1), false}
+	for _, path := range []string{"/console/", "/console/users", "/console/profile"} {
+		if got := b.get(path); got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/profile/security" {
+			t.Errorf("%s: %d to %s", path, got.status, got.header.Get("Location"))
+		}
+	}
+	b.expect(b.get("/console/profile/security"), http.StatusOK, "requires a second factor")
+	b.expect(b.get("/console/profile/security/app"), http.StatusOK)
+}
+
+func TestPagesAndFilesAreSmall(t *testing.T) {
+	b := open(t, "Ada Lovelace")
+	first, scripts := b.get("/console/").size, 0
+	for _, name := range []string{"style.css", "console.js", "icons.svg", "passkey.js"} {
+		files, err := assets.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := b.get(files.Address(name))
+		b.expect(got, http.StatusOK)
+		if got.header.Get("Cache-Control") != "public, max-age=31536000, immutable" {
+			t.Errorf("%s: %s", name, got.header.Get("Cache-Control"))
+		}
+		if strings.HasSuffix(name, ".js") {
+			scripts += got.size
+		}
+		if name != "passkey.js" {
+			first += got.size
+		}
+	}
+	if first > 40<<10 || scripts > 10<<10 {
+		t.Errorf("the first visit has %d bytes, all scripts have %d", first, scripts)
+	}
+	t.Logf("the first visit has %d bytes, all scripts have %d", first, scripts)
+	for _, r := range b.pages {
+		if r.method != get || leavesAtOnce(r) {
+			continue
+		}
+		if got := b.get(address(r) + "?token=x"); got.size > 12<<10 {
+			t.Errorf("%s has %d bytes", r, got.size)
+		}
+	}
+	b.expect(b.get("/console/assets/style.old.css"), http.StatusNotFound)
+}
+
+func TestACredentialOfAPasskeyReachesTheService(t *testing.T) {
+	b := open(t, "Ada")
+	b.expect(b.post("/console/profile/security/passkeys/options"), http.StatusOK, `"ticket":"t"`)
+	b.expect(b.post("/console/profile/security/passkeys/new", "name", "Laptop", "ticket", "t", "credential", `{"id": "x"}`), http.StatusSeeOther)
+	if body := b.app.bodies["POST /app/profile/passkeys"]; body != `{"ticket":"t","credential":{"id":"x"},"name":"Laptop"}` {
+		t.Error(body)
+	}
+	b.expect(b.post("/console/profile/security/passkeys/new", "name", "Laptop"), http.StatusUnprocessableEntity, "Passkeys need JavaScript.")
+	b.app.answers["POST /app/profile/passkeys/options"] = answer{403, `{"error": "Sign in again."}`, true}
+	b.expect(b.post("/console/profile/security/passkeys/options"), http.StatusForbidden, `{"again":true}`)
+}
+
+func TestSingleSignOnKeepsItsStateInACookie(t *testing.T) {
+	b := open(t, "Ada")
+	b.member.Session = ""
+	got := b.get("/console/sign-in/sso/acme?next=/console/users")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "https://login.example.com/authorize?x=1" || b.cookies["__Host-bellbuoy-sign-on"] != "state" {
+		t.Errorf("%d to %s, %v", got.status, got.header.Get("Location"), b.cookies)
+	}
+	got = b.get("/console/sign-in/sso-callback?code=c&state=s")
+	b.expect(got, http.StatusSeeOther)
+	if body := b.app.bodies["POST /app/sign-in/sso/finish"]; body != `{"state":"state","query":"code=c\u0026state=s"}` {
+		t.Error(body)
+	}
+	b.expect(b.get("/console/sign-in/sso-callback?code=c"), http.StatusForbidden, "expired")
+	b.app.answers["GET /app/sign-in/providers"] = answer{200, `{"provider": null}`, false}
+	b.expect(b.get("/console/sign-in/sso?name=nobody"), http.StatusUnprocessableEntity, "No organization signs in with this name.")
+}
+
+func TestTheRolesOfAProviderAreReadByLine(t *testing.T) {
+	byValue, wrong := readRoleMap("admins = admin, event\n\n a=b = api\n")
+	if wrong != "" || !slices.Equal(byValue["admins"], []string{"admin", "event"}) || !slices.Equal(byValue["a=b"], []string{"api"}) {
+		t.Error(byValue, wrong)
+	}
+	for _, text := range []string{"admins", "admins = root", "= admin"} {
+		if _, wrong := readRoleMap(text); wrong == "" {
+			t.Errorf("%q is read", text)
+		}
+	}
+}

@@ -1,0 +1,283 @@
+package pages
+
+import (
+	"bytes"
+	"embed"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/assets"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+type templates struct{ *template.Template }
+
+// parseTemplates parses all templates once.
+func parseTemplates(files *assets.Files) (templates, error) {
+	icons := files.Address("icons.svg")
+	// The names are those in templates and in look.Icons, so their text is safe.
+	use := func(class, name string) template.HTML {
+		return template.HTML(`<svg class="` + class + `" aria-hidden="true"><use href="` + icons + `#` + name + `"/></svg>`)
+	}
+	parsed, err := template.New("").Funcs(template.FuncMap{
+		"icon":  func(name string) template.HTML { return use("g", name) },
+		"tint":  func(name, class string) template.HTML { return use("g "+class, name) },
+		"state": func(class string) template.HTML { return use("i "+class, "i-"+class) },
+		"asset": files.Address,
+		"role":  roleLabel,
+		"face":  initials,
+		"plus":  func(a, b int) int { return a + b },
+	}).ParseFS(templateFiles, "templates/*.html")
+	return templates{parsed}, err
+}
+
+// page is the data of a template.
+type page struct {
+	Title     string
+	Member    *app.Profile // nil on pages without the frame
+	Groups    []navGroup
+	Tabs      []navItem
+	Notice    *notice
+	Kept      bool // the script may restore what was typed
+	Script    bool // the page needs the script of passkeys
+	RequestID string
+	Data      any
+
+	zone *time.Location
+	now  time.Time
+}
+
+// navGroup is a part of the navigation. The first one has no heading.
+type navGroup struct {
+	Heading string
+	Items   []navItem
+}
+
+// navItem is a link of the navigation.
+type navItem struct {
+	Path, Label, Icon string
+	Current           bool
+	role              string
+	tab               bool // the narrow frame shows it at the bottom
+}
+
+// navigation returns the pages that the member may open.
+func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
+	for _, group := range []navGroup{
+		{"", []navItem{{Path: "/", Label: "Overview", Icon: "home", tab: true}}},
+		{"Organization", []navItem{
+			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin, tab: true},
+			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin},
+			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin},
+			{Path: "/audit", Label: "Audit log", Icon: "list", role: passport.RoleAdmin},
+		}},
+		{"Your account", []navItem{
+			{Path: "/profile", Label: "Profile", Icon: "person"},
+			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: true},
+			{Path: "/profile/keys", Label: "Keys", Icon: "key"},
+		}},
+	} {
+		shown := navGroup{Heading: group.Heading}
+		for _, item := range group.Items {
+			if item.role != "" && !v.caller.Has(item.role) {
+				continue
+			}
+			item.Current = item.Path == at || item.Path != "/" && item.Path != "/profile" && strings.HasPrefix(at, item.Path+"/")
+			shown.Items = append(shown.Items, item)
+			if item.tab {
+				tabs = append(tabs, item)
+			}
+		}
+		if len(shown.Items) > 0 {
+			groups = append(groups, shown)
+		}
+	}
+	return groups, tabs
+}
+
+// show responds with the template. Signed-in members get it in the frame.
+func (v *visit) show(status int, name, title string, data any) error {
+	return v.showPage(status, name, &page{Title: title, Data: data})
+}
+
+// showSecret is show for a page with a secret.
+func (v *visit) showSecret(name, title string, data any) error {
+	v.secret = true
+	return v.show(http.StatusOK, name, title, data)
+}
+
+// showGate is show for a page without the frame, such as the sign-in.
+func (v *visit) showGate(status int, name, title string, data any) error {
+	return v.render(status, name, &page{Title: title, Data: data, Script: name == "sign_in.html"})
+}
+
+func (v *visit) showPage(status int, name string, shown *page) error {
+	if v.signedIn() {
+		profile, err := v.profile()
+		if err != nil && name != "error.html" {
+			return err
+		}
+		if err == nil {
+			// A member who must set up a second factor sees only the pages for that.
+			if profile.SecondFactorRequired && status == http.StatusOK && v.route.path != "/sign-in/again" && !strings.HasPrefix(v.route.path, "/profile/security") {
+				return v.redirect("/profile/security")
+			}
+			shown.Member = &profile
+			shown.Groups, shown.Tabs = v.navigation(strings.TrimPrefix(v.Request.URL.Path, root))
+		}
+	}
+	return v.render(status, name, shown)
+}
+
+func (v *visit) render(status int, name string, shown *page) error {
+	shown.RequestID, shown.now, shown.zone = v.GetHeader("X-Request-Id"), v.pages.Process.Now(), time.UTC
+	if shown.Member != nil {
+		if zone, err := time.LoadLocation(shown.Member.Preferences.TimeZone); err == nil {
+			shown.zone = zone
+		}
+	}
+	shown.Notice = v.takeNotice()
+	shown.Kept = shown.Notice != nil && shown.Notice.key == "kept"
+	var out bytes.Buffer
+	if err := v.pages.templates.ExecuteTemplate(&out, name, shown); err != nil {
+		return err
+	}
+	v.write(status, bytes.Map(allowed, out.Bytes()))
+	return nil
+}
+
+// allowed returns -1, so that bytes.Map removes the character, for control characters and noncharacters, which HTML
+// forbids.
+func allowed(r rune) rune {
+	switch {
+	case r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
+		return -1
+	}
+	return r
+}
+
+// notice is a status line.
+type notice struct {
+	Text string
+	Undo string // path of a form that reverses the change; empty: there is none
+	key  string
+}
+
+// notices are the texts of status lines. %s is replaced by a name.
+func notices(key string) string {
+	return map[string]string{
+		"saved": "Saved.", "signed-out": "You are signed out.", "kept": "You are signed in again. Check what you typed, and send it again.",
+		"confirmed": "Thank you. Check what you typed, and send it again.",
+		"password":  "Your password is changed. Your other sessions have ended.", "app-removed": "The authenticator app is removed.",
+		"passkey-added": "The passkey %s is added.", "passkey-renamed": "The passkey is renamed.", "passkey-removed": "The passkey is removed.",
+		"session-ended": "The session has ended.", "sessions-ended": "All other sessions have ended.",
+		"key-revoked": "The key is revoked.", "disabled": "%s can no longer sign in.", "enabled": "%s can sign in again.",
+		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
+		"sign-on-deleted": "Single sign-on is removed.", "sent": "If there is a member with this name, a mail is on its way.",
+	}[key]
+}
+
+var undoForm = regexp.MustCompile(`^/users/[0-9a-f-]{36}/(enable|disable)$`)
+
+// notify sets the status line of the next page.
+func (v *visit) notify(key, name, undo string) {
+	v.setCookie(noticeCookie, key+"."+base64.RawURLEncoding.EncodeToString([]byte(name))+"."+base64.RawURLEncoding.EncodeToString([]byte(undo)), time.Minute)
+}
+
+// done sets the status line and leads to its page.
+func (v *visit) done(target, key string) error {
+	v.notify(key, "", "")
+	return v.redirect(target)
+}
+
+// takeNotice returns the status line that the former request set, and removes it.
+func (v *visit) takeNotice() *notice {
+	value := v.cookie(noticeCookie)
+	if value == "" {
+		return nil
+	}
+	v.setCookie(noticeCookie, "", ended)
+	key, rest, _ := strings.Cut(value, ".")
+	name64, undo64, _ := strings.Cut(rest, ".")
+	name, err := base64.RawURLEncoding.DecodeString(name64)
+	undo, failed := base64.RawURLEncoding.DecodeString(undo64)
+	text := notices(key)
+	if err != nil || failed != nil || text == "" || !utf8.Valid(name) {
+		return nil
+	}
+	shown := &notice{Text: strings.ReplaceAll(text, "%s", string(name)), key: key}
+	if undoForm.Match(undo) {
+		shown.Undo = string(undo)
+	}
+	return shown
+}
+
+// initials returns up to two letters for a member without a picture.
+func initials(names ...string) string {
+	var letters []rune
+	for _, name := range names {
+		for _, r := range name {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) {
+				letters = append(letters, unicode.ToUpper(r))
+				break
+			}
+		}
+	}
+	return string(letters[:min(2, len(letters))])
+}
+
+// roleLabel returns the name of a role for members.
+func roleLabel(role string) string {
+	switch role {
+	case passport.RoleAdmin:
+		return "Administrator"
+	case passport.RoleEvent:
+		return "Events"
+	case passport.RoleSubscriber:
+		return "Subscribers"
+	case passport.RoleAPI:
+		return "Legacy API"
+	}
+	return role
+}
+
+// Device returns the browser and the system of a User-Agent.
+func (p *page) Device(userAgent string) string {
+	browser, system := "A program", ""
+	for _, known := range [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}} {
+		if strings.Contains(userAgent, known[0]) {
+			browser = known[1]
+			break
+		}
+	}
+	for _, known := range [][2]string{{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"CrOS", "ChromeOS"}, {"Linux", "Linux"}} {
+		if strings.Contains(userAgent, known[0]) {
+			system = " on " + known[1]
+			break
+		}
+	}
+	return browser + system
+}
+
+// Method returns how a session began.
+func (p *page) Method(method string) string {
+	switch method {
+	case "passkey":
+		return "with a passkey"
+	case "signOn":
+		return "with single sign-on"
+	case "link":
+		return "with a link"
+	}
+	return "with a password"
+}

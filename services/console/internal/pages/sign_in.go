@@ -1,0 +1,362 @@
+package pages
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// signInPage is the data of sign_in.html.
+type signInPage struct {
+	Form     *forms.Form
+	Passkey  *forms.Form // sent by the script
+	Provider *app.Provider
+	Next     string
+}
+
+// nextFields are hidden fields with the page to show after the sign-in.
+func (v *visit) nextFields() []*forms.Field {
+	next, kept := v.Query("next"), v.Query("kept")
+	if v.isPost() {
+		next, kept = v.PostForm("next"), v.PostForm("kept")
+	}
+	return []*forms.Field{
+		{Kind: forms.Hidden, Name: "next", Max: 2048, Values: []string{safeNext(next)}},
+		{Kind: forms.Hidden, Name: "kept", Max: 1, Values: []string{kept}},
+	}
+}
+
+func keepField() *forms.Field {
+	return &forms.Field{Kind: forms.Tick, Name: "keep", Label: "Keep me signed in"}
+}
+
+func (v *visit) passwordForm() *forms.Form {
+	return forms.New("/sign-in", "Sign in", append([]*forms.Field{
+		{Kind: forms.Text, Name: "username", Label: "User name or email", Required: true, Autocomplete: "username webauthn"},
+		{Kind: forms.Password, Name: "password", Label: "Password", Required: true, Autocomplete: "current-password"},
+		keepField(),
+	}, v.nextFields()...)...)
+}
+
+func (v *visit) passkeyForm() *forms.Form {
+	form := forms.New("/sign-in/passkey", "", append([]*forms.Field{
+		{Kind: forms.Hidden, Name: "ticket", Max: 1 << 14}, {Kind: forms.Hidden, Name: "credential", Max: 1 << 16}, {Kind: forms.Hidden, Name: "keep", Max: 2},
+	}, v.nextFields()...)...)
+	for _, field := range form.Fields {
+		field.Prefix = "passkey-"
+	}
+	return form
+}
+
+// signIn shows the sign-in.
+func (p *pages) signIn(v *visit) error {
+	if v.signedIn() {
+		return v.redirectTo(safeNext(v.Query("next")))
+	}
+	return v.showSignIn(http.StatusOK, v.passwordForm())
+}
+
+func (v *visit) showSignIn(status int, form *forms.Form) error {
+	provider, err := v.app.Provider(v.Request.Context(), "")
+	if err != nil {
+		provider.Provider = nil // without the provider, members sign in by password
+	}
+	next := ""
+	if to := form.Value("next"); to != root+"/" {
+		next = to
+	}
+	return v.showGate(status, "sign_in.html", "Sign in", signInPage{form, v.passkeyForm(), provider.Provider, next})
+}
+
+// signInPassword signs in with a password.
+func (p *pages) signInPassword(v *visit) error {
+	form := v.passwordForm()
+	return v.submit(form, func() error {
+		result, err := v.app.SignIn(v.Request.Context(), app.Password{
+			Username: form.Value("username"), Password: form.Value("password"), Keep: form.Ticked("keep"), Browser: v.browser(),
+		})
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && failed.Message != "" {
+			failed.Status = http.StatusBadRequest // all failures have one text, above the form
+		}
+		if err != nil {
+			return err
+		}
+		return v.enter(result, form)
+	}, func(status int) error { return v.showSignIn(status, form) })
+}
+
+// enter completes a step of a sign-in: it begins the session, or asks for the second factor.
+func (v *visit) enter(result app.SignIn, form *forms.Form) error {
+	if result.Session == nil {
+		v.setCookie(codeCookie, url.QueryEscape(result.SecondFactor.Ticket), stepLife)
+		return v.redirect("/sign-in/code?" + url.Values{"next": {form.Value("next")}, "kept": {form.Value("kept")}}.Encode())
+	}
+	v.begin(result)
+	if form.Value("kept") != "" {
+		v.notify("kept", "", "")
+	}
+	return v.redirectTo(safeNext(form.Value("next")))
+}
+
+// begin sets the cookies of a new session.
+func (v *visit) begin(result app.SignIn) {
+	life := browserLife
+	if !result.Session.Keep {
+		life = 0
+	}
+	v.setCookie("", result.Session.Token, life)
+	if result.Browser != "" {
+		v.setCookie(browserCookie, url.QueryEscape(result.Browser), browserLife)
+	}
+	v.setCookie(codeCookie, "", ended)
+}
+
+// signInCode asks for the second factor.
+func (p *pages) signInCode(v *visit) error {
+	ticket, err := url.QueryUnescape(v.cookie(codeCookie))
+	if ticket == "" || err != nil {
+		return v.redirect("/sign-in")
+	}
+	form := forms.New("/sign-in/code", "Continue", append([]*forms.Field{
+		{Kind: forms.Code, Name: "code", Label: "Code", Hint: "The 6 digits that your authenticator app shows, or a recovery code.", Required: true, Max: 40, Autocomplete: "one-time-code"},
+	}, v.nextFields()...)...)
+	show := func(status int) error {
+		return v.showGate(status, "sign_in_code.html", "Enter a code", form)
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		result, err := v.app.SignInCode(v.Request.Context(), app.Code{Ticket: ticket, Code: form.Value("code"), Browser: v.browser()})
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && failed.Message != "" {
+			failed.Status, failed.Field = http.StatusBadRequest, "code"
+		}
+		if err != nil {
+			return err
+		}
+		return v.enter(result, form)
+	}, show)
+}
+
+// browser returns the ticket by which this browser is known.
+func (v *visit) browser() string {
+	ticket, _ := url.QueryUnescape(v.cookie(browserCookie)) // a wrong ticket is refused as none
+	return ticket
+}
+
+// passkeyChallenge responds to the script with what the browser's passkeys need.
+func (p *pages) passkeyChallenge(v *visit) error {
+	challenge, err := v.app.PasskeyChallenge(v.Request.Context())
+	if err != nil {
+		return err
+	}
+	return v.json(challenge)
+}
+
+// signInPasskey signs in with the form that the script fills.
+func (p *pages) signInPasskey(v *visit) error {
+	form := v.passkeyForm()
+	show := v.passwordForm()
+	return v.submit(form, func() error {
+		result, err := v.app.SignInPasskey(v.Request.Context(), app.Passkey{
+			Ticket: form.Value("ticket"), Credential: raw(form.Value("credential")), Keep: form.Ticked("keep"), Browser: v.browser(),
+		})
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusForbidden && failed.Message != "" {
+			failed.Status = http.StatusBadRequest
+		}
+		if err != nil {
+			return err
+		}
+		return v.enter(result, form)
+	}, func(status int) error {
+		show.Problem = form.Problem
+		return v.showSignIn(status, show)
+	})
+}
+
+// raw returns JSON from a form. A text that is no JSON becomes null, which the service refuses.
+func raw(text string) json.RawMessage {
+	if !json.Valid([]byte(text)) {
+		return json.RawMessage("null")
+	}
+	return json.RawMessage(text)
+}
+
+// signInSSO asks for the name of the organization's provider.
+func (p *pages) signInSSO(v *visit) error {
+	form := forms.New("/sign-in/sso", "Continue",
+		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name of your organization's sign-on", Hint: "Your administrator knows it. It is the last part of your sign-in link.", Required: true, Max: 63})
+	name := v.Query("name")
+	if name == "" {
+		return v.showGate(http.StatusOK, "sign_in_sso.html", "Single sign-on", form)
+	}
+	form.Field("name").Values = []string{name}
+	found, err := v.app.Provider(v.Request.Context(), name)
+	if err != nil {
+		return err
+	}
+	if found.Provider == nil {
+		form.Refuse("name", "No organization signs in with this name.")
+		return v.showGate(http.StatusUnprocessableEntity, "sign_in_sso.html", "Single sign-on", form)
+	}
+	return v.redirect("/sign-in/sso/" + url.PathEscape(found.Provider.Name))
+}
+
+// signInSSOStart leads to the provider. It is a link and not a form, because the policy for forms covers redirects.
+func (p *pages) signInSSOStart(v *visit) error {
+	next := ""
+	if v.Query("next") != "" {
+		next = safeNext(v.Query("next"))
+	}
+	started, err := v.app.StartSignOn(v.Request.Context(), app.SignOnStart{Name: v.Param("name"), Next: next})
+	if err != nil {
+		return err
+	}
+	v.setCookie(signOnCookie, url.QueryEscape(started.State), stepLife)
+	return v.redirectTo(started.URL)
+}
+
+// signInSSOCallback completes a single sign-on.
+func (p *pages) signInSSOCallback(v *visit) error {
+	state, err := url.QueryUnescape(v.cookie(signOnCookie))
+	v.setCookie(signOnCookie, "", ended)
+	if state == "" || err != nil {
+		return &app.Error{Status: http.StatusForbidden, Message: "This sign-in has expired, or it began in another browser. Start again."}
+	}
+	result, err := v.app.FinishSignOn(v.Request.Context(), app.SignOnFinish{State: state, Query: v.Request.URL.RawQuery})
+	if err != nil {
+		return err
+	}
+	form := forms.New("", "", &forms.Field{Kind: forms.Hidden, Name: "next", Values: []string{result.Next}}, &forms.Field{Kind: forms.Hidden, Name: "kept"})
+	return v.enter(result, form)
+}
+
+// signOut ends the session.
+func (p *pages) signOut(v *visit) error {
+	if !v.signedIn() {
+		return v.redirect("/sign-in")
+	}
+	if !v.isPost() {
+		return v.show(http.StatusOK, "confirm.html", "Sign out", confirm{Text: "This ends your session in this browser.", Form: forms.New("/sign-out", "Sign out")})
+	}
+	if _, err := v.app.EndSession(v.Request.Context(), v.caller.Session); err != nil && app.As(err).Status != http.StatusNotFound {
+		return err
+	}
+	v.setCookie("", "", ended)
+	return v.done("/sign-in", "signed-out")
+}
+
+// confirm is the data of confirm.html: a page that asks before a change.
+type confirm struct {
+	Back, BackLabel string // the page above
+	Text            string
+	Points          []string // what goes with the record
+	Form            *forms.Form
+}
+
+// linkPage is the data of welcome.html.
+type linkPage struct {
+	Form *forms.Form
+	Link app.Link
+}
+
+func newPasswordField(name, label string) *forms.Field {
+	return &forms.Field{
+		Kind: forms.Password, Name: name, Label: label, Required: true, Max: 128, Autocomplete: "new-password",
+		Hint: "At least 12 characters. A few random words are good. Not a common password, and not your name.",
+	}
+}
+
+func acceptForm(action string, kind string) *forms.Form {
+	fields := []*forms.Field{{Kind: forms.Hidden, Name: "token", Max: 2048}}
+	submit := "Set the password and sign in"
+	if kind == "invitation" {
+		submit = "Create the account and sign in"
+		fields = append(fields,
+			&forms.Field{Kind: forms.Text, Name: "firstName", Label: "First name", Max: 100, Autocomplete: "given-name"},
+			&forms.Field{Kind: forms.Text, Name: "lastName", Label: "Last name", Max: 100, Autocomplete: "family-name"})
+	}
+	return forms.New(action, submit, append(fields, newPasswordField("password", "Password"), keepField())...)
+}
+
+// welcome shows what an invitation is for. The link can still be used afterwards.
+func (p *pages) welcome(v *visit) error {
+	return v.showLink(http.StatusOK, v.Query("token"), nil)
+}
+
+func (v *visit) showLink(status int, token string, form *forms.Form) error {
+	found, err := v.app.ReadLink(v.Request.Context(), app.Token{Token: token})
+	if failed := app.As(err); failed != nil && slices.Contains([]int{http.StatusNotFound, http.StatusBadRequest}, failed.Status) {
+		return v.showGate(http.StatusNotFound, "link_gone.html", "This link does not work", nil)
+	}
+	if err != nil {
+		return err
+	}
+	link := found.Invitation
+	if form == nil {
+		action := "/welcome"
+		if link.Kind == "password" {
+			action = "/forgotten/new"
+		}
+		form = acceptForm(action, link.Kind)
+		form.Field("token").Values = []string{token}
+		if link.Kind == "invitation" {
+			form.Field("firstName").Values, form.Field("lastName").Values = []string{link.FirstName}, []string{link.LastName}
+		}
+	}
+	title := "Set a new password"
+	if link.Kind == "invitation" {
+		title = "Welcome to " + link.Organization.Name
+	}
+	return v.showGate(status, "welcome.html", title, linkPage{form, link})
+}
+
+// accept sets the password of a link, and signs in.
+func (p *pages) accept(v *visit) error {
+	kind := "password"
+	if v.route.path == "/welcome" {
+		kind = "invitation"
+	}
+	form := acceptForm(v.route.path, kind)
+	return v.submit(form, func() error {
+		in := app.Acceptance{Token: form.Value("token"), Password: form.Value("password"), Keep: form.Ticked("keep"), Browser: v.browser()}
+		if kind == "invitation" {
+			first, last := form.Value("firstName"), form.Value("lastName")
+			in.FirstName, in.LastName = &first, &last
+		}
+		result, err := v.app.AcceptLink(v.Request.Context(), in)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusNotFound {
+			return v.showGate(http.StatusNotFound, "link_gone.html", "This link does not work", nil)
+		}
+		if err != nil {
+			return err
+		}
+		v.begin(result)
+		return v.redirect("/")
+	}, func(status int) error { return v.showLink(status, form.Value("token"), form) })
+}
+
+// forgotten sends a link to set a password, or shows the page of such a link.
+func (p *pages) forgotten(v *visit) error {
+	if token := v.Query("token"); token != "" && !v.isPost() {
+		return v.showLink(http.StatusOK, token, nil)
+	}
+	form := forms.New("/forgotten", "Send a link",
+		&forms.Field{Kind: forms.Text, Name: "username", Label: "User name or email", Required: true, Autocomplete: "username"})
+	show := func(status int) error {
+		return v.showGate(status, "forgotten.html", "Forgotten password", form)
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		if _, err := v.app.Forgotten(v.Request.Context(), app.ForgottenName{Username: form.Value("username")}); err != nil {
+			return err
+		}
+		return v.done("/sign-in", "sent")
+	}, show)
+}
