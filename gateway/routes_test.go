@@ -157,8 +157,8 @@ func TestAppChecksHaveTheirOrder(t *testing.T) {
 		{"GET", "/app/", key, 404, ""},
 		{"GET", "/app/users/", key, 404, ""},
 		{"DELETE", "/app/api-keys/%2e%2e", key, 404, ""},
-		{"POST", "/app/users", key, 405, "GET"},
-		{"HEAD", "/app/users", key, 405, "GET"},
+		{"POST", "/app/audit", key, 405, "GET"},
+		{"HEAD", "/app/audit", key, 405, "GET"},
 		{"PUT", "/app/integrations/webhooks/outbound/endpoints", key, 405, "GET, POST, PATCH, DELETE"},
 	} {
 		t.Run(row.method+" "+row.path, func(t *testing.T) {
