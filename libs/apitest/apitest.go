@@ -134,12 +134,12 @@ func Run(t *testing.T, pattern string, target func(t *testing.T) Target) {
 	compareUnsent(t, filepath.Join(filepath.Dir(pattern), unsentFile), documents.Unsent())
 }
 
-// unsentFile lists the members of request bodies that no script sends. It is beside the scripts.
+// unsentFile lists the query parameters and the members of request bodies that no script sends. It is beside the scripts.
 const unsentFile = "unsent.txt"
 
 // compareUnsent fails the test if the members are not those of the file. The file has the members that were unsent when
 // the comparison began. A member that is not in the file is new: a script must send it, so that carry sees whether the
-// operation stores the value. In the update mode compareUnsent removes members from the file.
+// operation stores the value, and a person sees whether a filter selects other records. In the update mode compareUnsent removes members from the file.
 func compareUnsent(t *testing.T, file string, unsent []string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -149,7 +149,7 @@ func compareUnsent(t *testing.T, file string, unsent []string) {
 	known := strings.Fields(string(text))
 	for _, member := range unsent {
 		if !slices.Contains(known, member) {
-			t.Errorf("no script sends a value in %s; send one, or PATCH and POST may lose it", member)
+			t.Errorf("no script sends a value in %s; send one, because the operation may ignore it", member)
 		}
 	}
 	for _, member := range known {

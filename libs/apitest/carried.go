@@ -134,11 +134,27 @@ func form(value any) string {
 	return s
 }
 
-// members collects the members of the request bodies of the played operations.
+// members collects the query parameters and the members of the request bodies of the played operations.
 type members struct {
 	mutex     sync.Mutex
+	asked     map[string]bool // "app.yaml#/paths/…/get?limit"; whether a successful request sent the parameter
 	sent      map[string]bool // "app.yaml#/paths/…/post:position", sent with a value by a successful request
 	operation map[string]any  // schema of the request's body of each played operation, by location
+}
+
+// ask records whether a successful request sent a query parameter. It ignores the legacy interface, whose parameters follow
+// from the fields of the resources.
+func (m *members) ask(at, name string, sent bool) {
+	if strings.HasPrefix(at, "legacy.yaml") {
+		return
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.asked == nil {
+		m.asked = map[string]bool{}
+	}
+	at += "?" + name
+	m.asked[at] = m.asked[at] || sent
 }
 
 // send records the members of a successful request.
@@ -168,10 +184,15 @@ func (m *members) walk(path string, body any) {
 	}
 }
 
-// Unsent returns the members of the request bodies of the played operations that no successful request sent with a
-// value other than zero: "app.yaml#/paths/~1app~1components/post:position".
+// Unsent returns the query parameters of the played operations that no successful request sent, and the members of their
+// request bodies that none sent with a value other than zero: "app.yaml#/paths/~1app~1components/post:position".
 func (o *OpenAPI) Unsent() []string {
 	var unsent []string
+	for parameter, sent := range o.members.asked {
+		if !sent {
+			unsent = append(unsent, parameter)
+		}
+	}
 	for at, schema := range o.members.operation {
 		for _, member := range o.declared(at+":", schema) {
 			if !o.members.sent[member] {

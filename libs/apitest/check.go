@@ -130,6 +130,7 @@ func (c *check) request(of operation, found path, r *http.Request, body string) 
 		case "query":
 			values = query[parameter.Name]
 			delete(query, parameter.Name)
+			c.documents.members.ask(c.at, parameter.Name, len(values) > 0)
 			if c.documents.validate(c.documents.requests, location, map[string]any{}) == nil {
 				free = location
 			}

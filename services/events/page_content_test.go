@@ -68,8 +68,10 @@ var (
 // once. The incident is also named after its end in the same second. Beside it, no uptime is 100 %.
 func TestTheBarOfTodayNamesAnEventFromTheMomentItIsShown(t *testing.T) {
 	p := start(t, startBroker(t))
+	noon := time.Now().Truncate(24 * time.Hour).Add(36 * time.Hour) // the component and the incident begin on the same day
+	p.ahead.Store(int64(time.Until(noon)))
 	api := p.component("API")
-	p.ahead.Store(int64(time.Until(time.Now().Add(time.Hour).Truncate(time.Second))))
+	p.ahead.Store(int64(time.Until(p.now().Add(time.Hour).Truncate(time.Second))))
 	event := p.incident(api, "")
 	for _, when := range []string{"open", "closed"} {
 		for name, href := range map[string]string{"": "events/" + event, "components/" + api: "../events/" + event} {

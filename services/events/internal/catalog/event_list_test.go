@@ -45,10 +45,20 @@ func TestEachFieldOfTheEventFilterChangesTheQueryOfTheList(t *testing.T) {
 		slices.Sort(events.asked)
 		return strings.Join(events.asked, "\n")
 	}
-	all := asks(EventFilter{})
-	for field, filter := range apitest.WithEachField[EventFilter](t) {
-		if asks(filter) == all {
-			t.Errorf("a list with %s reads what a list without a filter reads: %s", field, all)
+	for _, place := range []EventFilter{
+		{}, {ComponentID: "another"}, {DashboardID: "d"}, {DashboardID: "d", ComponentID: "another"}, {DashboardID: "d", ComponentID: "on the dashboard"},
+	} {
+		all := asks(place)
+		for field, filter := range apitest.WithEachField[EventFilter](t) {
+			if place != (EventFilter{}) && (field == "DashboardID" || field == "ComponentID") {
+				continue
+			}
+			if place != (EventFilter{}) {
+				filter.DashboardID, filter.ComponentID = place.DashboardID, place.ComponentID
+			}
+			if asks(filter) == all {
+				t.Errorf("a list of %+v with %s reads what it reads without: %s", place, field, all)
+			}
 		}
 	}
 }

@@ -171,10 +171,7 @@ func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, 
 			ComponentID: component.ID, LegacyID: component.LegacyID, Name: component.Name, OwnGroup: component.Group,
 			Description: component.Description, Status: ListedOperational,
 		})
-		one := shown[component.ID]
-		one.ID, one.LegacyID, one.Name, one.Description = component.ID, component.LegacyID, component.Name, component.Description
-		one.Since, one.UpdatedAt = component.Since(), component.UpdatedAt
-		shown[component.ID] = one
+		shown[component.ID] = shown[component.ID].of(&component)
 	}
 	byID := make(map[string]*ListedComponent, len(rows))
 	for i := range rows {
@@ -193,6 +190,13 @@ func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, 
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name), cmp.Compare(a.LegacyID, b.LegacyID))
 	})
 	return rows, components, nil
+}
+
+// of returns s with what visitors see of the component's record.
+func (s ShownComponent) of(component *catalog.Component) ShownComponent {
+	s.ID, s.LegacyID, s.Name, s.Description = component.ID, component.LegacyID, component.Name, component.Description
+	s.Since, s.UpdatedAt = component.Since(), component.UpdatedAt
+	return s
 }
 
 // Follow renders the pages of dashboards after records were written.
