@@ -15,7 +15,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
-	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
 // cookie returns the Cookie header of a browser with the session.
@@ -460,31 +459,6 @@ func TestADoubleTapWritesOnce(t *testing.T) {
 	}
 	if done.Load() != 9 {
 		t.Errorf("written %d times", done.Load())
-	}
-}
-
-// A form that leads to the sign-in was not carried out. The member sends it again after the sign-in.
-func TestAFormThatNeedsASignInIsSentAgain(t *testing.T) {
-	w := newWorld(t)
-	d := w.gateway(t, nil)
-	m := w.keys.session(nil)
-	var done atomic.Int64
-	w.services[console].handle(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Location", "/console/profile/keys")
-		if done.Add(1) == 1 {
-			w.Header().Set("Location", "/console/sign-in/again")
-			w.Header().Set(web.SignInHeader, web.SignInAgain)
-		}
-		w.WriteHeader(http.StatusSeeOther)
-	})
-	for _, want := range []string{"/console/sign-in/again", "/console/profile/keys", "/console/profile/keys"} {
-		g := d.do(t, "POST", "/console/profile/keys?once=1", "name=a", formOf(m.cookie()))
-		if wantStatus(t, g, 303); g.header.Get("Location") != want || g.header.Get(web.SignInHeader) != "" {
-			t.Errorf("%v, want %s", g.header, want)
-		}
-	}
-	if done.Load() != 2 {
-		t.Errorf("sent %d times", done.Load())
 	}
 }
 

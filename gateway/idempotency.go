@@ -19,7 +19,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
-	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -118,9 +117,8 @@ func (c *caller) owner() []string {
 }
 
 // forwardFirst forwards the write, stores a successful response and then sends the response to the client. After any
-// other response, and if the request reached no service, it frees the key. The redirect after a form is a success, unless
-// it leads to the sign-in, from which the member sends the form again. If the client leaves, the write continues, because
-// the client may repeat the request to get the response.
+// other response, and if the request reached no service, it frees the key. The redirect after a form is a success. If the client leaves, the write continues,
+// because the client may repeat the request to get the response.
 func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), upstreamTimeout)
 	defer cancel()
@@ -137,7 +135,7 @@ func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	var start []byte
 	if err == nil {
 		defer response.Body.Close()
-		free = response.StatusCode < http.StatusOK || response.StatusCode >= refused || response.Header.Get(web.SignInHeader) != ""
+		free = response.StatusCode < http.StatusOK || response.StatusCode >= refused
 		if start, err = io.ReadAll(io.LimitReader(response.Body, maxStored+1)); err != nil {
 			err = sendFault(ctx, err)
 		}

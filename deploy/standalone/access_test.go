@@ -148,7 +148,7 @@ func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
 	forger := passport.NewSigner(strings.Repeat("f", 40), func() time.Time { return now })
 	for service, path := range map[string]string{
 		"identity": "/app/users", "events": "/api/v1/service/", "subscribers": "/api/v1/email/",
-		"integrations": "/app/integrations/webhooks/outbound/endpoints", "delivery": "/internal/v1/anything", "console": "/console/",
+		"integrations": "/app/integrations/webhooks/outbound/endpoints", "delivery": "/internal/v1/anything", "console": "/console/sign-in",
 	} {
 		surface := passport.App
 		if strings.HasPrefix(path, "/api/") {

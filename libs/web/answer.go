@@ -15,8 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain. The console sets it on its redirect to the
-// sign-in, so that the gateway does not take the form for carried out.
+// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain.
 const (
 	SignInHeader = "Bellbuoy-Sign-In"
 	SignInAgain  = "again"
