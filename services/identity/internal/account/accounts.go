@@ -121,7 +121,7 @@ type Options struct {
 
 // New returns the operations.
 func New(o Options) *Accounts {
-	return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute), newHasher()}
+	return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute), newHasher(hashSlots())}
 }
 
 // finishTimeout is the time limit of a change of several steps.

@@ -27,17 +27,40 @@ const (
 	minDistinct = 5   // different characters
 	minNamed    = 4   // characters of a name that a password must not contain
 	hashWait    = 2 * time.Second
+	// hashQueue is the number of requests per slot that may wait: about as many as get a slot within hashWait.
+	hashQueue = 64
 )
 
 // hasher computes the hashes of passwords. A hash needs 19 MiB of memory and a processor core for about 30 ms, so only
 // half of the cores hash at once. The other half serves all other requests.
+//
+// A request takes a place before it reads a record, and a slot while it hashes. Requests without a place are refused at
+// once, so that a thousand sign-ins at once cost neither memory nor the time of other requests.
 type hasher struct {
-	slots chan struct{}
-	none  string // hash of no password
+	places chan struct{}
+	slots  chan struct{}
+	none   string // hash of no password
 }
 
-func newHasher() *hasher {
-	return &hasher{make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), seal.HashPassword(seal.Random())}
+func newHasher(slots int) *hasher {
+	return &hasher{make(chan struct{}, slots*hashQueue), make(chan struct{}, slots), seal.HashPassword(seal.Random())}
+}
+
+// hashSlots returns the number of hashes at once.
+func hashSlots() int { return max(1, runtime.GOMAXPROCS(0)/2) }
+
+func errBusy() error {
+	return fault.New(fault.Unavailable, "Too many people sign in at the moment. Try again shortly.")
+}
+
+// enter takes a place, which leave gives back. It returns Unavailable if no place is free.
+func (h *hasher) enter() (leave func(), err error) {
+	select {
+	case h.places <- struct{}{}:
+		return func() { <-h.places }, nil
+	default:
+		return nil, errBusy()
+	}
 }
 
 // isRight reports whether hash is the hash of the password. If hash is empty, it returns false after the same time. It
@@ -52,6 +75,11 @@ func (h *hasher) isRight(hash, password string) bool {
 
 // hash returns the hash of a password.
 func (h *hasher) hash(ctx context.Context, password string) (hash string, err error) {
+	leave, err := h.enter()
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	err = h.run(ctx, func() { hash = seal.HashPassword(password) })
 	return hash, err
 }
@@ -66,7 +94,7 @@ func (h *hasher) run(ctx context.Context, do func()) error {
 		do()
 		return nil
 	case <-timer.C:
-		return fault.New(fault.Unavailable, "Too many people sign in at the moment. Try again shortly.")
+		return errBusy()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

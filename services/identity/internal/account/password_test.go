@@ -48,7 +48,7 @@ func TestAPasswordMustBeHardToGuess(t *testing.T) {
 // Half of the cores hash at once. A request that waits for 2 seconds is refused, and costs nothing more.
 func TestAHashWaitsForASlotAtMost2Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := &hasher{slots: make(chan struct{}, 1)}
+		h := newHasher(1)
 		release := make(chan struct{})
 		go h.run(t.Context(), func() { <-release })
 		synctest.Wait()
@@ -70,25 +70,45 @@ func TestAHashWaitsForASlotAtMost2Seconds(t *testing.T) {
 	})
 }
 
+// Requests that could not get a slot in time are refused at once.
+func TestAHashWithoutAPlaceIsRefusedAtOnce(t *testing.T) {
+	h := newHasher(2)
+	var leave []func()
+	for range 2 * hashQueue {
+		l, err := h.enter()
+		if err != nil {
+			t.Fatal(err)
+		}
+		leave = append(leave, l)
+	}
+	if _, err := h.hash(t.Context(), "correct horse battery"); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("without a place: %v", err)
+	}
+	leave[0]()
+	if _, err := h.hash(t.Context(), "correct horse battery"); err != nil {
+		t.Errorf("with a place: %v", err)
+	}
+}
+
 // A user who does not exist, or has no password, costs a hash too.
 func TestAnUnknownUserCostsAHash(t *testing.T) {
-	h := newHasher()
+	h := newHasher(1)
 	known, err := h.hash(t.Context(), "correct horse battery")
 	if err != nil {
 		t.Fatal(err)
 	}
 	took := func(hash string) time.Duration {
-		least := time.Hour
-		for range 3 {
-			began := time.Now()
-			if h.isRight(hash, "a wrong password") {
-				t.Fatal("a wrong password is right")
-			}
-			least = min(least, time.Since(began))
+		began := time.Now()
+		if h.isRight(hash, "a wrong password") {
+			t.Fatal("a wrong password is right")
 		}
-		return least
+		return time.Since(began)
 	}
-	if unknown, wrong := took(""), took(known); unknown < wrong/2 || unknown > wrong*2 {
+	unknown, wrong := time.Hour, time.Hour // the least of several, because the machine does other things too
+	for range 10 {
+		unknown, wrong = min(unknown, took("")), min(wrong, took(known))
+	}
+	if unknown < wrong/2 || unknown > wrong*2 {
 		t.Errorf("a wrong password takes %s, an unknown user %s", wrong, unknown)
 	}
 	if !h.isRight(known, "correct horse battery") {
@@ -119,9 +139,9 @@ func TestOldSessionsLeaveTheRecord(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) *time.Time { at := now.Add(-d); return &at }
 	u := User{Sessions: []Session{
-		{ID: "ended long ago", CreatedAt: now, LastUsedAt: now, EndedAt: ago(time.Hour)},
+		{ID: "ended", CreatedAt: now, LastUsedAt: now, EndedAt: ago(time.Minute)},
 		{ID: "expired long ago", CreatedAt: *ago(20 * time.Hour), LastUsedAt: *ago(20 * time.Hour)},
-		{ID: "ended just now", CreatedAt: now, LastUsedAt: now, EndedAt: ago(time.Minute)},
+		{ID: "expired just now", CreatedAt: *ago(12*time.Hour + time.Minute), LastUsedAt: *ago(12*time.Hour + time.Minute)},
 		{ID: "active", CreatedAt: now, LastUsedAt: now},
 	}}
 	ids := func() (ids []string) {
@@ -137,7 +157,7 @@ func TestOldSessionsLeaveTheRecord(t *testing.T) {
 		t.Errorf("sessions that may not be void were removed: %d are left", len(stale.Sessions))
 	}
 	u.addSession(Session{ID: "new", CreatedAt: now, LastUsedAt: now}, now)
-	if got := ids(); !slices.Equal(got, []string{"ended just now", "active", "new"}) {
+	if got := ids(); !slices.Equal(got, []string{"expired just now", "active", "new"}) {
 		t.Errorf("the sessions are %v", got)
 	}
 }

@@ -37,14 +37,15 @@ type Session struct {
 }
 
 const (
-	maxSessions  = 20
-	idleFor      = 12 * time.Hour // a session ends if it is not used for this time
-	sessionFor   = 30 * 24 * time.Hour
-	keptIdleFor  = 30 * 24 * time.Hour // the same with "Keep me signed in"
-	keptFor      = 180 * 24 * time.Hour
-	recentFor    = 10 * time.Minute
-	forgetEnded  = 10 * time.Minute // no gateway caches a session that long
-	maxUserAgent = 300              // characters that are stored
+	maxSessions = 20
+	idleFor     = 12 * time.Hour // a session ends if it is not used for this time
+	sessionFor  = 30 * 24 * time.Hour
+	keptIdleFor = 30 * 24 * time.Hour // the same with "Keep me signed in"
+	keptFor     = 180 * 24 * time.Hour
+	recentFor   = 10 * time.Minute
+	// forgetExpired is the time after which an expired session is removed. No gateway caches a session that long.
+	forgetExpired = 10 * time.Minute
+	maxUserAgent  = 300 // characters that are stored
 )
 
 // ExpiresAt returns the time at which the session ends if it is not used again.
@@ -165,9 +166,14 @@ func (a *Accounts) voidSoon(ctx context.Context, u User) {
 	}
 }
 
-// addSession adds a session to the user. It ends the oldest sessions beyond maxSessions, and removes those that ended
-// or expired long ago.
+// addSession adds a session to the user. It removes ended sessions, which are void at the gateways if StaleSince is nil,
+// and sessions that expired long ago. Then it ends the oldest sessions beyond maxSessions.
 func (u *User) addSession(session Session, now time.Time) {
+	if u.StaleSince == nil {
+		u.Sessions = slices.DeleteFunc(u.Sessions, func(s Session) bool {
+			return s.EndedAt != nil || now.Sub(s.ExpiresAt()) > forgetExpired
+		})
+	}
 	active := u.ActiveSessions(now)
 	if surplus := len(active) - maxSessions + 1; surplus > 0 {
 		for _, s := range active[:surplus] {
@@ -175,13 +181,6 @@ func (u *User) addSession(session Session, now time.Time) {
 		}
 		u.StaleSince = stale(u.StaleSince, now)
 	}
-	u.Sessions = slices.DeleteFunc(u.Sessions, func(s Session) bool {
-		ended := s.ExpiresAt()
-		if s.EndedAt != nil {
-			ended = *s.EndedAt
-		}
-		return u.StaleSince == nil && now.Sub(ended) > forgetEnded
-	})
 	u.Sessions = append(u.Sessions, session)
 }
 

@@ -158,6 +158,11 @@ type PasswordSignIn struct {
 
 // SignIn checks a name and a password. It starts a session, or returns a ticket for the second factor.
 func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (SignIn, error) {
+	leave, err := a.hasher.enter()
+	if err != nil {
+		return SignIn{}, err
+	}
+	defer leave()
 	user, err := a.named(ctx, in.Username)
 	if err != nil {
 		return SignIn{}, err
