@@ -1,0 +1,145 @@
+package main_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+// consolePage is a row of the table of pages in services/console/internal/pages/routes.go.
+type consolePage struct {
+	method, path string
+	public       bool     // for everybody
+	roles        []string // the member needs one of them; empty: any member
+}
+
+// consolePages reads the table of pages from the source, because a test of another module cannot import it.
+func consolePages(t *testing.T) (pages []consolePage) {
+	t.Helper()
+	source, err := os.ReadFile(filepath.Join(repository, "services", "console", "internal", "pages", "routes.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string]string{
+		"admin": passport.RoleAdmin, "event": passport.RoleEvent, "subscriber": passport.RoleSubscriber,
+		"RoleAdmin": passport.RoleAdmin, "RoleEvent": passport.RoleEvent, "RoleSubscriber": passport.RoleSubscriber, "RoleAPI": passport.RoleAPI,
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\t\t\{(get|post), "([^"]*)", (\w+), (.*), p\.\w+.*\},$`).FindAllStringSubmatch(string(source), -1) {
+		page := consolePage{method: strings.ToUpper(row[1]), path: row[2], public: row[3] == "anyone"}
+		for _, name := range regexp.MustCompile(`\w+`).FindAllString(row[4], -1) {
+			if role := roles[name]; role != "" {
+				page.roles = append(page.roles, role)
+			} else if name != "passport" {
+				t.Errorf("%s %s: the role %s is unknown", page.method, page.path, row[4])
+			}
+		}
+		pages = append(pages, page)
+	}
+	if rows := strings.Count(string(source), "\t\t{get, ") + strings.Count(string(source), "\t\t{post, "); len(pages) != rows || rows < 30 {
+		t.Fatalf("%d of %d rows of the table were read", len(pages), rows)
+	}
+	return pages
+}
+
+// open sends a request to the console through the gateway. An empty token is signed out.
+func (c *cluster) open(t *testing.T, method, path, token string, header map[string]string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, c.base+"/console"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		request.AddCookie(&http.Cookie{Name: passport.SessionCookie, Value: token})
+	}
+	for name, value := range header {
+		request.Header.Set(name, value)
+	}
+	stays := &http.Client{Transport: client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := stays.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAnswer(response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// Every page and form of the console is requested through the gateway: signed out, with a session that has ended, by a
+// form of another site, with every role, and with ids of another organization.
+func TestEveryPageOfTheConsoleAdmitsTheMembersOfItsTable(t *testing.T) {
+	cluster := startCluster(t)
+	acme, rival := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api"), provision(t, cluster.base, "Rival", "rival-admin", "admin", "api")
+	sessions := map[string]string{passport.RoleAdmin: cluster.signedIn(t, acme).token}
+	for _, role := range []string{passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI} {
+		sessions[role] = cluster.signedIn(t, addUser(t, acme, "acme-"+role, role)).token
+	}
+	ended := cluster.signedIn(t, addUser(t, acme, "acme-ended", "admin"))
+	ended.call("identity", http.MethodDelete, "/app/sessions/"+ended.member.Session, nil).expect(t, http.StatusNoContent)
+	foreign := foreignIDs(t, rival)
+	for _, page := range consolePages(t) {
+		path, hasID := foreign(page.path)
+		name := page.method + " " + page.path
+		signIn := func(who, token string) {
+			t.Helper()
+			got := cluster.open(t, page.method, path, token, nil)
+			leads := got.status == http.StatusSeeOther && strings.HasPrefix(got.header.Get("Location"), "/console/sign-in")
+			if !page.public && !leads || got.status >= http.StatusInternalServerError {
+				t.Errorf("%s, %s: %d to %q", name, who, got.status, got.header.Get("Location"))
+			}
+		}
+		signIn("signed out", "")
+		signIn("with an ended session", ended.token)
+		if page.method == http.MethodPost {
+			got := cluster.open(t, page.method, path, sessions[passport.RoleAdmin], map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"})
+			if got.status != http.StatusForbidden || !strings.Contains(string(got.body), "another site") {
+				t.Errorf("%s, of another site: %d", name, got.status)
+			}
+		}
+		for role, token := range sessions {
+			allowed := page.public || len(page.roles) == 0 || role == passport.RoleAdmin || slices.Contains(page.roles, role)
+			if allowed && page.method == http.MethodPost && !hasID {
+				continue // it would change something
+			}
+			got := cluster.open(t, page.method, path, token, nil)
+			switch {
+			case !page.public && allowed == (got.status == http.StatusForbidden), got.status >= http.StatusInternalServerError:
+				t.Errorf("%s, with the role %s: %d, allowed: %v", name, role, got.status, allowed)
+			case allowed && hasID && !page.public && (got.status < http.StatusBadRequest || page.method == http.MethodGet && got.status != http.StatusNotFound):
+				t.Errorf("%s, with an id of another organization: %d to %q", name, got.status, got.header.Get("Location"))
+			}
+			if strings.Contains(string(got.body), "Rival") {
+				t.Errorf("%s shows the other organization", name)
+			}
+		}
+	}
+}
+
+// foreignIDs returns a function that fills a path with ids of records of the organization. It reports whether there are
+// any.
+func foreignIDs(t *testing.T, of credentials) func(path string) (string, bool) {
+	a := actor{t, of}
+	_, component := a.service("Rival's checkout")
+	event := a.opens(component)
+	key, _, _ := strings.Cut(of.AppKey, ":")
+	byPath := map[string]string{
+		"/users/": of.UserID, "/profile/keys/": key, "/dashboards/": of.DashboardID, "/components/": component, "/events/": event,
+	}
+	parameter := regexp.MustCompile(`:\w+`)
+	return func(path string) (string, bool) {
+		id := of.UserID
+		for prefix, record := range byPath {
+			if strings.HasPrefix(path, prefix) {
+				id = record
+			}
+		}
+		return parameter.ReplaceAllString(path, id), parameter.MatchString(path)
+	}
+}
