@@ -26,7 +26,7 @@ function layout(page) {
     if (root.scrollWidth > root.clientWidth) found.push(`the page is ${root.scrollWidth} wide in ${root.clientWidth}`);
     const hidden = '.vh, .skip, .sprite, script, style, title, #tip';
     for (const e of document.querySelectorAll('body *')) {
-      if (e.closest(hidden) || !e.checkVisibility() || e instanceof SVGElement) continue;
+      if (e.closest(hidden) || !e.checkVisibility() || e instanceof SVGElement || e instanceof HTMLInputElement) continue; // the text of an input scrolls
       const { overflowX } = getComputedStyle(e);
       if (overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1) found.push(`cut off: ${name(e)}`);
     }

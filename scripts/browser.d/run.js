@@ -5,6 +5,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const members = require('./console.js');
 const { create } = require('./dashboards.js');
 const files = require('./files.js');
 const { vnu } = require('./html.js');
@@ -50,6 +51,18 @@ const widths = [360, 768, 1280, 1920];
 const all = [['light', widths], ['dark', widths], ['forced', [360, 1280]], ['scriptless', [360, 1280]]];
 const few = [['light', [360]], ['dark', [1280]]];
 
+// lookAtConsole adds the checks of the console's pages, for a member and for everybody.
+function lookAtConsole(bench, state) {
+  const base = `${new URL(JSON.parse(fs.readFileSync(credentials, 'utf8')).consoleUrl).origin}/console`;
+  for (const [theme, at] of short ? few : all) {
+    check(`console ${theme} ${at}`, () => members.look(bench, state, base, members.pages, theme, at));
+    check(`sign-in pages ${theme} ${at}`, () => members.look(bench, undefined, base, members.gates, theme, at));
+  }
+  check('console: text of double size and with wide spacing', () => members.magnify(bench, state, base, short ? members.pages.slice(0, 3) : members.pages));
+  check('console: Tab reaches everything', () => members.keyboard(bench, state, base, members.pages.slice(0, short ? 6 : -1).filter(([, , status]) => status !== 422)));
+  check('sign-in pages: Tab reaches everything', () => members.keyboard(bench, undefined, base, members.gates));
+}
+
 async function main() {
   const html = fs.mkdtempSync(path.join(os.tmpdir(), 'html-'));
   const bench = {
@@ -86,6 +99,10 @@ async function main() {
     if (!short) check(`${channel}, from the form to the end`, () => links(bench, german, channel, { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }));
   }
   for (const [name, one] of Object.entries(files)) check(`hostile texts: ${name}`, () => one(bench, hostile));
+  const signedIn = path.join(path.dirname(credentials), 'session.json');
+  check('the console, from the first start', () => members.first(bench, JSON.parse(fs.readFileSync(credentials, 'utf8')), signedIn));
+  await work();
+  if (fs.existsSync(signedIn)) lookAtConsole(bench, signedIn);
   await work();
 
   if (spawnSync('java', ['-version']).status === 0) {

@@ -98,7 +98,7 @@
   let after = 0;
   const rows = () => all('.rows .to a, .rows summary');
   const help = () => {
-    const dialog = $('#shortcuts');
+    const dialog = $('#shortcut-list');
     if (dialog && !dialog.open) dialog.showModal();
   };
   document.addEventListener('keydown', (e) => {

@@ -35,7 +35,7 @@ type change struct{ Field, Before, After string }
 
 func auditFilter() *forms.Form {
 	types := []forms.Option{{Value: "", Label: "Everything"}}
-	for _, name := range []string{"user", "session", "app_key", "organization", "event", "component", "dashboard", "subscriber", "endpoint", "inbound_key"} {
+	for _, name := range []string{"user", "session", "api_key", "organization", "event", "component", "dashboard", "subscriber", "endpoint", "inbound_key"} {
 		types = append(types, forms.Option{Value: name, Label: strings.Replace(words(strings.ReplaceAll(name, "_", " ")), "Api", "API", 1)})
 	}
 	return forms.New("/audit", "Show",
@@ -58,7 +58,7 @@ func (p *pages) audit(v *visit) error {
 		if field.Kind == forms.Date {
 			day, err := time.ParseInLocation(time.DateOnly, value, v.zone())
 			if err != nil {
-				field.Problem = "Enter a date as year-month-day."
+				field.Values, field.Problem = nil, "Enter a date as year-month-day." // browsers show no other text in the input
 				continue
 			}
 			if field.Name == "to" {

@@ -210,6 +210,9 @@ func (v *visit) askUser(title, text, label, path string, points []string, do fun
 	name := nameOf(found.User)
 	form := forms.New(usersPath+"/"+found.User.UserID+path, label)
 	form.Danger = true
+	for i := range points {
+		points[i] = strings.ReplaceAll(points[i], "%s", name)
+	}
 	return v.ask(strings.ReplaceAll(title, "%s", name), confirm{
 		Back: usersPath + "/" + found.User.UserID, BackLabel: name, Text: strings.ReplaceAll(text, "%s", name), Points: points, Form: form,
 	}, func() error { return do(found.User) })

@@ -1,0 +1,281 @@
+// Walks through the web console as the first admin: the link of the first start, an authenticator app, a passkey, keys,
+// members, a conflict, an ended session. Each page and state is checked in each theme and width, without script, and by
+// keyboard alone.
+'use strict';
+
+const assert = require('node:assert/strict');
+const { createHmac } = require('node:crypto');
+const hostile = require('./hostile.js');
+const { walk } = require('./keyboard.js');
+const { axe, layout, enlarge, space } = require('./page.js');
+const { Visitor } = require('./visitor.js');
+
+const password = 'correct horse battery staple';
+const heights = { 360: 740, 768: 1024, 1280: 800, 1920: 1080 };
+const themes = {
+  light: { colorScheme: 'light' }, dark: { colorScheme: 'dark' }, forced: { forcedColors: 'active', colorScheme: 'dark' }, scriptless: { javaScriptEnabled: false },
+};
+
+// code returns the code that an authenticator app with the secret shows, steps of 30 s from now.
+function code(secret, steps = 0) {
+  const bits = [...secret.replace(/\s/g, '')].map((c) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('');
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const mac = createHmac('sha1', key).update(counter).digest();
+  const at = mac[19] & 15;
+  return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+}
+
+class Member {
+  static async open(bench, base, options = {}) {
+    const member = new Member();
+    Object.assign(member, { bench, base, found: [], visitor: await Visitor.open(bench.browser, { viewport: { width: 1280, height: 800 }, ...options }) });
+    member.visitor.origin = new URL(base).origin;
+    member.page = member.visitor.page;
+    return member;
+  }
+
+  // go opens a page below /console.
+  go(path, status = 200) { return this.visitor.go(this.base + path, status); }
+
+  // send presses the button and returns the path and the status of the next page.
+  async send(button, status = 200) {
+    const [response] = await Promise.all([this.page.waitForNavigation(), this.page.locator(button).first().click()]);
+    assert.equal(response.status(), status, `${this.page.url()}: ${(await this.page.innerText('main')).slice(0, 300)}`);
+    return new URL(this.page.url()).pathname.replace('/console', '');
+  }
+
+  // check checks the state of the page that is shown.
+  async check(name, scripts = true) {
+    this.bench.keep(`console-${name}`, await this.page.content());
+    for (const width of [360, 1280]) {
+      await this.page.setViewportSize({ width, height: heights[width] });
+      const here = [...await layout(this.page), ...(scripts ? await axe(this.page) : [])];
+      this.found.push(...here.map((text) => `${name} ${width}: ${text}`));
+      await this.bench.shoot(this.page, `console-${name}-${width}`);
+    }
+    this.found.push(...(await this.visitor.findings()).map((text) => `${name}: ${text}`));
+  }
+
+  // again confirms that it is the member, if the console asks.
+  async again(secret) {
+    if (await this.page.locator('form[action^="/console/sign-in/again"] #password').count() === 0) return;
+    await this.check('again');
+    await this.page.fill('#password', password);
+    if (secret) await this.page.fill('#code', secret);
+    await this.send('main form:has(#password) button');
+  }
+}
+
+// addApp sets up an authenticator app, signs out and in with it, and returns its secret.
+async function addApp(member) {
+  const { page } = member;
+  await member.go('/profile/security/app');
+  await member.check('app');
+  await member.send('main form button');
+  const secret = (await page.textContent('#secret')).trim();
+  await member.check('app-code');
+  await page.fill('#code', '000000');
+  await member.send('main form button', 422);
+  await member.check('app-wrong');
+  await page.fill('#code', code(secret));
+  await member.send('main form button');
+  const codes = await page.locator('#codes code').allTextContents();
+  assert.equal(codes.length, 10);
+  await member.check('codes');
+  await signOut(member);
+  await signIn(member, 'admin');
+  await page.fill('#code', '000000');
+  await member.check('sign-in-code');
+  await member.send('main form button', 422);
+  await page.fill('#code', code(secret, 1));
+  await member.send('main form button');
+  return { secret, codes };
+}
+
+async function signOut(member) {
+  await member.page.setViewportSize({ width: 1280, height: 800 });
+  assert.equal(await member.send('.me form button'), '/sign-in');
+  await member.check('signed-out');
+}
+
+async function signIn(member, name, status = 200) {
+  await member.go('/sign-in');
+  await member.page.fill('#username', name);
+  await member.page.fill('#password', password);
+  return member.send('main form:has(#username) button', status);
+}
+
+// passkeys adds a passkey, signs in with it, renames and removes it.
+async function passkeys(member) {
+  const { page } = member;
+  const devtools = await member.visitor.context.newCDPSession(page);
+  await devtools.send('WebAuthn.enable');
+  await devtools.send('WebAuthn.addVirtualAuthenticator', {
+    options: { protocol: 'ctap2', transport: 'internal', hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
+  });
+  await member.go('/profile/security/passkeys/new');
+  await member.check('passkey-new');
+  await page.fill('#name', hostile.texts(60)[1]);
+  assert.equal(await member.send('main form button'), '/profile/security');
+  await member.check('passkey-added');
+  await page.locator('.me form button').click(); // the browser offers the passkey by itself, and the device agrees at once
+  await page.waitForURL(/sign-in/);
+  await page.waitForURL(`${member.base}/`, { timeout: 3000 }).catch(() => page.locator('[data-passkey] button').click());
+  await page.waitForURL(`${member.base}/`);
+  await member.go('/profile/security');
+  await member.send('section[aria-labelledby=passkeys] .to a');
+  await member.check('passkey');
+}
+
+// look opens every page in a theme and each width.
+async function look(bench, state, base, names, theme, widths) {
+  const member = await Member.open(bench, base, { ...themes[theme], storageState: state });
+  for (const [name, path, status] of names) {
+    const html = await member.go(path, status);
+    if (theme === 'light') bench.keep(`console-page-${name}`, html);
+    for (const width of widths) {
+      await member.page.setViewportSize({ width, height: heights[width] });
+      const here = [...await layout(member.page), ...(theme === 'scriptless' ? [] : await axe(member.page))];
+      member.found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
+      if ([360, 1280].includes(width)) await bench.shoot(member.page, `console-${name}-${theme}-${width}`);
+    }
+    member.found.push(...(await member.visitor.findings()).map((text) => `${name} ${theme}: ${text}`));
+  }
+  await member.visitor.close();
+  return member.found;
+}
+
+// magnify checks pages with text of double size, with wide spacing, and in a quarter of the usual width.
+async function magnify(bench, state, base, names) {
+  const found = [];
+  for (const [width, change] of [[320, async () => {}], [1280, enlarge], [640, space]]) {
+    const member = await Member.open(bench, base, { storageState: state, viewport: { width, height: 800 } });
+    for (const [name, path, status] of names) {
+      await member.go(path, status);
+      await change(member.page);
+      found.push(...[...await layout(member.page), ...await member.visitor.findings()].map((text) => `${name} ${change.name} ${width}: ${text}`));
+      await bench.shoot(member.page, `console-${name}-magnified-${width}`);
+    }
+    await member.visitor.close();
+  }
+  return found;
+}
+
+// keyboard presses Tab through every page.
+async function keyboard(bench, state, base, names) {
+  const member = await Member.open(bench, base, { storageState: state });
+  for (const [name, path, status] of names) {
+    await member.go(path, status);
+    member.found.push(...(await walk(member.page)).map((text) => `${name}: ${text}`));
+  }
+  await member.visitor.close();
+  return member.found;
+}
+
+// members invites a member with hostile names, meets a conflict, and disables and enables the member.
+async function members(member, secret) {
+  const { page } = member;
+  await member.go('/users/new');
+  await member.send('main form button', 422);
+  await member.check('invite-wrong');
+  const name = hostile.texts(100);
+  await page.fill('#username', 'grace');
+  await page.fill('#firstName', name[1]);
+  await page.fill('#lastName', name[4]);
+  await page.fill('#email', 'grace@example.com');
+  await page.check('[value=event]');
+  await member.send('main form button');
+  await member.again(secret);
+  await member.check('invited');
+  const link = await page.textContent('#link');
+  await member.go('/users?q=grace');
+  await member.send('.rows .to a');
+  await member.check('member');
+  const second = await member.visitor.context.newPage();
+  await second.goto(page.url());
+  await second.fill('#lastName', 'Hopper');
+  await Promise.all([second.waitForNavigation(), second.click('main form:has(#lastName) button')]);
+  await second.close();
+  member.visitor.trouble = member.visitor.trouble.filter((text) => !text.startsWith('a window opened'));
+  await page.fill('#lastName', 'Brewster');
+  await member.send('main form:has(#lastName) button', 409);
+  await member.check('conflict');
+  await member.send('text=Keep mine');
+  assert.equal(await page.inputValue('#lastName'), 'Brewster');
+  await member.send('text="Disable"');
+  await member.check('disabled');
+  await member.send('text="Undo"');
+  await page.locator('a[href$="/delete"]').click();
+  await page.locator('dialog[open] .danger').waitFor();
+  await member.check('delete-dialog');
+  await page.keyboard.press('Escape');
+  return link;
+}
+
+// keys creates a key, and calls the App interface with the line that the page shows.
+async function keys(member) {
+  const { page } = member;
+  await member.go('/profile/keys');
+  await page.fill('#name', hostile.texts(80)[0]);
+  await member.send('main form:has(#name) button');
+  await member.check('key-new');
+  const [, header, url] = /-H '([^']*)' (\S+)/.exec(await page.textContent('#curl'));
+  const response = await fetch(url, { headers: { Authorization: header.replace('Authorization: ', '') } });
+  assert.equal(response.status, 200);
+  await member.go('/profile/keys');
+  await member.check('keys');
+}
+
+const pages = [
+  ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
+  ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
+  ['audit-wrong', '/audit?from=x', 422], ['sign-out', '/sign-out'], ['missing', '/nothing', 404], ['menu', '/#menu'],
+];
+const gates = [
+  ['sign-in', '/sign-in'], ['forgotten', '/forgotten'], ['link-gone', '/welcome?token=x', 404], ['sso', '/sign-in/sso'],
+];
+
+// first starts with the link of the first start. It returns the findings.
+async function first(bench, credentials, state) {
+  const base = `${new URL(credentials.consoleUrl).origin}/console`;
+  const member = await Member.open(bench, base);
+  const { page } = member;
+  await member.visitor.go(credentials.consoleUrl);
+  await member.check('welcome');
+  await page.fill('#password', 'short');
+  await member.send('main form button', 422);
+  await member.check('welcome-wrong');
+  await page.fill('#password', password);
+  assert.equal(await member.send('main form button'), '/');
+  await member.check('first-overview');
+  const { secret } = await addApp(member);
+  const link = await members(member, secret);
+  await keys(member);
+  await passkeys(member);
+  await member.visitor.context.storageState({ path: state });
+  const guest = await Member.open(bench, base, { javaScriptEnabled: false });
+  await guest.visitor.go(link);
+  await guest.page.fill('#password', password);
+  assert.equal(await guest.send('main form button'), '/');
+  await guest.check('scriptless-guest', false);
+  await guest.go('/users', 403);
+  await guest.check('scriptless-forbidden', false);
+  await guest.go('/profile');
+  await guest.page.fill('#timeZone', 'Europe/Berlin');
+  await guest.page.locator('label:has-text("Compact")').click();
+  await guest.send('main form button');
+  await guest.check('scriptless-saved', false);
+  await guest.send('.me form button');
+  assert.equal(await signIn(guest, 'grace'), '/');
+  await guest.visitor.close();
+  const stranger = await Member.open(bench, base);
+  assert.equal(await signIn(stranger, 'nobody', 422), '/sign-in');
+  await stranger.check('sign-in-wrong');
+  await stranger.visitor.close();
+  await member.visitor.close();
+  return [...member.found, ...guest.found, ...stranger.found];
+}
+
+module.exports = { first, look, magnify, keyboard, pages, gates };
