@@ -2,11 +2,13 @@ package main_test
 
 import (
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -60,16 +62,7 @@ func (c *cluster) open(t *testing.T, method, path, token string, header map[stri
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	stays := &http.Client{Transport: client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := stays.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := readAnswer(response)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
+	return stay(t, request)
 }
 
 // Every page and form of the console is requested through the gateway: signed out, with a session that has ended, by a
@@ -142,4 +135,73 @@ func foreignIDs(t *testing.T, of credentials) func(path string) (string, bool) {
 		}
 		return parameter.ReplaceAllString(path, id), parameter.MatchString(path)
 	}
+}
+
+// The sign-in form is sent twice at the same time, as by a double tap. One session begins, and both responses have it.
+// After the sign-out, the session opens no page of any gateway.
+func TestADoubleTapOfTheSignInBeginsOneSession(t *testing.T) {
+	cluster := startCluster(t)
+	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
+	other := cluster.signedIn(t, acme, "admin") // sets the password
+	page := cluster.open(t, http.MethodGet, "/sign-in", "", nil).expect(t, http.StatusOK)
+	action := regexp.MustCompile(`action="/console(/sign-in\?once=[^"]+)"`).FindSubmatch(page.body)
+	if action == nil {
+		t.Fatalf("the page has no form: %s", page.body)
+	}
+	form := url.Values{"username": {acme.Username}, "password": {memberPassword}}.Encode()
+	post := func(path, token string, of string) answer {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, cluster.base+"/console"+path, strings.NewReader(of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+		request.AddCookie(&http.Cookie{Name: passport.SessionCookie, Value: token})
+		return stay(t, request)
+	}
+	taps, tokens := make([]answer, 4), make([]string, 4)
+	var group sync.WaitGroup
+	for i := range taps {
+		group.Go(func() { taps[i] = post(string(action[1]), "", form) })
+	}
+	group.Wait()
+	for i, tap := range taps {
+		for _, line := range tap.expect(t, http.StatusSeeOther).header.Values("Set-Cookie") {
+			if cookie, err := http.ParseSetCookie(line); err == nil && cookie.Name == passport.SessionCookie {
+				tokens[i] = cookie.Value
+			}
+		}
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(tokens)))) != 1 || tokens[0] == "" {
+		t.Fatalf("the taps began several sessions, or none")
+	}
+	var list struct{ Sessions []struct{ Method string } }
+	other.call("identity", http.MethodGet, "/app/sessions", nil).expect(t, http.StatusOK).into(t, &list)
+	if len(list.Sessions) != 2 {
+		t.Errorf("the member has the sessions %v", list.Sessions)
+	}
+	cluster.open(t, http.MethodGet, "/", tokens[0], nil).expect(t, http.StatusOK)
+	post("/sign-out", tokens[0], "").expect(t, http.StatusSeeOther)
+	for _, base := range cluster.gateways {
+		got, err := browser{t: t, cluster: cluster, token: tokens[0]}.visit(t.Context(), base)
+		if err != nil || !strings.Contains(string(got.body), `name="password"`) {
+			t.Errorf("after the sign-out: %d %v %s", got.status, err, got.body)
+		}
+	}
+}
+
+// stay sends a request and follows no redirect.
+func stay(t *testing.T, request *http.Request) answer {
+	t.Helper()
+	stays := &http.Client{Transport: client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := stays.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := readAnswer(response)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
 }

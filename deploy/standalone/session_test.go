@@ -251,7 +251,6 @@ func TestTheConsoleOfMakeRunIsOnLocalhost(t *testing.T) {
 	if link := seeded(t, p).ConsoleURL; !strings.HasPrefix(link, want+"welcome?token=") || !strings.Contains(p.output(), link) {
 		t.Errorf("the link of the first start is %q", link)
 	}
-	stays := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	get := func(host, path string) answer {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
@@ -259,15 +258,7 @@ func TestTheConsoleOfMakeRunIsOnLocalhost(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Host = host
-		response, err := stays.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := readAnswer(response)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
+		return stay(t, request)
 	}
 	if got := get("", "/console/sign-in?next=x").expect(t, http.StatusPermanentRedirect); got.header.Get("Location") != want+"sign-in?next=x" {
 		t.Errorf("127.0.0.1 redirects to %q", got.header.Get("Location"))
