@@ -179,3 +179,60 @@ func TestOnlyWrongPasswordsCount(t *testing.T) {
 		}
 	}
 }
+
+// A failure to sign in counts for the address, for the name, and for both together. A refused try counts nowhere.
+func TestFailuresToSignInCountForNameAndAddress(t *testing.T) {
+	server := startRedis(t, "127.0.0.1:0")
+	defer server.Close()
+	inRedis, _, _ := open(t, server.URL())
+	inMemory, _, _ := open(t, "redis://"+apitest.FreeAddress(t))
+	for where, counter := range map[string]*quota.Counter{"redis": inRedis, "memory": inMemory} {
+		allowed := func(ip, name string) bool {
+			t.Helper()
+			wait := counter.SignInWait(t.Context(), ip, name)
+			if got := counter.SignIn(t.Context(), ip, name); (got == 0) != (wait == 0) {
+				t.Errorf("%s: %s from %s waits %v, and SignInWait returned %v", where, name, ip, got, wait)
+			}
+			return wait == 0
+		}
+		fail := func(n int, ip, name string) {
+			t.Helper()
+			for i := range n {
+				if !allowed(ip, name) {
+					t.Fatalf("%s: failure %d of %s from %s is refused", where, i, name, ip)
+				}
+			}
+		}
+		for range 20 {
+			fail(1, "192.0.2.1", "ann")
+			counter.SignInWasRight(t.Context(), "192.0.2.1", "ann")
+		}
+		fail(10, "192.0.2.1", "ann")
+		if allowed("192.0.2.1", "Ann") || allowed("::ffff:192.0.2.1", "ann") {
+			t.Errorf("%s: an eleventh failure of the name from the address", where)
+		}
+		fail(20, "192.0.2.1", "")
+		if allowed("192.0.2.1", "bob") || allowed("192.0.2.1", "") {
+			t.Errorf("%s: a failure 31 from the address", where)
+		}
+		for i := range 9 {
+			fail(10, fmt.Sprint("198.51.100.", i), "ann")
+		}
+		if allowed("198.51.100.99", "ann") {
+			t.Errorf("%s: a failure 101 of the name", where)
+		}
+		fail(10, "198.51.100.99", "bob")
+		for range 10 {
+			if counter.KnownBrowserWait(t.Context(), "b", "ann") != 0 || counter.KnownBrowser(t.Context(), "b", "ann") != 0 {
+				t.Errorf("%s: a known browser is refused", where)
+			}
+		}
+		if counter.KnownBrowserWait(t.Context(), "b", "ann") == 0 || counter.KnownBrowser(t.Context(), "b", "bob") != 0 {
+			t.Errorf("%s: the limit of a known browser is not 10 of one user", where)
+		}
+		counter.KnownBrowserWasRight(t.Context(), "b", "ann")
+		if counter.KnownBrowser(t.Context(), "b", "ann") != 0 {
+			t.Errorf("%s: a right try stays counted", where)
+		}
+	}
+}

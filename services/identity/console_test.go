@@ -382,6 +382,13 @@ func TestALinkEnds(t *testing.T) {
 	if got := read(token); got != 404 {
 		t.Errorf("after a new mail address: %d", got)
 	}
+	token = link()
+	if got := p.send(m.app(), "PATCH", "/app/users/"+m.id, `{"email": "newer@example.com"}`); got.status != 200 {
+		t.Fatalf("%d %s", got.status, got.text)
+	}
+	if got := read(token); got != 404 {
+		t.Errorf("after a new mail address from an admin: %d", got)
+	}
 }
 
 // Many requests accept an invitation at once. One request succeeds.

@@ -216,6 +216,20 @@ func (a *Accounts) Recent(ctx context.Context, who Who) (User, error) {
 	return user, err
 }
 
+// MayHoldKeys returns an error unless the caller may create keys: the caller has signed in recently, and has shown a
+// second factor if the organization requires one. A key has the roles that a session without a second factor lacks.
+func (a *Accounts) MayHoldKeys(ctx context.Context, who Who) error {
+	user, err := a.Recent(ctx, who)
+	if err != nil {
+		return err
+	}
+	organization, err := a.Organization(ctx, user.Organization)
+	if err == nil && user.rolesIn(who.Session, organization, a.Now()) == nil {
+		err = fault.New(fault.Forbidden, "Your organization requires a second factor. Set one up first.")
+	}
+	return err
+}
+
 // recent returns fault.ErrSignInAgain unless the user has signed in to the session within recentFor.
 func (a *Accounts) recent(u *User, session string) error {
 	now := a.Now()

@@ -224,6 +224,7 @@ func (a *Accounts) patchUser(ctx context.Context, id string, p UserPatch, allow 
 		p.apply(u)
 		messages := edited(ctx, now, &before, u)
 		if before.Email != u.Email {
+			u.Links = nil // they went to the former address
 			messages = append(messages, mailNewAddress(u, before.Email, now)...)
 		}
 		if u.Disabled {

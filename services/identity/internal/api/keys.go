@@ -67,7 +67,7 @@ func (a api) listKeys(c *web.Call[web.Paging, web.None]) (keysView, error) {
 }
 
 func (a api) addOwnKey(c *web.Call[web.None, keyBody], in keyBody) (newKeyView, error) {
-	if _, err := a.accounts.Recent(c, whoOf(c.Caller)); err != nil {
+	if err := a.accounts.MayHoldKeys(c, whoOf(c.Caller)); err != nil {
 		return newKeyView{}, err
 	}
 	secret := seal.Random()
@@ -102,7 +102,7 @@ func (a api) legacyKey(c *web.Call[web.None, web.None]) (legacyKeyView, error) {
 }
 
 func (a api) setOwnLegacyKey(c *web.Call[web.None, web.None]) (newLegacyKeyView, error) {
-	if _, err := a.accounts.Recent(c, whoOf(c.Caller)); err != nil {
+	if err := a.accounts.MayHoldKeys(c, whoOf(c.Caller)); err != nil {
 		return newLegacyKeyView{}, err
 	}
 	secret := seal.Random()
