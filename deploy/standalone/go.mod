@@ -85,7 +85,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/arch v0.23.0 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/net v0.62.0 // indirect
+	golang.org/x/net v0.62.0
 	golang.org/x/sync v0.24.0
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.52.0
@@ -160,7 +160,6 @@ require (
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/posener/complete v1.2.3 // indirect
-	github.com/pquerna/otp v1.5.0 // indirect
 	github.com/riywo/loginshell v0.0.0-20200815045211-7d26008be1ab // indirect
 	github.com/sirupsen/logrus v1.10.1 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
@@ -177,6 +176,9 @@ require (
 
 replace github.com/bellbuoy/bellbuoy/gateway => ../../gateway
 
-require github.com/bellbuoy/bellbuoy/services/console v0.0.0-00010101000000-000000000000
+require (
+	github.com/bellbuoy/bellbuoy/services/console v0.0.0-00010101000000-000000000000
+	github.com/pquerna/otp v1.5.0
+)
 
 replace github.com/bellbuoy/bellbuoy/services/console => ../../services/console

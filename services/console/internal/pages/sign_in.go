@@ -85,25 +85,17 @@ func (p *pages) signInPassword(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.enter(result, form)
+		return v.enter(result, form.Value("next"), form.Value("kept"))
 	}, func(status int) error { return v.showSignIn(status, form) })
 }
 
-// enter completes a step of a sign-in: it begins the session, or asks for the second factor.
-func (v *visit) enter(result app.SignIn, form *forms.Form) error {
+// enter completes a step of a sign-in: it sets the cookies of the new session and shows the page next, or asks for the
+// second factor. kept is not empty if the browser has kept what the member typed.
+func (v *visit) enter(result app.SignIn, next, kept string) error {
 	if result.Session == nil {
 		v.setCookie(codeCookie, url.QueryEscape(result.SecondFactor.Ticket), stepLife)
-		return v.redirect("/sign-in/code?" + url.Values{"next": {form.Value("next")}, "kept": {form.Value("kept")}}.Encode())
+		return v.redirect("/sign-in/code?" + url.Values{"next": {next}, "kept": {kept}}.Encode())
 	}
-	v.begin(result)
-	if form.Value("kept") != "" {
-		v.notify("kept", "", "")
-	}
-	return v.redirectTo(safeNext(form.Value("next")))
-}
-
-// begin sets the cookies of a new session.
-func (v *visit) begin(result app.SignIn) {
 	life := browserLife
 	if !result.Session.Keep {
 		life = 0
@@ -113,6 +105,10 @@ func (v *visit) begin(result app.SignIn) {
 		v.setCookie(browserCookie, url.QueryEscape(result.Browser), browserLife)
 	}
 	v.setCookie(codeCookie, "", ended)
+	if kept != "" {
+		v.notify("kept", "", "")
+	}
+	return v.redirectTo(safeNext(next))
 }
 
 // signInCode asks for the second factor.
@@ -138,7 +134,7 @@ func (p *pages) signInCode(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.enter(result, form)
+		return v.enter(result, form.Value("next"), form.Value("kept"))
 	}, show)
 }
 
@@ -171,7 +167,7 @@ func (p *pages) signInPasskey(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.enter(result, form)
+		return v.enter(result, form.Value("next"), form.Value("kept"))
 	}, func(status int) error {
 		show.Problem = form.Problem
 		return v.showSignIn(status, show)
@@ -232,7 +228,7 @@ func (p *pages) signInSSOCallback(v *visit) error {
 		return err
 	}
 	form := forms.New("", "", &forms.Field{Kind: forms.Hidden, Name: "next", Values: []string{result.Next}}, &forms.Field{Kind: forms.Hidden, Name: "kept"})
-	return v.enter(result, form)
+	return v.enter(result, form.Value("next"), form.Value("kept"))
 }
 
 // signOut ends the session.
@@ -335,8 +331,7 @@ func (p *pages) accept(v *visit) error {
 		if err != nil {
 			return err
 		}
-		v.begin(result)
-		return v.redirect("/")
+		return v.enter(result, "", "")
 	}, func(status int) error { return v.showLink(status, form.Value("token"), form) })
 }
 

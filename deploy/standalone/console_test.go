@@ -1,0 +1,397 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// consoleUser uses the console without script: it reads pages, and sends their forms with what it types.
+type consoleUser struct {
+	t      testing.TB
+	origin string // of the console, such as http://localhost:8080
+	client *http.Client
+	at     *url.URL // address of the page
+	status int
+	text   string // HTML of the page
+	page   *html.Node
+}
+
+// newConsoleUser returns a consoleUser with a new browser, who opens the console of the platform.
+func newConsoleUser(t testing.TB, base string) *consoleUser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &consoleUser{t: t, origin: "http://localhost:" + address.Port(), client: &http.Client{Jar: jar, Timeout: time.Minute}}
+}
+
+// open opens a page. It follows redirects, as a browser does.
+func (p *consoleUser) open(path string, status int) *consoleUser {
+	p.t.Helper()
+	address := path
+	if !strings.HasPrefix(address, "http") {
+		address = p.origin + "/console" + path
+	}
+	return p.load(http.MethodGet, address, nil, status)
+}
+
+func (p *consoleUser) load(method, address string, form url.Values, status int) *consoleUser {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Origin", p.origin)
+	}
+	if p.at != nil {
+		request.Header.Set("Referer", p.at.String())
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	got, err := readAnswer(response)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.at, p.status, p.text = response.Request.URL, got.status, string(got.body)
+	if p.page, err = html.Parse(bytes.NewReader(got.body)); err != nil {
+		p.t.Fatal(err)
+	}
+	if got.status != status {
+		p.t.Fatalf("%s %s: %d instead of %d: %s", method, p.at, got.status, status, p.words())
+	}
+	return p
+}
+
+// fill sends the form of the page whose action ends with the path. The form keeps the values of the page for the fields that
+// the person does not type.
+func (p *consoleUser) fill(action string, typed url.Values, status int) *consoleUser {
+	p.t.Helper()
+	for form := range p.page.Descendants() {
+		target, _, _ := strings.Cut(attribute(form, "action"), "?")
+		if form.DataAtom != atom.Form || attribute(form, "method") != "post" || target != "/console"+action {
+			continue
+		}
+		values := url.Values{}
+		for field := range form.Descendants() {
+			name, kind := attribute(field, "name"), attribute(field, "type")
+			switch {
+			case name == "" || (kind == "checkbox" || kind == "radio") && !has(field, "checked"):
+			case field.DataAtom == atom.Input:
+				values.Add(name, attribute(field, "value"))
+			case field.DataAtom == atom.Textarea:
+				values.Add(name, strings.TrimPrefix(textOf(field), "\n"))
+			case field.DataAtom == atom.Select:
+				for option := range field.Descendants() {
+					if option.DataAtom == atom.Option && has(option, "selected") {
+						values.Add(name, attribute(option, "value"))
+					}
+				}
+			}
+		}
+		for name, value := range typed {
+			values[name] = value
+		}
+		address, err := p.at.Parse(attribute(form, "action"))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return p.load(http.MethodPost, address.String(), values, status)
+	}
+	p.t.Fatalf("%s has no form for %s: %s", p.at, action, p.words())
+	return nil
+}
+
+// expect fails the test unless the page is at the path and shows the texts.
+func (p *consoleUser) expect(path string, texts ...string) *consoleUser {
+	p.t.Helper()
+	if p.at.Path != "/console"+path {
+		p.t.Fatalf("the page is %s instead of %s: %s", p.at.Path, path, p.words())
+	}
+	for _, text := range texts {
+		if !strings.Contains(p.words(), text) {
+			p.t.Errorf("%s does not show %q: %s", path, text, p.words())
+		}
+	}
+	return p
+}
+
+// words returns the text of the page.
+func (p *consoleUser) words() string { return strings.Join(strings.Fields(textOf(p.page)), " ") }
+
+// byID returns the text of the element with the id.
+func (p *consoleUser) byID(id string) string {
+	p.t.Helper()
+	for node := range p.page.Descendants() {
+		if attribute(node, "id") == id {
+			return strings.TrimSpace(textOf(node))
+		}
+	}
+	p.t.Fatalf("%s has no element #%s", p.at, id)
+	return ""
+}
+
+// session returns the secret part of the cookie of the session.
+func (p *consoleUser) session() string {
+	p.t.Helper()
+	for _, cookie := range p.client.Jar.Cookies(p.at) {
+		if _, secret, found := strings.Cut(cookie.Value, ":"); found && cookie.Name == "bellbuoy" {
+			return secret
+		}
+	}
+	p.t.Fatal("there is no session")
+	return ""
+}
+
+func attribute(node *html.Node, name string) string {
+	for _, a := range node.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func has(node *html.Node, name string) bool {
+	for _, a := range node.Attr {
+		if a.Key == name {
+			return true
+		}
+	}
+	return false
+}
+
+func textOf(node *html.Node) string {
+	var text strings.Builder
+	for n := range node.Descendants() {
+		if n.Type == html.TextNode && n.Parent.DataAtom != atom.Script && n.Parent.DataAtom != atom.Style {
+			text.WriteString(n.Data)
+		}
+	}
+	return text.String()
+}
+
+// app is the authenticator app of a person.
+type app struct {
+	secret string
+	last   string // the code that was used last
+}
+
+// code returns a code that was not used yet. A code that the clock shows next is accepted, too.
+func (a *app) code(t testing.TB) string {
+	t.Helper()
+	for _, at := range []time.Time{time.Now(), time.Now().Add(30 * time.Second)} {
+		code, err := totp.GenerateCode(a.secret, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code != a.last {
+			a.last = code
+			return code
+		}
+	}
+	t.Fatal("both codes are used")
+	return ""
+}
+
+// typed returns the values of a form: name, value, name, value.
+func typed(pairs ...string) url.Values {
+	values := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		values.Add(pairs[i], pairs[i+1])
+	}
+	return values
+}
+
+// welcomed sets the password of the first member with the link that the first start prints.
+func welcomed(t testing.TB, p *process, base string) (*consoleUser, credentials) {
+	t.Helper()
+	of := seeded(t, p)
+	ada := newConsoleUser(t, base)
+	ada.open(of.ConsoleURL, http.StatusOK).expect("/welcome", "You sign in as "+of.Username)
+	ada.fill("/welcome", typed("password", memberPassword), http.StatusOK).expect("/", "Overview")
+	return ada, of
+}
+
+// TestAMemberUsesTheConsoleWithoutScript goes from the link of the first start to members, keys and second factors. It uses
+// forms only.
+func TestAMemberUsesTheConsoleWithoutScript(t *testing.T) {
+	t.Parallel()
+	p, base := started(t)
+	of := seeded(t, p)
+	ada := newConsoleUser(t, base)
+
+	ada.open("/users", http.StatusOK).expect("/sign-in")
+	ada.open(of.ConsoleURL, http.StatusOK)
+	ada.fill("/welcome", typed("firstName", "Augusta", "password", "short"), http.StatusUnprocessableEntity).
+		expect("/welcome", "There is a problem", "Password must be 12 to 128 characters.")
+	if !strings.Contains(ada.text, `value="Augusta"`) || strings.Contains(ada.text, `value="short"`) {
+		t.Errorf("the form does not keep what was typed, or keeps the password: %s", ada.text)
+	}
+	ada.fill("/welcome", typed("password", memberPassword), http.StatusOK).expect("/", "1 of 4 done")
+	ada.open(of.ConsoleURL, http.StatusNotFound).expect("/welcome", "It was used, it has expired, or a newer one replaced it.")
+
+	ada.open("/profile", http.StatusOK).fill("/profile", typed("timeZone", "Mars/Base"), http.StatusUnprocessableEntity).expect("/profile", "Enter a name such as Europe/Berlin")
+	ada.fill("/profile", typed("timeZone", "Europe/Berlin", "theme", "dark"), http.StatusOK).expect("/profile", "Saved")
+	if !strings.Contains(ada.text, `value="Europe/Berlin"`) || !strings.Contains(ada.text, `value="Augusta"`) {
+		t.Errorf("the profile shows %s", ada.words())
+	}
+
+	// A second factor: its codes, a recovery code, and both only once.
+	ada.open("/profile/security/app", http.StatusOK).fill("/profile/security/app", nil, http.StatusOK).expect("/profile/security/app")
+	phone := app{secret: strings.ReplaceAll(ada.byID("secret"), " ", "")}
+	ada.fill("/profile/security/app/confirm", typed("code", "000000"), http.StatusUnprocessableEntity)
+	ada.fill("/profile/security/app/confirm", typed("code", phone.code(t)), http.StatusOK).expect("/profile/security/app/confirm", "Store these codes now.")
+	codes := strings.Fields(ada.byID("codes"))
+	if len(codes) != 10 {
+		t.Fatalf("the recovery codes are %v", codes)
+	}
+	ada.open("/", http.StatusOK).expect("/", "2 of 4 done")
+	ada.open("/sign-out", http.StatusOK).fill("/sign-out", nil, http.StatusOK).expect("/sign-in")
+	ada.open("/profile", http.StatusOK).expect("/sign-in")
+	ada.fill("/sign-in", typed("username", of.Username, "password", "a wrong password"), http.StatusUnprocessableEntity).expect("/sign-in", "The name or the password is wrong.")
+	ada.fill("/sign-in", typed("username", of.Username, "password", memberPassword), http.StatusOK).expect("/sign-in/code", "Enter a code")
+	ada.fill("/sign-in/code", typed("code", phone.last), http.StatusUnprocessableEntity).expect("/sign-in/code", "The code is wrong.")
+	ada.fill("/sign-in/code", typed("code", codes[0]), http.StatusOK).expect("/profile")
+
+	// A key, shown once, works with the line that the page shows, and stops when it is revoked.
+	ada.open("/profile/keys", http.StatusOK).fill("/profile/keys", typed("name", "deploy"), http.StatusOK).expect("/profile/keys", "Copy the key now.")
+	key := "Bearer " + ada.byID("key")
+	if !strings.Contains(ada.byID("curl"), key) {
+		t.Errorf("the line is %s", ada.byID("curl"))
+	}
+	send(t, http.MethodGet, base+"/app/profile", key, nil).expect(t, http.StatusOK)
+	ada.open("/profile/keys", http.StatusOK).expect("/profile/keys", "deploy")
+	if strings.Contains(ada.text, key[40:]) {
+		t.Error("the key is shown again")
+	}
+	keyID, _, _ := strings.Cut(strings.TrimPrefix(key, "Bearer "), ":")
+	ada.open("/profile/keys/"+keyID+"/revoke", http.StatusOK).expect("/profile/keys/"+keyID+"/revoke", "Revoke “deploy”?")
+	ada.fill("/profile/keys/"+keyID+"/revoke", nil, http.StatusOK).expect("/profile/keys")
+	send(t, http.MethodGet, base+"/app/profile", key, nil).expect(t, http.StatusForbidden)
+
+	// A colleague is invited, gets a mail, signs in, and does not see what only admins may.
+	ada.open("/users/new", http.StatusOK).fill("/users/new", typed("username", "grace", "email", "not an address", "roles", "event"), http.StatusUnprocessableEntity).
+		expect("/users/new", "must be an email address")
+	ada.fill("/users/new", typed("email", "grace@example.com"), http.StatusOK).expect("/users/new", "A mail is on its way to grace@example.com")
+	link := ada.byID("link")
+	eventually(t, 30*time.Second, "the mail", func() error {
+		for _, mail := range letters(t, dataFolder(p)) {
+			if mail.to == "grace@example.com" && strings.Contains(mail.text, link) {
+				return nil
+			}
+		}
+		return errors.New("there is none with the link")
+	})
+	grace := newConsoleUser(t, base)
+	grace.open(link, http.StatusOK).fill("/welcome", typed("password", "a watch over the harbour"), http.StatusOK).expect("/")
+	grace.open("/users", http.StatusForbidden).expect("/users", "This page needs the role")
+	grace.open("/nowhere", http.StatusNotFound)
+	graceID := regexp.MustCompile(`/console/users/([0-9a-f-]{36})"><bdi>grace`).FindStringSubmatch(ada.open("/users", http.StatusOK).text)
+	if graceID == nil {
+		t.Fatalf("the members are %s", ada.words())
+	}
+	user := "/users/" + graceID[1]
+
+	// Two admins change one member: the second sees what the first did.
+	late := newConsoleUser(t, base)
+	late.client.Jar = ada.client.Jar
+	late.open(user, http.StatusOK)
+	ada.open(user, http.StatusOK).fill(user, typed("firstName", "Grace"), http.StatusOK).expect(user, "Grace")
+	late.fill(user, typed("firstName", "Gracie"), http.StatusConflict).expect(user, "Grace", "Gracie")
+
+	ada.open(user, http.StatusOK).fill(user+"/disable", nil, http.StatusOK).expect(user, "Disabled")
+	grace.open("/profile", http.StatusOK).expect("/sign-in")
+	grace.fill("/sign-in", typed("username", "grace", "password", "a watch over the harbour"), http.StatusUnprocessableEntity).expect("/sign-in", "The name or the password is wrong.")
+	ada.open(user+"/delete", http.StatusOK).fill(user+"/delete", nil, http.StatusOK).expect("/users")
+	ada.open(user, http.StatusNotFound)
+	ada.open("/users/"+of.UserID+"/delete", http.StatusOK).fill("/users/"+of.UserID+"/delete", nil, http.StatusUnprocessableEntity).
+		expect("/users/"+of.UserID+"/delete", "The organization needs an enabled admin.")
+
+	// The audit log has the sign-ins and the changes, with nobody's secret.
+	ada.open("/audit", http.StatusOK).expect("/audit", "User deleted: grace", "Session created: "+of.Username)
+	for _, secret := range append(codes, phone.secret, memberPassword) {
+		if strings.Contains(ada.text, secret) {
+			t.Errorf("the audit log shows %s", secret)
+		}
+	}
+
+	// A forgotten password: the same page for every name, and a link that works once.
+	for _, name := range []string{"nobody", of.Username} {
+		grace.open("/forgotten", http.StatusOK).fill("/forgotten", typed("username", name), http.StatusOK).expect("/sign-in", "If there is a member with this name, a mail is on its way.")
+	}
+	var forgotten string
+	eventually(t, 30*time.Second, "the mail with the link", func() error {
+		for _, mail := range letters(t, dataFolder(p)) {
+			if found := regexp.MustCompile(`http://localhost:\d+/console/forgotten\?token=\S+`).FindString(mail.text); found != "" {
+				forgotten = found
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	grace.open(forgotten, http.StatusOK).fill("/forgotten/new", typed("password", "another lighthouse"), http.StatusOK).expect("/sign-in/code")
+	grace.fill("/sign-in/code", typed("code", codes[1]), http.StatusOK).expect("/")
+	grace.open(forgotten, http.StatusNotFound)
+	ada.open("/profile", http.StatusOK).expect("/sign-in") // the new password ended the other sessions
+}
+
+// TestARestoredBackupSignsMembersIn restores a backup elsewhere. With the same secret, the password, the app and a session
+// work there; the backup contains none of them.
+func TestARestoredBackupSignsMembersIn(t *testing.T) {
+	t.Parallel()
+	p, base := started(t, "BELLBUOY_SECRET="+secret)
+	ada, of := welcomed(t, p, base)
+	ada.open("/profile/security/app", http.StatusOK).fill("/profile/security/app", nil, http.StatusOK)
+	phone := app{secret: strings.ReplaceAll(ada.byID("secret"), " ", "")}
+	ada.fill("/profile/security/app/confirm", typed("code", phone.code(t)), http.StatusOK)
+	codes := strings.Fields(ada.byID("codes"))
+	session := ada.session()
+
+	file := filepath.Join(t.TempDir(), "backup.zip")
+	succeed(t, []string{"BELLBUOY_DATA=" + dataFolder(p)}, "backup", file)
+	p.stop()
+
+	other, otherBase := standalone(t, "BELLBUOY_SECRET="+secret)
+	succeed(t, []string{"BELLBUOY_DATA=" + dataFolder(other)}, "restore", file)
+	places := places{}
+	places.addFiles(t, dataFolder(other))
+	if len(places.with(of.UserID)) == 0 {
+		t.Error("no file holds the member: the search proves nothing")
+	}
+	for what, text := range map[string]string{"the password": memberPassword, "the app's secret": phone.secret, "a recovery code": codes[0], "the session": session} {
+		places.expectWithout(t, what, text)
+	}
+	other.start()
+	eventually(t, 30*time.Second, "ready", ready(otherBase))
+	again := newConsoleUser(t, otherBase)
+	again.open("/sign-in", http.StatusOK).fill("/sign-in", typed("username", of.Username, "password", memberPassword), http.StatusOK).expect("/sign-in/code")
+	again.fill("/sign-in/code", typed("code", codes[0]), http.StatusOK).expect("/")
+	moved := newConsoleUser(t, otherBase)
+	origin, err := url.Parse(moved.origin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved.client.Jar.SetCookies(origin, ada.client.Jar.Cookies(ada.at))
+	moved.open("/profile", http.StatusOK).expect("/profile")
+}
