@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
@@ -204,4 +206,49 @@ func stay(t *testing.T, request *http.Request) answer {
 		t.Fatal(err)
 	}
 	return got
+}
+
+// Without the console, only its pages are missing, and the gateway stays ready. Without another service, the page says what
+// is missing. Without identity there is no page, because every page needs the member's profile.
+func TestAnOutageOfTheConsoleAndOfServicesShowsPages(t *testing.T) {
+	cluster := startCluster(t)
+	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
+	v := cluster.signedIn(t, acme, "admin")
+	visit := func(status int, texts ...string) {
+		t.Helper()
+		got := cluster.open(t, http.MethodGet, "/", v.token, nil)
+		if got.status != status || !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") {
+			t.Errorf("%d %s", got.status, got.body)
+		}
+		for _, text := range texts {
+			if !strings.Contains(string(got.body), text) {
+				t.Errorf("the page does not have %q: %s", text, got.body)
+			}
+		}
+	}
+	visit(http.StatusOK)
+	for _, name := range []string{"delivery", "integrations", "subscribers", "events"} {
+		cluster.processes[name].kill()
+	}
+	visit(http.StatusOK, "Acme")
+	for _, name := range []string{"events", "subscribers", "integrations", "delivery"} {
+		cluster.processes[name].start()
+	}
+	cluster.processes["identity"].kill()
+	visit(http.StatusServiceUnavailable)
+	cluster.processes["identity"].start()
+	eventually(t, time.Minute, "ready again", ready(cluster.base))
+	cluster.processes["console"].kill()
+	visit(http.StatusServiceUnavailable, "The console cannot be reached at the moment")
+	if got := send(t, http.MethodGet, cluster.base+"/readyz", "", nil).expect(t, http.StatusOK); !strings.Contains(string(got.body), "console is not ready") {
+		t.Errorf("%s", got.body)
+	}
+	send(t, http.MethodGet, cluster.base+"/app/profile", acme.app(), nil).expect(t, http.StatusOK)
+	cluster.processes["console"].start()
+	eventually(t, 30*time.Second, "a page", func() error {
+		if got := cluster.open(t, http.MethodGet, "/", v.token, nil); got.status != http.StatusOK {
+			return fmt.Errorf("%d %s", got.status, got.body)
+		}
+		return nil
+	})
 }
