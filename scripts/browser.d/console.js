@@ -228,6 +228,33 @@ async function keys(member) {
   await member.check('keys');
 }
 
+// resumes lets the session end while a form is filled. After the sign-in the form is as it was.
+async function resumes(member) {
+  const { page } = member;
+  await member.go('/profile');
+  await page.fill('#timeZone', 'Asia/Tokyo');
+  await page.locator('label:has-text("Compact")').click();
+  await member.visitor.context.clearCookies();
+  assert.equal(await member.send('main form button'), '/sign-in');
+  await page.fill('#username', 'grace');
+  await page.fill('#password', password);
+  assert.equal(await member.send('main form:has(#username) button'), '/profile');
+  assert.deepEqual([await page.inputValue('#timeZone'), await page.isChecked('[value=compact]')], ['Asia/Tokyo', true]);
+  await member.check('resumed');
+  await page.keyboard.press('Control+Enter'); // outside of a field it sends nothing
+  await page.focus('#timeZone');
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('Control+Enter')]);
+  assert.equal(await page.inputValue('#timeZone'), 'Asia/Tokyo');
+  await page.keyboard.press('Tab');
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press('?');
+  await member.check('shortcuts');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('g');
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('s')]);
+  assert.match(page.url(), /security$/);
+}
+
 const pages = [
   ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
   ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
@@ -270,12 +297,16 @@ async function first(bench, credentials, state) {
   await guest.send('.me form button');
   assert.equal(await signIn(guest, 'grace'), '/');
   await guest.visitor.close();
+  const grace = await Member.open(bench, base);
+  assert.equal(await signIn(grace, 'grace'), '/');
+  await resumes(grace);
+  await grace.visitor.close();
   const stranger = await Member.open(bench, base);
   assert.equal(await signIn(stranger, 'nobody', 422), '/sign-in');
   await stranger.check('sign-in-wrong');
   await stranger.visitor.close();
   await member.visitor.close();
-  return [...member.found, ...guest.found, ...stranger.found];
+  return [...member.found, ...guest.found, ...grace.found, ...stranger.found];
 }
 
 module.exports = { first, look, magnify, keyboard, pages, gates };

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,9 +35,9 @@ type auditRow struct {
 type change struct{ Field, Before, After string }
 
 func auditFilter() *forms.Form {
-	types := []forms.Option{{Value: "", Label: "Everything"}}
-	for _, name := range []string{"user", "session", "api_key", "organization", "event", "component", "dashboard", "subscriber", "endpoint", "inbound_key"} {
-		types = append(types, forms.Option{Value: name, Label: strings.Replace(words(strings.ReplaceAll(name, "_", " ")), "Api", "API", 1)})
+	types := []forms.Option{
+		{Value: "", Label: "Everything"}, {Value: "session", Label: "Sign-ins"}, {Value: "user", Label: "Members"}, {Value: "api_key", Label: "Keys"}, {Value: "organization", Label: "Organization"},
+		{Value: "event", Label: "Events"}, {Value: "component", Label: "Components"}, {Value: "dashboard", Label: "Dashboards"}, {Value: "subscriber", Label: "Subscribers"}, {Value: "endpoint", Label: "Endpoints"},
 	}
 	return forms.New("/audit", "Show",
 		&forms.Field{Kind: forms.Select, Name: "entityType", Label: "About", Plain: true, Options: types},
@@ -119,8 +120,8 @@ func rowOf(e app.AuditEntry) auditRow {
 	if row.Who == "" {
 		row.Who = words(strings.ReplaceAll(e.Actor.Type, "_", " "))
 	}
-	kind, verb, _ := strings.Cut(e.Action, ".")
-	row.What = strings.Replace(words(strings.ReplaceAll(kind, "_", " ")), "Api", "API", 1) + " " + pastOf(verb)
+	row.What = phrase(e.Action)
+	_, verb, _ := strings.Cut(e.Action, ".")
 	switch verb {
 	case "create":
 		row.Icon = "plus"
@@ -147,6 +148,18 @@ func rowOf(e app.AuditEntry) auditRow {
 	return row
 }
 
+// phrase returns an action as words.
+func phrase(action string) string {
+	if known := map[string]string{
+		"session.create": "Signed in", "session.delete": "Signed out", "user.create": "Member added", "user.update": "Member changed", "user.invite": "Member invited",
+		"user.forgotten": "Link to set a password sent", "user.delete": "Member deleted", "api_key.create": "Key created", "api_key.revoke": "Key revoked",
+	}[action]; known != "" {
+		return known
+	}
+	kind, verb, _ := strings.Cut(action, ".")
+	return words(strings.ReplaceAll(kind, "_", " ")) + " " + pastOf(verb)
+}
+
 // pastOf returns the past form of the second part of an action.
 func pastOf(verb string) string {
 	verb = strings.ReplaceAll(verb, "_", " ")
@@ -170,8 +183,10 @@ func valueOf(record map[string]any, field string) string {
 		return ""
 	case string:
 		return value
-	case bool, float64:
-		return fmt.Sprint(value)
+	case bool:
+		return strconv.FormatBool(value)
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
 	default:
 		text, err := json.MarshalIndent(value, "", "  ")
 		if err != nil {

@@ -1,10 +1,10 @@
 package pages
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -48,6 +48,29 @@ func words(name string) string {
 	return out.String()
 }
 
+// limitLabel returns the name of a limit of a plan.
+func limitLabel(name string) string {
+	if known := map[string]string{
+		"appPerMinute": "App calls per minute", "legacyPerHour": "Legacy calls per hour", "uniqueEndpoints": "Endpoints", "maxDashboards": "Dashboards",
+	}[name]; known != "" {
+		return known
+	}
+	return words(name)
+}
+
+// limitText returns the value of a limit, with a comma before each three digits.
+func limitText(value any) string {
+	number, is := value.(float64)
+	if !is {
+		return "unlimited"
+	}
+	text := strconv.FormatFloat(number, 'f', 0, 64)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
 // organization shows and changes the organization.
 func (p *pages) organization(v *visit) error {
 	found, err := v.app.Organization(v.Request.Context())
@@ -59,11 +82,7 @@ func (p *pages) organization(v *visit) error {
 	show := func(status int) error {
 		data := organizationPage{Form: form, Facts: []fact{{"Plan", words(found.Organization.Plan)}}}
 		for _, name := range slices.Sorted(maps.Keys(found.Organization.Limits)) {
-			value := found.Organization.Limits[name]
-			if value == nil {
-				value = "unlimited"
-			}
-			data.Facts = append(data.Facts, fact{words(name), fmt.Sprint(value)})
+			data.Facts = append(data.Facts, fact{limitLabel(name), limitText(found.Organization.Limits[name])})
 		}
 		return v.show(status, "organization.html", "Organization", data)
 	}
