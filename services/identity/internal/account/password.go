@@ -14,6 +14,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 )
@@ -67,10 +69,10 @@ func (h *hasher) enter() (leave func(), err error) {
 // must be called within run.
 func (h *hasher) isRight(hash, password string) bool {
 	if hash == "" {
-		_ = seal.CheckPassword(h.none, password)
+		_ = seal.CheckPassword(h.none, normal(password))
 		return false
 	}
-	return seal.CheckPassword(hash, password)
+	return seal.CheckPassword(hash, normal(password))
 }
 
 // hash returns the hash of a password.
@@ -80,9 +82,12 @@ func (h *hasher) hash(ctx context.Context, password string) (hash string, err er
 		return "", err
 	}
 	defer leave()
-	err = h.run(ctx, func() { hash = seal.HashPassword(password) })
+	err = h.run(ctx, func() { hash = seal.HashPassword(normal(password)) })
 	return hash, err
 }
+
+// normal returns one form of a password that keyboards write in several ways: an ä may be one character or two.
+func normal(password string) string { return norm.NFKC.String(password) }
 
 // run calls do while it has a slot. It returns Unavailable if no slot is free within hashWait.
 func (h *hasher) run(ctx context.Context, do func()) error {

@@ -90,6 +90,14 @@ func TestAHashWithoutAPlaceIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAPasswordMayBeWrittenInTwoForms(t *testing.T) {
+	h := newHasher(1)
+	hash, err := h.hash(t.Context(), "gr\u00fcne Fl\u00fcsse hier") // ü as one character, below as u and a combining mark
+	if err != nil || !h.isRight(hash, "gru\u0308ne Flu\u0308sse hier") || h.isRight(hash, "grune Flusse hier") {
+		t.Errorf("the two forms are two passwords: %v", err)
+	}
+}
+
 // A user who does not exist, or has no password, costs a hash too.
 func TestAnUnknownUserCostsAHash(t *testing.T) {
 	h := newHasher(1)

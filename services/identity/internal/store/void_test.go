@@ -17,6 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/quota"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
@@ -87,7 +88,13 @@ func open(t *testing.T) *setting {
 	gateways := store.NewGateways(redis)
 	t.Cleanup(func() { gateways.Close() })
 	s.gateways = &interrupted{Gateways: gateways}
+	tries, err := quota.New(boot.Redis{RedisURL: s.redis.URL()}, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tries.Close() })
 	s.Accounts = account.New(account.Options{
+		Tries: tries, Secret: "a secret of the tests, long enough to be one",
 		Store: s.store, Gateways: s.gateways, LegacyPerHour: 1000, AppPerMinute: 600,
 		Dashboard: func(context.Context, string, string, string) (string, error) { return "acme", nil },
 		Plan:      func(context.Context, string, account.Features) error { return nil },
@@ -356,4 +363,82 @@ func (s *setting) ended(marked string) bool {
 	}
 	return fault.Is(first, fault.NotFound) && fault.Is(second, fault.NotFound) &&
 		third == nil && ready.DashboardSlug == "acme" && confirmed.StaleSince == nil
+}
+
+// signIn starts a session of the user with an invitation.
+func (s *setting) signIn() (id string) {
+	s.t.Helper()
+	link, err := s.Invite(s.t.Context(), s.user.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, token, _ := strings.Cut(s.LinkURL(s.user.ID, link), "?token=")
+	in, err := s.AcceptLink(s.t.Context(), account.Acceptance{Token: token, Password: "correct horse battery"}, account.Client{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	id, _, _ = strings.Cut(in.Token, ":")
+	return id
+}
+
+func (s *setting) voidSession(id string) bool {
+	s.t.Helper()
+	return s.client().Get(s.t.Context(), peer.CredentialKey(peer.Session, id)).Val() == peer.Void
+}
+
+// The end of a session that an outage left unconfirmed is confirmed by repeating the request. A later change, also one
+// without Redis in between, voids ended sessions too.
+func TestAnEndedSessionIsVoidedUntilItIsConfirmed(t *testing.T) {
+	s := open(t)
+	one, other := s.signIn(), ""
+	who := account.Who{Organization: s.user.Organization, User: s.user.ID, KeyID: s.key.ID}
+	other = s.signIn() // ends the first
+	if !s.voidSession(one) {
+		t.Error("a new password has not voided the session")
+	}
+	s.restartRedis(func() {
+		for range 2 {
+			if err := s.EndSession(t.Context(), who, other); !fault.Is(err, fault.Unavailable) {
+				t.Fatalf("without Redis: %v", err)
+			}
+		}
+		if s.signIn(); s.mustUser().StaleSince == nil {
+			t.Error("a sign-in has confirmed an end that is not void at the gateways")
+		}
+	})
+	if err := s.EndSession(t.Context(), who, other); err != nil || !s.voidSession(other) {
+		t.Errorf("repeated: %v, void %t", err, s.voidSession(other))
+	}
+	if err := s.EndSession(t.Context(), who, other); !fault.Is(err, fault.NotFound) {
+		t.Errorf("once more: %v", err)
+	}
+	if s.mustUser().StaleSince != nil {
+		t.Error("StaleSince is still set")
+	}
+}
+
+// A gateway that looks up a session between the write that ends the session and the void cannot keep it.
+func TestASessionThatIsCachedMeanwhileIsVoid(t *testing.T) {
+	s := open(t)
+	id := s.signIn()
+	s.gateways.ahead = func() {
+		if err := s.client().Set(t.Context(), peer.CredentialKey(peer.Session, id), "{}", peer.CredentialTTL).Err(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := s.ChangeUser(t.Context(), s.user.ID, account.UserPatch{Disabled: optional.Of(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if !s.voidSession(id) {
+		t.Error("the session is cached")
+	}
+}
+
+func (s *setting) mustUser() account.User {
+	s.t.Helper()
+	user, err := s.User(s.t.Context(), s.user.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return user
 }
