@@ -102,6 +102,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 	caller := reflect.ValueOf(New(map[string]string{identity: server.URL}, signer, boot.Process{
 		Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{},
 	}).For(passport.Passport{}, http.Header{}))
+	called := map[string]bool{}
 	for i := range caller.NumMethod() {
 		method := caller.Type().Method(i)
 		t.Run(method.Name, func(t *testing.T) {
@@ -120,13 +121,20 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 			if operation == nil {
 				t.Fatalf("%s %s is not declared", sent.method, sent.path)
 			}
+			called[fmt.Sprint(d.at(operation, "operationId"))] = true
 			d.checkQuery(t, operation, sent.query)
 			if len(sent.body) > 0 {
 				var body any
 				if err := json.Unmarshal(sent.body, &body); err != nil {
 					t.Fatal(err)
 				}
-				d.checkValue(t, "body", d.at(operation, "requestBody", "content", "application/json", "schema"), body)
+				schema := d.at(operation, "requestBody", "content", "application/json", "schema")
+				d.checkValue(t, "body", schema, body)
+				for name := range d.properties(schema) {
+					if _, sent := body.(map[string]any)[name]; !sent {
+						t.Errorf("no page sends the member %s", name)
+					}
+				}
 			}
 			result := out[0].Type()
 			if result.NumField() == 0 {
@@ -135,6 +143,25 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 			d.checkType(t, "response", d.responseSchema(operation), result)
 		})
 	}
+	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "audit") {
+		if !called[id] {
+			t.Errorf("no page calls %s", id)
+		}
+	}
+}
+
+// tagged returns the ids of the operations with one of the tags.
+func (d document) tagged(tags ...string) (ids []string) {
+	paths, _ := d["paths"].(map[string]any)
+	for _, item := range paths {
+		for _, operation := range item.(map[string]any) {
+			own, _ := d.at(operation, "tags").([]any)
+			if len(own) > 0 && slices.Contains(tags, fmt.Sprint(own[0])) {
+				ids = append(ids, fmt.Sprint(d.at(operation, "operationId")))
+			}
+		}
+	}
+	return ids
 }
 
 func (d document) responseSchema(operation any) any {

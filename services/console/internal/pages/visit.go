@@ -2,6 +2,7 @@ package pages
 
 import (
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -45,8 +46,12 @@ func (p *pages) serve(r route) gin.HandlerFunc {
 		}
 		v := &visit{Context: c, pages: p, caller: passport.From(c.Request.Context())}
 		v.app = p.client.For(v.caller, c.Request.Header)
+		// The call may outlive the handler, which does not wait for the profile before a redirect. So it does not use c.
+		ctx, cancel := context.WithCancel(c.Request.Context())
+		defer cancel()
+		caller := v.app
 		v.profile = sync.OnceValues(func() (app.Profile, error) {
-			result, err := v.app.Profile(c.Request.Context())
+			result, err := caller.Profile(ctx)
 			return result.Profile, err
 		})
 		if err := v.open(r); err != nil {
@@ -59,7 +64,8 @@ func (p *pages) serve(r route) gin.HandlerFunc {
 func (v *visit) open(r route) error {
 	v.route = r
 	if v.signedIn() {
-		go func() { _, _ = v.profile() }() // show waits for the result, and handles its error
+		profile := v.profile
+		go func() { _, _ = profile() }() // show waits for the result, and handles its error
 	}
 	if r.access == anyone {
 		return r.handle(v)
