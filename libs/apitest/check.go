@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 )
 
@@ -157,10 +158,7 @@ func (c *check) request(of operation, found path, r *http.Request, body string) 
 
 // values checks the values of a parameter. The schema must accept either all of them as a list or each of them.
 func (c *check) values(name, location string, values []string) {
-	list := make([]any, len(values))
-	for i, text := range values {
-		list[i] = text
-	}
+	list := find.Values(values, func(text string) any { return text })
 	if len(list) == 0 || c.documents.validate(c.documents.requests, location, list) == nil {
 		return
 	}

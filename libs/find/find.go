@@ -126,11 +126,7 @@ type Row struct {
 const MaxMerged = 64
 
 func list[V any](values []V) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = v
-	}
-	return out
+	return Values(values, func(v V) any { return v })
 }
 
 // Matches reports whether the part of the text that m names is equal to part.

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // GoldenFile is a file with one line for each field of each collection of a store: the collection, the field, the
@@ -115,10 +116,7 @@ func read() ([]line, error) {
 }
 
 func write(lines []line) error {
-	texts := make([]string, len(lines))
-	for i, l := range lines {
-		texts[i] = l.String() + "\n"
-	}
+	texts := find.Values(lines, func(l line) string { return l.String() + "\n" })
 	slices.Sort(texts)
 	if err := os.MkdirAll(filepath.Dir(GoldenFile), 0o755); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // A sample is a record in which each member has a different value, which is computed from the member's path. fields
@@ -79,11 +80,7 @@ func variants(members []member, values []any) (all []changes) {
 func compute(c document.Declaration, s *sample) []string {
 	record := reflect.New(c.Record)
 	s.fill(record.Elem(), "", 0)
-	out := make([]string, len(c.Fields))
-	for i, f := range c.Fields {
-		out[i] = result(f, record.Interface())
-	}
-	return out
+	return find.Values(c.Fields, func(f document.DeclaredField) string { return result(f, record.Interface()) })
 }
 
 func result(f document.DeclaredField, record any) (text string) {

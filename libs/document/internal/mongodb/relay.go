@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // lease is the duration of a claim that is not renewed. After a kill of a process, its claimed messages wait for this
@@ -95,11 +96,7 @@ func (e *Engine) claimed(ctx context.Context, c *mongo.Collection, claims []engi
 }
 
 func keysOf(claims []engine.Claim) []string {
-	keys := make([]string, len(claims))
-	for i, c := range claims {
-		keys[i] = c.Key
-	}
-	return keys
+	return find.Values(claims, func(c engine.Claim) string { return c.Key })
 }
 
 // each calls do for the claims of each collection.

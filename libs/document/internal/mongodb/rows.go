@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // document is the part of a stored document that is read. A document has these fields:
@@ -78,11 +79,7 @@ func uniqueEntries(s *plan.Shape, ix *plan.Index, r *engine.Record) bson.A {
 		}
 		entries = longer
 	}
-	out := make(bson.A, len(entries))
-	for i, entry := range entries {
-		out[i] = entry
-	}
-	return out
+	return find.Values(entries, func(entry bson.D) any { return entry })
 }
 
 // change returns the update that sets fields and appends entries. It does not replace a later p, because that is the
@@ -236,11 +233,10 @@ func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engi
 	if err != nil {
 		return err
 	}
-	models := make([]mongo.WriteModel, len(records))
-	for i, r := range records {
-		models[i] = mongo.NewUpdateOneModel().SetUpdate(change(contents(s, r), r.Entries)).
+	models := find.Values(records, func(r *engine.Record) mongo.WriteModel {
+		return mongo.NewUpdateOneModel().SetUpdate(change(contents(s, r), r.Entries)).
 			SetFilter(bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: r.Version - 1}, there("b", true)})
-	}
+	})
 	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	if err != nil {
 		return classified(err)
@@ -257,22 +253,17 @@ func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.R
 		return err
 	}
 	for try := 0; len(records) > 0; try++ {
-		models := make([]mongo.WriteModel, len(records))
-		for i, r := range records {
-			models[i] = mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: r.Key}}).
+		models := find.Values(records, func(r *engine.Record) mongo.WriteModel {
+			return mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: r.Key}}).
 				SetUpdate(change(contents(s, r), nil)).SetUpsert(true)
-		}
+		})
 		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 		lost, err := duplicates(err)
 		if err != nil {
 			return err
 		}
 		// Another process has inserted these keys at the same time. The next try replaces its records.
-		again := make([]*engine.Record, len(lost))
-		for i, at := range lost {
-			again[i] = records[at]
-		}
-		records = again
+		records = find.Values(lost, func(at int) *engine.Record { return records[at] })
 		if len(lost) > 0 && (try == maxTries || !engine.Backoff(ctx, try)) {
 			return cmp.Or(ctx.Err(), error(&engine.ConflictError{Err: errors.New("a key exists, but cannot be replaced")}))
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // Shape is the declaration of a collection without its type.
@@ -97,11 +99,7 @@ func (s *Shape) indexNamed(name string) *Index {
 
 // Names returns the names of fields.
 func (s *Shape) Names(fields []int) []string {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = s.Fields[f].Name
-	}
-	return names
+	return find.Values(fields, func(f int) string { return s.Fields[f].Name })
 }
 
 // Declared is the form in which an engine stores the declaration of a field.
@@ -113,11 +111,7 @@ type Declared struct {
 
 // Declaration returns the declared fields.
 func (s *Shape) Declaration() []Declared {
-	out := make([]Declared, len(s.Fields))
-	for i, f := range s.Fields {
-		out[i] = Declared(f)
-	}
-	return out
+	return find.Values(s.Fields, func(f Field) Declared { return Declared(f) })
 }
 
 // Outdated reports whether stored lacks a declared field, or contains it with another declaration.

@@ -340,11 +340,7 @@ func (p *query) clause(c plan.Condition) clause {
 }
 
 func scalars(values []any) []any {
-	out := make([]any, len(values))
-	for i, v := range values {
-		out[i] = plan.Scalar(v)
-	}
-	return out
+	return find.Values(values, plan.Scalar)
 }
 
 // maxMarks is the largest number of values in a condition for which each value is a parameter of its own. More values

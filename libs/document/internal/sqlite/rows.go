@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // Each collection has a table with the name of the collection. Its columns are id, key, version, body and one column
@@ -207,10 +208,7 @@ func (w *writer) insertNew(s *plan.Shape, texts *writeTexts, records []*engine.R
 
 // known returns the stored versions of records, by key.
 func (w *writer) known(s *plan.Shape, records []*engine.Record) (map[string]int64, error) {
-	keys := make([]string, len(records))
-	for i, r := range records {
-		keys[i] = r.Key
-	}
+	keys := find.Values(records, func(r *engine.Record) string { return r.Key })
 	list, err := json.Marshal(keys)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // An index with a multi-valued field is a table with a row for each value, or one row for a record without values.
@@ -60,9 +61,6 @@ func (s shape) trigger(name, event, when, body string) object {
 
 // each repeats text for each field, joined by separator, with the field's column in place of "?".
 func (s shape) each(fields []int, text, separator string) string {
-	parts := make([]string, len(fields))
-	for i, f := range fields {
-		parts[i] = strings.ReplaceAll(text, "?", quote(column(s.Fields[f].Name)))
-	}
+	parts := find.Values(fields, func(f int) string { return strings.ReplaceAll(text, "?", quote(column(s.Fields[f].Name))) })
 	return strings.Join(parts, separator)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -82,22 +83,16 @@ func (a *API) list(c *web.Call[listParameters, web.None]) (logsView, error) {
 	if err != nil {
 		return logsView{}, err
 	}
-	after, err := a.Pages.Position(c.List, in.Paging)
-	if err != nil {
-		return logsView{}, err
-	}
-	page, err := a.Logs.List(c, deliverylog.Query{
-		Organization: c.Caller.Organization, Channel: channel, Limit: in.Limit, After: after,
-		Filter: deliverylog.Filter{
-			DashboardID: given(in.DashboardID), URLHash: given(in.URLHash), EventID: given(in.EventID), Status: deliverylog.Status(given(in.Status)),
-			From: given(in.From), To: given(in.To),
-		},
-	})
-	response := logsView{Logs: make([]logView, len(page.Items)), NextToken: a.Pages.Token(c.List, page.Next)}
-	for i := range page.Items {
-		response.Logs[i] = viewLog(&page.Items[i])
-	}
-	return response, err
+	logs, next, err := web.Listed(a.Pages, c.List, in.Paging, func(limit int, after string) (find.Page[deliverylog.Delivery], error) {
+		return a.Logs.List(c, deliverylog.Query{
+			Organization: c.Caller.Organization, Channel: channel, Limit: limit, After: after,
+			Filter: deliverylog.Filter{
+				DashboardID: given(in.DashboardID), URLHash: given(in.URLHash), EventID: given(in.EventID), Status: deliverylog.Status(given(in.Status)),
+				From: given(in.From), To: given(in.To),
+			},
+		})
+	}, viewLog)
+	return logsView{logs, next}, err
 }
 
 type getParameters struct {

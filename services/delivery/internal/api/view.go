@@ -70,7 +70,7 @@ type replayView struct {
 	DeliveryID string `json:"deliveryId" format:"uuid" description:"Of the new delivery."`
 }
 
-func viewLog(d *deliverylog.Delivery) logView {
+func viewLog(d deliverylog.Delivery) logView {
 	status, _ := d.LogStatus()
 	view := logView{
 		LogID: d.ID, SentAt: web.Time(d.SentAt), DeliveryID: topic.LogID(d.ID, 0), Kind: d.Channel, DashboardID: optional.OrNull(d.DashboardID),
@@ -86,7 +86,7 @@ func viewLog(d *deliverylog.Delivery) logView {
 }
 
 func viewExchange(e *deliverylog.Exchange) exchangeView {
-	view := exchangeView{logView: viewLog(&e.Log), Attempts: make([]attemptView, len(e.Row.Attempts))}
+	view := exchangeView{logView: viewLog(e.Log), Attempts: make([]attemptView, len(e.Row.Attempts))}
 	if e.Request != nil {
 		view.Request = &requestView{
 			Method: optional.OrNull(e.Request.Method), URLDisplay: view.URLDisplay, Headers: deliverylog.Lines(e.Request.Header), Body: e.Request.Body,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
@@ -44,10 +45,7 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 	if len(found.members) == 0 {
 		return found, nil
 	}
-	ids := make([]string, len(found.members))
-	for i, m := range found.members {
-		ids[i] = m.recipient
-	}
+	ids := find.Values(found.members, func(m *member) string { return m.recipient })
 	found.requestedAt = s.queue.now()
 	var err error
 	found.destinations, err = s.resolve(sh, found.change, ids)
@@ -106,10 +104,7 @@ func (s *Sender) storedRows(sh *shard, members []*member, ids []string) ([]deliv
 	if sh.replay != "" {
 		return s.Store.Deliveries(sh.trace, ids)
 	}
-	recipients := make([]string, len(members))
-	for i, m := range members {
-		recipients[i] = m.recipient
-	}
+	recipients := find.Values(members, func(m *member) string { return m.recipient })
 	return s.Store.Stored(sh.trace, sh.changeID, sh.partition, ids, deliverylog.NewWanted(recipients))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
@@ -137,11 +138,7 @@ func (w *batchWriter) release(batch []newRow) []newRow {
 }
 
 func results(batch []newRow) []*deliverylog.Delivery {
-	out := make([]*deliverylog.Delivery, len(batch))
-	for i, n := range batch {
-		out[i] = n.row
-	}
-	return out
+	return find.Values(batch, func(n newRow) *deliverylog.Delivery { return n.row })
 }
 
 // insert stores the batch. blocks contain those deliveries of the batch for which InBlock is true. insert adds the ids

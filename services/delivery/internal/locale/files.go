@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 	"golang.org/x/text/language"
 )
@@ -171,9 +172,6 @@ func cause(file string, err error) error {
 }
 
 func join(templates []Template) string {
-	names := make([]string, len(templates))
-	for i, t := range templates {
-		names[i] = string(t)
-	}
+	names := find.Values(templates, func(t Template) string { return string(t) })
 	return strings.Join(names, ", ")
 }

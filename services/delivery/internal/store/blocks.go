@@ -40,11 +40,7 @@ func declareBlocks(db *document.Database) *document.Collection[deliverylog.Block
 			field(fieldAll, func(b *deliverylog.Block) any { return blockHash(b.Organization, b.Channel, "") }),
 			field(fieldEvent, func(b *deliverylog.Block) any { return blockHash(b.Organization, b.Channel, b.EventID) }),
 			field(fieldDashboards, func(b *deliverylog.Block) any {
-				hashes := make([]int64, len(b.Dashboards))
-				for i, dashboard := range b.Dashboards {
-					hashes[i] = blockHash(b.Organization, b.Channel, dashboard)
-				}
-				return hashes
+				return find.Values(b.Dashboards, func(dashboard string) int64 { return blockHash(b.Organization, b.Channel, dashboard) })
 			}),
 			field(fieldURLDay, func(b *deliverylog.Block) any {
 				if b.URLs == "" {

@@ -73,10 +73,7 @@ func (s *stream) first(ctx context.Context) (*deliverylog.Delivery, error) {
 // merge returns a page of the logs of all sources that follow the position after.
 func merge(ctx context.Context, sources []source, after *position, limit int) (find.Page[deliverylog.Delivery], error) {
 	var page find.Page[deliverylog.Delivery]
-	streams := make([]stream, len(sources))
-	for i, s := range sources {
-		streams[i] = stream{source: s, more: true}
-	}
+	streams := find.Values(sources, func(s source) stream { return stream{source: s, more: true} })
 	for {
 		var next *deliverylog.Delivery
 		var from *stream

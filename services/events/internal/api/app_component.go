@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -30,7 +31,7 @@ func (a api) componentOperations() []web.Operation {
 	remove := operation("components", writers, "DELETE", "/{id}", "deleteComponent", "Delete a component",
 		"A component that an active event names, or that is the only one of an endpoint, cannot be deleted.", 204, 409)
 	return []web.Operation{
-		web.Declare(list, a.listComponents), web.Declare(create, a.createComponent), web.Declare(get, a.getComponent),
+		web.Declare(list, a.listComponents), web.Declare(create, web.WithBody(a.createComponent)), web.Declare(get, a.getComponent),
 		web.Declare(change, a.changeComponent), web.Declare(remove, a.deleteComponent),
 	}
 }
@@ -64,20 +65,11 @@ func (a api) listComponents(c *web.Call[web.Paging, web.None]) (componentsView, 
 	if err != nil {
 		return componentsView{}, err
 	}
-	organization := c.Caller.Organization
-	page, err := a.catalog.PageOfComponents(c, organization, c.Parameters.Limit, after)
+	page, err := a.catalog.PageOfComponents(c, c.Caller.Organization, c.Parameters.Limit, after)
 	if err != nil {
 		return componentsView{}, err
 	}
-	holding, err := a.catalog.DashboardsHolding(c, organization, catalog.ComponentKeys(page.Items))
-	if err != nil {
-		return componentsView{}, err
-	}
-	healths, err := a.catalog.Healths(c, organization)
-	views := make([]componentView, len(page.Items))
-	for i, component := range page.Items {
-		views[i] = viewComponent(component, healths[component.ID], holding[component.ID])
-	}
+	views, err := a.viewComponents(c, c.Caller.Organization, page.Items)
 	return componentsView{views, a.Pages.Token(c.List, page.Next)}, err
 }
 
@@ -118,11 +110,7 @@ type componentChanges struct {
 	componentBody
 }
 
-func (a api) createComponent(c *web.Call[web.None, newComponentBody]) (oneComponentView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneComponentView{}, err
-	}
+func (a api) createComponent(c *web.Call[web.None, newComponentBody], in newComponentBody) (oneComponentView, error) {
 	component, err := a.catalog.CreateComponent(c, appCommand(c), func(component *catalog.Component) error {
 		component.Name = in.Name.Value
 		in.apply(component)
@@ -160,12 +148,20 @@ func (a api) oneComponent(ctx context.Context, component catalog.Component, err 
 	if err != nil {
 		return oneComponentView{}, err
 	}
-	holding, err := a.catalog.DashboardsHolding(ctx, component.OrganizationID, []string{component.ID})
+	views, err := a.viewComponents(ctx, component.OrganizationID, []catalog.Component{component})
 	if err != nil {
 		return oneComponentView{}, err
 	}
-	healths, err := a.catalog.Healths(ctx, component.OrganizationID)
-	return oneComponentView{viewComponent(component, healths[component.ID], holding[component.ID])}, err
+	return oneComponentView{views[0]}, nil
+}
+
+func (a api) viewComponents(ctx context.Context, organization string, components []catalog.Component) ([]componentView, error) {
+	holding, err := a.catalog.DashboardsHolding(ctx, organization, catalog.ComponentKeys(components))
+	if err != nil {
+		return nil, err
+	}
+	healths, err := a.catalog.Healths(ctx, organization)
+	return find.Values(components, func(c catalog.Component) componentView { return viewComponent(c, healths[c.ID], holding[c.ID]) }), err
 }
 
 func viewComponent(c catalog.Component, health catalog.Health, dashboards []string) componentView {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -31,7 +32,7 @@ func (a api) dashboardOperations() []web.Operation {
 		"The dashboard shows these components, in this order, and no others. The order of the array decides, not position.", 200)
 	place.Example = web.Example{Request: `{"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default"}]}`, Response: one}
 	return append([]web.Operation{
-		web.Declare(list, a.listDashboards), web.Declare(create, a.createDashboard), web.Declare(get, a.getDashboard),
+		web.Declare(list, a.listDashboards), web.Declare(create, web.WithBody(a.createDashboard)), web.Declare(get, a.getDashboard),
 		web.Declare(change, a.changeDashboard), web.Declare(remove, a.deleteDashboard), web.Declare(place, a.replaceDashboardComponents),
 	}, a.contentOperations(readers, writers)...)
 }
@@ -89,10 +90,7 @@ func (a api) listDashboards(c *web.Call[web.Paging, web.None]) (dashboardsView, 
 		return dashboardsView{}, err
 	}
 	components, err := a.catalog.ComponentsOn(c, c.Caller.Organization, page.Items)
-	views := make([]dashboardView, len(page.Items))
-	for i := range page.Items {
-		views[i] = a.viewDashboard(&page.Items[i], components)
-	}
+	views := find.Values(page.Items, func(d catalog.Dashboard) dashboardView { return a.viewDashboard(&d, components) })
 	return dashboardsView{views, a.Pages.Token(c.List, page.Next)}, err
 }
 
@@ -118,11 +116,7 @@ type newDashboardBody struct {
 	Components optional.Value[[]placementBody] `json:"components" description:"None if absent."`
 }
 
-func (a api) createDashboard(c *web.Call[web.None, newDashboardBody]) (oneDashboardView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneDashboardView{}, err
-	}
+func (a api) createDashboard(c *web.Call[web.None, newDashboardBody], in newDashboardBody) (oneDashboardView, error) {
 	dashboard, err := a.catalog.AddDashboard(c, appCommand(c), func(d *catalog.Dashboard) (err error) {
 		d.Name, d.NoIntegrations = in.Name.Value, !c.Caller.Features.Integrations
 		if err := in.apply(d); err != nil {
@@ -174,11 +168,9 @@ func (a api) replaceDashboardComponents(c *web.Call[dashboardParameters, dashboa
 }
 
 func placements(sent []placementBody) []catalog.Placement {
-	out := make([]catalog.Placement, len(sent))
-	for i, placement := range sent {
-		out[i] = catalog.Placement{ComponentID: placement.ComponentID.Value, GroupName: placement.GroupName.Value}
-	}
-	return out
+	return find.Values(sent, func(placement placementBody) catalog.Placement {
+		return catalog.Placement{ComponentID: placement.ComponentID.Value, GroupName: placement.GroupName.Value}
+	})
 }
 
 // oneDashboard returns the response with the view of a dashboard, or err if it is not nil.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -29,11 +30,10 @@ type navigationLinkView struct {
 }
 
 func viewLinks(l catalog.Links) linksView {
-	view := linksView{optional.OrNull(l.HomepageURL), optional.OrNull(l.SupportURL), make([]navigationLinkView, len(l.Navigation))}
-	for i, link := range l.Navigation {
-		view.Navigation[i] = navigationLinkView(link)
+	return linksView{
+		optional.OrNull(l.HomepageURL), optional.OrNull(l.SupportURL),
+		find.Values(l.Navigation, func(link catalog.NavigationLink) navigationLinkView { return navigationLinkView(link) }),
 	}
-	return view
 }
 
 type accessView struct {
@@ -129,11 +129,12 @@ func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
 }
 
 func (b linksBody) links() catalog.Links {
-	links := catalog.Links{HomepageURL: b.HomepageURL.Value, SupportURL: b.SupportURL.Value, Navigation: make([]catalog.NavigationLink, len(b.Navigation.Value))}
-	for i, link := range b.Navigation.Value {
-		links.Navigation[i] = catalog.NavigationLink{Text: link.Text.Value, Href: link.Href.Value}
+	return catalog.Links{
+		HomepageURL: b.HomepageURL.Value, SupportURL: b.SupportURL.Value,
+		Navigation: find.Values(b.Navigation.Value, func(link navigationLinkBody) catalog.NavigationLink {
+			return catalog.NavigationLink{Text: link.Text.Value, Href: link.Href.Value}
+		}),
 	}
-	return links
 }
 
 func (b subscriptionsBody) apply(s *catalog.Subscriptions) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
@@ -40,7 +41,7 @@ func (a api) eventOperations() []web.Operation {
 	change.Example = web.Example{Request: `{"title": "Checkout fails", "severity": "major_outage", "publish": true}`, Response: `{"event": ` + eventExample + `}`}
 	remove := eventOperation("DELETE", "/{id}", "deleteEvent", "Delete an event", "", 204)
 	return []web.Operation{
-		web.Declare(create, a.createEvent), web.Declare(get, a.getEvent), web.Declare(change, a.changeEvent), web.Declare(remove, a.deleteEvent),
+		web.Declare(create, web.WithBody(a.createEvent)), web.Declare(get, a.getEvent), web.Declare(change, a.changeEvent), web.Declare(remove, a.deleteEvent),
 	}
 }
 
@@ -151,11 +152,7 @@ type affectedComponentBody struct {
 	Impact      optional.Value[catalog.Impact] `json:"impact" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance" description:"By default it follows from type and severity."`
 }
 
-func (a api) createEvent(c *web.Call[web.None, eventBody]) (oneEventView, error) {
-	in, err := c.Body()
-	if err != nil {
-		return oneEventView{}, err
-	}
+func (a api) createEvent(c *web.Call[web.None, eventBody], in eventBody) (oneEventView, error) {
 	detail, err := a.catalog.CreateEvent(c, appCommand(c), in.apply)
 	return oneEventView{viewEvent(detail)}, err
 }
@@ -228,11 +225,9 @@ func applyAffected(d *catalog.EventEdit, sent optional.Value[[]affectedComponent
 	if !sent.Sent {
 		return nil
 	}
-	affected := make([]catalog.ComponentImpact, len(sent.Value))
-	for i, named := range sent.Value {
-		affected[i] = catalog.ComponentImpact{ComponentID: named.ComponentID.Value, Impact: named.Impact.Value}
-	}
-	return d.SetComponents(affected)
+	return d.SetComponents(find.Values(sent.Value, func(named affectedComponentBody) catalog.ComponentImpact {
+		return catalog.ComponentImpact{ComponentID: named.ComponentID.Value, Impact: named.Impact.Value}
+	}))
 }
 
 // put sets field to a member that was sent. null sets the zero value.
@@ -250,19 +245,16 @@ func putRich(field *catalog.Rich, format richtext.Format, sent optional.Value[st
 
 func viewEvent(d catalog.EventDetail) eventView {
 	view := eventView{
-		eventRowView: viewEventRow(&d), Timeline: []entryView{}, Notes: make([]noteView, len(d.Notes)),
+		eventRowView: viewEventRow(d), Timeline: []entryView{}, Notes: find.Values(d.Notes, viewNote),
 		PostMortem: viewPostMortem(d.PostMortem),
 	}
 	for _, entry := range slices.Backward(d.Chronicle()) {
 		view.Timeline = append(view.Timeline, viewEntry(entry))
 	}
-	for i, note := range d.Notes {
-		view.Notes[i] = viewNote(note)
-	}
 	return view
 }
 
-func viewEventRow(d *catalog.EventDetail) eventRowView {
+func viewEventRow(d catalog.EventDetail) eventRowView {
 	e := &d.Event
 	view := eventRowView{
 		ID: e.ID, LegacyID: e.LegacyID, Type: e.Type, Title: e.Title, Description: textOf(&e.Description), ImpactAnalysis: textOf(&e.Impact),

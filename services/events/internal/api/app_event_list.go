@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -46,17 +47,11 @@ type eventsView struct {
 
 func (a api) listEvents(c *web.Call[eventListParameters, web.None]) (eventsView, error) {
 	asked := c.Parameters
-	after, err := a.Pages.Position(c.List, asked.Paging)
-	if err != nil {
-		return eventsView{}, err
-	}
-	page, err := a.catalog.PageOfEvents(c, c.Caller.Organization, catalog.EventFilter{
-		Type: catalog.EventType(given(asked.Type)), Status: catalog.Status(given(asked.Status)), Active: asked.Active,
-		DashboardID: given(asked.DashboardID), ComponentID: given(asked.ComponentID), From: asked.From, To: asked.To, Text: given(asked.Text),
-	}, asked.Limit, after)
-	view := eventsView{make([]eventRowView, len(page.Items)), a.Pages.Token(c.List, page.Next)}
-	for i := range page.Items {
-		view.Events[i] = viewEventRow(&page.Items[i])
-	}
-	return view, err
+	events, next, err := web.Listed(a.Pages, c.List, asked.Paging, func(limit int, after string) (find.Page[catalog.EventDetail], error) {
+		return a.catalog.PageOfEvents(c, c.Caller.Organization, catalog.EventFilter{
+			Type: catalog.EventType(given(asked.Type)), Status: catalog.Status(given(asked.Status)), Active: asked.Active,
+			DashboardID: given(asked.DashboardID), ComponentID: given(asked.ComponentID), From: asked.From, To: asked.To, Text: given(asked.Text),
+		}, limit, after)
+	}, viewEventRow)
+	return eventsView{events, next}, err
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -55,16 +56,10 @@ type notesParameters struct {
 }
 
 func (a api) listNotes(c *web.Call[notesParameters, web.None]) (notesView, error) {
-	after, err := a.Pages.Position(c.List, c.Parameters.Paging)
-	if err != nil {
-		return notesView{}, err
-	}
-	page, err := a.catalog.PageOfNotes(c, c.Caller.Organization, c.Parameters.ID, c.Parameters.Limit, after)
-	view := notesView{make([]noteView, len(page.Items)), a.Pages.Token(c.List, page.Next)}
-	for i, note := range page.Items {
-		view.Notes[i] = viewNote(note)
-	}
-	return view, err
+	notes, next, err := web.Listed(a.Pages, c.List, c.Parameters.Paging, func(limit int, after string) (find.Page[catalog.Note], error) {
+		return a.catalog.PageOfNotes(c, c.Caller.Organization, c.Parameters.ID, limit, after)
+	}, viewNote)
+	return notesView{notes, next}, err
 }
 
 func (a api) createNote(c *web.Call[eventParameters, noteBody]) (oneNoteView, error) {

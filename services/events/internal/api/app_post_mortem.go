@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -126,14 +127,10 @@ func viewPostMortem(p *catalog.PostMortem) *postMortemView {
 	if p == nil {
 		return nil
 	}
-	view := &postMortemView{
+	return &postMortemView{
 		Summary: p.Summary.Text, RootCause: textOf(p.RootCause), Impact: textOf(p.Impact), Resolution: textOf(p.Resolution),
-		LessonsLearned: textOf(p.LessonsLearned), ActionItems: make([]actionItemView, len(p.ActionItems)),
+		LessonsLearned: textOf(p.LessonsLearned), ActionItems: find.Values(p.ActionItems, func(i catalog.ActionItem) actionItemView { return actionItemView(i) }),
 		Published: p.Published, PublishedAt: web.TimeOf(p.PublishedAt), Author: viewAuthor(p.Author),
 		CreatedAt: web.Time(p.CreatedAt), UpdatedAt: web.Time(p.UpdatedAt),
 	}
-	for i, item := range p.ActionItems {
-		view.ActionItems[i] = actionItemView(item)
-	}
-	return view
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -80,14 +81,11 @@ func (a api) uptime(c *web.Call[uptimeParameters, web.None]) (oneReportView, err
 }
 
 func viewReport(r uptime.Report) reportView {
-	view := reportView{
+	return reportView{
 		Month: r.Month, Timezone: r.Timezone, RangeStart: web.Time(r.From), RangeEnd: web.Time(r.To), Partial: r.Partial,
-		OverallUptimePercent: r.Total.Uptime(r.Weight), Components: make([]componentUptimeView, len(r.Components)), Formula: r.Formula,
+		OverallUptimePercent: r.Total.Uptime(r.Weight), Formula: r.Formula,
+		Components: find.Values(r.Components, func(part uptime.ComponentUptime) componentUptimeView { return viewComponentUptime(&part, r.Weight) }),
 	}
-	for i := range r.Components {
-		view.Components[i] = viewComponentUptime(&r.Components[i], r.Weight)
-	}
-	return view
 }
 
 func viewComponentUptime(part *uptime.ComponentUptime, weight float64) componentUptimeView {

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -147,13 +148,9 @@ func viewNewEntry(detail catalog.EventDetail) newEntryView {
 }
 
 func viewEntry(e catalog.Entry) entryView {
-	view := entryView{
+	return entryView{
 		StatusID: e.StatusID, Status: e.Status, PreviousStatus: optional.OrNull(e.PreviousStatus), Message: e.Message.Text, Timestamp: web.Time(e.Timestamp),
-		Author: viewAuthor(e.Author), Notified: e.Notified, ComponentImpacts: make([]componentImpactView, len(e.Impacts)),
+		Author: viewAuthor(e.Author), Notified: e.Notified, ComponentImpacts: find.Values(e.Impacts, func(i catalog.ComponentImpact) componentImpactView { return componentImpactView(i) }),
 		EditedAt: web.TimeOf(e.EditedAt), CreatedAt: web.Time(e.CreatedAt),
 	}
-	for i, impact := range e.Impacts {
-		view.ComponentImpacts[i] = componentImpactView(impact)
-	}
-	return view
 }

@@ -208,13 +208,11 @@ func exact(value any) any {
 
 func (a api) peerComponentViews(ctx context.Context, organization string, components []catalog.Component) ([]topic.ComponentRecord, error) {
 	holding, err := a.catalog.DashboardsHolding(ctx, organization, catalog.ComponentKeys(components))
-	views := make([]topic.ComponentRecord, len(components))
-	for i, component := range components {
-		views[i] = topic.ComponentRecord{
+	return find.Values(components, func(component catalog.Component) topic.ComponentRecord {
+		return topic.ComponentRecord{
 			ID: component.ID, LegacyID: component.LegacyID, Name: component.Name, Description: component.Description,
 			Group: component.Group, Hidden: component.Hidden, HiddenFromNotifications: component.HiddenFromNotifications,
 			Dashboards: append([]string{}, holding[component.ID]...),
 		}
-	}
-	return views, err
+	}), err
 }

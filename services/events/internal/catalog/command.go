@@ -49,15 +49,6 @@ func together(functions ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// each returns the results of a function for all items.
-func each[T, R any](items []T, of func(T) R) []R {
-	out := make([]R, len(items))
-	for i, item := range items {
-		out[i] = of(item)
-	}
-	return out
-}
-
 // As returns a copy of the command with the action for the audit log.
 func (c Command) As(action string) Command {
 	c.Action = action

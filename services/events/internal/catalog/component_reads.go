@@ -48,7 +48,7 @@ func (c *Catalog) ComponentsWhere(ctx context.Context, organization string, wher
 
 // ComponentKeys returns the ids of components.
 func ComponentKeys(components []Component) []string {
-	return each(components, func(component Component) string { return component.ID })
+	return find.Values(components, func(component Component) string { return component.ID })
 }
 
 // ComponentsOf returns the organization's components with the ids, by id. ids may contain an id several times.

@@ -1,6 +1,10 @@
 package catalog
 
-import "time"
+import (
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
 
 // Dashboard is a page on which components and events are shown to visitors.
 type Dashboard struct {
@@ -53,5 +57,5 @@ func (d *Dashboard) touch(now time.Time) {
 }
 
 func dashboardKeys(dashboards []Dashboard) []string {
-	return each(dashboards, func(d Dashboard) string { return d.ID })
+	return find.Values(dashboards, func(d Dashboard) string { return d.ID })
 }

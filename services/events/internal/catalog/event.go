@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -145,11 +146,11 @@ func (e *Event) End() *time.Time {
 }
 
 func (e *Event) ComponentIDs() []string {
-	return each(e.Links, func(link Link) string { return link.ComponentID })
+	return find.Values(e.Links, func(link Link) string { return link.ComponentID })
 }
 
 func (e *Event) LinkIDs() []int64 {
-	return each(e.Links, func(link Link) int64 { return link.LegacyID })
+	return find.Values(e.Links, func(link Link) int64 { return link.LegacyID })
 }
 
 // OpenExternalID returns the external id of an open event. It returns nil for an event that is closed or has no

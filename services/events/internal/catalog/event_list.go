@@ -275,7 +275,7 @@ func (c *Catalog) details(ctx context.Context, organization string, events []Eve
 	ids = slices.Compact(ids)
 	var near affected
 	err := near.read(ctx, c, organization, ids)
-	return each(events, near.detail), err
+	return find.Values(events, near.detail), err
 }
 
 // eventList merges the results of several queries into one list.

@@ -44,7 +44,7 @@ func (c *Catalog) ListEvents(ctx context.Context, organization string, query fin
 			ids = append(ids, events[i].ComponentIDs()...)
 		}
 		components, err := c.store.ComponentsOf(ctx, organization, ids)
-		return each(events, func(event Event) EventDetail { return EventDetail{Event: event, Components: components} }), err
+		return find.Values(events, func(event Event) EventDetail { return EventDetail{Event: event, Components: components} }), err
 	})
 }
 
@@ -104,7 +104,7 @@ func (c *Catalog) Update(ctx context.Context, organization string, legacyID int6
 // ListLinks is like ListEvents.
 func (c *Catalog) ListLinks(ctx context.Context, organization string, query find.Query) (Pages[LinkDetail], int64, error) {
 	return listed(ctx, c.store.Links, organization, query, func(l *LinkRow) int64 { return l.LegacyID }, func(rows []LinkRow) ([]LinkDetail, error) {
-		components, err := c.store.ComponentsOf(ctx, organization, each(rows, func(row LinkRow) string { return row.ComponentID }))
+		components, err := c.store.ComponentsOf(ctx, organization, find.Values(rows, func(row LinkRow) string { return row.ComponentID }))
 		details := make([]LinkDetail, 0, len(rows))
 		for _, row := range rows {
 			if component, there := components[row.ComponentID]; there { // else the component is being removed

@@ -51,7 +51,7 @@ func (in Inbound) create(d *EventEdit, components []string) error {
 	if in.Timestamp != nil {
 		d.StartAt = *in.Timestamp
 	}
-	affected := each(components, func(id string) ComponentImpact { return ComponentImpact{id, in.Impact} })
+	affected := find.Values(components, func(id string) ComponentImpact { return ComponentImpact{id, in.Impact} })
 	err = errors.Join(err, d.SetComponents(affected))
 	if in.Message != nil {
 		err = errors.Join(err, d.SetInitialEntry(*in.Message))
@@ -180,7 +180,7 @@ func endOf(row find.Row) time.Time {
 
 // InboundIDs returns the ids of the messages in Inbound. A unique index of the store uses them.
 func (e *Event) InboundIDs() []string {
-	return each(e.Inbound, func(record InboundRecord) string { return record.ID })
+	return find.Values(e.Inbound, func(record InboundRecord) string { return record.ID })
 }
 
 func (e *Event) inboundResult(id string) (InboundResult, bool) {

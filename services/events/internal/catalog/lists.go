@@ -85,7 +85,7 @@ func sorted[T any](ctx context.Context, from Collection[T], organization string,
 		}
 		for part := find.MaxMerged; len(rows) > 0; {
 			part = min(part, len(rows))
-			ids := each(rows[:part], func(row find.Row) int64 { n, _ := row.Values[0].(int64); return n })
+			ids := find.Values(rows[:part], func(row find.Row) int64 { n, _ := row.Values[0].(int64); return n })
 			page, err := from.Find(ctx, owned(organization, find.Query{
 				Where: []find.Condition{find.In(FieldLegacyID, ids...)}, Order: []find.Order{{Field: FieldLegacyID}}, MaxBytes: maxPage,
 			}))

@@ -27,7 +27,7 @@ func (d *Dashboard) nextPosition() int64 {
 }
 
 func (d *Dashboard) ComponentIDs() []string {
-	return each(d.Components, func(placement Placement) string { return placement.ComponentID })
+	return find.Values(d.Components, func(placement Placement) string { return placement.ComponentID })
 }
 
 // ReplacePlacements replaces the placements of a dashboard by those that read returns, in their order.
@@ -60,7 +60,7 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 // Place checks placements and numbers them in their order. It stores no GroupName if the group is the component's own,
 // so that the dashboard follows a later change of the component's group.
 func (c *Catalog) Place(ctx context.Context, organization string, wanted []Placement) ([]Placement, error) {
-	known, err := c.store.ComponentsOf(ctx, organization, each(wanted, func(placement Placement) string { return placement.ComponentID }))
+	known, err := c.store.ComponentsOf(ctx, organization, find.Values(wanted, func(placement Placement) string { return placement.ComponentID }))
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -71,7 +72,7 @@ func refuseMove(by Move, from, to Status) error {
 
 // choice returns statuses as "a, b or c".
 func choice(statuses []Status) string {
-	names := each(statuses, func(s Status) string { return string(s) })
+	names := find.Values(statuses, func(s Status) string { return string(s) })
 	last := len(names) - 1
 	if last <= 0 {
 		return strings.Join(names, "")
