@@ -94,10 +94,7 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 
 // lastOfEach removes each record that is followed by a record with the same key.
 func lastOfEach(records []*engine.Record) []*engine.Record {
-	last := make(map[string]*engine.Record, len(records))
-	for _, r := range records {
-		last[r.Key] = r
-	}
+	last := find.Index(records, func(r *engine.Record) string { return r.Key })
 	return slices.DeleteFunc(records, func(r *engine.Record) bool { return last[r.Key] != r })
 }
 

@@ -36,11 +36,16 @@ type Collection[T any] interface {
 // ByKey loads records and returns them in a map by key. The map lacks the keys of records that do not exist.
 func ByKey[T any](ctx context.Context, from Collection[T], keys []string, key func(T) string) (map[string]T, error) {
 	found, err := from.GetMany(ctx, keys)
-	records := make(map[string]T, len(found))
-	for _, record := range found {
-		records[key(record)] = record
+	return Index(found, key), err
+}
+
+// Index returns the items by key.
+func Index[T any](items []T, key func(T) string) map[string]T {
+	index := make(map[string]T, len(items))
+	for _, item := range items {
+		index[key(item)] = item
 	}
-	return records, err
+	return index
 }
 
 // Values returns one value of each item.

@@ -88,11 +88,7 @@ func (l Lookup) Relation() *Relation {
 			return 0, "", false
 		},
 		Match: func(_ context.Context, _ passport.Passport, where []find.Condition) ([]string, error) {
-			var keys []string
-			for _, value := range l.find(where) {
-				keys = append(keys, value.name)
-			}
-			return keys, nil
+			return find.Values(l.find(where), func(value Value) string { return value.name }), nil
 		},
 	}
 }

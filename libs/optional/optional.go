@@ -64,3 +64,10 @@ func OrZero[T any](value *T) T {
 	}
 	return *value
 }
+
+// Assign sets *field to *sent if sent is not nil.
+func Assign[T any](field, sent *T) {
+	if sent != nil {
+		*field = *sent
+	}
+}

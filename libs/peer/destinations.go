@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -156,10 +157,7 @@ func (d *Destinations) ask(ctx context.Context, of string, query topic.VersionQu
 	defer close(reply.done)
 	version, err := d.Version(ctx, of, query)
 	reply.version, reply.err = version.Version, err
-	reply.dashboards = make(map[string]topic.Dashboard, len(version.Dashboards))
-	for _, dashboard := range version.Dashboards {
-		reply.dashboards[dashboard.ID] = dashboard
-	}
+	reply.dashboards = find.Index(version.Dashboards, func(dashboard topic.Dashboard) string { return dashboard.ID })
 }
 
 // find copies each current cached destination into out and returns the indexes of the others.

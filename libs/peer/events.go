@@ -82,10 +82,7 @@ func (e Events) SetPlan(ctx context.Context, organization string, in Plan) error
 // ComponentsByID returns the organization's components that exist, by id.
 func (e Events) ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]topic.ComponentRecord, error) {
 	found, err := post[[]topic.ComponentRecord](ctx, e.Client, organization, "/components/lookup", ComponentQuery{IDs: ids})
-	components := make(map[string]topic.ComponentRecord, len(found))
-	for _, component := range found {
-		components[component.ID] = component
-	}
+	components := find.Index(found, func(component topic.ComponentRecord) string { return component.ID })
 	return components, err
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // documents returns the file names of the documents. Each has a function that returns the text of the document.
@@ -27,11 +29,7 @@ type entry struct {
 
 // MarshalYAML implements yaml.InterfaceMarshaler.
 func (o object) MarshalYAML() (any, error) {
-	mapping := yaml.MapSlice{}
-	for _, e := range o {
-		mapping = append(mapping, yaml.MapItem{Key: e.key, Value: e.value})
-	}
-	return mapping, nil
+	return yaml.MapSlice(find.Values(o, func(e entry) yaml.MapItem { return yaml.MapItem{Key: e.key, Value: e.value} })), nil
 }
 
 // set sets the member key of the object and returns the object. A new member comes last.

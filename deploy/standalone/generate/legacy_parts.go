@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 )
 
@@ -115,10 +116,7 @@ func (d legacyDocument) flag() object {
 
 // closed returns the schema of an object that requires all of its members.
 func closed(properties ...entry) object {
-	required := []any{}
-	for _, property := range properties {
-		required = append(required, property.key)
-	}
+	required := find.Values(properties, func(property entry) any { return property.key })
 	return object{{"type", "object"}, {"required", required}, {"properties", object(properties)}}
 }
 

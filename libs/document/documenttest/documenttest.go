@@ -68,10 +68,7 @@ func (l line) name() string { return l.collection + "." + l.field }
 // compare returns the differences between the golden and the declared lines. With update it returns only a changed
 // fingerprint with the same Revision.
 func compare(golden, declared []line, update bool) (problems []string) {
-	known := make(map[string]line, len(golden))
-	for _, l := range golden {
-		known[l.name()] = l
-	}
+	known := find.Index(golden, func(l line) string { return l.name() })
 	for _, l := range declared {
 		old, found := known[l.name()]
 		delete(known, l.name())

@@ -14,6 +14,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // outboxIndex is the index of the documents with waiting messages.
@@ -72,10 +73,7 @@ func indexesOf(s *plan.Shape) []index {
 	out := []index{{Name: outboxIndex, Key: bson.D{{Key: "p", Value: 1}}, Sparse: true}}
 	for i := range s.Indexes {
 		ix := &s.Indexes[i]
-		keys := bson.D{}
-		for _, f := range ix.Fields {
-			keys = append(keys, bson.E{Key: path(s.Fields[f].Name), Value: 1})
-		}
+		keys := find.Values(ix.Fields, func(f int) bson.E { return bson.E{Key: path(s.Fields[f].Name), Value: 1} })
 		out = append(out, index{Name: ix.Name, Key: append(keys, bson.E{Key: "_id", Value: 1})})
 		if ix.Unique {
 			out = append(out, index{Name: ix.Name + uniqueSuffix, Key: bson.D{{Key: uniquePath + ix.Name, Value: 1}}, Unique: true, Sparse: true})
@@ -110,10 +108,7 @@ func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, wanted []
 	if err := cursor.All(ctx, &stored); err != nil {
 		return classified(err)
 	}
-	declared := make(map[string]index, len(wanted))
-	for _, w := range wanted {
-		declared[w.Name] = w
-	}
+	declared := find.Index(wanted, func(w index) string { return w.Name })
 	for _, have := range stored {
 		w, ok := declared[have.Name]
 		if have.Name == "_id_" || ok && have.definition() == w.definition() {

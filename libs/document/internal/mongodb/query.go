@@ -98,11 +98,7 @@ func (p query) hint() string {
 }
 
 func (p query) sort() bson.D {
-	var out bson.D
-	for _, t := range p.Order {
-		out = append(out, bson.E{Key: p.path(t.Field), Value: sign(t.Descending)})
-	}
-	return out
+	return find.Values(p.Order, func(t plan.Term) bson.E { return bson.E{Key: p.path(t.Field), Value: sign(t.Descending)} })
 }
 
 func (p query) path(f int) string {
@@ -187,11 +183,7 @@ func regex(c plan.Condition) bson.Regex {
 func (p query) following() bson.A {
 	var ranges bson.A
 	for _, conditions := range p.Beyond() {
-		var all bson.D
-		for _, c := range conditions {
-			all = append(all, p.match(c))
-		}
-		ranges = append(ranges, all)
+		ranges = append(ranges, bson.D(find.Values(conditions, p.match)))
 	}
 	if len(ranges) == 1 {
 		return ranges

@@ -123,11 +123,7 @@ func mine(c *engine.Claim) bson.D {
 
 // unset returns the $unset of an update, which removes fields.
 func unset(fields ...string) bson.E {
-	var all bson.D
-	for _, f := range fields {
-		all = append(all, bson.E{Key: f, Value: ""})
-	}
-	return bson.E{Key: "$unset", Value: all}
+	return bson.E{Key: "$unset", Value: bson.D(find.Values(fields, func(f string) bson.E { return bson.E{Key: f, Value: ""} }))}
 }
 
 // Clear removes published entries. If all entries of a document are published, it unsets the outbox, or deletes the
@@ -150,10 +146,7 @@ func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, e
 				whole = append(whole, mongo.NewUpdateOneModel().SetFilter(all).
 					SetUpdate(bson.D{unset("o", "p", "c")}))
 			}
-			ids := make([]string, len(p.Entries))
-			for j := range p.Entries {
-				ids[j] = p.Entries[j].ID
-			}
+			ids := find.Values(p.Entries, func(e engine.Entry) string { return e.ID })
 			rest = append(rest, mongo.NewUpdateOneModel().SetFilter(mine(p)).SetUpdate(bson.D{
 				{Key: "$pull", Value: bson.D{{Key: "o", Value: bson.D{{Key: "id", Value: bson.D{{Key: "$in", Value: ids}}}}}}},
 				{Key: "$set", Value: bson.D{{Key: "p", Value: time.Now().UTC()}}}, unset("c")}))

@@ -9,15 +9,13 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 // Claim reads the outbox from its beginning. Only this process uses the file, so Claim does not mark the messages as
 // claimed.
 func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
-	byName := make(map[string]*plan.Shape, len(shapes))
-	for _, s := range shapes {
-		byName[s.Name] = s
-	}
+	byName := find.Index(shapes, func(s *plan.Shape) string { return s.Name })
 	var claims []engine.Claim
 	const skipped = -1
 	at := make(map[string]int) // position in claims by the name of the document, or skipped

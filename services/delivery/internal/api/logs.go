@@ -87,8 +87,8 @@ func (a *API) list(c *web.Call[listParameters, web.None]) (logsView, error) {
 		return a.Logs.List(c, deliverylog.Query{
 			Organization: c.Caller.Organization, Channel: channel, Limit: limit, After: after,
 			Filter: deliverylog.Filter{
-				DashboardID: given(in.DashboardID), URLHash: given(in.URLHash), EventID: given(in.EventID), Status: deliverylog.Status(given(in.Status)),
-				From: given(in.From), To: given(in.To),
+				DashboardID: optional.OrZero(in.DashboardID), URLHash: optional.OrZero(in.URLHash), EventID: optional.OrZero(in.EventID), Status: deliverylog.Status(optional.OrZero(in.Status)),
+				From: optional.OrZero(in.From), To: optional.OrZero(in.To),
 			},
 		})
 	}, viewLog)
@@ -146,11 +146,4 @@ func channelOf(kind string) (topic.Channel, error) {
 		return "", fault.New(fault.NotFound, "There is no such kind of notification.")
 	}
 	return channel, nil
-}
-
-func given[T any](value *T) T {
-	if value == nil {
-		return *new(T)
-	}
-	return *value
 }

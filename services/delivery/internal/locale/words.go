@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -102,10 +103,7 @@ func parseWords(file string, content []byte) (map[string]word, error) {
 // checkWords returns an error if a key is not a key of Default, or a word has a placeholder that the word of Default
 // does not have.
 func checkWords(file string, words map[string]word, known map[string]string) error {
-	keys := make([]string, 0, len(words))
-	for key := range words {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(words))
 	slices.SortFunc(keys, func(a, b string) int { return words[a].line - words[b].line })
 	for _, key := range keys {
 		own := words[key]

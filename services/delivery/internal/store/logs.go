@@ -129,10 +129,7 @@ func logsWhere(q deliverylog.Query) (where []find.Condition, index string) {
 		statuses = []deliverylog.Status{q.Status}
 	}
 	add := func(field, last string) {
-		var hashes []int64
-		for _, status := range statuses {
-			hashes = append(hashes, logHash(q.Organization, q.Channel, status, last))
-		}
+		hashes := find.Values(statuses, func(status deliverylog.Status) int64 { return logHash(q.Organization, q.Channel, status, last) })
 		where, index = append(where, find.In(field, hashes...)), field
 	}
 	switch {

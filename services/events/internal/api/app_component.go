@@ -122,7 +122,7 @@ func (a api) createComponent(c *web.Call[web.None, newComponentBody], in newComp
 func (a api) changeComponent(c *web.Call[componentParameters, componentChanges]) (oneComponentView, error) {
 	component, err := a.catalog.ChangeComponent(c, appCommand(c), c.Parameters.ID, func(component *catalog.Component) error {
 		in, err := c.Body()
-		assign(&component.Name, in.Name.Pointer())
+		optional.Assign(&component.Name, in.Name.Pointer())
 		in.apply(component)
 		return cmp.Or(err, checkSent(in))
 	})
@@ -134,12 +134,12 @@ func (a api) deleteComponent(c *web.Call[componentParameters, web.None]) (web.No
 }
 
 func (b componentBody) apply(c *catalog.Component) {
-	assign(&c.Description, b.Description.Pointer())
-	assign(&c.Group, b.GroupName.Pointer())
-	assign(&c.Hidden, b.Hidden.Pointer())
-	assign(&c.HiddenFromNotifications, b.HiddenFromNotifications.Pointer())
-	assign(&c.Position, b.Position.Pointer())
-	assign(&c.ExternalRefs, b.ExternalRefs.Pointer())
+	optional.Assign(&c.Description, b.Description.Pointer())
+	optional.Assign(&c.Group, b.GroupName.Pointer())
+	optional.Assign(&c.Hidden, b.Hidden.Pointer())
+	optional.Assign(&c.HiddenFromNotifications, b.HiddenFromNotifications.Pointer())
+	optional.Assign(&c.Position, b.Position.Pointer())
+	optional.Assign(&c.ExternalRefs, b.ExternalRefs.Pointer())
 	b.StartAt.SetNullable(&c.StartAt)
 }
 

@@ -139,7 +139,7 @@ func (a api) changeDashboard(c *web.Call[dashboardParameters, dashboardChanges])
 		if err := cmp.Or(err, checkSent(in)); err != nil {
 			return err
 		}
-		assign(&d.Name, in.Name.Pointer())
+		optional.Assign(&d.Name, in.Name.Pointer())
 		return in.apply(d)
 	})
 	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)

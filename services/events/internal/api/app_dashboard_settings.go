@@ -107,12 +107,12 @@ func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
 			return err
 		}
 	}
-	assign(&d.Enabled, b.Enabled.Pointer())
-	assign(&d.Description, b.Description.Pointer())
-	assign(&d.Timezone, b.Timezone.Pointer())
-	assign(&d.Locale, (*string)(b.Locale.Pointer()))
-	assign(&d.CustomDomains, b.CustomDomains.Pointer())
-	assign(&d.SearchIndexing, b.SearchIndexing.Pointer())
+	optional.Assign(&d.Enabled, b.Enabled.Pointer())
+	optional.Assign(&d.Description, b.Description.Pointer())
+	optional.Assign(&d.Timezone, b.Timezone.Pointer())
+	optional.Assign(&d.Locale, (*string)(b.Locale.Pointer()))
+	optional.Assign(&d.CustomDomains, b.CustomDomains.Pointer())
+	optional.Assign(&d.SearchIndexing, b.SearchIndexing.Pointer())
 	if b.Branding.Sent {
 		in := b.Branding.Value
 		d.Branding = catalog.Branding{LogoURL: in.LogoURL.Value, FaviconURL: in.FaviconURL.Value, PrimaryColor: in.PrimaryColor.Value, Theme: in.Theme.Value}
@@ -138,10 +138,10 @@ func (b linksBody) links() catalog.Links {
 }
 
 func (b subscriptionsBody) apply(s *catalog.Subscriptions) {
-	assign(&s.Email, b.Email.Pointer())
-	assign(&s.SMS, b.SMS.Pointer())
-	assign(&s.WhatsApp, b.WhatsApp.Pointer())
-	assign(&s.Webhook, b.Webhook.Pointer())
-	assign(&s.Teams, b.Teams.Pointer())
-	assign(&s.GChat, b.GChat.Pointer())
+	optional.Assign(&s.Email, b.Email.Pointer())
+	optional.Assign(&s.SMS, b.SMS.Pointer())
+	optional.Assign(&s.WhatsApp, b.WhatsApp.Pointer())
+	optional.Assign(&s.Webhook, b.Webhook.Pointer())
+	optional.Assign(&s.Teams, b.Teams.Pointer())
+	optional.Assign(&s.GChat, b.GChat.Pointer())
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -49,8 +50,8 @@ func (a api) listEvents(c *web.Call[eventListParameters, web.None]) (eventsView,
 	asked := c.Parameters
 	events, next, err := web.Listed(a.Pages, c.List, asked.Paging, func(limit int, after string) (find.Page[catalog.EventDetail], error) {
 		return a.catalog.PageOfEvents(c, c.Caller.Organization, catalog.EventFilter{
-			Type: catalog.EventType(given(asked.Type)), Status: catalog.Status(given(asked.Status)), Active: asked.Active,
-			DashboardID: given(asked.DashboardID), ComponentID: given(asked.ComponentID), From: asked.From, To: asked.To, Text: given(asked.Text),
+			Type: catalog.EventType(optional.OrZero(asked.Type)), Status: catalog.Status(optional.OrZero(asked.Status)), Active: asked.Active,
+			DashboardID: optional.OrZero(asked.DashboardID), ComponentID: optional.OrZero(asked.ComponentID), From: asked.From, To: asked.To, Text: optional.OrZero(asked.Text),
 		}, limit, after)
 	}, viewEventRow)
 	return eventsView{events, next}, err

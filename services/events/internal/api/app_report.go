@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -76,7 +77,7 @@ func (a api) uptime(c *web.Call[uptimeParameters, web.None]) (oneReportView, err
 	if (asked.DashboardID == nil) == (asked.ComponentID == nil) {
 		return oneReportView{}, fault.Field("dashboardId", "must be sent, or componentId, and not both")
 	}
-	report, err := a.catalog.Uptime(c, c.Caller.Organization, asked.Month, given(asked.DashboardID), given(asked.ComponentID))
+	report, err := a.catalog.Uptime(c, c.Caller.Organization, asked.Month, optional.OrZero(asked.DashboardID), optional.OrZero(asked.ComponentID))
 	return oneReportView{viewReport(report)}, err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
@@ -258,11 +259,11 @@ func viewService(c catalog.Component) serviceView {
 }
 
 func applyService(c *catalog.Component, in legacy.Input) error {
-	assign(&c.Name, in.Text("service_name"))
-	assign(&c.Description, in.Text("description"))
-	assign(&c.Group, in.Text("group"))
-	assign(&c.Hidden, in.Flag("hidden"))
-	assign(&c.HiddenFromNotifications, in.Flag("hidden_notifications"))
+	optional.Assign(&c.Name, in.Text("service_name"))
+	optional.Assign(&c.Description, in.Text("description"))
+	optional.Assign(&c.Group, in.Text("group"))
+	optional.Assign(&c.Hidden, in.Flag("hidden"))
+	optional.Assign(&c.HiddenFromNotifications, in.Flag("hidden_notifications"))
 	return nil
 }
 

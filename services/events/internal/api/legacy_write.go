@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
@@ -22,23 +23,17 @@ func applyEvent(d *catalog.EventEdit, in legacy.Input) error {
 		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"),
 		Start: in.Time("start"), End: in.Time("end"), NoEnd: in.Null("end"),
 	})
-	assign(&d.Severity, in.Key("severity"))
+	optional.Assign(&d.Severity, in.Key("severity"))
 	if in.Null("severity") {
 		d.Severity = ""
 	}
 	applyDescription(d, in.Text("description"), in.Flag("description_md"))
 	applyText(&d.Impact, d.Impact.Brief(catalog.BriefExtra), in.Text("impact"), in.Flag("impact_md"))
 	applyText(&d.Coordinator, d.Coordinator.Brief(catalog.BriefExtra), in.Text("coordinator"), in.Flag("coordinator_md"))
-	assign(&d.HiddenFromDashboard, in.Flag("hidden_db"))
-	assign(&d.HiddenFromUptimeReports, in.Flag("hidden_admin_uptime"))
+	optional.Assign(&d.HiddenFromDashboard, in.Flag("hidden_db"))
+	optional.Assign(&d.HiddenFromUptimeReports, in.Flag("hidden_admin_uptime"))
 	applyAuto(d, in.Flag("auto"))
 	return errors.Join(applyServices(d, in.Items("event_service")), applyUpdates(d, in.Items("event_update")), applyNotifications(d, in))
-}
-
-func assign[V any](field *V, sent *V) {
-	if sent != nil {
-		*field = *sent
-	}
 }
 
 // key returns the key of a reference as a string type of the catalog, or nil if the field was not sent.
@@ -75,7 +70,7 @@ type lifecycle struct {
 func applyLifecycle(d *catalog.EventEdit, in lifecycle) {
 	wasOpen := d.IsNew() || d.Open()
 	moved := in.Start != nil && !in.Start.Equal(d.StartAt)
-	assign(&d.StartAt, in.Start)
+	optional.Assign(&d.StartAt, in.Start)
 	if in.Type != nil && *in.Type != d.Type {
 		applyType(d, *in.Type)
 	}
@@ -132,9 +127,9 @@ func applyType(d *catalog.EventEdit, to catalog.EventType) {
 // changes.
 func applyText(text *catalog.Rich, shown string, sent *string, markdown *bool) {
 	edited := catalog.Rich{Text: shown, Format: richtext.Plain}
-	assign(&edited.Text, sent)
+	optional.Assign(&edited.Text, sent)
 	isMarkdown := text.IsMarkdown()
-	assign(&isMarkdown, markdown)
+	optional.Assign(&isMarkdown, markdown)
 	if edited.Text == shown && isMarkdown == text.IsMarkdown() {
 		return
 	}
@@ -202,8 +197,8 @@ func applyUpdates(d *catalog.EventEdit, items []legacy.Input) error {
 
 func applyUpdate(d *catalog.EventEdit, in legacy.Input) error {
 	edit := func(entry *catalog.Entry) {
-		assign(&entry.Status, key[catalog.Status](in, "status"))
-		assign(&entry.Timestamp, in.Time("date"))
+		optional.Assign(&entry.Status, key[catalog.Status](in, "status"))
+		optional.Assign(&entry.Timestamp, in.Time("date"))
 		applyText(&entry.Message, entry.Message.Brief(catalog.BriefText), in.Text("update"), in.Flag("markdown"))
 	}
 	if in.ID() == 0 {
@@ -262,7 +257,7 @@ func applyNotifications(d *catalog.EventEdit, in legacy.Input) error {
 		if notify == nil {
 			notify = topic.Notify{}
 		}
-		assign(&d.EmailSubject, object.Text("email_subject")) // only email has this member
+		optional.Assign(&d.EmailSubject, object.Text("email_subject")) // only email has this member
 		wording, err := readWording(object)
 		if err != nil {
 			problems = append(problems, fault.Field("notifications", "%s: %s", field.Name, err))
@@ -278,8 +273,8 @@ func applyNotifications(d *catalog.EventEdit, in legacy.Input) error {
 // readWording reads the members of one channel. No channel has all of these members.
 func readWording(in *legacy.Input) (topic.Wording, error) {
 	wording := topic.Wording{
-		Text:    given(cmp.Or(in.Text("sms_text"), in.Text("tweet_text"))),
-		Message: given(in.Text("message")), Details: given(in.Flag("details")), Color: given(in.Text("color")),
+		Text:    optional.OrZero(cmp.Or(in.Text("sms_text"), in.Text("tweet_text"))),
+		Message: optional.OrZero(in.Text("message")), Details: optional.OrZero(in.Flag("details")), Color: optional.OrZero(in.Text("color")),
 	}
 	if in.Text("color") != nil && !color.MatchString(wording.Color) {
 		return wording, fault.Field("color", "must be # and 3 or 6 hexadecimal digits")
@@ -294,11 +289,4 @@ func readWording(in *legacy.Input) (topic.Wording, error) {
 		}
 	}
 	return wording, nil
-}
-
-func given[V any](value *V) V {
-	if value == nil {
-		value = new(V)
-	}
-	return *value
 }

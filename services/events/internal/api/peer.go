@@ -90,10 +90,7 @@ func (a api) peerViews(ctx context.Context, organization string, dashboards []ca
 		return nil, err
 	}
 	shown, err := a.peerComponentViews(ctx, organization, slices.Collect(maps.Values(components)))
-	byID := make(map[string]topic.ComponentRecord, len(shown))
-	for _, component := range shown {
-		byID[component.ID] = component
-	}
+	byID := find.Index(shown, func(component topic.ComponentRecord) string { return component.ID })
 	views := make([]topic.DashboardRecord, len(dashboards))
 	for i := range dashboards {
 		d := &dashboards[i]

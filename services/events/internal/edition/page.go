@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
@@ -110,10 +111,7 @@ func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 // kept returns the rows of the placed components that were not written. stale is the ids of the other placed
 // components.
 func (p *PublishedPage) kept(placed []string, written []catalog.Written) (rows []ListedComponent, stale []string) {
-	byID := make(map[string]ListedComponent, len(p.Rows))
-	for _, row := range p.Rows {
-		byID[row.ComponentID] = row
-	}
+	byID := find.Index(p.Rows, func(row ListedComponent) string { return row.ComponentID })
 	for _, w := range written {
 		delete(byID, w.Component)
 	}

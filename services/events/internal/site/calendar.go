@@ -89,10 +89,7 @@ func calendarTimes(event *edition.ShownEvent) (start time.Time, end *time.Time) 
 // calendarDescription returns the status, the affected components, the description and the newest entry.
 func calendarDescription(event *edition.ShownEvent, word wording, texts *texts) string {
 	parts := []string{word("status." + string(event.Status))}
-	var names []string
-	for _, impact := range event.Impacts {
-		names = append(names, oneLine(impact.Name))
-	}
+	names := impactNames(event)
 	if len(names) > 0 {
 		parts = append(parts, word("calendar.affected")+" "+strings.Join(names, ", "))
 	}

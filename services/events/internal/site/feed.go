@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -97,26 +98,26 @@ func feedSources(s *edition.Snapshot, event *edition.ShownEvent) []feedSource {
 	if len(event.Entries) == 0 {
 		return []feedSource{{event, event.ID, url, event.Status, event.Description, event.CreatedAt, event.UpdatedAt}}
 	}
-	var sources []feedSource
-	for _, entry := range event.Entries {
-		sources = append(sources, feedSource{event, entry.StatusID, url + "#" + entry.StatusID, entry.Status, entry.Message, entry.Timestamp, entry.UpdatedAt})
-	}
-	return sources
+	return find.Values(event.Entries, func(entry edition.ShownEntry) feedSource {
+		return feedSource{event, entry.StatusID, url + "#" + entry.StatusID, entry.Status, entry.Message, entry.Timestamp, entry.UpdatedAt}
+	})
 }
 
 func (f feedSource) item(word wording, texts *texts) feedItem {
 	status := word("status." + string(f.status))
 	item := feedItem{
 		ID: f.id, URL: f.url, Title: status + word("format.colon") + oneLine(f.event.Title), HTML: texts.html.of(f.text),
-		Published: f.published, Updated: f.updated, Tags: []string{},
+		Published: f.published, Updated: f.updated, Tags: impactNames(f.event),
 	}
 	if item.HTML == "" {
 		item.HTML = "<p>" + html.EscapeString(status) + "</p>"
 	}
-	for _, impact := range f.event.Impacts {
-		item.Tags = append(item.Tags, oneLine(impact.Name))
-	}
 	return item
+}
+
+// impactNames returns the names of the affected components, each on one line.
+func impactNames(event *edition.ShownEvent) []string {
+	return find.Values(event.Impacts, func(impact edition.ShownImpact) string { return oneLine(impact.Name) })
 }
 
 func eventURL(s *edition.Snapshot, id string) string { return s.URL + "/events/" + id }

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -113,10 +114,7 @@ func feedAtom(s *edition.Snapshot, component string, word wording, texts *texts)
 		entry := atomEntry{
 			ID: "urn:uuid:" + item.ID, Title: item.Title, Link: xmlLink{item.URL, "alternate", peer.HTML},
 			Updated: item.Updated.UTC().Format(time.RFC3339), Published: item.Published.UTC().Format(time.RFC3339),
-			Content: atomContent{"html", item.HTML},
-		}
-		for _, tag := range item.Tags {
-			entry.Categories = append(entry.Categories, atomCategory{tag})
+			Content: atomContent{"html", item.HTML}, Categories: find.Values(item.Tags, func(tag string) atomCategory { return atomCategory{tag} }),
 		}
 		document.Entries = append(document.Entries, entry)
 	}

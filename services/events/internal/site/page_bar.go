@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
@@ -99,10 +100,7 @@ func (f frame) barSummary(b *bar) string {
 }
 
 func shownDays(c *edition.ShownComponent) map[string]uptime.AffectedDay {
-	days := make(map[string]uptime.AffectedDay, len(c.Days))
-	for _, d := range c.Days {
-		days[d.Date] = d
-	}
+	days := find.Index(c.Days, func(d uptime.AffectedDay) string { return d.Date })
 	return days
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -50,16 +51,9 @@ func (p Patch) apply(e *Endpoint) {
 	if p.EventKinds != nil {
 		e.EventKinds = p.EventKinds
 	}
-	set(&e.ManagementEmail, p.ManagementEmail)
-	set(&e.Paused, p.Paused)
-	set(&e.Locked, p.Locked)
-}
-
-// set sets *field to *value if value is not nil.
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
+	optional.Assign(&e.ManagementEmail, p.ManagementEmail)
+	optional.Assign(&e.Paused, p.Paused)
+	optional.Assign(&e.Locked, p.Locked)
 }
 
 // Change changes an endpoint. After it has found the endpoint, it calls read, which returns the input. If the input

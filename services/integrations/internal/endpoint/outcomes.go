@@ -186,10 +186,7 @@ func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	var notices []topic.Message
-	for _, e := range page.Items {
-		notices = append(notices, suppression.suppressed(e))
-	}
+	notices := find.Values(page.Items, func(e Endpoint) topic.Message { return suppression.suppressed(e) })
 	err = s.Store.Suppressions.Insert(ctx, suppression, notices...)
 	if fault.Is(err, fault.Conflict) {
 		return false, nil

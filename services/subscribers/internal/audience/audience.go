@@ -150,10 +150,3 @@ func together[T any](items []T, visit func(T) error) error {
 
 // batch is the number of records that a cascade reads at once.
 const batch = 500
-
-// set sets *field to *value if value is not nil.
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
-}

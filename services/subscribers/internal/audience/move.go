@@ -6,6 +6,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -88,7 +89,7 @@ func (a *Audience) makeMove(ctx context.Context, s Subscriber, entry Entry) erro
 func (a *Audience) receive(to *Subscriber, exists bool, address Address, from Subscriber, entry Entry) ([]topic.Message, error) {
 	move, before := *entry.Move, entry
 	before.Move, entry.Move = nil, nil
-	set(&entry.ComponentID, move.ComponentID)
+	optional.Assign(&entry.ComponentID, move.ComponentID)
 	if move.Confirmed != nil {
 		entry.confirm(*move.Confirmed, move.At)
 	}

@@ -244,8 +244,8 @@ func (s *Subscriber) apply(patch SubscriberPatch, entries []Entry, now time.Time
 	if s.Confirmed() && s.Request != nil && len(s.Request.Entries) == 0 {
 		s.Request = nil // there is nothing to confirm any more
 	}
-	set(&s.Paused, patch.Paused)
-	set(&s.Locked, patch.Locked)
+	optional.Assign(&s.Paused, patch.Paused)
+	optional.Assign(&s.Locked, patch.Locked)
 	if patch.Locale.Sent {
 		s.Locale = patch.Locale.Value
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -248,7 +249,7 @@ func (a *Audience) changeEntry(ctx context.Context, row Subscription, patch Subs
 			return nil, errMoving // the entry has a Move, or has moved since the row was read
 		}
 		before, after := s.Entries[at], s.Entries[at]
-		set(&after.ComponentID, patch.ComponentID)
+		optional.Assign(&after.ComponentID, patch.ComponentID)
 		if patch.Confirmed != nil {
 			after.confirm(*patch.Confirmed, now)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/link"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -54,7 +55,7 @@ func (v *Visitors) Manage(ctx context.Context, token string, settings Settings) 
 			s.choose(entries, dashboard)
 		}
 		s.Paused = settings.Paused
-		set(&s.Locale, settings.Locale)
+		optional.Assign(&s.Locale, settings.Locale)
 		if reflect.DeepEqual(before, *s) {
 			return fault.ErrUnchanged
 		}
