@@ -32,7 +32,8 @@ func TestReadmeRecipeChangesTheWords(t *testing.T) {
 	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), event).expect(t, http.StatusCreated)
 	var all []letter
 	eventually(t, 30*time.Second, "the mail", func() error {
-		if all = letters(t, data); len(all) == 0 {
+		all = slices.DeleteFunc(letters(t, data), func(l letter) bool { return l.to != "ann@example.com" }) // members get mails, too
+		if len(all) == 0 {
 			return errors.New("there is none")
 		}
 		return nil
