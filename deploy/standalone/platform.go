@@ -177,7 +177,7 @@ func (p *platform) parts() []part {
 	return []part{
 		bind(p, "identity", identity.Run, identity.Config{
 			Documents: p.documents, Kafka: p.kafka, Redis: p.redis, Secret: p.secret, Links: p.links,
-			Rates: s.Rates, EventsURL: p.url("events"),
+			Rates: s.Rates, SignOn: s.SignOn, EventsURL: p.url("events"),
 		}),
 		bind(p, "events", events.Run, events.Config{
 			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis,

@@ -25,6 +25,7 @@ type settings struct {
 	boot.Cache        `embed:""`
 	boot.Rates        `embed:""`
 	boot.Receivers    `embed:""`
+	boot.SignOn       `embed:""`
 	boot.Suppression  `embed:""`
 	boot.Confirmation `embed:""`
 	boot.Sending      `embed:""`

@@ -21,6 +21,7 @@ func notCarried() map[string]string {
 		`^app\.yaml.*endpoints/patch urlHash$`:         "it names the endpoint before its URL changes",
 		`^app\.yaml.*~1invitations~1.* token$`:         "the token of a link is not that of the session",
 		`^app\.yaml.*(sign-in|invitations).* browser$`: "a sign-in replaces the ticket of the browser",
+		`^app\.yaml.*sign-on/put clientSecret$`:        "the secret of a client is never shown",
 	}
 }
 

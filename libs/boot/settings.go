@@ -121,6 +121,21 @@ type Receivers struct {
 	Resolve egress.Resolve `name:"delivery-resolve" env:"DELIVERY_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Receivers that are dialled at another address; the refusal of private addresses does not apply to them."`
 }
 
+// SignOn contains the settings for the issuers of single sign-on.
+type SignOn struct {
+	SSOResolve egress.Resolve `name:"sso-resolve" env:"SSO_RESOLVE" placeholder:"HOST:443=HOST:PORT,..." help:"Issuers of single sign-on that are dialled at another address; the refusal of private addresses does not apply to them."`
+	SSOCAFile  string         `name:"sso-ca-file" env:"SSO_CA_FILE" help:"PEM file of certificate authorities that are trusted for issuers of single sign-on, in addition to those of the system."`
+}
+
+// Validate checks the settings. The parser of settings calls it.
+func (s SignOn) Validate() error {
+	_, err := s.Authorities()
+	return err
+}
+
+// Authorities returns the certificate authorities of the system together with those in SSOCAFile.
+func (s SignOn) Authorities() (*x509.CertPool, error) { return authorities("SSO_CA_FILE", s.SSOCAFile) }
+
 // Suppression contains the settings for alerts about failing endpoints and for the suppression of endpoints.
 type Suppression struct {
 	AlertAfter    int `name:"alert-after" env:"ALERT_AFTER" default:"5" check:"positive" help:"Consecutive failed deliveries after which an endpoint's management address is notified."`
@@ -155,19 +170,24 @@ func (s Sending) Validate() error {
 
 // Authorities returns the certificate authorities of the system together with those in CAFile.
 func (s Sending) Authorities() (*x509.CertPool, error) {
+	return authorities("DELIVERY_CA_FILE", s.CAFile)
+}
+
+// authorities returns the certificate authorities of the system together with those in the file that the setting names.
+func authorities(setting, file string) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // the system has none, so only those in CAFile are trusted
 	}
-	if s.CAFile == "" {
+	if file == "" {
 		return pool, nil
 	}
-	content, err := os.ReadFile(s.CAFile)
+	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("DELIVERY_CA_FILE: %w", err)
+		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
 	if !pool.AppendCertsFromPEM(content) {
-		return nil, fmt.Errorf("DELIVERY_CA_FILE: %s contains no PEM certificate", s.CAFile)
+		return nil, fmt.Errorf("%s: %s contains no PEM certificate", setting, file)
 	}
 	return pool, nil
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Resolve is the setting DELIVERY_RESOLVE, for example "host:443=127.0.0.1:9443,...". Its addresses replace DNS for
-// some hosts: receivers on the premises, and receivers in tests. Forbidden does not apply to these addresses, because
+// Resolve is the setting DELIVERY_RESOLVE or SSO_RESOLVE, for example "host:443=127.0.0.1:9443,...". Its addresses replace DNS for
+// some hosts: receivers and issuers on the premises, and those in tests. Forbidden does not apply to these addresses, because
 // the operator chooses them. The zero Resolve contains no hosts.
 type Resolve struct{ targets map[string]string }
 

@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
 // browser calls operations of the App interface as the console does: signed out, or with the token of a session.
@@ -130,4 +132,11 @@ func jsonOf(value any) string {
 		panic(err)
 	}
 	return string(text)
+}
+
+// recipients returns the client with which delivery calls the service.
+func (p *platform) recipients() peer.Recipients {
+	return peer.Recipients{Client: peer.NewClient("identity", p.url, peer.Options{
+		Caller: "delivery", Signer: p.signer, Tracer: p.process.Tracer, Propagator: p.process.Propagator,
+	})}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/api"
+	"github.com/bellbuoy/bellbuoy/services/identity/internal/issuer"
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
 )
 
@@ -30,6 +31,7 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Rates     `embed:""`
 	boot.Links     `embed:""`
+	boot.SignOn    `embed:""`
 
 	EventsURL string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"URL of the events service."`
 }
@@ -58,6 +60,10 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer tries.Close()
+	authorities, err := c.SignOn.Authorities()
+	if err != nil {
+		return err
+	}
 	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
 	accounts := account.New(account.Options{
 		Store: store.New(s.Database), Gateways: gateways,
@@ -69,6 +75,7 @@ func Run(ctx context.Context, c Config) error {
 			return events.SetPlan(ctx, organization, peer.Plan{Integrations: of.Integrations})
 		},
 		LegacyPerHour: c.LegacyRatePerHour, AppPerMinute: c.AppRatePerMinute,
+		Issuers: issuer.New(issuer.Options{Resolve: c.SSOResolve, Roots: authorities, Now: c.Now}), SignOnResolve: c.SSOResolve,
 		Tries: tries, Secret: c.Secret.Secret, ConsoleBaseURL: c.ConsoleBaseURL, Log: c.Log, Now: c.Now,
 	})
 	if err := api.Mount(s.Engine, accounts, web.NewPages(c.Secret.Secret), c.Log); err != nil {

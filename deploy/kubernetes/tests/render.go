@@ -157,7 +157,7 @@ func Full() map[string]any {
 	settings := map[string]any{}
 	for _, name := range []string{
 		"BELLBUOY_TRUSTED_PROXIES", "LEGACY_RATE_PER_HOUR", "APP_RATE_PER_MINUTE", "CONFIRM_WITHIN", "DELIVERY_RESOLVE", "ALERT_AFTER",
-		"SUPPRESS_AFTER", "TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "GCHAT_HOSTS", "DELIVERY_CA_FILE",
+		"SUPPRESS_AFTER", "TEAMS_WORKFLOW_HOSTS", "TEAMS_PLATFORM_HOSTS", "TEAMS_CONNECTOR_HOSTS", "GCHAT_HOSTS", "DELIVERY_CA_FILE", "SSO_RESOLVE", "SSO_CA_FILE",
 		"DELIVERY_RETRY_SCHEDULE", "DELIVERY_TIMEOUT", "MAIL_FROM", "WHATSAPP_TEMPLATE", "BELLBUOY_TEMPLATES", "OTEL_EXPORTER_OTLP_ENDPOINT",
 		"OTEL_TRACES_SAMPLER_ARG",
 	} {
@@ -184,6 +184,7 @@ func Full() map[string]any {
 		"networkPolicy": map[string]any{
 			"gatewayFrom": peer, "mongodb": map[string]any{"to": peer}, "kafka": map[string]any{"to": peer}, "traces": map[string]any{"to": peer},
 			"deliveryTo": []any{map[string]any{"to": peer, "ports": []any{map[string]any{"port": 25}}}},
+			"signOnTo":   []any{map[string]any{"to": peer, "ports": []any{map[string]any{"port": 8443}}}},
 		},
 		"monitoring": map[string]any{"podMonitor": true, "rules": true, "dashboard": true, "labels": map[string]any{"release": "prometheus"}},
 	})

@@ -118,8 +118,9 @@ func (c *Caller) StartSignOn(ctx context.Context, in SignOnStart) (SignOnStarted
 
 // SignOnFinish is the query of the callback, with the state of the browser's cookie.
 type SignOnFinish struct {
-	State string `json:"state"`
-	Query string `json:"query"`
+	State   string `json:"state"`
+	Query   string `json:"query"`
+	Browser string `json:"browser,omitempty"`
 }
 
 // FinishSignOn completes a single sign-on.

@@ -223,7 +223,7 @@ func (p *pages) signInSSOCallback(v *visit) error {
 	if state == "" || err != nil {
 		return &app.Error{Status: http.StatusForbidden, Message: "This sign-in has expired, or it began in another browser. Start again."}
 	}
-	result, err := v.app.FinishSignOn(v.Request.Context(), app.SignOnFinish{State: state, Query: v.Request.URL.RawQuery})
+	result, err := v.app.FinishSignOn(v.Request.Context(), app.SignOnFinish{State: state, Query: v.Request.URL.RawQuery, Browser: v.browser()})
 	if err != nil {
 		return err
 	}

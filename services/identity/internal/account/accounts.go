@@ -42,6 +42,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
@@ -111,6 +112,9 @@ type Options struct {
 	LegacyPerHour int
 	AppPerMinute  int
 	Tries         Tries
+	Issuers       Issuers
+	// SignOnResolve names issuers that need not be public.
+	SignOnResolve egress.Resolve
 	// Secret is the secret of the platform, for tickets and links.
 	Secret string
 	// ConsoleBaseURL is the base URL of the links to the console.

@@ -30,8 +30,10 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 	if err != nil {
 		return User{}, err
 	}
-	if p.leaves(user) {
-		done, err := a.keepAdmin(ctx, user)
+	after := user
+	p.apply(&after)
+	if user.isAdmin() && !after.isAdmin() || user.hasWayIn() && !after.hasWayIn() {
+		done, err := a.keepAdmin(ctx, user, after.isAdmin())
 		if err != nil {
 			return User{}, err
 		}
@@ -48,7 +50,7 @@ func (a *Accounts) DeleteMember(ctx context.Context, who Who, id string, allow f
 		return err
 	}
 	if user.isAdmin() {
-		done, err := a.keepAdmin(ctx, user)
+		done, err := a.keepAdmin(ctx, user, false)
 		if err != nil {
 			return err
 		}
@@ -101,8 +103,9 @@ const leavingFor = 2 * finishTimeout
 
 // keepAdmin returns Conflict if the user is the last enabled admin of the organization. Else it stores in the
 // organization that the user leaves, until done is called. So of two admins who demote each other at once, one stays:
-// each of the two changes sees the other one.
-func (a *Accounts) keepAdmin(ctx context.Context, user User) (done func(), err error) {
+// each of the two changes sees the other one. With enforced single sign-on, an admin with a password stays too: an admin
+// who keepsRole leaves only the admins with a password.
+func (a *Accounts) keepAdmin(ctx context.Context, user User, keepsRole bool) (done func(), err error) {
 	_, err = a.Store.Organizations.Change(ctx, user.Organization, func(o *Organization) error {
 		now := a.Now()
 		o.Leaving = slices.DeleteFunc(o.Leaving, func(l Leaving) bool { return !now.Before(l.Until) || l.User == user.ID })
@@ -114,8 +117,11 @@ func (a *Accounts) keepAdmin(ctx context.Context, user User) (done func(), err e
 		stays := func(u User) bool {
 			return u.isAdmin() && !slices.ContainsFunc(o.Leaving, func(l Leaving) bool { return l.User == u.ID })
 		}
-		if !slices.ContainsFunc(members, stays) {
+		switch {
+		case !keepsRole && !slices.ContainsFunc(members, stays):
 			return fault.New(fault.Conflict, "The organization needs an enabled admin. Make another member an admin first.")
+		case user.hasWayIn() && o.SignOn != nil && o.SignOn.Enforced:
+			return a.checkWayIn(ctx, o, now)
 		}
 		return nil
 	})

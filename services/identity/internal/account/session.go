@@ -296,8 +296,11 @@ func (s userSession) AuditEntity() audit.Entity {
 }
 
 // as returns the origin of the request with the user as the actor, because a request to sign in has no actor.
-func as(ctx context.Context, u *User) audit.Origin {
-	return audit.From(audit.WithUser(ctx, u.ID, u.Email))
+func as(ctx context.Context, u *User) audit.Origin { return audit.From(withUser(ctx, u)) }
+
+// withUser returns the context in which the user is the actor.
+func withUser(ctx context.Context, u *User) context.Context {
+	return audit.WithUser(ctx, u.ID, u.Email)
 }
 
 // firstCharacters returns the text without the characters after the first most.

@@ -84,6 +84,9 @@ func (a *Accounts) addUser(ctx context.Context, organization string, in NewUser,
 		Roles: roles, CreatedAt: a.Now(), Version: 1,
 	}
 	mails := prepare(&user)
+	if audit.From(ctx).Actor.Type == "" { // the user becomes a member by single sign-on
+		ctx = withUser(ctx, &user)
+	}
 	messages := append(audit.Entry(audit.From(ctx), "", user.CreatedAt, nil, &user), mails...)
 	if err := a.Store.Users.Insert(ctx, user, messages...); err != nil {
 		if fault.Is(err, fault.Conflict) {
@@ -189,13 +192,6 @@ func (p UserPatch) apply(u *User) {
 	if p.PasswordAuth.Sent {
 		u.PasswordAuth = p.PasswordAuth.Pointer()
 	}
-}
-
-// leaves reports whether an enabled admin is none any more with the patch.
-func (p UserPatch) leaves(u User) bool {
-	before := u.isAdmin()
-	p.apply(&u)
-	return before && !u.isAdmin()
 }
 
 func (u User) isAdmin() bool { return !u.Disabled && slices.Contains(u.Roles, Admin) }

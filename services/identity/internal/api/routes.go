@@ -25,7 +25,7 @@ type api struct {
 func Operations() []web.Operation { return api{}.operations() }
 
 func (a api) operations() []web.Operation {
-	return slices.Concat(a.memberOperations(), a.profileOperations(), a.keyOperations(), a.signInOperations(), a.sessionOperations(), a.secondFactorOperations(), a.ownOrganizationOperations(),
+	return slices.Concat(a.memberOperations(), a.profileOperations(), a.keyOperations(), a.signInOperations(), a.sessionOperations(), a.secondFactorOperations(), a.signOnOperations(), a.ownOrganizationOperations(),
 		a.auditOperations(), a.organizationOperations(), a.userOperations())
 }
 

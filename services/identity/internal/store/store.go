@@ -76,6 +76,7 @@ func users() document.Schema[account.User] {
 			{Name: account.IndexLegacy, Fields: []string{account.FieldOrganization, account.FieldLegacyID}, Unique: true},
 			{Name: "username", Fields: []string{account.FieldUsername}, Unique: true},
 			{Name: "address", Fields: []string{account.FieldAddress}},
+			{Name: "org_address", Fields: []string{account.FieldOrganization, account.FieldAddress}},
 			{Name: account.IndexSubject, Fields: []string{account.FieldOrganization, account.FieldSubject}, Unique: true},
 			{Name: "keys", Fields: []string{account.FieldKeyIDs}},
 			{Name: "sessions", Fields: []string{account.FieldSessionIDs}},

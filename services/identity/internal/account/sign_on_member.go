@@ -1,0 +1,293 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// SignOnOf returns the organization with the single sign-on that has the name. Without a name it returns the only one
+// of the installation. If there is none, it returns NotFound.
+func (a *Accounts) SignOnOf(ctx context.Context, name string) (Organization, error) {
+	q := find.Query{Where: []find.Condition{find.Eq(FieldSignOn, name)}, Limit: 2}
+	if name == "" {
+		q = find.Query{Where: []find.Condition{find.Gt(FieldSignOn, "")}, Limit: 2}
+	}
+	page, err := a.Store.Organizations.Find(ctx, q)
+	if err != nil {
+		return Organization{}, err
+	}
+	if len(page.Items) != 1 || page.Items[0].State != Ready || page.Items[0].SignOn == nil {
+		return Organization{}, fault.New(fault.NotFound, "There is no such single sign-on.")
+	}
+	return page.Items[0], nil
+}
+
+// signOnStep is the content of the ticket between the start and the end of a sign-on.
+type signOnStep struct {
+	ID           string      `json:"id"`
+	Organization string      `json:"organization"`
+	Issuer       string      `json:"issuer"`
+	Start        SignOnStart `json:"start"`
+	Next         string      `json:"next"`
+}
+
+// StartSignOn returns the URL of the provider at which the member signs in, and a ticket for FinishSignOn. The console
+// keeps the ticket in a cookie, so that only this browser can finish the sign-on. who is the caller if signed in.
+func (a *Accounts) StartSignOn(ctx context.Context, who Who, name, next string) (url, ticket string, err error) {
+	if name == "" {
+		return "", "", fault.Field("name", "is required")
+	}
+	o, err := a.SignOnOf(ctx, name)
+	if err != nil {
+		return "", "", err
+	}
+	provider, err := a.provider(o)
+	if err != nil {
+		return "", "", err
+	}
+	if next != "/console" && !strings.HasPrefix(next, "/console/") || strings.ContainsAny(next, "\\\r\n") {
+		next = ""
+	}
+	step := signOnStep{
+		ID: topic.NewID(), Organization: o.ID, Issuer: o.SignOn.Issuer, Next: next,
+		Start: SignOnStart{State: seal.Random(), Nonce: seal.Random(), Verifier: seal.Random(), Again: who.Session != ""},
+	}
+	if url, err = a.Issuers.Start(ctx, provider, step.Start); err != nil {
+		return "", "", err
+	}
+	return url, a.issue(ticketSignOn, step, signOnFor), nil
+}
+
+// FinishSignOn exchanges the code in the query of the callback, and signs the member in. who is the caller if signed in:
+// the session of the caller ends, if it is the same member's.
+func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket, query, browser string, from Client) (SignIn, error) {
+	var step signOnStep
+	values, err := url.ParseQuery(query)
+	if err != nil || !a.openTicket(ticketSignOn, ticket, &step) || values.Get("state") != step.Start.State {
+		return SignIn{}, errSignInEnded()
+	}
+	if refusal := values.Get("error"); refusal != "" {
+		return SignIn{}, fault.New(fault.Forbidden, "The sign-on provider refused the sign-in. Start again.")
+	}
+	if issuer := values.Get("iss"); issuer != "" && issuer != step.Issuer { // RFC 9207
+		return SignIn{}, errSignInEnded()
+	}
+	o, err := a.Organization(ctx, step.Organization)
+	if err != nil || o.SignOn == nil || o.SignOn.Issuer != step.Issuer {
+		return SignIn{}, errors.Join(fault.UnlessMissing(err), errSignInEnded())
+	}
+	provider, err := a.provider(o)
+	if err != nil {
+		return SignIn{}, err
+	}
+	claims, err := a.Issuers.Finish(ctx, provider, step.Start, values.Get("code"))
+	if err != nil {
+		return SignIn{}, err
+	}
+	return a.signOn(ctx, who, o, step, claims, proof{Method: BySignOn, Browser: browser, Next: step.Next}, from)
+}
+
+// signOn signs in the member whom the claims are about.
+func (a *Accounts) signOn(ctx context.Context, who Who, o Organization, step signOnStep, claims map[string]any, p proof, from Client) (SignIn, error) {
+	sub, _ := claims["sub"].(string)
+	subject := step.Issuer + " " + sub
+	user, err := a.signOnMember(ctx, o, subject, claims)
+	if err != nil {
+		return SignIn{}, err
+	}
+	roles, done, err := a.signOnRoles(ctx, o, user, claims)
+	if err != nil {
+		return SignIn{}, err
+	}
+	defer done()
+	change := func(u *User, now time.Time) ([]topic.Message, error) {
+		if u.Subject != user.Subject || u.Disabled || u.DeletedAt != nil {
+			return nil, errSignInEnded()
+		}
+		before := *u
+		if !u.useTicket(step.ID, signOnFor, now) {
+			return nil, errSignInEnded()
+		}
+		var messages []topic.Message
+		if u.Subject != subject {
+			messages = mailTo(u, topic.MemberSignOn, o.SignOn.Label, now)
+		}
+		if u.Subject = subject; len(roles) > 0 && !slices.Equal(u.Roles, roles) {
+			u.Roles = roles
+			u.StaleSince = stale(u.StaleSince, now)
+		}
+		if s := u.session(who.Session, now); s != nil {
+			u.Sessions = slices.Clone(u.Sessions)
+			u.session(who.Session, now).EndedAt = &now
+			u.StaleSince = stale(u.StaleSince, now)
+		}
+		if before.Subject != u.Subject || !slices.Equal(before.Roles, u.Roles) {
+			messages = append(messages, edited(withUser(ctx, u), now, &before, u)...)
+		}
+		return messages, nil
+	}
+	p.SecondFactor = severalFactors(claims)
+	if !user.HasTOTP() || p.SecondFactor {
+		return a.startSession(ctx, user.ID, from, p, change)
+	}
+	user, err = a.changeUser(ctx, user.ID, change)
+	return a.askSecondFactor(user, user.Username, p), err
+}
+
+// severalFactors reports whether the provider says that the member has shown several factors (RFC 8176).
+func severalFactors(claims map[string]any) bool {
+	methods, _ := claims["amr"].([]any)
+	return slices.Contains(methods, any("mfa"))
+}
+
+// signOnMember returns the member whom the claims are about: the one with the subject; else the one with the verified
+// address; else a new one, if the organization creates members.
+func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject string, claims map[string]any) (User, error) {
+	known, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldSubject, subject)}, Limit: 1})
+	if err != nil {
+		return User{}, err
+	}
+	if len(known) == 1 {
+		if known[0].Disabled {
+			return User{}, errDisabled()
+		}
+		return known[0], nil
+	}
+	email, _ := claims["email"].(string)
+	switch verified := claims["email_verified"]; {
+	case checkEmail(email) != nil:
+		return User{}, fault.New(fault.Forbidden, "The sign-on provider does not name your mail address. Ask an admin for help.")
+	case verified != true && verified != "true":
+		return User{}, fault.New(fault.Forbidden, "The sign-on provider has not verified your mail address. Verify it there, and sign in again.")
+	}
+	same, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldAddress, Address(email))}, Limit: 2})
+	switch {
+	case err != nil:
+		return User{}, err
+	case len(same) > 1:
+		return User{}, fault.New(fault.Forbidden, "Several members have your mail address. Ask an admin for help.")
+	case len(same) == 1 && same[0].Disabled:
+		return User{}, errDisabled()
+	case len(same) == 1 && strings.HasPrefix(same[0].Subject, o.SignOn.Issuer+" "):
+		return User{}, fault.New(fault.Forbidden, "The member with your mail address signs in with another account of the provider. Ask an admin for help.")
+	case len(same) == 1:
+		return same[0], nil
+	case !o.SignOn.CreateMembers:
+		return User{}, fault.New(fault.Forbidden, "No member has your mail address. Ask an admin to invite you.")
+	}
+	return a.addSignOnMember(ctx, o, subject, email, claims)
+}
+
+func errDisabled() error {
+	return fault.New(fault.Forbidden, "Your account is disabled. Ask an admin for help.")
+}
+
+// addSignOnMember creates a member from the claims. The user name is the mail address, or has an addition if another
+// user of the installation has this name.
+func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject, email string, claims map[string]any) (User, error) {
+	roles := o.rolesOf(claims)
+	if len(roles) == 0 {
+		return User{}, errNoRole()
+	}
+	first, _ := claims["given_name"].(string)
+	last, _ := claims["family_name"].(string)
+	in := NewUser{Username: email, Email: email, FirstName: personName(first), LastName: personName(last), Roles: roles}
+	prepare := func(u *User) []topic.Message { u.Subject = subject; return nil }
+	user, err := a.addUser(ctx, o.ID, in, prepare)
+	if !fault.Is(err, fault.Conflict) {
+		return user, err
+	}
+	in.Username = email + "-" + strings.ToLower(seal.Digest(o.ID + subject)[:6])
+	if user, err = a.addUser(ctx, o.ID, in, prepare); fault.Is(err, fault.Conflict) {
+		return User{}, fault.Wrap(fault.Conflict, err, "Your user name is taken. Ask an admin to invite you.")
+	}
+	return user, err
+}
+
+// personName returns the name without what checkLine refuses.
+func personName(name string) string {
+	if checkLine("name", name, false, maxPersonName) != nil {
+		return ""
+	}
+	return name
+}
+
+func errNoRole() error {
+	return fault.New(fault.Forbidden, "The sign-on provider gives you no role. Ask an admin for help.")
+}
+
+// rolesOf returns the roles that the claims give, or the default roles if they give none.
+func (o Organization) rolesOf(claims map[string]any) []Role {
+	var all []Role
+	if o.SignOn.RolesClaim != "" {
+		for _, value := range texts(ClaimOf(claims, o.SignOn.RolesClaim)) {
+			all = append(all, o.SignOn.RoleMap[value]...)
+		}
+	}
+	if len(all) == 0 {
+		all = o.SignOn.DefaultRoles
+	}
+	return slices.DeleteFunc(roles(), func(role Role) bool { return !slices.Contains(all, role) })
+}
+
+// ClaimOf returns the claim with the name. A name with dots, such as realm_access.roles, is also the path to a claim in
+// objects. If there is no such claim, the result is nil.
+func ClaimOf(claims map[string]any, name string) any {
+	if value, found := claims[name]; found {
+		return value
+	}
+	first, rest, nested := strings.Cut(name, ".")
+	if inner, is := claims[first].(map[string]any); nested && is {
+		return ClaimOf(inner, rest)
+	}
+	return nil
+}
+
+// texts returns the texts of a claim that is one text or a list of texts.
+func texts(claim any) []string {
+	switch value := claim.(type) {
+	case string:
+		return []string{value}
+	case []any:
+		var all []string
+		for _, element := range value {
+			if text, is := element.(string); is {
+				all = append(all, text)
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// signOnRoles returns the roles that the sign-in gives the member, or none if it does not change them. The last admin
+// stays an admin. done ends what keepAdmin began.
+func (a *Accounts) signOnRoles(ctx context.Context, o Organization, u User, claims map[string]any) (given []Role, done func(), err error) {
+	done = func() {}
+	if o.SignOn.RolesClaim == "" {
+		return nil, done, nil
+	}
+	if given = o.rolesOf(claims); len(given) == 0 {
+		return nil, done, errNoRole()
+	}
+	if !u.isAdmin() || slices.Contains(given, Admin) {
+		return given, done, nil
+	}
+	end, err := a.keepAdmin(ctx, u, false)
+	switch {
+	case fault.Is(err, fault.Conflict):
+		return slices.DeleteFunc(roles(), func(role Role) bool { return role != Admin && !slices.Contains(given, role) }), done, nil
+	case err != nil:
+		return nil, done, err
+	}
+	return given, end, nil
+}
