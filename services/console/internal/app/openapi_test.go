@@ -135,7 +135,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 			d.checkType(t, "response", d.responseSchema(operation), result)
 		})
 	}
-	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "audit") {
+	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit") {
 		if !called[id] {
 			t.Errorf("no page calls %s", id)
 		}

@@ -161,7 +161,6 @@ type SignOn struct {
 	DefaultRoles  []string            `json:"defaultRoles"`
 	RolesClaim    string              `json:"rolesClaim"`
 	RoleMap       map[string][]string `json:"roleMap"`
-	RedirectURL   string              `json:"redirectUrl"`
 }
 
 const signOnPath = "/app/organization/sign-on"

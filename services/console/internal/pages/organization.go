@@ -108,6 +108,7 @@ type signOnPage struct {
 	Form   *forms.Form
 	SignOn *app.SignOn // nil: there is none
 	Link   string      // address with which members sign in
+	Back   string      // address to which the provider sends members back
 	Test   *forms.Form
 	Result *app.SignOnTest
 }
@@ -133,9 +134,9 @@ func signOnForm(s *app.SignOn) *forms.Form {
 	form := forms.New(signOnPath, "Save changes",
 		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 63, Hint: "Part of the sign-in link: small letters, digits and hyphens.", Values: []string{current.Name}},
 		&forms.Field{Kind: forms.Text, Name: "label", Label: "Label of the button", Required: true, Max: 60, Placeholder: "Acme login", Values: []string{current.Label}},
-		&forms.Field{Kind: forms.URL, Name: "issuer", Label: "Issuer", Required: true, Max: 2048, Placeholder: "https://login.example.com", Hint: "The provider's address, as in its OpenID configuration.", Values: []string{current.Issuer}},
+		&forms.Field{Kind: forms.URL, Name: "issuer", Label: "Issuer", Required: true, Max: 500, Placeholder: "https://login.example.com", Hint: "The provider's address, as in its OpenID configuration.", Values: []string{current.Issuer}},
 		&forms.Field{Kind: forms.Text, Name: "clientId", Label: "Client ID", Required: true, Autocomplete: "off", Values: []string{current.ClientID}},
-		&forms.Field{Kind: forms.Password, Name: "clientSecret", Label: "Client secret", Required: s == nil, Max: 1024, Autocomplete: "off", Hint: secret},
+		&forms.Field{Kind: forms.Password, Name: "clientSecret", Label: "Client secret", Required: s == nil, Max: 1000, Autocomplete: "off", Hint: secret},
 		&forms.Field{Kind: forms.Tick, Name: "createMembers", Label: "Create members at their first sign-in", Hint: "Otherwise only members whom you have invited can sign in.", Values: set(current.CreateMembers)},
 		roles,
 		&forms.Field{Kind: forms.Text, Name: "rolesClaim", Label: "Claim with roles", Max: 100, Hint: "Optional. Its values set the roles at each sign-in, by the table below.", Values: []string{current.RolesClaim}},
@@ -200,6 +201,7 @@ func (p *pages) signOn(v *visit) error {
 func (v *visit) showSignOn(status int, s *app.SignOn, form *forms.Form, result *app.SignOnTest) error {
 	data := signOnPage{Form: form, SignOn: s, Test: forms.New(signOnPath+"/test", "Test the provider"), Result: result}
 	data.Test.Page = signOnPath
+	data.Back = v.pages.Links.ConsoleBaseURL + root + "/sign-in/sso-callback"
 	if s != nil {
 		data.Link = v.pages.Links.ConsoleBaseURL + root + "/sign-in/sso/" + s.Name
 	}

@@ -322,6 +322,9 @@ func TestSingleSignOnKeepsItsStateInACookie(t *testing.T) {
 		t.Error(body)
 	}
 	b.expect(b.get("/console/sign-in/sso-callback?code=c"), http.StatusForbidden, "expired")
+	b.app.answers["POST /app/sign-in/sso/finish"] = answer{403, `{"error": "The address is not verified."}`, false}
+	b.cookies["__Host-bellbuoy-sign-on"] = "state"
+	b.expect(b.get("/console/sign-in/sso-callback?code=c"), http.StatusForbidden, "The sign-in did not work", "The address is not verified.", "request-1")
 	b.app.answers["GET /app/sign-in/providers"] = answer{200, `{"provider": null}`, false}
 	b.expect(b.get("/console/sign-in/sso?name=nobody"), http.StatusUnprocessableEntity, "No organization signs in with this name.")
 }

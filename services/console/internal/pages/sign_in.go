@@ -92,7 +92,7 @@ func (p *pages) signInPassword(v *visit) error {
 // enter completes a step of a sign-in: it sets the cookies of the new session and shows the page next, or asks for the
 // second factor. kept is not empty if the browser has kept what the member typed.
 func (v *visit) enter(result app.SignIn, next, kept string) error {
-	if result.Session == nil {
+	if result.Session == nil && result.SecondFactor != nil {
 		v.setCookie(codeCookie, url.QueryEscape(result.SecondFactor.Ticket), stepLife)
 		return v.redirect("/sign-in/code?" + url.Values{"next": {next}, "kept": {kept}}.Encode())
 	}
@@ -221,9 +221,12 @@ func (p *pages) signInSSOCallback(v *visit) error {
 	state, err := url.QueryUnescape(v.cookie(signOnCookie))
 	v.setCookie(signOnCookie, "", ended)
 	if state == "" || err != nil {
-		return &app.Error{Status: http.StatusForbidden, Message: "This sign-in has expired, or it began in another browser. Start again."}
+		return v.showGate(http.StatusForbidden, "sign_on_failed.html", "The sign-in did not work", "It has expired, or it began in another browser.")
 	}
 	result, err := v.app.FinishSignOn(v.Request.Context(), app.SignOnFinish{State: state, Query: v.Request.URL.RawQuery, Browser: v.browser()})
+	if failed := app.As(err); failed != nil && failed.Status < http.StatusInternalServerError && failed.Status != http.StatusTooManyRequests {
+		return v.showGate(failed.Status, "sign_on_failed.html", "The sign-in did not work", failed.Message)
+	}
 	if err != nil {
 		return err
 	}
