@@ -257,7 +257,7 @@ async function resumes(member) {
 
 const pages = [
   ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
-  ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
+  ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
   ['audit-wrong', '/audit?from=x', 422], ['sign-out', '/sign-out'], ['missing', '/nothing', 404], ['menu', '/#menu'],
 ];
 const gates = [
