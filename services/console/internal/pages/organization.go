@@ -139,7 +139,7 @@ func signOnForm(s *app.SignOn) *forms.Form {
 		&forms.Field{Kind: forms.Password, Name: "clientSecret", Label: "Client secret", Required: s == nil, Max: 1000, Autocomplete: "off", Hint: secret},
 		&forms.Field{Kind: forms.Tick, Name: "createMembers", Label: "Create members at their first sign-in", Hint: "Otherwise only members whom you have invited can sign in.", Values: set(current.CreateMembers)},
 		roles,
-		&forms.Field{Kind: forms.Text, Name: "rolesClaim", Label: "Claim with roles", Max: 100, Hint: "Optional. Its values set the roles at each sign-in, by the table below.", Values: []string{current.RolesClaim}},
+		&forms.Field{Kind: forms.Text, Name: "rolesClaim", Label: "Claim with roles", Max: 100, Hint: "Its values set the roles at each sign-in, by the table below.", Values: []string{current.RolesClaim}},
 		&forms.Field{Kind: forms.Area, Name: "roleMap", Label: "Roles by value of the claim", Max: 10000, Hint: "One line for each value: status-admins = admin, event", Values: []string{strings.TrimSpace(mapped.String())}},
 		&forms.Field{Kind: forms.Tick, Name: "enforced", Label: "Enforce single sign-on", Hint: "Members sign in with the provider only. One administrator must keep a password as the way back in.", Values: set(current.Enforced)})
 	form.Field("defaultRoles").Values = current.DefaultRoles
