@@ -1,7 +1,7 @@
 package main_test
 
 import (
-	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -104,12 +104,18 @@ func ownRecords(a actor, base string) ownedRecords {
 	key, _, _ := strings.Cut(a.AppKey, ":")
 	inboundKey, _ := a.signingKey("Alertmanager")
 	var sent struct {
-		Logs []struct{ LogID, SentAt string }
+		Logs []struct{ LogID, SentAt, Status string }
 	}
-	eventually(a.t, 30*time.Second, "the log of the mail", func() error {
+	const mails = 3 // of the event to the subscriber, and to the member about each of the two keys
+	eventually(a.t, 30*time.Second, "the logs of the mails", func() error {
 		send(a.t, http.MethodGet, base+"/app/notifications/email/logs", a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &sent)
-		if len(sent.Logs) == 0 {
-			return errors.New("there is no log")
+		for _, log := range sent.Logs {
+			if log.Status != "delivered" {
+				return fmt.Errorf("a mail is %s", log.Status)
+			}
+		}
+		if len(sent.Logs) < mails {
+			return fmt.Errorf("%d of %d logs are there", len(sent.Logs), mails)
 		}
 		return nil
 	})

@@ -182,7 +182,7 @@ type passkeyParameters struct {
 }
 
 type passkeyPatch struct {
-	Name optional.Value[string] `json:"name" required:"true" minLength:"1" maxLength:"80"`
+	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"80"`
 }
 
 func (a api) renamePasskey(c *web.Call[passkeyParameters, passkeyPatch], in passkeyPatch) (onePasskeyView, error) {
