@@ -340,7 +340,8 @@ func TestNetworkPoliciesAllowOnlyTheNeededConnections(t *testing.T) {
 		for _, rule := range out[2:] {
 			engines = append(engines, ports(rule)...)
 		}
-		want := map[string][]string{"gateway": {"6379"}, "console": {}, "delivery": {"9092", "27017", "443", "465", "587"}}[service]
+		want := map[string][]string{"gateway": {"6379"}, "console": {}, "delivery": {"9092", "27017", "443", "465", "587"},
+			"identity": {"9092", "27017", "6379", "443"}}[service]
 		if want == nil {
 			want = []string{"9092", "27017", "6379"}
 		}
@@ -354,9 +355,10 @@ func TestNetworkPoliciesAllowOnlyTheNeededConnections(t *testing.T) {
 			}
 			refused = append(refused, fmt.Sprint(at(peer, "ipBlock", "cidr"), " without ", list(peer, "ipBlock", "except")))
 		}
-		if service == "delivery" && !slices.Equal(refused, []string{
+		outward := service == "delivery" || service == "identity" // receivers, and issuers of single sign-on
+		if outward && !slices.Equal(refused, []string{
 			"0.0.0.0/0 without [10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16]", "::/0 without [fc00::/7 fe80::/10]",
-		}) || service != "delivery" && len(refused) > 0 {
+		}) || !outward && len(refused) > 0 {
 			t.Errorf("%s reaches %v", service, refused)
 		}
 	}
