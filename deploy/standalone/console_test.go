@@ -20,7 +20,7 @@ import (
 // consoleUser uses the console without script: it reads pages, and sends their forms with what it types.
 type consoleUser struct {
 	t      testing.TB
-	origin string // of the console, such as http://localhost:8080
+	origin string // origin of the console, such as http://localhost:8080
 	ip     string // address of the person, which a trusted proxy names; empty: this machine
 	client *http.Client
 	at     *url.URL // address of the page

@@ -27,7 +27,7 @@ type browser struct {
 	t       testing.TB
 	cluster *cluster
 	member  passport.Passport // zero: signed out
-	token   string            // of the session
+	token   string            // token of the session
 }
 
 // call calls an operation of the App interface at its service and returns the response.

@@ -11,8 +11,8 @@ const (
 	signInPair     = 10  // with one name from one IP address
 	signInFrom     = 30  // from one IP address
 	signInAs       = 100 // with one name
-	signInBrowser  = 10  // of one user in a browser that the user has signed in before
-	signInAgain    = 10  // of a signed-in user who proves the password again
+	signInBrowser  = 10  // failures of one user in a browser that the user has signed in before
+	signInAgain    = 10  // failures of a signed-in user who proves the password again
 	secondFactors  = 5   // wrong codes in one sign-in
 	linksTo        = 3   // links for a forgotten password to one user
 	linkWindow     = time.Hour

@@ -85,7 +85,7 @@ type None struct{}
 type Call[P, B any] struct {
 	context.Context
 	Caller     passport.Passport
-	UserAgent  string // of the request; the console passes on that of the member's browser
+	UserAgent  string // User-Agent of the request; the console passes on the one of the member's browser
 	Parameters P
 	List       List   // for page tokens
 	text       []byte // the body

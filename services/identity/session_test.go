@@ -70,7 +70,7 @@ func TestAChangeVoidsSessionsBeforeItsResponse(t *testing.T) {
 		name  string
 		do    func(m member, token, other string)
 		valid bool     // the other session after the change
-		roles []string // of the other session
+		roles []string // roles of the other session
 	}{
 		{"end one", func(m member, token, other string) {
 			id, _, _ := strings.Cut(other, ":")

@@ -63,7 +63,7 @@ func newDocument() *document { return &document{schemas: newSchemas()} }
 type operation struct {
 	path, method, id, tag, summary, description string
 	service                                     string // empty: the gateway serves the operation
-	access                                      string // of web.Operation; empty: a key or a session
+	access                                      string // access of the operation; empty: a key or a session
 	keyless                                     bool   // needs no key, although the rest of the document needs one
 	parameters                                  []any
 	body                                        any

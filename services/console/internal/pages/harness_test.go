@@ -35,7 +35,7 @@ const (
 // service plays the App interface of all services.
 type service struct {
 	mutex     sync.Mutex
-	text      string            // of every name
+	text      string            // text of every name
 	empty     bool              // every list is empty
 	answers   map[string]answer // by method and path; others get a usual response
 	passports []passport.Passport
@@ -141,7 +141,7 @@ type browser struct {
 	engine  *gin.Engine
 	pages   []route
 	signer  *passport.Signer
-	member  passport.Passport // of the requests
+	member  passport.Passport // passport of the requests
 	cookies map[string]string
 }
 

@@ -256,7 +256,7 @@ type conflictPage struct {
 	Take   string
 }
 
-// conflict shows both values of what another member changed meanwhile.
+// conflict shows, for each field that another member has changed in the meantime, that value and the typed one.
 func (v *visit) conflict(mine, theirs *forms.Form, id, name string) error {
 	data := conflictPage{Name: name, Take: mine.PagePath(), Keep: forms.New(mine.Action, "Keep mine")}
 	data.Keep.Version = theirs.Version

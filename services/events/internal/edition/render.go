@@ -192,7 +192,7 @@ func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, 
 	return rows, components, nil
 }
 
-// of returns s with what visitors see of the component's record.
+// of adds to s what visitors see of the component's record, and returns s.
 func (s ShownComponent) of(component *catalog.Component) ShownComponent {
 	s.ID, s.LegacyID, s.Name, s.Description = component.ID, component.LegacyID, component.Name, component.Description
 	s.Since, s.UpdatedAt = component.Since(), component.UpdatedAt

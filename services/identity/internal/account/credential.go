@@ -11,7 +11,7 @@ import (
 
 // Credential is a key or a session, with its user and the terms of the user's organization.
 type Credential struct {
-	Key     Key // of a session: its id and digest
+	Key     Key // for a session: its id and digest
 	Session bool
 	User    User
 	Roles   []Role

@@ -56,7 +56,7 @@ func (u *User) useTicket(id string, life time.Duration, now time.Time) bool {
 // challenge is the content of the ticket for one use of a passkey.
 type challenge struct {
 	ID      string               `json:"id"`
-	User    string               `json:"user"` // of a new passkey; empty: a sign-in
+	User    string               `json:"user"` // user of a new passkey; empty: a sign-in
 	Session webauthn.SessionData `json:"session"`
 }
 

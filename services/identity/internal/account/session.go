@@ -95,7 +95,7 @@ type Client struct{ IP, UserAgent string }
 
 // SignIn is the result of a step of a sign-in: a session, or a ticket for the second factor.
 type SignIn struct {
-	Token        string // of the session; empty: the second factor is still to be shown
+	Token        string // token of the session; empty: the second factor is still to be shown
 	ExpiresAt    time.Time
 	Keep         bool
 	Browser      string   // ticket by which the browser is known at the next sign-in

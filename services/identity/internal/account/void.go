@@ -47,7 +47,7 @@ func (u User) refs() []KeyRef {
 func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *User, now time.Time) ([]topic.Message, error)) (User, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
-	var refused error // of change; it may be that another record does not exist
+	var refused error // error of change, which may say that another record does not exist
 	user, err := a.Store.Users.Update(ctx, id, func(u *User) ([]topic.Message, error) {
 		now := a.Now()
 		var messages []topic.Message
