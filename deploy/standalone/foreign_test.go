@@ -101,6 +101,8 @@ func ownRecords(a actor, base string) ownedRecords {
 		Event struct{ Timeline []struct{ StatusID string } }
 	}
 	send(a.t, http.MethodGet, base+"/app/events/"+event, a.app(), nil).expect(a.t, http.StatusOK).into(a.t, &shown)
+	var template struct{ Template struct{ ID string } }
+	send(a.t, http.MethodPost, base+"/app/templates", a.app(), map[string]any{"kind": "update", "name": "Ours"}).expect(a.t, http.StatusCreated).into(a.t, &template)
 	key, _, _ := strings.Cut(a.AppKey, ":")
 	inboundKey, _ := a.signingKey("Alertmanager")
 	var sent struct {
@@ -117,7 +119,7 @@ func ownRecords(a actor, base string) ownedRecords {
 		"logId":      sent.Logs[0].LogID,
 		"dashboards": a.DashboardID, "components": component, "events": event, "subscribers": subscribers.Subscribers[0].ID,
 		"statusId": shown.Event.Timeline[0].StatusID, "noteId": note.Note.NoteID, "keyId": key, "inboundKeyId": inboundKey,
-		"users": a.UserID,
+		"users": a.UserID, "templates": template.Template.ID,
 	}}
 }
 

@@ -37,7 +37,7 @@ type change struct{ Field, Before, After string }
 func auditFilter() *forms.Form {
 	types := []forms.Option{
 		{Value: "", Label: "Everything"}, {Value: "session", Label: "Sign-ins"}, {Value: "user", Label: "Members"}, {Value: "api_key", Label: "Keys"}, {Value: "organization", Label: "Organization"},
-		{Value: "event", Label: "Events"}, {Value: "component", Label: "Components"}, {Value: "dashboard", Label: "Dashboards"}, {Value: "subscriber", Label: "Subscribers"}, {Value: "endpoint", Label: "Endpoints"},
+		{Value: "event", Label: "Events"}, {Value: "template", Label: "Templates"}, {Value: "component", Label: "Components"}, {Value: "dashboard", Label: "Dashboards"}, {Value: "subscriber", Label: "Subscribers"}, {Value: "endpoint", Label: "Endpoints"},
 	}
 	return forms.New("/audit", "Show",
 		&forms.Field{Kind: forms.Select, Name: "entityType", Label: "About", Plain: true, Options: types},

@@ -29,6 +29,11 @@ func (d Dashboard) AuditEntity() audit.Entity {
 }
 
 // AuditEntity implements audit.Record.
+func (t Template) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: t.OrganizationID, Type: "template", ID: t.ID, Name: t.Name}
+}
+
+// AuditEntity implements audit.Record.
 func (c Component) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: c.OrganizationID, Type: "component", ID: c.ID, Name: c.Name}
 }

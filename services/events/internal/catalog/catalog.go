@@ -30,6 +30,7 @@ type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
 	Events     Collection[Event]
+	Templates  Collection[Template]
 	Removals   Collection[Removals]
 	Links      Collection[LinkRow]
 	Updates    Collection[UpdateRow]

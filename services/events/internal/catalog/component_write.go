@@ -181,6 +181,9 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 			return err
 		}
 	}
+	if err := c.forgetInTemplates(ctx, organization, component.ID); err != nil {
+		return err
+	}
 	// Another process may have removed the placement without rendering the page yet.
 	if err := c.published.Follow(ctx, dashboardKeys(dashboards.Items), Written{Component: component.ID}); err != nil {
 		return err

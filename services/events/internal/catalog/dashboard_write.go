@@ -70,7 +70,7 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 	derived := dashboard.Slug == ""
 	base := cmp.Or(dashboard.Slug, slugOf(dashboard.Name))
 	dashboard.Slug = base
-	if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
+	if dashboard.Place, err = freePlace(ctx, c.store.Dashboards, dashboard.OrganizationID, limit, "dashboards"); err != nil {
 		return Dashboard{}, err
 	}
 	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
@@ -103,7 +103,7 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 			if _, err = c.store.Dashboards.Get(ctx, dashboard.ID); !fault.Is(err, fault.NotFound) {
 				return Dashboard{}, cmp.Or(err, dashboardConflict(false))
 			}
-			if dashboard.Place, err = c.freePlace(ctx, dashboard.OrganizationID, limit); err != nil {
+			if dashboard.Place, err = freePlace(ctx, c.store.Dashboards, dashboard.OrganizationID, limit, "dashboards"); err != nil {
 				return Dashboard{}, err
 			}
 		}

@@ -9,7 +9,8 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldVersion      = "version" // version of a dashboard
 	FieldSlug         = "slug"
-	FieldPlace        = "place"        // place of a dashboard in its organization
+	FieldPlace        = "place"        // place of a dashboard or template in its organization
+	FieldKind         = "kind"         // kind of a template
 	FieldHosts        = "hosts"        // multi-valued
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued
@@ -41,7 +42,8 @@ const (
 	IndexOrganization  = "org"
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
-	IndexPlaced        = "org_component" // of dashboards, over their components
+	IndexPlaced        = "org_component" // of dashboards and templates, over their components
+	IndexKind          = "org_kind"
 	IndexPlace         = "org_place"
 	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"

@@ -34,6 +34,7 @@ func Declare(db *document.Database) *Store {
 		Dashboards: document.Declare(db, s.dashboards()),
 		Components: document.Declare(db, s.components()),
 		Events:     document.Declare(db, s.events()),
+		Templates:  document.Declare(db, templates()),
 		Removals:   document.Declare(db, s.removals()),
 		Links:      document.Declare(db, links()),
 		Updates:    document.Declare(db, updates()),
@@ -139,6 +140,24 @@ func (s *Store) events() document.Schema[catalog.Event] {
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return s.follower.EventWritten(ctx, key, current)
+		},
+	}
+}
+
+func templates() document.Schema[catalog.Template] {
+	type record = catalog.Template
+	return document.Schema[record]{
+		Name: "templates",
+		Key:  func(t *record) string { return t.ID },
+		Fields: append(members[record](catalog.FieldPlace, catalog.FieldKind),
+			document.Field[record]{Name: catalog.FieldOrganization, Value: func(t *record) any { return t.OrganizationID }},
+			document.Field[record]{Name: catalog.FieldComponents, Value: func(t *record) any { return t.ComponentIDs }},
+		),
+		Indexes: []document.Index{
+			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
+			{Name: catalog.IndexPlace, Fields: []string{catalog.FieldOrganization, catalog.FieldPlace}, Unique: true},
+			{Name: catalog.IndexKind, Fields: []string{catalog.FieldOrganization, catalog.FieldKind}},
+			{Name: catalog.IndexPlaced, Fields: []string{catalog.FieldOrganization, catalog.FieldComponents}},
 		},
 	}
 }
