@@ -15,6 +15,8 @@ import (
 	"github.com/pquerna/otp/totp"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
 // consoleUser uses the console without script: it reads pages, and sends their forms with what it types.
@@ -158,12 +160,23 @@ func (p *consoleUser) byID(id string) string {
 // session returns the secret part of the cookie of the session.
 func (p *consoleUser) session() string {
 	p.t.Helper()
+	if !p.signedIn() {
+		p.t.Fatal("there is no session")
+	}
+	_, secret, _ := strings.Cut(p.cookie(), ":")
+	return secret
+}
+
+// signedIn reports whether the browser has the cookie of a session.
+func (p *consoleUser) signedIn() bool { return p.cookie() != "" }
+
+// cookie returns the cookie of the session, or nothing.
+func (p *consoleUser) cookie() string {
 	for _, cookie := range p.client.Jar.Cookies(p.at) {
-		if _, secret, found := strings.Cut(cookie.Value, ":"); found && cookie.Name == "bellbuoy" {
-			return secret
+		if cookie.Name == passport.SessionCookie {
+			return cookie.Value
 		}
 	}
-	p.t.Fatal("there is no session")
 	return ""
 }
 

@@ -173,6 +173,7 @@ require (
 	github.com/tinylib/msgp v1.6.4 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	github.com/xhit/go-str2duration/v2 v2.1.0 // indirect
+	github.com/zitadel/oidc/v3 v3.52.0 // indirect
 	github.com/zitadel/schema v1.3.2 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.4 // indirect
 	golang.org/x/oauth2 v0.38.0 // indirect
@@ -189,7 +190,6 @@ replace github.com/bellbuoy/bellbuoy/gateway => ../../gateway
 require (
 	github.com/bellbuoy/bellbuoy/services/console v0.0.0-00010101000000-000000000000
 	github.com/pquerna/otp v1.5.0
-	github.com/zitadel/oidc/v3 v3.52.0
 )
 
 replace github.com/bellbuoy/bellbuoy/services/console => ../../services/console

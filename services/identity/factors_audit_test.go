@@ -10,6 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+
+	"github.com/bellbuoy/bellbuoy/services/identity/oidctest"
 )
 
 // Each write of second factors and of single sign-on leaves one audit entry, whose actor is the member. No secret is in
@@ -22,7 +24,7 @@ func TestWritesOfSecondFactorsAndSignOnLeaveAuditEntriesAndMailsWithoutSecrets(t
 	heard := apitest.Listen(t, bus, topic.Audit, topic.Notices)
 	m := p.member("ann", `"admin"`)
 	b := p.welcome(m.id) // session.create
-	secrets := []string{idpSecret}
+	secrets := []string{oidctest.ClientSecret}
 
 	secret := b.call(200, "POST", "profile/totp", "").Secret
 	p.midStep()
@@ -41,8 +43,8 @@ func TestWritesOfSecondFactorsAndSignOnLeaveAuditEntriesAndMailsWithoutSecrets(t
 	b.call(204, "DELETE", "profile/passkeys/"+id, "")
 	b.call(204, "DELETE", "profile/totp", "")
 	b.call(200, "PUT", "organization/sign-on", signOnBody(nil))
-	i.user("1", "ann@example.com", true)
-	i.user("2", "new@example.com", true)
+	i.AddUser("1", "ann@example.com", true)
+	i.AddUser("2", "new@example.com", true)
 	b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "1"))
 	signedOut := p.browser()
 	signedOut.call(200, "POST", "sign-in/sso/finish", signedOut.signOn(i, "2"))

@@ -209,6 +209,9 @@ func (p *pages) signInSSOStart(v *visit) error {
 		next = safeNext(v.Query("next"))
 	}
 	started, err := v.app.StartSignOn(v.Request.Context(), app.SignOnStart{Name: v.Param("name"), Next: next})
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusServiceUnavailable {
+		return v.signOnFailed(failed)
+	}
 	if err != nil {
 		return err
 	}
@@ -221,17 +224,31 @@ func (p *pages) signInSSOCallback(v *visit) error {
 	state, err := url.QueryUnescape(v.cookie(signOnCookie))
 	v.setCookie(signOnCookie, "", ended)
 	if state == "" || err != nil {
-		return v.showGate(http.StatusForbidden, "sign_on_failed.html", "The sign-in did not work", "It has expired, or it began in another browser.")
+		return v.showSignOnFailed(http.StatusForbidden, "It has expired, or it began in another browser.")
 	}
 	result, err := v.app.FinishSignOn(v.Request.Context(), app.SignOnFinish{State: state, Query: v.Request.URL.RawQuery, Browser: v.browser()})
-	if failed := app.As(err); failed != nil && failed.Status < http.StatusInternalServerError && failed.Status != http.StatusTooManyRequests {
-		return v.showGate(failed.Status, "sign_on_failed.html", "The sign-in did not work", failed.Message)
+	if failed := app.As(err); failed != nil && failed.Status != http.StatusTooManyRequests {
+		return v.signOnFailed(failed)
 	}
 	if err != nil {
 		return err
 	}
 	form := forms.New("", "", &forms.Field{Kind: forms.Hidden, Name: "next", Values: []string{result.Next}}, &forms.Field{Kind: forms.Hidden, Name: "kept"})
 	return v.enter(result, form.Value("next"), form.Value("kept"))
+}
+
+// signOnFailed shows why a single sign-on failed. Identity names the reason also if its provider cannot be reached. Any
+// other error of a service is shown as on other pages.
+func (v *visit) signOnFailed(failed *app.Error) error {
+	isReason := failed.Status < http.StatusInternalServerError || failed.Status == http.StatusServiceUnavailable && failed.Cause == nil
+	if !isReason || failed.Message == "" {
+		return failed
+	}
+	return v.showSignOnFailed(failed.Status, failed.Message)
+}
+
+func (v *visit) showSignOnFailed(status int, reason string) error {
+	return v.showGate(status, "sign_on_failed.html", "The sign-in did not work", reason)
 }
 
 // signOut ends the session.
