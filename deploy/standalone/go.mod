@@ -189,6 +189,7 @@ replace github.com/bellbuoy/bellbuoy/gateway => ../../gateway
 
 require (
 	github.com/bellbuoy/bellbuoy/services/console v0.0.0-00010101000000-000000000000
+	github.com/descope/virtualwebauthn v1.0.3
 	github.com/pquerna/otp v1.5.0
 )
 
