@@ -1,19 +1,15 @@
 package delivery_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"golang.org/x/net/dns/dnsmessage"
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
@@ -31,108 +27,8 @@ var addresses = map[string]string{
 	"xn--bcher-kva.example.": "127.0.0.1", "127.0.0.1.nip.example.": "127.0.0.1", "0x7f000001.example.": "127.0.0.1", "later.example.": "127.0.0.1",
 }
 
-// domains makes this process resolve names by a server of its own: addresses, an alias of each (alias-...), and later.example,
-// which exists only from the second query on.
-func domains(t *testing.T) {
-	t.Helper()
-	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var queries atomic.Int64
-	go func() {
-		buffer := make([]byte, 1500)
-		for {
-			n, from, err := server.ReadFrom(buffer)
-			if err != nil {
-				return
-			}
-			var query dnsmessage.Message
-			if query.Unpack(buffer[:n]) != nil || len(query.Questions) != 1 {
-				continue
-			}
-			if query.Questions[0].Name.String() == "later.example." && queries.Add(1) <= 2 { // one for each family
-				query.RCode = dnsmessage.RCodeNameError
-			}
-			if response, err := answered(query); err == nil {
-				_, _ = server.WriteTo(response, from)
-			}
-		}
-	}()
-	nameServer.Store(server.LocalAddr().String())
-	t.Cleanup(func() {
-		nameServer.Store("")
-		server.Close()
-	})
-}
-
-// nameServer is the address of the server of a test that resolves names by its own; empty or nil for the machine's.
-var nameServer atomic.Value
-
-// resolveByTest makes names of this process resolvable by a test's server. It is called before the first test: another
-// test's connection may still resolve a name when a test begins.
-func resolveByTest() {
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
-		if own, _ := nameServer.Load().(string); own != "" {
-			network, address = "udp", own
-		}
-		return new(net.Dialer).DialContext(ctx, network, address)
-	}}
-}
-
-// answered returns the response to a query.
-func answered(query dnsmessage.Message) ([]byte, error) {
-	asked := query.Questions[0]
-	query.Response, query.Authoritative, query.Additionals = true, true, nil
-	name := asked.Name
-	add := func(body dnsmessage.ResourceBody) {
-		query.Answers = append(query.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: name, Class: dnsmessage.ClassINET}, Body: body})
-	}
-	if target, alias := strings.CutPrefix(name.String(), "alias-"); alias {
-		canonical, err := dnsmessage.NewName(target)
-		if err != nil {
-			return nil, err
-		}
-		add(&dnsmessage.CNAMEResource{CNAME: canonical})
-		name = canonical
-	}
-	address, err := netip.ParseAddr(addresses[name.String()])
-	switch {
-	case err != nil:
-		query.RCode = dnsmessage.RCodeNameError
-	case query.RCode != dnsmessage.RCodeSuccess:
-	case address.Is4() && asked.Type == dnsmessage.TypeA:
-		add(&dnsmessage.AResource{A: address.As4()})
-	case address.Is6() && asked.Type == dnsmessage.TypeAAAA:
-		add(&dnsmessage.AAAAResource{AAAA: address.As16()})
-	}
-	return query.Pack()
-}
-
-// listening counts the connections to port 443 of every address of this machine.
-func listening(t *testing.T) *atomic.Int64 {
-	t.Helper()
-	connections := &atomic.Int64{}
-	for _, network := range []string{"tcp4", "tcp6"} {
-		listener, err := net.Listen(network, ":443")
-		if err != nil {
-			t.Logf("not listening by %s: %v", network, err)
-			continue
-		}
-		t.Cleanup(func() { listener.Close() })
-		go func() {
-			for {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				connections.Add(1)
-				conn.Close()
-			}
-		}()
-	}
-	return connections
-}
+// names resolves the host names of this process's tests. TestMain installs it.
+var names apitest.Names
 
 // blocks sends an event to the URLs, and to one that is allowed. At least so many must be blocked where they are dialled,
 // and none connected to.
@@ -146,7 +42,7 @@ func blocks(t *testing.T, least int, urls []string) {
 			rw.WriteHeader(http.StatusTemporaryRedirect)
 		}
 	})
-	connections := listening(t)
+	connections := apitest.Connections(t)
 	ids := make([]string, len(urls))
 	for i, address := range urls {
 		ids[i] = fmt.Sprintf("r%d", i)
@@ -211,7 +107,7 @@ func TestNoFormOfAForbiddenAddressIsConnectedTo(t *testing.T) {
 // No name is connected to whose address is forbidden: not directly, not with a final dot, not as an alias (CNAME), not if
 // it has the address from the second attempt on, and not as the target of a redirect.
 func TestNoNameOfAForbiddenAddressIsConnectedTo(t *testing.T) {
-	domains(t)
+	names.Serve(t, addresses, "later.example.")
 	var urls []string
 	for name := range addresses {
 		name = strings.TrimSuffix(name, ".")

@@ -62,7 +62,7 @@ const (
 func TestMain(m *testing.M) {
 	switch os.Getenv(childRole) {
 	case "":
-		resolveByTest()
+		names.Install()
 		os.Exit(m.Run())
 	case "raw":
 		if err := rawLoop(); err != nil {

@@ -142,11 +142,6 @@ func TestAnIssuerWithAPrivateAddressIsRefused(t *testing.T) {
 			t.Errorf("%s: %s", issuer, r.Error)
 		}
 	}
-	// A public name can have a private address. The guard sees the address.
-	b.call(200, "PUT", "organization/sign-on", signOnBody(map[string]any{"issuer": "https://localtest.example.com"}))
-	if r := b.call(200, "POST", "organization/sign-on/test", ""); r.OK {
-		t.Errorf("the test is %+v", r)
-	}
 }
 
 func TestTheClaimSetsTheRolesAndTheLastAdminRemains(t *testing.T) {
