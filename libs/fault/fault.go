@@ -83,6 +83,17 @@ func Field(field, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
+// Within returns err with the name of a member in front of the field. It returns an error without a field unchanged.
+func Within(member string, err error) error {
+	inner, ok := errors.AsType[*Error](err)
+	if !ok || inner.Field == "" {
+		return err
+	}
+	outer := *inner
+	outer.Field = member + "." + inner.Field
+	return &outer
+}
+
 // Wrap returns an error of the kind with the cause err.
 func Wrap(kind Kind, err error, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...), Err: err}

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
@@ -34,7 +35,7 @@ func (a api) dashboardOperations() []web.Operation {
 	return append([]web.Operation{
 		web.Declare(list, a.listDashboards), web.Declare(create, web.WithBody(a.createDashboard)), web.Declare(get, a.getDashboard),
 		web.Declare(change, a.changeDashboard), web.Declare(remove, a.deleteDashboard), web.Declare(place, a.replaceDashboardComponents),
-	}, a.contentOperations(readers, writers)...)
+	}, slices.Concat(a.contentOperations(readers, writers), a.previewOperations(readers))...)
 }
 
 const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
@@ -119,7 +120,7 @@ type newDashboardBody struct {
 func (a api) createDashboard(c *web.Call[web.None, newDashboardBody], in newDashboardBody) (oneDashboardView, error) {
 	dashboard, err := a.catalog.AddDashboard(c, appCommand(c), func(d *catalog.Dashboard) (err error) {
 		d.Name, d.NoIntegrations = in.Name.Value, !c.Caller.Features.Integrations
-		if err := in.apply(d); err != nil {
+		if err := in.apply(d, catalog.NewAccess); err != nil {
 			return err
 		}
 		d.Components, err = a.catalog.Place(c, c.Caller.Organization, placements(in.Components.Value))
@@ -140,7 +141,7 @@ func (a api) changeDashboard(c *web.Call[dashboardParameters, dashboardChanges])
 			return err
 		}
 		optional.Assign(&d.Name, in.Name.Pointer())
-		return in.apply(d)
+		return in.apply(d, catalog.NewAccess)
 	})
 	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)
 }

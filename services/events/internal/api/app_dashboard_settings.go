@@ -100,8 +100,8 @@ type accessBody struct {
 	AllowedIPs optional.Value[[]string] `json:"allowedIps" maxItems:"200" description:"IP addresses and CIDRs. At least one is required for the mode ipAllowlist."`
 }
 
-// apply sets the fields of d whose members were sent.
-func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
+// apply sets the fields of d whose members were sent. access is catalog.NewAccess or catalog.CheckAccess.
+func (b *dashboardPatch) apply(d *catalog.Dashboard, access func(mode catalog.AccessMode, password *string, allowedIPs []string) (catalog.Access, error)) (err error) {
 	if b.Slug.Sent {
 		if err := d.SetSlug(b.Slug.Value); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
 	b.Subscriptions.Value.apply(&d.Subscriptions)
 	if b.Access.Sent {
 		in := b.Access.Value
-		d.Access, err = catalog.NewAccess(catalog.AccessMode(in.Mode.Value), in.Password.Pointer(), in.AllowedIPs.Value)
+		d.Access, err = access(catalog.AccessMode(in.Mode.Value), in.Password.Pointer(), in.AllowedIPs.Value)
 	}
 	return err
 }

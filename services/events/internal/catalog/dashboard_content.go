@@ -58,7 +58,8 @@ func newContent() Content {
 	}
 }
 
-func (c *Content) check() error {
+// Check returns an Invalid fault that names the first wrong field.
+func (c *Content) Check() error {
 	for i, name := range c.Order {
 		field := "order[" + strconv.Itoa(i) + "]"
 		if !slices.Contains(moduleNames(), name) {
@@ -98,6 +99,6 @@ func (c *Catalog) ReplaceContent(ctx context.Context, command Command, id string
 		if d.Content, err = read(); err != nil {
 			return err
 		}
-		return d.Content.check()
+		return d.Content.Check()
 	})
 }

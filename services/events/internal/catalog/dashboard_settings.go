@@ -111,6 +111,15 @@ func (a Access) Private() bool { return a.Mode == AccessPassword || a.Mode == Ac
 // NewAccess returns the Access for a mode, or a fault. The mode password requires a password. The other modes do not
 // accept one.
 func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
+	access, err := CheckAccess(mode, password, allowedIPs)
+	if err == nil && password != nil {
+		access.PasswordHash = seal.HashPassword(*password)
+	}
+	return access, err
+}
+
+// CheckAccess is like NewAccess, but it does not hash the password, which is slow. The Access has no password then.
+func CheckAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
 	access := Access{Mode: mode, AllowedIPs: []string{}}
 	if modes := []AccessMode{AccessPublic, AccessPassword, AccessIPAllowlist}; !slices.Contains(modes, mode) {
 		return access, fault.Field("access.mode", alternativesFormat, "public, password, ipAllowlist")
@@ -140,7 +149,6 @@ func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, 
 	if n := utf8.RuneCountInString(*password); n < minPassword || n > maxPassword {
 		return access, fault.Field("access.password", "must be %d to %d characters", minPassword, maxPassword)
 	}
-	access.PasswordHash = seal.HashPassword(*password)
 	return access, nil
 }
 

@@ -54,6 +54,10 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 	return c.insertDashboard(ctx, dashboard, limit)
 }
 
+// CheckDashboard checks the settings of a dashboard as a write does, except that slug and hosts may be those of another
+// dashboard.
+func (c *Catalog) CheckDashboard(d *Dashboard) error { return d.check(c.platform) }
+
 func (c *Catalog) newDashboard(organization, id string) Dashboard {
 	now := c.now()
 	return Dashboard{

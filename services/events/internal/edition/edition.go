@@ -38,6 +38,8 @@ const (
 type Renderer interface {
 	// Render returns the file with the name, or NotFound.
 	Render(snapshot *Snapshot, name string, extra Extra) (File, error)
+	// Page returns the page of the dashboard and its Content-Security-Policy.
+	Page(snapshot *Snapshot) (html []byte, policy string, err error)
 }
 
 // Extra is the data besides the snapshot that a file about one event or one month needs.
@@ -65,6 +67,7 @@ type Editions struct {
 	decoded *decodedEditions
 	pages   *lru.Cache[string, markedPage] // by dashboard
 	hashing chan struct{}                  // a semaphore: an item for each password that is being compared
+	drawing chan struct{}                  // a semaphore: an item for each preview that is being made
 }
 
 // New returns an Editions for the dashboards in records.
@@ -72,6 +75,7 @@ func New(records catalog.Store, store Records, options Options) *Editions {
 	pages, _ := lru.New[string, markedPage](maxMarked) // fails only for a size below 1
 	return &Editions{
 		records: records, store: store, Options: options, decoded: newDecodedEditions(), pages: pages, hashing: make(chan struct{}, hashesAtOnce),
+		drawing: make(chan struct{}, previewsAtOnce),
 	}
 }
 

@@ -112,6 +112,13 @@ func (e *Editions) prepare(ctx context.Context, former *PublishedPage, current *
 	if err != nil {
 		return nil, PublishedPage{}, err
 	}
+	return e.prepareFrom(ctx, former, current, dashboard, written, now)
+}
+
+// prepareFrom is like prepare, with a dashboard that the caller has loaded. It loads the components that former does
+// not show.
+func (e *Editions) prepareFrom(ctx context.Context, former *PublishedPage, current *decodedEdition, dashboard catalog.Dashboard, written []catalog.Written, now time.Time) (*composition, PublishedPage, error) {
+	page := *former
 	var was *State
 	if current != nil {
 		was = &current.state

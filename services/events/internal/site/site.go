@@ -125,6 +125,12 @@ func (s *Site) Render(snapshot *edition.Snapshot, name string, extra edition.Ext
 	return edition.File{Name: name, Media: file.Media, Policy: file.Policy, Codings: codings}, err
 }
 
+// Page implements edition.Renderer.
+func (s *Site) Page(snapshot *edition.Snapshot) (html []byte, policy string, err error) {
+	file, err := s.indexPage(renderRequest{Snapshot: snapshot})
+	return file.Body, file.Policy, err
+}
+
 // render returns the file of a snapshot by its name, or NotFound.
 func (s *Site) render(snapshot *edition.Snapshot, name string, extra edition.Extra) (File, error) {
 	for _, route := range s.routes {

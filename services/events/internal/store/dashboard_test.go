@@ -137,6 +137,8 @@ func (name) Render(_ *edition.Snapshot, name string, _ edition.Extra) (edition.F
 	return edition.File{Name: name, Codings: []edition.Coding{{Name: "identity", Body: []byte(name)}}}, nil
 }
 
+func (name) Page(*edition.Snapshot) (html []byte, policy string, err error) { return nil, "", nil }
+
 // TestDashboardIsDeletedWhileItsPageIsRendered checks that nothing is left of a dashboard that is deleted after a rendering
 // of its page or of a file has read it, and before the rendering stores its result.
 func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
