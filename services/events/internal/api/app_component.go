@@ -20,8 +20,12 @@ func (a api) componentOperations() []web.Operation {
 		"startAt": "2025-06-01T00:00:00.000Z", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
 	const one = `{"component": ` + component + `}`
 	list := operation("components", readers, "GET", "", "listComponents", "List components",
-		"In the order of their creation. A component is a service of the legacy interface.", 200)
+		"In the order of their creation. A component is a service of the legacy interface. With q or status a page can have fewer components "+
+			"than limit, or none, and still a nextToken: a page compares at most 1000 components.", 200)
 	list.Versioned, list.Example.Response = false, `{"components": [`+component+`], "nextToken": null}`
+	count := operation("components", readers, "GET", "/counts", "countComponents", "Count the components", "All, and those with each status.", 200)
+	count.Versioned = false
+	count.Example.Response = `{"counts": {"total": 12, "operational": 10, "underMaintenance": 0, "degradedPerformance": 1, "partialOutage": 0, "majorOutage": 1}}`
 	create := operation("components", writers, "POST", "", "createComponent", "Create a component", "It joins the organization's first dashboard.", 201, 409)
 	create.Example = web.Example{Request: `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"]}`, Response: one}
 	get := operation("components", readers, "GET", "/{id}", "getComponent", "Get a component", "", 200)
@@ -31,7 +35,7 @@ func (a api) componentOperations() []web.Operation {
 	remove := operation("components", writers, "DELETE", "/{id}", "deleteComponent", "Delete a component",
 		"A component that an active event names, or that is the only one of an endpoint, cannot be deleted.", 204, 409)
 	return []web.Operation{
-		web.Declare(list, a.listComponents), web.Declare(create, web.WithBody(a.createComponent)), web.Declare(get, a.getComponent),
+		web.Declare(list, a.listComponents), web.Declare(count, a.countComponents), web.Declare(create, web.WithBody(a.createComponent)), web.Declare(get, a.getComponent),
 		web.Declare(change, a.changeComponent), web.Declare(remove, a.deleteComponent),
 	}
 }
@@ -60,17 +64,44 @@ type componentsView struct {
 	NextToken  *string         `json:"nextToken"`
 }
 
-func (a api) listComponents(c *web.Call[web.Paging, web.None]) (componentsView, error) {
-	after, err := a.Pages.Position(c.List, c.Parameters)
+type componentListParameters struct {
+	web.Paging
+	Status *catalog.Impact `query:"status" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance"`
+	Text   *string         `query:"q" maxLength:"255" description:"A part of the name, in any case."`
+}
+
+func (a api) listComponents(c *web.Call[componentListParameters, web.None]) (componentsView, error) {
+	asked := c.Parameters
+	after, err := a.Pages.Position(c.List, asked.Paging)
 	if err != nil {
 		return componentsView{}, err
 	}
-	page, err := a.catalog.PageOfComponents(c, c.Caller.Organization, c.Parameters.Limit, after)
+	filter := catalog.ComponentFilter{Text: optional.OrZero(asked.Text), Status: optional.OrZero(asked.Status)}
+	page, err := a.catalog.PageOfComponents(c, c.Caller.Organization, filter, asked.Limit, after)
 	if err != nil {
 		return componentsView{}, err
 	}
 	views, err := a.viewComponents(c, c.Caller.Organization, page.Items)
 	return componentsView{views, a.Pages.Token(c.List, page.Next)}, err
+}
+
+type componentCountsView struct {
+	Counts struct {
+		Total               int64 `json:"total"`
+		Operational         int64 `json:"operational"`
+		UnderMaintenance    int64 `json:"underMaintenance"`
+		DegradedPerformance int64 `json:"degradedPerformance"`
+		PartialOutage       int64 `json:"partialOutage"`
+		MajorOutage         int64 `json:"majorOutage"`
+	} `json:"counts"`
+}
+
+func (a api) countComponents(c *web.Call[web.None, web.None]) (view componentCountsView, err error) {
+	counted, err := a.catalog.CountComponents(c, c.Caller.Organization)
+	counts, by := &view.Counts, counted.ByStatus
+	counts.Total, counts.Operational, counts.UnderMaintenance = counted.Total, by[catalog.Operational], by[catalog.UnderMaintenance]
+	counts.DegradedPerformance, counts.PartialOutage, counts.MajorOutage = by[catalog.Degraded], by[catalog.PartialOutage], by[catalog.MajorOutage]
+	return view, err
 }
 
 type componentParameters struct {

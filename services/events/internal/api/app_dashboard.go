@@ -10,6 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
 
 func (a api) dashboardOperations() []web.Operation {
@@ -46,7 +47,7 @@ const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacy
 	"subscriptions": {"email": true, "sms": false, "whatsapp": false, "webhook": true, "teams": false, "gchat": false},
 	"searchIndexing": true, "access": {"mode": "public", "passwordSet": false, "allowedIps": []},
 	"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default", "position": 0}],
-	"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
+	"indicator": "none", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
 
 type dashboardView struct {
 	ID             string                `json:"id" format:"uuid"`
@@ -65,6 +66,7 @@ type dashboardView struct {
 	SearchIndexing bool                  `json:"searchIndexing"`
 	Access         accessView            `json:"access"`
 	Components     []placementView       `json:"components" description:"In the order in which visitors see them."`
+	Indicator      edition.Indicator     `json:"indicator" enum:"none,minor,major,critical,maintenance" description:"The present state, as visitors see it."`
 	CreatedAt      web.Time              `json:"createdAt"`
 	UpdatedAt      web.Time              `json:"updatedAt"`
 	Version        int64                 `json:"version"`
@@ -90,8 +92,7 @@ func (a api) listDashboards(c *web.Call[web.Paging, web.None]) (dashboardsView, 
 	if err != nil {
 		return dashboardsView{}, err
 	}
-	components, err := a.catalog.ComponentsOn(c, c.Caller.Organization, page.Items)
-	views := find.Values(page.Items, func(d catalog.Dashboard) dashboardView { return a.viewDashboard(&d, components) })
+	views, err := a.viewDashboards(c, c.Caller.Organization, page.Items)
 	return dashboardsView{views, a.Pages.Token(c.List, page.Next)}, err
 }
 
@@ -179,16 +180,28 @@ func (a api) oneDashboard(ctx context.Context, organization string, d catalog.Da
 	if err != nil {
 		return oneDashboardView{}, err
 	}
-	components, err := a.catalog.ComponentsOn(ctx, organization, []catalog.Dashboard{d})
-	return oneDashboardView{a.viewDashboard(&d, components)}, err
+	views, err := a.viewDashboards(ctx, organization, []catalog.Dashboard{d})
+	if err != nil {
+		return oneDashboardView{}, err
+	}
+	return oneDashboardView{views[0]}, nil
 }
 
-func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component) dashboardView {
+func (a api) viewDashboards(ctx context.Context, organization string, dashboards []catalog.Dashboard) ([]dashboardView, error) {
+	components, err := a.catalog.ComponentsOn(ctx, organization, dashboards)
+	if err != nil {
+		return nil, err
+	}
+	indicators, err := a.editions.Indicators(ctx, dashboards)
+	return find.Values(dashboards, func(d catalog.Dashboard) dashboardView { return a.viewDashboard(&d, components, indicators[d.ID]) }), err
+}
+
+func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component, indicator edition.Indicator) dashboardView {
 	view := dashboardView{
 		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: d.URL(a.DashboardBase), Enabled: d.Enabled,
 		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...),
 		Branding: viewBranding(d.Branding), Links: viewLinks(d.Links), Subscriptions: d.Subscriptions,
-		SearchIndexing: d.SearchIndexing, Access: viewAccess(d.Access), Components: []placementView{},
+		SearchIndexing: d.SearchIndexing, Access: viewAccess(d.Access), Components: []placementView{}, Indicator: indicator,
 		CreatedAt: web.Time(d.CreatedAt), UpdatedAt: web.Time(d.UpdatedAt), Version: d.Version,
 	}
 	for _, placement := range d.Components {

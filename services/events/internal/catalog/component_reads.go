@@ -28,10 +28,6 @@ func (c *Catalog) ListComponents(ctx context.Context, organization string, query
 	return listed(ctx, c.store.Components, organization, query, func(c *Component) int64 { return c.LegacyID }, whole[Component])
 }
 
-func (c *Catalog) PageOfComponents(ctx context.Context, organization string, limit int, after string) (find.Page[Component], error) {
-	return c.store.Components.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
-}
-
 // ComponentsByID returns the organization's components with the ids, in order of legacy id.
 func (c *Catalog) ComponentsByID(ctx context.Context, organization string, ids []string) ([]Component, error) {
 	found, err := c.store.ComponentsOf(ctx, organization, ids)

@@ -9,8 +9,9 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldVersion      = "version" // version of a dashboard
 	FieldSlug         = "slug"
-	FieldPlace        = "place"        // place of a dashboard or template in its organization
-	FieldKind         = "kind"         // kind of a template
+	FieldPlace        = "place" // place of a dashboard or template in its organization
+	FieldKind         = "kind"  // kind of a template
+	fieldName         = "name"
 	FieldHosts        = "hosts"        // multi-valued
 	FieldComponents   = "components"   // multi-valued
 	FieldExternalRefs = "externalRefs" // multi-valued

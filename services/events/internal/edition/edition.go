@@ -25,6 +25,8 @@ type Records struct {
 const (
 	FieldMark      = "mark"      // PublishedPage.Mark
 	FieldEnabled   = "enabled"   // PublishedPage.Enabled
+	FieldIndicator = "indicator" // PublishedPage.Indicator
+	FieldChangesAt = "changesAt" // PublishedPage.ChangesAt
 	FieldDashboard = "dashboard" // dashboard id of a part and a file
 	FieldEdition   = "edition"   // edition id of a file
 	FieldNumber    = "number"    // Part.Number

@@ -26,6 +26,7 @@ type PublishedPage struct {
 
 	EditionID string     `json:"editionId"`
 	Edition   int64      `json:"edition"`
+	Indicator Indicator  `json:"indicator"` // state of the dashboard in the edition; empty on a page of a former version of the program
 	Access    PageAccess `json:"entry"`
 	// ExpiresAt is the time from which the edition is outdated, even without a write.
 	ExpiresAt *time.Time `json:"expiresAt"`

@@ -82,6 +82,7 @@ func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboard
 	}
 	page.setStatuses(&m.state)
 	page.EditionID, page.Edition = made.ID, made.Number
+	page.Indicator = overallOf(m.state.Snapshot.Components, m.state.active()).Indicator()
 	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextStart(), new(m.expires()), nil
 	page.SweepAt = cmp.Or(page.SweepAt, new(now.Add(sweepAfter)))
 	return page, made, nil

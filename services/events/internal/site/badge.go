@@ -19,8 +19,8 @@ const (
 // it shows those of the dashboard.
 func badge(s *edition.Snapshot, component string, word wording) (File, error) {
 	if component == "" {
-		of := overallOf(s)
-		return drawBadge(s.Dashboard.Name, word(of.word()), of.level(), word), nil
+		of := s.Overall()
+		return drawBadge(s.Dashboard.Name, word(overallWord(of)), overallLevel(of), word), nil
 	}
 	c := s.Component(component)
 	if c == nil {

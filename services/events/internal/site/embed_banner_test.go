@@ -34,8 +34,8 @@ func TestEmbedJS(t *testing.T) {
 		s.Components[0].State = state
 		status := pageStatusOf(s)
 		want.Words[status.Description] = german("state." + string(state))
-		if got.Colors[status.Indicator] != badgeColor(state) {
-			t.Errorf("the colour of %s is %s, want %s", status.Indicator, got.Colors[status.Indicator], badgeColor(state))
+		if got.Colors[string(status.Indicator)] != badgeColor(state) {
+			t.Errorf("the colour of %s is %s, want %s", status.Indicator, got.Colors[string(status.Indicator)], badgeColor(state))
 		}
 	}
 	want.Words["Minor Service Outage"] = german("state.incident")

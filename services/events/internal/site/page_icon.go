@@ -21,7 +21,7 @@ func (f frame) Icon() template.URL {
 func (f frame) ownIcon() string {
 	fill, markup := look.Light().Branded(f.Dashboard.Branding.PrimaryColor).Accent(), `<circle class="f" cx="8" cy="8" r="8"/>`
 	if f.Script != "" {
-		level := overallOf(f.Snapshot).level()
+		level := overallLevel(f.Overall())
 		fill = badgeColor(level)
 		at := slices.IndexFunc(f.Shapes(), func(i look.Icon) bool { return i.Class == stateClass(level) })
 		markup = string(f.Shapes()[at].Markup)

@@ -60,12 +60,12 @@ func (s *Site) indexPage(r renderRequest) (File, error) {
 
 // overall returns the state of the whole dashboard, with a sentence as its Word.
 func (f frame) overall() stateView {
-	of := overallOf(f.Snapshot)
+	of := f.Overall()
 	key := "overall." + string(of.State)
-	if of.unexplained() {
+	if of.Unexplained() {
 		key = "overall.incident"
 	}
-	return stateView{stateClass(of.level()), f.Word(key)}
+	return stateView{stateClass(overallLevel(of)), f.Word(key)}
 }
 
 // module returns a module of the page. It returns false if the module is switched off or has nothing to show.

@@ -22,72 +22,44 @@ func isOpen(s *edition.Snapshot, event *edition.ShownEvent) bool {
 	return event.Status.Underway() && !event.StartAt.After(s.At)
 }
 
-// overall is the state of a whole dashboard.
-type overall struct {
-	State    catalog.Impact // the worst state of the components; at least UnderMaintenance while a maintenance is open
-	Incident bool           // an incident is open
-}
-
-func overallOf(s *edition.Snapshot) overall {
-	var of overall
-	var states []catalog.Impact
-	for i := range s.Components {
-		states = append(states, s.Components[i].State)
-	}
-	for i := range s.Events {
-		switch event := &s.Events[i]; {
-		case !isOpen(s, event):
-		case event.Type == catalog.Maintenance:
-			states = append(states, catalog.UnderMaintenance)
-		default:
-			of.Incident = true
-		}
-	}
-	of.State = worst(states...)
-	return of
-}
-
-// unexplained reports whether an incident is open although all components are operational or under maintenance.
-func (o overall) unexplained() bool {
-	return o.Incident && (o.State == catalog.Operational || o.State == catalog.UnderMaintenance)
-}
-
-// word returns the key of the word that describes the state.
-func (o overall) word() string {
-	if o.unexplained() {
+// overallWord returns the key of the word that describes the state of a dashboard.
+func overallWord(of edition.Overall) string {
+	if of.Unexplained() {
 		return "state.incident"
 	}
-	return "state." + string(o.State)
+	return "state." + string(of.State)
 }
 
-// level returns the state whose colour is shown. It is Degraded if the state is unexplained.
-func (o overall) level() catalog.Impact {
-	if o.unexplained() {
+// overallLevel returns the state whose colour is shown. It is Degraded if the state is unexplained.
+func overallLevel(of edition.Overall) catalog.Impact {
+	if of.Unexplained() {
 		return catalog.Degraded
 	}
-	return o.State
+	return of.State
 }
 
 // pageStatus is the status of the page in the read interface of Statuspage.
 type pageStatus struct {
-	Indicator   string `json:"indicator"`
-	Description string `json:"description"`
+	Indicator   edition.Indicator `json:"indicator"`
+	Description string            `json:"description"`
 }
 
 func pageStatusOf(s *edition.Snapshot) pageStatus {
-	of := overallOf(s)
-	if of.unexplained() {
-		return pageStatus{"minor", "Minor Service Outage"}
+	of := s.Overall()
+	status := pageStatus{Indicator: of.Indicator()}
+	switch {
+	case of.Unexplained():
+		status.Description = "Minor Service Outage"
+	case of.State == catalog.UnderMaintenance:
+		status.Description = "Service Under Maintenance"
+	case of.State == catalog.Degraded:
+		status.Description = "Partially Degraded Service"
+	case of.State == catalog.PartialOutage:
+		status.Description = "Partial System Outage"
+	case of.State == catalog.MajorOutage:
+		status.Description = "Major System Outage"
+	default:
+		status.Description = "All Systems Operational"
 	}
-	switch of.State {
-	case catalog.UnderMaintenance:
-		return pageStatus{"maintenance", "Service Under Maintenance"}
-	case catalog.Degraded:
-		return pageStatus{"minor", "Partially Degraded Service"}
-	case catalog.PartialOutage:
-		return pageStatus{"major", "Partial System Outage"}
-	case catalog.MajorOutage:
-		return pageStatus{"critical", "Major System Outage"}
-	}
-	return pageStatus{"none", "All Systems Operational"}
+	return status
 }

@@ -215,10 +215,10 @@ func pages() document.Schema[edition.PublishedPage] {
 	return document.Schema[record]{
 		Name: "pages",
 		Key:  func(p *record) string { return p.DashboardID },
-		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts),
+		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts, edition.FieldIndicator, edition.FieldChangesAt),
 			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
 			document.Field[record]{Name: edition.FieldEnabled, Value: func(p *record) any { return p.Enabled && !p.Removed }},
-			document.Field[record]{Name: edition.FieldMark, Value: func(p *record) any { return p.Mark() }},
+			document.Field[record]{Name: edition.FieldMark, Revision: 1, Value: func(p *record) any { return p.Mark() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},

@@ -1,0 +1,71 @@
+package events_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+)
+
+// indicators returns the indicator of the dashboard of organization a, in the list and as the public file shows it.
+func (p *platform) indicators() (listed, public string) {
+	p.t.Helper()
+	list := p.must(200, "app event a", "GET", "/app/dashboards", "")["dashboards"].([]any)
+	listed, _ = list[0].(map[string]any)["indicator"].(string)
+	var file struct{ Status struct{ Indicator string } }
+	got := p.send("public", "GET", "/public/v1/editions/"+p.edition().ID+"/files/api/v2/status.json", "")
+	if err := json.Unmarshal(got.body, &file); got.status != 200 || err != nil {
+		p.t.Fatalf("the file: %d %s", got.status, got.body)
+	}
+	return listed, file.Status.Indicator
+}
+
+func TestTheIndicatorOfADashboardIsThatOfItsFiles(t *testing.T) {
+	p := start(t, startBroker(t))
+	component := p.must(201, "app admin a", "POST", "/app/components", `{"name": "API"}`)["component"].(map[string]any)["id"].(string)
+	for _, step := range []struct{ impact, want string }{
+		{"operational", "minor"}, {"under_maintenance", "minor"}, {"degraded_performance", "minor"}, {"partial_outage", "major"}, {"major_outage", "critical"},
+	} {
+		p.must(201, "app event a", "POST", "/app/events", `{"type": "incident", "title": "x", "affectedComponents": [{"componentId": "`+component+`", "impact": "`+step.impact+`"}]}`)
+		if listed, public := p.indicators(); listed != step.want || public != step.want {
+			t.Errorf("%s: the list has %q, the file %q, want %q", step.impact, listed, public, step.want)
+		}
+	}
+}
+
+// TestTheIndicatorOfAPageOfAFormerVersionIsThatOfItsEdition removes the indicator from the stored page.
+func TestTheIndicatorOfAPageOfAFormerVersionIsThatOfItsEdition(t *testing.T) {
+	p := start(t, startBroker(t))
+	component := p.must(201, "app admin a", "POST", "/app/components", `{"name": "API"}`)["component"].(map[string]any)["id"].(string)
+	p.must(201, "app event a", "POST", "/app/events", `{"type": "incident", "title": "x", "affectedComponents": [{"componentId": "`+component+`", "impact": "major_outage"}]}`)
+	_, err := p.records().Pages.Update(t.Context(), dashA, func(page *edition.PublishedPage) ([]topic.Message, error) {
+		page.Indicator, page.ExpiresAt = "", new(p.now().Add(time.Hour))
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if listed, _ := p.indicators(); listed != "critical" {
+		t.Errorf("the list has %q", listed)
+	}
+}
+
+// TestTheIndicatorFollowsTheTime starts a maintenance by the clock.
+func TestTheIndicatorFollowsTheTime(t *testing.T) {
+	p := start(t, startBroker(t))
+	component := p.must(201, "app admin a", "POST", "/app/components", `{"name": "API"}`)["component"].(map[string]any)["id"].(string)
+	at := func(after time.Duration) string { return p.now().Add(after).Format(time.RFC3339) }
+	p.must(201, "app event a", "POST", "/app/events", `{"type": "maintenance", "title": "x", "autoStart": true, "scheduledStartAt": "`+at(time.Hour)+`", "scheduledEndAt": "`+at(2*time.Hour)+
+		`", "affectedComponents": [{"componentId": "`+component+`"}]}`)
+	if listed, public := p.indicators(); listed != "none" || public != "none" {
+		t.Errorf("before: %q, %q", listed, public)
+	}
+	p.ahead.Add(int64(90 * time.Minute))
+	apitest.Eventually(t, "the maintenance has begun", func() bool {
+		listed, public := p.indicators()
+		return listed == "maintenance" && public == "maintenance"
+	})
+}

@@ -1,0 +1,138 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/google/uuid"
+)
+
+// ComponentFilter selects the components of a list. A zero field does not filter.
+type ComponentFilter struct {
+	Text   string // part of the name, in upper or lower case
+	Status Impact
+}
+
+// PageOfComponents returns a page of components, in the order of their creation. The page begins after the position
+// after.
+func (c *Catalog) PageOfComponents(ctx context.Context, organization string, filter ComponentFilter, limit int, after string) (find.Page[Component], error) {
+	if utf8.RuneCountInString(filter.Text) > maxSearched {
+		return find.Page[Component]{}, fault.Field("q", "must be at most %d characters", maxSearched)
+	}
+	if filter == (ComponentFilter{}) {
+		return c.store.Components.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
+	}
+	var healths map[string]Health
+	if filter.Status != "" {
+		var err error
+		if healths, err = c.Healths(ctx, organization); err != nil {
+			return find.Page[Component]{}, err
+		}
+	}
+	text := find.Fold(filter.Text)
+	if filter.Status != "" && filter.Status != Operational {
+		return c.pageOfAffected(ctx, organization, withStatus(healths, filter.Status), text, limit, after)
+	}
+	keys, next, err := c.searchComponents(ctx, organization, limit, after, func(key, name string) bool {
+		return cmp.Or(healths[key].Status, Operational) == Operational && strings.Contains(find.Fold(name), text)
+	})
+	if err != nil {
+		return find.Page[Component]{}, err
+	}
+	components, err := c.store.Components.GetMany(ctx, keys)
+	return find.Page[Component]{Items: components, Next: next}, err
+}
+
+// withStatus returns the ids of the components with the status, in the order of their creation. status is not
+// Operational.
+func withStatus(healths map[string]Health, status Impact) []string {
+	ids := slices.Sorted(maps.Keys(healths))
+	return slices.DeleteFunc(ids, func(id string) bool { return healths[id].Status != status })
+}
+
+// pageOfAffected returns a page of the components with the ids whose name contains the folded text. The position of the
+// page is the id of its last component.
+func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids []string, text string, limit int, after string) (page find.Page[Component], err error) {
+	if after != "" && uuid.Validate(after) != nil {
+		return page, fault.Field("nextToken", "must be a nextToken of this list with the same filters")
+	}
+	found, err := c.store.ComponentsOf(ctx, organization, ids)
+	if err != nil {
+		return page, err
+	}
+	for _, id := range ids {
+		component, there := found[id]
+		if !there || id <= after || !strings.Contains(find.Fold(component.Name), text) {
+			continue
+		}
+		if len(page.Items) == limit {
+			page.Next = page.Items[limit-1].ID
+			break
+		}
+		page.Items = append(page.Items, component)
+	}
+	return page, nil
+}
+
+// searchComponents returns the keys of the next components that match, in the order of their creation. next is the
+// position after which the next page begins; it is empty if the list ends. It reads no record, and examines at most
+// maxExamined components. So a page can have fewer components than limit, and a next page.
+func (c *Catalog) searchComponents(ctx context.Context, organization string, limit int, after string, matches func(key, name string) bool) (keys []string, next string, err error) {
+	query := owned(organization, find.Query{Limit: searchBatch, After: after})
+	for examined := 0; examined < maxExamined; examined += searchBatch {
+		rows, err := c.store.Components.Keys(ctx, query, fieldName)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, row := range rows {
+			name, _ := row.Values[0].(string)
+			if !matches(row.Key, name) {
+				continue
+			}
+			if len(keys) == limit {
+				return keys, next, nil
+			}
+			keys, next = append(keys, row.Key), row.Position
+		}
+		if len(rows) < searchBatch {
+			return keys, "", nil
+		}
+		query.After = rows[len(rows)-1].Position
+	}
+	return keys, query.After, nil
+}
+
+// ComponentCounts is the number of components, and the number of components with each status.
+type ComponentCounts struct {
+	Total    int64
+	ByStatus map[Impact]int64
+}
+
+// CountComponents counts the components of the organization. It reads only those that are not operational.
+func (c *Catalog) CountComponents(ctx context.Context, organization string) (ComponentCounts, error) {
+	counts := ComponentCounts{ByStatus: map[Impact]int64{}}
+	var err error
+	if counts.Total, err = c.store.Components.Count(ctx, owned(organization, find.Query{})); err != nil {
+		return counts, err
+	}
+	healths, err := c.Healths(ctx, organization)
+	if err != nil {
+		return counts, err
+	}
+	there, err := c.store.ComponentsOf(ctx, organization, slices.Collect(maps.Keys(healths)))
+	affected := int64(0)
+	for id := range there {
+		if status := healths[id].Status; status != Operational {
+			counts.ByStatus[status]++
+			affected++
+		}
+	}
+	counts.ByStatus[Operational] = max(0, counts.Total-affected)
+	return counts, err
+}

@@ -1,0 +1,120 @@
+package edition
+
+import (
+	"context"
+	"iter"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+)
+
+// Overall is the state of a whole dashboard.
+type Overall struct {
+	State    catalog.Impact // the worst state of the components; at least UnderMaintenance while a maintenance is active
+	Incident bool           // an incident is active
+}
+
+// overallOf returns the state of a dashboard with the components and the active events.
+func overallOf(components []ShownComponent, active iter.Seq[*ShownEvent]) Overall {
+	of := Overall{State: catalog.Operational}
+	for i := range components {
+		if components[i].State.Worse(of.State) {
+			of.State = components[i].State
+		}
+	}
+	for event := range active {
+		if event.Type == catalog.Incident {
+			of.Incident = true
+		} else if catalog.UnderMaintenance.Worse(of.State) {
+			of.State = catalog.UnderMaintenance
+		}
+	}
+	return of
+}
+
+// Overall returns the state of the dashboard.
+func (s *Snapshot) Overall() Overall {
+	return overallOf(s.Components, func(yield func(*ShownEvent) bool) {
+		for i := range s.Events {
+			if s.Events[i].active(s.At) && !yield(&s.Events[i]) {
+				return
+			}
+		}
+	})
+}
+
+// Unexplained reports whether an incident is active although all components are operational or under maintenance.
+func (o Overall) Unexplained() bool {
+	return o.Incident && (o.State == catalog.Operational || o.State == catalog.UnderMaintenance)
+}
+
+// Indicator is the state of a dashboard in a word, as the read interface of Statuspage shows it.
+type Indicator string
+
+const (
+	None        Indicator = "none"
+	Minor       Indicator = "minor"
+	Major       Indicator = "major"
+	Critical    Indicator = "critical"
+	Maintenance Indicator = "maintenance"
+)
+
+// Indicator returns the word for the state.
+func (o Overall) Indicator() Indicator {
+	if o.Unexplained() {
+		return Minor
+	}
+	switch o.State {
+	case catalog.UnderMaintenance:
+		return Maintenance
+	case catalog.Degraded:
+		return Minor
+	case catalog.PartialOutage:
+		return Major
+	case catalog.MajorOutage:
+		return Critical
+	}
+	return None
+}
+
+// Indicators returns the present state of dashboards, by id. It reads one value of each page. It reads the page and its
+// edition only if the page has expired, or if a former version of the program has stored the page.
+func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboard) (map[string]Indicator, error) {
+	slugs := find.Values(dashboards, func(d catalog.Dashboard) string { return d.Slug })
+	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.In(catalog.FieldSlug, slugs...)}}, FieldIndicator, FieldChangesAt)
+	if err != nil {
+		return nil, err
+	}
+	indicators := make(map[string]Indicator, len(dashboards))
+	for _, row := range rows {
+		word, _ := row.Values[0].(string)
+		if changesAt, there := row.Values[1].(int64); !there || e.Now().UnixMilli() < changesAt {
+			indicators[row.Key] = Indicator(word)
+		}
+	}
+	for i := range dashboards {
+		if id := dashboards[i].ID; indicators[id] == "" {
+			if indicators[id], err = e.indicatorOf(ctx, id); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return indicators, nil
+}
+
+// indicatorOf returns the present state of a dashboard. It renders the page again if the page has expired.
+func (e *Editions) indicatorOf(ctx context.Context, dashboardID string) (Indicator, error) {
+	page, err := e.store.Pages.Get(ctx, dashboardID)
+	if fault.Is(err, fault.NotFound) || err == nil && page.Removed {
+		return None, nil
+	}
+	if page, err = e.current(ctx, page, err); err != nil || page.Indicator != "" {
+		return page.Indicator, err
+	}
+	of, err := e.edition(ctx, page.EditionID)
+	if err != nil {
+		return None, fault.UnlessMissing(err)
+	}
+	return overallOf(of.state.Snapshot.Components, of.state.active()).Indicator(), nil
+}
