@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 )
 
-// Strangers try to sign in with the admin's name from everywhere. The admin still signs in with a browser that is known.
+// Strangers try to sign in with the admin's name from everywhere. The admin still signs in with a browser that is known, and
+// finds the refusals in the audit log, once.
 func TestStrangersDoNotKeepTheAdminFromSigningIn(t *testing.T) {
 	t.Parallel()
 	p, base := started(t, "BELLBUOY_TRUSTED_PROXIES=127.0.0.0/8")
@@ -27,4 +29,12 @@ func TestStrangersDoNotKeepTheAdminFromSigningIn(t *testing.T) {
 	signIn(unknown, memberPassword, http.StatusTooManyRequests)
 	admin.open("/sign-out", http.StatusOK).fill("/sign-out", nil, http.StatusOK).expect("/sign-in")
 	signIn(admin, memberPassword, http.StatusOK).expect("/")
+	eventually(t, 30*time.Second, "the audit entry", func() error {
+		entries, err := auditLog(base, of.app(), "action=user.sign_in.refuse")
+		if err == nil && len(entries) != 1 {
+			err = fmt.Errorf("%d entries", len(entries))
+		}
+		return err
+	})
+	admin.open("/audit?entityType=user", http.StatusOK).expect("/audit", "Sign-in refused: "+of.Username, "too many tries", "203.0.113.9")
 }

@@ -14,6 +14,8 @@ const (
 	signInBrowser  = 10  // failures of one user in a browser that the user has signed in before
 	signInAgain    = 10  // failures of a signed-in user who proves the password again
 	secondFactors  = 5   // wrong codes in one sign-in
+	refusalsOf     = 1   // audit entries about refusals of one user
+	refusalsFrom   = 3   // audit entries about refusals from one IP address: so many names reach signInPair there
 	linksTo        = 3   // links for a forgotten password to one user
 	linkWindow     = time.Hour
 	secondFactorIn = 15 * time.Minute // longer than a sign-in may take
@@ -47,7 +49,11 @@ func (c *Counter) SignInWait(ctx context.Context, ip, name string) (wait time.Du
 // SignIn counts a try to sign in. It returns what SignInWait would have returned before. If that is not 0, it counts
 // nothing.
 func (c *Counter) SignIn(ctx context.Context, ip, name string) (wait time.Duration) {
-	keys := signIn(ip, name)
+	return c.takeAll(ctx, signIn(ip, name))
+}
+
+// takeAll counts a use of each key. If a limit is reached, it counts nothing and returns the time until the next use.
+func (c *Counter) takeAll(ctx context.Context, keys []counted) (wait time.Duration) {
 	for i, k := range keys {
 		if wait = c.Take(ctx, k.key, k.limit); wait > 0 {
 			for _, taken := range keys[:i] {
@@ -105,4 +111,11 @@ func (c *Counter) AgainWasRight(ctx context.Context, user string) {
 // LinkTo counts a link for a forgotten password that is sent to a user. It returns 0 if the link may be sent.
 func (c *Counter) LinkTo(ctx context.Context, user string) (wait time.Duration) {
 	return c.Take(ctx, "sign-in-link:"+user, Limit{linksTo, linkWindow})
+}
+
+// Refusal counts an audit entry about a refusal to sign in as the user. It returns 0 if the entry may be stored.
+func (c *Counter) Refusal(ctx context.Context, ip, user string) (wait time.Duration) {
+	return c.takeAll(ctx, []counted{
+		{"sign-in-refusal-from:" + network(ip), Limit{refusalsFrom, signInWindow}}, {"sign-in-refusal:" + user, Limit{refusalsOf, signInWindow}},
+	})
 }

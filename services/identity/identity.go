@@ -20,6 +20,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/api"
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/issuer"
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
+	"github.com/bellbuoy/bellbuoy/services/identity/internal/telemetry"
 )
 
 // Config holds the service's settings.
@@ -76,7 +77,7 @@ func Run(ctx context.Context, c Config) error {
 		},
 		LegacyPerHour: c.LegacyRatePerHour, AppPerMinute: c.AppRatePerMinute,
 		Issuers: issuer.New(issuer.Options{Resolve: c.SSOResolve, Roots: authorities, Now: c.Now}), SignOnResolve: c.SSOResolve,
-		Tries: tries, Secret: c.Secret.Secret, ConsoleBaseURL: c.ConsoleBaseURL, Log: c.Log, Now: c.Now,
+		Tries: tries, Observer: telemetry.New(c.Metrics), Secret: c.Secret.Secret, ConsoleBaseURL: c.ConsoleBaseURL, Log: c.Log, Now: c.Now,
 	})
 	if err := api.Mount(s.Engine, accounts, web.NewPages(c.Secret.Secret), c.Log); err != nil {
 		return err

@@ -152,7 +152,7 @@ func rowOf(e app.AuditEntry) auditRow {
 func phrase(action string) string {
 	if known := map[string]string{
 		"session.create": "Signed in", "session.delete": "Signed out", "user.create": "Member added", "user.update": "Member changed", "user.invite": "Member invited",
-		"user.forgotten": "Link to set a password sent", "user.delete": "Member deleted", "api_key.create": "Key created", "api_key.revoke": "Key revoked",
+		"user.forgotten": "Link to set a password sent", "user.sign_in.refuse": "Sign-in refused", "user.delete": "Member deleted", "api_key.create": "Key created", "api_key.revoke": "Key revoked",
 	}[action]; known != "" {
 		return known
 	}

@@ -112,6 +112,7 @@ type Options struct {
 	LegacyPerHour int
 	AppPerMinute  int
 	Tries         Tries
+	Observer      Observer
 	Issuers       Issuers
 	// SignOnResolve names issuers that need not be public.
 	SignOnResolve egress.Resolve
@@ -125,7 +126,7 @@ type Options struct {
 
 // New returns the operations.
 func New(o Options) *Accounts {
-	return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute), newHasher(hashSlots())}
+	return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute), newHasher(hashSlots(), o.Observer.PasswordHashed)}
 }
 
 // finishTimeout is the time limit of a change of several steps.

@@ -20,6 +20,7 @@ const (
 	actionForgotten     = "user.forgotten" // a link for a forgotten password was sent
 	actionRecoveryCodes = "user.recovery_codes.create"
 	actionSessionsEnd   = "user.sessions.delete" // all sessions but one have ended
+	actionSignInRefuse  = "user.sign_in.refuse"  // see observe
 )
 
 // The fields of audit entries that queries may name, beside FieldOrganization.

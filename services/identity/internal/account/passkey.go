@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"slices"
 	"time"
@@ -127,6 +128,8 @@ func errPasskey(err error) error {
 	}
 	return fault.Wrap(fault.Forbidden, err, "The passkey was not accepted. Try again.")
 }
+
+var errCopiedPasskey = fault.New(fault.Forbidden, "The passkey was not accepted, because there may be a copy of it. Use another way to sign in, and remove the passkey.")
 
 // NewPasskeyOptions returns the options with which a browser makes a passkey for the caller, and a ticket for
 // AddPasskey.
@@ -322,7 +325,7 @@ func (a *Accounts) checkPasskey(ctx context.Context, p PasskeyProof) (user User,
 		case passkey == nil || !u.useTicket(c.ID, challengeFor, now):
 			return errSignInEnded()
 		case count <= passkey.SignCount && (count != 0 || passkey.SignCount != 0):
-			return fault.New(fault.Forbidden, "The passkey was not accepted, because there may be a copy of it. Use another way to sign in, and remove the passkey.")
+			return errCopiedPasskey
 		}
 		passkey.SignCount, passkey.LastUsedAt, passkey.BackupState = count, &now, shown.Flags.BackupState
 		return nil
@@ -331,11 +334,14 @@ func (a *Accounts) checkPasskey(ctx context.Context, p PasskeyProof) (user User,
 
 // SignInPasskey starts a session for the user whose passkey the proof shows. A passkey is two factors: the device and
 // the PIN or the finger that unlocks it.
-func (a *Accounts) SignInPasskey(ctx context.Context, in PasskeyProof, keep bool, browser string, from Client) (SignIn, error) {
+func (a *Accounts) SignInPasskey(ctx context.Context, in PasskeyProof, keep bool, browser string, from Client) (result SignIn, err error) {
+	at := &attempt{method: ByPasskey, from: from}
+	defer func() { a.observe(ctx, at, err) }()
 	user, use, err := a.checkPasskey(ctx, in)
 	if err != nil {
 		return SignIn{}, err
 	}
+	at.user = user.ID
 	o, err := a.Organization(ctx, user.Organization)
 	if err != nil {
 		return SignIn{}, fault.IfMissing(err, errPasskey(err))
@@ -344,5 +350,9 @@ func (a *Accounts) SignInPasskey(ctx context.Context, in PasskeyProof, keep bool
 		return SignIn{}, fault.New(fault.Forbidden, "Your organization signs in by its single sign-on only.")
 	}
 	p := proof{Method: ByPasskey, SecondFactor: true, Keep: keep, Browser: browser}
-	return a.startSession(ctx, user.ID, from, p, func(u *User, now time.Time) ([]topic.Message, error) { return nil, use(u, now) })
+	return a.startSession(ctx, user.ID, from, p, func(u *User, now time.Time) ([]topic.Message, error) {
+		err := use(u, now)
+		at.record = errors.Is(err, errCopiedPasskey)
+		return nil, err
+	})
 }

@@ -42,10 +42,11 @@ type hasher struct {
 	places chan struct{}
 	slots  chan struct{}
 	none   string // hash of no password
+	hashed func() // called for each hash
 }
 
-func newHasher(slots int) *hasher {
-	return &hasher{make(chan struct{}, slots*hashQueue), make(chan struct{}, slots), seal.HashPassword(seal.Random())}
+func newHasher(slots int, hashed func()) *hasher {
+	return &hasher{make(chan struct{}, slots*hashQueue), make(chan struct{}, slots), seal.HashPassword(seal.Random()), hashed}
 }
 
 // hashSlots returns the number of hashes at once.
@@ -68,6 +69,7 @@ func (h *hasher) enter() (leave func(), err error) {
 // isRight reports whether hash is the hash of the password. If hash is empty, it returns false after the same time. It
 // must be called within run.
 func (h *hasher) isRight(hash, password string) bool {
+	h.hashed()
 	if hash == "" {
 		_ = seal.CheckPassword(h.none, normal(password))
 		return false
@@ -82,7 +84,10 @@ func (h *hasher) hash(ctx context.Context, password string) (hash string, err er
 		return "", err
 	}
 	defer leave()
-	err = h.run(ctx, func() { hash = seal.HashPassword(normal(password)) })
+	err = h.run(ctx, func() {
+		h.hashed()
+		hash = seal.HashPassword(normal(password))
+	})
 	return hash, err
 }
 

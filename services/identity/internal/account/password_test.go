@@ -48,7 +48,7 @@ func TestAPasswordMustBeHardToGuess(t *testing.T) {
 // Half of the cores hash at once. A request that waits for 2 seconds is refused, and costs nothing more.
 func TestAHashWaitsForASlotAtMost2Seconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHasher(1)
+		h := newHasher(1, func() {})
 		release := make(chan struct{})
 		go h.run(t.Context(), func() { <-release })
 		synctest.Wait()
@@ -72,7 +72,7 @@ func TestAHashWaitsForASlotAtMost2Seconds(t *testing.T) {
 
 // Requests that could not get a slot in time are refused at once.
 func TestAHashWithoutAPlaceIsRefusedAtOnce(t *testing.T) {
-	h := newHasher(2)
+	h := newHasher(2, func() {})
 	var leave []func()
 	for range 2 * hashQueue {
 		l, err := h.enter()
@@ -91,7 +91,7 @@ func TestAHashWithoutAPlaceIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestAPasswordMayBeWrittenInTwoForms(t *testing.T) {
-	h := newHasher(1)
+	h := newHasher(1, func() {})
 	hash, err := h.hash(t.Context(), "gr\u00fcne Fl\u00fcsse hier") // ü as one character, below as u and a combining mark
 	if err != nil || !h.isRight(hash, "gru\u0308ne Flu\u0308sse hier") || h.isRight(hash, "grune Flusse hier") {
 		t.Errorf("the two forms are two passwords: %v", err)
@@ -100,7 +100,7 @@ func TestAPasswordMayBeWrittenInTwoForms(t *testing.T) {
 
 // A user who does not exist, or has no password, costs a hash too.
 func TestAnUnknownUserCostsAHash(t *testing.T) {
-	h := newHasher(1)
+	h := newHasher(1, func() {})
 	known, err := h.hash(t.Context(), "correct horse battery")
 	if err != nil {
 		t.Fatal(err)

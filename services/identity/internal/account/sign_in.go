@@ -27,6 +27,7 @@ type Tries interface {
 	AgainWasRight(ctx context.Context, user string)
 	LinkTo(ctx context.Context, name string) (wait time.Duration)
 	MailFrom(ctx context.Context, ip string) (wait time.Duration)
+	Refusal(ctx context.Context, ip, user string) (wait time.Duration)
 }
 
 // errSignIn returns the error for every failure of a sign-in. It does not reveal which users exist.
@@ -157,7 +158,9 @@ type PasswordSignIn struct {
 }
 
 // SignIn checks a name and a password. It starts a session, or returns a ticket for the second factor.
-func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (SignIn, error) {
+func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (result SignIn, err error) {
+	at := &attempt{method: ByPassword, from: from}
+	defer func() { a.observe(ctx, at, err) }() // after leave, so that it keeps no place
 	leave, err := a.hasher.enter()
 	if err != nil {
 		return SignIn{}, err
@@ -167,12 +170,18 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 	if err != nil {
 		return SignIn{}, err
 	}
+	at.user = user.ID
 	allowed, err := a.mayUsePassword(ctx, user)
 	if err != nil {
 		return SignIn{}, err
 	}
-	if !allowed {
-		user.Password = ""
+	switch {
+	case user.ID == "":
+		at.reason = "unknown or disabled"
+	case !allowed:
+		at.reason, user.Password = "no password, or not allowed to use it", ""
+	default:
+		at.reason = "wrong password"
 	}
 	right, err := a.check(ctx, a.try(ctx, from, in.Username, user.ID, in.Browser), user.Password, in.Password)
 	if err != nil {
@@ -181,6 +190,7 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 	if !right {
 		return SignIn{}, errSignIn()
 	}
+	at.reason = ""
 	p := proof{Method: ByPassword, Keep: in.Keep, Browser: in.Browser, Next: in.Next}
 	if user.HasTOTP() {
 		return a.askSecondFactor(user, in.Username, p), nil
@@ -227,17 +237,21 @@ func (a *Accounts) askSecondFactor(u User, name string, p proof) SignIn {
 }
 
 // SignInCode checks the code of the second factor, and starts the session. Five wrong codes end the sign-in.
-func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string, from Client) (SignIn, error) {
+func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string, from Client) (in SignIn, err error) {
+	at := &attempt{method: byCode, from: from}
+	defer func() { a.observe(ctx, at, err) }()
 	var step signInStep
 	if !a.openTicket(ticketSecondFactor, ticket, &step) {
 		return SignIn{}, errSignInEnded()
 	}
+	at.user = step.User
 	t := a.try(ctx, from, step.Name, step.User, browser)
 	if wait := t.count(); wait > 0 {
 		return SignIn{}, fault.Throttled{Wait: wait}
 	}
 	if a.Tries.SecondFactor(ctx, step.ID) > 0 {
 		t.wasRight()
+		at.reason, at.record = "too many wrong codes", true
 		return SignIn{}, errSignInEnded()
 	}
 	p := step.Proof
@@ -245,7 +259,7 @@ func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string,
 	if browser != "" {
 		p.Browser = browser
 	}
-	in, err := a.startSession(ctx, step.User, from, p, func(u *User, now time.Time) ([]topic.Message, error) {
+	in, err = a.startSession(ctx, step.User, from, p, func(u *User, now time.Time) ([]topic.Message, error) {
 		if seal.Digest(u.Password) != step.Password {
 			return nil, errSignInEnded()
 		}
@@ -266,7 +280,9 @@ type Evidence struct {
 
 // SignInAgain checks the password of the caller, and the code if the caller has a second factor, or a passkey. Then the
 // sign-in of the session is recent again.
-func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence) (Session, error) {
+func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence, from Client) (session Session, err error) {
+	at := &attempt{method: byAgain, from: from, user: who.User}
+	defer func() { a.observe(ctx, at, err) }()
 	user, err := a.Caller(ctx, who)
 	if err != nil {
 		return Session{}, err
@@ -302,7 +318,7 @@ func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence) (Sessio
 	if wait := again.count(); wait > 0 { // a wrong code stays counted
 		return Session{}, fault.Throttled{Wait: wait}
 	}
-	session, err := a.signedInAgain(ctx, who, func(u *User, s *Session, now time.Time) error {
+	session, err = a.signedInAgain(ctx, who, func(u *User, s *Session, now time.Time) error {
 		if u.Password != user.Password {
 			return errSignInEnded()
 		}

@@ -69,7 +69,9 @@ func (a *Accounts) StartSignOn(ctx context.Context, who Who, name, next string) 
 
 // FinishSignOn exchanges the code in the query of the callback, and signs the member in. who is the caller if signed in:
 // the session of the caller ends, if it is the same member's.
-func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket, query, browser string, from Client) (SignIn, error) {
+func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket, query, browser string, from Client) (result SignIn, err error) {
+	at := &attempt{method: BySignOn, from: from}
+	defer func() { a.observe(ctx, at, err) }()
 	var step signOnStep
 	values, err := url.ParseQuery(query)
 	if err != nil || !a.openTicket(ticketSignOn, ticket, &step) || values.Get("state") != step.Start.State {

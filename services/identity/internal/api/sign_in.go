@@ -196,6 +196,6 @@ func (a api) signInAgain(c *web.Call[web.None, againBody], in againBody) (againV
 	if in.Passkey.Sent {
 		evidence.Passkey = &account.PasskeyProof{Ticket: in.Passkey.Value.Ticket.Value, Credential: credentialOf(in.Passkey.Value.Credential.Value)}
 	}
-	session, err := a.accounts.SignInAgain(c, whoOf(c.Caller), evidence)
+	session, err := a.accounts.SignInAgain(c, whoOf(c.Caller), evidence, clientOf(c))
 	return againView{againSessionView{session.ID, web.Time(session.SignedInAt)}}, err
 }

@@ -5,12 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
+	"github.com/bellbuoy/bellbuoy/services/identity/internal/telemetry"
 )
 
 // Kafka may deliver an entry several times, also within one batch. Every combination of filters is served.
@@ -20,7 +23,7 @@ func TestARepeatedAuditEntryIsOneRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	accounts := account.New(account.Options{Store: store.New(db)})
+	accounts := account.New(account.Options{Store: store.New(db), Observer: telemetry.New(prometheus.NewRegistry())})
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}

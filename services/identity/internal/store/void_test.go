@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/account"
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/store"
+	"github.com/bellbuoy/bellbuoy/services/identity/internal/telemetry"
 )
 
 // setting is the domain on real engines without Sweep, so that a test decides what happens between the
@@ -94,7 +96,7 @@ func open(t *testing.T) *setting {
 	}
 	t.Cleanup(func() { tries.Close() })
 	s.Accounts = account.New(account.Options{
-		Tries: tries, Secret: "a secret of the tests, long enough to be one",
+		Tries: tries, Observer: telemetry.New(prometheus.NewRegistry()), Secret: "a secret of the tests, long enough to be one",
 		Store: s.store, Gateways: s.gateways, LegacyPerHour: 1000, AppPerMinute: 600,
 		Dashboard: func(context.Context, string, string, string) (string, error) { return "acme", nil },
 		Plan:      func(context.Context, string, account.Features) error { return nil },
