@@ -36,6 +36,12 @@ func WithScheduler(ctx context.Context) context.Context {
 	return With(ctx, Origin{Actor: topic.Actor{Type: topic.ActorScheduler}, Surface: "scheduler"})
 }
 
+// WithInboundKey returns a context whose writes have an inbound key as their origin. request is the id of the request
+// that the key signed. The literal has no names of fields, so that a new field of Origin is set here, too.
+func WithInboundKey(ctx context.Context, key, ip, request string) context.Context {
+	return With(ctx, Origin{topic.Actor{Type: topic.ActorInboundKey, ID: key, KeyID: key}, ip, request, "inbound"})
+}
+
 // WithUser returns a context whose writes have the user as their actor. It is for a caller who signs in or accepts an
 // invitation: the request begins without an actor, and the operation finds out who the caller is.
 func WithUser(ctx context.Context, id, email string) context.Context {

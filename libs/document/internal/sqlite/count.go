@@ -44,7 +44,7 @@ func (s shape) counted(ix *plan.Index) []object {
 	of := ` WHERE (` + columns + `) = (` + values("OLD.") + `)`
 	less := `UPDATE ` + counts + ` SET n = n - 1` + of + `; DELETE FROM ` + counts + of + ` AND n = 0; `
 	return []object{
-		{name: name, kind: "table", sql: `CREATE TABLE ` + counts + ` (` + columns + `, n INTEGER NOT NULL, UNIQUE (` + columns + `)` + rule + `)`,
+		{name: name, sql: `CREATE TABLE ` + counts + ` (` + columns + `, n INTEGER NOT NULL, UNIQUE (` + columns + `)` + rule + `)`,
 			fill: `INSERT INTO ` + counts + ` SELECT ` + values("") + `, COUNT(*) FROM ` + quote(s.Name) + ` WHERE ` + s.each(prefix, "? IS NOT NULL", " AND ") + ` GROUP BY ` + values("")},
 		s.trigger(name, "INSERT", "", more),
 		s.trigger(name, "DELETE", "", less),

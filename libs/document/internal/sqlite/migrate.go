@@ -89,7 +89,7 @@ func (w *writer) addColumns(s *plan.Shape) error {
 // object is an index, a trigger, or a table that implements an index or its counts. sql is the statement that creates
 // the object. fill is the statement that inserts the rows of a new table; it is empty for other objects.
 type object struct {
-	name, kind, sql, fill string
+	name, sql, fill string
 }
 
 // objects returns the SQL indexes, tables and triggers that implement the declared indexes. A unique index has two
@@ -103,9 +103,9 @@ func (s shape) objects() []object {
 			continue
 		}
 		list, name := s.each(ix.Fields, "?", ", "), s.sqlIndex(ix)
-		out = append(out, object{name: name, kind: "index", sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.Name) + ` (` + list + `, key)`})
+		out = append(out, object{name: name, sql: `CREATE INDEX ` + quote(name) + ` ON ` + quote(s.Name) + ` (` + list + `, key)`})
 		if ix.Unique {
-			out = append(out, object{name: name + ".unique", kind: "index", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.Name) + ` (` + list + `)`})
+			out = append(out, object{name: name + ".unique", sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + quote(s.Name) + ` (` + list + `)`})
 		}
 		if ix.Counted {
 			out = append(out, s.counted(ix)...)

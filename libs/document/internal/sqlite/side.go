@@ -34,16 +34,16 @@ func (s shape) valued(ix *plan.Index) []object {
 		` IN (SELECT ` + list + ` FROM ` + side + ` WHERE doc = OLD.id EXCEPT SELECT value FROM json_each(NEW.` + list + `))`
 	missing := `(SELECT j.value FROM (SELECT 1)` + valuesOf("NEW") + ` EXCEPT SELECT ` + list + ` FROM ` + side + ` WHERE doc = NEW.id) j`
 	objects := []object{
-		{name: name, kind: "table", sql: `CREATE TABLE ` + side + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + columns + `)`,
+		{name: name, sql: `CREATE TABLE ` + side + ` (doc INTEGER NOT NULL, key TEXT NOT NULL, ` + columns + `)`,
 			fill: rows("d") + quote(s.Name) + ` d` + valuesOf("d")},
-		{name: name + ".doc", kind: "index", sql: `CREATE INDEX ` + quote(name+".doc") + ` ON ` + side + ` (doc, ` + list + `)`},
-		{name: s.sqlIndex(ix), kind: "index", sql: `CREATE INDEX ` + quote(s.sqlIndex(ix)) + ` ON ` + side + ` (` + columns + `, key, doc)`},
+		{name: name + ".doc", sql: `CREATE INDEX ` + quote(name+".doc") + ` ON ` + side + ` (doc, ` + list + `)`},
+		{name: s.sqlIndex(ix), sql: `CREATE INDEX ` + quote(s.sqlIndex(ix)) + ` ON ` + side + ` (` + columns + `, key, doc)`},
 		s.trigger(name, "INSERT", "", rows("NEW")+`(SELECT 1)`+valuesOf("NEW")+`; `),
 		s.trigger(name, "DELETE", "", removed+`; `),
 		s.trigger(name, "UPDATE OF "+columns, s.each(ix.Fields, "OLD.? IS NOT NEW.?", " OR "), removed+` AND (`+outdated+`); `+rows("NEW")+missing+`; `),
 	}
 	if ix.Unique {
-		objects = append(objects, object{name: name + ".unique", kind: "index",
+		objects = append(objects, object{name: name + ".unique",
 			sql: `CREATE UNIQUE INDEX ` + quote(name+".unique") + ` ON ` + side + ` (` + columns + `)`})
 	}
 	return objects
@@ -55,7 +55,7 @@ func (s shape) trigger(name, event, when, body string) object {
 		when = ` WHEN ` + when
 	}
 	called := name + "." + strings.ToLower(strings.Fields(event)[0])
-	return object{name: called, kind: "trigger",
+	return object{name: called,
 		sql: `CREATE TRIGGER ` + quote(called) + ` AFTER ` + event + ` ON ` + quote(s.Name) + when + ` BEGIN ` + body + `END`}
 }
 

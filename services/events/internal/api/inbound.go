@@ -17,10 +17,7 @@ func (a api) peerIngest(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx := audit.With(c.Request.Context(), audit.Origin{
-		Actor: topic.Actor{Type: topic.ActorInboundKey, ID: in.KeyID, KeyID: in.KeyID},
-		IP:    in.IP, RequestID: in.RequestID, Surface: "inbound",
-	})
+	ctx := audit.WithInboundKey(c.Request.Context(), in.KeyID, in.IP, in.RequestID)
 	outcome, err := a.catalog.Ingest(ctx, catalog.Command{
 		Organization: c.Param(web.OrganizationParam), Source: catalog.SourceInbound, Author: catalog.Author{Name: in.KeyName},
 	}, inboundOf(in))

@@ -11,12 +11,9 @@ import (
 // consumer of outcomes writes Counters in bulk. If a suppression is cleared, they are reset. They exist as long as the
 // endpoint.
 type Counters struct {
-	ID                  string     `json:"id"` // id of the endpoint
-	ConsecutiveFailures int        `json:"consecutiveFailures"`
-	FirstFailureAt      *time.Time `json:"firstFailureAt,omitempty"`
-	LastSuccessAt       *time.Time `json:"lastSuccessAt,omitempty"`
-	LastHTTPStatus      int        `json:"lastHttpStatus,omitempty"`
-	LastError           string     `json:"lastError,omitempty"`
+	ID string `json:"id"` // id of the endpoint
+	Series
+	LastSuccessAt *time.Time `json:"lastSuccessAt,omitempty"`
 	// CountFrom is the earliest end of a failed delivery that may still be counted. Counted marks the counted failures
 	// that ended at this time or later.
 	CountFrom time.Time `json:"countFrom"`
@@ -24,6 +21,14 @@ type Counters struct {
 	// Groups are the keys of the LastSuccesses that may have a later success of the endpoint. There is one for each
 	// bucket in which the endpoint has been.
 	Groups []string `json:"groups,omitempty"`
+}
+
+// Series counts the failures since the last success. A success resets all fields.
+type Series struct {
+	ConsecutiveFailures int        `json:"consecutiveFailures"`
+	FirstFailureAt      *time.Time `json:"firstFailureAt,omitempty"`
+	LastHTTPStatus      int        `json:"lastHttpStatus,omitempty"`
+	LastError           string     `json:"lastError,omitempty"`
 }
 
 // Failing returns the value of FieldFailing.
@@ -72,12 +77,12 @@ func (c *Counters) remember(o topic.Outcome) bool {
 	return true
 }
 
-// succeed counts a success. A success at a former URL does not reset ConsecutiveFailures. Neither does a success that
+// succeed counts a success. A success at a former URL does not reset the Series. Neither does a success that
 // ended before the first of these failures. Such an outcome can arrive late, because delivery publishes outcomes of
 // retries in another way than those of first attempts.
 func (c *Counters) succeed(urlHash string, o topic.Outcome) {
 	if before := c.FirstFailureAt != nil && o.At.Before(*c.FirstFailureAt); !before && o.URLHash == urlHash {
-		c.ConsecutiveFailures, c.FirstFailureAt, c.LastHTTPStatus, c.LastError = 0, nil, 0, ""
+		c.Series = Series{}
 	}
 	c.succeededAt(o.At)
 }

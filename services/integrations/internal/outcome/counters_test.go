@@ -110,7 +110,7 @@ func TestMarksAreBounded(t *testing.T) {
 
 func TestAResetForgetsFailuresAndOutcomesBeforeIt(t *testing.T) {
 	success := start.Add(-time.Hour)
-	counters := Counters{ID: "e", ConsecutiveFailures: 9, FirstFailureAt: &start, LastSuccessAt: &success, LastHTTPStatus: 500, LastError: "http_5xx"}
+	counters := Counters{ID: "e", Series: Series{9, &start, 500, "http_5xx"}, LastSuccessAt: &success}
 	counters.remember(ended(1, 0))
 	counters.Reset(start.Add(time.Second))
 	if counters.ConsecutiveFailures != 0 || counters.FirstFailureAt != nil || counters.LastError != "" || counters.LastSuccessAt != &success || counters.ID != "e" {
