@@ -150,8 +150,15 @@ func (g *guard) read(ctx context.Context, key peer.KeyLookup, entryKey string, r
 		// read asks identity.
 		return newCaller(key.Scheme, reply.entry, credential), nil
 	}
-	entry, _ := json.Marshal(credential) // cannot fail for strings, numbers and booleans
-	g.redis.fill(ctx, entryKey, string(entry))
+	life := peer.CredentialTTL
+	if !credential.ExpiresAt.IsZero() {
+		life = min(life, credential.ExpiresAt.Sub(g.now()))
+	}
+	if life <= 0 {
+		return nil, fault.New(fault.Denied, "The session has ended.")
+	}
+	entry, _ := json.Marshal(credential) // cannot fail for strings, numbers, booleans and times
+	g.redis.fill(ctx, entryKey, string(entry), life)
 	known := newCaller(key.Scheme, string(entry), credential)
 	g.callers.Add(entryKey, known)
 	return known, nil

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -561,5 +562,40 @@ func TestTheLogOfTheConsoleHasNoSession(t *testing.T) {
 		if strings.Contains(text, secret) {
 			t.Errorf("%q is in the log", secret)
 		}
+	}
+}
+
+// A session ends exactly, although a gateway has cached it and nobody voids the entry.
+func TestACachedSessionEndsWithTheSession(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	end := time.Now().Add(2 * time.Second)
+	m := w.keys.session(func(c *peer.Credential) { c.ExpiresAt = end })
+	wantStatus(t, d.get(t, "/console/", browser(m.cookie())), 200)
+	lookups := w.keys.lookups.Load()
+	ending := time.AfterFunc(time.Until(end), func() {
+		w.keys.mu.Lock()
+		delete(w.keys.credentials, m.entries()[0])
+		w.keys.mu.Unlock()
+	})
+	t.Cleanup(func() { ending.Stop() })
+	for range time.Tick(20 * time.Millisecond) { // the limit of a session is 600 a minute
+		asked := time.Now()
+		if p := d.get(t, "/console/", browser(m.cookie())).echo(t).Passport; p.Session == "" {
+			break
+		}
+		if late := asked.Sub(end); late > time.Second {
+			t.Fatalf("a page %v after the end", late)
+		}
+	}
+	if left := time.Until(end); left > 0 {
+		t.Errorf("the session has ended %v early", left)
+	}
+	if w.keys.lookups.Load() == lookups {
+		t.Error("identity was not asked after the end")
+	}
+	late := w.keys.session(func(c *peer.Credential) { c.ExpiresAt = end }) // the clock of identity is late
+	if p := d.get(t, "/console/", browser(late.cookie())).echo(t).Passport; p.Session != "" {
+		t.Errorf("%+v", p)
 	}
 }

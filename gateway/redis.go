@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
-	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 )
@@ -186,10 +185,10 @@ func (q *query) arguments() []any {
 	return []any{q.entry, calls, q.quota.limit, q.quota.window.Milliseconds(), q.quota.slot().Milliseconds()}
 }
 
-// fill stores an entry if there is none. It never replaces an entry, because identity may have stored a Void entry in
+// fill stores an entry for the duration life if there is none. It never replaces an entry, because identity may have stored a Void entry in
 // the meantime.
-func (c *redisClient) fill(ctx context.Context, key, entry string) {
-	if err := c.client.SetNX(ctx, key, entry, peer.CredentialTTL).Err(); err != nil && ctx.Err() == nil {
+func (c *redisClient) fill(ctx context.Context, key, entry string, life time.Duration) {
+	if err := c.client.SetNX(ctx, key, entry, life).Err(); err != nil && ctx.Err() == nil {
 		c.Fail(err)
 	}
 }

@@ -35,8 +35,9 @@ type Credential struct {
 	LegacyUser   int64             `json:"legacyUser"`
 	Username     string            `json:"username"`
 	Email        string            `json:"email"`
-	KeyID        string            `json:"keyId"`             // empty for a session
-	Session      string            `json:"session,omitempty"` // id of the session, for the scheme Session
+	KeyID        string            `json:"keyId"`              // empty for a session
+	Session      string            `json:"session,omitempty"`  // id of the session, for the scheme Session
+	ExpiresAt    time.Time         `json:"expiresAt,omitzero"` // end of the session if it is not used any more; zero for a key
 	Roles        []string          `json:"roles"`
 	Features     passport.Features `json:"features"`
 	Limits       Limits            `json:"limits"`
@@ -74,7 +75,7 @@ func (i Identity) Features(ctx context.Context, organization string) (passport.F
 // Void.
 const (
 	Void          = "void"
-	CredentialTTL = 60 * time.Second // lifetime of a cached credential
+	CredentialTTL = 60 * time.Second // lifetime of a cached credential; that of a session ends with the session
 	VoidTTL       = 60 * time.Second // longer than any lookup may take
 )
 

@@ -48,6 +48,36 @@ func TestASessionEndsWhenItIsNotUsed(t *testing.T) {
 	}
 }
 
+// A gateway caches a session until it ends: the lookup names the end.
+func TestALookupNamesTheEndOfTheSession(t *testing.T) {
+	p := start(t, nil)
+	token := p.invited(p.member("ann", `"admin"`))
+	id, secret, _ := strings.Cut(token, ":")
+	lookup := func() time.Time {
+		t.Helper()
+		c, err := p.identity().Credential(t.Context(), peer.KeyLookup{Scheme: peer.Session, ID: id, SecretDigest: digest(secret)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.ExpiresAt
+	}
+	began := p.now()
+	near := func(want time.Time) {
+		t.Helper()
+		if got := lookup(); got.Sub(want).Abs() > time.Minute {
+			t.Errorf("the end is %v, want %v", got, want)
+		}
+	}
+	near(began.Add(12 * time.Hour))
+	const day = 24 * time.Hour
+	for p.now().Sub(began) < 29*day+13*time.Hour {
+		lookup()
+		p.later(11 * time.Hour)
+	}
+	lookup()
+	near(began.Add(30 * day))
+}
+
 // A member has at most 20 sessions. One more ends the oldest, also at the gateways.
 func TestAMemberHasAtMost20Sessions(t *testing.T) {
 	p := start(t, nil)

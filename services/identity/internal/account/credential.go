@@ -11,8 +11,8 @@ import (
 
 // Credential is a key or a session, with its user and the terms of the user's organization.
 type Credential struct {
-	Key     Key // for a session: its id and digest
-	Session bool
+	Key     Key      // for a session: its id and digest
+	Session *Session // nil for a key
 	User    User
 	Roles   []Role
 	Terms   Terms
@@ -32,9 +32,13 @@ func (a *Accounts) Credential(ctx context.Context, ref KeyRef, presented string)
 	if subtle.ConstantTimeCompare([]byte(presented), []byte(key.Digest)) == 1 {
 		a.storeUse(ctx, user, key, ref.Scheme)
 	}
-	credential := Credential{Key: key, Session: ref.Scheme == BySession, User: user, Roles: user.Roles, Terms: a.Terms(organization)}
-	if credential.Session {
-		credential.Roles = user.rolesIn(key.ID, organization, a.Now())
+	credential := Credential{Key: key, User: user, Roles: user.Roles, Terms: a.Terms(organization)}
+	if ref.Scheme == BySession {
+		now := a.Now()
+		if credential.Session = user.session(key.ID, now); credential.Session == nil {
+			return Credential{}, noKey()
+		}
+		credential.Roles = user.rolesIn(key.ID, organization, now)
 	}
 	return credential, nil
 }

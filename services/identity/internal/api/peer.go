@@ -40,8 +40,8 @@ func viewCredential(credential account.Credential) peer.Credential {
 		KeyID: credential.Key.ID, Roles: find.Values(credential.Roles, func(role account.Role) string { return string(role) }),
 		Features: passport.Features(credential.Terms.Features), Limits: peer.Limits(credential.Terms.Limits),
 	}
-	if credential.Session {
-		view.KeyID, view.Session = "", credential.Key.ID
+	if s := credential.Session; s != nil {
+		view.KeyID, view.Session, view.ExpiresAt = "", s.ID, s.ExpiresAt()
 	}
 	return view
 }
