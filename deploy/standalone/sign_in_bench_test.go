@@ -107,3 +107,45 @@ func percentile(times []time.Duration, p int) time.Duration {
 }
 
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// BenchmarkFailedSignIns compares the times of failed sign-ins through the gateway and the console, in turn: of a member, of
+// a member without a password, of a disabled one, and of an unknown name. The lower quartiles must not tell them apart
+// (other work on the machine only adds time).
+//
+//	go test -run '^$' -bench '^BenchmarkFailedSignIns$' -benchtime 1x ./deploy/standalone
+func BenchmarkFailedSignIns(b *testing.B) {
+	const rounds = 90 // fewer than the failures that one name may have
+	for b.Loop() {
+		_, base := started(b, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_TRUSTED_PROXIES=127.0.0.0/8", "BELLBUOY_LOG_LEVEL=warn")
+		acme := provision(b, base, "Acme", "acme-admin", "admin")
+		addUser(b, acme, "invited", "event")
+		for _, name := range []string{"member", "disabled"} {
+			of := addUser(b, acme, name, "event")
+			var invitation struct{ URL string }
+			send(b, http.MethodPost, base+"/operator/v1/users/"+of.UserID+"/invitation", of.operator(), nil).expect(b, http.StatusCreated).into(b, &invitation)
+			newConsoleUser(b, base).open(invitation.URL, http.StatusOK).fill("/welcome", typed("password", memberPassword), http.StatusOK)
+			if name == "disabled" {
+				send(b, http.MethodPatch, base+"/operator/v1/users/"+of.UserID, of.operator(), map[string]any{"disabled": true}).expect(b, http.StatusOK)
+			}
+		}
+		names, times := []string{"member", "invited", "disabled", "unknown"}, map[string][]time.Duration{}
+		for round := range rounds {
+			for i, name := range names {
+				person := newConsoleUser(b, base)
+				person.ip = fmt.Sprintf("198.51.%d.%d", i, round)
+				person.open("/sign-in", http.StatusOK)
+				began := time.Now()
+				person.fill("/sign-in", typed("username", name, "password", "a wrong password"), http.StatusUnprocessableEntity)
+				times[name] = append(times[name], time.Since(began))
+			}
+		}
+		var quartiles []time.Duration
+		for _, name := range names {
+			quartile := percentile(times[name], 25)
+			quartiles = append(quartiles, quartile)
+			b.ReportMetric(ms(quartile), "ms-p25-"+name)
+		}
+		b.ReportMetric(0, "ns/op")
+		b.ReportMetric(float64(slices.Max(quartiles))/float64(slices.Min(quartiles)), "slowest/quickest")
+	}
+}
