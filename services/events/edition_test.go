@@ -153,6 +153,9 @@ func TestEditionOfEachChange(t *testing.T) {
 	shows("component name", 200, "PATCH", "/app/components/"+api, `{"name": "The API"}`)
 	shows("component description", 200, "PATCH", "/app/components/"+api, `{"description": "Of all."}`)
 	shows("component group", 200, "PATCH", "/app/components/"+api, `{"groupName": "Core"}`)
+	for _, override := range []string{`{"status": "major_outage"}`, `{"status": "degraded_performance", "countInUptime": true}`, `null`} {
+		shows("state by hand "+override, 200, "PATCH", "/app/components/"+api, `{"statusOverride": `+override+`}`)
+	}
 	shows("hidden component", 200, "PATCH", "/app/components/"+other, `{"hidden": true}`)
 	shows("visible component", 200, "PATCH", "/app/components/"+other, `{"hidden": false}`)
 	shows("order", 200, "PUT", dashboard+"/components", fmt.Sprintf(`{"components": [{"componentId": %q}, {"componentId": %q}]}`, other, api))

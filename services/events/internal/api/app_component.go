@@ -16,6 +16,8 @@ func (a api) componentOperations() []web.Operation {
 	readers, writers := []string{passport.RoleEvent, passport.RoleSubscriber}, []string{passport.RoleAdmin}
 	const component = `{"id": "01890a5d-ac96-774b-bcce-b302099a8061", "legacyId": 4, "name": "Checkout", "description": "",
 		"groupName": "default", "hidden": false, "hiddenFromNotifications": false, "position": 1, "status": "degraded_performance",
+		"statusOverride": {"status": "degraded_performance", "until": "2026-02-01T00:00:00.000Z", "countInUptime": false, "since": "2026-01-31T09:30:00.000Z",
+		"setBy": ` + authorExample + `},
 		"activeEventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"], "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "externalRefs": ["checkout-prod"],
 		"startAt": "2025-06-01T00:00:00.000Z", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
 	const one = `{"component": ` + component + `}`
@@ -31,7 +33,7 @@ func (a api) componentOperations() []web.Operation {
 	get := operation("components", readers, "GET", "/{id}", "getComponent", "Get a component", "", 200)
 	get.Example.Response = one
 	change := operation("components", writers, "PATCH", "/{id}", "changeComponent", "Change a component", "At least one member is required.", 200, 409)
-	change.Example = web.Example{Request: `{"hidden": true}`, Response: one}
+	change.Example = web.Example{Request: `{"hidden": true, "statusOverride": {"status": "degraded_performance", "until": "2026-02-01T00:00:00.000Z"}}`, Response: one}
 	remove := operation("components", writers, "DELETE", "/{id}", "deleteComponent", "Delete a component",
 		"A component that an active event names, or that is the only one of an endpoint, cannot be deleted.", 204, 409)
 	return []web.Operation{
@@ -50,6 +52,7 @@ type componentView struct {
 	HiddenFromNotifications bool           `json:"hiddenFromNotifications"`
 	Position                int64          `json:"position"`
 	Status                  catalog.Impact `json:"status" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance"`
+	StatusOverride          *overrideView  `json:"statusOverride" description:"The state that a member has set by hand. Null: none."`
 	ActiveEventIDs          []string       `json:"activeEventIds"`
 	DashboardIDs            []string       `json:"dashboardIds"`
 	ExternalRefs            []string       `json:"externalRefs"`
@@ -139,6 +142,7 @@ type newComponentBody struct {
 type componentChanges struct {
 	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"50"`
 	componentBody
+	StatusOverride optional.Value[overrideBody] `json:"statusOverride" nullable:"true" description:"A state by hand. Null, or the status operational, ends it. It also ends when an event of the component closes."`
 }
 
 func (a api) createComponent(c *web.Call[web.None, newComponentBody], in newComponentBody) (oneComponentView, error) {
@@ -155,6 +159,7 @@ func (a api) changeComponent(c *web.Call[componentParameters, componentChanges])
 		in, err := c.Body()
 		optional.Assign(&component.Name, in.Name.Pointer())
 		in.apply(component)
+		in.StatusOverride.Value.apply(component, in.StatusOverride.Sent)
 		return cmp.Or(err, checkSent(in))
 	})
 	return a.oneComponent(c, component, err)
@@ -192,14 +197,16 @@ func (a api) viewComponents(ctx context.Context, organization string, components
 		return nil, err
 	}
 	healths, err := a.catalog.Healths(ctx, organization)
-	return find.Values(components, func(c catalog.Component) componentView { return viewComponent(c, healths[c.ID], holding[c.ID]) }), err
+	return find.Values(components, func(c catalog.Component) componentView {
+		return viewComponent(c, healths[c.ID], holding[c.ID], a.catalog.OverrideOf(&c))
+	}), err
 }
 
-func viewComponent(c catalog.Component, health catalog.Health, dashboards []string) componentView {
+func viewComponent(c catalog.Component, health catalog.Health, dashboards []string, override *catalog.Override) componentView {
 	return componentView{
 		ID: c.ID, LegacyID: c.LegacyID, Name: c.Name, Description: c.Description, GroupName: c.Group, Hidden: c.Hidden,
 		HiddenFromNotifications: c.HiddenFromNotifications, Position: c.Position,
-		Status: cmp.Or(health.Status, catalog.Operational), ActiveEventIDs: append([]string{}, health.EventIDs...),
+		Status: cmp.Or(health.Status, catalog.Operational), StatusOverride: viewOverride(override), ActiveEventIDs: append([]string{}, health.EventIDs...),
 		DashboardIDs: append([]string{}, dashboards...), ExternalRefs: append([]string{}, c.ExternalRefs...),
 		StartAt: web.Time(c.Since()), CreatedAt: web.Time(c.CreatedAt), UpdatedAt: web.Time(c.UpdatedAt), Version: c.Version,
 	}

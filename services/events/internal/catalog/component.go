@@ -22,11 +22,14 @@ type Component struct {
 	Position                int64    `json:"position" audit:"position"`
 	ExternalRefs            []string `json:"externalRefs" audit:"externalRefs"`
 	// StartAt is the time since which the component exists. nil: it exists since CreatedAt.
-	StartAt   *time.Time `json:"startAt" audit:"startAt"`
-	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
-	UpdatedAt time.Time  `json:"updatedAt" audit:"updatedAt,quiet"`
-	Version   int64      `json:"version" audit:"version,quiet"`
-	Leaving   bool       `json:"leaving"` // the component is being removed; no query finds it
+	StartAt  *time.Time `json:"startAt" audit:"startAt"`
+	Override *Override  `json:"override" audit:"statusOverride"` // nil: none
+	// OverrideSpans is the former overrides that count in the uptime, the earliest first.
+	OverrideSpans []OverrideSpan `json:"overrideSpans"`
+	CreatedAt     time.Time      `json:"createdAt" audit:"createdAt"`
+	UpdatedAt     time.Time      `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version       int64          `json:"version" audit:"version,quiet"`
+	Leaving       bool           `json:"leaving"` // the component is being removed; no query finds it
 }
 
 const (
@@ -45,6 +48,11 @@ func (c *Component) Since() time.Time {
 		return *c.StartAt
 	}
 	return c.CreatedAt
+}
+
+func (c *Component) touch(now time.Time) {
+	c.UpdatedAt = now
+	c.Version++
 }
 
 // check returns an Invalid fault that names the first wrong field. It sets the default group, and removes duplicate

@@ -72,14 +72,13 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		before := *component
 		before.ExternalRefs = slices.Clone(component.ExternalRefs)
 		now := c.now()
-		if err := cmp.Or(change(component), component.check(now)); err != nil {
+		if err := cmp.Or(change(component), component.check(now), component.settleOverride(before.Override, command.Author, now)); err != nil {
 			return nil, err
 		}
 		if reflect.DeepEqual(before, *component) {
 			return nil, fault.ErrUnchanged
 		}
-		component.UpdatedAt = now
-		component.Version++
+		component.touch(now)
 		wanted = *component
 		after := component
 		if component.Leaving {

@@ -30,6 +30,9 @@ type Event struct {
 	AutoStart        bool       `json:"autoStart" audit:"autoStart"`
 	AutoEnd          bool       `json:"autoEnd" audit:"autoEnd"`
 	Pauses           []Pause    `json:"pauses"` // in order of From
+	// ClosedAt is the time of the write that closed the event. It is nil for an open event, and for one that was created
+	// closed.
+	ClosedAt *time.Time `json:"closedAt"`
 	// StartedFor and EndedFor are the planned start and the planned end that are done. The scheduler does not start or
 	// end the event again for these times, also if a person has undone the step.
 	StartedFor *time.Time `json:"startedFor"`

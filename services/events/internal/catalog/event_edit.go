@@ -194,6 +194,12 @@ func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
 	d.recordPause()
+	switch {
+	case d.Open():
+		d.ClosedAt = nil
+	case !d.IsNew() && !d.before.Status.Closed():
+		d.ClosedAt = new(d.Now)
+	}
 	d.arm()
 	return changed, announcedOnly
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
@@ -9,8 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// EventWritten updates what depends on an event: the pages that show it, and the rows of its links and timeline
-// entries. It also removes links to components that were removed while the event was being written, because the removal
+// EventWritten updates what depends on an event: the states by hand of its components, the pages that show it, and the
+// rows of its links and timeline entries. It also removes links to components that were removed while the event was being written, because the removal
 // of the component did not find these links. current is nil for a deleted event.
 //
 // Pages are rendered before the link rows are written, because the former rows say which pages showed the event. If a
@@ -43,7 +44,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 			return err
 		}
 	}
-	if err := c.publishEvent(ctx, id, links.Items, current); err != nil {
+	if err := cmp.Or(c.endOverridesBy(ctx, current), c.publishEvent(ctx, id, links.Items, current)); err != nil {
 		return err
 	}
 	err := together(

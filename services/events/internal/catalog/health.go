@@ -6,13 +6,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// Health is the ids of the active events of a component, and their worst impact on it.
+// Health is the ids of the active events of a component, and the worst of their impacts on it and of its state by hand.
 type Health struct {
 	Status   Impact
 	EventIDs []string
 }
 
-// Healths returns the health of the components that active events affect, by id.
+// Healths returns the health of the components that active events affect or that have a state by hand, by id.
 func (c *Catalog) Healths(ctx context.Context, organization string) (map[string]Health, error) {
 	healths := map[string]Health{}
 	now := c.now()
@@ -30,5 +30,8 @@ func (c *Catalog) Healths(ctx context.Context, organization string) (map[string]
 		}
 		return nil
 	})
+	if err == nil {
+		err = c.addOverrides(ctx, organization, healths)
+	}
 	return healths, err
 }

@@ -9,8 +9,9 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldVersion      = "version" // version of a dashboard
 	FieldSlug         = "slug"
-	FieldPlace        = "place" // place of a dashboard or template in its organization
-	FieldKind         = "kind"  // kind of a template
+	FieldPlace        = "place"      // place of a dashboard or template in its organization
+	FieldKind         = "kind"       // kind of a template
+	FieldOverridden   = "overridden" // absent for a component without a state by hand
 	fieldName         = "name"
 	FieldHosts        = "hosts"        // multi-valued
 	FieldComponents   = "components"   // multi-valued
@@ -45,6 +46,7 @@ const (
 	IndexID            = "org_id"
 	IndexPlaced        = "org_component" // of dashboards and templates, over their components
 	IndexKind          = "org_kind"
+	IndexOverridden    = "org_overridden"
 	IndexPlace         = "org_place"
 	IndexExternalRef   = "org_external_ref"
 	IndexGroup         = "org_group_legacy"

@@ -60,7 +60,7 @@ func (c *Catalog) reportedOn(ctx context.Context, organization, dashboardID, com
 func (c *Catalog) spans(ctx context.Context, organization string, components []Component, from, to time.Time) (map[string][]uptime.Span, error) {
 	spans := make(map[string][]uptime.Span, len(components))
 	for _, component := range components {
-		spans[component.ID] = nil
+		spans[component.ID] = component.spansBetween(from, to)
 	}
 	scope := "" // all events
 	if len(components) == 1 {

@@ -22,10 +22,12 @@ const (
 	stepsAtOnce = 16
 )
 
-// RunScheduler starts and ends maintenances with autoStart and autoEnd, and sends their reminders, until ctx ends. It
-// notifies the channels in Event.Announced. Several processes may run it at once.
+// RunScheduler starts and ends maintenances with autoStart and autoEnd, sends their reminders, and ends states by hand,
+// until ctx ends. It notifies the channels in Event.Announced. Several processes may run it at once.
 func (c *Catalog) RunScheduler(ctx context.Context, log *slog.Logger) error {
-	return Schedule(ctx, log, "The scheduler failed to take a step with a maintenance. It tries again.", c.runDue)
+	return Schedule(ctx, log, "The scheduler failed to take a step with a maintenance or a component. It tries again.", func(ctx context.Context) error {
+		return errors.Join(c.runDue(ctx), c.endDueOverrides(ctx))
+	})
 }
 
 // Schedule calls run at once and then at each schedulerInterval until ctx ends. It logs an error of run with the

@@ -39,6 +39,8 @@ func (oneComponent) GetMany(context.Context, []string) ([]Component, error) {
 	return []Component{{ID: "api", OrganizationID: "acme"}}, nil
 }
 
+func (oneComponent) Keys(context.Context, find.Query, ...string) ([]find.Row, error) { return nil, nil }
+
 type noDashboards struct{ Collection[Dashboard] }
 
 func (noDashboards) Keys(context.Context, find.Query, ...string) ([]find.Row, error) { return nil, nil }

@@ -33,6 +33,7 @@ func (m *composition) follow(ctx context.Context, changes []catalog.Written, see
 	}
 	if m.loaded {
 		m.leaveMissing()
+		m.redoByHand()
 	}
 	for _, written := range changes {
 		if written.Event != "" {
@@ -241,7 +242,7 @@ func (m *composition) tally(days []uptime.Day, spans map[string][]uptime.Span) {
 	}
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]
-		fresh := m.calendar.Tallied(component.Since, spans[component.ID], days)
+		fresh := m.calendar.Tallied(component.Since, component.spans(spans[component.ID]), days)
 		if len(fresh) > 0 || slices.ContainsFunc(component.Days, anew) {
 			component.Days = append(slices.DeleteFunc(slices.Clone(component.Days), anew), fresh...)
 			slices.SortFunc(component.Days, func(a, b uptime.AffectedDay) int { return strings.Compare(a.Date, b.Date) })
@@ -270,23 +271,24 @@ func (m *composition) finish() {
 		if component.Days = component.Days[at:]; component.Days == nil {
 			component.Days = []uptime.AffectedDay{}
 		}
-		component.State = cmp.Or(states[component.ID], catalog.Operational)
+		component.State = component.stateAt(snapshot.At, cmp.Or(states[component.ID], catalog.Operational))
 		component.Uptime = m.calendar.Uptime(component.Since, component.Days, settings.WindowDays, settings.PartialOutageWeight)
 	}
 }
 
-// expires returns the time from which the state is outdated even without a write. This is when an event begins, when
-// the day ends, or, while an event affects a component, when the next minute begins, because its uptime changes. A
+// expires returns the time from which the state is outdated even without a write. This is when an event begins, when a
+// state by hand or the day ends, or, while an event or a state by hand lowers an uptime, when the next minute begins. A
 // maintenance does not change an uptime.
 func (m *composition) expires() time.Time {
 	next := m.calendar.Today().To
-	if start := m.state.nextStart(); start != nil {
-		next = uptime.Earlier(next, *start)
+	if change := m.state.nextChange(); change != nil {
+		next = uptime.Earlier(next, *change)
 	}
 	at := m.state.Snapshot.At
-	for _, spans := range m.state.chunks.spans(at, at.Add(1)) {
-		for _, s := range spans {
-			if s.Impact != catalog.UnderMaintenance {
+	spans := m.state.chunks.spans(at, at.Add(1))
+	for i := range m.state.Snapshot.Components {
+		for _, s := range m.state.Snapshot.Components[i].spans(spans[m.state.Snapshot.Components[i].ID]) {
+			if s.Impact != catalog.UnderMaintenance && !s.From.After(at) && at.Before(s.To) {
 				return uptime.Earlier(next, at.Truncate(time.Minute).Add(time.Minute))
 			}
 		}

@@ -16,7 +16,7 @@ func (m *composition) readAll(ctx context.Context) error {
 	}
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]
-		component.Days = m.calendar.Tallied(component.Since, spans[component.ID], m.calendar.Days)
+		component.Days = m.calendar.Tallied(component.Since, component.spans(spans[component.ID]), m.calendar.Days)
 	}
 	return m.readFirstMonth(ctx, "")
 }
@@ -35,7 +35,7 @@ func (m *composition) readAdded(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		component.Days = m.calendar.Tallied(component.Since, spans[component.ID], m.calendar.Days)
+		component.Days = m.calendar.Tallied(component.Since, component.spans(spans[component.ID]), m.calendar.Days)
 		if err := m.readFirstMonth(ctx, component.ID); err != nil {
 			return err
 		}

@@ -129,7 +129,7 @@ func (e *Editions) monthOf(ctx context.Context, of *decodedEdition, name string)
 	}
 	for i := range snapshot.Components {
 		component := snapshot.Components[i]
-		component.Days = calendar.Tallied(component.Since, spans[component.ID], calendar.Days)
+		component.Days = calendar.Tallied(component.Since, component.spans(spans[component.ID]), calendar.Days)
 		out.Uptimes[component.ID] = calendar.Uptime(component.Since, component.Days, len(calendar.Days), snapshot.Dashboard.Content.Uptime.PartialOutageWeight)
 	}
 	return out, nil

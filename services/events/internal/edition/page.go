@@ -21,7 +21,8 @@ type PublishedPage struct {
 	Private     bool              `json:"private"` // not all visitors may see the page
 	Rows        []ListedComponent `json:"rows"`
 	List        string            `json:"list"` // digest of Rows
-	// ChangesAt is the next time at which an event reaches its start. The list then changes without a write.
+	// ChangesAt is the next time at which an event reaches its start, or a state by hand ends. The list then changes
+	// without a write.
 	ChangesAt *time.Time `json:"changesAt"`
 
 	EditionID string     `json:"editionId"`

@@ -83,7 +83,7 @@ func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboard
 	page.setStatuses(&m.state)
 	page.EditionID, page.Edition = made.ID, made.Number
 	page.Indicator = overallOf(m.state.Snapshot.Components, m.state.active()).Indicator()
-	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextStart(), new(m.expires()), nil
+	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextChange(), new(m.expires()), nil
 	page.SweepAt = cmp.Or(page.SweepAt, new(now.Add(sweepAfter)))
 	return page, made, nil
 }
@@ -204,6 +204,7 @@ func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, 
 func (s ShownComponent) of(component *catalog.Component) ShownComponent {
 	s.ID, s.LegacyID, s.Name, s.Description = component.ID, component.LegacyID, component.Name, component.Description
 	s.Since, s.UpdatedAt = component.Since(), component.UpdatedAt
+	s.byHand(component)
 	return s
 }
 

@@ -53,9 +53,11 @@ type ShownComponent struct {
 	Name        string         `json:"name"`
 	Group       string         `json:"group"` // the group of the placement, or else the component's own
 	Description string         `json:"description"`
-	State       catalog.Impact `json:"state"`
+	State       catalog.Impact `json:"state"` // the worst of the impacts of active events and of the state by hand
 	Since       time.Time      `json:"since"` // uptime is not measured before this time
 	UpdatedAt   time.Time      `json:"updatedAt"`
+	ByHand      *ShownOverride `json:"byHand"`  // nil: none
+	Counted     []Span         `json:"counted"` // times in which states by hand count in the uptime
 	// FeedChangedAt is like Snapshot.FeedChangedAt, for the feed of the component.
 	FeedChangedAt time.Time            `json:"feedChangedAt"`
 	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months on which events affected the component, the oldest first

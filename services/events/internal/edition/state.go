@@ -19,7 +19,7 @@ type State struct {
 
 // stateFormat is increased when a snapshot has more of the records than before: of the dashboard, components or events. The
 // edition that follows a state of another format then reads all these records.
-const stateFormat = 1
+const stateFormat = 2
 
 // outdated reports whether the program that made the state has another stateFormat.
 func (s *State) outdated() bool { return s.Format != stateFormat }
@@ -66,6 +66,15 @@ func (s *State) nextStart() (next *time.Time) {
 	return next
 }
 
+// nextChange returns the next time at which an event reaches its start, or a state by hand ends.
+func (s *State) nextChange() *time.Time {
+	start, end := s.nextStart(), s.nextEndByHand()
+	if start == nil || end != nil && end.Before(*start) {
+		return end
+	}
+	return start
+}
+
 // statuses returns, by component, the statuses on the public list that are not operational.
 func (s *State) statuses() map[string]ListedStatus {
 	statuses := map[string]ListedStatus{}
@@ -78,6 +87,16 @@ func (s *State) statuses() map[string]ListedStatus {
 			default:
 				statuses[impact.ComponentID] = cmp.Or(statuses[impact.ComponentID], ListedMaintenance)
 			}
+		}
+	}
+	for i := range s.Snapshot.Components {
+		component := &s.Snapshot.Components[i]
+		switch component.stateAt(s.Snapshot.At, catalog.Operational) {
+		case catalog.Operational:
+		case catalog.UnderMaintenance:
+			statuses[component.ID] = cmp.Or(statuses[component.ID], ListedMaintenance)
+		default:
+			statuses[component.ID] = ListedIncident
 		}
 	}
 	return statuses

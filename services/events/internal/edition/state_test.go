@@ -68,7 +68,7 @@ func zero(of any) (names []string) {
 }
 
 func TestVisitorsSeeEachFieldThatIsShownOfARecord(t *testing.T) {
-	component := catalog.Component{ID: "c", LegacyID: 1, Name: "API", Description: "The interface", CreatedAt: at(1, 0), UpdatedAt: at(2, 0)}
+	component := catalog.Component{ID: "c", LegacyID: 1, Name: "API", Description: "The interface", CreatedAt: at(1, 0), UpdatedAt: at(2, 0), Override: &catalog.Override{Status: catalog.MajorOutage, CountInUptime: true}}
 	if got := zero(ShownComponent{}.of(&component)); !slices.Equal(got, []string{"Group", "State", "FeedChangedAt", "Days", "Uptime"}) { // these are computed later
 		t.Errorf("a shown component has no %v; fill it in (ShownComponent).of, and in this test", got)
 	}

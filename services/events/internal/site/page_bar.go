@@ -78,7 +78,7 @@ func (f frame) newBar(c *edition.ShownComponent) *bar {
 		if classes[i] == unmeasured {
 			b.From = i + 1
 		}
-		if there && len(one.EventIDs) > 0 {
+		if there {
 			b.Links = append(b.Links, dayLink{i * columnWidth, f.dayHref(c, one), f.dayTitle(d, one)})
 		}
 	}

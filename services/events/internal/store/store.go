@@ -89,6 +89,8 @@ func (s *Store) components() document.Schema[catalog.Component] {
 				}
 				return c.OrganizationID
 			}},
+			document.Field[record]{Name: catalog.FieldOverridden, Value: func(c *record) any { return present(c.Overridden()) }},
+			document.Field[record]{Name: catalog.FieldDueAt, Value: func(c *record) any { return c.OverrideDueAt() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
@@ -96,6 +98,8 @@ func (s *Store) components() document.Schema[catalog.Component] {
 			{Name: catalog.IndexExternalRef, Fields: []string{catalog.FieldOrganization, catalog.FieldExternalRefs}, Unique: true},
 			{Name: catalog.IndexGroup, Fields: []string{catalog.FieldOrganization, "group", catalog.FieldLegacyID}},
 			{Name: catalog.IndexName, Fields: []string{catalog.FieldOrganization, "name", catalog.FieldLegacyID}},
+			{Name: catalog.IndexOverridden, Fields: []string{catalog.FieldOrganization, catalog.FieldOverridden}},
+			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return s.follower.ComponentWritten(ctx, key, current)

@@ -66,7 +66,7 @@ func (c Calendar) Months(first string) []string {
 type AffectedDay struct {
 	Date     string   `json:"date"` // yyyy-mm-dd
 	Tally    Tally    `json:"tally"`
-	EventIDs []string `json:"eventIds"`
+	EventIDs []string `json:"eventIds"` // empty if only a state by hand affected the component
 }
 
 // Tallied returns the days on which spans affected a component. spans has all spans of the component that overlap the
@@ -82,7 +82,7 @@ func (c Calendar) Tallied(since time.Time, spans []Span, days []Day) []AffectedD
 	var out []AffectedDay
 	for _, d := range days {
 		first := Later(d.From, from)
-		one := AffectedDay{Date: d.Date, Tally: tally(states, first, Earlier(d.To, end)), EventIDs: []string{}}
+		one, affected := AffectedDay{Date: d.Date, Tally: tally(states, first, Earlier(d.To, end)), EventIDs: []string{}}, false
 		for _, s := range spans {
 			begin := Later(s.From, first)
 			if begin.After(c.At) || !begin.Before(Earlier(s.To, d.To)) {
@@ -91,11 +91,12 @@ func (c Calendar) Tallied(since time.Time, spans []Span, days []Day) []AffectedD
 			if s.Impact.Worse(one.Tally.Worst) {
 				one.Tally.Worst = s.Impact
 			}
-			if !slices.Contains(one.EventIDs, s.EventID) {
+			affected = true
+			if s.EventID != "" && !slices.Contains(one.EventIDs, s.EventID) {
 				one.EventIDs = append(one.EventIDs, s.EventID)
 			}
 		}
-		if len(one.EventIDs) > 0 {
+		if affected {
 			out = append(out, one)
 		}
 	}

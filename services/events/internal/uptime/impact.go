@@ -28,7 +28,7 @@ func (i Impact) Worse(other Impact) bool {
 type Span struct {
 	From, To time.Time
 	Impact   Impact
-	EventID  string
+	EventID  string // empty: a state by hand, not an event
 }
 
 // counted returns the part of the span between from and to, in whole seconds. lasts is false if this part is empty.

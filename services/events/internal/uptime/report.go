@@ -80,7 +80,7 @@ func Of(since time.Time, spans []Span, days []Day, end time.Time) ComponentUptim
 	slices.SortFunc(spans, func(a, b Span) int { return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.EventID, b.EventID)) })
 	seen := map[string]bool{}
 	for _, s := range spans {
-		if _, _, lasts := s.counted(from, end); lasts && !seen[s.EventID] {
+		if _, _, lasts := s.counted(from, end); lasts && s.EventID != "" && !seen[s.EventID] {
 			seen[s.EventID] = true
 			part.EventIDs = append(part.EventIDs, s.EventID)
 		}
