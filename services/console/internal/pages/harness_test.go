@@ -74,6 +74,9 @@ func (s *service) usual(at string) string {
 		"createdAt": "2026-01-31T09:30:00.000Z", "lastLoginAt": null, "secondFactors": {"totp": true, "passkeys": 2}, "signOn": true, "hasPassword": true, "invited": true, "version": 3}`
 	const entry = `{"id": "OTHER", "occurredAt": "2026-01-31T09:30:00.000Z", "actor": {"type": "user", "id": "OTHER", "email": TEXT, "keyId": ""}, "action": "user.update", "entityType": "user",
 		"entityId": "OTHER", "entityName": TEXT, "changedFields": [], "before": {"name": TEXT, "roles": [TEXT]}, "after": {"name": "new", "flag": true}, "ip": "192.0.2.1", "requestId": "r-1", "surface": "console"}`
+	const event = `"id": "OTHER", "type": "incident", "title": TEXT, "description": TEXT, "impactAnalysis": TEXT, "coordinator": TEXT, "status": "investigating", "severity": "minor_outage", "startAt": "2026-01-31T09:30:00.000Z", "endAt": null,
+		"scheduledStartAt": null, "scheduledEndAt": null, "reminderMinutes": [], "publish": true, "affectedComponents": [{"componentId": "OTHER", "name": TEXT, "impact": "partial_outage"}, {"componentId": "MEMBER", "name": TEXT, "impact": "major_outage"}],
+		"source": "app", "createdBy": {"name": TEXT}, "updatedAt": "2026-01-31T09:30:00.000Z", "version": 4`
 	list := func(name, item string) string {
 		if s.empty {
 			return `{"` + name + `": [], "nextToken": null}`
@@ -114,6 +117,11 @@ func (s *service) usual(at string) string {
 		return fill(`{"ok": false, "error": TEXT}`)
 	case strings.HasSuffix(at, "/app/organization"):
 		return fill(`{"organization": {"id": "OTHER", "name": TEXT, "plan": "team", "limits": {"maxDashboards": 50, "uniqueEndpoints": null}, "requireTwoFactor": true, "version": 2}}`)
+	case at == "GET /app/events":
+		return fill(list("events", "{"+event+"}"))
+	case at == "GET /app/dashboards":
+		const dashboard = `{"id": "OTHER", "name": TEXT, "url": "https://status.example.com/d/acme", "enabled": true, "indicator": "major", "version": 2}`
+		return fill(list("dashboards", dashboard+","+strings.Replace(dashboard, "OTHER", "MEMBER", 1)))
 	case at == "GET /app/audit":
 		return fill(list("entries", entry))
 	case at == "GET /app/sign-in/providers":
@@ -157,7 +165,7 @@ func open(t *testing.T, text string) *browser {
 	}
 	engine := web.NewEngine("console", process, signer)
 	if err := Mount(engine, Options{
-		Services: map[string]string{"identity": server.URL}, Signer: signer, Process: process,
+		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL}, Signer: signer, Process: process,
 		Links: boot.Links{ConsoleBaseURL: "https://console.example.com", AppBaseURL: "https://app.example.com", LegacyBaseURL: "https://app.example.com"},
 	}); err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ const (
 
 // table returns all routes.
 func (p *pages) table() []route {
-	admin := passport.RoleAdmin
+	admin, event := passport.RoleAdmin, passport.RoleEvent
 	return []route{
 		{get, "/sign-in", anyone, "", p.signIn},
 		{post, "/sign-in", anyone, "", p.signInPassword},
@@ -80,6 +80,8 @@ func (p *pages) table() []route {
 		{post, "/forgotten/new", anyone, "", p.accept},
 
 		{get, "/", signedIn, "", p.overview},
+		{get, "/events", signedIn, event, p.events},
+
 		{get, "/profile", signedIn, "", p.profile},
 		{post, "/profile", signedIn, "", p.profile},
 		{get, "/profile/security", signedIn, "", p.security},

@@ -37,6 +37,7 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"role":  roleLabel,
 		"face":  initials,
 		"plus":  func(a, b int) int { return a + b },
+		"word":  word, "statusIcon": statusIcon, "stateOf": stateOf, "classOf": classOf,
 	}).ParseFS(templateFiles, "templates/*.html")
 	return templates{parsed}, err
 }
@@ -47,6 +48,7 @@ type page struct {
 	Member    *app.Profile // nil on pages without the frame
 	Groups    []navGroup
 	Tabs      []navItem
+	Report    bool // the member may report incidents
 	Notice    *notice
 	Kept      bool // the script may restore what was typed
 	Script    bool // the page needs the script of passkeys
@@ -74,16 +76,19 @@ type navItem struct {
 // navigation returns the pages that the member may open.
 func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	for _, group := range []navGroup{
-		{"", []navItem{{Path: "/", Label: "Overview", Icon: "home", tab: true}}},
+		{"", []navItem{
+			{Path: "/", Label: "Overview", Icon: "home", tab: true},
+			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true},
+		}},
 		{"Organization", []navItem{
-			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin, tab: true},
+			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin},
 			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin},
 			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin},
 			{Path: "/audit", Label: "Audit log", Icon: "list", role: passport.RoleAdmin},
 		}},
 		{"Your account", []navItem{
 			{Path: "/profile", Label: "Profile", Icon: "person"},
-			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: true},
+			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: !v.caller.Has(passport.RoleEvent)},
 			{Path: "/profile/keys", Label: "Keys", Icon: "key"},
 		}},
 	} {
@@ -92,7 +97,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			if item.role != "" && !v.caller.Has(item.role) {
 				continue
 			}
-			item.Current = item.Path == at || item.Path != "/" && item.Path != "/profile" && strings.HasPrefix(at, item.Path+"/")
+			item.Current = item.Path == at || item.Path != "/" && item.Path != "/profile" && strings.HasPrefix(at, item.Path+"/") && at != newEventPath
 			shown.Items = append(shown.Items, item)
 			if item.tab {
 				tabs = append(tabs, item)
@@ -101,6 +106,9 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 		if len(shown.Items) > 0 {
 			groups = append(groups, shown)
 		}
+	}
+	if v.caller.Has(passport.RoleEvent) {
+		tabs = append(tabs, navItem{Path: newEventPath, Label: "Report", Icon: "plus", Current: at == newEventPath})
 	}
 	return groups, tabs
 }
@@ -133,6 +141,7 @@ func (v *visit) showPage(status int, name string, shown *page) error {
 				return v.redirect("/profile/security")
 			}
 			shown.Member = &profile
+			shown.Report = v.caller.Has(passport.RoleEvent)
 			shown.Groups, shown.Tabs = v.navigation(strings.TrimPrefix(v.Request.URL.Path, root))
 		}
 	}

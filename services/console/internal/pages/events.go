@@ -1,0 +1,179 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+)
+
+const (
+	eventsPath   = "/events"
+	newEventPath = eventsPath + "/new"
+)
+
+// isoTime is the form of times in the App interface.
+const isoTime = "2006-01-02T15:04:05.000Z"
+
+// view is a tab of a page.
+type view struct {
+	Path, Label string
+	Current     bool
+}
+
+// eventsPage is the data of events.html.
+type eventsPage struct {
+	Views      []view
+	At         string // current view
+	Query      string
+	Type       string
+	Dashboard  string
+	Component  *app.Affected // filter by a component; nil: none
+	Dashboards []app.Dashboard
+	Filtered   bool
+	Clear      string // address of the view without filters
+	Events     []app.Event
+	More       string // address of the next page; empty: there is none
+	First      bool
+}
+
+// events lists the events of a tab. The filter is in the address, so that it can be shared.
+func (p *pages) events(v *visit) error {
+	data := eventsPage{At: v.Query("view"), Query: strings.TrimSpace(v.Query("q")), Type: v.Query("type"), Dashboard: v.Query("dashboard"), First: v.Query("after") == ""}
+	known := []view{{Path: "open", Label: "Open"}, {Path: "upcoming", Label: "Upcoming"}, {Path: "drafts", Label: "Drafts"}, {Path: "past", Label: "Past"}}
+	if !slices.ContainsFunc(known, func(k view) bool { return k.Path == data.At }) {
+		data.At = "open"
+	}
+	if data.Type != incident && data.Type != maintenance {
+		data.Type = ""
+	}
+	filter := url.Values{}
+	for name, value := range map[string]string{"q": data.Query, "type": data.Type, "dashboardId": data.Dashboard, "componentId": v.Query("component")} {
+		if value != "" {
+			filter.Set(name, value)
+			data.Filtered = true
+		}
+	}
+	for _, k := range known {
+		own := v.Request.URL.Query()
+		own.Del("after")
+		own.Set("view", k.Path)
+		k.Current, k.Path = k.Path == data.At, eventsPath+"?"+own.Encode()
+		data.Views = append(data.Views, k)
+	}
+	data.Clear = root + eventsPath + "?view=" + data.At
+	var work errgroup.Group
+	work.Go(func() error {
+		found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+		if err == nil && len(found.Dashboards) > 1 { // the page needs the filter by dashboard only then
+			data.Dashboards = found.Dashboards
+		}
+		return nil
+	})
+	work.Go(func() (err error) {
+		if data.At == "drafts" {
+			data.Events, err = v.drafts(filter)
+			return err
+		}
+		return v.listEvents(&data, filter)
+	})
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	data.nameComponent(v.Query("component"))
+	return v.show(http.StatusOK, "events.html", "Events", data)
+}
+
+// listEvents reads a page of the view that is open, upcoming or past.
+func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
+	query := url.Values{"limit": {"25"}, "nextToken": {v.Query("after")}}
+	for name, values := range filter {
+		query[name] = values
+	}
+	if data.First {
+		query.Del("nextToken")
+	}
+	keep := func(app.Event) bool { return true }
+	switch data.At {
+	case "open":
+		query.Set("active", "true")
+	case "upcoming":
+		query.Set("status", planning)
+		keep = func(e app.Event) bool { return e.Publish }
+	default:
+		query.Set("active", "false")
+		query.Set("to", v.pages.Process.Now().UTC().Truncate(time.Minute).Add(time.Minute).Format(isoTime))
+		keep = func(e app.Event) bool { return isClosed(e.Status) }
+		if before := v.Query("to"); before != "" { // all pages of a walk have the same end
+			query.Set("to", before)
+		}
+	}
+	found, err := v.app.Events(v.Request.Context(), query)
+	if err != nil {
+		return err
+	}
+	data.Events = slices.DeleteFunc(found.Events, func(e app.Event) bool { return !keep(e) })
+	if found.NextToken != nil {
+		next := v.Request.URL.Query()
+		next.Set("view", data.At)
+		next.Set("after", *found.NextToken)
+		if to := query.Get("to"); to != "" {
+			next.Set("to", to)
+		}
+		data.More = root + eventsPath + "?" + next.Encode()
+	}
+	return nil
+}
+
+// drafts returns the events that are not published and not closed.
+//
+// Decision: the App interface has no filter for them, but an event that is neither active nor closed is a draft or is
+// planned. So the page asks for each status. There are few drafts.
+func (v *visit) drafts(filter url.Values) ([]app.Event, error) {
+	statuses := []string{planning, "started", "inprogress", "verifying"}
+	switch filter.Get("type") {
+	case incident:
+		statuses = incidentStatuses()[:3]
+	case "":
+		statuses = append(statuses, incidentStatuses()[:3]...)
+	}
+	lists := make([][]app.Event, len(statuses))
+	var work errgroup.Group
+	for i, status := range statuses {
+		query := url.Values{"limit": {"100"}, "active": {"false"}, "status": {status}}
+		for name, values := range filter {
+			query[name] = values
+		}
+		work.Go(func() error {
+			found, err := v.app.Events(v.Request.Context(), query)
+			lists[i] = slices.DeleteFunc(found.Events, func(e app.Event) bool { return e.Publish })
+			return err
+		})
+	}
+	err := work.Wait()
+	return slices.SortedFunc(slices.Values(slices.Concat(lists...)), func(a, b app.Event) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
+	}), err
+}
+
+// nameComponent sets the component of the filter. Its name is that in the events of the list.
+func (d *eventsPage) nameComponent(id string) {
+	if id == "" {
+		return
+	}
+	d.Component = &app.Affected{ComponentID: id, Name: "One component"}
+	for _, e := range d.Events {
+		for _, affected := range e.AffectedComponents {
+			if affected.ComponentID == id {
+				d.Component.Name = affected.Name
+				return
+			}
+		}
+	}
+}
