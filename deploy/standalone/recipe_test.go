@@ -32,7 +32,7 @@ func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	follow(t, clone, "services", recipe(t, "services", "Ship a locale or a word"))
 	binary := filepath.Join(t.TempDir(), "bellbuoy")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./deploy/standalone")
-	build.Dir = clone
+	build.Dir, build.Env = clone, append(os.Environ(), "GOGC=400") // as in the Makefile
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
