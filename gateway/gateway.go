@@ -79,6 +79,13 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer edge.guard.redis.client.Close() // after the last request
 	defer edge.tries.Close()
+	if c.Internal != nil {
+		hosts, err := c.Links.Hosts()
+		if err != nil {
+			return err
+		}
+		c.Internal.HandleFunc("GET /domains", domainsPage(edge.front.events, hosts))
+	}
 	listener := readserver.Listen(c.Listener, edge.read)
 	defer listener.Wait()
 	c.Listener = listener

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -34,6 +35,7 @@ type platform struct {
 	settings settings
 	links    boot.Links
 	registry *prometheus.Registry
+	internal *http.ServeMux // pages of the internal address
 	closers  []func() error
 	seeded   atomic.Bool // true when the records of the first start exist
 	log      *slog.Logger
@@ -85,12 +87,13 @@ func run(ctx context.Context, s settings) error {
 	if err := p.startEngines(ctx, folder); err != nil {
 		return err
 	}
+	p.internal = boot.InternalPages(p.registry)
 	internal, err := boot.Listen("BELLBUOY_INTERNAL_ADDR", s.InternalAddr)
 	if err != nil {
 		return err
 	}
 	return boot.Together(ctx,
-		func(ctx context.Context) error { return boot.ServeInternal(ctx, internal, p.registry) },
+		func(ctx context.Context) error { return boot.ServeHTTP(ctx, internal, p.internal) },
 		func(ctx context.Context) error { return runParts(ctx, p.parts()) },
 		func(ctx context.Context) error {
 			if err := p.welcome(ctx, folder, seed); ctx.Err() == nil {
@@ -180,7 +183,7 @@ func (p *platform) parts() []part {
 			Rates: s.Rates, SignOn: s.SignOn, EventsURL: p.url("events"),
 		}),
 		bind(p, "events", events.Run, events.Config{
-			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis,
+			Documents: p.documents, Kafka: p.kafka, Secret: p.secret, Links: p.links, Redis: p.redis, Domains: s.Domains,
 			IdentityURL: p.url("identity"), SubscribersURL: p.url("subscribers"), IntegrationsURL: p.url("integrations"),
 		}),
 		bind(p, "subscribers", subscribers.Run, subscribers.Config{
@@ -227,7 +230,7 @@ func bind[C any, P interface {
 }](p *platform, name string, run func(context.Context, C) error, config C) part {
 	return part{name, func(ctx context.Context) error {
 		process := P(&config).Host()
-		process.Settings, process.Listener = p.settings.Settings, p.listeners[name]
+		process.Settings, process.Listener, process.Internal = p.settings.Settings, p.listeners[name], p.internal
 		closeTelemetry, err := process.Open(ctx, name, p.registry, os.Stderr)
 		if err != nil {
 			return err

@@ -23,6 +23,7 @@ type settings struct {
 	boot.Links        `embed:""`
 	boot.Proxies      `embed:""`
 	boot.Cache        `embed:""`
+	boot.Domains      `embed:""`
 	boot.Rates        `embed:""`
 	boot.Receivers    `embed:""`
 	boot.SignOn       `embed:""`

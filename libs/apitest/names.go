@@ -61,6 +61,44 @@ func (n *Names) Serve(t testing.TB, records map[string]string, late ...string) {
 	})
 }
 
+// TXTResolver returns a resolver for TXT records. texts returns the texts of a name, which ends with a dot. A name without
+// texts does not exist.
+func TXTResolver(t testing.TB, texts func(name string) []string) *net.Resolver {
+	t.Helper()
+	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		buffer := make([]byte, 1500)
+		for {
+			size, from, err := server.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			var query dnsmessage.Message
+			if query.Unpack(buffer[:size]) != nil || len(query.Questions) != 1 {
+				continue
+			}
+			asked := query.Questions[0]
+			query.Response, query.Authoritative, query.Additionals, query.RCode = true, true, nil, dnsmessage.RCodeNameError
+			for _, text := range texts(asked.Name.String()) {
+				query.RCode = dnsmessage.RCodeSuccess
+				query.Answers = append(query.Answers, dnsmessage.Resource{
+					Header: dnsmessage.ResourceHeader{Name: asked.Name, Class: dnsmessage.ClassINET}, Body: &dnsmessage.TXTResource{TXT: []string{text}},
+				})
+			}
+			if response, err := query.Pack(); err == nil {
+				_, _ = server.WriteTo(response, from)
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
+	}}
+}
+
 // answered returns the response to a query.
 func answered(query dnsmessage.Message, records map[string]string) ([]byte, error) {
 	asked := query.Questions[0]

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -58,6 +59,9 @@ type Process struct {
 	Propagator propagation.TextMapPropagator `kong:"-"`
 	Metrics    prometheus.Registerer         `kong:"-"`
 	Now        func() time.Time              `kong:"-"`
+	// Internal has the pages of the internal address, which must not be reachable from the internet. It is nil if the
+	// process has no such address.
+	Internal *http.ServeMux `kong:"-"`
 	// Ready contains checks for /readyz in addition to those of the service.
 	Ready map[string]func(context.Context) error `kong:"-"`
 }
@@ -98,11 +102,12 @@ func (p *Process) main(ctx context.Context, name string, run func(context.Contex
 	if err != nil {
 		return err
 	}
+	p.Internal = InternalPages(registry)
 	if p.Listener, err = Listen("BELLBUOY_ADDR", p.Addr); err != nil {
 		return err
 	}
 	return Together(ctx,
-		func(ctx context.Context) error { return ServeInternal(ctx, internal, registry) },
+		func(ctx context.Context) error { return ServeHTTP(ctx, internal, p.Internal) },
 		run,
 	)
 }

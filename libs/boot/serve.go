@@ -180,15 +180,15 @@ func endUnclear(handler http.Handler) http.Handler {
 	})
 }
 
-// ServeInternal serves metrics and profiles. Its listener must not be reachable from the internet.
-func ServeInternal(ctx context.Context, listener net.Listener, metrics prometheus.Gatherer) error {
+// InternalPages returns the handler of metrics and profiles. A service may add pages of its own (see Process.Internal).
+func InternalPages(metrics prometheus.Gatherer) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	return ServeHTTP(ctx, listener, mux)
+	return mux
 }
 
 // Together runs the functions concurrently and returns when all have returned. The first error ends the context of the

@@ -71,6 +71,14 @@ type Proxies struct {
 	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway; host: the machine that runs the container. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
 }
 
+// Domains is the setting for the hosts on which dashboards are shown.
+type Domains struct {
+	DomainProof string `name:"domain-proof" env:"BELLBUOY_DOMAIN_PROOF" default:"none" enum:"none,dns" help:"Proof that a custom domain belongs to the organization of its dashboard: none; dns: the domain is served after the record TXT _bellbuoy.DOMAIN contains the token that the dashboard shows."`
+}
+
+// NeedsProof reports whether a custom domain is served only after the proof.
+func (d Domains) NeedsProof() bool { return d.DomainProof == "dns" }
+
 // Cache is the setting for the amount of memory that gateways may use for files of dashboards.
 type Cache struct {
 	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`

@@ -3,7 +3,9 @@
 package events
 
 import (
+	"cmp"
 	"context"
+	"net"
 	"strings"
 	_ "time/tzdata" // reports use the time zones of dashboards, also on a system without time zone files
 
@@ -11,6 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/quota"
+	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/service"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -29,10 +32,14 @@ type Config struct {
 	boot.Secret    `embed:""`
 	boot.Links     `embed:""`
 	boot.Redis     `embed:""`
+	boot.Domains   `embed:""`
 
 	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
+
+	// Resolver responds to the queries about custom domains. Nil: the resolver of the system.
+	Resolver *net.Resolver `kong:"-"`
 }
 
 // Operations declares what the service offers on the App interface.
@@ -66,24 +73,35 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer tries.Close()
+	addresses := catalog.Addresses{Base: c.DashboardBaseURL, NeedsProof: c.NeedsProof()}
+	proofs := catalog.DomainProofs{
+		Token: func(organization, host string) string {
+			return seal.Sign(c.Secret.Secret, "custom domain", organization+"/"+host)
+		},
+		Lookup: cmp.Or(c.Resolver, net.DefaultResolver).LookupTXT,
+	}
 	records := store.Declare(s.Database)
 	editions := edition.New(records.Store, records.Records, edition.Options{
-		Renderer: renderer, Tries: tries, DashboardBase: c.DashboardBaseURL, Secret: c.Secret.Secret, Now: c.Now,
+		Renderer: renderer, Tries: tries, Addresses: addresses, Secret: c.Secret.Secret, Now: c.Now,
 	})
 	events := catalog.New(records.Store, others, editions, c.Now, platform...)
 	records.Follow(events)
 	if err := api.Mount(s.Engine, events, editions, api.Options{
-		Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, DashboardBase: c.DashboardBaseURL,
+		Log: c.Log, Pages: web.NewPages(c.Secret.Secret), LegacyBase: c.LegacyBaseURL, Addresses: addresses, ProofToken: proofs.Token,
 		Entries: peer.PasswordTickets(c.Secret.Secret, c.Now),
 	}); err != nil {
 		return err
 	}
+	background := []func(context.Context) error{
+		s.Relay,
+		func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },
+		func(ctx context.Context) error { return editions.RunPages(ctx, c.Log) },
+	}
+	if addresses.NeedsProof {
+		background = append(background, func(ctx context.Context) error { return events.RunDomainProofs(ctx, c.Log, proofs) })
+	}
 	return s.Serve(ctx, service.Work{
-		Topics: service.Topics(topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Audit),
-		Background: []func(context.Context) error{
-			s.Relay,
-			func(ctx context.Context) error { return events.RunScheduler(ctx, c.Log) },
-			func(ctx context.Context) error { return editions.RunPages(ctx, c.Log) },
-		},
+		Topics:     service.Topics(topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Audit),
+		Background: background,
 	})
 }

@@ -49,6 +49,7 @@ type platform struct {
 	peers     peer.Events
 	stop      func()
 	logs      *apitest.Log // gets everything that the service logs; nil: the test's output gets warnings
+	adjust    func(*events.Config)
 	limit     atomic.Int64 // number of dashboards of an organization; 0: 50
 	needed    atomic.Value // the component that is the only one of an endpoint; "down": integrations does not respond
 }
@@ -107,6 +108,9 @@ func (p *platform) run() {
 	config := configOf(p.broker, p.documents)
 	config.IntegrationsURL = p.elsewhere()
 	config.IdentityURL = config.IntegrationsURL
+	if p.adjust != nil {
+		p.adjust(&config)
+	}
 	level, logs := "warn", p.t.Output()
 	if p.logs != nil {
 		level, logs = "debug", p.logs

@@ -164,7 +164,7 @@ func Full() map[string]any {
 		settings[name] = `a "value": ` + name
 	}
 	settings["BELLBUOY_LOG_LEVEL"], settings["BELLBUOY_LOG_FORMAT"] = "debug", "json"
-	settings["DASHBOARD_CACHE"] = "128MiB"
+	settings["DASHBOARD_CACHE"], settings["BELLBUOY_DOMAIN_PROOF"] = "128MiB", "dns"
 	peer := []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"team": "data"}}}}
 	return overlay(Minimal(), map[string]any{
 		"image":    map[string]any{"repository": "registry.example/bellbuoy", "tag": "v2", "pullSecrets": []any{"pull"}},

@@ -41,7 +41,7 @@ func (a api) dashboardOperations() []web.Operation {
 
 const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
 	"url": "https://status.example.com", "enabled": true, "description": "", "timezone": "Europe/Berlin", "locale": "en",
-	"customDomains": ["status.example.com"],
+	"customDomains": ["status.example.com"], "domains": [{"host": "status.example.com", "verified": true, "txt": null}],
 	"branding": {"logoUrl": "https://example.com/logo.svg", "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"},
 	"links": {"homepageUrl": "https://example.com", "supportUrl": "mailto:help@example.com", "navigation": [{"text": "Docs", "href": "https://docs.example.com"}]},
 	"subscriptions": {"email": true, "sms": false, "whatsapp": false, "webhook": true, "teams": false, "gchat": false},
@@ -60,6 +60,7 @@ type dashboardView struct {
 	Timezone       string                `json:"timezone"`
 	Locale         string                `json:"locale"`
 	CustomDomains  []string              `json:"customDomains"`
+	Domains        []domainView          `json:"domains" description:"The custom domains, in their order."`
 	Branding       brandingView          `json:"branding"`
 	Links          linksView             `json:"links"`
 	Subscriptions  catalog.Subscriptions `json:"subscriptions" description:"The channels that visitors may use."`
@@ -198,8 +199,8 @@ func (a api) viewDashboards(ctx context.Context, organization string, dashboards
 
 func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component, indicator edition.Indicator) dashboardView {
 	view := dashboardView{
-		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: d.URL(a.DashboardBase), Enabled: d.Enabled,
-		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...),
+		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.Addresses.URL(d), Enabled: d.Enabled,
+		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...), Domains: a.viewDomains(d),
 		Branding: viewBranding(d.Branding), Links: viewLinks(d.Links), Subscriptions: d.Subscriptions,
 		SearchIndexing: d.SearchIndexing, Access: viewAccess(d.Access), Components: []placementView{}, Indicator: indicator,
 		CreatedAt: web.Time(d.CreatedAt), UpdatedAt: web.Time(d.UpdatedAt), Version: d.Version,

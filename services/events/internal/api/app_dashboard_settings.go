@@ -1,6 +1,8 @@
 package api
 
 import (
+	"slices"
+
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/words"
@@ -44,6 +46,23 @@ type accessView struct {
 
 func viewAccess(a catalog.Access) accessView {
 	return accessView{a.Mode, a.PasswordHash != "", append([]string{}, a.AllowedIPs...)}
+}
+
+type domainView struct {
+	Host     string  `json:"host"`
+	Verified bool    `json:"verified" description:"The dashboard is served on the host."`
+	TXT      *string `json:"txt" description:"The text that the TXT record _bellbuoy.{host} must contain once. Null if the installation asks for no proof."`
+}
+
+func (a api) viewDomains(d *catalog.Dashboard) []domainView {
+	served := a.Addresses.Hosts(d)
+	return find.Values(d.CustomDomains, func(host string) domainView {
+		view := domainView{Host: host, Verified: slices.Contains(served, host)}
+		if a.Addresses.NeedsProof {
+			view.TXT = new(a.ProofToken(d.OrganizationID, host))
+		}
+		return view
+	})
 }
 
 // dashboardPatch is the members that a create and a change have in common.

@@ -113,7 +113,7 @@ func (a api) pageURL(d *catalog.Dashboard) string {
 	if !d.Enabled {
 		return ""
 	}
-	return d.URL(a.DashboardBase)
+	return a.Addresses.URL(d)
 }
 
 // peerPublicDashboard handles the call of peer.Events.PublicDashboard.

@@ -20,11 +20,13 @@ import (
 
 // Options are what the routes need besides the catalog.
 type Options struct {
-	Log           *slog.Logger
-	Pages         web.Pages
-	LegacyBase    string       // the URL below which /api/v1/ is
-	DashboardBase string       // the URL below which /d/{slug} is
-	Entries       seal.Tickets // signed tickets of visitors who have entered the password of a page
+	Log        *slog.Logger
+	Pages      web.Pages
+	LegacyBase string // the URL below which /api/v1/ is
+	Addresses  catalog.Addresses
+	// ProofToken returns the text that proves a host of an organization.
+	ProofToken func(organization, host string) string
+	Entries    seal.Tickets // signed tickets of visitors who have entered the password of a page
 }
 
 type api struct {

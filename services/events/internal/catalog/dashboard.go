@@ -8,20 +8,22 @@ import (
 
 // Dashboard is a page on which components and events are shown to visitors.
 type Dashboard struct {
-	ID             string        `json:"id" audit:"id"`
-	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
-	OrganizationID string        `json:"organizationId"`
-	Place          int64         `json:"place"` // a number that is unique in the organization, see freePlace
-	Name           string        `json:"name" audit:"name"`
-	Slug           string        `json:"slug" audit:"slug"`       // unique on the installation
-	Enabled        bool          `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
-	Description    string        `json:"description" audit:"description"`
-	Timezone       string        `json:"timezone" audit:"timezone"` // IANA
-	Locale         string        `json:"locale" audit:"locale"`
-	CustomDomains  []string      `json:"customDomains" audit:"customDomains"` // hosts on which the dashboard is shown too; unique on the installation
-	Branding       Branding      `json:"branding" audit:"branding"`
-	Links          Links         `json:"links" audit:"links"`
-	Subscriptions  Subscriptions `json:"subscriptions" audit:"subscriptions"`
+	ID             string   `json:"id" audit:"id"`
+	LegacyID       int64    `json:"legacyId" audit:"legacyId"`
+	OrganizationID string   `json:"organizationId"`
+	Place          int64    `json:"place"` // a number that is unique in the organization, see freePlace
+	Name           string   `json:"name" audit:"name"`
+	Slug           string   `json:"slug" audit:"slug"`       // unique on the installation
+	Enabled        bool     `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
+	Description    string   `json:"description" audit:"description"`
+	Timezone       string   `json:"timezone" audit:"timezone"` // IANA
+	Locale         string   `json:"locale" audit:"locale"`
+	CustomDomains  []string `json:"customDomains" audit:"customDomains"` // hosts on which the dashboard is shown too; unique on the installation
+	// DomainProofs is the checks of CustomDomains. There are none unless the installation asks for proofs.
+	DomainProofs  []DomainProof `json:"domainProofs"`
+	Branding      Branding      `json:"branding" audit:"branding"`
+	Links         Links         `json:"links" audit:"links"`
+	Subscriptions Subscriptions `json:"subscriptions" audit:"subscriptions"`
 	// NoIntegrations means that the plan of the organization includes no endpoints. Visitors cannot subscribe endpoints
 	// then.
 	NoIntegrations bool        `json:"noIntegrations"`
@@ -32,14 +34,6 @@ type Dashboard struct {
 	CreatedAt      time.Time   `json:"createdAt" audit:"createdAt"`
 	UpdatedAt      time.Time   `json:"updatedAt" audit:"updatedAt,quiet"`
 	Version        int64       `json:"version" audit:"version,quiet"`
-}
-
-// URL returns the address of the dashboard: its first custom domain, or /d/{slug} below base if it has none.
-func (d *Dashboard) URL(base string) string {
-	if len(d.CustomDomains) > 0 {
-		return "https://" + d.CustomDomains[0]
-	}
-	return base + "/d/" + d.Slug
 }
 
 // Zone returns the time zone of the dashboard; UTC if it has none or one that the system does not know.

@@ -151,6 +151,7 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 		if reflect.DeepEqual(before, *d) {
 			return nil, fault.ErrUnchanged
 		}
+		d.dropProofs()
 		d.touch(c.now())
 		d.Access.stamp(before.Access, d.UpdatedAt)
 		wanted = *d

@@ -52,11 +52,11 @@ type Extra struct {
 
 // Options are what Editions needs besides the records.
 type Options struct {
-	Renderer      Renderer
-	Tries         Tries
-	DashboardBase string // URL below which /d/{slug} is
-	Secret        string // key of the signed values in editions
-	Now           func() time.Time
+	Renderer  Renderer
+	Tries     Tries
+	Addresses catalog.Addresses
+	Secret    string // key of the signed values in editions
+	Now       func() time.Time
 }
 
 // Editions publishes the dashboards of a catalog. It is safe for concurrent use, also by several processes over one store.

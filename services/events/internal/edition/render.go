@@ -128,11 +128,11 @@ func (e *Editions) prepareFrom(ctx context.Context, former *PublishedPage, curre
 	if err != nil {
 		return nil, PublishedPage{}, err
 	}
-	page.DashboardID, page.Slug, page.Hosts, page.Enabled, page.Private = dashboard.ID, dashboard.Slug, dashboard.CustomDomains, dashboard.Enabled, dashboard.Access.Private()
+	page.DashboardID, page.Slug, page.Hosts, page.Enabled, page.Private = dashboard.ID, dashboard.Slug, e.Addresses.Hosts(&dashboard), dashboard.Enabled, dashboard.Access.Private()
 	page.Rows, page.Access, page.Removed = rows, e.accessOf(&dashboard), false
 	m := e.begin(was, dashboard, dashboard.OrganizationID, components, now)
 	m.loaded = true
-	m.state.Snapshot.URL, m.state.Snapshot.FeedKey = dashboard.URL(e.DashboardBase), page.Access.FeedKey
+	m.state.Snapshot.URL, m.state.Snapshot.FeedKey = e.Addresses.URL(&dashboard), page.Access.FeedKey
 	return m, page, nil
 }
 

@@ -204,7 +204,7 @@ func (e *ShownEvent) end() time.Time { return *cmp.Or(e.EndAt, e.ScheduledEndAt,
 // shownDashboard returns a copy of the dashboard with what visitors may see. It leaves out the placements of components
 // that are not shown, and the settings of access except its mode.
 func shownDashboard(d catalog.Dashboard, components map[string]string) catalog.Dashboard {
-	d.OrganizationID, d.Version, d.UpdatedAt = "", 0, time.Time{}
+	d.OrganizationID, d.Version, d.UpdatedAt, d.DomainProofs = "", 0, time.Time{}, nil
 	d.Access = catalog.Access{Mode: d.Access.Mode, AllowedIPs: []string{}}
 	d.Components = slices.DeleteFunc(slices.Clone(d.Components), func(p catalog.Placement) bool {
 		_, there := components[p.ComponentID]

@@ -61,6 +61,7 @@ func (s *Store) dashboards() document.Schema[catalog.Dashboard] {
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
 			document.Field[record]{Name: catalog.FieldHosts, Value: func(d *record) any { return d.CustomDomains }},
 			document.Field[record]{Name: catalog.FieldPlace, Value: func(d *record) any { return d.Place }},
+			document.Field[record]{Name: catalog.FieldDueAt, Value: func(d *record) any { return d.ProofDueAt() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexOrganization, Fields: []string{catalog.FieldOrganization}},
@@ -69,6 +70,7 @@ func (s *Store) dashboards() document.Schema[catalog.Dashboard] {
 			{Name: catalog.IndexPlaced, Fields: []string{catalog.FieldOrganization, catalog.FieldComponents}},
 			{Name: catalog.IndexSlug, Fields: []string{catalog.FieldSlug}, Unique: true},
 			{Name: catalog.IndexHost, Fields: []string{catalog.FieldHosts}, Unique: true},
+			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return s.follower.DashboardWritten(ctx, key, current)
