@@ -46,3 +46,13 @@ type ComponentCounts struct {
 func (c *Caller) ComponentCounts(ctx context.Context) (ComponentCountsResult, error) {
 	return call[ComponentCountsResult](ctx, c, request{service: events, method: "GET", path: componentsPath + "/counts"})
 }
+
+// ComponentResult is one component.
+type ComponentResult struct {
+	Component Component `json:"component"`
+}
+
+// Component returns a component.
+func (c *Caller) Component(ctx context.Context, id string) (ComponentResult, error) {
+	return call[ComponentResult](ctx, c, request{service: events, method: "GET", path: componentsPath + "/" + url.PathEscape(id)})
+}

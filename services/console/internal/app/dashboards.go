@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/url"
+	"time"
 )
 
 const dashboardsPath = "/app/dashboards"
@@ -15,12 +16,14 @@ type Dashboards struct {
 
 // Dashboard is a public page.
 type Dashboard struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	URL       string `json:"url"`
-	Enabled   bool   `json:"enabled"`
-	Indicator string `json:"indicator"`
-	Version   int64  `json:"version"`
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	URL       string    `json:"url"`
+	Enabled   bool      `json:"enabled"`
+	Indicator string    `json:"indicator"`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+	Version   int64     `json:"version"`
 }
 
 // Dashboards lists the dashboards.

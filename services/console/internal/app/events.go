@@ -2,8 +2,8 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
-	"strconv"
 	"time"
 )
 
@@ -144,9 +144,9 @@ type AffectedChange struct {
 // EventChange is a new event or a change of an event. A member that is nil stays as it is.
 type EventChange struct {
 	Title                   *string           `json:"title,omitempty"`
-	Description             *string           `json:"description,omitempty"`
-	ImpactAnalysis          *string           `json:"impactAnalysis,omitempty"`
-	Coordinator             *string           `json:"coordinator,omitempty"`
+	Description             *Nullable         `json:"description,omitempty"`
+	ImpactAnalysis          *Nullable         `json:"impactAnalysis,omitempty"`
+	Coordinator             *Nullable         `json:"coordinator,omitempty"`
 	Severity                *Nullable         `json:"severity,omitempty"`
 	AffectedComponents      *[]AffectedChange `json:"affectedComponents,omitempty"`
 	StartAt                 *time.Time        `json:"startAt,omitempty"`
@@ -170,7 +170,7 @@ func (n Nullable) MarshalJSON() ([]byte, error) {
 	if n == "" {
 		return []byte("null"), nil
 	}
-	return []byte(strconv.Quote(string(n))), nil
+	return json.Marshal(string(n))
 }
 
 // NewEvent is an event to create.

@@ -33,7 +33,7 @@
     if (e.target.method === 'post' && !$('.gate')) {
       const typed = [];
       for (const f of e.target.elements) {
-        if (f.name && !['password', 'hidden'].includes(f.type) && !f.autocomplete.includes('one-time-code')) typed.push([f.name, f.value, f.checked]);
+        if (f.name && f.matches('input,select,textarea') && !['password', 'hidden'].includes(f.type) && !f.autocomplete.includes('one-time-code')) typed.push([f.name, f.value, f.checked]);
       }
       try { sessionStorage.setItem(keep + new URL(e.target.action).pathname, JSON.stringify(typed)); } catch { /* it is full or forbidden */ }
     }
@@ -92,6 +92,46 @@
     body.append(dialog);
     dialog.showModal();
   });
+
+  // A message that nobody has typed follows the status.
+  for (const form of all('[data-event]')) {
+    const message = $('#message', form);
+    const texts = all('template[data-message]', form).map((t) => [t.dataset.message, t.innerHTML]);
+    form.addEventListener('change', (e) => {
+      if (e.target.name !== 'status' || !message || (message.value && !texts.some(([, text]) => text === message.value))) return;
+      message.value = (texts.find(([status]) => status === e.target.value) ?? ['', ''])[1];
+    });
+  }
+
+  // A short list of components is searched without a request.
+  for (const box of all('[data-needs-script]')) {
+    box.hidden = false;
+    $('input', box).addEventListener('input', (e) => {
+      const wanted = e.target.value.trim().toLowerCase();
+      for (const chip of all('.chip', box.parentElement)) {
+        chip.hidden = !chip.textContent.toLowerCase().includes(wanted) && !$('input', chip).checked;
+      }
+    });
+    $('input', box).addEventListener('keydown', (e) => { if (e.key === 'Enter') e.preventDefault(); });
+  }
+
+  // Parts of a page that are loaded again.
+  const repeat = (part) => {
+    if (!part?.dataset.every) return;
+    setTimeout(async () => {
+      let next;
+      try {
+        const response = document.hidden || await fetch(part.dataset.part);
+        next = response.ok && new DOMParser().parseFromString(await response.text(), 'text/html').querySelector('[data-part]');
+      } catch { /* the next try may work */ }
+      if (next && next.outerHTML !== part.outerHTML && !part.contains(document.activeElement)) {
+        part.replaceWith(next);
+        part = next;
+      }
+      repeat(part);
+    }, part.dataset.every * (part.dataset.every > 9 ? 1000 + Math.random() * 1000 : 1000));
+  };
+  all('[data-part]').forEach(repeat);
 
   // Shortcuts. A member can switch them off.
   const go = { h: '/', m: '/users', o: '/organization', a: '/audit', p: '/profile', s: '/profile/security', k: '/profile/keys' };

@@ -26,9 +26,10 @@ const (
 	Email    Kind = "email"
 	URL      Kind = "url"
 	Date     Kind = "date"
-	Password Kind = "password" // its value is never shown again
-	Code     Kind = "code"     // a code of six digits; its value is never shown again
-	Area     Kind = "area"     // several lines
+	Moment   Kind = "datetime-local" // a time in the zone that the field names; see Time
+	Password Kind = "password"       // its value is never shown again
+	Code     Kind = "code"           // a code of six digits; its value is never shown again
+	Area     Kind = "area"           // several lines
 	Select   Kind = "select"
 	Segments Kind = "segments" // radio buttons as a row of segments
 	Tick     Kind = "tick"     // one checkbox; its value is "on" or empty
@@ -37,7 +38,10 @@ const (
 )
 
 // Option is a choice of a Select, Segments or Ticks.
-type Option struct{ Value, Label, Hint string }
+type Option struct {
+	Value, Label, Hint string
+	Icon               string // icon of a segment; empty: none
+}
 
 // Field is an input.
 type Field struct {

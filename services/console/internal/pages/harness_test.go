@@ -77,6 +77,8 @@ func (s *service) usual(at string) string {
 	const event = `"id": "OTHER", "type": "incident", "title": TEXT, "description": TEXT, "impactAnalysis": TEXT, "coordinator": TEXT, "status": "investigating", "severity": "minor_outage", "startAt": "2026-01-31T09:30:00.000Z", "endAt": null,
 		"scheduledStartAt": null, "scheduledEndAt": null, "reminderMinutes": [], "publish": true, "affectedComponents": [{"componentId": "OTHER", "name": TEXT, "impact": "partial_outage"}, {"componentId": "MEMBER", "name": TEXT, "impact": "major_outage"}],
 		"source": "app", "createdBy": {"name": TEXT}, "updatedAt": "2026-01-31T09:30:00.000Z", "version": 4`
+	const component = `{"id": "OTHER", "name": TEXT, "groupName": TEXT, "status": "partial_outage", "activeEventIds": ["OTHER"]}`
+	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`
 	list := func(name, item string) string {
 		if s.empty {
 			return `{"` + name + `": [], "nextToken": null}`
@@ -117,10 +119,29 @@ func (s *service) usual(at string) string {
 		return fill(`{"ok": false, "error": TEXT}`)
 	case strings.HasSuffix(at, "/app/organization"):
 		return fill(`{"organization": {"id": "OTHER", "name": TEXT, "plan": "team", "limits": {"maxDashboards": 50, "uniqueEndpoints": null}, "requireTwoFactor": true, "version": 2}}`)
+	case strings.HasSuffix(at, "/deliveries"):
+		return `{"deliveries": {"planned": 7, "delivered": 3, "retrying": 1, "failed": 1, "skipped": 1, "suppressed": 1, "channels": {"email": {"planned": 7, "delivered": 3, "retrying": 1, "failed": 1, "skipped": 1, "suppressed": 1}}}}`
+	case strings.HasPrefix(at, "GET /app/events/"), at == "POST /app/events", strings.HasPrefix(at, "PATCH /app/events/"):
+		if s.empty {
+			return fill(`{"event": {` + event + `, "timeline": [], "notes": [], "postMortem": null}}`)
+		}
+		return fill(`{"event": {` + event + `, "timeline": [{"statusId": "OTHER", "status": "investigating", "previousStatus": null, "message": TEXT, "timestamp": "2026-01-31T09:30:00.000Z", "author": {"name": TEXT}, "notified": true, "editedAt": "2026-01-31T09:30:00.000Z"}],
+			"notes": [{"noteId": "OTHER", "note": TEXT, "author": {"name": TEXT}, "createdAt": "2026-01-31T09:30:00.000Z", "editedAt": null}],
+			"postMortem": {"summary": TEXT, "rootCause": TEXT, "impact": null, "resolution": null, "lessonsLearned": null, "actionItems": [{"text": TEXT, "owner": TEXT, "dueDate": "2026-03-01", "done": true}], "published": true, "updatedAt": "2026-01-31T09:30:00.000Z"}}}`)
 	case at == "GET /app/events":
 		return fill(list("events", "{"+event+"}"))
+	case at == "GET /app/components":
+		return fill(list("components", component+","+strings.Replace(component, "OTHER", "MEMBER", 1)))
+	case strings.HasSuffix(at, "/app/components/counts"):
+		return `{"counts": {"total": 4, "operational": 1, "underMaintenance": 0, "degradedPerformance": 1, "partialOutage": 1, "majorOutage": 1}}`
+	case strings.HasPrefix(at, "GET /app/components/"):
+		return fill(`{"component": ` + component + `}`)
+	case at == "GET /app/templates":
+		return fill(list("templates", template))
+	case strings.HasPrefix(at, "GET /app/templates/"):
+		return fill(`{"template": ` + template + `}`)
 	case at == "GET /app/dashboards":
-		const dashboard = `{"id": "OTHER", "name": TEXT, "url": "https://status.example.com/d/acme", "enabled": true, "indicator": "major", "version": 2}`
+		const dashboard = `{"id": "OTHER", "name": TEXT, "url": "https://status.example.com/d/acme", "enabled": true, "indicator": "major", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 2}`
 		return fill(list("dashboards", dashboard+","+strings.Replace(dashboard, "OTHER", "MEMBER", 1)))
 	case at == "GET /app/audit":
 		return fill(list("entries", entry))

@@ -2,6 +2,9 @@ package pages
 
 import (
 	"net/http"
+	"net/url"
+	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,47 +17,201 @@ type step struct {
 	Done               bool
 	Title, Text        string
 	Path, Action, Icon string
+	Public             string // address of the public page to look at; empty: none
 }
 
-// overviewPage is the data of overview.html.
-type overviewPage struct {
+// checklist is the way from an empty installation to one that is in use.
+type checklist struct {
 	Steps []step
 	Done  int
 	Next  int // index of the first step that is not done; -1: all are
 }
 
-// overview shows the checklist, and one calm line when all is done.
+// overviewPage is the data of overview.html.
+type overviewPage struct {
+	Start    checklist
+	Open     []openEvent
+	MoreOpen bool
+	Troubled []app.Component
+	Upcoming []app.Event
+	Calm     bool
+	Missing  []string // parts that cannot be read
+}
+
+// openEvent is an open event with the statuses that it may have next.
+type openEvent struct {
+	app.Event
+	Next []string
+}
+
+// overviewState is what the overview reads.
+type overviewState struct {
+	members    app.Users
+	open       app.Events
+	upcoming   app.Events
+	any        app.Events
+	counts     app.ComponentCounts
+	troubled   []app.Component
+	dashboards app.Dashboards
+	missing    []string
+}
+
+// overview shows what is going on, and the checklist until all is done.
 func (p *pages) overview(v *visit) error {
-	var members app.Users
-	var work errgroup.Group
-	if v.caller.Has(passport.RoleAdmin) {
-		work.Go(func() (err error) {
-			members, err = v.app.Users(v.Request.Context())
-			return err
-		})
-	}
+	return v.showOverview("overview.html")
+}
+
+// overviewPart is the part of the overview that the script repeats.
+func (p *pages) overviewPart(v *visit) error { return v.showOverview("part-overview") }
+
+func (v *visit) showOverview(name string) error {
 	profile, err := v.profile()
-	if failed := work.Wait(); err == nil {
-		err = failed
-	}
 	if err != nil {
 		return err
 	}
-	steps := []step{
-		{profile.HasPassword || profile.SignOn, "Set a password", "With it you can sign in from every device.", "/profile/security/password", "Set a password", "lock"},
-		{profile.SecondFactors.TOTP || profile.SecondFactors.Passkeys > 0, "Add a second factor", "A stolen password alone is then worth nothing.", "/profile/security/app", "Set up an app", "phone"},
-		{profile.SecondFactors.Passkeys > 0, "Add a passkey", "Sign in with your fingerprint, your face or a security key, in one tap.", "/profile/security/passkeys/new", "Add a passkey", "passkey"},
+	found, err := v.readOverview()
+	if err != nil {
+		return err
 	}
-	if v.caller.Has(passport.RoleAdmin) {
-		steps = append(steps, step{len(members.Users) > 1, "Invite a colleague", "Incidents are easier to handle together.", "/users/new", "Invite", "people"})
+	data := overviewPage{Troubled: found.troubled, Missing: found.missing, MoreOpen: found.open.NextToken != nil}
+	for _, e := range found.open.Events {
+		data.Open = append(data.Open, openEvent{e, nextStatuses(e.Status)})
 	}
-	data := overviewPage{Steps: steps, Next: -1}
-	for i, s := range steps {
-		if s.Done {
-			data.Done++
-		} else if data.Next < 0 {
-			data.Next = i
+	for _, e := range found.upcoming.Events {
+		if e.Publish {
+			data.Upcoming = append(data.Upcoming, e)
 		}
 	}
-	return v.show(http.StatusOK, "overview.html", "Overview", data)
+	slices.SortFunc(data.Upcoming, func(a, b app.Event) int { return a.StartAt.Compare(b.StartAt) })
+	data.Upcoming = data.Upcoming[:min(5, len(data.Upcoming))]
+	data.Calm = len(data.Open)+len(data.Troubled)+len(data.Missing) == 0
+	data.Start = v.checklist(profile, found)
+	if name != "overview.html" {
+		return v.renderPart(name, data)
+	}
+	return v.show(http.StatusOK, name, "Overview", data)
+}
+
+// readOverview calls the operations at the same time. A service that is down leaves its part out.
+func (v *visit) readOverview() (found overviewState, err error) {
+	ctx := v.Request.Context()
+	var work errgroup.Group
+	missing := make(chan string, 8)
+	read := func(part, role string, call func() error) {
+		if role != "" && !v.caller.Has(role) {
+			return
+		}
+		work.Go(func() error {
+			if err := call(); err != nil {
+				if failed := app.As(err); failed == nil || failed.Status < http.StatusInternalServerError {
+					return err
+				}
+				missing <- part
+			}
+			return nil
+		})
+	}
+	list := func(into *app.Events, query url.Values) func() error {
+		return func() (err error) {
+			*into, err = v.app.Events(ctx, query)
+			return err
+		}
+	}
+	read("members", passport.RoleAdmin, func() (err error) {
+		found.members, err = v.app.Users(ctx)
+		return err
+	})
+	read("events", passport.RoleEvent, list(&found.open, url.Values{"active": {"true"}, "limit": {"20"}}))
+	read("events", passport.RoleEvent, list(&found.upcoming, url.Values{"status": {planning}, "limit": {"20"}}))
+	read("events", passport.RoleEvent, list(&found.any, url.Values{"limit": {"10"}}))
+	read("dashboards", passport.RoleEvent, func() (err error) {
+		found.dashboards, err = v.app.Dashboards(ctx, url.Values{"limit": {"10"}})
+		return err
+	})
+	if v.caller.Has(passport.RoleEvent, passport.RoleSubscriber) {
+		read("components", "", func() (err error) {
+			found.counts, found.troubled, err = v.troubled()
+			return err
+		})
+	}
+	err = work.Wait()
+	close(missing)
+	for part := range missing {
+		if !slices.Contains(found.missing, part) {
+			found.missing = append(found.missing, part)
+		}
+	}
+	return found, err
+}
+
+// troubled returns the components that are not operational, the worst first. Usually there are none, and one call says so.
+func (v *visit) troubled() (counts app.ComponentCounts, troubled []app.Component, err error) {
+	result, err := v.app.ComponentCounts(v.Request.Context())
+	counts = result.Counts
+	if err != nil || counts.Operational == counts.Total {
+		return counts, nil, err
+	}
+	states := []struct {
+		status string
+		count  int
+	}{{"major_outage", counts.MajorOutage}, {"partial_outage", counts.PartialOutage}, {"degraded_performance", counts.DegradedPerformance}, {"under_maintenance", counts.UnderMaintenance}}
+	lists := make([][]app.Component, len(states))
+	var work errgroup.Group
+	for i, state := range states {
+		if state.count == 0 {
+			continue
+		}
+		work.Go(func() error {
+			found, err := v.app.Components(v.Request.Context(), url.Values{"status": {state.status}, "limit": {"20"}})
+			lists[i] = found.Components
+			return err
+		})
+	}
+	err = work.Wait()
+	return counts, slices.Concat(lists...), err
+}
+
+// checklist returns the steps for the member's roles. The data says which are done.
+func (v *visit) checklist(profile app.Profile, found overviewState) checklist {
+	var steps []step
+	if v.caller.Has(passport.RoleEvent) && !slices.Contains(found.missing, "events") && !slices.Contains(found.missing, "dashboards") {
+		steps = v.eventSteps(found)
+	}
+	steps = append(steps,
+		step{profile.HasPassword || profile.SignOn, "Set a password", "With it you can sign in from every device.", "/profile/security/password", "Set a password", "lock", ""},
+		step{profile.SecondFactors.TOTP || profile.SecondFactors.Passkeys > 0, "Add a second factor", "A stolen password alone is then worth nothing.", "/profile/security/app", "Set up an app", "phone", ""},
+		step{profile.SecondFactors.Passkeys > 0, "Add a passkey", "Sign in with your fingerprint, your face or a security key, in one tap.", "/profile/security/passkeys/new", "Add a passkey", "passkey", ""})
+	if v.caller.Has(passport.RoleAdmin) && !slices.Contains(found.missing, "members") {
+		steps = append(steps, step{len(found.members.Users) > 1, "Invite a colleague", "Incidents are easier to handle together.", "/users/new", "Invite", "people", ""})
+	}
+	out := checklist{Steps: steps, Next: -1}
+	for i, s := range steps {
+		if s.Done {
+			out.Done++
+		} else if out.Next < 0 {
+			out.Next = i
+		}
+	}
+	return out
+}
+
+// eventSteps returns the steps from the first dashboard to the first incident that is resolved.
+func (v *visit) eventSteps(found overviewState) []step {
+	var steps []step
+	if v.caller.Has(passport.RoleAdmin) && len(found.dashboards.Dashboards) > 0 {
+		board := found.dashboards.Dashboards[0]
+		steps = append(steps,
+			step{len(found.dashboards.Dashboards) > 1 || board.UpdatedAt.Sub(board.CreatedAt) > time.Second, "Name the dashboard", "It is called " + board.Name + " now.", "/dashboards/" + board.ID, "Open it", "screen", ""},
+			step{found.counts.Total > 0, "Add your components", "What your customers use, such as the website or the API.", "/components", "Show components", "list", ""})
+	}
+	reported := slices.ContainsFunc(found.any.Events, func(e app.Event) bool { return e.Type == incident && e.Publish })
+	open := slices.IndexFunc(found.open.Events, func(e app.Event) bool { return e.Type == incident })
+	resolve := step{reported && open < 0, "Resolve it", "Its components become operational again.", eventsPath, "Show events", "done", ""}
+	if open >= 0 {
+		resolve.Path, resolve.Action = eventAt(found.open.Events[open].ID)+"?status=resolved#update", "Resolve"
+		if len(found.dashboards.Dashboards) > 0 {
+			resolve.Public = found.dashboards.Dashboards[0].URL
+		}
+	}
+	return append(steps, step{reported, "Report a first incident", "It is filled in, and nobody is notified.", newEventPath + "?first=1", "Report", "pulse", ""}, resolve)
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/assets"
 )
@@ -37,7 +38,7 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"role":  roleLabel,
 		"face":  initials,
 		"plus":  func(a, b int) int { return a + b },
-		"word":  word, "statusIcon": statusIcon, "stateOf": stateOf, "classOf": classOf,
+		"word":  word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "classOf": classOf,
 	}).ParseFS(templateFiles, "templates/*.html")
 	return templates{parsed}, err
 }
@@ -97,7 +98,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			if item.role != "" && !v.caller.Has(item.role) {
 				continue
 			}
-			item.Current = item.Path == at || item.Path != "/" && item.Path != "/profile" && strings.HasPrefix(at, item.Path+"/") && at != newEventPath
+			item.Current = item.Path == at || item.Path != "/" && item.Path != "/profile" && strings.HasPrefix(at, item.Path+"/") && !strings.HasPrefix(at, newEventPath)
 			shown.Items = append(shown.Items, item)
 			if item.tab {
 				tabs = append(tabs, item)
@@ -157,6 +158,15 @@ func (v *visit) render(status int, name string, shown *page) error {
 	}
 	shown.Notice = v.takeNotice()
 	shown.Kept = shown.Notice != nil && shown.Notice.key == "kept"
+	return v.execute(status, name, shown)
+}
+
+// renderPart responds with a part of a page, which the script loads again.
+func (v *visit) renderPart(name string, data any) error {
+	return v.execute(http.StatusOK, name, &page{Data: data, now: v.pages.Process.Now(), zone: v.zone()})
+}
+
+func (v *visit) execute(status int, name string, shown *page) error {
 	var out bytes.Buffer
 	if err := v.pages.templates.ExecuteTemplate(&out, name, shown); err != nil {
 		return err
@@ -192,11 +202,13 @@ func notices(key string) string {
 		"session-ended": "The session has ended.", "sessions-ended": "All other sessions have ended.",
 		"key-revoked": "The key is revoked.", "disabled": "%s can no longer sign in.", "enabled": "%s can sign in again.",
 		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
+		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "withdrawn": "The event is a draft now.",
+		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
 		"sign-on-deleted": "Single sign-on is removed.", "sent": "If there is a member with this name, a mail is on its way.",
 	}[key]
 }
 
-var undoForm = regexp.MustCompile(`^/users/[0-9a-f-]{36}/(enable|disable)$`)
+var undoForm = regexp.MustCompile(`^(/users/[0-9a-f-]{36}/(enable|disable)|/events/[0-9a-f-]{36}/(publish|withdraw))$`)
 
 // notify sets the status line of the next page.
 func (v *visit) notify(key, name, undo string) {
@@ -229,6 +241,11 @@ func (v *visit) takeNotice() *notice {
 		shown.Undo = string(undo)
 	}
 	return shown
+}
+
+// richHTML returns a text of an event as dashboards show it.
+func richHTML(text string) template.HTML {
+	return template.HTML(richtext.HTML(richtext.Rich, text)) // it has passed the allow-list of richtext
 }
 
 // initials returns up to two letters for a member without a picture.

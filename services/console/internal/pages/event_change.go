@@ -1,0 +1,319 @@
+package pages
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// askEvent is ask for a change of the event in the path.
+func (v *visit) askEvent(title, text, label, path string, danger bool, points []string, do func(app.EventDetail) error) error {
+	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
+	if err != nil {
+		return err
+	}
+	e := found.Event
+	form := forms.New(eventAt(e.ID)+path, label)
+	form.Danger = danger
+	return v.ask(strings.ReplaceAll(title, "%s", e.Title), confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: text, Points: points, Form: form}, func() error { return do(e) })
+}
+
+// eventWithdraw makes an event a draft.
+func (p *pages) eventWithdraw(v *visit) error {
+	return v.askEvent("Withdraw “%s”?", "The event becomes a draft. Nobody is notified.", "Withdraw the event", "/withdraw", false,
+		[]string{"It disappears from all dashboards, with its updates.", "Its components are operational, unless another event affects them.", "Messages that were delivered stay with their recipients.", "You can publish it again."},
+		func(e app.EventDetail) error {
+			publish := false
+			if _, err := v.app.ChangeEvent(v.Request.Context(), e.ID, 0, app.EventChange{Publish: &publish}); err != nil {
+				return err
+			}
+			v.notify("withdrawn", "", eventAt(e.ID)+"/publish")
+			return v.redirect(eventAt(e.ID))
+		})
+}
+
+// eventDelete deletes an event.
+func (p *pages) eventDelete(v *visit) error {
+	return v.askEvent("Delete “%s”?", "This cannot be reversed. To take the event off the dashboards only, withdraw it.", "Delete the event", "/delete", true,
+		[]string{"Its updates, notes and post-mortem are deleted.", "It no longer counts in uptime reports.", "Nobody is notified."},
+		func(e app.EventDetail) error {
+			if _, err := v.app.DeleteEvent(v.Request.Context(), e.ID); err != nil {
+				return err
+			}
+			v.notify("deleted", e.Title, "")
+			return v.redirect(eventsPath)
+		})
+}
+
+// findEntry returns the event and the entry of its timeline in the path.
+func (v *visit) findEntry() (app.EventDetail, app.Entry, error) {
+	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
+	if err != nil {
+		return app.EventDetail{}, app.Entry{}, err
+	}
+	at := slices.IndexFunc(found.Event.Timeline, func(e app.Entry) bool { return e.StatusID == v.Param("entry") })
+	if at < 0 {
+		return found.Event, app.Entry{}, errNotFound
+	}
+	return found.Event, found.Event.Timeline[at], nil
+}
+
+// entryEdit corrects an entry. It notifies nobody.
+func (p *pages) entryEdit(v *visit) error {
+	e, entry, err := v.findEntry()
+	if err != nil {
+		return err
+	}
+	zone := v.zone()
+	formOf := func(entry app.Entry) *forms.Form {
+		form := forms.New(eventAt(e.ID)+"/timeline/"+entry.StatusID, "Save the correction",
+			&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Required: true, Max: 20_000, Values: []string{entry.Message}}, timeField("timestamp", "Time", zone))
+		form.Field("timestamp").SetTime(&entry.Timestamp, zone)
+		form.Cancel, form.Version = eventAt(e.ID), e.Version
+		return form
+	}
+	form := formOf(entry)
+	v.fill(form)
+	show := func(status int) error {
+		return v.show(status, "form.html", "Correct the update", formPage{eventAt(e.ID), e.Title, "A correction changes what dashboards show. It notifies nobody.", form})
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		in := app.EntryChange{Message: form.Value("message"), Timestamp: eventForm{Form: form, zone: zone}.changedTime("timestamp", &entry.Timestamp)}
+		if !form.OK() {
+			return show(http.StatusUnprocessableEntity)
+		}
+		_, err := v.app.CorrectEntry(v.Request.Context(), e.ID, entry.StatusID, form.Version, in)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {
+			return v.conflict(form, formOf(entry), e.ID, e.Title)
+		}
+		if err != nil {
+			return err
+		}
+		return v.done(eventAt(e.ID), "corrected")
+	}, show)
+}
+
+// entryDelete deletes an entry.
+func (p *pages) entryDelete(v *visit) error {
+	e, entry, err := v.findEntry()
+	if err != nil {
+		return err
+	}
+	form := forms.New(eventAt(e.ID)+"/timeline/"+entry.StatusID+"/delete", "Delete the update")
+	form.Danger = true
+	return v.ask("Delete this update?", confirm{
+		Back: eventAt(e.ID), BackLabel: e.Title, Text: "This cannot be reversed. Nobody is notified.", Points: []string{"It disappears from all dashboards.", "Messages that were delivered stay with their recipients."}, Form: form,
+	}, func() error {
+		if _, err := v.app.DeleteEntry(v.Request.Context(), e.ID, entry.StatusID); err != nil {
+			return err
+		}
+		return v.done(eventAt(e.ID), "entry-deleted")
+	})
+}
+
+// noteAdd adds an internal note.
+func (p *pages) noteAdd(v *visit) error {
+	form := forms.New(eventAt(v.Param("id"))+"/notes", "Add the note", &forms.Field{Kind: forms.Area, Name: "note", Label: "New note", Required: true, Max: 5000})
+	form.Page = eventAt(v.Param("id"))
+	show := func(status int) error {
+		return v.show(status, "form.html", "Add a note", formPage{form.Page, "Back to the event", "Notes are internal. Visitors never see them.", form})
+	}
+	return v.submit(form, func() error {
+		if _, err := v.app.AddNote(v.Request.Context(), v.Param("id"), app.NoteText{Note: form.Value("note")}); err != nil {
+			return err
+		}
+		return v.done(form.Page+"#notes", "saved")
+	}, show)
+}
+
+// findNote returns the event and its note in the path.
+func (v *visit) findNote() (app.EventDetail, app.Note, error) {
+	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
+	if err != nil {
+		return app.EventDetail{}, app.Note{}, err
+	}
+	at := slices.IndexFunc(found.Event.Notes, func(n app.Note) bool { return n.NoteID == v.Param("note") })
+	if at < 0 {
+		return found.Event, app.Note{}, errNotFound
+	}
+	return found.Event, found.Event.Notes[at], nil
+}
+
+// noteEdit changes an internal note.
+func (p *pages) noteEdit(v *visit) error {
+	e, note, err := v.findNote()
+	if err != nil {
+		return err
+	}
+	formOf := func() *forms.Form {
+		form := forms.New(eventAt(e.ID)+"/notes/"+note.NoteID, "Save the note", &forms.Field{Kind: forms.Area, Name: "note", Label: "Note", Required: true, Max: 5000, Values: []string{note.Note}})
+		form.Cancel, form.Version = eventAt(e.ID), e.Version
+		return form
+	}
+	form := formOf()
+	v.fill(form)
+	show := func(status int) error {
+		return v.show(status, "form.html", "Change the note", formPage{eventAt(e.ID), e.Title, "Notes are internal. Visitors never see them.", form})
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		_, err := v.app.ChangeNote(v.Request.Context(), e.ID, note.NoteID, form.Version, app.NoteText{Note: form.Value("note")})
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {
+			return v.conflict(form, formOf(), e.ID, e.Title)
+		}
+		if err != nil {
+			return err
+		}
+		return v.done(eventAt(e.ID)+"#notes", "saved")
+	}, show)
+}
+
+// noteDelete deletes an internal note.
+func (p *pages) noteDelete(v *visit) error {
+	e, note, err := v.findNote()
+	if err != nil {
+		return err
+	}
+	form := forms.New(eventAt(e.ID)+"/notes/"+note.NoteID+"/delete", "Delete the note")
+	form.Danger = true
+	return v.ask("Delete this note?", confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: "This cannot be reversed.", Form: form}, func() error {
+		if _, err := v.app.DeleteNote(v.Request.Context(), e.ID, note.NoteID); err != nil {
+			return err
+		}
+		return v.done(eventAt(e.ID)+"#notes", "note-deleted")
+	})
+}
+
+// postMortemForm returns the form of the report after the end of an event.
+func postMortemForm(e app.EventDetail) *forms.Form {
+	area := func(name, label, hint string) *forms.Field {
+		return &forms.Field{Kind: forms.Area, Name: name, Label: label, Hint: hint, Max: 50_000}
+	}
+	form := forms.New(eventAt(e.ID)+"/post-mortem", "Save", area("summary", "Summary", "What happened, in a few sentences."), area("rootCause", "Root cause", ""), area("impact", "Impact", ""),
+		area("resolution", "Resolution", ""), area("lessonsLearned", "Lessons learned", ""),
+		area("actionItems", "Action items", "One on each line: what, owner, due date. For example: Add an alert; Grace; 2026-03-01. A line that begins with x is done."),
+		&forms.Field{Kind: forms.Tick, Name: "published", Label: "Publish", Hint: "Dashboards then show the post-mortem with the event."}, notifyField())
+	form.Field("summary").Required = true
+	form.Field("notify").Label = "Notify, if it is published"
+	form.Field("notify").Values = nil
+	form.Cancel, form.Version = eventAt(e.ID), e.Version
+	if report := e.PostMortem; report != nil {
+		for name, value := range map[string]*string{"summary": &report.Summary, "rootCause": report.RootCause, "impact": report.Impact, "resolution": report.Resolution, "lessonsLearned": report.LessonsLearned} {
+			if value != nil {
+				form.Field(name).Values = []string{*value}
+			}
+		}
+		form.Field("actionItems").Values = []string{writeItems(report.ActionItems)}
+		if report.Published {
+			form.Field("published").Values = []string{"on"}
+		}
+	}
+	return form
+}
+
+// writeItems returns action items as lines.
+func writeItems(items []app.ActionItem) string {
+	var lines []string
+	for _, item := range items {
+		parts := []string{item.Text}
+		if item.Owner != nil || item.DueDate != nil {
+			owner := ""
+			if item.Owner != nil {
+				owner = *item.Owner
+			}
+			parts = append(parts, owner)
+		}
+		if item.DueDate != nil {
+			parts = append(parts, *item.DueDate)
+		}
+		line := strings.Join(parts, "; ")
+		if item.Done {
+			line = "x " + line
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// readItems returns the action items of lines. The last parts of a line are the owner and the date.
+func readItems(text string) []app.ActionItem {
+	items := []app.ActionItem{}
+	for line := range strings.SplitSeq(text, "\n") {
+		line = strings.TrimSpace(line)
+		rest, done := strings.CutPrefix(line, "x ")
+		parts := strings.Split(rest, ";")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		item := app.ActionItem{Done: done}
+		if last := parts[len(parts)-1]; len(parts) > 1 {
+			if _, err := time.Parse(time.DateOnly, last); err == nil {
+				item.DueDate, parts = &last, parts[:len(parts)-1]
+			}
+		}
+		if len(parts) > 1 {
+			if owner := parts[len(parts)-1]; owner != "" {
+				item.Owner = &owner
+			}
+			parts = parts[:len(parts)-1]
+		}
+		if item.Text = strings.Join(parts, "; "); item.Text != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// postMortem writes the report after the end of an event.
+func (p *pages) postMortem(v *visit) error {
+	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
+	if err != nil {
+		return err
+	}
+	e := found.Event
+	form := postMortemForm(e)
+	v.fill(form)
+	show := func(status int) error {
+		return v.show(status, "form.html", "Post-mortem", formPage{eventAt(e.ID), e.Title, "A report on what happened and what you have learned. It stays internal until you publish it.", form})
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		in := app.PostMortemChange{
+			Summary: form.Value("summary"), RootCause: form.Value("rootCause"), Impact: form.Value("impact"), Resolution: form.Value("resolution"),
+			LessonsLearned: form.Value("lessonsLearned"), ActionItems: readItems(form.Value("actionItems")), Published: form.Ticked("published"),
+		}
+		if in.Published {
+			in.Notify = channelsOf(form.Field("notify"))
+		}
+		_, err := v.app.SetPostMortem(v.Request.Context(), e.ID, form.Version, in)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != e.Version {
+			return v.conflict(form, postMortemForm(e), e.ID, e.Title)
+		}
+		if err != nil {
+			return err
+		}
+		return v.done(eventAt(e.ID)+"#post-mortem", "saved")
+	}, show)
+}
+
+// postMortemDelete deletes the report.
+func (p *pages) postMortemDelete(v *visit) error {
+	return v.askEvent("Delete the post-mortem of “%s”?", "This cannot be reversed. Nobody is notified.", "Delete the post-mortem", "/post-mortem/delete", true, nil,
+		func(e app.EventDetail) error {
+			if _, err := v.app.DeletePostMortem(v.Request.Context(), e.ID); err != nil {
+				return err
+			}
+			return v.done(eventAt(e.ID), "report-deleted")
+		})
+}

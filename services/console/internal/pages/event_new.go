@@ -1,0 +1,257 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// Steps of the form of a new event: what its buttons do.
+const (
+	stepDraft = "draft" // save the event as a draft
+	stepShow  = "show"  // show the form again: with the components that are searched, and the number of recipients
+)
+
+// newEventPage is the data of event_new.html.
+type newEventPage struct {
+	Form      *forms.Form
+	Kind      string
+	Chips     chips
+	Templates []app.Template
+	Messages  []preparedMessage
+}
+
+// Crumb implements the link to the page above.
+func (d newEventPage) Crumb() formPage {
+	if d.Form.Version > 0 {
+		return formPage{Back: d.Form.Cancel, BackLabel: "Event"}
+	}
+	return formPage{Back: eventsPath, BackLabel: "Events"}
+}
+
+// Reported implements the open incidents, which may be what the member wants to report.
+func (d newEventPage) Reported() []app.Event {
+	return slices.DeleteFunc(slices.Clone(d.Chips.Open), func(e app.Event) bool { return d.Kind != incident || e.Type != incident })
+}
+
+// Main implements the fields that are always visible.
+func (d newEventPage) Main() []*forms.Field {
+	return d.fields(func(name string) bool { return slices.Contains(mainFields(), name) })
+}
+
+// Rest implements the other fields.
+func (d newEventPage) Rest() []*forms.Field {
+	own := append(mainFields(), "components", "notify")
+	return d.fields(func(name string) bool { return !slices.Contains(own, name) })
+}
+
+// RestOpen reports whether one of the other fields has a problem.
+func (d newEventPage) RestOpen() bool {
+	return slices.ContainsFunc(d.Rest(), func(f *forms.Field) bool { return f.Problem != "" })
+}
+
+func mainFields() []string {
+	return []string{"title", "status", "severity", "scheduledStartAt", "scheduledEndAt", "autoStart", "autoEnd", "reminderMinutes", "message"}
+}
+
+func (d newEventPage) fields(is func(name string) bool) []*forms.Field {
+	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool { return !is(f.Name) })
+}
+
+// preparedMessage is the message that the script shows for a status while nobody has typed one.
+type preparedMessage struct{ Status, Text string }
+
+func preparedMessages(statuses []string) (out []preparedMessage) {
+	for _, status := range statuses {
+		out = append(out, preparedMessage{status, prepared(status)})
+	}
+	return out
+}
+
+func (v *visit) newEventForm(kind string) eventForm {
+	zone := v.zone()
+	form := eventForm{forms.New(newEventPath, "Publish", eventFields(kind, zone)...), kind, zone, nil}
+	status := &forms.Field{Kind: forms.Segments, Name: "status", Label: "Status", Options: statusOptions(incidentStatuses()), Values: []string{"investigating"}}
+	if kind == maintenance {
+		form.Action += "/maintenance"
+		status.Kind, status.Options, status.Values = forms.Hidden, optionsOf([]string{planning}), []string{planning}
+		form.Field("autoStart").Values, form.Field("autoEnd").Values, form.Field("reminderMinutes").Values = []string{"on"}, []string{"on"}, []string{"60"}
+	} else {
+		form.Fields = append(form.Fields, timeField("startAt", "Began", zone), timeField("endAt", "Ended", zone))
+		form.Field("startAt").Hint += " Empty: now."
+		form.Field("endAt").Hint += " Only if the status is Resolved."
+	}
+	form.Fields = append(form.Fields, status,
+		&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Max: 20_000, Members: []string{"initialTimelineMessage"}, Plain: true, Values: []string{prepared(status.Value())}},
+		notifyField(),
+		&forms.Field{Kind: forms.Hidden, Name: "step", Options: []forms.Option{{Value: stepDraft}, {Value: stepShow}}},
+		&forms.Field{Kind: forms.Hidden, Name: "template"}, &forms.Field{Kind: forms.Hidden, Name: "find"})
+	form.Cancel = eventsPath
+	return form
+}
+
+func (p *pages) incidentNew(v *visit) error    { return v.eventNew(incident) }
+func (p *pages) maintenanceNew(v *visit) error { return v.eventNew(maintenance) }
+
+// eventNew shows the form of a new event, and creates the event.
+func (v *visit) eventNew(kind string) error {
+	form := v.newEventForm(kind)
+	show := func(status int) error { return v.showNewEvent(status, form) }
+	if !v.isPost() {
+		if err := v.prefill(form); err != nil {
+			return err
+		}
+		v.fill(form.Form)
+		return show(http.StatusOK)
+	}
+	v.form = form.Form
+	if err := form.Read(v.Request); err != nil {
+		return err
+	}
+	if id := form.Value("template"); id != "" || form.Value("step") == stepShow {
+		for _, field := range form.Fields {
+			field.Problem = ""
+		}
+		if id != "" {
+			if err := v.applyTemplate(form, id); err != nil {
+				return err
+			}
+		}
+		return show(http.StatusOK)
+	}
+	return v.submit(form.Form, func() error { return v.createEvent(form, show) }, show)
+}
+
+// prefill fills the form as the address says: with a template, a component, or the first incident of an organization.
+func (v *visit) prefill(form eventForm) error {
+	if v.Query("first") != "" && form.Kind == incident {
+		form.Field("title").Values = []string{"Our first incident"}
+		form.Field("message").Values = []string{"We are trying our new status page. Everything works."}
+		form.Field("notify").Values = nil
+		found, err := v.app.Components(v.Request.Context(), url.Values{"limit": {"1"}})
+		if err != nil {
+			return err
+		}
+		for _, c := range found.Components {
+			form.Field("components").Values = []string{c.ID}
+		}
+	}
+	if id := v.Query("component"); id != "" {
+		form.Field("components").Values = []string{id}
+	}
+	if id := v.Query("template"); id != "" {
+		return v.applyTemplate(form, id)
+	}
+	return nil
+}
+
+// applyTemplate fills the fields that a template sets and in which nobody has typed.
+func (v *visit) applyTemplate(form eventForm, id string) error {
+	found, err := v.app.Template(v.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	use := found.Template
+	untyped := isPrepared(form.Value("message"))
+	set := func(name, value string) {
+		if value != "" {
+			form.Field(name).Values = []string{value}
+		}
+	}
+	if form.Value("title") == "" {
+		set("title", use.Title)
+	}
+	if components := form.Field("components"); len(components.Values) == 0 {
+		components.Values = use.ComponentIDs
+	}
+	if form.Kind == incident {
+		if slices.Contains(incidentStatuses(), use.Status) {
+			set("status", use.Status)
+		}
+		if form.Value("severity") == "" {
+			set("severity", use.Severity)
+		}
+	}
+	if form.Value("impact") == "" && slices.ContainsFunc(form.Field("impact").Options, func(o forms.Option) bool { return o.Value == use.Impact }) {
+		set("impact", use.Impact)
+	}
+	if untyped {
+		set("message", prepared(form.Value("status")))
+		set("message", use.Message)
+	}
+	form.Field("template").Values = nil
+	return nil
+}
+
+// createEvent creates the event of the form.
+func (v *visit) createEvent(form eventForm, show func(int) error) error {
+	draft := form.Value("step") == stepDraft
+	publish := !draft
+	in := app.NewEvent{EventChange: form.change(), Type: form.Kind, Status: form.Value("status"), InitialTimelineMessage: form.Value("message")}
+	if in.Publish = &publish; publish {
+		in.Notify = channelsOf(form.Field("notify"))
+	}
+	if isPrepared(in.InitialTimelineMessage) {
+		in.InitialTimelineMessage = prepared(in.Status)
+	}
+	if form.Kind == incident {
+		in.StartAt, in.EndAt = form.Field("startAt").Time(form.zone), form.Field("endAt").Time(form.zone)
+	}
+	if !form.OK() { // a time is wrong
+		return show(http.StatusUnprocessableEntity)
+	}
+	made, err := v.app.AddEvent(v.Request.Context(), in)
+	if err != nil {
+		return err
+	}
+	at := eventsPath + "/" + made.Event.ID
+	if draft {
+		return v.done(at, "draft")
+	}
+	v.notify("published", "", at+"/withdraw")
+	return v.redirect(at)
+}
+
+func (v *visit) showNewEvent(status int, form eventForm) error {
+	data := newEventPage{Form: form.Form, Kind: form.Kind, Messages: preparedMessages(incidentStatuses())}
+	var work errgroup.Group
+	work.Go(func() (err error) {
+		data.Chips, err = v.chipsOf(form.Field("components"), form.Value("find"))
+		return err
+	})
+	work.Go(func() error {
+		found, err := v.app.Templates(v.Request.Context(), url.Values{"limit": {"25"}, "kind": {form.Kind}})
+		if err == nil { // the form works without templates
+			data.Templates = found.Templates
+		}
+		return nil
+	})
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	title := "Report an incident"
+	if form.Kind == maintenance {
+		title = "Plan maintenance"
+		v.proposeTimes(form)
+	}
+	return v.show(status, "event_new.html", title, data)
+}
+
+// proposeTimes proposes two hours in the next night, unless the member has typed times.
+func (v *visit) proposeTimes(form eventForm) {
+	start, end := form.Field("scheduledStartAt"), form.Field("scheduledEndAt")
+	if v.isPost() || len(start.Values)+len(end.Values) > 0 {
+		return
+	}
+	now := v.pages.Process.Now().In(form.zone)
+	at := time.Date(now.Year(), now.Month(), now.Day()+1, 22, 0, 0, 0, form.zone)
+	until := at.Add(2 * time.Hour)
+	start.SetTime(&at, form.zone)
+	end.SetTime(&until, form.zone)
+}
