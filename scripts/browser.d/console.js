@@ -8,6 +8,7 @@ const { createHmac } = require('node:crypto');
 const hostile = require('./hostile.js');
 const { walk } = require('./keyboard.js');
 const { axe, layout, enlarge, space } = require('./page.js');
+const { withProvider } = require('./sign_on.js');
 const { Visitor } = require('./visitor.js');
 
 const password = 'correct horse battery staple';
@@ -46,15 +47,19 @@ class Member {
     return new URL(this.page.url()).pathname.replace('/console', '');
   }
 
-  // check checks the state of the page that is shown.
+  // check checks the state of the page that is shown, in each theme and width, in the short form in two of them.
   async check(name, scripts = true) {
     this.bench.keep(`console-${name}`, await this.page.content());
-    for (const width of [360, 1280]) {
-      await this.page.setViewportSize({ width, height: heights[width] });
-      const here = [...await layout(this.page), ...(scripts ? await axe(this.page) : [])];
-      this.found.push(...here.map((text) => `${name} ${width}: ${text}`));
-      await this.bench.shoot(this.page, `console-${name}-${width}`);
+    for (const [theme, widths] of this.bench.short ? [['light', [360]], ['dark', [1280]]] : [['dark', [360, 1280]], ['forced', [360]], ['light', [360, 768, 1280, 1920]]]) {
+      await this.page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...(scripts ? themes[theme] : {}) });
+      for (const width of widths) {
+        await this.page.setViewportSize({ width, height: heights[width] });
+        const here = [...await layout(this.page), ...(scripts ? await axe(this.page) : [])];
+        this.found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
+        if ([360, 1280].includes(width)) await this.bench.shoot(this.page, `console-${name}-${theme}-${width}`);
+      }
     }
+    await this.page.emulateMedia({ colorScheme: 'light', forcedColors: 'none' });
     this.found.push(...(await this.visitor.findings()).map((text) => `${name}: ${text}`));
   }
 
@@ -281,6 +286,7 @@ async function first(bench, credentials, state) {
   const link = await members(member, secret);
   await keys(member);
   await passkeys(member);
+  member.found.push(...await withProvider(member, () => Member.open(bench, base, { ignoreHTTPSErrors: true }), () => member.again(code(secret, 1))));
   await member.visitor.context.storageState({ path: state });
   const guest = await Member.open(bench, base, { javaScriptEnabled: false });
   await guest.visitor.go(link);

@@ -59,6 +59,7 @@ function lookAtConsole(bench, state) {
     check(`sign-in pages ${theme} ${at}`, () => members.look(bench, undefined, base, members.gates, theme, at));
   }
   check('console: text of double size and with wide spacing', () => members.magnify(bench, state, base, short ? members.pages.slice(0, 3) : members.pages));
+  check('sign-in pages: text of double size and with wide spacing', () => members.magnify(bench, undefined, base, members.gates));
   check('console: Tab reaches everything', () => members.keyboard(bench, state, base, members.pages.slice(0, short ? 6 : -1).filter(([, , status]) => status !== 422)));
   check('sign-in pages: Tab reaches everything', () => members.keyboard(bench, undefined, base, members.gates));
 }
@@ -66,7 +67,7 @@ function lookAtConsole(bench, state) {
 async function main() {
   const html = fs.mkdtempSync(path.join(os.tmpdir(), 'html-'));
   const bench = {
-    browser: await launch(), mails: path.join(path.dirname(credentials), 'mail'),
+    short, browser: await launch(), mails: path.join(path.dirname(credentials), 'mail'),
     keep: (name, text) => fs.writeFileSync(path.join(html, `${name}.html`), text),
     shoot: async (page, name) => screenshots && page.screenshot({ path: path.join(screenshots, `${name}.png`), fullPage: true }),
     shows: (name, width) => [360, 1280].includes(width) && first(name),

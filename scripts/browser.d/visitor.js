@@ -10,13 +10,18 @@ const image = '<svg xmlns="http://www.w3.org/2000/svg" width="160" height="40"><
 // page for an unknown address links.
 const known = ['https://img.example.com', 'https://x.example', 'https://status.example.com'];
 
-const launch = () => chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+// launch starts Chromium. It finds login.example, the issuer of provider.js, at the address ISSUER.
+const launch = () => chromium.launch({
+  executablePath: process.env.CHROMIUM,
+  args: ['--no-sandbox', '--disable-dev-shm-usage', `--host-resolver-rules=MAP login.example ${process.env.ISSUER}`],
+});
 
 class Visitor {
   // open returns a visitor with a page. The options are those of a context of the browser.
   static async open(browser, options = {}) {
     const visitor = new Visitor();
     visitor.trouble = [];
+    visitor.others = []; // other origins whose pages the visitor may open
     visitor.context = await browser.newContext({ locale: 'en', timezoneId: 'America/New_York', reducedMotion: 'reduce', ...options });
     await visitor.context.addInitScript(() => {
       window.reports = [];
@@ -41,7 +46,7 @@ class Visitor {
     });
     page.route(() => true, (route) => {
       const url = new URL(route.request().url());
-      if (url.origin === this.origin || url.protocol === 'data:') return route.fallback();
+      if (url.origin === this.origin || this.others.includes(url.origin) || url.protocol === 'data:') return route.fallback();
       if (known.includes(url.origin) && ['image', 'other'].includes(route.request().resourceType())) return route.fulfill({ contentType: 'image/svg+xml', body: image });
       this.trouble.push(`request to ${url}`);
       return route.abort();

@@ -184,7 +184,7 @@ func (p *pages) signOn(v *visit) error {
 	return v.submit(form, func() error {
 		byValue, wrong := readRoleMap(form.Value("roleMap"))
 		if wrong != "" {
-			return &app.Error{Status: http.StatusBadRequest, Field: "roleMap", Message: "Write each line as value = role, role with the roles admin, event, subscriber and api. This line is different: " + wrong}
+			return &app.Error{Status: http.StatusBadRequest, Field: "roleMap", Message: "Write each line as “value = role, role”. The roles are admin, event, subscriber and api. This line is not like that: " + wrong}
 		}
 		_, err := v.app.SetSignOn(v.Request.Context(), app.SignOnChange{
 			Name: form.Value("name"), Label: form.Value("label"), Issuer: form.Value("issuer"), ClientID: form.Value("clientId"), ClientSecret: form.Value("clientSecret"),
