@@ -121,7 +121,7 @@ func rowOf(e app.AuditEntry) auditRow {
 		row.Who = words(strings.ReplaceAll(e.Actor.Type, "_", " "))
 	}
 	row.What = phrase(e.Action)
-	_, verb, _ := strings.Cut(e.Action, ".")
+	_, verb := partsOf(e.Action)
 	switch verb {
 	case "create":
 		row.Icon = "plus"
@@ -156,16 +156,24 @@ func phrase(action string) string {
 	}[action]; known != "" {
 		return known
 	}
-	kind, verb, _ := strings.Cut(action, ".")
-	return words(strings.ReplaceAll(kind, "_", " ")) + " " + pastOf(verb)
+	of, verb := partsOf(action)
+	return words(strings.NewReplacer("_", " ", ".", " ").Replace(of)) + " " + pastOf(verb)
 }
 
-// pastOf returns the past form of the second part of an action.
+// partsOf returns the parts of an action: of event.timeline.create, these are event.timeline and create.
+func partsOf(action string) (of, verb string) {
+	at := max(0, strings.LastIndex(action, "."))
+	return action[:at], strings.TrimPrefix(action[at:], ".")
+}
+
+// pastOf returns the past form of the verb of an action.
 func pastOf(verb string) string {
 	verb = strings.ReplaceAll(verb, "_", " ")
 	switch {
 	case verb == "", strings.Contains(verb, " "):
 		return verb
+	case strings.HasSuffix(verb, "fy"):
+		return strings.TrimSuffix(verb, "y") + "ied"
 	case verb == "send", verb == "resend":
 		return strings.TrimSuffix(verb, "d") + "t"
 	case strings.HasSuffix(verb, "e"):

@@ -340,3 +340,14 @@ func TestTheRolesOfAProviderAreReadByLine(t *testing.T) {
 		}
 	}
 }
+
+func TestEveryActionOfTheAuditLogReadsAsWords(t *testing.T) {
+	for action, want := range map[string]string{
+		"event.timeline.create": "Event timeline created", "event.post_mortem.update": "Event post mortem updated", "endpoint.verify": "Endpoint verified",
+		"endpoint.manage": "Endpoint managed", "subscriber.resend": "Subscriber resent", "user.sign_in.refuse": "Sign-in refused",
+	} {
+		if got := phrase(action); got != want {
+			t.Errorf("%s: %q instead of %q", action, got, want)
+		}
+	}
+}
