@@ -82,6 +82,7 @@ func TestAPageNeedsASessionAndItsRole(t *testing.T) {
 
 func TestASignInLeadsOnlyToPagesOfTheConsole(t *testing.T) {
 	for next, want := range map[string]string{
+		"/console/sign-on": "/console/sign-on", "/console/sign-in/again": "/console/",
 		"/console/users?q=a": "/console/users?q=a", "": "/console/", "/console": "/console/", "https://evil.example/console/": "/console/", "//evil.example/console/": "/console/",
 		"/console/../api": "/console/", "/console/\\evil": "/console/", "/consoles/": "/console/", "javascript:alert(1)": "/console/", "/console/sign-out": "/console/", "/console/%0d%0aX: y": "/console/%0d%0aX:%20y",
 	} {

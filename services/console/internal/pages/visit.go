@@ -115,7 +115,8 @@ func (v *visit) toSignIn() error {
 func safeNext(next string) string {
 	parsed, err := url.Parse(next)
 	if err != nil || parsed.Scheme != "" || parsed.Host != "" || parsed.Opaque != "" || strings.ContainsAny(next, "\\\r\n\t") ||
-		!strings.HasPrefix(next, root+"/") || !strings.HasPrefix(path.Clean(parsed.Path)+"/", root+"/") || strings.HasPrefix(parsed.Path, root+"/sign-") {
+		!strings.HasPrefix(next, root+"/") || !strings.HasPrefix(path.Clean(parsed.Path)+"/", root+"/") ||
+		strings.HasPrefix(parsed.Path, root+"/sign-in") || strings.HasPrefix(parsed.Path, root+"/sign-out") {
 		return root + "/"
 	}
 	return parsed.RequestURI()
