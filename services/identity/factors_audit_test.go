@@ -42,6 +42,12 @@ func TestWritesOfSecondFactorsAndSignOnLeaveAuditEntriesAndMailsWithoutSecrets(t
 	b.call(200, "POST", "sign-in/passkey", laptop.show(b))
 	b.call(204, "DELETE", "profile/passkeys/"+id, "")
 	b.call(204, "DELETE", "profile/totp", "")
+	secret = b.call(200, "POST", "profile/totp", "").Secret
+	codes = b.call(200, "PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`).RecoveryCodes
+	secrets = append(append(secrets, secret), codes...)
+	b.call(204, "DELETE", "users/"+m.id+"/second-factors", "")
+	b = p.browser()
+	b.token = b.call(200, "POST", "sign-in", signIn("ann", password)).Session.Token
 	b.call(200, "PUT", "organization/sign-on", signOnBody(nil))
 	i.AddUser("1", "ann@example.com", true)
 	i.AddUser("2", "new@example.com", true)
@@ -51,7 +57,7 @@ func TestWritesOfSecondFactorsAndSignOnLeaveAuditEntriesAndMailsWithoutSecrets(t
 
 	want := []string{
 		"session.create", "user.update", "user.recovery_codes.create", "session.create", "user.update", "user.update", "session.create", "user.update", "user.update",
-		"organization.update", "user.update", "session.create", "user.create", "session.create",
+		"organization.update", "user.update", "session.create", "user.create", "session.create", "user.update", "user.update", "session.create",
 	}
 	var entries []topic.AuditEntry
 	apitest.Eventually(t, "all entries", func() bool {
@@ -75,7 +81,7 @@ func TestWritesOfSecondFactorsAndSignOnLeaveAuditEntriesAndMailsWithoutSecrets(t
 	var notices []topic.Notice
 	apitest.Eventually(t, "all mails", func() bool {
 		notices = apitest.Messages[topic.Notice](t, heard, topic.Notices)
-		return len(notices) >= 8
+		return len(notices) >= 11
 	})
 	for _, notice := range notices {
 		kinds[notice.Kind]++
@@ -84,8 +90,8 @@ func TestWritesOfSecondFactorsAndSignOnLeaveAuditEntriesAndMailsWithoutSecrets(t
 		}
 	}
 	if fmt.Sprint(kinds) != fmt.Sprint(map[topic.Kind]int{
-		topic.MemberKey: 2, topic.MemberPassword: 1, topic.MemberTOTPAdded: 1, topic.MemberRecoveryCodes: 1, topic.MemberPasskeyAdded: 1,
-		topic.MemberPasskeyRemoved: 1, topic.MemberTOTPRemoved: 1, topic.MemberSignOn: 1,
+		topic.MemberKey: 2, topic.MemberPassword: 1, topic.MemberTOTPAdded: 2, topic.MemberRecoveryCodes: 1, topic.MemberPasskeyAdded: 1,
+		topic.MemberPasskeyRemoved: 1, topic.MemberTOTPRemoved: 1, topic.MemberSignOn: 1, topic.MemberReset: 1,
 	}) {
 		t.Errorf("the mails are %v", kinds)
 	}

@@ -173,8 +173,8 @@ func (f *Form) Fill(values url.Values) error {
 		switch {
 		case name == versionName:
 			version, err := strconv.ParseInt(sent[0], 10, 64)
-			if err != nil || len(sent) > 1 {
-				return fault.Field(versionName, "must be a whole number")
+			if err != nil || version < 1 || len(sent) > 1 {
+				return fault.Field(versionName, "must be a whole number above 0")
 			}
 			f.Version = version
 		case at < 0:

@@ -49,6 +49,8 @@ func TestABodyThatNoPageSendsIsRefused(t *testing.T) {
 		"name=Ada&admin=yes":    fault.Invalid,
 		"name=Ada&name=Bob":     fault.Invalid,
 		"name=Ada&version=last": fault.Invalid,
+		"name=Ada&version=0":    fault.Invalid,
+		"name=Ada&version=-1":   fault.Invalid,
 		"name=%zz":              fault.Invalid,
 	} {
 		if err := sample().Read(request(body)); !fault.Is(err, kind) {

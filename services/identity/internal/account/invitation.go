@@ -209,7 +209,7 @@ func (a *Accounts) Invite(ctx context.Context, id string) (link Link, err error)
 }
 
 // InviteMember sends a member a new link: an invitation if the member has no password, else one for a forgotten
-// password. Only an invitation is returned.
+// password. Only an invitation is returned. A key cannot invite an admin.
 func (a *Accounts) InviteMember(ctx context.Context, who Who, id string) (link *Link, err error) {
 	if _, err := a.Recent(ctx, who); err != nil {
 		return nil, err
@@ -226,6 +226,8 @@ func (a *Accounts) InviteMember(ctx context.Context, who Who, id string) (link *
 		switch {
 		case u.DeletedAt != nil:
 			return nil, noUser()
+		case who.Session == "" && u.has(Admin):
+			return nil, errNoKey()
 		case u.Disabled:
 			return nil, fault.New(fault.Conflict, "The member is disabled. Enable the member first.")
 		case !u.admitsPassword(organization):

@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -10,10 +11,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// AddMember creates a user and sends an invitation.
+// AddMember creates a user and sends an invitation. A key cannot add an admin.
 func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user User, link Link, err error) {
 	if _, err := a.Recent(ctx, who); err != nil {
 		return User{}, Link{}, err
+	}
+	if who.Session == "" && slices.Contains(in.Roles, Admin) {
+		return User{}, Link{}, errNoKey()
+	}
+	if strings.Contains(in.Username, "@") && !strings.EqualFold(in.Username, in.Email) { // the owner of the address could not sign in with it
+		return User{}, Link{}, fault.Field(FieldUsername, "must not contain @, unless it is the member's address")
 	}
 	user, err = a.addUser(ctx, who.Organization, in, func(u *User) []topic.Message {
 		link = u.addLink(Invitation, u.CreatedAt)
@@ -23,7 +30,7 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 }
 
 // ChangeMember changes a user of the caller's organization. read returns the change of the stored user. The last enabled
-// admin of the organization stays one.
+// admin of the organization stays one. A key cannot change how a user signs in, and cannot make an admin.
 func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read func(User) (UserPatch, error)) (User, error) {
 	var p UserPatch
 	user, err := a.mayChange(ctx, who, id, func(u User) (err error) { p, err = read(u); return err })
@@ -32,6 +39,9 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 	}
 	after := user
 	p.apply(&after)
+	if who.Session == "" && (p.PasswordAuth.Value || after.Email != user.Email || after.has(Admin) && !user.has(Admin)) {
+		return User{}, errNoKey()
+	}
 	if user.isAdmin() && !after.isAdmin() || user.hasWayIn() && !after.hasWayIn() {
 		done, err := a.keepAdmin(ctx, user, after.isAdmin())
 		if err != nil {
@@ -138,8 +148,8 @@ func (a *Accounts) keepAdmin(ctx context.Context, user User, keepsRole bool) (do
 	}, err
 }
 
-// ChangeOwnOrganization changes the caller's organization. read returns the change of the stored organization. A session
-// needs a recent sign-in to change whether a second factor is required.
+// ChangeOwnOrganization changes the caller's organization. read returns the change of the stored organization. Only a
+// session with a recent sign-in can change whether a second factor is required.
 func (a *Accounts) ChangeOwnOrganization(ctx context.Context, who Who, read func(Organization) (OrganizationPatch, error)) (Organization, error) {
 	o, err := a.Organization(ctx, who.Organization)
 	if err != nil {
@@ -150,6 +160,9 @@ func (a *Accounts) ChangeOwnOrganization(ctx context.Context, who Who, read func
 		return Organization{}, err
 	}
 	if p.RequireTwoFactor.Sent && p.RequireTwoFactor.Value != o.RequireTwoFactor {
+		if who.Session == "" {
+			return Organization{}, errNoKey()
+		}
 		if _, err := a.Recent(ctx, who); err != nil {
 			return Organization{}, err
 		}

@@ -187,6 +187,12 @@ func (u *User) addSession(session Session, now time.Time) {
 // Who is the caller of an operation, as the passport names them. Either KeyID or Session is empty.
 type Who struct{ Organization, User, KeyID, Session string }
 
+// errNoKey returns the error for a key that would change how an admin signs in, or make an admin. Whoever found the key
+// could become an admin who signs in, with new keys, and stay after the key is revoked.
+func errNoKey() error {
+	return fault.New(fault.Forbidden, "A key cannot do this. Do it in the console.")
+}
+
 // Caller returns the user that sends the request. If the user was deleted, or the key or the session of the request has
 // ended, after the gateway admitted the request, the error is Denied, as for every later request.
 func (a *Accounts) Caller(ctx context.Context, who Who) (User, error) {

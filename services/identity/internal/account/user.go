@@ -194,7 +194,9 @@ func (p UserPatch) apply(u *User) {
 	}
 }
 
-func (u User) isAdmin() bool { return !u.Disabled && slices.Contains(u.Roles, Admin) }
+func (u User) isAdmin() bool { return !u.Disabled && u.has(Admin) }
+
+func (u User) has(r Role) bool { return slices.Contains(u.Roles, r) }
 
 // ChangeUser changes a user. The change takes effect for the user's next request. A disabled user has no sessions.
 func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User, error) {

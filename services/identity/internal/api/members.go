@@ -24,7 +24,7 @@ func (a api) memberOperations() []web.Operation {
 		}, a.listMembers),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/users", ID: "inviteUser", Tag: "users", Summary: "Invite a new member",
-			Description: "The member gets a mail with a link to set a password, which is valid for 72 hours. Only this response shows the link. A session needs a recent sign-in.",
+			Description: "The member gets a mail with a link to set a password, which is valid for 72 hours. Only this response shows the link. A session needs a recent sign-in. A key cannot invite an admin.",
 			Roles:       admin, Versioned: true, Status: 201, Errors: []int{409},
 			Example: web.Example{
 				Request:  `{"username": "ada", "email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace", "roles": ["admin", "api"]}`,
@@ -37,7 +37,7 @@ func (a api) memberOperations() []web.Operation {
 		}, a.getMember),
 		web.Declare(web.Operation{
 			Method: "PATCH", Path: "/app/users/{id}", ID: "changeUser", Tag: "users", Summary: "Change a member",
-			Description: "At least one member of the body is required. Roles and disabled take effect for the member's next request. A disabled member has no sessions. The last enabled admin stays. With enforced single sign-on, only members with allowPasswordAuth true may use a password. A session needs a recent sign-in.",
+			Description: "At least one member of the body is required. Roles and disabled take effect for the member's next request. A disabled member has no sessions. The last enabled admin stays. With enforced single sign-on, only members with allowPasswordAuth true may use a password. A session needs a recent sign-in. A key cannot change email, cannot set allowPasswordAuth to true, and cannot add the role admin.",
 			Roles:       admin, Versioned: true, Status: 200, Errors: []int{409},
 			Example: web.Example{Request: `{"roles": ["event"], "disabled": false}`, Response: `{"user": ` + memberExample + `}`},
 		}, a.changeMember),
@@ -48,13 +48,13 @@ func (a api) memberOperations() []web.Operation {
 		}, a.deleteMember),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/users/{id}/invitation", ID: "inviteAgain", Tag: "users", Summary: "Send a member a new link to set a password",
-			Description: "A member without a password gets a new invitation, which replaces the former one. A member with a password gets a mail with a link that is valid for 1 hour; url and expiresAt are null then. A session needs a recent sign-in.",
+			Description: "A member without a password gets a new invitation, which replaces the former one. A member with a password gets a mail with a link that is valid for 1 hour; url and expiresAt are null then. A session needs a recent sign-in. A key cannot invite an admin.",
 			Roles:       admin, Status: 201, Errors: []int{409}, Example: web.Example{Response: `{"invitation": ` + invitationExample + `}`},
 		}, a.inviteAgain),
 		web.Declare(web.Operation{
 			Method: "DELETE", Path: "/app/users/{id}/second-factors", ID: "removeSecondFactors", Tag: "users", Summary: "Remove all second factors of a member",
-			Description: "The codes of the app, the recovery codes and the passkeys. All sessions of the member end. A session needs a recent sign-in.",
-			Roles:       admin, Status: 204,
+			Description: "The codes of the app, the recovery codes and the passkeys. All sessions of the member end. It needs a recent sign-in.",
+			Access:      web.SignedIn, Roles: admin, Status: 204,
 		}, a.removeSecondFactors),
 	}
 }

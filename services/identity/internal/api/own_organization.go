@@ -20,7 +20,7 @@ func (a api) ownOrganizationOperations() []web.Operation {
 		}, a.ownOrganization),
 		web.Declare(web.Operation{
 			Method: "PATCH", Path: "/app/organization", ID: "changeOrganization", Tag: "organization", Summary: "Change the caller's organization",
-			Description: "At least one member is required. With requireTwoFactor, a session has no roles until its member has shown a second factor. To change requireTwoFactor, a session needs a recent sign-in.",
+			Description: "At least one member is required. With requireTwoFactor, a session has no roles until its member has shown a second factor. Only a session with a recent sign-in can change requireTwoFactor.",
 			Roles:       []string{passport.RoleAdmin}, Versioned: true, Status: 200,
 			Example: web.Example{Request: `{"name": "Acme", "requireTwoFactor": true}`, Response: ownOrganizationExample},
 		}, a.changeOwnOrganization),
