@@ -185,6 +185,9 @@ func TestFindAgreesWithPlainGo(t *testing.T) {
 				t.Fatalf("seed %d: %+v\nthe sum is %d too large", seedOfRun, q, total)
 			}
 			q.Limit = 3 + r.IntN(20)
+			if some, err := c.Count(t.Context(), q); err != nil || some != min(n, int64(q.Limit)) {
+				t.Fatalf("seed %d: %+v\ncounted %d of %d, %v", seedOfRun, q, some, n, err)
+			}
 			got := pages(t, c, q, func() {})
 			inOrder := slices.IsSortedFunc(got, func(a, b boat) int {
 				for _, o := range q.Order {

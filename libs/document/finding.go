@@ -77,7 +77,8 @@ func (c *Collection[T]) Each(ctx context.Context, q find.Query, visit func(T) er
 	}
 }
 
-// Count returns the number of records that match the conditions of q.
+// Count returns the number of records that match the conditions of q. With q.Limit it counts at most that many, and the
+// cost does not depend on the number of matching records.
 func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) {
 	return c.aggregate(ctx, "count", "", q, c.db.engine.Count)
 }
@@ -85,12 +86,14 @@ func (c *Collection[T]) Count(ctx context.Context, q find.Query) (int64, error) 
 // CountDistinct returns the number of different values of field in the records that match the
 // conditions of q. It does not count records without the field. field is single-valued.
 func (c *Collection[T]) CountDistinct(ctx context.Context, field string, q find.Query) (int64, error) {
+	q.Limit = 0
 	return c.aggregate(ctx, "count distinct", field, q, c.db.engine.Count)
 }
 
 // Sum returns the sum of field, which holds whole numbers, over the records that match the conditions of q. It reads
 // only the index if the index contains the field.
 func (c *Collection[T]) Sum(ctx context.Context, field string, q find.Query) (int64, error) {
+	q.Limit = 0
 	return c.aggregate(ctx, "sum", field, q, c.db.engine.Sum)
 }
 
@@ -103,7 +106,7 @@ func (c *Collection[T]) aggregate(ctx context.Context, operation, field string, 
 			return 0, fault.New(fault.Internal, "document: %q must be a declared single-valued field of %s", field, c.shape.Name)
 		}
 	}
-	p, err := c.shape.Plan(find.Query{Where: q.Where, Scan: q.Scan})
+	p, err := c.shape.Plan(find.Query{Where: q.Where, Scan: q.Scan, Limit: q.Limit})
 	if err != nil || p.Empty {
 		return 0, err
 	}

@@ -10,9 +10,10 @@
 //	events                    -> integrations, subscribers   forget a deleted component
 //	events                    -> integrations    ask whether a component is the only one of an endpoint
 //	delivery                  -> integrations, subscribers   find and resolve recipients
+//	delivery                  -> subscribers     count the recipients of a message
 //	delivery                  -> identity        resolve the recipients of mail to members
 //	delivery                  -> integrations    find the version of an organization's recipients
-//	delivery                  -> events          find the state of an event before a retry
+//	delivery                  -> events          find components, and the state of an event before a retry
 //
 // All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
 // writes. For example, a user can subscribe to a component right after its creation, and no attempt is sent after a

@@ -20,6 +20,12 @@ func (r Recipients) Concerned(ctx context.Context, organization string, query to
 	return post[topic.RecipientPage](ctx, r.Client, organization, "/recipients/concerned", query)
 }
 
+// Count returns to how many recipients a message about the change would be sent. It does not count paused and suppressed
+// recipients. Only subscribers counts. query.After has no effect.
+func (r Recipients) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
+	return post[topic.RecipientCount](ctx, r.Client, organization, "/recipients/count", query)
+}
+
 // Resolve returns the current destinations of the recipients, in the order of query.IDs. The destination of a
 // deleted recipient has the state topic.RecipientGone.
 func (r Recipients) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {

@@ -4,10 +4,12 @@ package topic
 type RecipientQuery struct {
 	Kind       Kind     `json:"kind"`
 	Channel    Channel  `json:"channel"`
-	Components []string `json:"components"`          // ids of the affected components that may be named
-	Endpoints  []int64  `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
-	After      string   `json:"after,omitempty"`     // Next of the previous page; empty: the first page
-	Limit      int      `json:"limit"`               // at most MaxPage
+	Components []string `json:"components"` // ids of the affected components that may be named
+	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: the service asks events.
+	Dashboards map[string][]string `json:"dashboards,omitempty"`
+	Endpoints  []int64             `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
+	After      string              `json:"after,omitempty"`     // Next of the previous page; empty: the first page
+	Limit      int                 `json:"limit"`               // at most MaxPage
 }
 
 const (
@@ -26,10 +28,16 @@ type Recipient struct {
 	Destination string `json:"destination"`
 }
 
-// RecipientPage is one page of recipients, ordered by ID.
+// RecipientPage is one page of recipients. All pages of a query have the same order.
 type RecipientPage struct {
 	Recipients []Recipient `json:"recipients"`
 	Next       string      `json:"next,omitempty"` // empty on the last page
+}
+
+// RecipientCount is the number of recipients to which a message would be sent.
+type RecipientCount struct {
+	Recipients int  `json:"recipients"` // at most the Limit of the query
+	More       bool `json:"more"`       // there are more than Recipients
 }
 
 // ResolveQuery asks a service for the destinations of recipients. The destination depends on Kind: a message about an

@@ -133,8 +133,9 @@ type Event struct {
 // EventState is the part of an event's current state that messages may show. It decides whether a message about an
 // earlier change is still sent.
 type EventState struct {
-	Published  bool     `json:"published"`  // false: the event is a draft, about which nobody is notified
-	Components []string `json:"components"` // ids of the affected components that messages may name
+	Type       string   `json:"type,omitempty"` // incident or maintenance
+	Published  bool     `json:"published"`      // false: the event is a draft, about which nobody is notified
+	Components []string `json:"components"`     // ids of the affected components that messages may name
 	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: unknown.
 	Dashboards map[string][]string `json:"dashboards"`
 }

@@ -26,17 +26,26 @@ type VersionedRecipients interface {
 	Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error)
 }
 
+// CountedRecipients is implemented by Recipients that an index counts.
+type CountedRecipients interface {
+	Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error)
+}
+
 // MountRecipients adds the routes that peer.Recipients calls. The routes enforce topic.MaxPage and
 // topic.MaxRecipients.
 func MountRecipients(engine *gin.Engine, recipients Recipients) {
 	MountResolve(engine, recipients.Resolve)
 	peers := recipientRoutes(engine)
-	peers.POST("/concerned", answer(recipients.Concerned, func(query topic.RecipientQuery) error {
+	bounded := func(query topic.RecipientQuery) error {
 		if query.Limit < 1 || query.Limit > topic.MaxPage {
 			return fault.Field("limit", "must be from 1 to %d", topic.MaxPage)
 		}
 		return nil
-	}))
+	}
+	peers.POST("/concerned", answer(recipients.Concerned, bounded))
+	if counted, is := recipients.(CountedRecipients); is {
+		peers.POST("/count", answer(counted.Count, bounded))
+	}
 	if versioned, is := recipients.(VersionedRecipients); is {
 		peers.POST("/version", answer(versioned.Version, func(query topic.VersionQuery) error {
 			if len(query.Dashboards) > topic.MaxRecipients {

@@ -90,15 +90,16 @@ func Run(ctx context.Context, c Config) error {
 	messages := kafka.New(s.Kafka, c.Log)
 	records, events := store.New(s.Database), peer.Events{Client: s.Peer("events", c.EventsURL)}
 	logs := &deliverylog.Logs{Store: records, EventState: events.EventState, Now: c.Now, Log: c.Log}
+	subscribers := peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}
 	parts := dispatch.Parts{
 		Store: records, Logs: logs, Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Channels: channels,
 		Recipients: map[topic.RecipientService]dispatch.Recipients{
 			topic.Integrations: peer.KeepDestinations(peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}),
-			topic.Subscribers:  peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)},
+			topic.Subscribers:  subscribers,
 			topic.Identity:     peer.Recipients{Client: s.Peer("identity", c.IdentityURL)},
 		},
-		Events: events, Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
+		Subscribers: subscribers, Events: events, Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
 	handlers := &api.API{Logs: logs, Planner: planner, Pages: web.NewPages(c.Secret.Secret)}

@@ -53,6 +53,7 @@ const (
 	organization   = "0190a000-0000-7000-8000-000000000001"
 	dashboardID    = "0190a000-0000-7000-8000-00000000000d"
 	componentID    = "0190a000-0000-7000-8000-0000000000c1"
+	hiddenID       = "0190a000-0000-7000-8000-0000000000c2" // a component that messages must not name
 	patience       = time.Minute
 
 	// childRole makes the test binary run the service, so that a test can kill it.
@@ -377,6 +378,7 @@ func newPeer(t testing.TB, service string) *integrations {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/resolve", i.resolve)
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/count", i.count)
 	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := signer.Verify(r.Header.Get(passport.Header), service)
 		i.mu.Lock()
@@ -465,6 +467,24 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(page)
 }
 
+// count counts the recipients on the channel of the query.
+func (i *integrations) count(w http.ResponseWriter, r *http.Request) {
+	var query topic.RecipientQuery
+	if err := json.NewDecoder(r.Body).Decode(&query); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var count topic.RecipientCount
+	for _, d := range i.endpoints[r.PathValue("organization")] {
+		if d.Channel == query.Channel {
+			count.Recipients++
+		}
+	}
+	_ = json.NewEncoder(w).Encode(count)
+}
+
 func (i *integrations) resolve(w http.ResponseWriter, r *http.Request) {
 	var query topic.ResolveQuery
 	if err := json.NewDecoder(r.Body).Decode(&query); err != nil {
@@ -517,6 +537,17 @@ func newEvents(t testing.TB) *events {
 			w.WriteHeader(http.StatusNotFound)
 			_ = json.NewEncoder(w).Encode(peer.Refusal{Kind: fault.NotFound, Message: "There is no such event."})
 		}
+	})
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/components/lookup", func(w http.ResponseWriter, r *http.Request) {
+		var query peer.ComponentQuery
+		_ = json.NewDecoder(r.Body).Decode(&query)
+		found := []topic.ComponentRecord{}
+		for _, id := range query.IDs {
+			if id == componentID || id == hiddenID {
+				found = append(found, topic.ComponentRecord{ID: id, Dashboards: []string{dashboardID}, HiddenFromNotifications: id == hiddenID})
+			}
+		}
+		_ = json.NewEncoder(w).Encode(found)
 	})
 	e.server = httptest.NewServer(mux)
 	t.Cleanup(e.server.Close)

@@ -15,7 +15,9 @@ import (
 func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", nil)
-	s := w.start(w.config())
+	c, people := w.config(), newPeer(t, "subscribers")
+	c.SubscribersURL = people.server.URL
+	s := w.start(c)
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
 		owner := newEvent()
@@ -28,9 +30,10 @@ func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 		noIntegrations.Features.Integrations = false
 		vars := map[string]string{
 			"event": sign(member(owner, passport.RoleEvent)), "admin": sign(member(owner, passport.RoleAdmin)), "noplan": sign(noIntegrations),
-			"others": sign(member(newEvent(), passport.RoleAdmin)), "dashboard": dashboardID, "eventId": sent.Event.ID, "nobodys": newEvent(), "quiet": newEvent(),
+			"others": sign(member(newEvent(), passport.RoleAdmin)), "dashboard": dashboardID, "component": componentID, "hidden": hiddenID, "eventId": sent.Event.ID, "nobodys": newEvent(), "quiet": newEvent(),
 			"subscriber": sign(member(owner, passport.RoleSubscriber)),
 		}
+		people.addFor(owner, owner+"ann", "").Channel = topic.Email
 		for state := range states {
 			vars["hash_"+state] = w.peer.addFor(owner, owner+state, "https://hooks.test/hooks/"+state).URLHash
 		}
@@ -46,6 +49,9 @@ func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 				}
 			}
 		}
+		w.incidents.set(owner, sent.Event.ID, topic.EventState{
+			Type: "incident", Published: true, Components: []string{componentID}, Dashboards: map[string][]string{componentID: {dashboardID}},
+		})
 		for state, now := range states {
 			w.peer.set(owner+state, func(d *topic.Destination) { d.State = now })
 		}

@@ -150,10 +150,17 @@ func TestAnOutageOfEventsIs503(t *testing.T) {
 	if n := p.total(o, "/api/v1/email/"); n != 1 {
 		t.Errorf("%d addresses", n)
 	}
-	// What needs nobody else goes on, above all telling people.
-	ids := p.concerned(o, 10, o.services[0].ID)
-	if len(ids) != 1 || p.resolve(o, ids[0])[0].State != topic.RecipientActive {
-		t.Errorf("concerned: %v", ids)
+	// What needs nobody else goes on, above all telling people: delivery names the dashboards of each component.
+	query := topic.RecipientQuery{
+		Kind: topic.IncidentCreated, Channel: topic.Email, Components: []string{o.services[0].ID}, Limit: 10,
+		Dashboards: map[string][]string{o.services[0].ID: {o.dashboard}},
+	}
+	page, err := p.recipients().Concerned(t.Context(), o.id, query)
+	if err != nil || len(page.Recipients) != 1 || p.resolve(o, page.Recipients[0].ID)[0].State != topic.RecipientActive {
+		t.Errorf("concerned: %+v %v", page, err)
+	}
+	if count, err := p.recipients().Count(t.Context(), o.id, query); err != nil || count != (topic.RecipientCount{Recipients: 1}) {
+		t.Errorf("counted: %+v %v", count, err)
 	}
 	p.call(o, http.StatusNoContent, http.MethodDelete, s, nil)
 }

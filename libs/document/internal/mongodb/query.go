@@ -55,6 +55,9 @@ func (e *Engine) Keys(ctx context.Context, asked *plan.Plan, fields []int) ([][]
 func (e *Engine) Count(ctx context.Context, asked *plan.Plan, distinct int) (int64, error) {
 	p := query{asked}
 	var steps mongo.Pipeline
+	if p.Limit > 0 {
+		steps = append(steps, bson.D{{Key: "$limit", Value: int64(p.Limit)}})
+	}
 	if distinct != plan.KeyField {
 		steps = append(steps, bson.D{{Key: "$group", Value: bson.D{{Key: "_id", Value: "$" + p.path(distinct)}}}},
 			bson.D{{Key: "$match", Value: bson.D{{Key: "_id", Value: bson.D{{Key: "$ne", Value: nil}}}}}})

@@ -61,10 +61,37 @@ func (e *Engine) Find(ctx context.Context, asked *plan.Plan) ([]*engine.Record, 
 func (e *Engine) Count(ctx context.Context, asked *plan.Plan, distinct int) (int64, error) {
 	p := &query{Plan: asked}
 	q, kept := p.counter()
-	if !kept || distinct != plan.KeyField {
+	switch {
+	case kept && distinct == plan.KeyField:
+	case p.Limit > 0:
+		q = p.countingSome()
+	default:
 		q = p.outer().counting(distinct)
 	}
-	return e.number(ctx, q)
+	n, err := e.number(ctx, q)
+	if p.Limit > 0 {
+		n = min(n, int64(p.Limit))
+	}
+	return n, err
+}
+
+// countingSome returns a SELECT that counts at most p.Limit records. It ends at the last of them, so it has no subquery
+// with all matching records, as outer has.
+func (p *query) countingSome() clause {
+	q := clause{text: "SELECT COUNT(*) FROM (SELECT "}
+	if slices.ContainsFunc(p.Where, p.repeats) {
+		q.add("DISTINCT s.doc")
+	} else {
+		q.add("1")
+	}
+	if p.within() {
+		q.add(p.fromSide())
+	} else {
+		q.add(p.from())
+	}
+	q.where(p.all())
+	q.add(" LIMIT 0 + ?)", p.Limit)
+	return q
 }
 
 func (e *Engine) Sum(ctx context.Context, asked *plan.Plan, field int) (int64, error) {

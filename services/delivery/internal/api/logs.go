@@ -58,6 +58,7 @@ func (a *API) operations() []web.Operation {
 			a.get),
 		web.Declare(replay, a.replay),
 		a.progressOperation(),
+		a.audienceOperation(),
 	}
 }
 

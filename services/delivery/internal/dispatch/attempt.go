@@ -101,22 +101,17 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 	now := s.Now()
 	m.components = m.shard.change.Event.Components
 	if m.shard.change.Notice == nil { // the recipient of a notice need not have subscribed to its components
-		m.components = nameable(event, m.shard.change.componentsFor(m.to, event))
+		m.components = nameable(event, componentsFor(&m.shard.change.EventChange, m.to, event))
 	}
 	receiver := s.receivers.get(m.limit())
+	refused, code := refusal(&m.shard.change.EventChange, m.to, m.components)
 	switch {
 	case !s.replaceOlder(row):
 		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeReplaced, now)
 	case withdrawn(event, m.shard.change.Event.Components):
 		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeWithdrawn, now)
-	case m.to.State == topic.RecipientPaused:
-		row.Skip(deliverylog.StatusSkipped, deliverylog.CodePaused, now)
-	case m.to.State == topic.RecipientSuppressed:
-		row.Skip(deliverylog.StatusSuppressed, deliverylog.CodeSuppressed, now)
-	case m.to.State != topic.RecipientActive:
-		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeNoRecipient, now)
-	case len(m.components) == 0 && len(m.shard.change.Event.Components) > 0:
-		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeNotConcerned, now)
+	case code != "":
+		row.Skip(refused, code, now)
 	case now.Before(receiver.pausedUntil):
 		s.retryAt(m, row, deliverylog.CodeHeld, s.afterPause(m, receiver.pausedUntil))
 	case now.Before(receiver.slowUntil) && !slot.Move():
@@ -125,6 +120,22 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 		return s.held(m, row)
 	}
 	return true
+}
+
+// refusal returns the status and the code of a delivery of the change that is not sent because of its recipient. The code
+// is empty if the delivery may be sent. components are the result of componentsFor.
+func refusal(change *topic.EventChange, to *topic.Destination, components []topic.Component) (deliverylog.Status, deliverylog.Code) {
+	switch {
+	case to.State == topic.RecipientPaused:
+		return deliverylog.StatusSkipped, deliverylog.CodePaused
+	case to.State == topic.RecipientSuppressed:
+		return deliverylog.StatusSuppressed, deliverylog.CodeSuppressed
+	case to.State != topic.RecipientActive:
+		return deliverylog.StatusSkipped, deliverylog.CodeNoRecipient
+	case len(components) == 0 && len(change.Event.Components) > 0:
+		return deliverylog.StatusSkipped, deliverylog.CodeNotConcerned
+	}
+	return "", ""
 }
 
 // replaceOlder looks for another delivery of the same event to the same recipient that waits for a retry. If that

@@ -87,6 +87,11 @@ type Recipients interface {
 	Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error)
 }
 
+// Counter counts the recipients of a service by an index. Recipients whose state is not active are not counted.
+type Counter interface {
+	Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error)
+}
+
 // Channel makes one attempt to reach a destination. Send is called concurrently, and returns within its own
 // time limit.
 type Channel interface {
@@ -114,19 +119,20 @@ type Observer interface {
 
 // Parts are the dependencies and settings of a Planner and a Sender.
 type Parts struct {
-	Store      Store
-	Logs       *deliverylog.Logs // for replays
-	Bus        Bus
-	Channels   map[topic.Channel]Channel // the channels whose recipients a service stores
-	Recipients map[topic.RecipientService]Recipients
-	Events     Events
-	Policy     Policy
-	Timeout    time.Duration // time limit of one attempt
-	Now        func() time.Time
-	Log        *slog.Logger
-	Traces     Traces
-	Observer   Observer
-	outages    *failurelog.Log // set by NewPlanner and NewSender
+	Store       Store
+	Logs        *deliverylog.Logs // for replays
+	Bus         Bus
+	Channels    map[topic.Channel]Channel // the channels whose recipients a service stores
+	Recipients  map[topic.RecipientService]Recipients
+	Subscribers Counter
+	Events      Events
+	Policy      Policy
+	Timeout     time.Duration // time limit of one attempt
+	Now         func() time.Time
+	Log         *slog.Logger
+	Traces      Traces
+	Observer    Observer
+	outages     *failurelog.Log // set by NewPlanner and NewSender
 }
 
 // Work is a Kafka message in progress. Done means that its effect is durable. Abandon means that the message must be

@@ -25,6 +25,8 @@ var stateUnknown = failurelog.Cause{Message: "The states of events are unknown. 
 type Events interface {
 	// EventState returns fault.NotFound if the organization has no event with the id.
 	EventState(ctx context.Context, organization, id string) (topic.EventState, error)
+	// ComponentsByID returns those components of the organization that exist, by id.
+	ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]topic.ComponentRecord, error)
 }
 
 // eventStates requests and caches the states of events whose deliveries waited for a retry. Many deliveries of an event

@@ -120,10 +120,7 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 	if _, known := p.Channels[channel]; !ok || !known {
 		return errors.Join(<-saved, p.skip(ctx, change, channel))
 	}
-	query := topic.RecipientQuery{Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxPage}
-	for _, component := range change.Event.Components {
-		query.Components = append(query.Components, component.ID)
-	}
+	query := concernedBy(&change, channel)
 	found, err := recipients.Concerned(ctx, change.Organization, query)
 	if failed := <-saved; failed != nil {
 		return fmt.Errorf("store the change: %w", failed)
@@ -139,6 +136,19 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 		found, err = recipients.Concerned(ctx, change.Organization, query)
 	}
 	return fmt.Errorf("find the recipients: %w", err)
+}
+
+// concernedBy returns the query for the recipients of the change on the channel.
+func concernedBy(change *topic.EventChange, channel topic.Channel) topic.RecipientQuery {
+	query := topic.RecipientQuery{
+		Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxPage,
+		Dashboards: make(map[string][]string, len(change.Event.Components)),
+	}
+	for _, component := range change.Event.Components {
+		query.Components = append(query.Components, component.ID)
+		query.Dashboards[component.ID] = component.Dashboards
+	}
+	return query
 }
 
 // publish stores the number of recipients of a page, and then publishes the page as shards.

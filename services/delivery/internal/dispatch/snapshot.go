@@ -71,7 +71,7 @@ func Rendered[T any](s *Snapshot, key string, size func(T) int, render func() (T
 // componentsFor returns the change's components about which the destination is notified: those that it subscribed to.
 // An endpoint is not notified about a component that is no longer on its dashboard. state is the result of
 // eventStates.of.
-func (s *Snapshot) componentsFor(to *topic.Destination, state *topic.EventState) []topic.Component {
+func componentsFor(change *topic.EventChange, to *topic.Destination, state *topic.EventState) []topic.Component {
 	other := func(c topic.Component) bool {
 		if to.Components == nil || to.Channel.RecipientService() == topic.Integrations {
 			if !slices.Contains(dashboardsOf(c, state), to.Dashboard.ID) {
@@ -80,10 +80,10 @@ func (s *Snapshot) componentsFor(to *topic.Destination, state *topic.EventState)
 		}
 		return to.Components != nil && !slices.Contains(to.Components, c.ID)
 	}
-	if !slices.ContainsFunc(s.Event.Components, other) {
-		return s.Event.Components // without a copy
+	if !slices.ContainsFunc(change.Event.Components, other) {
+		return change.Event.Components // without a copy
 	}
-	return slices.DeleteFunc(slices.Clone(s.Event.Components), other)
+	return slices.DeleteFunc(slices.Clone(change.Event.Components), other)
 }
 
 // snapshots is a cache of the changes that are being sent.

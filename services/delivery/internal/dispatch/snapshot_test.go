@@ -25,7 +25,7 @@ func TestADestinationGetsTheComponentsToWhichItSubscribed(t *testing.T) {
 	} {
 		row.to.Dashboard.ID = "main"
 		var ids []string
-		for _, component := range change.componentsFor(&row.to, nil) {
+		for _, component := range componentsFor(&change.EventChange, &row.to, nil) {
 			ids = append(ids, component.ID)
 		}
 		if got := strings.Join(ids, " "); got != row.want {

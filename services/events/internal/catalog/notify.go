@@ -201,7 +201,7 @@ func (c *Catalog) EventState(ctx context.Context, organization, id string) (topi
 		return topic.EventState{}, err
 	}
 	nameable := slices.DeleteFunc(components, func(component Component) bool { return component.HiddenFromNotifications })
-	state := topic.EventState{Published: event.Published, Components: ComponentKeys(nameable), Dashboards: map[string][]string{}}
+	state := topic.EventState{Type: string(event.Type), Published: event.Published, Components: ComponentKeys(nameable), Dashboards: map[string][]string{}}
 	if len(nameable) > 0 {
 		state.Dashboards, err = c.DashboardsHolding(ctx, organization, state.Components)
 	}

@@ -142,7 +142,7 @@ func (a *Accounts) Members(ctx context.Context, organization string, q find.Quer
 	if q.Limit == 0 && q.Offset == 0 {
 		return page.Items, int64(len(page.Items)), nil
 	}
-	total, err := a.Store.Users.Count(ctx, q)
+	total, err := a.Store.Users.Count(ctx, find.Query{Where: q.Where, Scan: q.Scan})
 	return page.Items, total, err
 }
 

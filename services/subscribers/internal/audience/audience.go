@@ -33,7 +33,7 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldText         = "text"       // Address.Text; of a subscriber: the result of Searched
 	FieldNormal       = "normal"     // Address.Normal
-	FieldBlocked      = "blocked"    // an address is suppressed
+	FieldBlocked      = "blocked"    // the address is suppressed; also of a subscriber
 	FieldRemoved      = "removed"    // an address is removed
 	FieldAddress      = "address"    // the address's id
 	FieldComponent    = "component"  // component id of a subscription

@@ -31,7 +31,7 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 		query.Where = append(query.Where, find.Has(FieldStates, string(f.State)))
 	}
 	if f.ComponentID != "" {
-		all, err := a.shownOn(ctx, organization, []string{f.ComponentID})
+		all, err := a.everythingOf(ctx, organization, []string{f.ComponentID})
 		if err != nil {
 			return find.Page[Subscriber]{}, err
 		}

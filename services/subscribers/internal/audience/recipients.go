@@ -12,44 +12,89 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Concerned returns one page of the subscribers that a change of the components concerns, ordered by id. These have a
-// confirmed entry for one of the components, or for all components of a dashboard that shows one of them. Paused
+// Concerned returns one page of the subscribers that a change of the components concerns. These have a confirmed entry for
+// one of the components while their dashboard shows it, or for all components of a dashboard that shows one of them. Paused
 // subscribers are omitted. Suppressed subscribers are included; Resolve returns that they are suppressed.
 func (a *Audience) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	page := topic.RecipientPage{Recipients: []topic.Recipient{}}
-	if query.Channel.RecipientService() != topic.Subscribers || len(query.Components) == 0 {
-		return page, nil
-	}
 	values, err := a.concerning(ctx, organization, query)
-	if err != nil {
+	if err != nil || len(values) == 0 {
 		return page, err
 	}
-	rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, find.Query{
-		Where: of(organization, query.Channel, find.Has(FieldConcerned, values...)), Limit: query.Limit, After: query.After, Scan: IndexConcerned,
-	}, FieldAddress)
+	concerned := find.Has(FieldConcerned, distinct(slices.Concat(values...))...)
+	rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, find.Query{Where: of(organization, query.Channel, concerned), Limit: query.Limit, After: query.After, Scan: IndexConcerned}, FieldAddress)
 	return topic.RecipientPage{Next: next, Recipients: find.Values(rows, func(row find.Row) topic.Recipient {
 		address, _ := row.Values[0].(string)
 		return topic.Recipient{ID: row.Key, Destination: digest(query.Channel, address)}
 	})}, err
 }
 
+// Count returns the number of subscribers that Concerned returns and that are not suppressed. Resolve returns that all of
+// them are active, so a message is sent to each. Count reads only the index. No subscriber has two of the values of one
+// component. So these are counted one by one, which takes a quarter of the time of a query for different subscribers. That
+// query is needed only if no component alone has more than query.Limit.
+func (a *Audience) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
+	byComponent, err := a.concerning(ctx, organization, query)
+	if err != nil {
+		return topic.RecipientCount{}, err
+	}
+	count := func(counted int, values ...string) (int, error) {
+		n, err := a.Store.Subscribers.Count(ctx, find.Query{
+			Where: of(organization, query.Channel, find.Has(FieldConcerned, values...), find.Eq(FieldBlocked, false)), Limit: query.Limit + 1 - counted,
+		})
+		return counted + int(n), err
+	}
+	n := 0
+	for _, values := range byComponent {
+		n = 0
+		for _, value := range values {
+			if n, err = count(n, value); err != nil {
+				return topic.RecipientCount{}, err
+			}
+			if n > query.Limit {
+				return topic.RecipientCount{Recipients: query.Limit, More: true}, nil
+			}
+		}
+	}
+	if len(byComponent) > 1 {
+		n, err = count(0, distinct(slices.Concat(byComponent...))...)
+	}
+	return topic.RecipientCount{Recipients: min(n, query.Limit), More: n > query.Limit}, err
+}
+
+// concerning returns the values of FieldConcerned for each component of a change. There are none if the change concerns
+// nobody.
+func (a *Audience) concerning(ctx context.Context, organization string, query topic.RecipientQuery) ([][]string, error) {
+	if query.Channel.RecipientService() != topic.Subscribers || len(query.Components) == 0 {
+		return nil, nil
+	}
+	dashboards := query.Dashboards
+	if dashboards == nil {
+		found, err := a.Events.ComponentsByID(ctx, organization, query.Components)
+		if err != nil {
+			return nil, err
+		}
+		dashboards = make(map[string][]string, len(found))
+		for id, component := range found {
+			dashboards[id] = component.Dashboards
+		}
+	}
+	var all [][]string
+	for _, component := range distinct(query.Components) {
+		values := []string{shownOn(component, "")}
+		for _, dashboard := range dashboards[component] {
+			values = append(values, shownOn(component, dashboard), allOf(dashboard))
+		}
+		all = append(all, values)
+	}
+	return all, nil
+}
+
 // distinct returns the texts sorted and without duplicates.
 func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
 
-// concerning returns the values of FieldConcerned that a change of the components concerns. It sends a request to the
-// events service only if the organization has subscribers of all components.
-func (a *Audience) concerning(ctx context.Context, organization string, query topic.RecipientQuery) ([]string, error) {
-	values := distinct(query.Components)
-	all, err := a.Store.Subscribers.Find(ctx, find.Query{Where: of(organization, query.Channel, find.Has(FieldConcerned, Everything)), Limit: 1})
-	if err != nil || len(all.Items) == 0 {
-		return values, err
-	}
-	shown, err := a.shownOn(ctx, organization, query.Components)
-	return append(values, shown...), err
-}
-
-// shownOn returns the values of FieldSubscribed for all components of the dashboards that show one of the components.
-func (a *Audience) shownOn(ctx context.Context, organization string, components []string) ([]string, error) {
+// everythingOf returns the values of FieldSubscribed for all components of the dashboards that show one of the components.
+func (a *Audience) everythingOf(ctx context.Context, organization string, components []string) ([]string, error) {
 	found, err := a.Events.ComponentsByID(ctx, organization, components)
 	var values []string
 	for _, component := range found {

@@ -179,11 +179,12 @@ func (s Subscriber) States() []State {
 	return states
 }
 
-// Everything is a value of FieldConcerned for subscribers of all components.
-const Everything = "*"
-
 // allOf is the value of FieldSubscribed for all components of a dashboard.
 func allOf(dashboard string) string { return "*" + dashboard }
+
+// shownOn is the value of FieldConcerned for a component while the dashboard shows it. For an Entry that is valid
+// Anywhere, dashboard is empty.
+func shownOn(component, dashboard string) string { return component + "@" + dashboard }
 
 // Subscribed returns the values of FieldSubscribed.
 func (s Subscriber) Subscribed() []string {
@@ -193,21 +194,25 @@ func (s Subscriber) Subscribed() []string {
 	return s.ComponentIDs()
 }
 
-// Concerned returns the values of FieldConcerned. It returns nil if no change concerns the subscriber.
+// Concerned returns the values of FieldConcerned: what is sent to the subscriber if it is not suppressed. It returns nil
+// if nothing is sent.
 func (s Subscriber) Concerned() []string {
 	if s.Paused || s.Address.Removed {
 		return nil
 	}
-	if s.All() && s.Entries[0].Confirmed {
-		return []string{Everything, allOf(s.DashboardID)}
-	}
-	var ids []string
+	var values []string
 	for _, e := range s.Entries {
-		if e.Confirmed && !e.Deleted {
-			ids = append(ids, e.ComponentID)
+		switch {
+		case !e.Confirmed || e.Deleted:
+		case e.ComponentID == "":
+			return []string{allOf(s.DashboardID)}
+		case e.Anywhere:
+			values = append(values, shownOn(e.ComponentID, ""))
+		default:
+			values = append(values, shownOn(e.ComponentID, s.DashboardID))
 		}
 	}
-	return ids
+	return values
 }
 
 // Edition returns a number that links for the subscriber contain. It changes when the subscriber is deleted and created

@@ -88,7 +88,8 @@ func subscribers() document.Schema[audience.Subscriber] {
 			{Name: audience.FieldNormal, Value: func(s *s) any { return s.Address.Normal }},
 			{Name: audience.FieldStates, Value: func(s *s) any { return s.States() }, Many: true},
 			{Name: audience.FieldSubscribed, Value: func(s *s) any { return s.Subscribed() }, Many: true},
-			{Name: audience.FieldConcerned, Value: func(s *s) any { return s.Concerned() }, Many: true},
+			{Name: audience.FieldConcerned, Value: func(s *s) any { return s.Concerned() }, Many: true, Revision: 1},
+			{Name: audience.FieldBlocked, Value: func(s *s) any { return s.Address.Suppression != nil }},
 			{Name: audience.FieldWaiting, Value: func(s *s) any { return optional.OrNull(s.Waiting()) }},
 			{Name: audience.FieldRequested, Value: func(s *s) any {
 				if s.Request == nil {
@@ -103,7 +104,7 @@ func subscribers() document.Schema[audience.Subscriber] {
 			{Name: audience.IndexStates, Fields: inChannel(audience.FieldStates, audience.FieldNormal)},
 			{Name: audience.IndexDashboardStates, Fields: inChannel(audience.FieldDashboard, audience.FieldStates, audience.FieldNormal)},
 			{Name: audience.IndexSubscribed, Fields: inChannel(audience.FieldSubscribed, audience.FieldNormal)},
-			{Name: audience.IndexConcerned, Fields: inChannel(audience.FieldConcerned)},
+			{Name: audience.IndexConcerned, Fields: inChannel(audience.FieldConcerned, audience.FieldBlocked)},
 			{Name: audience.IndexAddress, Fields: []string{audience.FieldAddress}},
 			{Name: "waiting", Fields: []string{audience.FieldWaiting, audience.FieldRequested}},
 			{Name: "requested", Fields: []string{audience.FieldRequested}},

@@ -1,0 +1,129 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// maxComponents is the largest number of components of an event.
+const maxComponents = 100
+
+// AudienceQuery describes a change that is not written yet.
+type AudienceQuery struct {
+	Organization string
+	EventID      string     // empty: a new event
+	Kind         topic.Kind // empty: incident.created, or with EventID an update
+	Components   []string   // nil: those of the event
+}
+
+// Audience returns to how many recipients a message about the change would be sent on each channel, up to
+// topic.MaxPage. Endpoints are found and resolved as the planner and the sender do. Subscribers are counted by the
+// index in which the planner finds them.
+func (p *Planner) Audience(ctx context.Context, q AudienceQuery) (map[topic.Channel]topic.RecipientCount, error) {
+	change, err := p.imagined(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	counts := make(map[topic.Channel]topic.RecipientCount)
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, channel := range topic.AppChannels() {
+		group.Go(func() {
+			count, failed := p.count(ctx, &change, channel)
+			mu.Lock()
+			defer mu.Unlock()
+			counts[channel], err = count, errors.Join(err, failed)
+		})
+	}
+	group.Wait()
+	return counts, err
+}
+
+// imagined returns the change of the query with what decides who is notified: its kind, and those components that
+// messages may name.
+func (p *Planner) imagined(ctx context.Context, q AudienceQuery) (topic.EventChange, error) {
+	change := topic.EventChange{Kind: q.Kind, Organization: q.Organization}
+	switch {
+	case q.Components == nil && q.EventID == "":
+		return change, fault.Field("componentIds", "is required without eventId")
+	case q.Components != nil && (len(q.Components) == 0 || len(q.Components) > maxComponents):
+		return change, fault.Field("componentIds", "must be from 1 to %d components", maxComponents)
+	}
+	if q.Kind == "" {
+		change.Kind = topic.IncidentCreated
+	}
+	if q.EventID != "" {
+		state, err := p.Events.EventState(ctx, q.Organization, q.EventID)
+		if fault.Is(err, fault.NotFound) {
+			err = fault.Field("eventId", "must be an event of the organization")
+		}
+		if err != nil {
+			return change, err
+		}
+		if q.Kind == "" {
+			change.Kind = topic.Kind(state.Type + ".updated")
+		}
+		if q.Components == nil {
+			for _, id := range state.Components {
+				change.Event.Components = append(change.Event.Components, topic.Component{ID: id, Dashboards: state.Dashboards[id]})
+			}
+			return change, nil
+		}
+	}
+	found, err := p.Events.ComponentsByID(ctx, q.Organization, q.Components)
+	if err != nil {
+		return change, err
+	}
+	for i, id := range q.Components {
+		component, exists := found[id]
+		if !exists {
+			return change, fault.Field(fmt.Sprintf("componentIds[%d]", i), "must be a component of the organization")
+		}
+		if !component.HiddenFromNotifications {
+			change.Event.Components = append(change.Event.Components, topic.Component{ID: id, Dashboards: component.Dashboards})
+		}
+	}
+	return change, nil
+}
+
+// count returns to how many recipients the change would be sent on the channel.
+func (p *Planner) count(ctx context.Context, change *topic.EventChange, channel topic.Channel) (topic.RecipientCount, error) {
+	query := concernedBy(change, channel)
+	if len(query.Components) == 0 {
+		return topic.RecipientCount{}, nil
+	}
+	if channel.RecipientService() == topic.Subscribers {
+		return p.Subscribers.Count(ctx, change.Organization, query)
+	}
+	var count topic.RecipientCount
+	recipients := p.Recipients[channel.RecipientService()]
+	for {
+		page, err := recipients.Concerned(ctx, change.Organization, query)
+		if err != nil {
+			return count, err
+		}
+		ids := find.Values(page.Recipients, func(r topic.Recipient) string { return r.ID })
+		for some := range slices.Chunk(ids, topic.MaxRecipients) {
+			destinations, err := recipients.Resolve(ctx, change.Organization, topic.ResolveQuery{Kind: change.Kind, Channel: channel, IDs: some})
+			if err != nil {
+				return count, err
+			}
+			for i := range destinations {
+				if _, code := refusal(change, &destinations[i], componentsFor(change, &destinations[i], nil)); code == "" {
+					count.Recipients++
+				}
+			}
+		}
+		if count.Recipients > query.Limit || page.Next == "" {
+			return topic.RecipientCount{Recipients: min(count.Recipients, query.Limit), More: count.Recipients > query.Limit}, nil
+		}
+		query.After = page.Next
+	}
+}
