@@ -102,7 +102,7 @@ func Run(ctx context.Context, c Config) error {
 		Subscribers: subscribers, Events: events, Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)
-	handlers := &api.API{Logs: logs, Planner: planner, Pages: web.NewPages(c.Secret.Secret)}
+	handlers := &api.API{Logs: logs, Planner: planner, Pages: web.NewPages(c.Secret.Secret), Mail: c.Mail, Texts: c.Texts}
 	if err := handlers.Mount(s.Engine); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 		vars := map[string]string{
 			"event": sign(member(owner, passport.RoleEvent)), "admin": sign(member(owner, passport.RoleAdmin)), "noplan": sign(noIntegrations),
 			"others": sign(member(newEvent(), passport.RoleAdmin)), "dashboard": dashboardID, "component": componentID, "hidden": hiddenID, "eventId": sent.Event.ID, "nobodys": newEvent(), "quiet": newEvent(),
-			"subscriber": sign(member(owner, passport.RoleSubscriber)),
+			"api": sign(member(owner, passport.RoleAPI)), "subscriber": sign(member(owner, passport.RoleSubscriber)),
 		}
 		people.addFor(owner, owner+"ann", "").Channel = topic.Email
 		for state := range states {

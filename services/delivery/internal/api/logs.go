@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
@@ -22,6 +23,8 @@ type API struct {
 	Logs    *deliverylog.Logs
 	Planner *dispatch.Planner // for replays
 	Pages   web.Pages
+	Mail    boot.Mail
+	Texts   boot.Texts
 }
 
 // Operations declares what the service offers on the App interface.
@@ -59,6 +62,7 @@ func (a *API) operations() []web.Operation {
 		web.Declare(replay, a.replay),
 		a.progressOperation(),
 		a.audienceOperation(),
+		a.channelsOperation(),
 	}
 }
 

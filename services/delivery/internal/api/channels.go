@@ -1,0 +1,42 @@
+package api
+
+import (
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/channel"
+)
+
+func (a *API) channelsOperation() web.Operation {
+	return web.Declare(web.Operation{
+		Method: "GET", Path: "/app/notifications/channels", ID: "listChannels", Tag: "delivery logs",
+		Summary: "Show which channels are set up",
+		Description: "The operator sets channels up for the whole installation. Messages on a channel that is not set up are written to files in the data folder. " +
+			"WhatsApp without a template accepts messages only within 24 hours after a message of the recipient.",
+		Roles: []string{passport.RoleEvent, passport.RoleSubscriber}, Status: 200,
+		Example: web.Example{Response: `{"channels": {"email": {"configured": true, "from": "Acme status <status@example.com>", "missing": null},
+			"gchat": {"configured": true, "from": null, "missing": null}, "sms": {"configured": false, "from": null, "missing": "SMS_URL"},
+			"teams": {"configured": true, "from": null, "missing": null}, "webhook": {"configured": true, "from": null, "missing": null},
+			"whatsapp": {"configured": false, "from": null, "missing": "SMS_URL"}}}`},
+	}, a.channels)
+}
+
+type channelSetupView struct {
+	Configured bool    `json:"configured"`
+	From       *string `json:"from" description:"The sender of messages."`
+	Missing    *string `json:"missing" enum:"SMTP_URL,SMS_URL,WHATSAPP_TEMPLATE" description:"The setting that the operator must add."`
+}
+
+type channelsView struct {
+	Channels map[topic.Channel]channelSetupView `json:"channels" description:"All channels of the App interface."`
+}
+
+func (a *API) channels(*web.Call[web.None, web.None]) (channelsView, error) {
+	view := channelsView{make(map[topic.Channel]channelSetupView)}
+	for _, name := range topic.AppChannels() {
+		setup := channel.SetupOf(name, a.Mail, a.Texts)
+		view.Channels[name] = channelSetupView{setup.Missing == "", optional.OrNull(setup.From), optional.OrNull(setup.Missing)}
+	}
+	return view, nil
+}
