@@ -38,7 +38,7 @@ func composerForm(v *visit, e app.Event) *forms.Form {
 	at := timeField("timestamp", "Time of the update", v.zone())
 	at.Hint += " Empty: now."
 	form := forms.New(eventAt(e.ID)+"/timeline", "Publish", status,
-		&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Required: true, Max: 20_000},
+		&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Plain: true, Max: 20_000, Hint: notation},
 		impactField("As it is"), at, notifyField(), &forms.Field{Kind: forms.Hidden, Name: "template"})
 	form.Page, form.Version = eventAt(e.ID), e.Version
 	if !e.Publish {
@@ -77,7 +77,7 @@ func (v *visit) applyUpdateTemplate(form *forms.Form, id string) error {
 	if !isPrepared(form.Value("message")) {
 		return nil
 	}
-	form.Field("message").Values = []string{found.Template.Message}
+	form.Field("message").Values = []string{typedText(found.Template.Message)}
 	status := form.Field("status")
 	if slices.ContainsFunc(status.Options, func(o forms.Option) bool { return o.Value == found.Template.Status }) {
 		status.Values = []string{found.Template.Status}
@@ -176,15 +176,16 @@ func (p *pages) entryAdd(v *visit) error {
 			message.Problem = "Enter the message."
 			return show(http.StatusUnprocessableEntity)
 		}
+		text := richText(message.Value(), "")
 		at := form.Field("timestamp").Time(v.zone())
 		if !form.OK() {
 			return show(http.StatusUnprocessableEntity)
 		}
 		var err error
 		if channels := channelsOf(form.Field("notify")); isClosed(e.Status) && status != statusUpdate && status != e.Status {
-			_, err = v.app.Reopen(v.Request.Context(), e.ID, form.Version, app.Reopening{Message: message.Value(), Status: status, Notify: channels})
+			_, err = v.app.Reopen(v.Request.Context(), e.ID, form.Version, app.Reopening{Message: text, Status: status, Notify: channels})
 		} else {
-			in := app.NewEntry{Message: message.Value(), Status: status, Timestamp: at}
+			in := app.NewEntry{Message: text, Status: status, Timestamp: at}
 			if e.Publish {
 				in.Notify = channels
 			}
@@ -215,7 +216,7 @@ func (v *visit) entryConflict(mine *forms.Form, e app.EventDetail) error {
 	theirs.Field("status").Options = append(optionsOf([]string{e.Status}), theirs.Field("status").Options...)
 	theirs.Field("status").Values = []string{e.Status}
 	if len(e.Timeline) > 0 {
-		theirs.Field("message").Values = []string{e.Timeline[0].Message}
+		theirs.Field("message").Values = []string{typedText(e.Timeline[0].Message)}
 	}
 	return v.conflict(mine, theirs, e.ID, e.Title)
 }

@@ -71,7 +71,7 @@ func (p *pages) entryEdit(v *visit) error {
 	zone := v.zone()
 	formOf := func(entry app.Entry) *forms.Form {
 		form := forms.New(eventAt(e.ID)+"/timeline/"+entry.StatusID, "Save the correction",
-			&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Required: true, Max: 20_000, Values: []string{entry.Message}}, timeField("timestamp", "Time", zone))
+			&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Required: true, Max: 20_000, Hint: notation, Values: []string{typedText(entry.Message)}}, timeField("timestamp", "Time", zone))
 		form.Field("timestamp").SetTime(&entry.Timestamp, zone)
 		form.Cancel, form.Version = eventAt(e.ID), e.Version
 		return form
@@ -85,7 +85,7 @@ func (p *pages) entryEdit(v *visit) error {
 		return show(http.StatusOK)
 	}
 	return v.submit(form, func() error {
-		in := app.EntryChange{Message: form.Value("message"), Timestamp: eventForm{Form: form, zone: zone}.changedTime("timestamp", &entry.Timestamp)}
+		in := app.EntryChange{Message: richText(form.Value("message"), entry.Message), Timestamp: eventForm{Form: form, zone: zone}.changedTime("timestamp", &entry.Timestamp)}
 		if !form.OK() {
 			return show(http.StatusUnprocessableEntity)
 		}
@@ -209,7 +209,7 @@ func postMortemForm(e app.EventDetail) *forms.Form {
 	if report := e.PostMortem; report != nil {
 		for name, value := range map[string]*string{"summary": &report.Summary, "rootCause": report.RootCause, "impact": report.Impact, "resolution": report.Resolution, "lessonsLearned": report.LessonsLearned} {
 			if value != nil {
-				form.Field(name).Values = []string{*value}
+				form.Field(name).Values = []string{typedText(*value)}
 			}
 		}
 		form.Field("actionItems").Values = []string{writeItems(report.ActionItems)}
@@ -283,15 +283,25 @@ func (p *pages) postMortem(v *visit) error {
 	form := postMortemForm(e)
 	v.fill(form)
 	show := func(status int) error {
-		return v.show(status, "form.html", "Post-mortem", formPage{eventAt(e.ID), e.Title, "A report on what happened and what you have learned. It stays internal until you publish it.", form})
+		return v.show(status, "form.html", "Post-mortem", formPage{eventAt(e.ID), e.Title, "A report on what happened and what you have learned. It stays internal until you publish it. " + notation, form})
 	}
 	if !v.isPost() {
 		return show(http.StatusOK)
 	}
 	return v.submit(form, func() error {
+		var was app.PostMortem
+		if e.PostMortem != nil {
+			was = *e.PostMortem
+		}
+		text := func(name string, former *string) string {
+			if former == nil {
+				former = new(string)
+			}
+			return richText(form.Value(name), *former)
+		}
 		in := app.PostMortemChange{
-			Summary: form.Value("summary"), RootCause: form.Value("rootCause"), Impact: form.Value("impact"), Resolution: form.Value("resolution"),
-			LessonsLearned: form.Value("lessonsLearned"), ActionItems: readItems(form.Value("actionItems")), Published: form.Ticked("published"),
+			Summary: text("summary", &was.Summary), RootCause: text("rootCause", was.RootCause), Impact: text("impact", was.Impact), Resolution: text("resolution", was.Resolution),
+			LessonsLearned: text("lessonsLearned", was.LessonsLearned), ActionItems: readItems(form.Value("actionItems")), Published: form.Ticked("published"),
 		}
 		if in.Published {
 			in.Notify = channelsOf(form.Field("notify"))

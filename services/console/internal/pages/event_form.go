@@ -104,7 +104,7 @@ func eventFields(kind string, zone *time.Location) []*forms.Field {
 		fields = append(fields, severityField(), impactField("As the severity says"))
 	}
 	return append(fields,
-		&forms.Field{Kind: forms.Area, Name: "description", Label: "Description", Max: 20_000, Hint: "What the event is about. It stays the same, while updates are added below it."},
+		&forms.Field{Kind: forms.Area, Name: "description", Label: "Description", Max: 20_000, Hint: "What the event is about. It stays the same, while updates are added below it. " + notation},
 		&forms.Field{Kind: forms.Area, Name: "impactAnalysis", Label: "Impact analysis", Max: 8_000},
 		&forms.Field{Kind: forms.Text, Name: "coordinator", Label: "Coordinator", Max: 1000, Hint: "Who leads the work."},
 		&forms.Field{Kind: forms.Tick, Name: "hiddenFromDashboard", Label: "Hide from dashboards"},
@@ -119,9 +119,20 @@ type eventForm struct {
 	was  *app.Event
 }
 
-// text returns the value of a field, or nil if a new event has none.
-func (f eventForm) text(name string) *app.Nullable {
-	value := app.Nullable(f.Value(name))
+// rich returns the rich text of a field, or nil if a new event has none.
+func (f eventForm) rich(name string, was func(*app.Event) *string) *app.Nullable {
+	former := ""
+	if f.was != nil {
+		if text := was(f.was); text != nil {
+			former = *text
+		}
+	}
+	return f.orNil(richText(f.Value(name), former))
+}
+
+// orNil returns a value, or nil if it is empty and the event is new.
+func (f eventForm) orNil(text string) *app.Nullable {
+	value := app.Nullable(text)
 	if value == "" && f.was == nil {
 		return nil
 	}
@@ -145,7 +156,9 @@ func (f eventForm) change() app.EventChange {
 	hidden, unmeasured := f.Ticked("hiddenFromDashboard"), f.Ticked("hiddenFromUptimeReports")
 	affected := f.affected()
 	out := app.EventChange{
-		Title: &title, AffectedComponents: &affected, Description: f.text("description"), ImpactAnalysis: f.text("impactAnalysis"), Coordinator: f.text("coordinator"),
+		Title: &title, AffectedComponents: &affected, Coordinator: f.orNil(f.Value("coordinator")),
+		Description:         f.rich("description", func(e *app.Event) *string { return e.Description }),
+		ImpactAnalysis:      f.rich("impactAnalysis", func(e *app.Event) *string { return e.ImpactAnalysis }),
 		HiddenFromDashboard: &hidden, HiddenFromUptimeReports: &unmeasured,
 	}
 	if f.Kind == incident {
@@ -203,10 +216,13 @@ func changeForm(e app.Event, zone *time.Location) eventForm {
 	for _, affected := range e.AffectedComponents {
 		components.Values = append(components.Values, affected.ComponentID)
 	}
-	for name, value := range map[string]*string{"description": e.Description, "impactAnalysis": e.ImpactAnalysis, "coordinator": e.Coordinator} {
+	for name, value := range map[string]*string{"description": e.Description, "impactAnalysis": e.ImpactAnalysis} {
 		if value != nil {
-			set(name, *value)
+			set(name, typedText(*value))
 		}
+	}
+	if e.Coordinator != nil {
+		set("coordinator", *e.Coordinator)
 	}
 	tick("hiddenFromDashboard", e.HiddenFromDashboard)
 	tick("hiddenFromUptimeReports", e.HiddenFromUptimeReports)

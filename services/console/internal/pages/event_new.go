@@ -88,7 +88,7 @@ func (v *visit) newEventForm(kind string) eventForm {
 		form.Field("endAt").Hint += " Only if the status is Resolved."
 	}
 	form.Fields = append(form.Fields, status,
-		&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Max: 20_000, Members: []string{"initialTimelineMessage"}, Plain: true, Values: []string{prepared(status.Value())}},
+		&forms.Field{Kind: forms.Area, Name: "message", Label: "Message", Max: 20_000, Members: []string{"initialTimelineMessage"}, Plain: true, Hint: notation, Values: []string{prepared(status.Value())}},
 		notifyField(),
 		&forms.Field{Kind: forms.Hidden, Name: "step", Options: []forms.Option{{Value: stepDraft}, {Value: stepShow}}},
 		&forms.Field{Kind: forms.Hidden, Name: "template"}, &forms.Field{Kind: forms.Hidden, Name: "find"})
@@ -183,7 +183,7 @@ func (v *visit) applyTemplate(form eventForm, id string) error {
 	}
 	if untyped {
 		set("message", prepared(form.Value("status")))
-		set("message", use.Message)
+		set("message", typedText(use.Message))
 	}
 	form.Field("template").Values = nil
 	return nil
@@ -193,12 +193,13 @@ func (v *visit) applyTemplate(form eventForm, id string) error {
 func (v *visit) createEvent(form eventForm, show func(int) error) error {
 	draft := form.Value("step") == stepDraft
 	publish := !draft
-	in := app.NewEvent{EventChange: form.change(), Type: form.Kind, Status: form.Value("status"), InitialTimelineMessage: form.Value("message")}
+	message := form.Value("message")
+	if isPrepared(message) {
+		message = prepared(form.Value("status"))
+	}
+	in := app.NewEvent{EventChange: form.change(), Type: form.Kind, Status: form.Value("status"), InitialTimelineMessage: richText(message, "")}
 	if in.Publish = &publish; publish {
 		in.Notify = channelsOf(form.Field("notify"))
-	}
-	if isPrepared(in.InitialTimelineMessage) {
-		in.InitialTimelineMessage = prepared(in.Status)
 	}
 	if form.Kind == incident {
 		in.StartAt, in.EndAt = form.Field("startAt").Time(form.zone), form.Field("endAt").Time(form.zone)

@@ -3,6 +3,7 @@ package pages
 import (
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
@@ -113,6 +114,26 @@ func prepared(status string) string {
 func isPrepared(message string) bool {
 	statuses := append(incidentStatuses(), planning, "started", "inprogress", "verifying", "completed")
 	return message == "" || slices.ContainsFunc(statuses, func(status string) bool { return prepared(status) == message })
+}
+
+// notation is the hint of fields for rich texts.
+const notation = "You can write **bold**, *italic*, lists with - and [links](https://example.com)."
+
+// typedText returns a rich text as members type it.
+func typedText(text string) string {
+	typed, _ := richtext.Notation(text) // a text that is not exact is stored only if somebody changes it
+	return typed
+}
+
+// richText returns the rich text of what a member typed. It is the former text if the member did not change that.
+func richText(typed, was string) string {
+	switch typed {
+	case "":
+		return ""
+	case typedText(was):
+		return was
+	}
+	return richtext.Document(typed)
 }
 
 // impacts returns the impacts on a component, from none to the worst.
