@@ -123,9 +123,13 @@ func foreignIDs(t *testing.T, of credentials) func(path string) (string, bool) {
 	a := actor{t, of}
 	_, component := a.service("Rival's checkout")
 	event := a.opens(component)
+	var made struct{ Template struct{ ID string } }
+	send(t, http.MethodPost, of.BaseURL+"/app/templates", of.app(), map[string]any{"kind": "incident", "name": "Rival's template"}).expect(t, http.StatusCreated).into(t, &made)
+	template := made.Template.ID
 	key, _, _ := strings.Cut(of.AppKey, ":")
 	byPath := map[string]string{
 		"/users/": of.UserID, "/profile/keys/": key, "/dashboards/": of.DashboardID, "/components/": component, "/events/": event,
+		"/templates/": template,
 	}
 	parameter := regexp.MustCompile(`:\w+`)
 	return func(path string) (string, bool) {

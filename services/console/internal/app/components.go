@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/url"
+	"time"
 )
 
 const componentsPath = "/app/components"
@@ -15,11 +16,28 @@ type Components struct {
 
 // Component is a part of what a dashboard shows.
 type Component struct {
-	ID             string   `json:"id"`
-	Name           string   `json:"name"`
-	GroupName      string   `json:"groupName"`
-	Status         string   `json:"status"`
-	ActiveEventIDs []string `json:"activeEventIds"`
+	ID                      string    `json:"id"`
+	Name                    string    `json:"name"`
+	Description             string    `json:"description"`
+	GroupName               string    `json:"groupName"`
+	Hidden                  bool      `json:"hidden"`
+	HiddenFromNotifications bool      `json:"hiddenFromNotifications"`
+	Status                  string    `json:"status"`
+	StatusOverride          *Override `json:"statusOverride"`
+	ActiveEventIDs          []string  `json:"activeEventIds"`
+	DashboardIDs            []string  `json:"dashboardIds"`
+	ExternalRefs            []string  `json:"externalRefs"`
+	StartAt                 time.Time `json:"startAt"`
+	Version                 int64     `json:"version"`
+}
+
+// Override is a state that a member has set by hand.
+type Override struct {
+	Status        string     `json:"status"`
+	Until         *time.Time `json:"until"`
+	CountInUptime bool       `json:"countInUptime"`
+	Since         time.Time  `json:"since"`
+	SetBy         Author     `json:"setBy"`
 }
 
 // Components lists the components of a filter.
@@ -55,4 +73,43 @@ type ComponentResult struct {
 // Component returns a component.
 func (c *Caller) Component(ctx context.Context, id string) (ComponentResult, error) {
 	return call[ComponentResult](ctx, c, request{service: events, method: "GET", path: componentsPath + "/" + url.PathEscape(id)})
+}
+
+// ComponentFields are the members of a new component and of a change. A member that is nil stays as it is.
+type ComponentFields struct {
+	Name                    *string    `json:"name,omitempty"`
+	Description             *string    `json:"description,omitempty"`
+	GroupName               *string    `json:"groupName,omitempty"`
+	Hidden                  *bool      `json:"hidden,omitempty"`
+	HiddenFromNotifications *bool      `json:"hiddenFromNotifications,omitempty"`
+	ExternalRefs            *[]string  `json:"externalRefs,omitempty"`
+	StartAt                 *time.Time `json:"startAt,omitempty"`
+}
+
+// ComponentChange is a change of a component.
+type ComponentChange struct {
+	ComponentFields
+	StatusOverride *NewOverride `json:"statusOverride,omitempty"`
+}
+
+// NewOverride is a state to set by hand. The status operational ends the present one.
+type NewOverride struct {
+	Status        string     `json:"status"`
+	Until         *time.Time `json:"until"`
+	CountInUptime bool       `json:"countInUptime"`
+}
+
+// AddComponent creates a component.
+func (c *Caller) AddComponent(ctx context.Context, in ComponentFields) (ComponentResult, error) {
+	return call[ComponentResult](ctx, c, request{service: events, method: "POST", path: componentsPath, body: in})
+}
+
+// ChangeComponent changes a component that has the version. With version 0, the component may have any version.
+func (c *Caller) ChangeComponent(ctx context.Context, id string, version int64, in ComponentChange) (ComponentResult, error) {
+	return call[ComponentResult](ctx, c, request{service: events, method: "PATCH", path: componentsPath + "/" + url.PathEscape(id), version: version, body: in})
+}
+
+// DeleteComponent deletes a component.
+func (c *Caller) DeleteComponent(ctx context.Context, id string) (struct{}, error) {
+	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: componentsPath + "/" + url.PathEscape(id)})
 }

@@ -77,7 +77,9 @@ func (s *service) usual(at string) string {
 	const event = `"id": "OTHER", "type": "incident", "title": TEXT, "description": TEXT, "impactAnalysis": TEXT, "coordinator": TEXT, "status": "investigating", "severity": "minor_outage", "startAt": "2026-01-31T09:30:00.000Z", "endAt": null,
 		"scheduledStartAt": null, "scheduledEndAt": null, "reminderMinutes": [], "publish": true, "affectedComponents": [{"componentId": "OTHER", "name": TEXT, "impact": "partial_outage"}, {"componentId": "MEMBER", "name": TEXT, "impact": "major_outage"}],
 		"source": "app", "createdBy": {"name": TEXT}, "updatedAt": "2026-01-31T09:30:00.000Z", "version": 4`
-	const component = `{"id": "OTHER", "name": TEXT, "groupName": TEXT, "status": "partial_outage", "activeEventIds": ["OTHER"]}`
+	const component = `{"id": "OTHER", "name": TEXT, "description": TEXT, "groupName": TEXT, "hidden": true, "hiddenFromNotifications": true, "status": "partial_outage",
+		"statusOverride": {"status": "partial_outage", "until": "2026-02-02T09:30:00.000Z", "countInUptime": true, "since": "2026-01-31T09:30:00.000Z", "setBy": {"name": TEXT}},
+		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
 	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`
 	list := func(name, item string) string {
 		if s.empty {
@@ -134,7 +136,7 @@ func (s *service) usual(at string) string {
 		return fill(list("components", component+","+strings.Replace(component, "OTHER", "MEMBER", 1)))
 	case strings.HasSuffix(at, "/app/components/counts"):
 		return `{"counts": {"total": 4, "operational": 1, "underMaintenance": 0, "degradedPerformance": 1, "partialOutage": 1, "majorOutage": 1}}`
-	case strings.HasPrefix(at, "GET /app/components/"):
+	case strings.HasPrefix(at, "GET /app/components/"), strings.HasPrefix(at, "PATCH /app/components/"), at == "POST /app/components":
 		return fill(`{"component": ` + component + `}`)
 	case at == "GET /app/templates":
 		return fill(list("templates", template))

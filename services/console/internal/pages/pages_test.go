@@ -67,7 +67,7 @@ func TestAPageNeedsASessionAndItsRole(t *testing.T) {
 		}
 		b.member.Session, b.member.Roles = session, []string{"subscriber"}
 		got := b.send(r.method, address(r), nil)
-		if refused := got.status == http.StatusForbidden; r.access == signedIn && refused != (r.role != "") {
+		if refused := got.status == http.StatusForbidden; r.access == signedIn && refused != (r.role != "" && !strings.Contains(r.role, "subscriber")) {
 			t.Errorf("%s for a subscriber: %d", r, got.status)
 		}
 		if r.role == "admin" && !strings.Contains(got.text, "Administrator") {

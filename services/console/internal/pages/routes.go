@@ -47,7 +47,7 @@ const (
 type route struct {
 	method, path string // the path is below root; ":name" is a parameter
 	access       access
-	role         string // role that the member needs; empty: any
+	role         string // the member needs one of these roles, which "|" separates; empty: none
 	handle       func(*visit) error
 }
 
@@ -58,7 +58,7 @@ const (
 
 // table returns all routes.
 func (p *pages) table() []route {
-	admin, event := passport.RoleAdmin, passport.RoleEvent
+	admin, event, subscriber := passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber
 	return []route{
 		{get, "/sign-in", anyone, "", p.signIn},
 		{post, "/sign-in", anyone, "", p.signInPassword},
@@ -111,6 +111,27 @@ func (p *pages) table() []route {
 		{post, "/events/:id/post-mortem/delete", signedIn, event, p.postMortemDelete},
 		{get, "/parts/overview", signedIn, "", p.overviewPart},
 		{get, "/parts/events/:id/deliveries", signedIn, event, p.eventDeliveries},
+
+		{get, "/templates", signedIn, event, p.templateList},
+		{get, "/templates/new", signedIn, event, p.templateIncident},
+		{post, "/templates/new", signedIn, event, p.templateIncident},
+		{get, "/templates/new/maintenance", signedIn, event, p.templateMaintenance},
+		{post, "/templates/new/maintenance", signedIn, event, p.templateMaintenance},
+		{get, "/templates/new/update", signedIn, event, p.templateUpdate},
+		{post, "/templates/new/update", signedIn, event, p.templateUpdate},
+		{get, "/templates/:id", signedIn, event, p.template},
+		{post, "/templates/:id", signedIn, event, p.template},
+		{get, "/templates/:id/delete", signedIn, event, p.templateDelete},
+		{post, "/templates/:id/delete", signedIn, event, p.templateDelete},
+		{get, "/components", signedIn, event + "|" + subscriber, p.components},
+		{get, "/components/new", signedIn, admin, p.componentNew},
+		{post, "/components/new", signedIn, admin, p.componentNew},
+		{get, "/components/:id", signedIn, event + "|" + subscriber, p.component},
+		{post, "/components/:id", signedIn, admin, p.component},
+		{get, "/components/:id/state", signedIn, event + "|" + subscriber, p.component},
+		{post, "/components/:id/state", signedIn, admin, p.componentState},
+		{get, "/components/:id/delete", signedIn, admin, p.componentDelete},
+		{post, "/components/:id/delete", signedIn, admin, p.componentDelete},
 
 		{get, "/profile", signedIn, "", p.profile},
 		{post, "/profile", signedIn, "", p.profile},

@@ -80,6 +80,8 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 		{"", []navItem{
 			{Path: "/", Label: "Overview", Icon: "home", tab: true},
 			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true},
+			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent},
+			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber},
 		}},
 		{"Organization", []navItem{
 			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin},
@@ -95,7 +97,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	} {
 		shown := navGroup{Heading: group.Heading}
 		for _, item := range group.Items {
-			if item.role != "" && !v.caller.Has(item.role) {
+			if item.role != "" && !v.caller.Has(strings.Split(item.role, "|")...) {
 				continue
 			}
 			item.Current = item.Path == at || item.Path != "/" && item.Path != "/profile" && strings.HasPrefix(at, item.Path+"/") && !strings.HasPrefix(at, newEventPath)
@@ -204,7 +206,7 @@ func notices(key string) string {
 		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
 		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "withdrawn": "The event is a draft now.",
 		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
-		"sign-on-deleted": "Single sign-on is removed.", "sent": "If there is a member with this name, a mail is on its way.",
+		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "sent": "If there is a member with this name, a mail is on its way.",
 	}[key]
 }
 
@@ -275,6 +277,15 @@ func roleLabel(role string) string {
 		return "Legacy API"
 	}
 	return role
+}
+
+// roleLabels returns the names of roles that "|" separates.
+func roleLabels(roles string) string {
+	var labels []string
+	for role := range strings.SplitSeq(roles, "|") {
+		labels = append(labels, roleLabel(role))
+	}
+	return strings.Join(labels, " or ")
 }
 
 // Device returns the browser and the system of a User-Agent.

@@ -73,11 +73,11 @@ func (v *visit) open(r route) error {
 	if !v.signedIn() {
 		return v.toSignIn()
 	}
-	if r.role != "" && !v.caller.Has(r.role) {
+	if r.role != "" && !v.caller.Has(strings.Split(r.role, "|")...) {
 		if profile, err := v.profile(); err == nil && profile.SecondFactorRequired {
 			return v.redirect("/profile/security")
 		}
-		return &app.Error{Status: http.StatusForbidden, Message: "This page needs the role " + roleLabel(r.role) + ". An administrator of your organization can give it to you."}
+		return &app.Error{Status: http.StatusForbidden, Message: "This page needs the role " + roleLabels(r.role) + ". An administrator of your organization can give it to you."}
 	}
 	return r.handle(v)
 }

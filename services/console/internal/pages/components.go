@@ -1,0 +1,198 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const componentsPath = "/components"
+
+// componentsPage is the data of components.html.
+type componentsPage struct {
+	Views    []view
+	Query    string
+	Status   string
+	Filtered bool
+	Groups   []componentGroup
+	More     string // address of the next page; empty: there is none
+	First    bool
+	Writer   bool // the member may add components
+}
+
+// componentGroup is the components of a page that have one group.
+type componentGroup struct {
+	Name       string
+	Components []app.Component
+}
+
+// components lists the components. The filter is in the address.
+func (p *pages) components(v *visit) error {
+	data := componentsPage{Query: strings.TrimSpace(v.Query("q")), Status: v.Query("status"), First: v.Query("after") == "", Writer: v.caller.Has(passport.RoleAdmin)}
+	if !slices.Contains(impacts(), data.Status) {
+		data.Status = ""
+	}
+	data.Filtered = data.Query != "" || data.Status != ""
+	query := url.Values{"limit": {"50"}}
+	for name, value := range map[string]string{"q": data.Query, "status": data.Status, "nextToken": v.Query("after")} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	var counts app.ComponentCounts
+	var listed app.Components
+	var work errgroup.Group
+	work.Go(func() error {
+		found, err := v.app.ComponentCounts(v.Request.Context())
+		counts = found.Counts
+		return err
+	})
+	work.Go(func() (err error) {
+		listed, err = v.app.Components(v.Request.Context(), query)
+		return err
+	})
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	data.Views = componentViews(counts, data.Status, data.Query)
+	data.Groups = groupsOf(listed.Components)
+	if listed.NextToken != nil {
+		next := v.Request.URL.Query()
+		next.Set("after", *listed.NextToken)
+		data.More = root + componentsPath + "?" + next.Encode()
+	}
+	return v.show(http.StatusOK, "components.html", "Components", data)
+}
+
+// componentViews returns the states that the list can be filtered by: those that a component has, and the chosen one.
+func componentViews(counts app.ComponentCounts, chosen, text string) []view {
+	views := []view{{"", "All " + strconv.Itoa(counts.Total), chosen == ""}}
+	for i, count := range []int{counts.Operational, counts.UnderMaintenance, counts.DegradedPerformance, counts.PartialOutage, counts.MajorOutage} {
+		if status := impacts()[i]; count > 0 || status == chosen {
+			views = append(views, view{status, word(status) + " " + strconv.Itoa(count), status == chosen})
+		}
+	}
+	for i := range views {
+		query := url.Values{}
+		for name, value := range map[string]string{"status": views[i].Path, "q": text} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		views[i].Path = componentsPath
+		if len(query) > 0 {
+			views[i].Path += "?" + query.Encode()
+		}
+	}
+	return views
+}
+
+// groupsOf returns the components by group, in the order in which the groups come first.
+func groupsOf(components []app.Component) (groups []componentGroup) {
+	for _, c := range components {
+		at := slices.IndexFunc(groups, func(g componentGroup) bool { return g.Name == c.GroupName })
+		if at < 0 {
+			at = len(groups)
+			groups = append(groups, componentGroup{Name: c.GroupName})
+		}
+		groups[at].Components = append(groups[at].Components, c)
+	}
+	return groups
+}
+
+// componentFields returns the fields of a component.
+func (v *visit) componentFields() []*forms.Field {
+	since := timeField("startAt", "Exists since", v.zone())
+	since.Hint += " Earlier time is not measured."
+	return []*forms.Field{
+		{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 50},
+		{Kind: forms.Text, Name: "groupName", Label: "Group", Max: 50, Hint: "Dashboards show the components of a group together."},
+		{Kind: forms.Area, Name: "description", Label: "Description", Max: 250},
+		{Kind: forms.Tick, Name: "hidden", Label: "Hide from dashboards"},
+		{Kind: forms.Tick, Name: "hiddenFromNotifications", Label: "Leave out of messages"},
+		{Kind: forms.Area, Name: "externalRefs", Label: "Ids in other tools", Max: 6000, Hint: "One id a line. A monitoring tool names the component with it."},
+		since,
+	}
+}
+
+// componentForm returns the form that changes a component.
+func (v *visit) componentForm(c app.Component) *forms.Form {
+	form := forms.New(componentsPath+"/"+c.ID, "Save changes", v.componentFields()...)
+	for name, value := range map[string]string{"name": c.Name, "groupName": c.GroupName, "description": c.Description, "externalRefs": strings.Join(c.ExternalRefs, "\n")} {
+		form.Field(name).Values = []string{value}
+	}
+	for name, is := range map[string]bool{"hidden": c.Hidden, "hiddenFromNotifications": c.HiddenFromNotifications} {
+		if is {
+			form.Field(name).Values = []string{"on"}
+		}
+	}
+	form.Field("startAt").SetTime(&c.StartAt, v.zone())
+	form.Version = c.Version
+	return form
+}
+
+// componentChange returns what a form says. was is nil for a new component.
+func (v *visit) componentChange(form *forms.Form, was *app.Component) app.ComponentFields {
+	name, group, description := form.Value("name"), form.Value("groupName"), form.Value("description")
+	hidden, silent := form.Ticked("hidden"), form.Ticked("hiddenFromNotifications")
+	refs := strings.FieldsFunc(form.Value("externalRefs"), func(r rune) bool { return r == '\n' })
+	out := app.ComponentFields{Name: &name, Description: &description, Hidden: &hidden, HiddenFromNotifications: &silent, ExternalRefs: &refs}
+	if group != "" || was != nil {
+		out.GroupName = &group
+	}
+	var before = eventForm{Form: form, zone: v.zone()}
+	if was == nil {
+		out.StartAt = before.changedTime("startAt", nil)
+	} else {
+		out.StartAt = before.changedTime("startAt", &was.StartAt)
+	}
+	return out
+}
+
+// componentNewPage is the data of component_new.html.
+type componentNewPage struct{ Form *forms.Form }
+
+// Main implements the only field that a new component needs.
+func (d componentNewPage) Main() []*forms.Field { return d.Form.Shown()[:2] }
+
+// Rest implements the other fields.
+func (d componentNewPage) Rest() []*forms.Field { return d.Form.Shown()[2:] }
+
+// RestOpen reports whether one of the other fields has a problem.
+func (d componentNewPage) RestOpen() bool {
+	return slices.ContainsFunc(d.Rest(), func(f *forms.Field) bool { return f.Problem != "" })
+}
+
+// componentNew adds a component.
+func (p *pages) componentNew(v *visit) error {
+	form := forms.New(componentsPath+"/new", "Add the component", v.componentFields()...)
+	form.Field("startAt").Hint += " Empty: now."
+	form.Cancel = componentsPath
+	v.fill(form)
+	show := func(status int) error {
+		return v.show(status, "component_new.html", "New component", componentNewPage{form})
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		in := v.componentChange(form, nil)
+		if !form.OK() {
+			return show(http.StatusUnprocessableEntity)
+		}
+		made, err := v.app.AddComponent(v.Request.Context(), in)
+		if err != nil {
+			return err
+		}
+		v.notify("component-added", made.Component.Name, "")
+		return v.redirect(componentsPath + "/" + made.Component.ID)
+	}, show)
+}
