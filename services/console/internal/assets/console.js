@@ -24,7 +24,7 @@
   });
   const keep = 'bellbuoy:';
   document.addEventListener('submit', (e) => {
-    if (e.defaultPrevented) return;
+    if (e.defaultPrevented || e.submitter?.formTarget) return;
     const button = e.submitter ?? $('button', e.target);
     if (button?.getAttribute('aria-disabled') === 'true') return e.preventDefault();
     button?.setAttribute('aria-disabled', 'true');

@@ -34,6 +34,7 @@ const (
 	Segments Kind = "segments" // radio buttons as a row of segments
 	Tick     Kind = "tick"     // one checkbox; its value is "on" or empty
 	Ticks    Kind = "ticks"    // checkboxes of which several can be chosen
+	Order    Kind = "order"    // values whose order a member sets
 	Hidden   Kind = "hidden"
 )
 
@@ -179,7 +180,7 @@ func (f *Form) Fill(values url.Values) error {
 			f.Version = version
 		case at < 0:
 			return fault.Field(name, "is not a field of this form")
-		case len(sent) > 1 && f.Fields[at].Kind != Ticks:
+		case len(sent) > 1 && f.Fields[at].Kind != Ticks && f.Fields[at].Kind != Order:
 			return fault.Field(name, "must not be repeated")
 		}
 	}

@@ -81,6 +81,12 @@ func (s *service) usual(at string) string {
 		"statusOverride": {"status": "partial_outage", "until": "2026-02-02T09:30:00.000Z", "countInUptime": true, "since": "2026-01-31T09:30:00.000Z", "setBy": {"name": TEXT}},
 		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
 	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`
+	const dashboard = `{"id": "OTHER", "name": TEXT, "slug": "acme", "url": "https://status.example.com/d/acme", "enabled": true, "description": TEXT, "timezone": "Europe/Berlin", "locale": "en", "customDomains": [], "domains": [DOMAINS],
+		"branding": {"logoUrl": TEXT, "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"}, "links": {"homepageUrl": null, "supportUrl": TEXT, "navigation": [{"text": TEXT, "href": TEXT}]},
+		"subscriptions": {"email": true, "webhook": true}, "searchIndexing": true, "access": {"mode": "password", "passwordSet": true, "allowedIps": ["192.0.2.1"]},
+		"components": [FULL], "indicator": "major", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 2}`
+	filled := strings.NewReplacer("FULL", `{"componentId": "OTHER", "groupName": TEXT}, {"componentId": "MEMBER", "groupName": TEXT}`,
+		"DOMAINS", `{"host": "status.example.com", "verified": true, "txt": TEXT}, {"host": "other.example.com", "verified": false, "txt": TEXT}`)
 	list := func(name, item string) string {
 		if s.empty {
 			return `{"` + name + `": [], "nextToken": null}`
@@ -142,8 +148,18 @@ func (s *service) usual(at string) string {
 		return fill(list("templates", template))
 	case strings.HasPrefix(at, "GET /app/templates/"):
 		return fill(`{"template": ` + template + `}`)
+	case strings.HasSuffix(at, "/preview"):
+		return `{"html": "<!doctype html><title>Acme</title>", "policy": "default-src 'none'; style-src 'sha256-x'; base-uri 'none'; frame-ancestors 'none'"}`
+	case strings.HasSuffix(at, "/content"):
+		return fill(`{"content": {"modules": {"announcement": true, "components": true}, "order": ["announcement", "overallStatus", "activeIncidents", "activeMaintenance", "components", "uptimeHistory", "upcomingMaintenance", "eventHistory", "subscribe", "about"],
+			"uptime": {"windowDays": 90, "showPercentage": true, "precision": 2, "partialOutageWeight": 0.3, "historyDays": 14}, "announcement": TEXT}}`)
+	case strings.Contains(at, " /app/dashboards/"):
+		if s.empty {
+			return fill(`{"dashboard": ` + strings.NewReplacer("FULL", "", "DOMAINS", "").Replace(dashboard) + `}`)
+		}
+		return fill(`{"dashboard": ` + filled.Replace(dashboard) + `}`)
 	case at == "GET /app/dashboards":
-		const dashboard = `{"id": "OTHER", "name": TEXT, "url": "https://status.example.com/d/acme", "enabled": true, "indicator": "major", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 2}`
+		dashboard := filled.Replace(dashboard)
 		return fill(list("dashboards", dashboard+","+strings.Replace(dashboard, "OTHER", "MEMBER", 1)))
 	case at == "GET /app/audit":
 		return fill(list("entries", entry))

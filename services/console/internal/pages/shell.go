@@ -53,6 +53,7 @@ type page struct {
 	Notice    *notice
 	Kept      bool // the script may restore what was typed
 	Script    bool // the page needs the script of passkeys
+	Order     bool // the page needs the script of order and preview
 	RequestID string
 	Data      any
 
@@ -70,6 +71,8 @@ type navGroup struct {
 type navItem struct {
 	Path, Label, Icon string
 	Current           bool
+	State             string // class of the state of a dashboard; empty: the item has an icon
+	StateText         string
 	role              string
 	tab               bool // the narrow frame shows it at the bottom
 }
@@ -77,6 +80,7 @@ type navItem struct {
 // navigation returns the pages that the member may open.
 func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	for _, group := range []navGroup{
+		{"Dashboards", v.dashboardItems()},
 		{"", []navItem{
 			{Path: "/", Label: "Overview", Icon: "home", tab: true},
 			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true},
@@ -114,6 +118,34 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 		tabs = append(tabs, navItem{Path: newEventPath, Label: "Report", Icon: "plus", Current: at == newEventPath})
 	}
 	return groups, tabs
+}
+
+// shownDashboards is how many dashboards the navigation shows. The others are found by their components.
+const shownDashboards = 20
+
+// dashboardItems returns the dashboards with their states. Without a response in time there are none.
+func (v *visit) dashboardItems() (items []navItem) {
+	if v.dashboards == nil {
+		return nil
+	}
+	for _, d := range v.dashboards() {
+		item := navItem{Path: dashboardsPath + "/" + d.ID, Label: d.Name, State: indicatorClass(d.Indicator), StateText: indicatorText(d.Indicator)}
+		if !d.Enabled {
+			item.State, item.StateText = "n", "not published"
+		}
+		items = append(items, item)
+	}
+	return items
+}
+
+// indicatorClass returns the class of the state that a dashboard's indicator stands for.
+func indicatorClass(indicator string) string {
+	return map[string]string{"none": "o", "maintenance": "m", "minor": "d", "major": "p", "critical": "x"}[indicator]
+}
+
+// indicatorText returns an indicator as a member reads it.
+func indicatorText(indicator string) string {
+	return map[string]string{"none": "operational", "maintenance": "under maintenance", "minor": "degraded performance", "major": "partial outage", "critical": "major outage"}[indicator]
 }
 
 // show responds with the template. Signed-in members get it in the frame.

@@ -152,9 +152,11 @@ func (v *visit) submitTemplate(form *forms.Form, do func() error, show func(int)
 	return v.submit(form, do, show)
 }
 
-func (p *pages) templateIncident(v *visit) error    { return v.templateNew(incident, "") }
-func (p *pages) templateMaintenance(v *visit) error { return v.templateNew(maintenance, "/maintenance") }
-func (p *pages) templateUpdate(v *visit) error      { return v.templateNew(kindUpdate, "/update") }
+func (p *pages) templateIncident(v *visit) error { return v.templateNew(incident, "") }
+func (p *pages) templateMaintenance(v *visit) error {
+	return v.templateNew(maintenance, "/maintenance")
+}
+func (p *pages) templateUpdate(v *visit) error { return v.templateNew(kindUpdate, "/update") }
 
 // templateNew creates a template.
 func (v *visit) templateNew(kind, path string) error {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,9 +27,11 @@ type visit struct {
 	caller  passport.Passport
 	app     *app.Caller
 	profile func() (app.Profile, error) // runs once; the first caller starts it beside the other calls of the page
-	kept    url.Values                  // what the member typed before signing in again; nil otherwise
-	form    *forms.Form                 // the form that was read last
-	secret  bool                        // the response shows a secret, so it is not compressed
+	// dashboards returns those of the navigation. It runs as profile does. It is nil for a member who may not read them.
+	dashboards func() []app.Dashboard
+	kept       url.Values  // what the member typed before signing in again; nil otherwise
+	form       *forms.Form // the form that was read last
+	secret     bool        // the response shows a secret, so it is not compressed
 }
 
 // policy allows only what the console serves itself.
@@ -70,6 +73,9 @@ func (v *visit) open(r route) error {
 	if r.access == anyone {
 		return r.handle(v)
 	}
+	if v.signedIn() && v.caller.Has(passport.RoleEvent, passport.RoleSubscriber) && !strings.HasPrefix(r.path, "/parts/") && !strings.HasSuffix(r.path, "/preview") {
+		v.readNavigation()
+	}
 	if !v.signedIn() {
 		return v.toSignIn()
 	}
@@ -80,6 +86,20 @@ func (v *visit) open(r route) error {
 		return &app.Error{Status: http.StatusForbidden, Message: "This page needs the role " + roleLabels(r.role) + ". An administrator of your organization can give it to you."}
 	}
 	return r.handle(v)
+}
+
+// readNavigation begins to read the dashboards of the navigation.
+func (v *visit) readNavigation() {
+	caller, ctx := v.app, v.Request.Context()
+	read := sync.OnceValue(func() []app.Dashboard {
+		found, err := caller.Dashboards(ctx, url.Values{"limit": {strconv.Itoa(shownDashboards)}})
+		if err != nil {
+			return nil // the page works without them
+		}
+		return found.Dashboards
+	})
+	v.dashboards = read
+	go read()
 }
 
 func (v *visit) signedIn() bool { return v.caller.Session != "" }

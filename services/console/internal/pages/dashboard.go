@@ -1,0 +1,242 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const dashboardsPath = "/dashboards"
+
+// dashboardRecord is a dashboard with what its tabs need.
+type dashboardRecord struct {
+	app.Dashboard
+	Content    app.Content
+	Components []app.Component // components that the form of the tab may show
+}
+
+// dashboardTab is a tab of the page of a dashboard.
+type dashboardTab struct {
+	path, label string
+	form        func(dashboardRecord) *forms.Form
+	// change returns what the form says, as the preview takes it.
+	change func(*forms.Form, dashboardRecord) app.Preview
+	list   string // name of the field whose values have an order; empty: there is none
+	draws  bool   // the form changes the preview
+}
+
+// dashboardTabs are the tabs, in their order.
+func dashboardTabs() []dashboardTab {
+	return []dashboardTab{
+		{"", "Look", lookForm, lookChange, "", true},
+		{"/content", "Content", contentForm, contentChange, "order", true},
+		{"/components", "Components", placementForm, placementChange, "components", true},
+		{"/access", "Access", accessForm, accessChange, "", false},
+		{"/domains", "Domains", domainsForm, domainsChange, "", false},
+		{"/subscriptions", "Subscriptions", subscriptionsForm, subscriptionsChange, "", true},
+	}
+}
+
+// dashboardPage is the data of dashboard.html.
+type dashboardPage struct {
+	Dashboard dashboardRecord
+	Views     []view
+	Tab       string // label of the tab
+	Form      *forms.Form
+	Writer    bool
+	Draws     bool
+	Preview   string // path of the preview
+	Rows      []orderRow
+	Moved     string // what the last button has moved, for screen readers
+}
+
+// Fields implements the fields without those of the order.
+func (d dashboardPage) Fields() []*forms.Field {
+	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool {
+		return slices.Contains([]string{"order", "modules", "components", "groups", "add"}, f.Name)
+	})
+}
+
+// dashboardTabOf returns the handler of a tab.
+func (p *pages) dashboardTabOf(path string) func(*visit) error {
+	tabs := dashboardTabs()
+	tab := tabs[slices.IndexFunc(tabs, func(t dashboardTab) bool { return t.path == path })]
+	return func(v *visit) error { return v.dashboard(tab) }
+}
+
+// readDashboard returns the dashboard in the path with what the tab needs.
+func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
+	var record dashboardRecord
+	var work errgroup.Group
+	work.Go(func() error {
+		found, err := v.app.Dashboard(v.Request.Context(), v.Param("id"))
+		record.Dashboard = found.Dashboard
+		return err
+	})
+	if tab.path == "/content" {
+		work.Go(func() error {
+			found, err := v.app.Content(v.Request.Context(), v.Param("id"))
+			record.Content = found.Content
+			return err
+		})
+	}
+	var listed app.Components
+	if tab.path == "/components" {
+		work.Go(func() (err error) {
+			listed, err = v.app.Components(v.Request.Context(), url.Values{"limit": {"100"}})
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil || tab.path != "/components" {
+		return record, err
+	}
+	ids := append([]string{}, v.Request.PostForm["components"]...) // nil before the form is read
+	for _, placed := range record.Dashboard.Components {
+		ids = append(ids, placed.ComponentID)
+	}
+	err := v.addChosen(&listed, ids)
+	record.Components = listed.Components
+	return record, err
+}
+
+// dashboard shows and changes a tab of a dashboard.
+func (v *visit) dashboard(tab dashboardTab) error {
+	record, err := v.readDashboard(tab)
+	if err != nil {
+		return err
+	}
+	at := dashboardsPath + "/" + record.ID
+	form := v.formOfTab(tab, record)
+	v.fill(form)
+	moved := ""
+	show := func(status int) error {
+		data := dashboardPage{
+			Dashboard: record, Tab: tab.label, Form: form, Writer: v.caller.Has(passport.RoleAdmin), Draws: tab.draws, Preview: at + "/preview?tab=" + url.QueryEscape(strings.TrimPrefix(tab.path, "/")), Moved: moved,
+		}
+		for _, t := range dashboardTabs() {
+			data.Views = append(data.Views, view{at + t.path, t.label, t.path == tab.path})
+		}
+		if tab.list != "" {
+			data.Rows = orderRows(form, tab.list)
+		}
+		return v.showPage(status, "dashboard.html", &page{Title: record.Name, Data: data, Order: true})
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	v.form = form
+	if err := form.Read(v.Request); err != nil {
+		return err
+	}
+	if tab.list != "" {
+		if moved = rearrange(form, tab.list); moved != "" {
+			return show(http.StatusOK)
+		}
+	}
+	return v.submit(form, func() error { return v.saveDashboard(tab, form, record) }, show)
+}
+
+// formOfTab returns the form of a tab with the stored values.
+func (v *visit) formOfTab(tab dashboardTab, record dashboardRecord) *forms.Form {
+	form := tab.form(record)
+	form.Action, form.Submit, form.Version = dashboardsPath+"/"+record.ID+tab.path, "Save", record.Version
+	form.Fields = append(form.Fields, &forms.Field{Kind: forms.Hidden, Name: "scheme", Options: []forms.Option{{Value: "light"}, {Value: "dark"}}})
+	return form
+}
+
+func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboardRecord) (err error) {
+	in, ctx := tab.change(form, record), v.Request.Context()
+	switch {
+	case in.Dashboard != nil:
+		_, err = v.app.ChangeDashboard(ctx, record.ID, form.Version, *in.Dashboard)
+	case in.Components != nil:
+		_, err = v.app.PlaceComponents(ctx, record.ID, form.Version, app.Placements{Components: *in.Components})
+	default:
+		_, err = v.app.SetContent(ctx, record.ID, form.Version, *in.Content)
+	}
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != record.Version {
+		form.Fields = slices.DeleteFunc(form.Fields, func(f *forms.Field) bool { return f.Kind == forms.Hidden })
+		return v.conflict(form, v.formOfTab(tab, record), record.ID, record.Name)
+	}
+	if err != nil {
+		return err
+	}
+	return v.done(form.Action, "saved")
+}
+
+// previewFrame is the policy of a preview that cannot be drawn.
+const previewFrame = "default-src 'none'; style-src 'self'; base-uri 'none'"
+
+// dashboardPreview responds with the page that visitors would get with the values of a form, or with the stored ones. It has
+// its own policy: the page is shown in a frame of the console only, without scripts and without an origin.
+func (p *pages) dashboardPreview(v *visit) error {
+	html, policy, status := v.preview()
+	v.Header("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "", 1)+"; sandbox; frame-ancestors 'self'")
+	v.write(status, []byte(html))
+	return nil
+}
+
+func (v *visit) preview() (html, policy string, status int) {
+	in, err := v.previewChange()
+	var got app.PreviewResult
+	if err == nil {
+		got, err = v.app.Preview(v.Request.Context(), v.Param("id"), in)
+	}
+	if err == nil {
+		return got.HTML, got.Policy, http.StatusOK
+	}
+	shown := v.problemOf(err)
+	text := shown.Message
+	if failed := app.As(err); failed != nil && failed.Field != "" {
+		text = failed.Field + " " + failed.Message
+	}
+	var out strings.Builder
+	_ = v.pages.templates.ExecuteTemplate(&out, "preview-failed", text) // a builder takes every write
+	return out.String(), previewFrame, shown.Status
+}
+
+// previewChange returns what the form of a tab says. Without a form it returns no change.
+func (v *visit) previewChange() (in app.Preview, err error) {
+	scheme := v.Query("scheme")
+	if v.isPost() {
+		tabs := dashboardTabs()
+		at := slices.IndexFunc(tabs, func(t dashboardTab) bool { return t.path == strings.TrimSuffix("/"+v.Query("tab"), "/") && t.draws })
+		if at < 0 {
+			return in, errNotFound
+		}
+		record, err := v.readDashboard(tabs[at])
+		if err != nil {
+			return in, err
+		}
+		form := v.formOfTab(tabs[at], record)
+		if err := form.Read(v.Request); err != nil {
+			return in, err
+		}
+		if wrong := form.Problems(); len(wrong) > 0 {
+			return in, &app.Error{Status: http.StatusUnprocessableEntity, Message: wrong[0].Label + ": " + wrong[0].Problem}
+		}
+		in, scheme = tabs[at].change(form, record), form.Value("scheme")
+	}
+	if scheme != "light" && scheme != "dark" {
+		return in, nil
+	}
+	if in.Dashboard == nil || in.Dashboard.Branding == nil {
+		found, err := v.app.Dashboard(v.Request.Context(), v.Param("id"))
+		if err != nil {
+			return in, err
+		}
+		if in.Dashboard == nil {
+			in.Dashboard = &app.DashboardChange{}
+		}
+		in.Dashboard.Branding = &found.Dashboard.Branding
+	}
+	in.Dashboard.Branding.Theme = scheme
+	return in, nil
+}
