@@ -30,7 +30,7 @@ func TestAMemberChangesADashboardWithoutScript(t *testing.T) {
 	ada.open(at, http.StatusOK).preview(at, "", typed("name", "Acme of the preview"), http.StatusOK).expect(at+"/preview", "Acme of the preview")
 	public("Acme of the preview", false)
 	ada.open(at, http.StatusOK).preview(at, "", typed("primaryColor", "red"), http.StatusBadRequest).expect(at+"/preview", "No preview", "primaryColor")
-	ada.open(at, http.StatusOK).fill(at, typed("name", "Acme at sea", "primaryColor", "red"), http.StatusUnprocessableEntity).expect(at, "There is a problem", "Acme at sea")
+	ada.open(at, http.StatusOK).fill(at, typed("name", "Acme at sea", "primaryColor", "red"), http.StatusUnprocessableEntity).expect(at, "There is a problem", "Colour must be a colour")
 	ada.fill(at, typed("primaryColor", "#aa0000"), http.StatusOK).expect(at, "Saved.", "Acme at sea")
 	public("Acme at sea", true)
 

@@ -7,18 +7,18 @@
 
   // The next preview loads behind the present one. A new frame leaves no entry in the history.
   const button = $('[formtarget=preview]');
-  let timer;
+  let timer, drawn = 0;
   const draw = () => {
-    const frame = $('iframe[name=preview]');
+    const frame = $('.preview iframe');
     if (!button || !frame) return;
     const next = frame.cloneNode();
     next.removeAttribute('src');
+    next.name = button.formTarget = `preview-${++drawn}`;
     next.className = 'next';
-    frame.removeAttribute('name');
-    frame.after(next);
+    frame.parentElement.append(next);
     next.addEventListener('load', () => {
       next.className = '';
-      for (const old of document.querySelectorAll('.preview iframe:not([name])')) old.remove();
+      while (next.previousElementSibling.matches('iframe')) next.previousElementSibling.remove();
     });
     form.requestSubmit(button);
   };

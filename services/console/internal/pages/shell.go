@@ -80,13 +80,13 @@ type navItem struct {
 // navigation returns the pages that the member may open.
 func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	for _, group := range []navGroup{
-		{"Dashboards", v.dashboardItems()},
 		{"", []navItem{
 			{Path: "/", Label: "Overview", Icon: "home", tab: true},
 			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true},
 			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent},
 			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber},
 		}},
+		{"Dashboards", v.dashboardItems()},
 		{"Organization", []navItem{
 			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin},
 			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin},
