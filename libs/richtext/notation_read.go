@@ -149,8 +149,7 @@ type linkSpan struct {
 	href      string
 }
 
-// maxAddress is the maximum number of characters of an address in the notation. It bounds the time to read a text with
-// many brackets.
+// maxAddress is the maximum number of characters of an address in the notation.
 const maxAddress = 2048
 
 // linksIn returns the links of a paragraph by the index of their first bracket.
@@ -177,11 +176,12 @@ func linksIn(signs []sign) map[int]linkSpan {
 }
 
 // addressIn returns the address that begins at an index, and the index of the bracket after it; 0 if there is no address.
+// An opening square bracket ends the search, so that the time to read many brackets is proportional to their number.
 func addressIn(signs []sign, at int) (end int, href string) {
 	var address strings.Builder
 	for depth, i := 0, at; i < len(signs) && i < at+maxAddress; i++ {
 		switch s := signs[i]; {
-		case s.isSpace():
+		case s.isSpace() || s.is('['):
 			return 0, ""
 		case s.is(')') && depth == 0:
 			if href = address.String(); linkable(href) {

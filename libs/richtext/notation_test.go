@@ -80,8 +80,9 @@ func TestALongNotationIsReadInLittleTime(t *testing.T) {
 	for _, part := range []string{"*", "* a ", "*a ", "**a ", "[", "[a](", "[a](https://a.example/(", "\\", "- ", "\n", "-\n\n\n", "1. ", "  - a\n", "***a** "} {
 		text := strings.Repeat(part, 20000/len(part))
 		start := time.Now()
-		if _, exact := Notation(Document(text)); !exact || time.Since(start) > 5*time.Second {
-			t.Errorf("%q: exact %v after %s", part, exact, time.Since(start))
+		_, exact := Notation(Document(text))
+		if took := time.Since(start); !exact || took > 10*time.Second {
+			t.Errorf("%q: exact %v after %s", part, exact, took)
 		}
 	}
 }

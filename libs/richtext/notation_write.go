@@ -162,7 +162,7 @@ func (w *inlineWriter) text(text string, escapeFirst, escapeLast bool) {
 func (w *inlineWriter) escapeAddress(href string) string {
 	var out strings.Builder
 	for _, char := range href {
-		if char == '\\' || char == ' ' || char == '\t' || w.escapes && (char == '(' || char == ')') {
+		if char == '\\' || char == ' ' || char == '\t' || w.escapes && strings.ContainsRune("()[", char) {
 			out.WriteRune('\\')
 		}
 		out.WriteRune(char)

@@ -2,10 +2,12 @@ package events_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -68,4 +70,34 @@ func TestTheIndicatorFollowsTheTime(t *testing.T) {
 		listed, public := p.indicators()
 		return listed == "maintenance" && public == "maintenance"
 	})
+}
+
+// TestALongListOfDashboardsHasTheIndicatorOfEach has more dashboards than an engine merges index ranges.
+func TestALongListOfDashboardsHasTheIndicatorOfEach(t *testing.T) {
+	const dashboards = find.MaxMerged + 6
+	p := start(t, startBroker(t))
+	p.limit.Store(dashboards)
+	component := p.component("API")
+	p.incident(component, "")
+	for i := range dashboards - 1 {
+		components := "[]"
+		if i%2 == 0 {
+			components = `[{"componentId": "` + component + `"}]`
+		}
+		p.must(201, "app admin a", "POST", "/app/dashboards", fmt.Sprintf(`{"name": "Number %d", "components": %s}`, i, components))
+	}
+	list := p.must(200, "app event a", "GET", "/app/dashboards?limit=100", "")["dashboards"].([]any)
+	if len(list) != dashboards {
+		t.Fatalf("%d dashboards", len(list))
+	}
+	for _, row := range list {
+		row := row.(map[string]any)
+		want := "none"
+		if len(row["components"].([]any)) > 0 {
+			want = "critical"
+		}
+		if row["indicator"] != want {
+			t.Errorf("%s has %s, want %s", row["name"], row["indicator"], want)
+		}
+	}
 }
