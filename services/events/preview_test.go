@@ -30,8 +30,8 @@ func TestAPreviewIsThePageOfTheStoredValues(t *testing.T) {
 	p := start(t, startBroker(t))
 	component := p.must(201, "app admin a", "POST", "/app/components", `{"name": "Checkout"}`)["component"].(map[string]any)["id"].(string)
 	p.must(201, "app admin a", "POST", "/app/components", `{"name": "Removed"}`)
-	p.must(201, "app event a", "POST", "/app/events", `{"type": "incident", "title": "Checkout fails", "severity": "major_outage",
-		"affectedComponents": [{"componentId": "`+component+`"}], "initialTimelineMessage": "We look for the cause."}`)
+	p.must(201, "app event a", "POST", "/app/events", `{"type": "incident", "title": "Checkout fails",
+		"affectedComponents": [{"componentId": "`+component+`", "impact": "operational"}], "initialTimelineMessage": "We look for the cause."}`)
 	const settings = `{"name": "Other", "description": "About us", "timezone": "Asia/Tokyo", "locale": "de", "searchIndexing": false, "customDomains": ["status.acme.example"],
 		"branding": {"logoUrl": "https://cdn.acme.example/logo.svg", "primaryColor": "#123456", "theme": "dark"}, "subscriptions": {"sms": true}, "links": {"supportUrl": "mailto:help@acme.example"}}`
 	const content = `{"modules": {"announcement": true, "overallStatus": true, "activeIncidents": true, "activeMaintenance": true, "components": true, "uptimeHistory": true,
