@@ -35,3 +35,29 @@ type DeliveryChannels map[string]Counts
 func (c *Caller) EventDeliveries(ctx context.Context, id string) (DeliveriesResult, error) {
 	return call[DeliveriesResult](ctx, c, request{service: delivery, method: "GET", path: eventPath(id) + "/deliveries"})
 }
+
+// AudienceQuery describes a message about an event: about its components, or about those of a new event.
+type AudienceQuery struct {
+	ComponentIDs []string `json:"componentIds,omitempty"`
+	EventID      string   `json:"eventId,omitempty"`
+	Kind         string   `json:"kind,omitempty"`
+}
+
+// AudienceResult counts the recipients of a message by channel.
+type AudienceResult struct {
+	Audience Audience `json:"audience"`
+}
+
+// Audience counts recipients by channel.
+type Audience map[string]Recipients
+
+// Recipients counts the recipients of a channel. With More there are more.
+type Recipients struct {
+	Recipients int  `json:"recipients"`
+	More       bool `json:"more"`
+}
+
+// Audience counts to whom a message would be sent now.
+func (c *Caller) Audience(ctx context.Context, in AudienceQuery) (AudienceResult, error) {
+	return call[AudienceResult](ctx, c, request{service: delivery, method: "POST", path: "/app/notifications/audience", body: in})
+}

@@ -103,6 +103,30 @@
     });
   }
 
+  // The bar counts whom the chosen components and channels reach.
+  let asked = 0;
+  const count = async (form) => {
+    const bar = $('[data-reach]', form);
+    const query = new URLSearchParams();
+    for (const f of all('[name=components]:checked,[name=notify]:checked,[name=notify][type=hidden]', form)) query.append(f.name, f.value);
+    if (bar.dataset.eventId) query.set('event', bar.dataset.eventId);
+    if (bar.dataset.kind) query.set('kind', bar.dataset.kind);
+    const mine = ++asked;
+    let next;
+    try {
+      const response = await fetch(`/console/parts/audience?${query}`);
+      next = response.ok && new DOMParser().parseFromString(await response.text(), 'text/html').querySelector('[data-reach]');
+    } catch { /* the channels stay as they are */ }
+    if (!next || mine !== asked) return;
+    const at = bar.contains(document.activeElement) && document.activeElement.id;
+    bar.replaceWith(next);
+    if (at) document.getElementById(at)?.focus();
+    for (const label of all('[data-label]', form)) label.textContent = label.dataset.label + (next.dataset.total && ` and notify ${next.dataset.total}`);
+  };
+  document.addEventListener('change', (e) => {
+    if (['components', 'notify'].includes(e.target.name) && e.target.form && $('[data-reach]', e.target.form)) count(e.target.form);
+  });
+
   // A short list of components is searched without a request.
   for (const box of all('[data-needs-script]')) {
     box.hidden = false;

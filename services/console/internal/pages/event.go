@@ -25,6 +25,7 @@ type eventPage struct {
 	Messages   []preparedMessage
 	Templates  []app.Template
 	Deliveries *deliveriesPart
+	Reach      reach
 }
 
 func eventAt(id string) string { return eventsPath + "/" + id }
@@ -92,12 +93,20 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form) error
 		Note: forms.New(at+"/notes", "Add the note", &forms.Field{Kind: forms.Area, Name: "note", Label: "New note", Required: true, Max: 5000}),
 	}
 	data.Note.Page = at
+	notify, about := form.Field("notify"), app.AudienceQuery{EventID: e.ID}
 	if !e.Publish {
 		data.State = "n"
-		data.Publish = forms.New(at+"/publish", "Publish", notifyField())
-		data.Publish.Field("notify").Prefix = "publish-"
+		notify = notifyField()
+		data.Publish = forms.New(at+"/publish", "Publish", notify)
+		if about.Kind = "incident.created"; e.Type == maintenance {
+			about.Kind = "maintenance.scheduled"
+		}
 	}
 	var work errgroup.Group
+	work.Go(func() error {
+		data.Reach = v.reachOf(notify, about)
+		return nil
+	})
 	work.Go(func() error {
 		data.Recovers, data.Remains = v.recovers(e.Event)
 		return nil
@@ -236,7 +245,11 @@ func (p *pages) eventEdit(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.show(status, "event_edit.html", "Change the event", newEventPage{Form: form.Form, Kind: e.Type, Chips: offered})
+		data := newEventPage{Form: form.Form, Kind: e.Type, Chips: offered}
+		if e.Publish {
+			data.Reach = v.reachOf(form.Field("notify"), app.AudienceQuery{EventID: e.ID})
+		}
+		return v.show(status, "event_edit.html", "Change the event", data)
 	}
 	if !v.isPost() {
 		v.fill(form.Form)

@@ -25,6 +25,7 @@ type newEventPage struct {
 	Chips     chips
 	Templates []app.Template
 	Messages  []preparedMessage
+	Reach     reach
 }
 
 // Crumb implements the link to the page above.
@@ -37,7 +38,8 @@ func (d newEventPage) Crumb() formPage {
 
 // Reported implements the open incidents, which may be what the member wants to report.
 func (d newEventPage) Reported() []app.Event {
-	return slices.DeleteFunc(slices.Clone(d.Chips.Open), func(e app.Event) bool { return d.Kind != incident || e.Type != incident })
+	open := slices.DeleteFunc(slices.Clone(d.Chips.Open), func(e app.Event) bool { return d.Kind != incident || e.Type != incident })
+	return open[:min(3, len(open))]
 }
 
 // Main implements the fields that are always visible.
@@ -225,6 +227,14 @@ func (v *visit) showNewEvent(status int, form eventForm) error {
 	work.Go(func() (err error) {
 		data.Chips, err = v.chipsOf(form.Field("components"), form.Value("find"))
 		return err
+	})
+	work.Go(func() error {
+		about := app.AudienceQuery{ComponentIDs: form.Field("components").Values}
+		if form.Kind == maintenance {
+			about.Kind = "maintenance.scheduled"
+		}
+		data.Reach = v.reachOf(form.Field("notify"), about)
+		return nil
 	})
 	work.Go(func() error {
 		found, err := v.app.Templates(v.Request.Context(), url.Values{"limit": {"25"}, "kind": {form.Kind}})

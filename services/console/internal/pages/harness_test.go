@@ -127,6 +127,8 @@ func (s *service) usual(at string) string {
 		return fill(`{"ok": false, "error": TEXT}`)
 	case strings.HasSuffix(at, "/app/organization"):
 		return fill(`{"organization": {"id": "OTHER", "name": TEXT, "plan": "team", "limits": {"maxDashboards": 50, "uniqueEndpoints": null}, "requireTwoFactor": true, "version": 2}}`)
+	case at == "POST /app/notifications/audience":
+		return `{"audience": {"email": {"recipients": 1204, "more": false}, "webhook": {"recipients": 3, "more": false}, "sms": {"recipients": 10000, "more": true}, "teams": {"recipients": 0, "more": false}}}`
 	case strings.HasSuffix(at, "/deliveries"):
 		return `{"deliveries": {"planned": 7, "delivered": 3, "retrying": 1, "failed": 1, "skipped": 1, "suppressed": 1, "channels": {"email": {"planned": 7, "delivered": 3, "retrying": 1, "failed": 1, "skipped": 1, "suppressed": 1}}}}`
 	case strings.HasPrefix(at, "GET /app/events/"), at == "POST /app/events", strings.HasPrefix(at, "PATCH /app/events/"):

@@ -1,0 +1,114 @@
+package pages
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// reach is the bar that says whom a button notifies.
+type reach struct {
+	Field *forms.Field
+	Chips []reachChip
+	Says  string // whom the chosen channels reach, such as "1,204 by mail, 3 webhooks"
+	Total string // number of recipients of the chosen channels; empty: unknown or none
+	Event string // event that the message is about; empty: a new one
+	Kind  string // kind of the message; empty: the usual one
+}
+
+// reachChip is a channel that can be switched off.
+type reachChip struct {
+	Value, Label, Count string
+	Chosen              bool
+	Empty               bool // the channel reaches nobody
+}
+
+// button is the button that publishes.
+type button struct{ Submit, Total string }
+
+// For returns the button with the text, which names the number of recipients.
+func (r reach) For(submit string) button { return button{submit, r.Total} }
+
+// reachOf returns the bar for a message. Channels that reach nobody are left out, but stay chosen, because somebody may
+// subscribe before the message is sent. Without the counts, the bar names the channels only.
+func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
+	out := reach{Field: field, Says: "Who is notified", Event: about.EventID, Kind: about.Kind}
+	for _, channel := range field.Options {
+		out.Chips = append(out.Chips, reachChip{Value: channel.Value, Label: channel.Label, Chosen: field.Has(channel.Value)})
+	}
+	if len(about.ComponentIDs) == 0 && about.EventID == "" {
+		return out
+	}
+	about.ComponentIDs = about.ComponentIDs[:min(100, len(about.ComponentIDs))]
+	found, err := v.app.Audience(v.Request.Context(), about)
+	if err != nil {
+		return out
+	}
+	var texts []string
+	all, total, more := 0, 0, false
+	for i, chip := range out.Chips {
+		one := found.Audience[chip.Value]
+		if all += one.Recipients; one.Recipients == 0 {
+			out.Chips[i].Empty = true
+			continue
+		}
+		out.Chips[i].Count = amount(one.Recipients, one.More)
+		if chip.Chosen {
+			texts = append(texts, recipientsText(chip.Value, one))
+			total, more = total+one.Recipients, more || one.More
+		}
+	}
+	switch {
+	case all == 0:
+		out.Says = "Nobody has subscribed to these components"
+	case total == 0:
+		out.Says = "Nobody is notified"
+	default:
+		out.Says, out.Total = "Reaches "+strings.Join(texts, ", "), amount(total, more)
+	}
+	return out
+}
+
+// recipientsText returns recipients as a text.
+func recipientsText(channel string, r app.Recipients) string {
+	count := amount(r.Recipients, r.More)
+	plural := "s"
+	if r.Recipients == 1 {
+		plural = ""
+	}
+	switch channel {
+	case "email":
+		return count + " by mail"
+	case "sms":
+		return count + " by SMS"
+	case "whatsapp":
+		return count + " by WhatsApp"
+	case "webhook":
+		return count + " webhook" + plural
+	case "teams":
+		return count + " in Teams"
+	}
+	return count + " in Google Chat"
+}
+
+// amount returns a number with a comma after each three digits.
+func amount(n int, more bool) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	if more {
+		text += "+"
+	}
+	return text
+}
+
+// audiencePart is the bar for the components, channels and the event that the address names.
+func (p *pages) audiencePart(v *visit) error {
+	field := notifyField()
+	field.Values = v.QueryArray("notify")
+	about := app.AudienceQuery{ComponentIDs: v.QueryArray("components"), EventID: v.Query("event"), Kind: v.Query("kind")}
+	return v.renderPart("part-reach", v.reachOf(field, about))
+}

@@ -1,0 +1,77 @@
+package pages
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestTheBarSaysWhomAButtonReaches(t *testing.T) {
+	b := open(t, "Ada")
+	part := "/console/parts/audience?components=" + other
+	got := b.get(part + "&notify=email&notify=webhook&notify=teams")
+	b.expect(got, http.StatusOK, "Reaches 1,204 by mail, 3 webhooks", `data-total="1,207"`, `type="hidden" name="notify" value="teams"`, "10,000&#43;")
+	b.expect(b.get(part+"&notify=sms"), http.StatusOK, "Reaches 10,000&#43; by SMS")
+	b.expect(b.get(part+"&notify=teams"), http.StatusOK, "Nobody is notified", `data-total=""`)
+	b.expect(b.get("/console/events/"+other), http.StatusOK, "Publish and notify 11,207&#43;")
+	b.app.answers["POST /app/notifications/audience"] = answer{503, `{}`, false}
+	b.expect(b.get("/console/events/"+other), http.StatusOK, "Who is notified", "<span data-label=\"Publish\">Publish</span>")
+	b.app.answers["POST /app/notifications/audience"] = answer{200, `{"audience": {}}`, false}
+	b.expect(b.get("/console/events/new?component="+other), http.StatusOK, "Nobody has subscribed to these components")
+}
+
+func TestASwitchedOffChannelIsNotNotified(t *testing.T) {
+	b := open(t, "Ada")
+	got := b.post("/console/events/"+other+"/timeline", "status", "update", "message", "Soon **fixed**", "notify", "email", "notify", "webhook", "version", "4")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/events/"+other {
+		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
+	}
+	body := b.app.bodies["POST /app/events/"+other+"/timeline"]
+	for _, part := range []string{`"notify":{"email":true,"sms":false,"whatsapp":false,"webhook":true,"teams":false,"gchat":false}`, `"status":"update"`, `\"bold\"`} {
+		if !strings.Contains(body, part) {
+			t.Errorf("the body lacks %s: %s", part, body)
+		}
+	}
+	b.post("/console/events/"+other+"/timeline", "status", "resolved", "message", "", "impact", "operational", "version", "4")
+	if body := b.app.bodies["POST /app/events/"+other+"/timeline"]; !strings.Contains(body, "This problem is resolved.") || !strings.Contains(body, `{"componentId":"`+member+`","impact":"operational"}`) {
+		t.Errorf("the body is %s", body)
+	}
+}
+
+func TestAPartOfTheOverviewThatIsDownLeavesTheRest(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answers["GET /app/events"] = answer{503, `{}`, false}
+	got := b.get("/console/")
+	b.expect(got, http.StatusOK, "Events cannot be shown right now.", "Components not operational")
+	if strings.Contains(got.text, "Nothing needs your attention") || strings.Contains(got.text, "Report a first incident") {
+		t.Errorf("the page claims what it does not know: %s", got.text)
+	}
+	b.app.answers["GET /app/events/"+other+"/deliveries"] = answer{503, `{}`, false}
+	b.expect(b.get("/console/events/"+other), http.StatusOK, "The messages cannot be counted right now.", "Timeline")
+	delete(b.app.answers, "GET /app/events")
+	b.member.Roles = []string{"subscriber"}
+	if got := b.get("/console/"); strings.Contains(got.text, "/console/events") || !strings.Contains(got.text, "Components not operational") {
+		t.Errorf("the overview of a subscriber: %s", got.text)
+	}
+}
+
+func TestAnEventOnTheOverviewHasAButtonForEachNextStatus(t *testing.T) {
+	b := open(t, "Ada")
+	got := b.get("/console/")
+	for _, status := range []string{"identified", "monitoring", "resolved"} {
+		b.expect(got, http.StatusOK, "/console/events/"+other+"?status="+status+"#update")
+	}
+	b.expect(b.get("/console/events/"+other+"?status=resolved"), http.StatusOK, "This problem is resolved.", `value="resolved" checked`)
+	b.expect(b.get("/console/parts/events/"+other+"/deliveries"), http.StatusOK, "3 of 7, 1 failed, 1 suppressed, 1 skipped", `data-every="2"`)
+}
+
+func TestActionItemsAreLines(t *testing.T) {
+	text := "x Add an alert; Grace; 2026-03-01\nWrite; it; down; Ada\nNothing else"
+	items := readItems(text + "\n\n  ;  ")
+	if len(items) != 3 || !items[0].Done || *items[0].DueDate != "2026-03-01" || *items[0].Owner != "Grace" || items[1].Text != "Write; it; down" || items[2].Owner != nil {
+		t.Errorf("%+v", items)
+	}
+	if got := writeItems(items); got != text {
+		t.Errorf("the lines come back as %q", got)
+	}
+}
