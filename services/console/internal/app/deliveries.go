@@ -1,6 +1,10 @@
 package app
 
-import "context"
+import (
+	"context"
+	"net/url"
+	"time"
+)
 
 // DeliveriesResult is the progress of the messages about an event.
 type DeliveriesResult struct {
@@ -60,4 +64,43 @@ type Recipients struct {
 // Audience counts to whom a message would be sent now.
 func (c *Caller) Audience(ctx context.Context, in AudienceQuery) (AudienceResult, error) {
 	return call[AudienceResult](ctx, c, request{service: delivery, method: "POST", path: "/app/notifications/audience", body: in})
+}
+
+// DeliveryLogs is a page of the log of a kind of messages.
+type DeliveryLogs struct {
+	Logs      []DeliveryLog `json:"logs"`
+	NextToken *string       `json:"nextToken"`
+}
+
+// DeliveryLog is an attempt to deliver a message, or its end without an attempt.
+type DeliveryLog struct {
+	LogID       string    `json:"logId"`
+	SentAt      time.Time `json:"sentAt"`
+	URLDisplay  string    `json:"urlDisplay"`
+	Attempt     int       `json:"attempt"`
+	MaxAttempts int       `json:"maxAttempts"`
+	HTTPStatus  *int      `json:"httpStatus"`
+	ErrorCode   string    `json:"errorCode"`
+}
+
+func logsPath(kind string) string { return "/app/notifications/" + url.PathEscape(kind) + "/logs" }
+
+// DeliveryLogs lists the logs of a filter, the newest first.
+func (c *Caller) DeliveryLogs(ctx context.Context, kind string, query url.Values) (DeliveryLogs, error) {
+	return call[DeliveryLogs](ctx, c, request{service: delivery, method: "GET", path: logsPath(kind), query: query})
+}
+
+// LogTime is the time of a log, which belongs to its name.
+type LogTime struct {
+	SentAt string `json:"sentAt"`
+}
+
+// Replayed names the new delivery.
+type Replayed struct {
+	DeliveryID string `json:"deliveryId"`
+}
+
+// Replay sends the message of a log again.
+func (c *Caller) Replay(ctx context.Context, kind, log string, in LogTime) (Replayed, error) {
+	return call[Replayed](ctx, c, request{service: delivery, method: "POST", path: logsPath(kind) + "/" + url.PathEscape(log) + "/replay", body: in})
 }

@@ -155,6 +155,7 @@ func queryOf(method string) url.Values {
 		"Events":       {"type", "status", "active", "componentId", "dashboardId", "to", "q"},
 		"Components":   {"status", "q"},
 		"Templates":    {"kind"},
+		"DeliveryLogs": {"eventId", "status"},
 	}[method]...) {
 		query.Set(name, "x")
 	}
@@ -186,7 +187,7 @@ func (d document) tagged(tags ...string) (ids []string) {
 }
 
 func (d document) responseSchema(operation any) any {
-	for _, status := range []string{"200", "201"} {
+	for _, status := range []string{"200", "201", "202"} {
 		if schema := d.at(operation, "responses", status, "content", "application/json", "schema"); schema != nil {
 			return schema
 		}

@@ -1,7 +1,14 @@
 package pages
 
 import (
+	"net/http"
+	"net/url"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 // deliveriesPart is what the page of an event, and the script, show of its messages.
@@ -11,6 +18,7 @@ type deliveriesPart struct {
 	Missing  bool // the counts cannot be read
 	Channels []channelCounts
 	Moving   bool // the counts may change soon
+	Replays  bool // the member may send failed messages again
 }
 
 type channelCounts struct {
@@ -20,7 +28,7 @@ type channelCounts struct {
 
 // deliveriesOf returns the counts of the messages about an event.
 func (v *visit) deliveriesOf(e app.Event) *deliveriesPart {
-	out := &deliveriesPart{Event: e.ID}
+	out := &deliveriesPart{Event: e.ID, Replays: v.caller.Has(passport.RoleSubscriber)}
 	found, err := v.app.EventDeliveries(v.Request.Context(), e.ID)
 	if err != nil {
 		out.Missing = true
@@ -43,4 +51,81 @@ func (p *pages) eventDeliveries(v *visit) error {
 		return err
 	}
 	return v.renderPart("part-deliveries", v.deliveriesOf(found.Event.Event))
+}
+
+// failedPage is the data of event_failed.html.
+type failedPage struct {
+	Event    app.Event
+	Messages []failedMessage
+	More     bool
+}
+
+// failedMessage is a message that did not arrive, with the form that sends it again.
+type failedMessage struct {
+	app.DeliveryLog
+	Label  string
+	Replay *forms.Form
+}
+
+// failedEvent returns the event in the path, if the member may read delivery logs.
+func (v *visit) failedEvent() (app.Event, error) {
+	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
+	if err == nil && !v.caller.Has(passport.RoleSubscriber) {
+		err = &app.Error{Status: http.StatusForbidden, Message: "This page needs the role " + roleLabel(passport.RoleSubscriber) + ". An administrator of your organization can give it to you."}
+	}
+	return found.Event.Event, err
+}
+
+func replayForm(e app.Event, kind string, log app.DeliveryLog) *forms.Form {
+	form := forms.New(eventAt(e.ID)+"/failed/"+kind+"/"+log.LogID, "Send again", &forms.Field{Kind: forms.Hidden, Name: "sentAt"})
+	form.Page = eventAt(e.ID) + "/failed"
+	if !log.SentAt.IsZero() {
+		form.Field("sentAt").Values = []string{log.SentAt.UTC().Format(isoTime)}
+	}
+	return form
+}
+
+// eventFailed lists the messages about an event that did not arrive.
+func (p *pages) eventFailed(v *visit) error {
+	e, err := v.failedEvent()
+	if err != nil {
+		return err
+	}
+	options := channels()
+	lists := make([]app.DeliveryLogs, len(options))
+	var work errgroup.Group
+	for i, channel := range options {
+		work.Go(func() (err error) {
+			lists[i], err = v.app.DeliveryLogs(v.Request.Context(), channel.Value, url.Values{"eventId": {e.ID}, "status": {"failed"}, "limit": {"25"}})
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	data := failedPage{Event: e}
+	for i, list := range lists {
+		data.More = data.More || list.NextToken != nil
+		for _, log := range list.Logs {
+			data.Messages = append(data.Messages, failedMessage{log, options[i].Label, replayForm(e, options[i].Value, log)})
+		}
+	}
+	return v.show(http.StatusOK, "event_failed.html", "Failed messages", data)
+}
+
+// eventReplay sends a failed message again.
+func (p *pages) eventReplay(v *visit) error {
+	e, err := v.failedEvent()
+	if err != nil {
+		return err
+	}
+	form := replayForm(e, v.Param("kind"), app.DeliveryLog{LogID: v.Param("log")})
+	v.form = form
+	if err := form.Read(v.Request); err != nil {
+		return err
+	}
+	if _, err := v.app.Replay(v.Request.Context(), v.Param("kind"), v.Param("log"), app.LogTime{SentAt: form.Value("sentAt")}); err != nil {
+		return err
+	}
+	return v.done(eventAt(e.ID), "replayed")
 }

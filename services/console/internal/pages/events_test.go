@@ -65,6 +65,24 @@ func TestAnEventOnTheOverviewHasAButtonForEachNextStatus(t *testing.T) {
 	b.expect(b.get("/console/parts/events/"+other+"/deliveries"), http.StatusOK, "3 of 7, 1 failed, 1 suppressed, 1 skipped", `data-every="2"`)
 }
 
+func TestAFailedMessageIsSentAgainByWhoMayReadTheLog(t *testing.T) {
+	b := open(t, "Ada")
+	at := "/console/events/" + other
+	b.expect(b.get(at), http.StatusOK, at+"/failed")
+	b.expect(b.get(at+"/failed"), http.StatusOK, "attempt 7 of 7", `name="sentAt" value="2026-01-31T09:30:00.000Z"`, at+"/failed/webhook/"+other)
+	got := b.post(at+"/failed/webhook/"+other, "sentAt", "2026-01-31T09:30:00.000Z")
+	if body := b.app.bodies["POST /app/notifications/webhook/logs/"+other+"/replay"]; got.status != http.StatusSeeOther || body != `{"sentAt":"2026-01-31T09:30:00.000Z"}` {
+		t.Errorf("%d after %s", got.status, body)
+	}
+	b.app.answers["POST /app/notifications/webhook/logs/"+other+"/replay"] = answer{409, `{"error": "The endpoint is paused."}`, false}
+	b.expect(b.post(at+"/failed/webhook/"+other, "sentAt", "2026-01-31T09:30:00.000Z"), http.StatusConflict, "The endpoint is paused.")
+	b.member.Roles = []string{"event"}
+	b.expect(b.get(at+"/failed"), http.StatusForbidden, "Subscribers")
+	if got := b.get(at); strings.Contains(got.text, at+"/failed") {
+		t.Error("the page shows a link that does not work")
+	}
+}
+
 func TestActionItemsAreLines(t *testing.T) {
 	text := "x Add an alert; Grace; 2026-03-01\nWrite; it; down; Ada\nNothing else"
 	items := readItems(text + "\n\n  ;  ")

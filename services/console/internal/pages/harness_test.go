@@ -127,6 +127,10 @@ func (s *service) usual(at string) string {
 		return fill(`{"ok": false, "error": TEXT}`)
 	case strings.HasSuffix(at, "/app/organization"):
 		return fill(`{"organization": {"id": "OTHER", "name": TEXT, "plan": "team", "limits": {"maxDashboards": 50, "uniqueEndpoints": null}, "requireTwoFactor": true, "version": 2}}`)
+	case strings.HasSuffix(at, "/replay"):
+		return `{"deliveryId": "d"}`
+	case strings.HasPrefix(at, "GET /app/notifications/"):
+		return fill(list("logs", `{"logId": "OTHER", "sentAt": "2026-01-31T09:30:00.000Z", "urlDisplay": TEXT, "attempt": 7, "maxAttempts": 7, "httpStatus": null, "errorCode": TEXT}`))
 	case at == "POST /app/notifications/audience":
 		return `{"audience": {"email": {"recipients": 1204, "more": false}, "webhook": {"recipients": 3, "more": false}, "sms": {"recipients": 10000, "more": true}, "teams": {"recipients": 0, "more": false}}}`
 	case strings.HasSuffix(at, "/deliveries"):

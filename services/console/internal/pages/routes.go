@@ -109,6 +109,8 @@ func (p *pages) table() []route {
 		{post, "/events/:id/post-mortem", signedIn, event, p.postMortem},
 		{get, "/events/:id/post-mortem/delete", signedIn, event, p.postMortemDelete},
 		{post, "/events/:id/post-mortem/delete", signedIn, event, p.postMortemDelete},
+		{get, "/events/:id/failed", signedIn, event, p.eventFailed},
+		{post, "/events/:id/failed/:kind/:log", signedIn, event, p.eventReplay},
 		{get, "/parts/audience", signedIn, event, p.audiencePart},
 		{get, "/parts/overview", signedIn, "", p.overviewPart},
 		{get, "/parts/events/:id/deliveries", signedIn, event, p.eventDeliveries},

@@ -236,7 +236,7 @@ func notices(key string) string {
 		"session-ended": "The session has ended.", "sessions-ended": "All other sessions have ended.",
 		"key-revoked": "The key is revoked.", "disabled": "%s can no longer sign in.", "enabled": "%s can sign in again.",
 		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
-		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "withdrawn": "The event is a draft now.",
+		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "replayed": "The message is sent again.", "withdrawn": "The event is a draft now.",
 		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
 		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "sent": "If there is a member with this name, a mail is on its way.",
 	}[key]
