@@ -42,6 +42,11 @@ func TestAMemberKeepsComponentsAndTemplatesWithoutScript(t *testing.T) {
 	ada.open(at, http.StatusOK).fill(at+"/state", typed("status", "operational"), http.StatusOK).expect(at, "Operational")
 
 	id := strings.TrimPrefix(at, "/components/")
+	ada.open("/templates/new", http.StatusOK).action("/templates/new", "/console/parts/text?name=message")
+	ada.fill("/parts/text", typed("message", "We look for the **cause**."), http.StatusOK)
+	if !strings.Contains(ada.text, "look for the <strong>cause</strong>.") {
+		t.Errorf("the preview of the text is %s", ada.words())
+	}
 	ada.open("/templates/new", http.StatusOK)
 	ada.fill("/templates/new", typed("name", "Slow search", "title", "Search is slow", "message", "We look for the **cause**.", "status", "identified", "severity", "minor_performance", "components", id), http.StatusOK).
 		expect("/templates", "Saved.", "Slow search", "Identified")

@@ -127,6 +127,25 @@
     if (['components', 'notify'].includes(e.target.name) && e.target.form && $('[data-reach]', e.target.form)) count(e.target.form);
   });
 
+  // A text in the notation is shown below its field as dashboards show it. The button does the same without script.
+  for (const by of all('[data-text]')) {
+    const area = document.getElementById(by.dataset.text);
+    const shown = document.createElement('div');
+    let late;
+    shown.className = 'text shown';
+    by.replaceWith(shown);
+    area.addEventListener('input', () => {
+      clearTimeout(late);
+      late = setTimeout(async () => {
+        try {
+          const response = await fetch(by.formAction, { method: 'POST', body: new URLSearchParams([[area.name, area.value]]) });
+          const text = response.ok && new DOMParser().parseFromString(await response.text(), 'text/html').querySelector('[data-text-shown]');
+          if (text) shown.replaceChildren(...text.childNodes);
+        } catch { /* the next input tries again */ }
+      }, 500);
+    });
+  }
+
   // A short list of components is searched without a request.
   for (const box of all('[data-needs-script]')) {
     box.hidden = false;

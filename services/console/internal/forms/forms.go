@@ -149,6 +149,20 @@ const (
 // too large, or contains an unknown or repeated field: no page sends such a body. What the member must correct is a
 // problem of its field.
 func (f *Form) Read(r *http.Request) error {
+	if err := Parse(r); err != nil {
+		return err
+	}
+	if err := f.Fill(r.PostForm); err != nil {
+		return err
+	}
+	for _, field := range f.Fields {
+		field.check()
+	}
+	return nil
+}
+
+// Parse reads the body of a request. It returns a fault for a body that is no form or is too large.
+func Parse(r *http.Request) error {
 	if is, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); is != media && r.ContentLength != 0 {
 		return fault.New(fault.MediaType, "The body must be a form.")
 	}
@@ -157,12 +171,6 @@ func (f *Form) Read(r *http.Request) error {
 			return fault.New(fault.TooLarge, "The form must have at most %d bytes.", large.Limit)
 		}
 		return fault.Wrap(fault.Invalid, err, "The body must be a form, as browsers send it.")
-	}
-	if err := f.Fill(r.PostForm); err != nil {
-		return err
-	}
-	for _, field := range f.Fields {
-		field.check()
 	}
 	return nil
 }

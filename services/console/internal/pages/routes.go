@@ -112,6 +112,7 @@ func (p *pages) table() []route {
 		{get, "/events/:id/failed", signedIn, event, p.eventFailed},
 		{post, "/events/:id/failed/:kind/:log", signedIn, event, p.eventReplay},
 		{get, "/parts/audience", signedIn, event, p.audiencePart},
+		{post, "/parts/text", signedIn, "", p.textPart},
 		{get, "/parts/overview", signedIn, "", p.overviewPart},
 		{get, "/parts/events/:id/deliveries", signedIn, event, p.eventDeliveries},
 

@@ -38,7 +38,7 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"role":  roleLabel,
 		"face":  initials,
 		"plus":  func(a, b int) int { return a + b },
-		"word":  word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "classOf": classOf,
+		"word":  word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "inNotation": inNotation, "classOf": classOf,
 	}).ParseFS(templateFiles, "templates/*.html")
 	return templates{parsed}, err
 }

@@ -1,0 +1,20 @@
+package pages
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// textPart responds with a text in the notation as dashboards show it. Any form can be sent: the parameter name says which of
+// its fields is the text.
+func (p *pages) textPart(v *visit) error {
+	if err := forms.Parse(v.Request); err != nil {
+		return err
+	}
+	return v.show(http.StatusOK, "text.html", "Preview", richText(strings.TrimSpace(v.Request.PostForm.Get(v.Query("name"))), ""))
+}
+
+// inNotation reports whether the hint of a field says that its value is in the notation.
+func inNotation(hint string) bool { return strings.HasSuffix(hint, notation) }
