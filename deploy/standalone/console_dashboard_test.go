@@ -58,6 +58,12 @@ func TestAMemberChangesADashboardWithoutScript(t *testing.T) {
 	ada.open(at+"/access", http.StatusOK).fill(at+"/access", typed("mode", "password", "password", "short"), http.StatusUnprocessableEntity).expect(at+"/access", "There is a problem")
 	ada.fill(at+"/access", typed("password", "a watch over the harbour"), http.StatusOK).expect(at+"/access", "Saved.")
 	public("We <strong>move</strong>", false)
+
+	ada.open(at+"/delete", http.StatusOK).fill(at+"/delete", nil, http.StatusUnprocessableEntity).expect(at+"/delete", "There is a problem")
+	ada.open("/dashboards/new", http.StatusOK).fill("/dashboards/new", typed("name", "Partners"), http.StatusOK)
+	partners := strings.TrimSuffix(strings.TrimPrefix(ada.at.Path, "/console"), "/components")
+	ada.expect(partners+"/components", "Partners is added.", "The dashboard shows no component.")
+	ada.open(partners+"/delete", http.StatusOK).fill(partners+"/delete", nil, http.StatusOK).expect("/", "Partners is deleted.")
 }
 
 // preview sends the form of a tab to its preview, as the button Preview does.

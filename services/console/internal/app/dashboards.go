@@ -129,6 +129,22 @@ type NewAccess struct {
 	AllowedIPs *[]string `json:"allowedIps,omitempty"`
 }
 
+// NewDashboard is a dashboard to create.
+type NewDashboard struct {
+	DashboardChange
+	Components *[]Placement `json:"components,omitempty"`
+}
+
+// AddDashboard creates a dashboard.
+func (c *Caller) AddDashboard(ctx context.Context, in NewDashboard) (DashboardResult, error) {
+	return call[DashboardResult](ctx, c, request{service: events, method: "POST", path: dashboardsPath, body: in})
+}
+
+// DeleteDashboard deletes a dashboard.
+func (c *Caller) DeleteDashboard(ctx context.Context, id string) (struct{}, error) {
+	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: dashboardAt(id)})
+}
+
 // ChangeDashboard changes a dashboard that has the version.
 func (c *Caller) ChangeDashboard(ctx context.Context, id string, version int64, in DashboardChange) (DashboardResult, error) {
 	return call[DashboardResult](ctx, c, request{service: events, method: "PATCH", path: dashboardAt(id), version: version, body: in})

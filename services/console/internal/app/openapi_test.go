@@ -167,7 +167,6 @@ func leftOut(method, member string) string {
 	return map[string]string{
 		"AddEvent.externalId": "tools set it that report events", "ChangeEvent.externalId": "tools set it that report events",
 		"AddComponent.position": "dashboards have the order", "ChangeComponent.position": "dashboards have the order",
-		".createDashboard": "later", ".deleteDashboard": "later",
 		".listNotes": "an event has its notes", ".getPostMortem": "an event has its post-mortem",
 	}[method+"."+member]
 }

@@ -146,3 +146,20 @@ func TestTheNavigationShowsDashboardsWithTheirStates(t *testing.T) {
 	b.app.answers["GET /app/dashboards"] = answer{503, `{}`, false}
 	b.expect(b.get("/console/profile"), http.StatusOK)
 }
+
+func TestANewDashboardNeedsOnlyANameAndLeadsToItsComponents(t *testing.T) {
+	b := open(t, "Acme")
+	b.expect(b.post("/console/dashboards/new", "name", ""), http.StatusUnprocessableEntity, "Enter the name.")
+	got := b.post("/console/dashboards/new", "name", "Partners")
+	if b.expect(got, http.StatusSeeOther); got.header.Get("Location") != acme+"/components" || b.app.bodies["POST /app/dashboards"] != `{"name":"Partners"}` {
+		t.Errorf("%s after %s", got.header.Get("Location"), b.app.bodies["POST /app/dashboards"])
+	}
+	b.expect(b.get(acme+"/components"), http.StatusOK, "Acme is added. Choose its components.")
+	b.app.answers["POST /app/dashboards"] = answer{409, `{"error": "The plan allows 1 dashboard."}`, false}
+	b.expect(b.post("/console/dashboards/new", "name", "Partners"), http.StatusUnprocessableEntity, "The plan allows 1 dashboard.", `value="Partners"`)
+	b.expect(b.get(acme+"/delete"), http.StatusOK, "The endpoints of the dashboard are deleted with it.")
+	b.app.answers["DELETE /app/dashboards/"+other] = answer{409, `{"error": "The last dashboard stays."}`, false}
+	b.expect(b.post(acme+"/delete"), http.StatusUnprocessableEntity, "The last dashboard stays.")
+	delete(b.app.answers, "DELETE /app/dashboards/"+other)
+	b.expect(b.post(acme+"/delete"), http.StatusSeeOther)
+}

@@ -159,7 +159,7 @@ func (s *service) usual(at string) string {
 	case strings.HasSuffix(at, "/content"):
 		return fill(`{"content": {"modules": {"announcement": true, "components": true}, "order": ["announcement", "overallStatus", "activeIncidents", "activeMaintenance", "components", "uptimeHistory", "upcomingMaintenance", "eventHistory", "subscribe", "about"],
 			"uptime": {"windowDays": 90, "showPercentage": true, "precision": 2, "partialOutageWeight": 0.3, "historyDays": 14}, "announcement": TEXT}}`)
-	case strings.Contains(at, " /app/dashboards/"):
+	case strings.Contains(at, " /app/dashboards/"), at == "POST /app/dashboards":
 		if s.empty {
 			return fill(`{"dashboard": ` + strings.NewReplacer("FULL", "", "DOMAINS", "").Replace(dashboard) + `}`)
 		}

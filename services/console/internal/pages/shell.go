@@ -135,7 +135,7 @@ func (v *visit) dashboardItems() (items []navItem) {
 		}
 		items = append(items, item)
 	}
-	return items
+	return append(items, navItem{Path: dashboardsPath + "/new", Label: "New dashboard", Icon: "plus", role: passport.RoleAdmin})
 }
 
 // indicatorClass returns the class of the state that a dashboard's indicator stands for.
@@ -238,7 +238,7 @@ func notices(key string) string {
 		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
 		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "replayed": "The message is sent again.", "withdrawn": "The event is a draft now.",
 		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
-		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "sent": "If there is a member with this name, a mail is on its way.",
+		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "dashboard-added": "%s is added. Choose its components.", "sent": "If there is a member with this name, a mail is on its way.",
 	}[key]
 }
 
