@@ -177,7 +177,7 @@
   all('[data-part]').forEach(repeat);
 
   // Shortcuts. A member can switch them off.
-  const go = { h: '/', m: '/users', o: '/organization', a: '/audit', p: '/profile', s: '/profile/security', k: '/profile/keys' };
+  const go = { h: '/', e: '/events', t: '/templates', c: '/components', m: '/users', o: '/organization', a: '/audit', p: '/profile', s: '/profile/security', k: '/profile/keys' };
   let after = 0;
   const rows = () => all('.rows .to a, .rows summary');
   const help = () => {
@@ -193,6 +193,7 @@
       const link = $(`.nav a[href="/console${go[e.key]}"]`);
       if (link) link.click();
     } else if (e.key === 'g') after = Date.now();
+    else if (e.key === 'c') $('.report')?.click();
     else if (e.key === '?') help();
     else if (e.key === '/') {
       const search = $('[type=search]');
