@@ -40,6 +40,15 @@ class Member {
   // go opens a page below /console.
   go(path, status = 200) { return this.visitor.go(this.base + path, status); }
 
+  // open opens a page below /console, or, if the path is a list of an address, a selector and an end, the page to which the first
+  // such link of the address leads.
+  async open(path, status = 200) {
+    if (!Array.isArray(path)) return this.go(path, status);
+    const [list, link, end = ''] = path;
+    await this.go(list);
+    return this.go((await this.page.locator(link).first().getAttribute('href')).replace('/console', '') + end, status);
+  }
+
   // send presses the button and returns the path and the status of the next page.
   async send(button, status = 200) {
     const [response] = await Promise.all([this.page.waitForNavigation(), this.page.locator(button).first().click()]);
@@ -138,7 +147,7 @@ async function passkeys(member) {
 async function look(bench, state, base, names, theme, widths) {
   const member = await Member.open(bench, base, { ...themes[theme], storageState: state });
   for (const [name, path, status] of names) {
-    const html = await member.go(path, status);
+    const html = await member.open(path, status);
     if (theme === 'light') bench.keep(`console-page-${name}`, html);
     for (const width of widths) {
       await member.page.setViewportSize({ width, height: heights[width] });
@@ -158,7 +167,7 @@ async function magnify(bench, state, base, names) {
   for (const [width, change] of [[320, async () => {}], [1280, enlarge], [640, space]]) {
     const member = await Member.open(bench, base, { storageState: state, viewport: { width, height: 800 } });
     for (const [name, path, status] of names) {
-      await member.go(path, status);
+      await member.open(path, status);
       await change(member.page);
       found.push(...[...await layout(member.page), ...await member.visitor.findings()].map((text) => `${name} ${change.name} ${width}: ${text}`));
       await bench.shoot(member.page, `console-${name}-magnified-${width}`);
@@ -172,7 +181,7 @@ async function magnify(bench, state, base, names) {
 async function keyboard(bench, state, base, names) {
   const member = await Member.open(bench, base, { storageState: state });
   for (const [name, path, status] of names) {
-    await member.go(path, status);
+    await member.open(path, status);
     member.found.push(...(await walk(member.page)).map((text) => `${name}: ${text}`));
   }
   await member.visitor.close();
@@ -260,7 +269,15 @@ async function resumes(member) {
   assert.match(page.url(), /security$/);
 }
 
+const event = ['/events', 'main a[href*="/events/0"]'];
+const component = ['/components', 'main a[href*="/components/0"]'];
+const dashboard = ['/', 'nav a[href*="/dashboards/0"]'];
 const pages = [
+  ['events', '/events'], ['events-past', '/events?tab=past'], ['event', event], ['event-edit', [...event, '/edit']], ['event-delete', [...event, '/delete']],
+  ['event-post-mortem', [...event, '/post-mortem']], ['incident-new', '/events/new'], ['maintenance-new', '/events/new/maintenance'], ['templates', '/templates'],
+  ['template-new', '/templates/new'], ['components', '/components'], ['component-new', '/components/new'], ['component', component], ['component-delete', [...component, '/delete']],
+  ['dashboard', dashboard], ['dashboard-content', [...dashboard, '/content']], ['dashboard-components', [...dashboard, '/components']], ['dashboard-access', [...dashboard, '/access']],
+  ['dashboard-domains', [...dashboard, '/domains']], ['dashboard-subscriptions', [...dashboard, '/subscriptions']], ['dashboard-new', '/dashboards/new'],
   ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
   ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
   ['audit-wrong', '/audit?from=x', 422], ['sign-out', '/sign-out'], ['missing', '/nothing', 404], ['menu', '/#menu'],

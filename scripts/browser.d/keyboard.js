@@ -15,7 +15,7 @@ async function walk(page) {
   const found = [];
   for (let n = 0; n < total; n++) {
     do await page.keyboard.press('Tab'); // a date has a stop for each part
-    while (await page.evaluate((at) => at > 0 && document.activeElement === window.stops[at - 1] && document.activeElement.type === 'date', n));
+    while (await page.evaluate((at) => at > 0 && document.activeElement === window.stops[at - 1] && document.activeElement.type.startsWith('date'), n));
     found.push(...await page.evaluate((at) => {
       const e = document.activeElement;
       const wrong = [];

@@ -53,6 +53,7 @@
   });
   for (const handle of list.querySelectorAll('[data-handle]')) {
     handle.hidden = false;
+    handle.ariaHidden = 'true'; // the buttons beside it do the same
     handle.addEventListener('pointerdown', (e) => {
       e.preventDefault();
       handle.setPointerCapture(e.pointerId);
