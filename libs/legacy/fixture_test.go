@@ -189,7 +189,7 @@ func (w *world) next(ctx context.Context, organization, resource string) (id int
 func listOf[T any](c *document.Collection[T]) func(context.Context, passport.Passport, find.Query) ([]T, int64, error) {
 	return func(ctx context.Context, caller passport.Passport, q find.Query) ([]T, int64, error) {
 		q.Where = append([]find.Condition{find.Eq("organization", caller.Organization)}, q.Where...)
-		total, err := c.Count(ctx, q)
+		total, err := c.Count(ctx, find.Query{Where: q.Where, Scan: q.Scan})
 		if err != nil {
 			return nil, 0, err
 		}
