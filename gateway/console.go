@@ -98,7 +98,8 @@ func (e *edge) serveConsole(r *request) {
 			return
 		}
 	}
-	token, owner := "", []string{console, "signed out", r.ip}
+	// The cookies tell signed-out browsers apart: the response to a form can contain a session.
+	token, owner := "", []string{console, "signed out", r.ip, digest(r.in.Header["Cookie"]...)}
 	if member == nil {
 		token = e.signer.Sign(passport.Passport{Audience: console, Surface: passport.Console, IP: r.ip})
 	} else {

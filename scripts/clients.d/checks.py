@@ -8,7 +8,7 @@ import traceback
 from urllib.parse import parse_qsl, urlsplit
 
 # Clients wait for a response without a time limit. The program ends them.
-signal.alarm(300)
+signal.alarm(900)
 
 with open(sys.argv[1], encoding="utf-8") as file:
     CREDENTIALS = json.load(file)

@@ -12,7 +12,7 @@ type userCommands struct {
 	Create createUser `cmd:"" help:"Create a user. key creates the keys of the user."`
 	Change changeUser `cmd:"" help:"Change the roles of a user, or disable or enable a user. The change takes effect for the next request."`
 	Invite inviteUser `cmd:"" help:"Print a link with which a user sets a password for the console. It works once, for 72 hours."`
-	Delete deleteUser `cmd:"" help:"Delete a user. The keys of the user stop working."`
+	Delete deleteUser `cmd:"" help:"Delete a user. The user's keys and sessions end."`
 }
 
 type user struct {
@@ -69,8 +69,8 @@ type changeUser struct {
 	connection
 	ID      string   `arg:"" help:"Id of the user."`
 	Role    []string `name:"role" enum:"admin,event,subscriber,api" help:"The new roles, instead of the present ones. Repeat the flag for more."`
-	Disable bool     `name:"disable" xor:"state" help:"Refuse the keys of the user."`
-	Enable  bool     `name:"enable" xor:"state" help:"Accept the keys of the user again."`
+	Disable bool     `name:"disable" xor:"state" help:"Refuse the user's keys, and end the user's sessions."`
+	Enable  bool     `name:"enable" xor:"state" help:"Let the user sign in, and accept the user's keys, again."`
 }
 
 // Run changes the user.

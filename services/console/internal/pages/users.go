@@ -107,7 +107,7 @@ type userPage struct {
 
 func userForm(u app.User) *forms.Form {
 	form := forms.New(usersPath+"/"+u.UserID, "Save changes", memberFields()...)
-	form.Fields = append(form.Fields, &forms.Field{Kind: forms.Tick, Name: "allowPasswordAuth", Label: "May sign in with a password", Hint: "Matters if single sign-on is enforced: then only members with this tick may use their password."})
+	form.Fields = append(form.Fields, &forms.Field{Kind: forms.Tick, Name: "allowPasswordAuth", Label: "May sign in with a password", Hint: "Without it, the member signs in with a passkey or single sign-on. If single sign-on is enforced, only members with this tick may use their password."})
 	form.Version = u.Version
 	form.Field("firstName").Values, form.Field("lastName").Values = []string{u.FirstName}, []string{u.LastName}
 	form.Field("email").Values, form.Field("roles").Values = []string{u.Email}, u.Roles
@@ -273,7 +273,9 @@ func (v *visit) conflict(mine, theirs *forms.Form, id, name string) error {
 	}
 	shown := &page{Title: "Somebody else changed this", Data: &data}
 	entries, err := v.app.AuditEntries(v.Request.Context(), url.Values{"entityId": {id}, "limit": {"1"}})
-	if err == nil && len(entries.Entries) == 1 { // without the entry, the page does not name who it was
+	me, _ := v.profile()
+	// The page does not name who it was without the entry, or if the newest entry is the member's own: it is an older one then.
+	if err == nil && len(entries.Entries) == 1 && entries.Entries[0].Actor.ID != me.UserID {
 		entry := entries.Entries[0]
 		shown.now, shown.zone = v.pages.Process.Now(), v.zone()
 		data.By, data.At, data.Known = entry.Actor.Email, shown.When(entry.OccurredAt), true

@@ -42,6 +42,14 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 	if who.Session == "" && (p.PasswordAuth.Value || after.Email != user.Email || after.has(Admin) && !user.has(Admin)) {
 		return User{}, errNoKey()
 	}
+	if p.PasswordAuth.Sent && !p.PasswordAuth.Value && user.has(Admin) {
+		switch o, err := a.Organization(ctx, who.Organization); {
+		case err != nil:
+			return User{}, err
+		case o.SignOn == nil:
+			return User{}, fault.New(fault.Conflict, "An admin needs a password as long as there is no single sign-on.")
+		}
+	}
 	if user.isAdmin() && !after.isAdmin() || user.hasWayIn() && !after.hasWayIn() {
 		done, err := a.keepAdmin(ctx, user, after.isAdmin())
 		if err != nil {

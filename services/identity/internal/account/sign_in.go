@@ -203,19 +203,27 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 	})
 }
 
-// named returns the enabled user with the user name, or the only one with the mail address. Without such a user it
-// returns the zero User.
+// named returns the enabled user with the user name, or the only one with the mail address. Users without a password, such
+// as invited ones, do not hide a user with a password: everybody can invite somebody with any address. Without such a user
+// it returns the zero User.
 func (a *Accounts) named(ctx context.Context, name string) (User, error) {
+	const sharing = 20 // users with one address who are compared
+	var other User     // a user without a password
 	for _, condition := range []find.Condition{find.Eq(FieldUsername, name), find.Eq(FieldAddress, Address(name))} {
-		page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 2})
+		page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: sharing})
 		if err != nil {
 			return User{}, err
 		}
-		if len(page.Items) == 1 && !page.Items[0].Disabled {
-			return page.Items[0], nil
+		enabled := slices.DeleteFunc(page.Items, func(u User) bool { return u.Disabled })
+		withPassword := slices.DeleteFunc(slices.Clone(enabled), func(u User) bool { return u.Password == "" })
+		switch {
+		case len(withPassword) == 1:
+			return withPassword[0], nil
+		case len(enabled) == 1 && other.ID == "":
+			other = enabled[0]
 		}
 	}
-	return User{}, nil
+	return other, nil
 }
 
 // signInStep is the content of the ticket between the password and the second factor.
