@@ -44,7 +44,7 @@ const (
 	IndexOrganization  = "org"
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
-	IndexPlaced        = "org_component" // of dashboards and templates, over their components
+	IndexPlaced        = "org_component" // index of dashboards and templates over their components
 	IndexKind          = "org_kind"
 	IndexOverridden    = "org_overridden"
 	IndexPlace         = "org_place"

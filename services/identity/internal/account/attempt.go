@@ -44,7 +44,7 @@ type attempt struct {
 	method Method
 	from   Client
 	user   string // id; empty: unknown
-	reason string // of a refusal; empty: the message for the client
+	reason string // reason of a refusal; empty: the message for the client
 	record bool   // a refusal belongs into the audit log
 }
 
