@@ -302,7 +302,7 @@ func TestAnEventLivesInTheConsoleWithoutScript(t *testing.T) {
 	ada.open("/", http.StatusOK).expect("/", "Upcoming maintenance", "New disks")
 }
 
-// Two members change one event. The second sees both values, and keeps the own ones or takes the others.
+// Two members change one event. The second sees both values and who it was, and keeps the own ones or takes the others.
 func TestTwoMembersWhoChangeOneEventSeeBothValues(t *testing.T) {
 	t.Parallel()
 	p, base := started(t)
@@ -311,8 +311,11 @@ func TestTwoMembersWhoChangeOneEventSeeBothValues(t *testing.T) {
 	ada.fill("/events/new", typed("title", "Slow", "components", ada.choice("components", "API")), http.StatusOK)
 	id := eventsOf(t, base, of)[0].ID
 	at := "/events/" + id
+	bob := addUser(t, of, "bob", "admin")
+	var link struct{ URL string }
+	send(t, http.MethodPost, base+"/operator/v1/users/"+bob.UserID+"/invitation", of.operator(), nil).expect(t, http.StatusCreated).into(t, &link)
 	late := newConsoleUser(t, base)
-	late.client.Jar = ada.client.Jar
+	late.open(link.URL, http.StatusOK).fill("/welcome", typed("password", memberPassword), http.StatusOK)
 
 	late.open(at, http.StatusOK)
 	ada.open(at, http.StatusOK).fill(at+"/timeline", typed("status", "identified", "message", "A disk is full."), http.StatusOK)

@@ -13,11 +13,11 @@ func TestANewComponentNeedsOnlyAName(t *testing.T) {
 		t.Error(got.header.Get("Location"))
 	}
 	b.expect(b.get("/console/components/"+other), http.StatusOK, "Checkout is added.")
-	if body := b.app.bodies["POST /app/components"]; body != `{"name":"Checkout","description":"","hidden":false,"hiddenFromNotifications":false,"externalRefs":[]}` {
+	if body := b.app.body("POST /app/components"); body != `{"name":"Checkout","description":"","hidden":false,"hiddenFromNotifications":false,"externalRefs":[]}` {
 		t.Error(body)
 	}
 	b.expect(b.post("/console/components/new", "name", ""), http.StatusUnprocessableEntity, "Enter the name.")
-	b.app.answers["POST /app/components"] = answer{409, `{"error": "externalRefs[1]: is that of another component."}`, false}
+	b.app.answer("POST /app/components", answer{409, `{"error": "externalRefs[1]: is that of another component."}`, false})
 	b.expect(b.post("/console/components/new", "name", "Checkout", "externalRefs", "a\nb"), http.StatusUnprocessableEntity, "Ids in other tools is that of another component.", "a\nb", "<details open>")
 }
 
@@ -40,17 +40,17 @@ func TestAStateByHandHasAnEndInTheZoneOfTheMember(t *testing.T) {
 	b.expect(b.get("/console/components/"+other), http.StatusOK, `value="2026-02-02T10:30"`, "In Europe/Berlin, your time zone.")
 	at := "/console/components/" + other + "/state"
 	b.expect(b.post(at, "status", "degraded_performance", "until", "2026-02-01T12:00", "countInUptime", "on", "version", "4"), http.StatusSeeOther)
-	if body := b.app.bodies["PATCH /app/components/"+other]; body != `{"statusOverride":{"status":"degraded_performance","until":"2026-02-01T12:00:00+01:00","countInUptime":true}}` {
+	if body := b.app.body("PATCH /app/components/" + other); body != `{"statusOverride":{"status":"degraded_performance","until":"2026-02-01T12:00:00+01:00","countInUptime":true}}` {
 		t.Error(body)
 	}
 	b.expect(b.post(at, "status", "operational", "until", "2026-02-01T12:00", "version", "4"), http.StatusSeeOther)
-	if body := b.app.bodies["PATCH /app/components/"+other]; body != `{"statusOverride":{"status":"operational","until":null,"countInUptime":false}}` {
+	if body := b.app.body("PATCH /app/components/" + other); body != `{"statusOverride":{"status":"operational","until":null,"countInUptime":false}}` {
 		t.Error(body)
 	}
 	b.expect(b.post(at, "status", "degraded_performance", "until", "2026-03-29T02:30", "version", "4"), http.StatusUnprocessableEntity, "This time does not exist", `id="state-until-problem"`)
-	b.app.answers["PATCH /app/components/"+other] = answer{400, `{"error": "statusOverride.until: must be in the future."}`, false}
+	b.app.answer("PATCH /app/components/"+other, answer{400, `{"error": "statusOverride.until: must be in the future."}`, false})
 	b.expect(b.post(at, "status", "degraded_performance", "until", "2026-02-01T12:00", "version", "4"), http.StatusUnprocessableEntity, "Until must be in the future.", `value="2026-02-01T12:00"`)
-	b.app.answers["PATCH /app/components/"+other] = answer{409, `{"error": "The record has changed."}`, false}
+	b.app.answer("PATCH /app/components/"+other, answer{409, `{"error": "The record has changed."}`, false})
 	b.expect(b.post(at, "status", "degraded_performance", "until", "", "version", "3"), http.StatusConflict, "Degraded performance", "Partial outage", "Keep mine")
 }
 
@@ -58,9 +58,9 @@ func TestTheDeletionOfAComponentNamesWhatGoesWithIt(t *testing.T) {
 	b := open(t, "Checkout")
 	at := "/console/components/" + other + "/delete"
 	b.expect(b.get(at), http.StatusOK, "It disappears from Checkout, with its uptime.", "An open event affects it.")
-	b.app.answers["DELETE /app/components/"+other] = answer{409, `{"error": "An active event names the component."}`, false}
+	b.app.answer("DELETE /app/components/"+other, answer{409, `{"error": "An active event names the component."}`, false})
 	b.expect(b.post(at), http.StatusUnprocessableEntity, "An active event names the component.")
-	delete(b.app.answers, "DELETE /app/components/"+other)
+	b.app.forget("DELETE /app/components/" + other)
 	if got := b.post(at); got.header.Get("Location") != "/console/components" {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
@@ -70,11 +70,11 @@ func TestATemplateIsWrittenInTheNotation(t *testing.T) {
 	b := open(t, "Checkout")
 	b.expect(b.post("/console/templates/new", "name", "Payments", "title", "Payments fail", "status", "identified", "message", "**We** fix it.", "severity", "", "components", other, "impact", "", "step", "", "find", ""), http.StatusSeeOther)
 	want := `{"kind":"incident","name":"Payments","title":"Payments fail","status":"identified","message":"{\"type\":\"doc\",\"content\":[{\"type\":\"paragraph\",\"content\":[{\"type\":\"text\",\"text\":\"We\",\"marks\":[{\"type\":\"bold\"}]},{\"type\":\"text\",\"text\":\" fix it.\"}]}]}","severity":null,"impact":null,"componentIds":["` + other + `"]}`
-	if body := b.app.bodies["POST /app/templates"]; body != want {
+	if body := b.app.body("POST /app/templates"); body != want {
 		t.Error(body)
 	}
-	b.app.answers["GET /app/templates/"+other] = answer{200, `{"template": {"id": "` + other + `", "kind": "update", "name": "Soon", "title": null, "status": null, "severity": null, "impact": null, "componentIds": [], "version": 2,
-		"message": "{\"type\":\"doc\",\"content\":[{\"type\":\"paragraph\",\"content\":[{\"type\":\"text\",\"text\":\"Soon\",\"marks\":[{\"type\":\"bold\"}]}]}]}"}}`, false}
+	b.app.answer("GET /app/templates/"+other, answer{200, `{"template": {"id": "` + other + `", "kind": "update", "name": "Soon", "title": null, "status": null, "severity": null, "impact": null, "componentIds": [], "version": 2,
+		"message": "{\"type\":\"doc\",\"content\":[{\"type\":\"paragraph\",\"content\":[{\"type\":\"text\",\"text\":\"Soon\",\"marks\":[{\"type\":\"bold\"}]}]}]}"}}`, false})
 	got := b.get("/console/templates/" + other)
 	if b.expect(got, http.StatusOK, "\n**Soon**</textarea>", `name="version" value="2"`); strings.Contains(got.text, `name="title"`) {
 		t.Error("a template of an update has a title")
@@ -83,7 +83,7 @@ func TestATemplateIsWrittenInTheNotation(t *testing.T) {
 	found := b.post("/console/templates/"+other, "name", "", "status", "", "message", "typed", "impact", "", "step", "show", "find", "pay", "version", "2")
 	b.expect(found, http.StatusOK, "\ntyped</textarea>", `value="pay"`)
 	b.expect(b.post("/console/templates/"+other, "name", "", "status", "", "message", "typed", "impact", "", "version", "2"), http.StatusUnprocessableEntity, "Enter the name.")
-	b.app.answers["PATCH /app/templates/"+other] = answer{409, `{"error": "The record has changed."}`, false}
+	b.app.answer("PATCH /app/templates/"+other, answer{409, `{"error": "The record has changed."}`, false})
 	b.expect(b.post("/console/templates/"+other, "name", "Later", "status", "", "message", "**Soon**", "impact", "", "version", "1"), http.StatusConflict, "Later", "Soon", "Take theirs")
 	b.expect(b.post("/console/templates/"+other+"/delete"), http.StatusSeeOther)
 }

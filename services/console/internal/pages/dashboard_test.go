@@ -29,22 +29,22 @@ func TestAPreviewHasTheUnsavedValuesAndItsOwnPolicy(t *testing.T) {
 	}
 	want := `{"dashboard":{"name":"Acme","description":"","timezone":"Europe/Berlin","locale":"en","branding":{"logoUrl":null,"faviconUrl":null,"primaryColor":"#ff0000","theme":"dark"},` +
 		`"links":{"homepageUrl":null,"supportUrl":null,"navigation":[{"text":"Our docs","href":"https://docs.example.com"},{"text":"","href":"https://b.example.com"}]}}}`
-	if body := b.app.bodies["POST /app/dashboards/"+other+"/preview"]; body != want {
+	if body := b.app.body("POST /app/dashboards/" + other + "/preview"); body != want {
 		t.Error(body)
 	}
 	b.expect(b.get(acme+"/preview"), http.StatusOK, "<title>Acme</title>")
-	if body := b.app.bodies["POST /app/dashboards/"+other+"/preview"]; body != `{}` {
+	if body := b.app.body("POST /app/dashboards/" + other + "/preview"); body != `{}` {
 		t.Error(body)
 	}
 	b.send(post, acme+"/preview?tab=subscriptions", url.Values{"channels": {"email"}, "scheme": {"light"}, "version": {"2"}})
-	if body := b.app.bodies["POST /app/dashboards/"+other+"/preview"]; !strings.Contains(body, `"theme":"light"`) || !strings.Contains(body, `"primaryColor":"#1a73e8"`) || !strings.Contains(body, `"email":true,"sms":false`) {
+	if body := b.app.body("POST /app/dashboards/" + other + "/preview"); !strings.Contains(body, `"theme":"light"`) || !strings.Contains(body, `"primaryColor":"#1a73e8"`) || !strings.Contains(body, `"email":true,"sms":false`) {
 		t.Error(body)
 	}
 }
 
 func TestAPreviewThatCannotBeDrawnSaysWhyInItsFrame(t *testing.T) {
 	b := open(t, "Acme")
-	b.app.answers["POST /app/dashboards/"+other+"/preview"] = answer{400, `{"error": "dashboard.branding.primaryColor: must be a colour."}`, false}
+	b.app.answer("POST /app/dashboards/"+other+"/preview", answer{400, `{"error": "dashboard.branding.primaryColor: must be a colour."}`, false})
 	for form, text := range map[*url.Values]string{
 		new(lookOf()):                       "dashboard.branding.primaryColor must be a colour.",
 		new(lookOf("name", "")):             "Name: Enter the name.",
@@ -65,7 +65,7 @@ func TestRowsMoveWithoutScriptAndAreSavedAtOnce(t *testing.T) {
 		return b.send(post, acme+"/components", url.Values{"components": {other, member}, "groups": {"Shop", ""}, "add": {""}, "move": {move}, "version": {"2"}})
 	}
 	b.expect(send("down "+other), http.StatusOK, "Checkout is at place 2 of 2.", "autofocus")
-	if body, sent := b.app.bodies["PUT /app/dashboards/"+other+"/components"]; sent {
+	if body := b.app.body("PUT /app/dashboards/" + other + "/components"); body != "" {
 		t.Errorf("a move is saved: %s", body)
 	}
 	moved := send("down " + other)
@@ -76,7 +76,7 @@ func TestRowsMoveWithoutScriptAndAreSavedAtOnce(t *testing.T) {
 	b.expect(send("remove "+other), http.StatusOK, "Checkout is taken off.")
 	b.expect(send("add "), http.StatusOK, "Choose a component to add.")
 	b.expect(send(""), http.StatusSeeOther)
-	if body := b.app.bodies["PUT /app/dashboards/"+other+"/components"]; body != `{"components":[{"componentId":"`+other+`","groupName":"Shop"},{"componentId":"`+member+`","groupName":""}]}` {
+	if body := b.app.body("PUT /app/dashboards/" + other + "/components"); body != `{"components":[{"componentId":"`+other+`","groupName":"Shop"},{"componentId":"`+member+`","groupName":""}]}` {
 		t.Error(body)
 	}
 }
@@ -88,14 +88,14 @@ func TestTheContentOfADashboardIsSavedWhole(t *testing.T) {
 		"modules": {"components", "announcement"}, "announcement": {"We **move**."}, "windowDays": {"30"}, "precision": {"1"}, "partialOutageWeight": {"0,5"}, "historyDays": {"7"}, "version": {"2"},
 	}
 	b.expect(b.send(post, acme+"/content", form), http.StatusSeeOther)
-	body := b.app.bodies["PUT /app/dashboards/"+other+"/content"]
+	body := b.app.body("PUT /app/dashboards/" + other + "/content")
 	for _, part := range []string{`"announcement":true,"overallStatus":false`, `"components":true`, `"order":["overallStatus","announcement"`, `"partialOutageWeight":0.5`, `"windowDays":30,"showPercentage":false`, `\"type\":\"bold\"`} {
 		if !strings.Contains(body, part) {
 			t.Errorf("the content lacks %s: %s", part, body)
 		}
 	}
 	form.Set("partialOutageWeight", "NaN")
-	b.app.answers["PUT /app/dashboards/"+other+"/content"] = answer{400, `{"error": "uptime.partialOutageWeight: must be from 0 to 1."}`, false}
+	b.app.answer("PUT /app/dashboards/"+other+"/content", answer{400, `{"error": "uptime.partialOutageWeight: must be from 0 to 1."}`, false})
 	b.expect(b.send(post, acme+"/content", form), http.StatusUnprocessableEntity, "Weight of a partial outage must be from 0 to 1.", `value="NaN"`)
 }
 
@@ -104,7 +104,7 @@ func TestAPasswordOfADashboardStaysUnlessItIsTyped(t *testing.T) {
 	save := func(fields ...string) string {
 		t.Helper()
 		b.expect(b.post(acme+"/access", append(fields, "enabled", "on", "version", "2")...), http.StatusSeeOther)
-		return b.app.bodies["PATCH /app/dashboards/"+other]
+		return b.app.body("PATCH /app/dashboards/" + other)
 	}
 	for _, row := range []struct{ mode, password, want string }{
 		{"password", "", `{"enabled":true,"searchIndexing":false}`},
@@ -116,7 +116,7 @@ func TestAPasswordOfADashboardStaysUnlessItIsTyped(t *testing.T) {
 			t.Errorf("%s: %s", row.mode, body)
 		}
 	}
-	b.app.answers["PATCH /app/dashboards/"+other] = answer{400, `{"error": "access.password: must be 8 to 128 characters."}`, false}
+	b.app.answer("PATCH /app/dashboards/"+other, answer{400, `{"error": "access.password: must be 8 to 128 characters."}`, false})
 	got := b.post(acme+"/access", "mode", "password", "password", "my-secret", "version", "2")
 	if b.expect(got, http.StatusUnprocessableEntity, "Password for visitors must be 8 to 128 characters."); strings.Contains(got.text, "my-secret") {
 		t.Error("the page shows the password")
@@ -125,9 +125,9 @@ func TestAPasswordOfADashboardStaysUnlessItIsTyped(t *testing.T) {
 
 func TestTwoPeopleWhoChangeADashboardSeeBothValues(t *testing.T) {
 	b := open(t, "Acme")
-	b.app.answers["PATCH /app/dashboards/"+other] = answer{409, `{"error": "The record has changed."}`, false}
+	b.app.answer("PATCH /app/dashboards/"+other, answer{409, `{"error": "The record has changed."}`, false})
 	b.expect(b.send(post, acme, lookOf("version", "1")), http.StatusConflict, "#ff0000", "#1a73e8", "Keep mine", `name="version" value="2"`)
-	b.app.answers["PUT /app/dashboards/"+other+"/components"] = answer{409, `{"error": "The record has changed."}`, false}
+	b.app.answer("PUT /app/dashboards/"+other+"/components", answer{409, `{"error": "The record has changed."}`, false})
 	b.expect(b.send(post, acme+"/components", url.Values{"components": {member, other}, "groups": {"", "Shop"}, "version": {"1"}}), http.StatusConflict, "Keep mine", `name="components" value="`+member)
 }
 
@@ -143,7 +143,7 @@ func TestTheNavigationShowsDashboardsWithTheirStates(t *testing.T) {
 	if b.expect(got, http.StatusOK, "An administrator can change this dashboard.", "<iframe"); strings.Contains(got.text, `name="timezone"`) {
 		t.Error("a reader sees the form")
 	}
-	b.app.answers["GET /app/dashboards"] = answer{503, `{}`, false}
+	b.app.answer("GET /app/dashboards", answer{503, `{}`, false})
 	b.expect(b.get("/console/profile"), http.StatusOK)
 }
 
@@ -151,15 +151,15 @@ func TestANewDashboardNeedsOnlyANameAndLeadsToItsComponents(t *testing.T) {
 	b := open(t, "Acme")
 	b.expect(b.post("/console/dashboards/new", "name", ""), http.StatusUnprocessableEntity, "Enter the name.")
 	got := b.post("/console/dashboards/new", "name", "Partners")
-	if b.expect(got, http.StatusSeeOther); got.header.Get("Location") != acme+"/components" || b.app.bodies["POST /app/dashboards"] != `{"name":"Partners"}` {
-		t.Errorf("%s after %s", got.header.Get("Location"), b.app.bodies["POST /app/dashboards"])
+	if b.expect(got, http.StatusSeeOther); got.header.Get("Location") != acme+"/components" || b.app.body("POST /app/dashboards") != `{"name":"Partners"}` {
+		t.Errorf("%s after %s", got.header.Get("Location"), b.app.body("POST /app/dashboards"))
 	}
 	b.expect(b.get(acme+"/components"), http.StatusOK, "Acme is added. Choose its components.")
-	b.app.answers["POST /app/dashboards"] = answer{409, `{"error": "The plan allows 1 dashboard."}`, false}
+	b.app.answer("POST /app/dashboards", answer{409, `{"error": "The plan allows 1 dashboard."}`, false})
 	b.expect(b.post("/console/dashboards/new", "name", "Partners"), http.StatusUnprocessableEntity, "The plan allows 1 dashboard.", `value="Partners"`)
 	b.expect(b.get(acme+"/delete"), http.StatusOK, "The endpoints of the dashboard are deleted with it.")
-	b.app.answers["DELETE /app/dashboards/"+other] = answer{409, `{"error": "The last dashboard stays."}`, false}
+	b.app.answer("DELETE /app/dashboards/"+other, answer{409, `{"error": "The last dashboard stays."}`, false})
 	b.expect(b.post(acme+"/delete"), http.StatusUnprocessableEntity, "The last dashboard stays.")
-	delete(b.app.answers, "DELETE /app/dashboards/"+other)
+	b.app.forget("DELETE /app/dashboards/" + other)
 	b.expect(b.post(acme+"/delete"), http.StatusSeeOther)
 }

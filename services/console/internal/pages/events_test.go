@@ -14,9 +14,9 @@ func TestTheBarSaysWhomAButtonReaches(t *testing.T) {
 	b.expect(b.get(part+"&notify=sms"), http.StatusOK, "Reaches 10,000&#43; by SMS")
 	b.expect(b.get(part+"&notify=teams"), http.StatusOK, "Nobody is notified", `data-total=""`)
 	b.expect(b.get("/console/events/"+other), http.StatusOK, "Publish and notify 11,207&#43;")
-	b.app.answers["POST /app/notifications/audience"] = answer{503, `{}`, false}
+	b.app.answer("POST /app/notifications/audience", answer{503, `{}`, false})
 	b.expect(b.get("/console/events/"+other), http.StatusOK, "Who is notified", "<span data-label=\"Publish\">Publish</span>")
-	b.app.answers["POST /app/notifications/audience"] = answer{200, `{"audience": {}}`, false}
+	b.app.answer("POST /app/notifications/audience", answer{200, `{"audience": {}}`, false})
 	b.expect(b.get("/console/events/new?component="+other), http.StatusOK, "Nobody has subscribed to these components")
 }
 
@@ -26,29 +26,29 @@ func TestASwitchedOffChannelIsNotNotified(t *testing.T) {
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/events/"+other {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
-	body := b.app.bodies["POST /app/events/"+other+"/timeline"]
+	body := b.app.body("POST /app/events/" + other + "/timeline")
 	for _, part := range []string{`"notify":{"email":true,"sms":false,"whatsapp":false,"webhook":true,"teams":false,"gchat":false}`, `"status":"update"`, `\"bold\"`} {
 		if !strings.Contains(body, part) {
 			t.Errorf("the body lacks %s: %s", part, body)
 		}
 	}
 	b.post("/console/events/"+other+"/timeline", "status", "resolved", "message", "", "impact", "operational", "version", "4")
-	if body := b.app.bodies["POST /app/events/"+other+"/timeline"]; !strings.Contains(body, "This problem is resolved.") || !strings.Contains(body, `{"componentId":"`+member+`","impact":"operational"}`) {
+	if body := b.app.body("POST /app/events/" + other + "/timeline"); !strings.Contains(body, "This problem is resolved.") || !strings.Contains(body, `{"componentId":"`+member+`","impact":"operational"}`) {
 		t.Errorf("the body is %s", body)
 	}
 }
 
 func TestAPartOfTheOverviewThatIsDownLeavesTheRest(t *testing.T) {
 	b := open(t, "Ada")
-	b.app.answers["GET /app/events"] = answer{503, `{}`, false}
+	b.app.answer("GET /app/events", answer{503, `{}`, false})
 	got := b.get("/console/")
 	b.expect(got, http.StatusOK, "Events cannot be shown right now.", "Components not operational")
 	if strings.Contains(got.text, "Nothing needs your attention") || strings.Contains(got.text, "Report a first incident") {
 		t.Errorf("the page claims what it does not know: %s", got.text)
 	}
-	b.app.answers["GET /app/events/"+other+"/deliveries"] = answer{503, `{}`, false}
+	b.app.answer("GET /app/events/"+other+"/deliveries", answer{503, `{}`, false})
 	b.expect(b.get("/console/events/"+other), http.StatusOK, "The messages cannot be counted right now.", "Timeline")
-	delete(b.app.answers, "GET /app/events")
+	b.app.forget("GET /app/events")
 	b.member.Roles = []string{"subscriber"}
 	if got := b.get("/console/"); strings.Contains(got.text, "/console/events") || !strings.Contains(got.text, "Components not operational") {
 		t.Errorf("the overview of a subscriber: %s", got.text)
@@ -71,10 +71,10 @@ func TestAFailedMessageIsSentAgainByWhoMayReadTheLog(t *testing.T) {
 	b.expect(b.get(at), http.StatusOK, at+"/failed")
 	b.expect(b.get(at+"/failed"), http.StatusOK, "attempt 7 of 7", `name="sentAt" value="2026-01-31T09:30:00.000Z"`, at+"/failed/webhook/"+other)
 	got := b.post(at+"/failed/webhook/"+other, "sentAt", "2026-01-31T09:30:00.000Z")
-	if body := b.app.bodies["POST /app/notifications/webhook/logs/"+other+"/replay"]; got.status != http.StatusSeeOther || body != `{"sentAt":"2026-01-31T09:30:00.000Z"}` {
+	if body := b.app.body("POST /app/notifications/webhook/logs/" + other + "/replay"); got.status != http.StatusSeeOther || body != `{"sentAt":"2026-01-31T09:30:00.000Z"}` {
 		t.Errorf("%d after %s", got.status, body)
 	}
-	b.app.answers["POST /app/notifications/webhook/logs/"+other+"/replay"] = answer{409, `{"error": "The endpoint is paused."}`, false}
+	b.app.answer("POST /app/notifications/webhook/logs/"+other+"/replay", answer{409, `{"error": "The endpoint is paused."}`, false})
 	b.expect(b.post(at+"/failed/webhook/"+other, "sentAt", "2026-01-31T09:30:00.000Z"), http.StatusConflict, "The endpoint is paused.")
 	b.member.Roles = []string{"event"}
 	b.expect(b.get(at+"/failed"), http.StatusForbidden, "Subscribers")

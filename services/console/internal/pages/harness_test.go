@@ -42,6 +42,27 @@ type service struct {
 	bodies    map[string]string // last body by method and path
 }
 
+// answer sets the response to a method and path.
+func (s *service) answer(at string, a answer) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.answers[at] = a
+}
+
+// forget sets the response to a method and path back to the usual one.
+func (s *service) forget(at string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.answers, at)
+}
+
+// body returns the last body by method and path. A page may end before its last call has reached the service.
+func (s *service) body(at string) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.bodies[at]
+}
+
 type answer struct {
 	status int
 	body   string

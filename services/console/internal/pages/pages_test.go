@@ -108,39 +108,39 @@ func TestASignInLeadsOnlyToPagesOfTheConsole(t *testing.T) {
 func TestAWrongPasswordShowsOneText(t *testing.T) {
 	b := open(t, "Ada")
 	b.member.Session = ""
-	b.app.answers["POST /app/sign-in"] = answer{403, `{"error": "The name or the password is wrong."}`, false}
+	b.app.answer("POST /app/sign-in", answer{403, `{"error": "The name or the password is wrong."}`, false})
 	got := b.post("/console/sign-in", "username", "ada<b>", "password", "my-secret", "keep", "on", "next", "/console/users", "kept", "")
 	b.expect(got, http.StatusUnprocessableEntity, "There is a problem", "The name or the password is wrong.", `value="ada&lt;b&gt;"`, `value="/console/users"`, "checked")
 	if strings.Contains(got.text, "my-secret") {
 		t.Error("the page shows the password")
 	}
-	b.app.answers["POST /app/sign-in"] = answer{429, `{"error": "There were too many tries."}`, false}
+	b.app.answer("POST /app/sign-in", answer{429, `{"error": "There were too many tries."}`, false})
 	b.expect(b.post("/console/sign-in", "username", "ada", "password", "x", "next", "", "kept", ""), http.StatusTooManyRequests, "too many tries")
 }
 
 func TestASecondFactorIsAskedForOnItsOwnPage(t *testing.T) {
 	b := open(t, "Ada")
 	b.member.Session = ""
-	b.app.answers["POST /app/sign-in"] = answer{200, `{"session": null, "browser": null, "secondFactor": {"ticket": "t/1", "methods": ["totp"]}, "next": ""}`, false}
+	b.app.answer("POST /app/sign-in", answer{200, `{"session": null, "browser": null, "secondFactor": {"ticket": "t/1", "methods": ["totp"]}, "next": ""}`, false})
 	got := b.post("/console/sign-in", "username", "ada", "password", "secret", "next", "/console/users", "kept", "")
 	b.expect(got, http.StatusSeeOther)
 	next := got.header.Get("Location")
 	b.expect(b.get(next), http.StatusOK, `name="code"`, `value="/console/users"`)
-	b.app.answers["POST /app/sign-in/code"] = answer{403, `{"error": "The code is wrong."}`, false}
+	b.app.answer("POST /app/sign-in/code", answer{403, `{"error": "The code is wrong."}`, false})
 	b.expect(b.post("/console/sign-in/code", "code", "123456", "next", "/console/users", "kept", ""), http.StatusUnprocessableEntity, "The code is wrong.", `aria-invalid="true"`)
-	delete(b.app.answers, "POST /app/sign-in/code")
+	b.app.forget("POST /app/sign-in/code")
 	got = b.post("/console/sign-in/code", "code", "123456", "next", "/console/users", "kept", "")
-	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/users" || !strings.Contains(b.app.bodies["POST /app/sign-in/code"], `"ticket":"t/1"`) {
-		t.Errorf("%d to %s after %s", got.status, got.header.Get("Location"), b.app.bodies["POST /app/sign-in/code"])
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/users" || !strings.Contains(b.app.body("POST /app/sign-in/code"), `"ticket":"t/1"`) {
+		t.Errorf("%d to %s after %s", got.status, got.header.Get("Location"), b.app.body("POST /app/sign-in/code"))
 	}
 }
 
 func TestWrongInputComesBackWithItsError(t *testing.T) {
 	b := open(t, "Ada")
-	b.app.answers["POST /app/users"] = answer{400, `{"error": "email: must be a mail address."}`, false}
+	b.app.answer("POST /app/users", answer{400, `{"error": "email: must be a mail address."}`, false})
 	got := b.post("/console/users/new", "username", "bob", "email", "bob@", "firstName", "Bob", "lastName", "", "roles", "event")
 	b.expect(got, http.StatusUnprocessableEntity, "There is a problem", `href="#email"`, "Email must be a mail address.", `value="bob@"`, `value="Bob"`, `value="event" checked`, `aria-describedby="email-problem"`)
-	b.app.answers["POST /app/users"] = answer{409, `{"error": "username: is taken."}`, false}
+	b.app.answer("POST /app/users", answer{409, `{"error": "username: is taken."}`, false})
 	b.expect(b.post("/console/users/new", "username", "bob", "email", "b@example.com", "roles", "event"), http.StatusUnprocessableEntity, "User name is taken.")
 	b.expect(b.post("/console/users/new", "username", "bob", "admin", "yes"), http.StatusBadRequest, "admin is not a field", "request-1")
 	b.expect(b.post("/console/users/new", "username", ""), http.StatusUnprocessableEntity, "Enter the user name.", "Choose an option.")
@@ -150,7 +150,7 @@ func TestWrongInputComesBackWithItsError(t *testing.T) {
 
 func TestAnOldSignInLeadsBackToTheFormAsItWasFilled(t *testing.T) {
 	b := open(t, "Ada")
-	b.app.answers["POST /app/users"] = answer{403, `{"error": "Sign in again."}`, true}
+	b.app.answer("POST /app/users", answer{403, `{"error": "Sign in again."}`, true})
 	got := b.post("/console/users/new", "username", "bob<b>", "email", "b@example.com", "firstName", "Bob", "lastName", "", "roles", "event", "roles", "api")
 	b.expect(got, http.StatusForbidden, "Confirm that it is you", `name="password"`, `name="code"`)
 	hidden := func(name string) string {
@@ -158,16 +158,16 @@ func TestAnOldSignInLeadsBackToTheFormAsItWasFilled(t *testing.T) {
 		return strings.NewReplacer("&amp;", "&", "&#43;", "+").Replace(found[1])
 	}
 	was, next := hidden("was"), hidden("next")
-	b.app.answers["POST /app/sign-in/again"] = answer{403, `{"error": "The password is wrong."}`, false}
+	b.app.answer("POST /app/sign-in/again", answer{403, `{"error": "The password is wrong."}`, false})
 	wrong := b.post("/console/sign-in/again", "password", "wrong-secret", "code", "", "next", next, "was", was)
 	b.expect(wrong, http.StatusUnprocessableEntity, "The password is wrong.")
 	if strings.Contains(wrong.text, "wrong-secret") {
 		t.Error("the page shows the password")
 	}
-	delete(b.app.answers, "POST /app/sign-in/again")
+	b.app.forget("POST /app/sign-in/again")
 	filled := b.post("/console/sign-in/again", "password", "secret", "code", "123456", "next", next, "was", was)
 	b.expect(filled, http.StatusOK, "Invite a member", `value="bob&lt;b&gt;"`, `value="Bob"`, `value="event" checked`, `value="api" checked`)
-	b.app.answers["PUT /app/profile/password"] = answer{403, `{"error": "Sign in again."}`, true}
+	b.app.answer("PUT /app/profile/password", answer{403, `{"error": "Sign in again."}`, true})
 	if again := b.post("/console/profile/security/password", "current", "old-secret", "password", "new-secret"); strings.Contains(again.text, "-secret") {
 		t.Errorf("a password is kept: %s", again.text)
 	}
@@ -175,10 +175,10 @@ func TestAnOldSignInLeadsBackToTheFormAsItWasFilled(t *testing.T) {
 
 func TestAConflictShowsBothValues(t *testing.T) {
 	b := open(t, "Ada")
-	b.app.answers["PATCH /app/users/"+other] = answer{409, `{"error": "The record has changed."}`, false}
+	b.app.answer("PATCH /app/users/"+other, answer{409, `{"error": "The record has changed."}`, false})
 	got := b.post("/console/users/"+other, "firstName", "Grace", "lastName", "Ada", "email", "Ada", "roles", "admin", "allowPasswordAuth", "on", "version", "2")
 	b.expect(got, http.StatusConflict, "Keep mine", "Take theirs", "Grace", "Administrator, Events", `name="version" value="3"`, `name="firstName" value="Grace"`)
-	b.app.answers["PATCH /app/users/"+other] = answer{409, `{"error": "The last administrator stays."}`, false}
+	b.app.answer("PATCH /app/users/"+other, answer{409, `{"error": "The last administrator stays."}`, false})
 	b.expect(b.post("/console/users/"+other, "firstName", "Grace", "lastName", "Ada", "email", "Ada", "roles", "event", "version", "3"), http.StatusUnprocessableEntity, "The last administrator stays.")
 }
 
@@ -208,7 +208,7 @@ func TestASuccessLeadsToAPageWithAStatusLine(t *testing.T) {
 	got = b.send(post, "/console/users/"+other+"/disable?once=x", url.Values{})
 	b.expect(got, http.StatusSeeOther)
 	b.expect(b.get(got.header.Get("Location")), http.StatusOK, `role="status"`, "Ada Ada can no longer sign in.", "/console/users/"+other+"/enable", "Undo")
-	if body := b.app.bodies["PATCH /app/users/"+other]; body != `{"disabled":true}` {
+	if body := b.app.body("PATCH /app/users/" + other); body != `{"disabled":true}` {
 		t.Error(body)
 	}
 	for _, cookie := range []string{"saved.!.!", "unknown..", "disabled." + "QQ." + "L2V2aWw", strings.Repeat("x", 3000)} {
@@ -238,14 +238,14 @@ func TestASecretIsShownOnceAndNotCompressed(t *testing.T) {
 
 func TestAPartThatIsDownLeavesTheRestOfThePage(t *testing.T) {
 	b := open(t, "Ada")
-	b.app.answers["GET /app/profile/passkeys"] = answer{503, `{}`, false}
+	b.app.answer("GET /app/profile/passkeys", answer{503, `{}`, false})
 	b.expect(b.get("/console/profile/security"), http.StatusOK, "The passkeys cannot be shown right now.", "Sessions")
-	b.app.answers["GET /app/users"] = answer{503, `{}`, false}
+	b.app.answer("GET /app/users", answer{503, `{}`, false})
 	got := b.get("/console/users")
 	b.expect(got, http.StatusServiceUnavailable, "cannot be reached", "request-1", "Try again")
-	b.app.answers["GET /app/users/"+other] = answer{404, `{"error": "There is no such user."}`, false}
+	b.app.answer("GET /app/users/"+other, answer{404, `{"error": "There is no such user."}`, false})
 	b.expect(b.get("/console/users/"+other), http.StatusNotFound, "Page not found", "request-1")
-	b.app.answers["GET /app/profile"] = answer{503, `{}`, false}
+	b.app.answer("GET /app/profile", answer{503, `{}`, false})
 	b.expect(b.get("/console/profile"), http.StatusServiceUnavailable, "request-1")
 	b.expect(b.send(http.MethodDelete, "/console/users", nil), http.StatusMethodNotAllowed, "request-1")
 }
@@ -253,7 +253,7 @@ func TestAPartThatIsDownLeavesTheRestOfThePage(t *testing.T) {
 func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
 	b := open(t, "Ada")
 	b.member.Roles = nil
-	b.app.answers["GET /app/profile"] = answer{200, strings.Replace(b.app.usual("GET /app/profile"), `"secondFactorRequired": false`, `"secondFactorRequired": true`, 1), false}
+	b.app.answer("GET /app/profile", answer{200, strings.Replace(b.app.usual("GET /app/profile"), `"secondFactorRequired": false`, `"secondFactorRequired": true`, 1), false})
 	for _, path := range []string{"/console/", "/console/users", "/console/profile"} {
 		if got := b.get(path); got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/profile/security" {
 			t.Errorf("%s: %d to %s", path, got.status, got.header.Get("Location"))
@@ -302,11 +302,11 @@ func TestACredentialOfAPasskeyReachesTheService(t *testing.T) {
 	b := open(t, "Ada")
 	b.expect(b.post("/console/profile/security/passkeys/options"), http.StatusOK, `"ticket":"t"`)
 	b.expect(b.post("/console/profile/security/passkeys/new", "name", "Laptop", "ticket", "t", "credential", `{"id": "x"}`), http.StatusSeeOther)
-	if body := b.app.bodies["POST /app/profile/passkeys"]; body != `{"ticket":"t","credential":{"id":"x"},"name":"Laptop"}` {
+	if body := b.app.body("POST /app/profile/passkeys"); body != `{"ticket":"t","credential":{"id":"x"},"name":"Laptop"}` {
 		t.Error(body)
 	}
 	b.expect(b.post("/console/profile/security/passkeys/new", "name", "Laptop"), http.StatusUnprocessableEntity, "Passkeys need JavaScript.")
-	b.app.answers["POST /app/profile/passkeys/options"] = answer{403, `{"error": "Sign in again."}`, true}
+	b.app.answer("POST /app/profile/passkeys/options", answer{403, `{"error": "Sign in again."}`, true})
 	b.expect(b.post("/console/profile/security/passkeys/options"), http.StatusForbidden, `{"again":true}`)
 }
 
@@ -319,14 +319,14 @@ func TestSingleSignOnKeepsItsStateInACookie(t *testing.T) {
 	}
 	got = b.get("/console/sign-in/sso-callback?code=c&state=s")
 	b.expect(got, http.StatusSeeOther)
-	if body := b.app.bodies["POST /app/sign-in/sso/finish"]; body != `{"state":"state","query":"code=c\u0026state=s"}` {
+	if body := b.app.body("POST /app/sign-in/sso/finish"); body != `{"state":"state","query":"code=c\u0026state=s"}` {
 		t.Error(body)
 	}
 	b.expect(b.get("/console/sign-in/sso-callback?code=c"), http.StatusForbidden, "expired")
-	b.app.answers["POST /app/sign-in/sso/finish"] = answer{403, `{"error": "The address is not verified."}`, false}
+	b.app.answer("POST /app/sign-in/sso/finish", answer{403, `{"error": "The address is not verified."}`, false})
 	b.cookies["__Host-bellbuoy-sign-on"] = "state"
 	b.expect(b.get("/console/sign-in/sso-callback?code=c"), http.StatusForbidden, "The sign-in did not work", "The address is not verified.", "request-1")
-	b.app.answers["GET /app/sign-in/providers"] = answer{200, `{"provider": null}`, false}
+	b.app.answer("GET /app/sign-in/providers", answer{200, `{"provider": null}`, false})
 	b.expect(b.get("/console/sign-in/sso?name=nobody"), http.StatusUnprocessableEntity, "No organization signs in with this name.")
 }
 
