@@ -41,12 +41,12 @@ const (
 type hasher struct {
 	places chan struct{}
 	slots  chan struct{}
-	none   string // hash of no password
-	hashed func() // called for each hash
+	none   func() string // hash of no password; computed at the first call, so that the start does not wait for it
+	hashed func()        // called for each hash
 }
 
 func newHasher(slots int, hashed func()) *hasher {
-	return &hasher{make(chan struct{}, slots*hashQueue), make(chan struct{}, slots), seal.HashPassword(seal.Random()), hashed}
+	return &hasher{make(chan struct{}, slots*hashQueue), make(chan struct{}, slots), sync.OnceValue(func() string { return seal.HashPassword(seal.Random()) }), hashed}
 }
 
 // hashSlots returns the number of hashes at once.
@@ -71,7 +71,7 @@ func (h *hasher) enter() (leave func(), err error) {
 func (h *hasher) isRight(hash, password string) bool {
 	h.hashed()
 	if hash == "" {
-		_ = seal.CheckPassword(h.none, normal(password))
+		_ = seal.CheckPassword(h.none(), normal(password))
 		return false
 	}
 	return seal.CheckPassword(hash, normal(password))
