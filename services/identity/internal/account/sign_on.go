@@ -164,24 +164,13 @@ func (a *Accounts) OwnSignOn(ctx context.Context, who Who) (Organization, error)
 }
 
 // SetSignOn sets the single sign-on of the caller's organization. If it is enforced, an enabled admin must have a
-// password and the permission to use it, as the way back in if the provider fails. If there is none, the caller becomes
-// this admin.
+// password and the permission to use it, as the way back in if the provider fails.
 func (a *Accounts) SetSignOn(ctx context.Context, who Who, in SignOnInput) (Organization, error) {
-	caller, err := a.Recent(ctx, who)
-	if err != nil {
+	if _, err := a.Recent(ctx, who); err != nil {
 		return Organization{}, err
 	}
 	if err := in.check(a.SignOnResolve); err != nil {
 		return Organization{}, err
-	}
-	if in.Enforced && caller.isAdmin() && caller.Password != "" && caller.PasswordAuth == nil {
-		o, err := a.Organization(ctx, who.Organization)
-		if err == nil && a.checkWayIn(ctx, &o, a.Now()) != nil {
-			_, err = a.patchUser(ctx, caller.ID, UserPatch{PasswordAuth: optional.Of(true)}, func(User) error { return nil })
-		}
-		if err != nil {
-			return Organization{}, err
-		}
 	}
 	o, err := a.Store.Organizations.Update(ctx, who.Organization, func(o *Organization) ([]topic.Message, error) {
 		before, now := *o, a.Now()
