@@ -224,7 +224,7 @@ func TestAnEventLivesInTheConsoleWithoutScript(t *testing.T) {
 	ada.open("/events/new", http.StatusOK).fill("/events/new", typed("title", "", "message", "Mine <b>", "startAt", "yesterday", "components", website), http.StatusUnprocessableEntity).
 		expect("/events/new", "There is a problem", "Enter the title.")
 	ada.fill("/events/new", typed("title", "My title", "startAt", "yesterday", "components", website), http.StatusUnprocessableEntity).expect("/events/new", "Enter a time")
-	ada.fill("/events/new", typed("startAt", "", "components", website, "template", ada.button("template", "Database down")), http.StatusOK).expect("/events/new", "Mine <b>")
+	ada.fill("/events/new", typed("startAt", "", "components", website, "template", ada.button("template", "Database down")), http.StatusOK).expect("/events/new", "Mine <b>", "What you typed stays: title and message.")
 	if !strings.Contains(ada.text, `value="My title"`) || strings.Contains(ada.text, "We restart it.") || !strings.Contains(ada.text, `value="major_outage" checked`) {
 		t.Errorf("the template changed what was typed, or set nothing: %s", ada.text)
 	}

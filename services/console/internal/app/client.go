@@ -67,6 +67,7 @@ func (c *Client) For(p passport.Passport, header http.Header) *Caller {
 // Error is an error response of the App interface, or its absence.
 type Error struct {
 	Status  int
+	Service string // that was called; empty: none
 	Field   string // member of the body that the error is about; empty: none
 	Message string
 	Again   bool          // the member must sign in again first
@@ -82,6 +83,9 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Cause }
+
+// Unavailable reports whether there was no response, or the service is not ready.
+func (e *Error) Unavailable() bool { return e != nil && e.Status >= http.StatusBadGateway }
 
 // As returns the Error in the chain of err, or nil.
 func As(err error) *Error {
@@ -116,8 +120,7 @@ func call[T any](ctx context.Context, c *Caller, r request) (out T, err error) {
 
 // repeatable reports whether a GET with this error may succeed when it is repeated.
 func repeatable(err error) bool {
-	failed := As(err)
-	return failed != nil && failed.Status >= http.StatusBadGateway
+	return As(err).Unavailable()
 }
 
 func (c *Caller) send(ctx context.Context, r request) ([]byte, error) {
@@ -140,15 +143,15 @@ func (c *Caller) send(ctx context.Context, r request) ([]byte, error) {
 	c.setHeader(out.Header, r)
 	response, err := c.client.http.Do(out)
 	if err != nil {
-		return nil, &Error{Status: http.StatusServiceUnavailable, Message: "A part of the platform cannot be reached.", Cause: err}
+		return nil, &Error{Status: http.StatusServiceUnavailable, Service: r.service, Message: "A part of the platform cannot be reached.", Cause: err}
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if err != nil {
-		return nil, &Error{Status: http.StatusServiceUnavailable, Message: "A part of the platform sent an incomplete response.", Cause: err}
+		return nil, &Error{Status: http.StatusServiceUnavailable, Service: r.service, Message: "A part of the platform sent an incomplete response.", Cause: err}
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		return nil, refusal(response, content)
+		return nil, refusal(r.service, response, content)
 	}
 	return content, nil
 }
@@ -174,10 +177,10 @@ func (c *Caller) setHeader(header http.Header, r request) {
 var memberForm = regexp.MustCompile(`^[a-z][A-Za-z0-9_.\[\]]*$`)
 
 // refusal returns the error that a response describes.
-func refusal(response *http.Response, content []byte) *Error {
+func refusal(service string, response *http.Response, content []byte) *Error {
 	var body struct{ Error string }
 	_ = json.Unmarshal(content, &body) // without a text, the status says enough
-	err := &Error{Status: response.StatusCode, Message: body.Error, Again: response.Header.Get(web.SignInHeader) == web.SignInAgain}
+	err := &Error{Status: response.StatusCode, Service: service, Message: body.Error, Again: response.Header.Get(web.SignInHeader) == web.SignInAgain}
 	if member, rest, found := strings.Cut(body.Error, ": "); found && memberForm.MatchString(member) {
 		err.Field, err.Message = member, rest
 	}

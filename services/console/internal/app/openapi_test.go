@@ -474,9 +474,9 @@ func TestOnlyAGetIsRepeatedAndOnlyOnce(t *testing.T) {
 
 func TestAnErrorNamesMemberAgainAndWait(t *testing.T) {
 	for status, want := range map[int]Error{
-		400: {Status: 400, Field: "preferences.timeZone", Message: "must be a time zone."},
-		403: {Status: 403, Field: "preferences.timeZone", Message: "must be a time zone.", Again: true},
-		429: {Status: 429, Field: "preferences.timeZone", Message: "must be a time zone.", Wait: 90 * time.Second},
+		400: {Status: 400, Service: identity, Field: "preferences.timeZone", Message: "must be a time zone."},
+		403: {Status: 403, Service: identity, Field: "preferences.timeZone", Message: "must be a time zone.", Again: true},
+		429: {Status: 429, Service: identity, Field: "preferences.timeZone", Message: "must be a time zone.", Wait: 90 * time.Second},
 	} {
 		caller, _ := answers(t, status)
 		if _, err := caller.Profile(t.Context()); As(err) == nil || *As(err) != want {

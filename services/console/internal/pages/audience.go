@@ -44,6 +44,7 @@ func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 	about.ComponentIDs = about.ComponentIDs[:min(100, len(about.ComponentIDs))]
 	found, err := v.app.Audience(v.Request.Context(), about)
 	if err != nil {
+		out.Says = "The recipients cannot be counted right now"
 		return out
 	}
 	var texts []string

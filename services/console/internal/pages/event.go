@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,6 +19,7 @@ type eventPage struct {
 	State      string // class of the state
 	Closed     bool
 	Composer   *forms.Form
+	Stays      string      // what a template did not fill; empty: nothing
 	Publish    *forms.Form // nil unless the event is a draft
 	Note       *forms.Form
 	Recovers   string // names of the components that become operational with the end of the event
@@ -60,36 +62,37 @@ func (p *pages) event(v *visit) error {
 		form.Field("status").Values, form.Field("message").Values = []string{wanted}, []string{prepared(wanted)}
 	}
 	if id := v.Query("template"); id != "" {
-		if err := v.applyUpdateTemplate(form, id); err != nil {
+		if _, err := v.applyUpdateTemplate(form, id); err != nil {
 			return err
 		}
 	}
 	v.fill(form)
-	return v.showEvent(http.StatusOK, found.Event, form)
+	return v.showEvent(http.StatusOK, found.Event, form, "")
 }
 
-// applyUpdateTemplate fills the message and the status unless somebody has typed a message.
-func (v *visit) applyUpdateTemplate(form *forms.Form, id string) error {
+// applyUpdateTemplate fills the message and the status unless somebody has typed a message. It returns the labels of the
+// texts that the template would have filled otherwise.
+func (v *visit) applyUpdateTemplate(form *forms.Form, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	form.Field("template").Values = nil
 	if !isPrepared(form.Value("message")) {
-		return nil
+		return []string{"message"}, nil
 	}
 	form.Field("message").Values = []string{typedText(found.Template.Message)}
 	status := form.Field("status")
 	if slices.ContainsFunc(status.Options, func(o forms.Option) bool { return o.Value == found.Template.Status }) {
 		status.Values = []string{found.Template.Status}
 	}
-	return nil
+	return nil, nil
 }
 
-func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form) error {
+func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays string) error {
 	at := eventAt(e.ID)
 	data := eventPage{
-		Event: e, State: stateOf(e.Event), Closed: isClosed(e.Status), Composer: form, Messages: preparedMessages(nextStatuses(e.Status)),
+		Event: e, Stays: stays, State: stateOf(e.Event), Closed: isClosed(e.Status), Composer: form, Messages: preparedMessages(nextStatuses(e.Status)),
 		Note: forms.New(at+"/notes", "Add the note", &forms.Field{Kind: forms.Area, Name: "note", Label: "New note", Required: true, Max: 5000}),
 	}
 	data.Note.Page = at
@@ -153,16 +156,22 @@ func (v *visit) recovers(e app.Event) (recover, remain string) {
 // entryAdd adds an entry to the timeline of an event, or reopens the event.
 func (p *pages) entryAdd(v *visit) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
+	if app.As(err).Unavailable() {
+		v.form = composerForm(v, app.Event{ID: v.Param("id"), Publish: true})
+		v.form.Field("status").Options = nil
+		return cmp.Or(v.form.Read(v.Request), err)
+	}
 	if err != nil {
 		return err
 	}
 	e := found.Event
 	form := composerForm(v, e.Event)
 	form.Field("status").Options = nil // the App interface refuses a status that is not possible
+	stays := ""
 	show := func(status int) error {
 		form.Field("status").Options = composerForm(v, e.Event).Field("status").Options
 		form.Version = e.Version
-		return v.showEvent(status, e, form)
+		return v.showEvent(status, e, form, stays)
 	}
 	v.form = form
 	if err := form.Read(v.Request); err != nil {
@@ -171,9 +180,11 @@ func (p *pages) entryAdd(v *visit) error {
 	status, message := form.Value("status"), form.Field("message")
 	if id := form.Value("template"); id != "" {
 		message.Problem = ""
-		if err := v.applyUpdateTemplate(form, id); err != nil {
+		kept, err := v.applyUpdateTemplate(form, id)
+		if err != nil {
 			return err
 		}
+		stays = staysText(kept)
 		return show(http.StatusOK)
 	}
 	typed := form.Version

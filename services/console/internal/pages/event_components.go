@@ -24,6 +24,7 @@ type chips struct {
 	Chips []chip
 	Find  string      // part of the name that is searched
 	All   bool        // the chips are all components
+	Lost  bool        // the components cannot be read
 	Open  []app.Event // open events, which may be the one to report
 }
 
@@ -52,6 +53,10 @@ func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 		return err
 	})
 	if err := work.Wait(); err != nil {
+		if v.isPost() && app.As(err).Unavailable() { // the page shows what was typed
+			out.All, out.Lost = true, true
+			return out, nil
+		}
 		return out, err
 	}
 	out.All = listed.NextToken == nil && find == ""
@@ -111,6 +116,11 @@ func namesOf(affected []app.Affected) string {
 	for _, one := range affected {
 		names = append(names, one.Name)
 	}
+	return andList(names)
+}
+
+// andList returns names as a text, such as "API, Website and Database".
+func andList(names []string) string {
 	if last := len(names) - 1; last > 0 {
 		return strings.Join(names[:last], ", ") + " and " + names[last]
 	}

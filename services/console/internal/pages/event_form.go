@@ -119,6 +119,14 @@ type eventForm struct {
 	was  *app.Event
 }
 
+// staysText says which fields a template did not fill, because the member had filled them.
+func staysText(fields []string) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	return "The template is applied. What you typed stays: " + andList(fields) + "."
+}
+
 // rich returns the rich text of a field, or nil if a new event has none.
 func (f eventForm) rich(name string, was func(*app.Event) *string) *app.Nullable {
 	former := ""

@@ -22,6 +22,7 @@ const (
 type newEventPage struct {
 	Form      *forms.Form
 	Kind      string
+	Stays     string // what a template did not fill; empty: nothing
 	Chips     chips
 	Templates []app.Template
 	Messages  []preparedMessage
@@ -104,7 +105,8 @@ func (p *pages) maintenanceNew(v *visit) error { return v.eventNew(maintenance) 
 // eventNew shows the form of a new event, and creates the event.
 func (v *visit) eventNew(kind string) error {
 	form := v.newEventForm(kind)
-	show := func(status int) error { return v.showNewEvent(status, form) }
+	stays := ""
+	show := func(status int) error { return v.showNewEvent(status, form, stays) }
 	if !v.isPost() {
 		if err := v.prefill(form); err != nil {
 			return err
@@ -121,9 +123,11 @@ func (v *visit) eventNew(kind string) error {
 			field.Problem = ""
 		}
 		if id != "" {
-			if err := v.applyTemplate(form, id); err != nil {
+			kept, err := v.applyTemplate(form, id)
+			if err != nil {
 				return err
 			}
+			stays = staysText(kept)
 		}
 		return show(http.StatusOK)
 	}
@@ -148,26 +152,29 @@ func (v *visit) prefill(form eventForm) error {
 		form.Field("components").Values = []string{id}
 	}
 	if id := v.Query("template"); id != "" {
-		return v.applyTemplate(form, id)
+		_, err := v.applyTemplate(form, id)
+		return err
 	}
 	return nil
 }
 
-// applyTemplate fills the fields that a template sets and in which nobody has typed.
-func (v *visit) applyTemplate(form eventForm, id string) error {
+// applyTemplate fills the fields that a template sets and in which nobody has typed. It returns the labels of the texts that
+// the template would have filled otherwise.
+func (v *visit) applyTemplate(form eventForm, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	use := found.Template
-	untyped := isPrepared(form.Value("message"))
 	set := func(name, value string) {
 		if value != "" {
 			form.Field(name).Values = []string{value}
 		}
 	}
-	if form.Value("title") == "" {
+	if title := form.Value("title"); title == "" {
 		set("title", use.Title)
+	} else if use.Title != "" && use.Title != title {
+		kept = append(kept, "title")
 	}
 	if components := form.Field("components"); len(components.Values) == 0 {
 		components.Values = use.ComponentIDs
@@ -183,12 +190,14 @@ func (v *visit) applyTemplate(form eventForm, id string) error {
 	if form.Value("impact") == "" && slices.ContainsFunc(form.Field("impact").Options, func(o forms.Option) bool { return o.Value == use.Impact }) {
 		set("impact", use.Impact)
 	}
-	if untyped {
+	if message := form.Value("message"); isPrepared(message) {
 		set("message", prepared(form.Value("status")))
 		set("message", typedText(use.Message))
+	} else if typed := typedText(use.Message); typed != "" && typed != message {
+		kept = append(kept, "message")
 	}
 	form.Field("template").Values = nil
-	return nil
+	return kept, nil
 }
 
 // createEvent creates the event of the form.
@@ -221,8 +230,8 @@ func (v *visit) createEvent(form eventForm, show func(int) error) error {
 	return v.redirect(at)
 }
 
-func (v *visit) showNewEvent(status int, form eventForm) error {
-	data := newEventPage{Form: form.Form, Kind: form.Kind, Messages: preparedMessages(incidentStatuses())}
+func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
+	data := newEventPage{Form: form.Form, Kind: form.Kind, Stays: stays, Messages: preparedMessages(incidentStatuses())}
 	var work errgroup.Group
 	work.Go(func() (err error) {
 		data.Chips, err = v.chipsOf(form.Field("components"), form.Value("find"))

@@ -15,9 +15,28 @@ func TestTheBarSaysWhomAButtonReaches(t *testing.T) {
 	b.expect(b.get(part+"&notify=teams"), http.StatusOK, "Nobody is notified", `data-total=""`)
 	b.expect(b.get("/console/events/"+other), http.StatusOK, "Publish and notify 11,207&#43;")
 	b.app.answer("POST /app/notifications/audience", answer{503, `{}`, false})
-	b.expect(b.get("/console/events/"+other), http.StatusOK, "Who is notified", "<span data-label=\"Publish\">Publish</span>")
+	b.expect(b.get("/console/events/"+other), http.StatusOK, "The recipients cannot be counted right now", "<span data-label=\"Publish\">Publish</span>")
 	b.app.answer("POST /app/notifications/audience", answer{200, `{"audience": {}}`, false})
 	b.expect(b.get("/console/events/new?component="+other), http.StatusOK, "Nobody has subscribed to these components")
+}
+
+func TestAFormThatCannotBeSentKeepsWhatWasTyped(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("POST /app/events", answer{503, `{}`, false})
+	fields := []string{"title", "Slow", "message", "Typed", "components", other, "status", "investigating"}
+	got := b.post("/console/events/new", fields...)
+	b.expect(got, http.StatusServiceUnavailable, "events, components and dashboards. What you typed is still here.", `value="Slow"`, "\nTyped<", `value="`+other+`" checked`)
+	b.app.answer("GET /app/components", answer{503, `{}`, false})
+	b.app.answer("POST /app/events", answer{500, `{}`, false})
+	b.expect(b.post("/console/events/new", fields...), http.StatusInternalServerError, "What you typed", `value="Slow"`, "\nTyped<", `type="hidden" name="components" value="`+other)
+	b.app.answer("POST /app/events", answer{503, `{}`, false})
+	b.expect(b.post("/console/events/new", fields...), http.StatusServiceUnavailable, "Your choice of 1 is kept.", `value="Slow"`, `type="hidden" name="components" value="`+other)
+	b.app.answer("GET /app/events/"+other, answer{503, `{}`, false})
+	b.expect(b.post("/console/events/"+other+"/timeline", "message", "Typed", "status", "identified", "version", "4"), http.StatusServiceUnavailable, "What you typed", "\nTyped<", `name="status" value="identified"`, `name="version" value="4"`)
+	b.app.answer("PUT /app/profile/password", answer{503, `{}`, false})
+	if got := b.post("/console/profile/security/password", "password", "a lighthouse keeper", "current", "another secret"); got.status != http.StatusServiceUnavailable || strings.Contains(got.text, "lighthouse") || strings.Contains(got.text, "another secret") {
+		t.Errorf("the page with the status %d shows a password: %s", got.status, got.text)
+	}
 }
 
 func TestASwitchedOffChannelIsNotNotified(t *testing.T) {

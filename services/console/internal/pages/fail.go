@@ -10,6 +10,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 var (
@@ -21,7 +22,8 @@ var (
 type problem struct {
 	Status  int
 	Message string
-	Retry   bool // the same request may succeed later
+	Retry   bool        // the same request may succeed later
+	Form    *forms.Form // what the member has sent, to be sent again; nil: nothing
 }
 
 // fail responds with the page for an error.
@@ -32,6 +34,9 @@ func (v *visit) fail(err error) {
 		}
 	}
 	shown := v.problemOf(err)
+	if shown.Retry && v.isPost() {
+		shown.Form = sendAgain(v.form)
+	}
 	if shown.Status >= http.StatusInternalServerError {
 		v.pages.Process.Log.ErrorContext(v.Request.Context(), "page failed", slog.String("path", v.FullPath()), slog.Int("status", shown.Status), slog.Any("error", err))
 	}
@@ -39,6 +44,31 @@ func (v *visit) fail(err error) {
 		v.pages.Process.Log.ErrorContext(v.Request.Context(), "error page failed", slog.Any("error", failed))
 		v.String(http.StatusInternalServerError, "The console cannot show this page. Request id: %s", v.GetHeader("X-Request-Id"))
 	}
+}
+
+// sendAgain returns the form without secrets, or nil if nothing in it was typed. A choice whose options were not read is a
+// hidden field.
+func sendAgain(form *forms.Form) *forms.Form {
+	if form == nil {
+		return nil
+	}
+	form.SecretsGone()
+	out := *form
+	out.Cancel, out.Fields = "", nil
+	for _, field := range form.Fields {
+		choice := field.Kind == forms.Select || field.Kind == forms.Segments || field.Kind == forms.Ticks
+		if choice && len(field.Options) == 0 || field.Kind == forms.Order || field.Kind == forms.Hidden {
+			for _, value := range field.Values {
+				out.Fields = append(out.Fields, &forms.Field{Kind: forms.Hidden, Name: field.Name, Values: []string{value}})
+			}
+			continue
+		}
+		out.Fields = append(out.Fields, field)
+	}
+	if len(out.Shown()) == 0 {
+		return nil
+	}
+	return &out
 }
 
 func (v *visit) problemOf(err error) problem {
@@ -49,23 +79,35 @@ func (v *visit) problemOf(err error) problem {
 		if f.Field != "" {
 			message = "The form of this page was changed: " + f.Field + " " + f.Message + ". Load the page again."
 		}
-		return problem{f.Kind.Status(), message, f.Kind.Status() >= http.StatusInternalServerError}
+		return problem{Status: f.Kind.Status(), Message: message, Retry: f.Kind.Status() >= http.StatusInternalServerError}
 	}
 	switch {
 	case failed.Status == http.StatusTooManyRequests:
 		v.wait(failed.Wait)
-		return problem{failed.Status, tooMany(failed.Wait), true}
+		return problem{Status: failed.Status, Message: tooMany(failed.Wait), Retry: true}
 	case failed.Status == http.StatusNotFound:
-		return problem{failed.Status, errNotFound.Message, false}
-	case failed.Status >= http.StatusBadGateway:
+		return problem{Status: failed.Status, Message: errNotFound.Message}
+	case failed.Unavailable():
 		v.wait(time.Second)
-		return problem{http.StatusServiceUnavailable, "A part of Bellbuoy cannot be reached right now. Your data is safe. Try again in a moment.", true}
+		return problem{Status: http.StatusServiceUnavailable, Message: unavailable(failed) + " Your data is safe. Try again in a moment.", Retry: true}
 	case failed.Status >= http.StatusInternalServerError:
-		return problem{failed.Status, "Something went wrong on our side. Try again. If it happens again, give the request id to whoever runs this installation.", true}
+		return problem{Status: failed.Status, Message: "Something went wrong on our side. Try again. If it happens again, give the request id to whoever runs this installation.", Retry: true}
 	case failed.Message == "":
-		return problem{failed.Status, "You are not allowed to do this.", false}
+		return problem{Status: failed.Status, Message: "You are not allowed to do this."}
 	}
-	return problem{failed.Status, failed.Message, false}
+	return problem{Status: failed.Status, Message: failed.Message}
+}
+
+// unavailable says which part of the platform gave no response.
+func unavailable(failed *app.Error) string {
+	part := map[string]string{
+		"identity": "members and sign-in", "events": "events, components and dashboards", "subscribers": "subscribers",
+		"integrations": "endpoints", "delivery": "messages",
+	}[failed.Service]
+	if part == "" {
+		return "A part of Bellbuoy cannot be reached right now."
+	}
+	return "A part of Bellbuoy cannot be reached right now: " + part + "."
 }
 
 // wait sets the header Retry-After.

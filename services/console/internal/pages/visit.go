@@ -168,12 +168,20 @@ func (v *visit) submit(form *forms.Form, do func() error, show func(status int) 
 		if failed == nil || failed.Again {
 			return err
 		}
-		switch failed.Status {
-		case http.StatusBadRequest, http.StatusConflict:
+		switch {
+		case failed.Status == http.StatusBadRequest, failed.Status == http.StatusConflict:
 			form.Refuse(failed.Field, failed.Message)
-		case http.StatusTooManyRequests:
+		case failed.Status == http.StatusTooManyRequests:
 			status, form.Problem = failed.Status, tooMany(failed.Wait)
 			v.wait(failed.Wait)
+		case failed.Unavailable():
+			form.Problem = unavailable(failed) + " What you typed is still here. Send it again in a moment."
+			form.SecretsGone()
+			if show(http.StatusServiceUnavailable) == nil {
+				return nil
+			}
+			form.Problem = ""
+			return err // the page with the form needs the missing part, too
 		default:
 			return err
 		}
