@@ -33,6 +33,7 @@ type mailed struct {
 	ID          string `json:"id,omitempty"`
 	Unsubscribe string `json:"unsubscribe,omitempty"`
 	OneClick    string `json:"oneClick,omitempty"`
+	Subject     string `json:"subject,omitempty"`
 }
 
 // mailServer is an SMTP server in a separate process. It writes each reply to the journal before it sends the reply, so
@@ -118,7 +119,7 @@ func (m *mailSession) Data(r io.Reader) error {
 	if _, err := io.Copy(io.Discard, message.Body); err != nil {
 		return err
 	}
-	return m.server.write(mailed{To: m.to, ID: message.Header.Get("Message-ID"),
+	return m.server.write(mailed{To: m.to, ID: message.Header.Get("Message-ID"), Subject: message.Header.Get("Subject"),
 		Unsubscribe: message.Header.Get("List-Unsubscribe"), OneClick: message.Header.Get("List-Unsubscribe-Post")})
 }
 
