@@ -152,4 +152,4 @@ function pagesOf(dashboard) {
   return pages;
 }
 
-module.exports = { create };
+module.exports = { App, create };

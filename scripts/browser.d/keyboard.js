@@ -4,6 +4,23 @@
 const assert = require('node:assert/strict');
 const { Visitor } = require('./visitor.js');
 
+// focus returns what is wrong with the element that has the focus: it must be visible, and marked as focused.
+function focus(page) {
+  return page.evaluate(() => {
+    const e = document.activeElement;
+    if (e === document.body) return []; // Tab has left the page
+    const wrong = [];
+    const name = `<${e.localName} class="${e.getAttribute('class') ?? ''}"> ${(e.ariaLabel ?? e.textContent).trim().slice(0, 40)}`;
+    const style = getComputedStyle(e);
+    if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2) wrong.push(`${name} has no outline`);
+    const rect = e.getClientRects()[0];
+    if (rect.bottom < 1 || rect.top > innerHeight - 1 || rect.right < 1 || rect.left > innerWidth - 1) return [...wrong, `${name} is out of sight`];
+    const over = document.elementFromPoint(rect.left + rect.width / 2, Math.max(1, Math.min(rect.top + rect.height / 2, innerHeight - 1)));
+    if (!e.contains(over) && !over?.closest('label')?.contains(e)) wrong.push(`${name} is behind ${over?.outerHTML.slice(0, 80)}`);
+    return wrong;
+  });
+}
+
 // walk presses Tab from the start of the page to its end. It returns the elements that Tab does not reach or reaches out of
 // order, and the focused elements that are hidden or not marked as focused.
 async function walk(page) {
@@ -16,19 +33,11 @@ async function walk(page) {
   for (let n = 0; n < total; n++) {
     do await page.keyboard.press('Tab'); // a date has a stop for each part
     while (await page.evaluate((at) => at > 0 && document.activeElement === window.stops[at - 1] && document.activeElement.type.startsWith('date'), n));
-    found.push(...await page.evaluate((at) => {
+    const astray = await page.evaluate((at) => {
       const e = document.activeElement;
-      const wrong = [];
-      const name = `${at + 1}. <${e.localName} class="${e.getAttribute('class') ?? ''}"> ${(e.ariaLabel ?? e.textContent).trim().slice(0, 40)}`;
-      if (window.stops[at] !== e) return [`${name} has the focus in place of ${window.stops[at].outerHTML.slice(0, 80)}`];
-      const style = getComputedStyle(e);
-      if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2) wrong.push(`${name} has no outline`);
-      const rect = e.getClientRects()[0];
-      if (rect.bottom < 1 || rect.top > innerHeight - 1 || rect.right < 1 || rect.left > innerWidth - 1) return [...wrong, `${name} is out of sight`];
-      const over = document.elementFromPoint(rect.left + rect.width / 2, Math.max(1, Math.min(rect.top + rect.height / 2, innerHeight - 1)));
-      if (!e.contains(over) && !over?.closest('label')?.contains(e)) wrong.push(`${name} is behind ${over?.outerHTML.slice(0, 80)}`);
-      return wrong;
-    }, n));
+      return window.stops[at] !== e && `${at + 1}. ${e.outerHTML.slice(0, 80)} has the focus in place of ${window.stops[at].outerHTML.slice(0, 80)}`;
+    }, n);
+    found.push(...astray ? [astray] : (await focus(page)).map((text) => `${n + 1}. ${text}`));
   }
   await page.keyboard.press('Tab');
   const rest = await page.evaluate(() => document.activeElement !== document.body && window.stops.indexOf(document.activeElement) !== 0 && document.activeElement.outerHTML.slice(0, 80));
@@ -118,4 +127,4 @@ async function parts(bench, dashboard) {
   return found;
 }
 
-module.exports = { walk, walks, bar, parts };
+module.exports = { focus, walk, walks, bar, parts };

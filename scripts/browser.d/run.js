@@ -8,11 +8,13 @@ const path = require('node:path');
 const members = require('./console.js');
 const { create } = require('./dashboards.js');
 const files = require('./files.js');
+const { Person, KeyboardPerson, walk } = require('./first_start.js');
 const { vnu } = require('./html.js');
 const keyboard = require('./keyboard.js');
 const { links } = require('./links.js');
 const { live } = require('./live.js');
 const looks = require('./looks.js');
+const phone = require('./phone.js');
 const samples = require('./samples.js');
 const { launch } = require('./visitor.js');
 
@@ -102,6 +104,9 @@ async function main() {
   for (const [name, one] of Object.entries(files)) check(`hostile texts: ${name}`, () => one(bench, hostile));
   const signedIn = path.join(path.dirname(credentials), 'session.json');
   check('the console, from the first start', () => members.first(bench, JSON.parse(fs.readFileSync(credentials, 'utf8')), signedIn));
+  check('from the first start to a resolved incident, then by phone', walk(bench, Person, {}, 25, phone.all));
+  check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
+  check('from the first start to a resolved incident by keyboard', walk(bench, KeyboardPerson, {}, 250));
   await work();
   if (fs.existsSync(signedIn)) lookAtConsole(bench, signedIn);
   await work();
