@@ -7,6 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 const members = require('./console.js');
 const { create } = require('./dashboards.js');
+const directions = require('./directions.js');
 const files = require('./files.js');
 const { Person, KeyboardPerson, walk } = require('./first_start.js');
 const { vnu } = require('./html.js');
@@ -106,7 +107,7 @@ async function main() {
   check('the console, from the first start', () => members.first(bench, JSON.parse(fs.readFileSync(credentials, 'utf8')), signedIn));
   check('from the first start to a resolved incident, then by phone', walk(bench, Person, {}, 25, phone.all));
   check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
-  check('from the first start to a resolved incident by keyboard', walk(bench, KeyboardPerson, {}, 250));
+  check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 250, directions.all));
   await work();
   if (fs.existsSync(signedIn)) lookAtConsole(bench, signedIn);
   await work();

@@ -133,6 +133,7 @@
     const shown = document.createElement('div');
     let late;
     shown.className = 'text shown';
+    shown.dir = 'auto';
     by.replaceWith(shown);
     area.addEventListener('input', () => {
       clearTimeout(late);

@@ -151,7 +151,7 @@ func (p *pages) componentDelete(v *visit) error {
 	}
 	names := []string{}
 	for _, d := range dashboards {
-		names = append(names, d.Name)
+		names = append(names, isolate(d.Name))
 	}
 	points := []string{"No dashboard shows it now.", "Subscribers no longer get messages about it.", "Templates lose it.", "Past events stay, without it."}
 	if len(names) > 0 {
@@ -162,7 +162,7 @@ func (p *pages) componentDelete(v *visit) error {
 	}
 	form := forms.New(at+"/delete", "Delete the component")
 	form.Danger = true
-	return v.ask("Delete “"+c.Name+"”?", confirm{
+	return v.ask("Delete “"+isolate(c.Name)+"”?", confirm{
 		Back: at, BackLabel: c.Name, Text: "This cannot be reversed. To take the component off the dashboards only, hide it.", Points: points, Form: form,
 	}, func() error {
 		if _, err := v.app.DeleteComponent(v.Request.Context(), c.ID); err != nil {

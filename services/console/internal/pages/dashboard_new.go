@@ -38,7 +38,7 @@ func (p *pages) dashboardDelete(v *visit) error {
 	at := dashboardsPath + "/" + d.ID
 	form := forms.New(at+"/delete", "Delete the dashboard")
 	form.Danger = true
-	return v.ask("Delete “"+d.Name+"”?", confirm{
+	return v.ask("Delete “"+isolate(d.Name)+"”?", confirm{
 		Back: at, BackLabel: d.Name, Text: "This cannot be reversed. To hide the page only, take the tick “Published” away in the tab Access.", Form: form,
 		Points: []string{"Visitors find nothing at " + d.URL + ".", "The endpoints of the dashboard are deleted with it.", "Components and events stay."},
 	}, func() error {

@@ -19,7 +19,7 @@ func (v *visit) askEvent(title, text, label, path string, danger bool, points []
 	e := found.Event
 	form := forms.New(eventAt(e.ID)+path, label)
 	form.Danger = danger
-	return v.ask(strings.ReplaceAll(title, "%s", e.Title), confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: text, Points: points, Form: form}, func() error { return do(e) })
+	return v.ask(strings.ReplaceAll(title, "%s", isolate(e.Title)), confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: text, Points: points, Form: form}, func() error { return do(e) })
 }
 
 // eventWithdraw makes an event a draft.

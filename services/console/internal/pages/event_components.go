@@ -114,7 +114,7 @@ func (v *visit) addChosen(listed *app.Components, chosen []string) error {
 func namesOf(affected []app.Affected) string {
 	var names []string
 	for _, one := range affected {
-		names = append(names, one.Name)
+		names = append(names, isolate(one.Name))
 	}
 	return andList(names)
 }

@@ -86,7 +86,7 @@ func (p *pages) keyRevoke(v *visit) error {
 		return err
 	}
 	if at := slices.IndexFunc(found.APIKeys, func(k app.Key) bool { return k.KeyID == v.Param("id") }); at >= 0 {
-		name = "“" + found.APIKeys[at].Name + "”"
+		name = "“" + isolate(found.APIKeys[at].Name) + "”"
 	} else if found.NextToken == nil {
 		return errNotFound
 	}

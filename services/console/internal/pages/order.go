@@ -62,13 +62,13 @@ func rearrange(form *forms.Form, name string) string {
 	}
 	swap := func(to int) string {
 		if to < 0 || to >= len(field.Values) {
-			return label + " stays where it is."
+			return isolate(label) + " stays where it is."
 		}
 		field.Values[at], field.Values[to] = field.Values[to], field.Values[at]
 		if groups != nil {
 			groups.Values[at], groups.Values[to] = groups.Values[to], groups.Values[at]
 		}
-		return fmt.Sprintf("%s is at place %d of %d. Nothing is saved yet.", label, to+1, len(field.Values))
+		return fmt.Sprintf("%s is at place %d of %d. Nothing is saved yet.", isolate(label), to+1, len(field.Values))
 	}
 	switch {
 	case way == "up" && at >= 0:

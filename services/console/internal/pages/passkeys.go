@@ -102,7 +102,7 @@ func (p *pages) passkeyRemove(v *visit) error {
 	}
 	form := forms.New(passkeysPath+key.ID+"/remove", "Remove the passkey")
 	form.Danger = true
-	return v.ask("Remove “"+key.Name+"”?", confirm{
+	return v.ask("Remove “"+isolate(key.Name)+"”?", confirm{
 		Back: securityPath, BackLabel: "Security", Text: "You can no longer sign in with this passkey. Your other sessions end. Remove it in your device or password manager, too.", Form: form,
 	}, func() error {
 		if _, err := v.app.RemovePasskey(v.Request.Context(), key.ID); err != nil {

@@ -270,11 +270,21 @@ func (v *visit) takeNotice() *notice {
 	if err != nil || failed != nil || text == "" || !utf8.Valid(name) {
 		return nil
 	}
-	shown := &notice{Text: strings.ReplaceAll(text, "%s", string(name)), key: key}
+	shown := &notice{Text: strings.ReplaceAll(text, "%s", isolate(string(name))), key: key}
 	if undoForm.Match(undo) {
 		shown.Undo = string(undo)
 	}
 	return shown
+}
+
+// isolate returns a name as a part of a text. The words around a name that is written from right to left keep their order.
+func isolate(name string) string {
+	for _, r := range name {
+		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
+			return "\u2068" + name + "\u2069"
+		}
+	}
+	return name
 }
 
 // richHTML returns a text of an event as dashboards show it.

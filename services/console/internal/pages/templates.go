@@ -220,7 +220,7 @@ func (p *pages) templateDelete(v *visit) error {
 	was, at := found.Template, templatesPath+"/"+v.Param("id")
 	form := forms.New(at+"/delete", "Delete the template")
 	form.Danger = true
-	return v.ask("Delete “"+was.Name+"”?", confirm{
+	return v.ask("Delete “"+isolate(was.Name)+"”?", confirm{
 		Back: at, BackLabel: was.Name, Text: "This cannot be reversed.", Points: []string{"Events that were made from it stay as they are."}, Form: form,
 	}, func() error {
 		if _, err := v.app.DeleteTemplate(v.Request.Context(), was.ID); err != nil {

@@ -85,7 +85,7 @@ func (p *pages) userNew(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.showSecret("invited.html", nameOf(invited.User)+" is invited", invitedPage{invited.User, invited.Invitation, nameOf(invited.User)})
+		return v.showSecret("invited.html", isolate(nameOf(invited.User))+" is invited", invitedPage{invited.User, invited.Invitation, nameOf(invited.User)})
 	}, show)
 }
 
@@ -197,7 +197,7 @@ func (p *pages) userInvite(v *visit) error {
 			v.notify("mailed", nameOf(found.User), "")
 			return v.redirect(at)
 		}
-		return v.showSecret("invited.html", nameOf(found.User)+" is invited", invitedPage{found.User, link.Invitation, nameOf(found.User)})
+		return v.showSecret("invited.html", isolate(nameOf(found.User))+" is invited", invitedPage{found.User, link.Invitation, nameOf(found.User)})
 	})
 }
 
@@ -211,10 +211,10 @@ func (v *visit) askUser(title, text, label, path string, points []string, do fun
 	form := forms.New(usersPath+"/"+found.User.UserID+path, label)
 	form.Danger = true
 	for i := range points {
-		points[i] = strings.ReplaceAll(points[i], "%s", name)
+		points[i] = strings.ReplaceAll(points[i], "%s", isolate(name))
 	}
-	return v.ask(strings.ReplaceAll(title, "%s", name), confirm{
-		Back: usersPath + "/" + found.User.UserID, BackLabel: name, Text: strings.ReplaceAll(text, "%s", name), Points: points, Form: form,
+	return v.ask(strings.ReplaceAll(title, "%s", isolate(name)), confirm{
+		Back: usersPath + "/" + found.User.UserID, BackLabel: name, Text: strings.ReplaceAll(text, "%s", isolate(name)), Points: points, Form: form,
 	}, func() error { return do(found.User) })
 }
 
