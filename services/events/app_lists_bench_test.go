@@ -41,7 +41,7 @@ func BenchmarkAppLists(b *testing.B) {
 	small, large := appCrowd(b, broker, fewRecords), appCrowd(b, broker, manyRecords(b))
 	filters := []struct{ name, query string }{
 		{"all", ""}, {"type", "type=maintenance"}, {"status", "status=resolved"}, {"a rare status", "status=verifying"},
-		{"active", "active=true"}, {"not active", "active=false"}, {"dashboard", "dashboardId=" + dashA}, {"component", "componentId=" + benchComponent(3)},
+		{"active", "active=true"}, {"not active", "active=false"}, {"drafts", "publish=false"}, {"published", "publish=true"}, {"dashboard", "dashboardId=" + dashA}, {"component", "componentId=" + benchComponent(3)},
 		{"from", "from=FROM"}, {"to", "to=FROM"}, {"from and to", "from=FROM&to=TO"},
 		{"q, a frequent word", "q=REGIONS"}, {"q, a rare word", "q=zebra"}, {"q, no word", "q=nothing+has+this"},
 		{"type and status", "type=incident&status=resolved"}, {"type and active", "type=incident&active=true"}, {"dashboard and active", "active=true&dashboardId=" + dashA},

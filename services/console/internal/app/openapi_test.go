@@ -152,7 +152,7 @@ func queryOf(method string) url.Values {
 	query := url.Values{}
 	for _, name := range append([]string{"limit", "nextToken"}, map[string][]string{
 		"AuditEntries": {"entityType", "action", "from", "to", "entityId", "actorId"},
-		"Events":       {"type", "status", "active", "componentId", "dashboardId", "to", "q"},
+		"Events":       {"type", "status", "active", "publish", "componentId", "dashboardId", "to", "q"},
 		"Components":   {"status", "q"},
 		"Templates":    {"kind"},
 		"DeliveryLogs": {"eventId", "status"},

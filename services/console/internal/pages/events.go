@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,13 +75,7 @@ func (p *pages) events(v *visit) error {
 		}
 		return nil
 	})
-	work.Go(func() (err error) {
-		if data.At == "drafts" {
-			data.Events, err = v.drafts(filter)
-			return err
-		}
-		return v.listEvents(&data, filter)
-	})
+	work.Go(func() error { return v.listEvents(&data, filter) })
 	if err := work.Wait(); err != nil {
 		return err
 	}
@@ -90,7 +83,7 @@ func (p *pages) events(v *visit) error {
 	return v.show(http.StatusOK, "events.html", "Events", data)
 }
 
-// listEvents reads a page of the view that is open, upcoming or past.
+// listEvents reads a page of the view.
 func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 	query := url.Values{"limit": {"25"}, "nextToken": {v.Query("after")}}
 	for name, values := range filter {
@@ -99,17 +92,18 @@ func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 	if data.First {
 		query.Del("nextToken")
 	}
-	keep := func(app.Event) bool { return true }
 	switch data.At {
 	case "open":
 		query.Set("active", "true")
 	case "upcoming":
 		query.Set("status", planning)
-		keep = func(e app.Event) bool { return e.Publish }
+		query.Set("publish", "true")
+	case "drafts":
+		query.Set("publish", "false")
 	default:
 		query.Set("active", "false")
+		query.Set("publish", "true")
 		query.Set("to", v.pages.Process.Now().UTC().Truncate(time.Minute).Add(time.Minute).Format(isoTime))
-		keep = func(e app.Event) bool { return isClosed(e.Status) }
 		if before := v.Query("to"); before != "" { // all pages of a walk have the same end
 			query.Set("to", before)
 		}
@@ -118,7 +112,7 @@ func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 	if err != nil {
 		return err
 	}
-	data.Events = slices.DeleteFunc(found.Events, func(e app.Event) bool { return !keep(e) })
+	data.Events = slices.DeleteFunc(found.Events, func(e app.Event) bool { return data.At == "past" && !isClosed(e.Status) })
 	if found.NextToken != nil {
 		next := v.Request.URL.Query()
 		next.Set("view", data.At)
@@ -129,37 +123,6 @@ func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 		data.More = root + eventsPath + "?" + next.Encode()
 	}
 	return nil
-}
-
-// drafts returns the events that are not published and not closed.
-//
-// Decision: the App interface has no filter for them, but an event that is neither active nor closed is a draft or is
-// planned. So the page asks for each status. There are few drafts.
-func (v *visit) drafts(filter url.Values) ([]app.Event, error) {
-	statuses := []string{planning, "started", "inprogress", "verifying"}
-	switch filter.Get("type") {
-	case incident:
-		statuses = incidentStatuses()[:3]
-	case "":
-		statuses = append(statuses, incidentStatuses()[:3]...)
-	}
-	lists := make([][]app.Event, len(statuses))
-	var work errgroup.Group
-	for i, status := range statuses {
-		query := url.Values{"limit": {"100"}, "active": {"false"}, "status": {status}}
-		for name, values := range filter {
-			query[name] = values
-		}
-		work.Go(func() error {
-			found, err := v.app.Events(v.Request.Context(), query)
-			lists[i] = slices.DeleteFunc(found.Events, func(e app.Event) bool { return e.Publish })
-			return err
-		})
-	}
-	err := work.Wait()
-	return slices.SortedFunc(slices.Values(slices.Concat(lists...)), func(a, b app.Event) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
-	}), err
 }
 
 // nameComponent sets the component of the filter. Its name is that in the events of the list.

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -99,6 +100,14 @@ func TestAFailedMessageIsSentAgainByWhoMayReadTheLog(t *testing.T) {
 	b.expect(b.get(at+"/failed"), http.StatusForbidden, "Subscribers")
 	if got := b.get(at); strings.Contains(got.text, at+"/failed") {
 		t.Error("the page shows a link that does not work")
+	}
+}
+
+func TestTheDraftsAreReadWithOneCall(t *testing.T) {
+	b := open(t, "Ada")
+	b.expect(b.get("/console/events?view=drafts&type=incident&after=x"), http.StatusOK, "after=next%26token&amp;type=incident&amp;view=drafts")
+	if got := b.app.queries("GET /app/events"); !slices.Equal(got, []string{"limit=25&nextToken=x&publish=false&type=incident"}) {
+		t.Error(got)
 	}
 }
 

@@ -40,6 +40,7 @@ type service struct {
 	answers   map[string]answer // by method and path; others get a usual response
 	passports []passport.Passport
 	bodies    map[string]string // last body by method and path
+	sent      []string          // method, path and query of all requests
 }
 
 // answer sets the response to a method and path.
@@ -63,6 +64,18 @@ func (s *service) body(at string) string {
 	return s.bodies[at]
 }
 
+// queries returns the query of each request with the method and path.
+func (s *service) queries(at string) (queries []string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, sent := range s.sent {
+		if query, is := strings.CutPrefix(sent, at+"?"); is {
+			queries = append(queries, query)
+		}
+	}
+	return queries
+}
+
 type answer struct {
 	status int
 	body   string
@@ -75,6 +88,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := r.Method + " " + r.URL.Path
 	body, _ := io.ReadAll(r.Body)
 	s.bodies[at] = string(body)
+	s.sent = append(s.sent, at+"?"+r.URL.RawQuery)
 	if a, own := s.answers[at]; own {
 		if a.again {
 			w.Header().Set("Bellbuoy-Sign-In", "again")
@@ -106,7 +120,7 @@ func (s *service) usual(at string) string {
 		"branding": {"logoUrl": TEXT, "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"}, "links": {"homepageUrl": null, "supportUrl": TEXT, "navigation": [{"text": TEXT, "href": TEXT}]},
 		"subscriptions": {"email": true, "webhook": true}, "searchIndexing": true, "access": {"mode": "password", "passwordSet": true, "allowedIps": ["192.0.2.1"]},
 		"components": [FULL], "indicator": "major", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 2}`
-	filled := strings.NewReplacer("FULL", `{"componentId": "OTHER", "groupName": TEXT}, {"componentId": "MEMBER", "groupName": TEXT}`,
+	filled := strings.NewReplacer("FULL", `{"componentId": "OTHER", "name": TEXT, "groupName": TEXT}, {"componentId": "MEMBER", "name": TEXT, "groupName": TEXT}`,
 		"DOMAINS", `{"host": "status.example.com", "verified": true, "txt": TEXT}, {"host": "other.example.com", "verified": false, "txt": TEXT}`)
 	list := func(name, item string) string {
 		if s.empty {

@@ -34,6 +34,7 @@ type eventListParameters struct {
 	Type        *string    `query:"type" enum:"incident,maintenance"`
 	Status      *string    `query:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed"`
 	Active      *bool      `query:"active" description:"True: published, begun and under way by the status. False: all others."`
+	Publish     *bool      `query:"publish" description:"False: the drafts. True: all others."`
 	DashboardID *string    `query:"dashboardId" format:"uuid" description:"Events that affect a component that is on the dashboard now."`
 	ComponentID *string    `query:"componentId" format:"uuid" description:"Events that affect the component, which need not be on the dashboard of dashboardId."`
 	From        *time.Time `query:"from" description:"Only events that end after this time. An open event has no end."`
@@ -50,7 +51,7 @@ func (a api) listEvents(c *web.Call[eventListParameters, web.None]) (eventsView,
 	asked := c.Parameters
 	events, next, err := web.Listed(a.Pages, c.List, asked.Paging, func(limit int, after string) (find.Page[catalog.EventDetail], error) {
 		return a.catalog.PageOfEvents(c, c.Caller.Organization, catalog.EventFilter{
-			Type: catalog.EventType(optional.OrZero(asked.Type)), Status: catalog.Status(optional.OrZero(asked.Status)), Active: asked.Active,
+			Type: catalog.EventType(optional.OrZero(asked.Type)), Status: catalog.Status(optional.OrZero(asked.Status)), Active: asked.Active, Publish: asked.Publish,
 			DashboardID: optional.OrZero(asked.DashboardID), ComponentID: optional.OrZero(asked.ComponentID), From: asked.From, To: asked.To, Text: optional.OrZero(asked.Text),
 		}, limit, after)
 	}, viewEventRow)

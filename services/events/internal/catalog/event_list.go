@@ -17,6 +17,7 @@ type EventFilter struct {
 	Type        EventType
 	Status      Status
 	Active      *bool
+	Publish     *bool      // whether the event is published
 	DashboardID string     // only events that affect a component that is on the dashboard now
 	ComponentID string     // only events that affect the component
 	From, To    *time.Time // only events that overlap the time from From until before To
@@ -43,11 +44,11 @@ const (
 )
 
 // Lists find an event by its keys. A key consists of a scope (all events, or one component), a selection (all events,
-// or a type or status with the activity), and a class of the event's length. One index over key and start serves every
+// or a type or status with the activity or as a draft), and a class of the event's length. One index over key and start serves every
 // combination of filters, because it has the events of a key in the order of the list. If a filter selects several
 // keys, their events are merged.
 const (
-	keyActive, keyInactive = "+", "-"
+	keyActive, keyInactive, keyDraft = "+", "-", "~"
 
 	// A list with From also contains events that began before From and ended after it. The class of an event bounds its
 	// length, so the query for a class begins this length before From. Every event has keys without a class. Events
@@ -80,7 +81,10 @@ func (e *Event) SearchText() string { return find.Fold(e.Title + "\n" + e.Descri
 // ListKeys returns the keys by which lists find the event.
 func (e *Event) ListKeys() []string {
 	activity := keyInactive
-	if e.Published && e.Status.Underway() {
+	switch {
+	case !e.Published:
+		activity = keyDraft
+	case e.Status.Underway():
 		activity = keyActive
 	}
 	selections := []string{"", string(e.Type) + activity, string(e.Status) + activity}
@@ -123,7 +127,7 @@ type stretch struct {
 	since, before time.Time
 }
 
-// byActivity returns the stretches that the filter selects by type, status and activity.
+// byActivity returns the stretches that the filter selects by type, status, activity and publication.
 func (f *EventFilter) byActivity(now time.Time) []stretch {
 	kinds := []string{string(Incident), string(Maintenance)}
 	switch {
@@ -133,8 +137,15 @@ func (f *EventFilter) byActivity(now time.Time) []stretch {
 		kinds = []string{string(f.Status)}
 	case f.Type != "":
 		kinds = []string{string(f.Type)}
-	case f.Active == nil:
+	case f.Active == nil && f.Publish == nil:
 		return []stretch{{selections: []string{""}}}
+	}
+	inactive, onlyDrafts := []string{keyInactive, keyDraft}, f.Publish != nil && !*f.Publish
+	switch {
+	case onlyDrafts:
+		inactive = []string{keyDraft}
+	case f.Publish != nil:
+		inactive = []string{keyInactive}
 	}
 	with := func(activities ...string) (selections []string) {
 		for _, kind := range kinds {
@@ -146,12 +157,16 @@ func (f *EventFilter) byActivity(now time.Time) []stretch {
 	}
 	begun := now.Add(time.Millisecond)
 	switch {
+	case onlyDrafts && f.Active != nil && *f.Active:
+		return nil
+	case onlyDrafts:
+		return []stretch{{selections: with(inactive...)}}
 	case f.Active == nil:
-		return []stretch{{selections: with(keyActive, keyInactive)}}
+		return []stretch{{selections: with(append(inactive, keyActive)...)}}
 	case *f.Active:
 		return []stretch{{selections: with(keyActive), before: begun}}
 	}
-	return []stretch{{selections: with(keyInactive)}, {selections: with(keyActive), since: begun}}
+	return []stretch{{selections: with(inactive...)}, {selections: with(keyActive), since: begun}}
 }
 
 // byTime returns the stretches that contain the events between From and To. They also contain some events that ended

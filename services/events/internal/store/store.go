@@ -121,7 +121,7 @@ func (s *Store) events() document.Schema[catalog.Event] {
 			{Name: catalog.FieldUpdated, Value: func(e *record) any { return present(len(e.Timeline) > 0) }},
 			{Name: catalog.FieldOpen, Value: func(e *record) any { return present(e.Open()) }},
 			{Name: catalog.FieldDueAt, Value: func(e *record) any { return e.DueAt() }},
-			{Name: catalog.FieldListed, Value: func(e *record) any { return e.ListKeys() }},
+			{Name: catalog.FieldListed, Revision: 1, Value: func(e *record) any { return e.ListKeys() }},
 			{Name: catalog.FieldUntil, Value: func(e *record) any { return e.Until() }},
 			{Name: catalog.FieldSearch, Value: func(e *record) any { return e.SearchText() }},
 			{Name: catalog.FieldExternalID, Value: func(e *record) any { return e.OpenExternalID() }},
