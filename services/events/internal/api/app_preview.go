@@ -12,7 +12,7 @@ import (
 
 func (a api) previewOperations(readers []string) []web.Operation {
 	preview := operation("dashboards", readers, "POST", "/{id}/preview", "previewDashboard", "Preview the page of a dashboard",
-		"The page that visitors would get after a change of the dashboard, of its components and of its content. Nothing is stored. Absent members are as stored.", 200)
+		"The page that visitors would get after a change of the dashboard, of its components and of its content, without script. Nothing is stored. Absent members are as stored.", 200)
 	preview.Versioned = false
 	preview.Example = web.Example{
 		Request: `{"dashboard": {"name": "Acme", "branding": {"primaryColor": "#1a73e8"}}, "components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061"}]}`,

@@ -40,7 +40,7 @@ const (
 type Renderer interface {
 	// Render returns the file with the name, or NotFound.
 	Render(snapshot *Snapshot, name string, extra Extra) (File, error)
-	// Page returns the page of the dashboard and its Content-Security-Policy.
+	// Page returns the page of the dashboard without its script, and its Content-Security-Policy.
 	Page(snapshot *Snapshot) (html []byte, policy string, err error)
 }
 

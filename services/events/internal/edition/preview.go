@@ -18,7 +18,8 @@ const (
 )
 
 // Preview returns the page that visitors would get if the dashboard were stored as given, and its
-// Content-Security-Policy. It stores nothing. The links of a private page to its feeds have no key.
+// Content-Security-Policy. It stores nothing. The page has no script, because it is shown in frames that allow none. The
+// links of a private page to its feeds have no key.
 func (e *Editions) Preview(ctx context.Context, dashboard catalog.Dashboard) (html, policy string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, previewTime)
 	defer cancel()

@@ -141,12 +141,16 @@ func (s *Site) localeOf(snapshot *edition.Snapshot) *locale {
 func (s *Site) newFrame(r renderRequest) frame {
 	l := s.localeOf(r.Snapshot)
 	d := dates{l, r.Dashboard.Zone()}
+	script := s.script
+	if r.frozen {
+		script = ""
+	}
 	return frame{
 		Snapshot: r.Snapshot, locale: l, dates: d, Title: r.Dashboard.Name, Canonical: r.URL + "/" + r.name,
 		Indexed:  r.Dashboard.SearchIndexing && r.Dashboard.Access.Mode == catalog.AccessPublic,
 		Up:       strings.Repeat("../", strings.Count(r.name, "/")),
 		Style:    template.CSS(look.Colors(r.Dashboard.Branding.Theme, r.Dashboard.Branding.PrimaryColor) + s.style), // safe: our own text
-		Script:   template.JS(s.script),                                                                              // safe: text of this package
+		Script:   template.JS(script),                                                                                // safe: text of this package
 		Rendered: d.moment(r.At),
 		key:      r.FeedKey,
 	}

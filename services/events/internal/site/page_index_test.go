@@ -18,6 +18,17 @@ func frameOf(t *testing.T, snapshot *edition.Snapshot) frame {
 	return newSite(t).newFrame(renderRequest{Snapshot: snapshot})
 }
 
+func TestThePageOfAPreviewHasNoScript(t *testing.T) {
+	snapshot := troubledPage()
+	html, policy, err := newSite(t).Page(snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := string(html); strings.Contains(text, "<script") || strings.Contains(text, `id="pause"`) || strings.Contains(policy, "script-src") || !strings.Contains(text, "<h1") {
+		t.Errorf("%s: %s", policy, text)
+	}
+}
+
 // The page shows the modules that are on, in the order of the content.
 func TestModulesAndTheirOrder(t *testing.T) {
 	s, snapshot := newSite(t), troubledPage()

@@ -41,8 +41,9 @@ type Site struct {
 // renderRequest is the arguments of a call of Render.
 type renderRequest struct {
 	*edition.Snapshot
-	name  string
-	extra edition.Extra
+	name   string
+	extra  edition.Extra
+	frozen bool // the page has no script
 }
 
 // renderer renders a file. It does not set the content type.
@@ -127,7 +128,7 @@ func (s *Site) Render(snapshot *edition.Snapshot, name string, extra edition.Ext
 
 // Page implements edition.Renderer.
 func (s *Site) Page(snapshot *edition.Snapshot) (html []byte, policy string, err error) {
-	file, err := s.indexPage(renderRequest{Snapshot: snapshot})
+	file, err := s.indexPage(renderRequest{Snapshot: snapshot, frozen: true})
 	return file.Body, file.Policy, err
 }
 
@@ -135,7 +136,7 @@ func (s *Site) Page(snapshot *edition.Snapshot) (html []byte, policy string, err
 func (s *Site) render(snapshot *edition.Snapshot, name string, extra edition.Extra) (File, error) {
 	for _, route := range s.routes {
 		if matches, err := path.Match(route.pattern, name); err == nil && matches {
-			file, err := route.render(s, renderRequest{snapshot, name, extra})
+			file, err := route.render(s, renderRequest{Snapshot: snapshot, name: name, extra: extra})
 			file.Media = route.contentType
 			return file, err
 		}
