@@ -63,7 +63,7 @@ func TestAMemberChangesADashboardWithoutScript(t *testing.T) {
 	ada.open("/dashboards/new", http.StatusOK).fill("/dashboards/new", typed("name", "Partners"), http.StatusOK)
 	partners := strings.TrimSuffix(strings.TrimPrefix(ada.at.Path, "/console"), "/components")
 	ada.expect(partners+"/components", "Partners is added.", "The dashboard shows no component.")
-	ada.open(partners+"/delete", http.StatusOK).fill(partners+"/delete", nil, http.StatusOK).expect("/", "Partners is deleted.")
+	ada.open(partners+"/delete", http.StatusOK).fill(partners+"/delete", nil, http.StatusOK).expect("/dashboards", "Partners is deleted.")
 }
 
 // preview sends the form of a tab to its preview, as the button Preview does.

@@ -10,10 +10,10 @@ import (
 // dashboardNew adds a dashboard. The next page chooses its components.
 func (p *pages) dashboardNew(v *visit) error {
 	form := forms.New(dashboardsPath+"/new", "Add the dashboard", &forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 100})
-	form.Cancel = "/"
+	form.Cancel = dashboardsPath
 	v.fill(form)
 	show := func(status int) error {
-		return v.show(status, "form.html", "New dashboard", formPage{"/", "Overview", "A public page of its own, for one audience. You choose its components next.", form})
+		return v.show(status, "form.html", "New dashboard", formPage{dashboardsPath, "Dashboards", "A public page of its own, for one audience. You choose its components next.", form})
 	}
 	if !v.isPost() {
 		return show(http.StatusOK)
@@ -46,6 +46,6 @@ func (p *pages) dashboardDelete(v *visit) error {
 			return err
 		}
 		v.notify("deleted", d.Name, "")
-		return v.redirect("/")
+		return v.redirect(dashboardsPath)
 	})
 }

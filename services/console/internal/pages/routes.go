@@ -136,6 +136,7 @@ func (p *pages) table() []route {
 		{post, "/components/:id/state", signedIn, admin, p.componentState},
 		{get, "/components/:id/delete", signedIn, admin, p.componentDelete},
 		{post, "/components/:id/delete", signedIn, admin, p.componentDelete},
+		{get, "/dashboards", signedIn, event + "|" + subscriber, p.dashboards},
 		{get, "/dashboards/new", signedIn, admin, p.dashboardNew},
 		{post, "/dashboards/new", signedIn, admin, p.dashboardNew},
 		{get, "/dashboards/:id/delete", signedIn, admin, p.dashboardDelete},

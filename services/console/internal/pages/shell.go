@@ -75,13 +75,14 @@ type navItem struct {
 	StateText         string
 	role              string
 	tab               bool // the narrow frame shows it at the bottom
+	alone             bool // pages below it do not belong to it
 }
 
 // navigation returns the pages that the member may open.
 func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	for _, group := range []navGroup{
 		{"", []navItem{
-			{Path: "/", Label: "Overview", Icon: "home", tab: true},
+			{Path: "/", Label: "Overview", Icon: "home", tab: true, alone: true},
 			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true},
 			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent},
 			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber},
@@ -94,7 +95,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			{Path: "/audit", Label: "Audit log", Icon: "list", role: passport.RoleAdmin},
 		}},
 		{"Your account", []navItem{
-			{Path: "/profile", Label: "Profile", Icon: "person"},
+			{Path: "/profile", Label: "Profile", Icon: "person", alone: true},
 			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: !v.caller.Has(passport.RoleEvent)},
 			{Path: "/profile/keys", Label: "Keys", Icon: "key"},
 		}},
@@ -104,7 +105,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			if item.role != "" && !v.caller.Has(strings.Split(item.role, "|")...) {
 				continue
 			}
-			item.Current = item.Path == at || item.Path != "/" && item.Path != "/profile" && strings.HasPrefix(at, item.Path+"/") && !strings.HasPrefix(at, newEventPath)
+			item.Current = item.Path == at || !item.alone && strings.HasPrefix(at, item.Path+"/") && !strings.HasPrefix(at, newEventPath)
 			shown.Items = append(shown.Items, item)
 			if item.tab {
 				tabs = append(tabs, item)
@@ -120,7 +121,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	return groups, tabs
 }
 
-// shownDashboards is how many dashboards the navigation shows. The others are found by their components.
+// shownDashboards is how many dashboards the navigation shows. The list has the others.
 const shownDashboards = 20
 
 // dashboardItems returns the dashboards with their states. Without a response in time there are none.
@@ -128,24 +129,14 @@ func (v *visit) dashboardItems() (items []navItem) {
 	if v.dashboards == nil {
 		return nil
 	}
-	for _, d := range v.dashboards() {
-		item := navItem{Path: dashboardsPath + "/" + d.ID, Label: d.Name, State: indicatorClass(d.Indicator), StateText: indicatorText(d.Indicator)}
-		if !d.Enabled {
-			item.State, item.StateText = "n", "not published"
-		}
-		items = append(items, item)
+	listed := v.dashboards()
+	for _, d := range listed.Dashboards {
+		items = append(items, navItem{Path: dashboardsPath + "/" + d.ID, Label: d.Name, State: dashboardClass(d), StateText: dashboardText(d)})
+	}
+	if listed.NextToken != nil {
+		items = append(items, navItem{Path: dashboardsPath, Label: "All dashboards", Icon: "list", alone: true})
 	}
 	return append(items, navItem{Path: dashboardsPath + "/new", Label: "New dashboard", Icon: "plus", role: passport.RoleAdmin})
-}
-
-// indicatorClass returns the class of the state that a dashboard's indicator stands for.
-func indicatorClass(indicator string) string {
-	return map[string]string{"none": "o", "maintenance": "m", "minor": "d", "major": "p", "critical": "x"}[indicator]
-}
-
-// indicatorText returns an indicator as a member reads it.
-func indicatorText(indicator string) string {
-	return map[string]string{"none": "operational", "maintenance": "under maintenance", "minor": "degraded performance", "major": "partial outage", "critical": "major outage"}[indicator]
 }
 
 // show responds with the template. Signed-in members get it in the frame.

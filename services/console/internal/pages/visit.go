@@ -28,7 +28,7 @@ type visit struct {
 	app     *app.Caller
 	profile func() (app.Profile, error) // runs once; the first caller starts it beside the other calls of the page
 	// dashboards returns those of the navigation. It runs as profile does. It is nil for a member who may not read them.
-	dashboards func() []app.Dashboard
+	dashboards func() app.Dashboards
 	kept       url.Values  // what the member typed before signing in again; nil otherwise
 	form       *forms.Form // the form that was read last
 	secret     bool        // the response shows a secret, so it is not compressed
@@ -91,12 +91,9 @@ func (v *visit) open(r route) error {
 // readNavigation begins to read the dashboards of the navigation.
 func (v *visit) readNavigation() {
 	caller, ctx := v.app, v.Request.Context()
-	read := sync.OnceValue(func() []app.Dashboard {
-		found, err := caller.Dashboards(ctx, url.Values{"limit": {strconv.Itoa(shownDashboards)}})
-		if err != nil {
-			return nil // the page works without them
-		}
-		return found.Dashboards
+	read := sync.OnceValue(func() app.Dashboards {
+		found, _ := caller.Dashboards(ctx, url.Values{"limit": {strconv.Itoa(shownDashboards)}}) // the page works without them
+		return found
 	})
 	v.dashboards = read
 	go read()

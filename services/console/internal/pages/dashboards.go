@@ -1,0 +1,66 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+)
+
+// dashboardsPage is the data of dashboards.html.
+type dashboardsPage struct {
+	Dashboards []app.Dashboard
+	More       string // address of the next page; empty: there is none
+	First      bool
+	Writer     bool // the member may add dashboards
+}
+
+// State implements the class of the state of a dashboard.
+func (dashboardsPage) State(d app.Dashboard) string { return dashboardClass(d) }
+
+// Text implements the state of a dashboard as a member reads it.
+func (dashboardsPage) Text(d app.Dashboard) string {
+	text := dashboardText(d)
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
+
+// Host implements the address of a dashboard as people say it.
+func (dashboardsPage) Host(d app.Dashboard) string {
+	_, host, _ := strings.Cut(d.URL, "://")
+	return host
+}
+
+// dashboards lists the dashboards. The navigation shows only the first of them.
+func (p *pages) dashboards(v *visit) error {
+	data := dashboardsPage{First: v.Query("after") == "", Writer: v.caller.Has(passport.RoleAdmin)}
+	query := url.Values{"limit": {"50"}}
+	if !data.First {
+		query.Set("nextToken", v.Query("after"))
+	}
+	found, err := v.app.Dashboards(v.Request.Context(), query)
+	if err != nil {
+		return err
+	}
+	if data.Dashboards = found.Dashboards; found.NextToken != nil {
+		data.More = root + dashboardsPath + "?" + url.Values{"after": {*found.NextToken}}.Encode()
+	}
+	return v.show(http.StatusOK, "dashboards.html", "Dashboards", data)
+}
+
+// dashboardClass returns the class of the state of a dashboard.
+func dashboardClass(d app.Dashboard) string {
+	if !d.Enabled {
+		return "n"
+	}
+	return map[string]string{"none": "o", "maintenance": "m", "minor": "d", "major": "p", "critical": "x"}[d.Indicator]
+}
+
+// dashboardText returns the state of a dashboard as a member reads it.
+func dashboardText(d app.Dashboard) string {
+	if !d.Enabled {
+		return "not published"
+	}
+	return map[string]string{"none": "operational", "maintenance": "under maintenance", "minor": "degraded performance", "major": "partial outage", "critical": "major outage"}[d.Indicator]
+}
