@@ -31,7 +31,7 @@ type Dashboard struct {
 	Subscriptions  Subscriptions `json:"subscriptions"`
 	SearchIndexing bool          `json:"searchIndexing"`
 	Access         Access        `json:"access"`
-	Components     []Placement   `json:"components"`
+	Components     []Placed      `json:"components"`
 	Indicator      string        `json:"indicator"`
 	CreatedAt      time.Time     `json:"createdAt"`
 	UpdatedAt      time.Time     `json:"updatedAt"`
@@ -87,6 +87,12 @@ type Access struct {
 type Placement struct {
 	ComponentID string `json:"componentId"`
 	GroupName   string `json:"groupName"`
+}
+
+// Placed is a component on a dashboard, with its name.
+type Placed struct {
+	Placement
+	Name string `json:"name"`
 }
 
 // Dashboards lists the dashboards.

@@ -26,13 +26,13 @@
     clearTimeout(timer);
     timer = setTimeout(draw, 500);
   };
-  document.addEventListener('input', (e) => { if (e.target.form === form && e.target.name !== 'add') later(); });
+  document.addEventListener('input', (e) => { if (e.target.form === form && !['add', 'find'].includes(e.target.name)) later(); });
 
   const list = $('[data-order]');
   if (!list) return;
   const said = $('[data-said]');
   const moved = (row) => {
-    const rows = [...list.children];
+    const rows = [...row.parentElement.children];
     rows.forEach((r, i) => {
       $('[value^="up "]', r).disabled = i === 0;
       $('[value^="down "]', r).disabled = i === rows.length - 1;
@@ -60,7 +60,7 @@
       const row = handle.closest('li');
       row.classList.add('held');
       const follow = (m) => {
-        for (const other of list.children) {
+        for (const other of row.parentElement.children) {
           const box = other.getBoundingClientRect();
           if (other === row || m.clientY < box.top || m.clientY > box.bottom) continue;
           if (m.clientY < box.top + box.height / 2) other.before(row);

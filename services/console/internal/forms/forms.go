@@ -281,17 +281,19 @@ func (f *Form) SecretsGone() {
 	}
 }
 
+// LabelOf returns the label of the option with the value, or the value if there is none.
+func (f *Field) LabelOf(value string) string {
+	if at := slices.IndexFunc(f.Options, func(o Option) bool { return o.Value == value }); at >= 0 {
+		return f.Options[at].Label
+	}
+	return value
+}
+
 // Text returns the values as a text for people.
 func (f *Field) Text() string {
 	var labels []string
 	for _, value := range f.Values {
-		label := value
-		for _, option := range f.Options {
-			if option.Value == value {
-				label = option.Label
-			}
-		}
-		labels = append(labels, label)
+		labels = append(labels, f.LabelOf(value))
 	}
 	if f.Kind == Ticks {
 		slices.Sort(labels)

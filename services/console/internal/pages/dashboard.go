@@ -18,15 +18,15 @@ const dashboardsPath = "/dashboards"
 // dashboardRecord is a dashboard with what its tabs need.
 type dashboardRecord struct {
 	app.Dashboard
-	Content    app.Content
-	Components []app.Component // components that the form of the tab may show
+	Content app.Content
+	Known   []app.Component // components that the form of the tab may name
 }
 
 // dashboardTab is a tab of the page of a dashboard.
 type dashboardTab struct {
 	path, label string
 	form        func(dashboardRecord) *forms.Form
-	// change returns what the form says, as the preview takes it.
+	// change returns what the form says, as the preview takes it. It sets the problems of fields that it cannot save.
 	change func(*forms.Form, dashboardRecord) app.Preview
 	list   string // name of the field whose values have an order; empty: there is none
 	draws  bool   // the form changes the preview
@@ -54,7 +54,9 @@ type dashboardPage struct {
 	Draws     bool
 	Preview   string // path of the preview
 	Rows      []orderRow
-	Moved     string // what the last button has moved, for screen readers
+	Moved     string // what the last button has moved
+	Found     bool   // the last button has searched components to add
+	Offers    offers // components to add
 }
 
 // Fields implements the fields without those of the order.
@@ -74,6 +76,11 @@ func (p *pages) dashboardTabOf(path string) func(*visit) error {
 // readDashboard returns the dashboard in the path with what the tab needs.
 func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
 	var record dashboardRecord
+	if v.isPost() { // the form names components
+		if err := forms.Parse(v.Request); err != nil {
+			return record, err
+		}
+	}
 	var work errgroup.Group
 	work.Go(func() error {
 		found, err := v.app.Dashboard(v.Request.Context(), v.Param("id"))
@@ -87,22 +94,10 @@ func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
 			return err
 		})
 	}
-	var listed app.Components
-	if tab.path == "/components" {
-		work.Go(func() (err error) {
-			listed, err = v.app.Components(v.Request.Context(), url.Values{"limit": {"100"}})
-			return err
-		})
+	err := work.Wait()
+	if err == nil && tab.path == "/components" {
+		record.Known, err = v.knownComponents(record.Dashboard)
 	}
-	if err := work.Wait(); err != nil || tab.path != "/components" {
-		return record, err
-	}
-	ids := append([]string{}, v.Request.PostForm["components"]...) // nil before the form is read
-	for _, placed := range record.Dashboard.Components {
-		ids = append(ids, placed.ComponentID)
-	}
-	err := v.addChosen(&listed, ids)
-	record.Components = listed.Components
 	return record, err
 }
 
@@ -116,7 +111,7 @@ func (v *visit) dashboard(tab dashboardTab) error {
 	form := v.formOfTab(tab, record)
 	v.fill(form)
 	moved := ""
-	show := func(status int) error {
+	show := func(status int) (err error) {
 		data := dashboardPage{
 			Dashboard: record, Tab: tab.label, Form: form, Writer: v.caller.Has(passport.RoleAdmin), Draws: tab.draws, Preview: at + "/preview?tab=" + url.QueryEscape(strings.TrimPrefix(tab.path, "/")), Moved: moved,
 		}
@@ -125,6 +120,13 @@ func (v *visit) dashboard(tab dashboardTab) error {
 		}
 		if tab.list != "" {
 			data.Rows = orderRows(form, tab.list)
+		}
+		if tab.path == "/components" && data.Writer {
+			way, _, _ := strings.Cut(form.Value("move"), " ")
+			data.Found = way == "find" || way == "more"
+			if data.Offers, err = v.offersOf(form); err != nil {
+				return err
+			}
 		}
 		return v.showPage(status, "dashboard.html", &page{Title: record.Name, Data: data, Order: true})
 	}
@@ -136,11 +138,18 @@ func (v *visit) dashboard(tab dashboardTab) error {
 		return err
 	}
 	if tab.list != "" {
-		if moved = rearrange(form, tab.list); moved != "" {
+		done := false
+		if moved, done = rearrange(form, tab.list, record.Known); done {
 			return show(http.StatusOK)
 		}
 	}
-	return v.submit(form, func() error { return v.saveDashboard(tab, form, record) }, show)
+	return v.submit(form, func() error {
+		in := tab.change(form, record)
+		if !form.OK() {
+			return show(http.StatusUnprocessableEntity)
+		}
+		return v.saveDashboard(tab, form, record, in)
+	}, show)
 }
 
 // formOfTab returns the form of a tab with the stored values.
@@ -151,8 +160,8 @@ func (v *visit) formOfTab(tab dashboardTab, record dashboardRecord) *forms.Form 
 	return form
 }
 
-func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboardRecord) (err error) {
-	in, ctx := tab.change(form, record), v.Request.Context()
+func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboardRecord, in app.Preview) (err error) {
+	ctx := v.Request.Context()
 	switch {
 	case in.Dashboard != nil:
 		_, err = v.app.ChangeDashboard(ctx, record.ID, form.Version, *in.Dashboard)

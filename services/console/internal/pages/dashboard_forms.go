@@ -144,15 +144,16 @@ func contentChange(form *forms.Form, d dashboardRecord) app.Preview {
 func placementForm(d dashboardRecord) *forms.Form {
 	components := &forms.Field{Kind: forms.Order, Name: "components", Label: "Components", Max: 36}
 	groups := &forms.Field{Kind: forms.Order, Name: "groups", Label: "Groups", Max: 50}
-	add := &forms.Field{Kind: forms.Select, Name: "add", Label: "Add a component", Plain: true, Options: []forms.Option{{Label: "Choose a component"}}}
+	add := &forms.Field{Kind: forms.Ticks, Name: "add", Label: "Add components"}
 	for _, placed := range d.Dashboard.Components {
 		components.Values, groups.Values = append(components.Values, placed.ComponentID), append(groups.Values, placed.GroupName)
 	}
-	for _, c := range d.Components {
-		option := forms.Option{Value: c.ID, Label: c.Name}
-		components.Options, add.Options = append(components.Options, option), append(add.Options, option)
+	for _, c := range d.Known {
+		components.Options = append(components.Options, forms.Option{Value: c.ID, Label: c.Name})
 	}
-	return forms.New("", "", components, groups, add, &forms.Field{Kind: forms.Hidden, Name: "move"})
+	add.Options = components.Options
+	return forms.New("", "", components, groups, add, &forms.Field{Kind: forms.Hidden, Name: "move", Max: maxLink},
+		&forms.Field{Kind: forms.Hidden, Name: "find"}, &forms.Field{Kind: forms.Hidden, Name: "after", Max: maxLink})
 }
 
 func placementChange(form *forms.Form, _ dashboardRecord) app.Preview {
@@ -172,27 +173,34 @@ func accessForm(d dashboardRecord) *forms.Form {
 	if d.Access.PasswordSet {
 		password.Hint = "Enter the password again, or a new one. The present one cannot be shown."
 	}
+	forget := &forms.Field{Kind: forms.Hidden, Name: "forget"}
+	if d.Access.PasswordSet {
+		forget = &forms.Field{Kind: forms.Tick, Name: "forget", Label: "Delete the stored password", Hint: "Any other access than with a password deletes it, and nobody can read it afterwards. If you change back later, you set a new password."}
+	}
 	return forms.New("", "",
 		&forms.Field{Kind: forms.Tick, Name: "enabled", Label: "Published", Hint: "Without this tick, visitors find nothing at the address.", Values: ticked(d.Enabled)},
 		&forms.Field{Kind: forms.Tick, Name: "searchIndexing", Label: "Search engines may list it", Values: ticked(d.SearchIndexing)},
 		&forms.Field{Kind: forms.Segments, Name: "mode", Label: "Who may read it", Required: true, Members: []string{"access.mode"}, Values: []string{d.Access.Mode}, Options: []forms.Option{{Value: "public", Label: "Everybody", Icon: "people"}, {Value: "password", Label: "With a password", Icon: "lock"}, {Value: "ipAllowlist", Label: "From some addresses", Icon: "shield"}}},
-		password,
-		&forms.Field{Kind: forms.Area, Name: "allowedIps", Label: "IP addresses", Max: 10_000, Hint: "One on each line, such as 192.0.2.7 or 192.0.2.0/24.", Members: []string{"access"}, Values: []string{strings.Join(d.Access.AllowedIPs, "\n")}})
+		password, forget,
+		&forms.Field{Kind: forms.Area, Name: "allowedIps", Label: "IP addresses", Max: 10_000, Hint: "One on each line, such as 192.0.2.7 or 192.0.2.0/24. The list stays while another access is chosen.", Members: []string{"access"}, Values: []string{strings.Join(d.Access.AllowedIPs, "\n")}})
 }
 
 func accessChange(form *forms.Form, d dashboardRecord) app.Preview {
 	change := app.DashboardChange{Enabled: new(form.Ticked("enabled")), SearchIndexing: new(form.Ticked("searchIndexing"))}
 	mode, ips := form.Value("mode"), linesOf(form.Value("allowedIps"))
+	typed := form.Value("password")
 	// A password that is not typed stays, as long as the access stays with a password.
-	if mode == "password" && d.Access.Mode == mode && form.Value("password") == "" {
+	if mode == "password" && d.Access.Mode == mode && typed == "" {
+		if !slices.Equal(ips, d.Access.AllowedIPs) {
+			form.Field("password").Problem = "Enter the password, too. The list of addresses cannot be changed without it."
+		}
 		return app.Preview{Dashboard: &change}
 	}
-	change.Access = &app.NewAccess{Mode: mode}
-	switch mode {
-	case "password":
-		change.Access.Password = form.Value("password")
-	case "ipAllowlist":
-		change.Access.AllowedIPs = &ips
+	change.Access = &app.NewAccess{Mode: mode, AllowedIPs: &ips}
+	if mode == "password" {
+		change.Access.Password = typed
+	} else if d.Access.PasswordSet && !form.Ticked("forget") {
+		form.Field("forget").Problem = "Tick this box to change the access. The stored password is deleted then."
 	}
 	return app.Preview{Dashboard: &change}
 }

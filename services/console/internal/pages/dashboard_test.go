@@ -1,8 +1,11 @@
 package pages
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,25 +62,100 @@ func TestAPreviewThatCannotBeDrawnSaysWhyInItsFrame(t *testing.T) {
 	b.expect(b.send(post, acme+"/preview?tab=access", url.Values{}), http.StatusNotFound)
 }
 
-func TestRowsMoveWithoutScriptAndAreSavedAtOnce(t *testing.T) {
+// third is a component that no dashboard of the played App interface shows.
+const third = "01890a5d-ac96-774b-bcce-b302099a8059"
+
+// arranged sends the form of the tab Components with three components, of which two have a group.
+func (b *browser) arranged(move string, more ...string) response {
+	b.t.Helper()
+	form := url.Values{"components": {other, member, third}, "groups": {"Shop", "", "Shop"}, "move": {move}, "find": {""}, "after": {""}, "version": {"2"}}
+	for i := 0; i+1 < len(more); i += 2 {
+		form[more[i]] = append(form[more[i]], more[i+1])
+	}
+	return b.send(post, acme+"/components", form)
+}
+
+// openArranged returns a browser whose App interface has a third component.
+func openArranged(t *testing.T) *browser {
+	t.Helper()
 	b := open(t, "Checkout")
-	send := func(move string) response {
-		return b.send(post, acme+"/components", url.Values{"components": {other, member}, "groups": {"Shop", ""}, "add": {""}, "move": {move}, "version": {"2"}})
+	const search = `{"id": "` + third + `", "name": "Search", "groupName": "Finding", "status": "operational"}`
+	b.app.answer("GET /app/components/"+third, answer{200, `{"component": ` + search + `}`, false})
+	b.app.answer("GET /app/components", answer{200, `{"components": [{"id": "` + other + `", "name": "Checkout"}, ` + search + `], "nextToken": "n2"}`, false})
+	return b
+}
+
+// inOrder fails unless the components of the page have the order.
+func (b *browser) inOrder(got response, ids ...string) {
+	b.t.Helper()
+	var shown []string
+	for _, found := range regexp.MustCompile(`name="components" value="([^"]*)"`).FindAllStringSubmatch(got.text, -1) {
+		shown = append(shown, found[1])
 	}
-	b.expect(send("down "+other), http.StatusOK, "Checkout is at place 2 of 2.", "autofocus")
-	if body := b.app.body("PUT /app/dashboards/" + other + "/components"); body != "" {
-		t.Errorf("a move is saved: %s", body)
+	if !slices.Equal(shown, ids) {
+		b.t.Errorf("the order is %v instead of %v", shown, ids)
 	}
-	moved := send("down " + other)
-	if first, second := strings.Index(moved.text, `name="components" value="`+member), strings.Index(moved.text, `name="components" value="`+other); first < 0 || second < first {
-		t.Error("the row has not moved")
+}
+
+func TestRowsMoveWithoutScriptAndAreSavedAtOnce(t *testing.T) {
+	b := openArranged(t)
+	b.expect(b.arranged(""), http.StatusSeeOther)
+	moved := b.arranged("down " + other)
+	b.expect(moved, http.StatusOK, "Checkout is at place 2 of 2.", `value="up `+other+`" autofocus`)
+	b.inOrder(moved, third, other, member)
+	b.expect(b.arranged("up "+other), http.StatusOK, "Checkout stays where it is.")
+	gone := b.arranged("remove " + other)
+	b.expect(gone, http.StatusOK, "Checkout is taken off.")
+	b.inOrder(gone, member, third)
+	if body := b.app.body("PUT /app/dashboards/" + other + "/components"); !strings.HasSuffix(body, `{"componentId":"`+third+`","groupName":"Shop"}]}`) || strings.Count(body, "componentId") != 3 {
+		t.Errorf("the saved order is %s", body)
 	}
-	b.expect(send("up "+other), http.StatusOK, "Checkout stays where it is.")
-	b.expect(send("remove "+other), http.StatusOK, "Checkout is taken off.")
-	b.expect(send("add "), http.StatusOK, "Choose a component to add.")
-	b.expect(send(""), http.StatusSeeOther)
-	if body := b.app.body("PUT /app/dashboards/" + other + "/components"); body != `{"components":[{"componentId":"`+other+`","groupName":"Shop"},{"componentId":"`+member+`","groupName":""}]}` {
-		t.Error(body)
+}
+
+func TestAGroupMovesAsAWhole(t *testing.T) {
+	b := openArranged(t)
+	got := b.arranged("down group:" + other)
+	b.expect(got, http.StatusOK, "Shop is at place 2 of 2.", `aria-label="Move the group Without a group up"`, `value="up group:`+other+`" autofocus`)
+	b.inOrder(got, member, other, third)
+	back := b.arranged("up group:" + other)
+	b.expect(back, http.StatusOK, "Shop stays where it is.")
+	b.inOrder(back, other, third, member)
+	b.inOrder(b.arranged("up group:"+member), member, other, third)
+	b.expect(b.arranged("up group:nothing"), http.StatusSeeOther)
+}
+
+func TestEveryComponentCanBeAddedAndNothingChosenIsLost(t *testing.T) {
+	b := openArranged(t)
+	b.expect(b.get(acme+"/components"), http.StatusOK, `name="add" value="`+third+`"><bdi>Search</bdi>`, `value="more n2"`)
+	two := url.Values{"components": {other, member}, "groups": {"Shop", "Till"}, "find": {"ear"}, "after": {""}, "add": {third}, "move": {"more n2"}, "version": {"2"}}
+	b.app.answer("GET /app/components", answer{200, `{"components": [], "nextToken": null}`, false})
+	b.expect(b.send(post, acme+"/components", two), http.StatusOK, `name="add" value="`+third+`" checked`, `name="after" value="n2"`, `value="ear"`, `value="Till"`, "First components")
+	if sent := b.app.queries("GET /app/components"); sent[len(sent)-1] != "limit=50&nextToken=n2&q=ear" {
+		t.Error(sent)
+	}
+	two.Set("move", "add ")
+	added := b.send(post, acme+"/components", two)
+	b.expect(added, http.StatusOK, "Search is added at the end.", `value="Finding"`, "No other component matches.")
+	b.inOrder(added, other, member, third)
+	two.Del("add")
+	b.expect(b.send(post, acme+"/components", two), http.StatusOK, "Choose a component to add.")
+}
+
+func TestALargeDashboardNamesEachComponentWithoutACallForEach(t *testing.T) {
+	b := open(t, "Checkout")
+	placed, names := []string{}, []string{}
+	for i := range 150 {
+		names = append(names, fmt.Sprintf("Part %d of it", i))
+		placed = append(placed, fmt.Sprintf(`{"componentId": "01890a5d-ac96-774b-bcce-%012d", "name": "%s", "groupName": "default"}`, i, names[i]))
+	}
+	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "name": "Acme", "components": [` + strings.Join(placed, ",") + `], "version": 2}}`, false})
+	got := b.get(acme + "/components")
+	b.expect(got, http.StatusOK, names...)
+	if strings.Contains(got.text, "Without a group") {
+		t.Error("components without groups are in one")
+	}
+	if sent := b.app.queries("GET /app/components/01890a5d-ac96-774b-bcce-000000000149"); len(sent) > 0 {
+		t.Error("the page reads a component for its name")
 	}
 }
 
@@ -99,28 +177,43 @@ func TestTheContentOfADashboardIsSavedWhole(t *testing.T) {
 	b.expect(b.send(post, acme+"/content", form), http.StatusUnprocessableEntity, "Weight of a partial outage must be from 0 to 1.", `value="NaN"`)
 }
 
-func TestAPasswordOfADashboardStaysUnlessItIsTyped(t *testing.T) {
+func TestAPasswordOfADashboardStaysUnlessItsDeletionIsTicked(t *testing.T) {
 	b := open(t, "Acme")
-	save := func(fields ...string) string {
+	save := func(status int, fields ...string) response {
 		t.Helper()
-		b.expect(b.post(acme+"/access", append(fields, "enabled", "on", "version", "2")...), http.StatusSeeOther)
-		return b.app.body("PATCH /app/dashboards/" + other)
+		got := b.post(acme+"/access", append(fields, "enabled", "on", "version", "2")...)
+		b.expect(got, status)
+		return got
 	}
-	for _, row := range []struct{ mode, password, want string }{
-		{"password", "", `{"enabled":true,"searchIndexing":false}`},
-		{"password", "a new password", `{"enabled":true,"searchIndexing":false,"access":{"mode":"password","password":"a new password"}}`},
-		{"ipAllowlist", "", `{"enabled":true,"searchIndexing":false,"access":{"mode":"ipAllowlist","allowedIps":["192.0.2.1","2001:db8::/32"]}}`},
-		{"public", "", `{"enabled":true,"searchIndexing":false,"access":{"mode":"public"}}`},
+	for _, row := range []struct{ mode, password, ips, forget, want string }{
+		{"password", "", "192.0.2.1", "", `{"enabled":true,"searchIndexing":false}`},
+		{"password", "a new password", "192.0.2.1\n\n2001:db8::/32 ", "", `{"enabled":true,"searchIndexing":false,"access":{"mode":"password","password":"a new password","allowedIps":["192.0.2.1","2001:db8::/32"]}}`},
+		{"ipAllowlist", "", "192.0.2.1", "on", `{"enabled":true,"searchIndexing":false,"access":{"mode":"ipAllowlist","allowedIps":["192.0.2.1"]}}`},
+		{"public", "", "192.0.2.1", "on", `{"enabled":true,"searchIndexing":false,"access":{"mode":"public","allowedIps":["192.0.2.1"]}}`},
 	} {
-		if body := save("mode", row.mode, "password", row.password, "allowedIps", "192.0.2.1\n\n2001:db8::/32 "); body != row.want {
+		save(http.StatusSeeOther, "mode", row.mode, "password", row.password, "allowedIps", row.ips, "forget", row.forget)
+		if body := b.app.body("PATCH /app/dashboards/" + other); body != row.want {
 			t.Errorf("%s: %s", row.mode, body)
 		}
 	}
 	b.app.answer("PATCH /app/dashboards/"+other, answer{400, `{"error": "access.password: must be 8 to 128 characters."}`, false})
-	got := b.post(acme+"/access", "mode", "password", "password", "my-secret", "version", "2")
+	got := save(http.StatusUnprocessableEntity, "mode", "password", "password", "my-secret")
 	if b.expect(got, http.StatusUnprocessableEntity, "Password for visitors must be 8 to 128 characters."); strings.Contains(got.text, "my-secret") {
 		t.Error("the page shows the password")
 	}
+	b.app.answer("PATCH /app/dashboards/"+other, answer{500, `{}`, false}) // no refused form reaches it
+	b.expect(b.get(acme+"/access"), http.StatusOK, "Delete the stored password", "nobody can read it afterwards")
+	for _, mode := range []string{"public", "ipAllowlist"} {
+		b.expect(save(http.StatusUnprocessableEntity, "mode", mode, "allowedIps", "192.0.2.9"), http.StatusUnprocessableEntity, "The stored password is deleted then.", `href="#forget"`, "192.0.2.9", `value="`+mode+`" checked`)
+	}
+	b.expect(save(http.StatusUnprocessableEntity, "mode", "password", "allowedIps", "192.0.2.9"), http.StatusUnprocessableEntity, "Enter the password, too.")
+	public := strings.Replace(b.app.usual("GET /app/dashboards/"+other), `{"mode": "password", "passwordSet": true`, `{"mode": "public", "passwordSet": false`, 1)
+	b.app.answer("GET /app/dashboards/"+other, answer{200, public, false})
+	b.app.forget("PATCH /app/dashboards/" + other)
+	if page := b.get(acme + "/access"); strings.Contains(page.text, "Delete the stored password") {
+		t.Error("a dashboard without a password offers to delete one")
+	}
+	save(http.StatusSeeOther, "mode", "ipAllowlist", "allowedIps", "192.0.2.9", "password", "", "forget", "")
 }
 
 func TestTwoPeopleWhoChangeADashboardSeeBothValues(t *testing.T) {
@@ -145,6 +238,26 @@ func TestTheNavigationShowsDashboardsWithTheirStates(t *testing.T) {
 	}
 	b.app.answer("GET /app/dashboards", answer{503, `{}`, false})
 	b.expect(b.get("/console/profile"), http.StatusOK)
+}
+
+func TestTheListOfDashboardsHasThoseThatTheNavigationLacks(t *testing.T) {
+	b := open(t, "Acme")
+	got := b.get("/console/dashboards?after=x")
+	b.expect(got, http.StatusOK, `href="/console/dashboards?after=next%26token"`, "status.example.com/d/acme", ">Partial outage<", "2 components", `href="/console/dashboards/new"`, `href="/console/dashboards" aria-current="page"`)
+	if sent := b.app.queries("GET /app/dashboards"); !slices.Contains(sent, "limit=50&nextToken=x") {
+		t.Error(sent)
+	}
+	if page := b.get(acme); strings.Count(page.text, `aria-current="page"`) != 2 { // that of the dashboard, and that of the tab
+		t.Errorf("%d links are that of the page", strings.Count(page.text, `aria-current="page"`))
+	}
+	b.member.Roles = []string{"subscriber"}
+	if got := b.get("/console/dashboards"); got.status != http.StatusOK || strings.Contains(got.text, "/dashboards/new") {
+		t.Errorf("%d for a reader: %s", got.status, got.text)
+	}
+	b.app.empty = true
+	if got := b.get("/console/dashboards"); !strings.Contains(got.text, "There is no dashboard yet.") || strings.Contains(got.text, "All dashboards") {
+		t.Errorf("without a dashboard: %s", got.text)
+	}
 }
 
 func TestANewDashboardNeedsOnlyANameAndLeadsToItsComponents(t *testing.T) {

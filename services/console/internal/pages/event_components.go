@@ -84,11 +84,14 @@ func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 	return out, nil
 }
 
+// maxChosen bounds how many components addChosen reads.
+const maxChosen = 500
+
 // addChosen adds the chosen components that the list lacks. One that does not exist is left out.
 func (v *visit) addChosen(listed *app.Components, chosen []string) error {
 	var missing []string
 	for _, id := range chosen {
-		if !slices.ContainsFunc(listed.Components, func(c app.Component) bool { return c.ID == id }) && len(missing) < 100 {
+		if !slices.ContainsFunc(listed.Components, func(c app.Component) bool { return c.ID == id }) && len(missing) < maxChosen {
 			missing = append(missing, id)
 		}
 	}

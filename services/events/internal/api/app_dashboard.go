@@ -46,7 +46,7 @@ const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacy
 	"links": {"homepageUrl": "https://example.com", "supportUrl": "mailto:help@example.com", "navigation": [{"text": "Docs", "href": "https://docs.example.com"}]},
 	"subscriptions": {"email": true, "sms": false, "whatsapp": false, "webhook": true, "teams": false, "gchat": false},
 	"searchIndexing": true, "access": {"mode": "public", "passwordSet": false, "allowedIps": []},
-	"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default", "position": 0}],
+	"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "name": "Checkout", "groupName": "default", "position": 0}],
 	"indicator": "none", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
 
 type dashboardView struct {
@@ -75,6 +75,7 @@ type dashboardView struct {
 
 type placementView struct {
 	ComponentID string `json:"componentId" format:"uuid"`
+	Name        string `json:"name" description:"The name of the component."`
 	GroupName   string `json:"groupName"`
 	Position    int64  `json:"position"`
 }
@@ -211,7 +212,7 @@ func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.C
 			continue
 		}
 		view.Components = append(view.Components, placementView{
-			ComponentID: placement.ComponentID, GroupName: cmp.Or(placement.GroupName, component.Group), Position: placement.Position,
+			ComponentID: placement.ComponentID, Name: component.Name, GroupName: cmp.Or(placement.GroupName, component.Group), Position: placement.Position,
 		})
 	}
 	return view

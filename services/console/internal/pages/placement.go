@@ -1,0 +1,78 @@
+package pages
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const (
+	offeredComponents = "50" // components that the tab Components reads at once
+	maxOfferReads     = 20   // reads of a page that finds only components that are on the dashboard already
+)
+
+// offers are the components that the tab Components can add.
+type offers struct {
+	Chips []chip
+	Find  string // part of the name that is searched
+	After string // token of the page; empty: the first
+	More  string // token of the next page; empty: there is none
+}
+
+// knownComponents returns the components of a dashboard and those that the sent form names.
+func (v *visit) knownComponents(d app.Dashboard) ([]app.Component, error) {
+	var known app.Components
+	for _, placed := range d.Components {
+		known.Components = append(known.Components, app.Component{ID: placed.ComponentID, Name: placed.Name})
+	}
+	sent := v.Request.PostForm
+	err := v.addChosen(&known, slices.Concat(sent["components"], sent["add"]))
+	return known.Components, err
+}
+
+// offersOf returns components that are not on the dashboard as the form has it. The ticked ones come first, whether the
+// search finds them or not.
+func (v *visit) offersOf(form *forms.Form) (offers, error) {
+	out := offers{Find: form.Value("find"), After: form.Value("after")}
+	switch way, token, _ := strings.Cut(form.Value("move"), " "); way {
+	case "find":
+		out.After = ""
+	case "more":
+		out.After = token
+	}
+	placed, add := form.Field("components"), form.Field("add")
+	for _, option := range add.Options {
+		if add.Has(option.Value) {
+			out.Chips = append(out.Chips, chip{app.Component{ID: option.Value, Name: option.Label}, true})
+		}
+	}
+	out.More = out.After
+	for range maxOfferReads {
+		query := url.Values{"limit": {offeredComponents}}
+		for name, value := range map[string]string{"q": out.Find, "nextToken": out.More} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		found, err := v.app.Components(v.Request.Context(), query)
+		if err != nil {
+			return out, err
+		}
+		some := false
+		for _, c := range found.Components {
+			if !placed.Has(c.ID) && !add.Has(c.ID) {
+				out.Chips, some = append(out.Chips, chip{c, false}), true
+			}
+		}
+		if out.More = ""; found.NextToken != nil {
+			out.More = *found.NextToken
+		}
+		if some || out.More == "" {
+			break
+		}
+	}
+	return out, nil
+}
