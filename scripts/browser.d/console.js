@@ -272,12 +272,15 @@ async function resumes(member) {
 const event = ['/events', 'main a[href*="/events/0"]'];
 const component = ['/components', 'main a[href*="/components/0"]'];
 const dashboard = ['/', 'nav a[href*="/dashboards/0"]'];
+const subscriber = ['/subscribers/email?q=wwww', 'main .to a[href*="/subscribers/email/"]'];
 const pages = [
   ['events', '/events'], ['events-past', '/events?view=past'], ['drafts', '/events?view=drafts'], ['event', event], ['event-edit', [...event, '/edit']], ['event-delete', [...event, '/delete']],
   ['event-post-mortem', [...event, '/post-mortem']], ['incident-new', '/events/new'], ['maintenance-new', '/events/new/maintenance'], ['templates', '/templates'],
   ['template-new', '/templates/new'], ['components', '/components'], ['component-new', '/components/new'], ['component', component], ['component-delete', [...component, '/delete']],
   ['dashboard', dashboard], ['dashboard-content', [...dashboard, '/content']], ['dashboard-components', [...dashboard, '/components']], ['dashboard-access', [...dashboard, '/access']],
   ['dashboard-domains', [...dashboard, '/domains']], ['dashboard-subscriptions', [...dashboard, '/subscriptions']], ['dashboard-new', '/dashboards/new'], ['dashboards', '/dashboards'],
+  ['subscribers', '/subscribers/email'], ['subscribers-none', '/subscribers/email?q=nobody'], ['subscribers-sms', '/subscribers/sms'], ['subscriber-new', '/subscribers/email/new'],
+  ['subscriber', subscriber], ['subscriber-confirm', [...subscriber, '/confirm']], ['subscriber-delete', [...subscriber, '/delete']],
   ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
   ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
   ['audit-wrong', '/audit?from=x', 422], ['sign-out', '/sign-out'], ['missing', '/nothing', 404], ['menu', '/#menu'],

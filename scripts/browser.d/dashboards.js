@@ -139,6 +139,10 @@ async function create(credentials) {
   await trouble(app, secret);
   all.push(secret);
   for (const dashboard of all) dashboard.pages = pagesOf(dashboard);
+  for (const [n, email] of ['ada@example.com', `${'w'.repeat(60)}@${`${'x'.repeat(60)}.`.repeat(3)}example`, 'מאיר@example.com'].entries()) {
+    const componentIds = n ? attacked.components : null;
+    await app.send('POST', '/subscribers/email', { dashboardId: n ? attacked.id : all[0].id, email, componentIds, confirmed: n !== 1, paused: n === 2, locked: n === 1 });
+  }
   return { app, dashboards: Object.fromEntries(all.map((dashboard) => [dashboard.name, dashboard])) };
 }
 

@@ -104,3 +104,20 @@ type Replayed struct {
 func (c *Caller) Replay(ctx context.Context, kind, log string, in LogTime) (Replayed, error) {
 	return call[Replayed](ctx, c, request{service: delivery, method: "POST", path: logsPath(kind) + "/" + url.PathEscape(log) + "/replay", body: in})
 }
+
+// ChannelsResult says which channels the operator has set up.
+type ChannelsResult struct {
+	Channels map[string]ChannelSetup `json:"channels"`
+}
+
+// ChannelSetup says whether a channel is set up. If not, Missing names the settings that it lacks.
+type ChannelSetup struct {
+	Configured bool    `json:"configured"`
+	From       *string `json:"from"`
+	Missing    *string `json:"missing"`
+}
+
+// Channels says which channels the operator has set up.
+func (c *Caller) Channels(ctx context.Context) (ChannelsResult, error) {
+	return call[ChannelsResult](ctx, c, request{service: delivery, method: "GET", path: "/app/notifications/channels"})
+}

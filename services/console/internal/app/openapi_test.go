@@ -95,7 +95,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 	}))
 	defer server.Close()
 	signer := passport.NewSigner(strings.Repeat("s", 32), time.Now)
-	caller := reflect.ValueOf(New(map[string]string{identity: server.URL, events: server.URL, delivery: server.URL}, signer, boot.Process{
+	caller := reflect.ValueOf(New(map[string]string{identity: server.URL, events: server.URL, delivery: server.URL, subscribers: server.URL}, signer, boot.Process{
 		Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{},
 	}).For(passport.Passport{}, http.Header{}))
 	called := map[string]bool{}
@@ -140,7 +140,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 			d.checkType(t, "response", d.responseSchema(operation), result)
 		})
 	}
-	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "events", "components", "templates", "dashboards") {
+	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "events", "components", "templates", "dashboards", "email subscribers") {
 		if !called[id] && leftOut("", id) == "" {
 			t.Errorf("no page calls %s", id)
 		}
@@ -156,6 +156,7 @@ func queryOf(method string) url.Values {
 		"Components":   {"status", "q"},
 		"Templates":    {"kind"},
 		"DeliveryLogs": {"eventId", "status"},
+		"Subscribers":  {"dashboardId", "q", "state"},
 	}[method]...) {
 		query.Set(name, "x")
 	}
@@ -168,6 +169,7 @@ func leftOut(method, member string) string {
 		"AddEvent.externalId": "tools set it that report events", "ChangeEvent.externalId": "tools set it that report events",
 		"AddComponent.position": "dashboards have the order", "ChangeComponent.position": "dashboards have the order",
 		".listNotes": "an event has its notes", ".getPostMortem": "an event has its post-mortem",
+		".importEmailSubscribers": "programs import",
 	}[method+"."+member]
 }
 
@@ -202,6 +204,9 @@ func filled(of reflect.Type) reflect.Value {
 		v.SetBytes([]byte(`{}`))
 		return v
 	case reflect.TypeFor[url.Values]():
+		return v
+	case reflect.TypeFor[Channel]():
+		v.SetString(string(Email)) // the operations of the other channels have the same declarations
 		return v
 	case reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))

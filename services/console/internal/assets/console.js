@@ -178,7 +178,7 @@
   all('[data-part]').forEach(repeat);
 
   // Shortcuts. A member can switch them off.
-  const go = { h: '/', e: '/events', t: '/templates', c: '/components', m: '/users', o: '/organization', a: '/audit', p: '/profile', s: '/profile/security', k: '/profile/keys' };
+  const go = { h: '/', e: '/events', t: '/templates', c: '/components', u: '/subscribers/email', m: '/users', o: '/organization', a: '/audit', p: '/profile', s: '/profile/security', k: '/profile/keys' };
   let after = 0;
   const rows = () => all('.rows .to a, .rows summary');
   const help = () => {

@@ -116,6 +116,8 @@ func (s *service) usual(at string) string {
 		"statusOverride": {"status": "partial_outage", "until": "2026-02-02T09:30:00.000Z", "countInUptime": true, "since": "2026-01-31T09:30:00.000Z", "setBy": {"name": TEXT}},
 		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
 	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`
+	const subscriber = `{"id": "OTHER", "channel": "email", "dashboardId": "OTHER", "email": TEXT, "componentIds": ["MEMBER", "OTHER"], "confirmed": false, "confirmedAt": null, "paused": true, "locked": true,
+		"suppressed": true, "suppressedReason": "bounce", "locale": "de", "source": "public", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
 	const dashboard = `{"id": "OTHER", "name": TEXT, "slug": "acme", "url": "https://status.example.com/d/acme", "enabled": true, "description": TEXT, "timezone": "Europe/Berlin", "locale": "en", "customDomains": [], "domains": [DOMAINS],
 		"branding": {"logoUrl": TEXT, "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"}, "links": {"homepageUrl": null, "supportUrl": TEXT, "navigation": [{"text": TEXT, "href": TEXT}]},
 		"subscriptions": {"email": true, "webhook": true}, "searchIndexing": true, "access": {"mode": "password", "passwordSet": true, "allowedIps": ["192.0.2.1"]},
@@ -164,6 +166,16 @@ func (s *service) usual(at string) string {
 		return fill(`{"organization": {"id": "OTHER", "name": TEXT, "plan": "team", "limits": {"maxDashboards": 50, "uniqueEndpoints": null}, "requireTwoFactor": true, "version": 2}}`)
 	case strings.HasSuffix(at, "/replay"):
 		return `{"deliveryId": "d"}`
+	case at == "GET /app/notifications/channels":
+		return fill(`{"channels": {"email": {"configured": true, "from": TEXT, "missing": null}, "sms": {"configured": false, "from": null, "missing": TEXT}, "whatsapp": {"configured": false, "from": null, "missing": null}}}`)
+	case strings.HasSuffix(at, "/counts") && strings.Contains(at, "/subscribers/"):
+		return `{"counts": {"total": 1204, "confirmed": 1100, "unconfirmed": 104, "paused": 3, "suppressed": 2}}`
+	case strings.HasSuffix(at, "/resend-confirmation"):
+		return `{"deliveryId": "d"}`
+	case strings.HasPrefix(at, "GET /app/subscribers/") && strings.Count(at, "/") == 3:
+		return fill(list("subscribers", subscriber+","+strings.Replace(subscriber, `["MEMBER", "OTHER"]`, "null", 1)))
+	case strings.Contains(at, " /app/subscribers/"):
+		return fill(`{"subscriber": ` + subscriber + `}`)
 	case strings.HasPrefix(at, "GET /app/notifications/"):
 		return fill(list("logs", `{"logId": "OTHER", "sentAt": "2026-01-31T09:30:00.000Z", "urlDisplay": TEXT, "attempt": 7, "maxAttempts": 7, "httpStatus": null, "errorCode": TEXT}`))
 	case at == "POST /app/notifications/audience":
@@ -245,7 +257,7 @@ func open(t *testing.T, text string) *browser {
 	}
 	engine := web.NewEngine("console", process, signer)
 	if err := Mount(engine, Options{
-		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL}, Signer: signer, Process: process,
+		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL, "subscribers": server.URL}, Signer: signer, Process: process,
 		Links: boot.Links{ConsoleBaseURL: "https://console.example.com", AppBaseURL: "https://app.example.com", LegacyBaseURL: "https://app.example.com"},
 	}); err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ const (
 // table returns all routes.
 func (p *pages) table() []route {
 	admin, event, subscriber := passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber
-	return []route{
+	return append(p.subscriberTable(subscriber), []route{
 		{get, "/sign-in", anyone, "", p.signIn},
 		{post, "/sign-in", anyone, "", p.signInPassword},
 		{get, "/sign-in/code", anyone, "", p.signInCode},
@@ -205,7 +205,31 @@ func (p *pages) table() []route {
 		{get, "/sign-on/delete", signedIn, admin, p.signOnDelete},
 		{post, "/sign-on/delete", signedIn, admin, p.signOnDelete},
 		{get, "/audit", signedIn, admin, p.audit},
+	}...)
+}
+
+// subscriberTable returns the routes of the subscribers of each channel.
+func (p *pages) subscriberTable(role string) (routes []route) {
+	for _, channel := range app.AddressChannels() {
+		at := subscribersAt(channel)
+		one := at + "/:id"
+		routes = append(routes,
+			route{get, at, signedIn, role, p.subscribersOf(channel)},
+			route{get, at + "/new", signedIn, role, p.subscriberNew(channel)},
+			route{post, at + "/new", signedIn, role, p.subscriberNew(channel)},
+			route{get, one, signedIn, role, p.subscriber(channel)},
+			route{post, one, signedIn, role, p.subscriber(channel)},
+			route{get, one + "/confirm", signedIn, role, p.subscriberConfirm(channel)},
+			route{post, one + "/confirm", signedIn, role, p.subscriberConfirm(channel)},
+			route{get, one + "/clear", signedIn, role, p.subscriberClear(channel)},
+			route{post, one + "/clear", signedIn, role, p.subscriberClear(channel)},
+			route{get, one + "/delete", signedIn, role, p.subscriberDelete(channel)},
+			route{post, one + "/delete", signedIn, role, p.subscriberDelete(channel)})
+		for _, what := range []string{"pause", "resume", "lock", "unlock", "resend"} {
+			routes = append(routes, route{post, one + "/" + what, signedIn, role, p.subscriberAct(channel)})
+		}
 	}
+	return routes
 }
 
 // Mount adds the pages to the engine.

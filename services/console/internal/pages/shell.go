@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/base64"
 	"html/template"
@@ -37,8 +38,8 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"asset": files.Address,
 		"role":  roleLabel,
 		"face":  initials,
-		"plus":  func(a, b int) int { return a + b },
-		"word":  word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "inNotation": inNotation, "classOf": classOf,
+		"plus":  func(a, b int) int { return a + b }, "amount": func(n int) string { return amount(n, false) },
+		"word": word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "inNotation": inNotation, "classOf": classOf,
 	}).ParseFS(templateFiles, "templates/*.html")
 	return templates{parsed}, err
 }
@@ -74,8 +75,9 @@ type navItem struct {
 	State             string // class of the state of a dashboard; empty: the item has an icon
 	StateText         string
 	role              string
-	tab               bool // the narrow frame shows it at the bottom
-	alone             bool // pages below it do not belong to it
+	tab               bool   // the narrow frame shows it at the bottom
+	alone             bool   // pages below it do not belong to it
+	under             string // pages below this path belong to it; empty: those below Path
 }
 
 // navigation returns the pages that the member may open.
@@ -86,6 +88,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true},
 			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent},
 			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber},
+			{Path: subscribersAt(app.Email), Label: "Subscribers", Icon: "bell", role: passport.RoleSubscriber, under: subscribersPath + "/"},
 		}},
 		{"Dashboards", v.dashboardItems()},
 		{"Organization", []navItem{
@@ -105,7 +108,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			if item.role != "" && !v.caller.Has(strings.Split(item.role, "|")...) {
 				continue
 			}
-			item.Current = item.Path == at || !item.alone && strings.HasPrefix(at, item.Path+"/") && !strings.HasPrefix(at, newEventPath)
+			item.Current = item.Path == at || !item.alone && strings.HasPrefix(at, cmp.Or(item.under, item.Path+"/")) && !strings.HasPrefix(at, newEventPath)
 			shown.Items = append(shown.Items, item)
 			if item.tab {
 				tabs = append(tabs, item)
@@ -229,11 +232,13 @@ func notices(key string) string {
 		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
 		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "replayed": "The message is sent again.", "withdrawn": "The event is a draft now.",
 		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
-		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "dashboard-added": "%s is added. Choose its components.", "sent": "If there is a member with this name, a mail is on its way.",
+		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "dashboard-added": "%s is added. Choose its components.",
+		"added": "%s is added.", "subscriber-asked": "%s is added. The owner is asked for a confirmation.", "subscriber-confirmed": "%s is confirmed.", "resent": "A new confirmation is on its way. Former links no longer work.",
+		"pause": "%s gets no messages until you resume.", "resume": "%s gets messages again.", "lock": "%s is locked.", "unlock": "%s is unlocked.", "cleared": "The suppression of %s has ended.", "sent": "If there is a member with this name, a mail is on its way.",
 	}[key]
 }
 
-var undoForm = regexp.MustCompile(`^(/users/[0-9a-f-]{36}/(enable|disable)|/events/[0-9a-f-]{36}/(publish|withdraw))$`)
+var undoForm = regexp.MustCompile(`^(/users/[0-9a-f-]{36}/(enable|disable)|/events/[0-9a-f-]{36}/(publish|withdraw)|/subscribers/[a-z]+/[0-9a-f-]{36}/(pause|resume|lock|unlock))$`)
 
 // notify sets the status line of the next page.
 func (v *visit) notify(key, name, undo string) {

@@ -1,0 +1,169 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+)
+
+const subscribersPath = "/subscribers"
+
+func subscribersAt(channel app.Channel) string { return subscribersPath + "/" + string(channel) }
+
+// channelWords is how a page names a channel, its addresses and the people who have them.
+type channelWords struct{ Label, Address, By, Icon string }
+
+func wordsOf(channel app.Channel) channelWords {
+	return map[app.Channel]channelWords{
+		app.Email:    {"Mail", "Mail address", "by mail", "mail"},
+		app.SMS:      {"SMS", "Phone number", "by SMS", "phone"},
+		app.WhatsApp: {"WhatsApp", "Phone number", "by WhatsApp", "message"},
+	}[channel]
+}
+
+// tally is a state that the list can be filtered by, with the number of its subscribers.
+type tally struct {
+	Path, Label, Class string
+	Count              int
+	Current            bool
+}
+
+// subscribersPage is the data of subscribers.html.
+type subscribersPage struct {
+	Channel     app.Channel
+	Words       channelWords
+	Views       []view
+	Missing     string // what the operator must do before the channel sends messages; empty: nothing
+	Unread      bool   // the numbers cannot be read
+	Tallies     []tally
+	Total       int
+	State       string
+	Query       string
+	Dashboard   string
+	Dashboards  []app.Dashboard
+	Filtered    bool
+	Subscribers []app.Subscriber
+	More        string // address of the next page; empty: there is none
+	First       bool
+}
+
+// At implements the path of the list.
+func (d subscribersPage) At() string { return subscribersAt(d.Channel) }
+
+// NameOf implements the name of a dashboard. It is empty if the dashboard is not known.
+func (d subscribersPage) NameOf(id string) string { return dashboardName(d.Dashboards, id) }
+
+func dashboardName(dashboards []app.Dashboard, id string) string {
+	if at := slices.IndexFunc(dashboards, func(d app.Dashboard) bool { return d.ID == id }); at >= 0 {
+		return dashboards[at].Name
+	}
+	return ""
+}
+
+// subscriberStates are the states of the filter.
+func subscriberStates() []string { return []string{"confirmed", "unconfirmed", "paused", "suppressed"} }
+
+// subscribersOf returns the handler of the list of a channel. The filter is in the address.
+func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
+	return func(v *visit) error {
+		data := subscribersPage{
+			Channel: channel, Words: wordsOf(channel), State: v.Query("state"), Query: strings.TrimSpace(v.Query("q")), Dashboard: v.Query("dashboard"), First: v.Query("after") == "",
+		}
+		if !slices.Contains(subscriberStates(), data.State) {
+			data.State = ""
+		}
+		data.Filtered = data.State != "" || data.Query != "" || data.Dashboard != ""
+		query := url.Values{"limit": {"50"}}
+		for name, value := range map[string]string{"q": data.Query, "state": data.State, "dashboardId": data.Dashboard, "nextToken": v.Query("after")} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		if err := v.readSubscribers(&data, query); err != nil {
+			return err
+		}
+		return v.show(http.StatusOK, "subscribers.html", "Subscribers "+data.Words.By, data)
+	}
+}
+
+// readSubscribers reads the list with its numbers. The page works without the numbers, the dashboards and the setup.
+func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
+	var counts app.SubscriberCounts
+	var setup map[string]app.ChannelSetup
+	var listed app.Subscribers
+	var work errgroup.Group
+	ctx := v.Request.Context()
+	work.Go(func() (err error) {
+		listed, err = v.app.Subscribers(ctx, data.Channel, query)
+		return err
+	})
+	work.Go(func() error {
+		found, err := v.app.SubscriberCounts(ctx, data.Channel, data.Dashboard)
+		counts, data.Unread = found.Counts, err != nil
+		return nil
+	})
+	work.Go(func() error {
+		found, _ := v.app.Channels(ctx)
+		setup = found.Channels
+		return nil
+	})
+	work.Go(func() error {
+		found, _ := v.app.Dashboards(ctx, url.Values{"limit": {"100"}})
+		data.Dashboards = found.Dashboards
+		return nil
+	})
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	data.Subscribers, data.Total = listed.Subscribers, counts.Total
+	data.Views, data.Missing = channelViews(setup, data.Channel)
+	for i, count := range []int{counts.Total, counts.Confirmed, counts.Unconfirmed, counts.Paused, counts.Suppressed} {
+		state := append([]string{""}, subscriberStates()...)[i]
+		data.Tallies = append(data.Tallies, tally{data.with(state), []string{"All", "Confirmed", "Not confirmed", "Paused", "Suppressed"}[i], []string{"", "o", "d", "m", "x"}[i], count, state == data.State})
+	}
+	if listed.NextToken != nil {
+		next := v.Request.URL.Query()
+		next.Set("after", *listed.NextToken)
+		data.More = root + data.At() + "?" + next.Encode()
+	}
+	return nil
+}
+
+// with returns the path of the list with another state, and with the search and the dashboard of this one.
+func (d subscribersPage) with(state string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{"state": state, "q": d.Query, "dashboard": d.Dashboard} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if len(query) == 0 {
+		return d.At()
+	}
+	return d.At() + "?" + query.Encode()
+}
+
+// channelViews returns the tabs of the channels, and what the one of the page lacks. A tab of a channel that is not set up
+// says so.
+func channelViews(setup map[string]app.ChannelSetup, at app.Channel) (views []view, missing string) {
+	for _, channel := range app.AddressChannels() {
+		one, known := setup[string(channel)]
+		label := wordsOf(channel).Label
+		if known && !one.Configured {
+			label += " (not set up)"
+			if channel == at {
+				missing = "The operator of this installation has not set the channel up, so its messages are written to files instead of sent."
+				if one.Missing != nil {
+					missing += " Missing: " + *one.Missing + "."
+				}
+			}
+		}
+		views = append(views, view{subscribersAt(channel), label, channel == at})
+	}
+	return views, missing
+}
