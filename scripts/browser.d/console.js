@@ -242,6 +242,33 @@ async function keys(member) {
   await member.check('keys');
 }
 
+// arrange puts two components in a group, which moves as a whole: by its handle, by a button, and saved.
+async function arrange(member) {
+  const { page } = member;
+  await member.go('/');
+  await member.send('nav a[href*="/dashboards/0"]');
+  await member.go(`${new URL(page.url()).pathname.replace('/console', '')}/components`);
+  const groups = page.locator('[name=groups]');
+  assert.ok(await groups.count() > 2);
+  for (const n of [0, 1]) await groups.nth(n).fill(hostile.texts(50)[0]);
+  await member.send('#tab .bar .btn');
+  await member.check('groups');
+  const order = () => page.evaluate(() => [...document.querySelectorAll('[data-order] > .group')].map((row) => row.querySelectorAll('[name=components]').length));
+  const [one, other] = await order();
+  assert.equal(one, 2);
+  const [from, to] = [await page.locator('.over [data-handle]').first().boundingBox(), await page.locator('.group').last().boundingBox()];
+  await page.mouse.move(from.x + 5, from.y + 5);
+  await page.mouse.down();
+  await page.mouse.move(from.x + 5, to.y + to.height - 5, { steps: 20 });
+  await page.mouse.up();
+  assert.deepEqual(await order(), [other, one]);
+  await page.locator('.over [value^="up "]').last().click();
+  assert.deepEqual(await order(), [one, other]);
+  await page.locator('.over [value^="down "]').first().press('Enter');
+  await member.send('#tab .bar .btn');
+  assert.deepEqual(await order(), [other, one]);
+}
+
 // resumes lets the session end while a form is filled. After the sign-in the form is as it was.
 async function resumes(member) {
   const { page } = member;
@@ -305,6 +332,7 @@ async function first(bench, credentials, state) {
   const { secret } = await addApp(member);
   const link = await members(member, secret);
   await keys(member);
+  await arrange(member);
   await passkeys(member);
   member.found.push(...await withProvider(member, () => Member.open(bench, base, { ignoreHTTPSErrors: true }), () => member.again(code(secret, 1))));
   await member.visitor.context.storageState({ path: state });

@@ -54,25 +54,29 @@
   for (const handle of list.querySelectorAll('[data-handle]')) {
     handle.hidden = false;
     handle.ariaHidden = 'true'; // the buttons beside it do the same
+    // A row that moves in the document loses the capture of a pointer, so the document listens.
     handle.addEventListener('pointerdown', (e) => {
       e.preventDefault();
-      handle.setPointerCapture(e.pointerId);
       const row = handle.closest('li');
+      const held = new AbortController();
       row.classList.add('held');
-      const follow = (m) => {
-        for (const other of row.parentElement.children) {
-          const box = other.getBoundingClientRect();
-          if (other === row || m.clientY < box.top || m.clientY > box.bottom) continue;
-          if (m.clientY < box.top + box.height / 2) other.before(row);
-          else other.after(row);
-        }
-      };
-      handle.addEventListener('pointermove', follow);
-      handle.addEventListener('lostpointercapture', () => {
-        handle.removeEventListener('pointermove', follow);
-        row.classList.remove('held');
-        moved(row);
-      }, { once: true });
+      document.addEventListener('pointermove', (m) => {
+        const under = [...row.parentElement.children].find((r) => {
+          const box = r.getBoundingClientRect();
+          return m.clientY >= box.top && m.clientY < box.bottom;
+        });
+        if (!under || under === row) return;
+        const box = under.getBoundingClientRect();
+        const place = m.clientY < box.top + box.height / 2 ? under : under.nextElementSibling;
+        if (place !== row && place !== row.nextElementSibling) row.parentElement.insertBefore(row, place);
+      }, held);
+      for (const end of ['pointerup', 'pointercancel']) {
+        document.addEventListener(end, () => {
+          held.abort();
+          row.classList.remove('held');
+          moved(row);
+        }, held);
+      }
     });
   }
 })();

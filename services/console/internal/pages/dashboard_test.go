@@ -130,7 +130,7 @@ func TestEveryComponentCanBeAddedAndNothingChosenIsLost(t *testing.T) {
 	two := url.Values{"components": {other, member}, "groups": {"Shop", "Till"}, "find": {"ear"}, "after": {""}, "add": {third}, "move": {"more n2"}, "version": {"2"}}
 	b.app.answer("GET /app/components", answer{200, `{"components": [], "nextToken": null}`, false})
 	b.expect(b.send(post, acme+"/components", two), http.StatusOK, `name="add" value="`+third+`" checked`, `name="after" value="n2"`, `value="ear"`, `value="Till"`, "First components")
-	if sent := b.app.queries("GET /app/components"); sent[len(sent)-1] != "limit=50&nextToken=n2&q=ear" {
+	if sent := b.app.queries("GET /app/components"); sent[len(sent)-1] != "limit=25&nextToken=n2&q=ear" {
 		t.Error(sent)
 	}
 	two.Set("move", "add ")

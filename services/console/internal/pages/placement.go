@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	offeredComponents = "50" // components that the tab Components reads at once
+	offeredComponents = "25" // components that the tab Components reads at once
 	maxOfferReads     = 20   // reads of a page that finds only components that are on the dashboard already
 )
 
