@@ -34,10 +34,12 @@ type paces struct {
 	known map[sharedLimit]pace
 }
 
-// pace is the earliest time of the next request under a limit, and the turns of the waiting members.
+// pace is the earliest time of the next request under a limit, the turns of the members that wait in memory, and those of
+// the rows that wait for the end of a pause. A member that got a turn behind such rows would keep its shard open during
+// the whole pause.
 type pace struct {
-	next time.Time
-	Turns
+	next          time.Time
+	waiting, held Turns
 }
 
 // Turns assigns different times to deliveries that wait for the same time, so that they do not all wake together.
@@ -69,20 +71,27 @@ func (p *paces) wait(limit sharedLimit, gap time.Duration, reserve bool, now tim
 // past.
 func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	if len(p.known) >= maxPaces {
-		maps.DeleteFunc(p.known, func(_ sharedLimit, other pace) bool { return !other.next.After(now) && !other.last.After(now) })
+		maps.DeleteFunc(p.known, func(_ sharedLimit, other pace) bool {
+			return !other.next.After(now) && !other.waiting.last.After(now) && !other.held.last.After(now)
+		})
 	}
 	p.known[limit] = known
 }
 
-// turn returns the time of a new turn for a member that must wait. The turn is not before at.
-func (p *paces) turn(limit sharedLimit, gap time.Duration, at, now time.Time) time.Time {
+// turn returns the time of a new turn: for a member that waits in memory, or, if until is after now, for a row that waits
+// for the end of a pause.
+func (p *paces) turn(limit sharedLimit, gap time.Duration, until, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	known := p.known[limit]
-	if known.next.After(at) {
-		at = known.next
+	turns, earliest := &known.waiting, known.next
+	if until.After(now) {
+		turns = &known.held
 	}
-	turn := known.Turn(at, gap)
+	if until.After(earliest) {
+		earliest = until
+	}
+	turn := turns.Turn(earliest, gap)
 	p.keepLocked(limit, known, now)
 	return turn
 }
