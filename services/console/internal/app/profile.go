@@ -22,6 +22,7 @@ type Profile struct {
 	Roles                []string            `json:"roles"`
 	Organization         ProfileOrganization `json:"organization"`
 	HasPassword          bool                `json:"hasPassword"`
+	AllowPasswordAuth    bool                `json:"allowPasswordAuth"`
 	SecondFactors        OwnFactors          `json:"secondFactors"`
 	SecondFactorRequired bool                `json:"secondFactorRequired"`
 	SignOn               bool                `json:"signOn"`

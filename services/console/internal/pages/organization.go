@@ -113,7 +113,8 @@ type signOnPage struct {
 	Result *app.SignOnTest
 }
 
-func signOnForm(s *app.SignOn) *forms.Form {
+// signOnForm returns the form for a provider. profile is that of the member who fills it in.
+func signOnForm(s *app.SignOn, profile app.Profile) *forms.Form {
 	set := func(value bool) []string {
 		if value {
 			return []string{"on"}
@@ -143,6 +144,9 @@ func signOnForm(s *app.SignOn) *forms.Form {
 		&forms.Field{Kind: forms.Area, Name: "roleMap", Label: "Roles by value of the claim", Max: 10000, Hint: "One line for each value: status-admins = admin, event", Values: []string{strings.TrimSpace(mapped.String())}},
 		&forms.Field{Kind: forms.Tick, Name: "enforced", Label: "Enforce single sign-on", Hint: "Members sign in with the provider only. One administrator must keep a password as the way back in.", Values: set(current.Enforced)})
 	form.Field("defaultRoles").Values = current.DefaultRoles
+	if profile.HasPassword {
+		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Tick, Name: "keepPassword", Label: "Keep my password as this way back in", Hint: "You then may use it although single sign-on is enforced.", Values: set(profile.AllowPasswordAuth)})
+	}
 	return form
 }
 
@@ -175,7 +179,11 @@ func (p *pages) signOn(v *visit) error {
 	if err != nil {
 		return err
 	}
-	form := signOnForm(found.SignOn)
+	profile, err := v.profile()
+	if err != nil {
+		return err
+	}
+	form := signOnForm(found.SignOn, profile)
 	v.fill(form)
 	show := func(status int) error { return v.showSignOn(status, found.SignOn, form, nil) }
 	if !v.isPost() {
@@ -186,16 +194,32 @@ func (p *pages) signOn(v *visit) error {
 		if wrong != "" {
 			return &app.Error{Status: http.StatusBadRequest, Field: "roleMap", Message: "Write each line as “value = role, role”. The roles are admin, event, subscriber and api. This line is not like that: " + wrong}
 		}
-		_, err := v.app.SetSignOn(v.Request.Context(), app.SignOnChange{
+		change := app.SignOnChange{
 			Name: form.Value("name"), Label: form.Value("label"), Issuer: form.Value("issuer"), ClientID: form.Value("clientId"), ClientSecret: form.Value("clientSecret"),
 			Enforced: form.Ticked("enforced"), CreateMembers: form.Ticked("createMembers"), DefaultRoles: append([]string{}, form.Field("defaultRoles").Values...),
 			RolesClaim: form.Value("rolesClaim"), RoleMap: byValue,
-		})
-		if err != nil {
+		}
+		if err := v.setSignOn(change, profile, form); err != nil {
 			return err
 		}
 		return v.done(signOnPath, "saved")
 	}, show)
+}
+
+// setSignOn stores single sign-on. If it is refused because no administrator has a way back in, the member becomes this
+// administrator if the form says so.
+func (v *visit) setSignOn(change app.SignOnChange, profile app.Profile, form *forms.Form) error {
+	_, err := v.app.SetSignOn(v.Request.Context(), change)
+	failed := app.As(err)
+	if failed == nil || failed.Status != http.StatusConflict || failed.Field != "" || !profile.HasPassword || !form.Ticked("keepPassword") {
+		return err
+	}
+	keep := true
+	if _, err := v.app.ChangeUser(v.Request.Context(), profile.UserID, 0, app.UserChange{AllowPasswordAuth: &keep}); err != nil {
+		return err
+	}
+	_, err = v.app.SetSignOn(v.Request.Context(), change)
+	return err
 }
 
 func (v *visit) showSignOn(status int, s *app.SignOn, form *forms.Form, result *app.SignOnTest) error {
@@ -219,7 +243,11 @@ func (p *pages) signOnTest(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.showSignOn(http.StatusOK, found.SignOn, signOnForm(found.SignOn), &result)
+		profile, err := v.profile()
+		if err != nil {
+			return err
+		}
+		return v.showSignOn(http.StatusOK, found.SignOn, signOnForm(found.SignOn, profile), &result)
 	})
 }
 

@@ -352,3 +352,21 @@ func TestEveryActionOfTheAuditLogReadsAsWords(t *testing.T) {
 		}
 	}
 }
+
+// If no administrator has a way back in, the one who enforces single sign-on becomes this administrator, but only with the
+// tick.
+func TestTheAdminWhoEnforcesSingleSignOnKeepsAPassword(t *testing.T) {
+	b := open(t, "Acme")
+	b.app.answer("PUT /app/organization/sign-on", answer{409, `{"error": "Allow one admin who has a password to use it."}`, false})
+	save := func(more ...string) string {
+		b.expect(b.post("/console/sign-on", append(more, "name", "acme", "label", "Acme", "issuer", "https://login.example.com", "clientId", "status", "enforced", "on")...),
+			http.StatusUnprocessableEntity, "Allow one admin who has a password to use it.", "Keep my password as this way back in")
+		return b.app.body("PATCH /app/users/" + member)
+	}
+	if sent := save(); sent != "" {
+		t.Errorf("without the tick, the console sends %s", sent)
+	}
+	if sent := save("keepPassword", "on"); sent != `{"allowPasswordAuth":true}` {
+		t.Errorf("with the tick, the console sends %s", sent)
+	}
+}
