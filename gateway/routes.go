@@ -198,21 +198,23 @@ func (s *segment) child(name string) *segment {
 	return s.next[name]
 }
 
-// find returns the rows of a path. A literal segment has priority over a parameter.
+// find returns the rows of a path. A literal segment has priority over a parameter, if the rest of the path follows it.
 func (s *segment) find(path string) []*Route {
-	for more := true; more; {
-		var name string
-		name, path, more = strings.Cut(path, "/")
-		next := s.next[name]
-		if next == nil && isValue(name) {
-			next = s.next[parameter]
+	name, rest, more := strings.Cut(path, "/")
+	for _, child := range [...]string{name, parameter} {
+		next := s.next[child]
+		if next == nil || child == parameter && !isValue(name) {
+			continue
 		}
-		if next == nil {
-			return nil
+		routes := next.routes
+		if more {
+			routes = next.find(rest)
 		}
-		s = next
+		if len(routes) > 0 {
+			return routes
+		}
 	}
-	return s.routes
+	return nil
 }
 
 // isValue reports whether a segment can be the value of a parameter: any text except "", "." and "..".
