@@ -75,6 +75,7 @@ const (
 	MemberPasskeyRemoved Kind = "member.passkey_removed" // a passkey was removed
 	MemberReset          Kind = "member.reset"           // an admin removed the second factors
 	MemberSignOn         Kind = "member.sign_on"         // the member can sign in by single sign-on
+	MemberTest           Kind = "member.test"            // the member tests the mail server
 )
 
 // Kinds returns every kind that an endpoint may choose, in the order of the documentation.
@@ -90,7 +91,7 @@ func Kinds() []Kind {
 func MemberKinds() []Kind {
 	return []Kind{
 		MemberInvitation, MemberForgotten, MemberPassword, MemberAddress, MemberKey, MemberTOTPAdded, MemberTOTPRemoved,
-		MemberRecoveryCodes, MemberPasskeyAdded, MemberPasskeyRemoved, MemberReset, MemberSignOn,
+		MemberRecoveryCodes, MemberPasskeyAdded, MemberPasskeyRemoved, MemberReset, MemberSignOn, MemberTest,
 	}
 }
 
@@ -214,7 +215,7 @@ type Shard struct {
 	Service      RecipientService `json:"keeper,omitempty"` // the Service of a Notice; empty: the service of the channel
 	Bucket       int              `json:"bucket"`
 	Recipients   []string         `json:"recipients"` // ids, at most 256
-	// Replay is the id of a stored delivery that a user wants to send again. The shard then has one recipient.
+	// Replay is the id of a stored delivery that a user wants to send: a replay or a test mail. The shard then has one recipient.
 	Replay string `json:"replay,omitempty"`
 }
 

@@ -17,6 +17,9 @@ func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 	w.receiver("hooks.test", nil)
 	c, people := w.config(), newPeer(t, "subscribers")
 	c.SubscribersURL = people.server.URL
+	c.SMTPURL, c.MailFrom = newPostOffice(t, &postOffice{}).url("smtp", ""), "status@bellbuoy.test"
+	staff := newPeer(t, "identity")
+	c.IdentityURL = staff.server.URL
 	s := w.start(c)
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
@@ -33,6 +36,12 @@ func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 			"others": sign(member(newEvent(), passport.RoleAdmin)), "dashboard": dashboardID, "component": componentID, "hidden": hiddenID, "eventId": sent.Event.ID, "nobodys": newEvent(), "quiet": newEvent(),
 			"api": sign(member(owner, passport.RoleAPI)), "subscriber": sign(member(owner, passport.RoleSubscriber)),
 		}
+		for name, address := range map[string]string{"seated": mailAddress, "seated2": mailAddress, "unreachable": ""} {
+			seated := session(owner, passport.RoleSubscriber)
+			staff.member(seated.User, address)
+			vars[name] = sign(seated)
+		}
+		vars["seated3"] = sign(session(owner, passport.RoleAPI))
 		people.addFor(owner, owner+"ann", "").Channel = topic.Email
 		for state := range states {
 			vars["hash_"+state] = w.peer.addFor(owner, owner+state, "https://hooks.test/hooks/"+state).URLHash

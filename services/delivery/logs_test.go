@@ -59,6 +59,13 @@ func member(owner, role string) passport.Passport {
 	}
 }
 
+// session returns the passport of a member who uses the console.
+func session(owner, role string) passport.Passport {
+	p := member(owner, role)
+	p.Session, p.Caller = "s1", string(passport.Console)
+	return p
+}
+
 // sign returns the header value of a passport.
 func sign(p passport.Passport) string {
 	return passport.NewSigner(platformSecret, time.Now).Sign(p)

@@ -236,11 +236,18 @@ func (w *world) member(c *delivery.Config) *integrations {
 	w.t.Helper()
 	identity := newPeer(w.t, "identity")
 	c.IdentityURL = identity.server.URL
-	identity.managed["m1"] = topic.Destination{
-		ID: "m1", Channel: topic.Email, State: topic.RecipientActive, Address: mailAddress, Link: memberLink, Locale: "en",
+	identity.member("m1", mailAddress)
+	return identity
+}
+
+// member adds a member as the identity service returns it.
+func (i *integrations) member(id, address string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.managed[id] = topic.Destination{
+		ID: id, Channel: topic.Email, State: topic.RecipientActive, Address: address, Link: memberLink, Locale: "en",
 		Names: []string{"ada"}, Dashboard: topic.Dashboard{Name: "Acme"},
 	}
-	return identity
 }
 
 const memberLink = "https://status.test/console/welcome?token=of-the-member"

@@ -60,6 +60,11 @@ func memberWordsOf(kind topic.Kind) (memberWords, bool) {
 		return changed("A passkey was removed", "{user} can no longer sign in with the passkey {name} since {time}.")
 	case topic.MemberReset:
 		return changed("Your second factors were removed", "An admin removed the authenticator app, the recovery codes and the passkeys of {user} on {time}.")
+	case topic.MemberTest:
+		return memberWords{
+			title: "Your mail works", lead: "{user} asked for this test message on {time}. Mail from {organization} arrives at this address.",
+			next: []string{"Nothing else happens. If you did not ask for it, ask an admin of {organization}."},
+		}, true
 	case topic.MemberSignOn:
 		return changed("You can sign in with {name}", "Since {time}, {user} can sign in with {name}.")
 	}

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -44,19 +45,23 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	if row.Channel.RecipientService() == topic.Integrations {
 		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, deliverylog.BucketOf(cmp.Or(to.Paced, to.URLHash))
 	}
-	again.ScheduleRetry(deliverylog.CodeHeld, now, p.Traces.Carry(ctx))
-	shard := topic.Shard{
-		ID: again.ID, ChangeID: again.ChangeID, Organization: again.Organization, Channel: again.Channel, Service: again.Service,
-		Bucket: again.Partition, Recipients: []string{again.Recipient}, Replay: again.ID,
-	}
-	entry := audit.Entry(audit.From(ctx), "delivery.replay", now, nil, &again)
 	if again.EventID != "" {
 		page := deliverylog.PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
 		if err := p.Store.SavePage(ctx, page); err != nil {
 			return "", err
 		}
 	}
-	return again.ID, p.Store.Schedule(ctx, again, append(entry, shard)...)
+	return again.ID, p.schedule(ctx, again, "delivery.replay", now)
+}
+
+// schedule stores a new row that waits for its first attempt, with its shard and an audit entry about the action.
+func (p *Planner) schedule(ctx context.Context, row deliverylog.Delivery, action string, now time.Time) error {
+	row.ScheduleRetry(deliverylog.CodeHeld, now, p.Traces.Carry(ctx))
+	shard := topic.Shard{
+		ID: row.ID, ChangeID: row.ChangeID, Organization: row.Organization, Channel: row.Channel, Service: row.Service,
+		Bucket: row.Partition, Recipients: []string{row.Recipient}, Replay: row.ID,
+	}
+	return p.Store.Schedule(ctx, row, append(audit.Entry(audit.From(ctx), action, now, nil, &row), shard)...)
 }
 
 // shown returns an error if the event of a replayed delivery was deleted, or if nobody may be notified of it any more.
