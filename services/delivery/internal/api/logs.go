@@ -61,8 +61,10 @@ func (a *API) operations() []web.Operation {
 			a.get),
 		web.Declare(replay, a.replay),
 		a.progressOperation(),
+		a.countsOperation(),
 		a.audienceOperation(),
 		a.channelsOperation(),
+		a.testMailOperation(),
 	}
 }
 

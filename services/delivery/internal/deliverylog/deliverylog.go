@@ -36,6 +36,8 @@ type Store interface {
 	Planned(ctx context.Context, organization, event string) (map[topic.Channel]int64, error)
 	// Progress counts the deliveries of an event on a channel. It does not set Progress.Planned.
 	Progress(ctx context.Context, organization, event string, channel topic.Channel) (Progress, error)
+	// Counts counts the logs with a final status that were sent at since or later, and the deliveries that wait now.
+	Counts(ctx context.Context, organization string, channel topic.Channel, since time.Time) (Counts, error)
 	// Prune deletes logs of ended deliveries and changes that are older than before, and requests that are older than
 	// requestsBefore. It deletes up to limit records of each kind, and returns the number of deleted records.
 	Prune(ctx context.Context, before, requestsBefore time.Time, limit int) (int64, error)
@@ -48,4 +50,6 @@ type Logs struct {
 	EventState func(ctx context.Context, organization, id string) (topic.EventState, error)
 	Now        func() time.Time
 	Log        *slog.Logger
+
+	recents recents
 }

@@ -53,7 +53,7 @@ func declareBlocks(db *document.Database) *document.Collection[deliverylog.Block
 			field(fieldPlace, func(b *deliverylog.Block) any { return placeOf(b.ChangeID, b.Partition) }),
 		},
 		Indexes: []document.Index{
-			{Name: fieldAll, Fields: []string{fieldAll, fieldLast}},
+			{Name: fieldAll, Fields: []string{fieldAll, fieldLast, fieldSize}},
 			{Name: fieldEvent, Fields: []string{fieldEvent, fieldLast, fieldSize}},
 			{Name: fieldDashboard, Fields: []string{fieldDashboards, fieldLast}},
 			{Name: fieldURLDay, Fields: []string{fieldURLDay, fieldLast, fieldURLs}},

@@ -46,11 +46,13 @@ func New(db *document.Database) *Store {
 			Fields: append(logFields(),
 				document.Field[deliverylog.Delivery]{Name: fieldProgress, Value: progressOf},
 				document.Field[deliverylog.Delivery]{Name: fieldPlace, Value: rowPlace},
+				document.Field[deliverylog.Delivery]{Name: fieldWaits, Value: waits},
 				document.Field[deliverylog.Delivery]{Name: "waitsIn", Value: waitsIn},
 				document.Field[deliverylog.Delivery]{Name: "nextAttemptAt", Value: nextAttemptAt}),
 			Indexes: append(logIndexes(),
 				document.Index{Name: fieldPlace, Fields: []string{fieldPlace}},
 				document.Index{Name: fieldProgress, Fields: []string{fieldProgress, fieldSentAt}, Counted: true},
+				document.Index{Name: fieldWaits, Fields: []string{fieldWaits}},
 				document.Index{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}),
 		}),
 		requests: document.Declare(db, document.Schema[deliverylog.Request]{

@@ -1,0 +1,97 @@
+package deliverylog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/coalesce"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// RecentTime is the time of the deliveries that Recent counts.
+const RecentTime = 24 * time.Hour
+
+// Counts counts deliveries on a channel, tests and notices too. Each delivery has at most one log with a final status,
+// so these are the numbers of logs.
+type Counts struct {
+	Delivered  int64
+	Failed     int64
+	Skipped    int64
+	Suppressed int64
+	Retrying   int64 // deliveries that wait for an attempt now, no matter how old they are
+}
+
+// Recent are the Counts of the channels of the App interface.
+type Recent struct {
+	Since    time.Time // SentAt of the oldest log that is counted
+	Channels map[topic.Channel]Counts
+}
+
+const (
+	keepRecent = 5 * time.Second // how long a result is returned again
+	// recentRest makes the store count for at most a fiftieth of the time: a result is kept recentRest times as long as
+	// it took.
+	recentRest = 50
+	keptRecent = 1000            // organizations
+	maxCount   = 5 * time.Second // limit for one call of count
+)
+
+// recents keeps the last result of each organization, because every open overview requests it again and again.
+type recents struct {
+	runs coalesce.Group[struct{}, Recent]
+	mu   sync.Mutex
+	kept map[string]keptCounts
+}
+
+type keptCounts struct {
+	Recent
+	until time.Time
+}
+
+// Recent returns the counts of the organization's deliveries of the last 24 hours. They may be 5 s old, or older if
+// counting takes longer than 0.1 s.
+func (l *Logs) Recent(ctx context.Context, organization string) (Recent, error) {
+	if found, fresh := l.recents.get(organization, l.Now()); fresh {
+		return found, nil
+	}
+	return l.recents.runs.Do(ctx, organization, nil, func(ctx context.Context, _ []struct{}) (Recent, error) {
+		if found, fresh := l.recents.get(organization, l.Now()); fresh {
+			return found, nil
+		}
+		return l.count(ctx, organization)
+	})
+}
+
+// count counts the deliveries, and keeps the result.
+func (l *Logs) count(ctx context.Context, organization string) (Recent, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxCount)
+	defer cancel()
+	began := time.Now()
+	out := Recent{Since: l.Now().Add(-RecentTime), Channels: make(map[topic.Channel]Counts)}
+	for _, channel := range topic.AppChannels() {
+		counts, err := l.Store.Counts(ctx, organization, channel, out.Since)
+		if err != nil {
+			return out, err
+		}
+		out.Channels[channel] = counts
+	}
+	l.recents.keep(organization, keptCounts{out, l.Now().Add(max(keepRecent, recentRest*time.Since(began)))})
+	return out, nil
+}
+
+func (r *recents) get(organization string, now time.Time) (Recent, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, is := r.kept[organization]
+	return found.Recent, is && now.Before(found.until)
+}
+
+func (r *recents) keep(organization string, counts keptCounts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.kept == nil || len(r.kept) >= keptRecent {
+		r.kept = make(map[string]keptCounts)
+	}
+	r.kept[organization] = counts
+}
