@@ -68,7 +68,7 @@ func (r resource) example(before, after, more string) string {
 	return before + `{"legacyId": 1, "version": 1, "channel": "` + string(r.kind.Channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "dashboardName": "Acme",
 		"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90", ` + more + `"urlDisplay": "hooks.example.com/bellb...",
 		"managementEmail": "ops@example.com", "verified": true, "verifiedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false, "suppressed": false,
-		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "consecutiveFailures": 0, "lastSuccessAt": null,
+		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "consecutiveFailures": 0, "firstFailureAt": null, "lastSuccessAt": null,
 		"createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}` + after
 }
 
@@ -76,10 +76,13 @@ type listParameters struct {
 	web.Paging
 	DashboardID *string `query:"dashboardId" format:"uuid"`
 	URLHash     *string `query:"urlHash" format:"sha256"`
+	State       *string `query:"state" enum:"failing,paused,suppressed" description:"Failing are those with failures since the last success."`
 }
 
 func (r resource) list(c *web.Call[listParameters, web.None]) (endpointsView, error) {
-	filter := endpoint.Filter{DashboardID: optional.OrZero(c.Parameters.DashboardID), URLHash: optional.OrZero(c.Parameters.URLHash)}
+	filter := endpoint.Filter{
+		DashboardID: optional.OrZero(c.Parameters.DashboardID), URLHash: optional.OrZero(c.Parameters.URLHash), State: endpoint.State(optional.OrZero(c.Parameters.State)),
+	}
 	var usage endpoint.Usage
 	endpoints, next, err := web.Listed(r.pages, c.List, c.Parameters.Paging, func(limit int, after string) (page find.Page[endpoint.View], err error) {
 		filter.Limit, filter.After = limit, after

@@ -39,7 +39,7 @@ func (a *API) operations() []web.Operation {
 		of := resource{a, kind}
 		operations = append(append(append(operations, of.operations()...), of.testOperation()), of.suppressionOperations()...)
 	}
-	return append(operations, a.inboundOperations()...)
+	return append(append(operations, a.countsOperation()), a.inboundOperations()...)
 }
 
 // Mount adds the routes to the engine.

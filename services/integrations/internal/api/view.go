@@ -27,6 +27,7 @@ type endpointView struct {
 	EventKinds          []topic.Kind  `json:"eventKinds,omitempty" description:"Of webhooks."`
 	Secret              string        `json:"secret,omitempty" description:"Of webhooks, on create and rotation only: whsec_ and Base64, for Standard Webhooks."`
 	ConsecutiveFailures int           `json:"consecutiveFailures"`
+	FirstFailureAt      *web.Time     `json:"firstFailureAt" description:"Of the consecutive failures; null without one."`
 	LastSuccessAt       *web.Time     `json:"lastSuccessAt"`
 	CreatedAt           web.Time      `json:"createdAt"`
 	UpdatedAt           web.Time      `json:"updatedAt"`
@@ -58,7 +59,7 @@ func view(kind endpoint.Kind, v endpoint.View) endpointView {
 		Verified: e.VerifiedAt != nil, VerifiedAt: web.TimeOf(e.VerifiedAt),
 		Paused: e.Paused, Locked: e.Locked, Suppressed: v.Suppressed,
 		ComponentIDs: e.ComponentIDs, Secret: v.Secret,
-		ConsecutiveFailures: v.ConsecutiveFailures, LastSuccessAt: web.TimeOf(v.LastSuccessAt),
+		ConsecutiveFailures: v.ConsecutiveFailures, FirstFailureAt: web.TimeOf(v.FirstFailureAt), LastSuccessAt: web.TimeOf(v.LastSuccessAt),
 		CreatedAt: web.Time(e.CreatedAt), UpdatedAt: web.Time(e.UpdatedAt),
 	}
 	if out.ComponentIDs == nil {

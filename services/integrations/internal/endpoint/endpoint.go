@@ -72,6 +72,7 @@ type View struct {
 	Endpoint            Endpoint
 	Suppressed          bool
 	ConsecutiveFailures int
+	FirstFailureAt      *time.Time // of the consecutive failures
 	LastSuccessAt       *time.Time
 	URL                 string
 	Secret              string

@@ -12,6 +12,7 @@ import (
 type Filter struct {
 	DashboardID string
 	URLHash     string
+	State       State
 	Limit       int
 	After       string
 }
@@ -28,7 +29,13 @@ func (s *Endpoints) List(ctx context.Context, organization string, kind Kind, fi
 	if filter.URLHash != "" {
 		where = append(where, find.Eq(FieldURLHash, filter.URLHash))
 	}
-	found, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: filter.Limit, After: filter.After})
+	read := func() (find.Page[Endpoint], error) {
+		return s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: filter.Limit, After: filter.After})
+	}
+	if filter.State != "" {
+		read = func() (find.Page[Endpoint], error) { return s.listState(ctx, organization, kind.Channel, filter) }
+	}
+	found, err := read()
 	if err != nil {
 		return find.Page[View]{}, Usage{}, err
 	}
@@ -58,7 +65,7 @@ func (s *Endpoints) views(ctx context.Context, organization string, endpoints ..
 	for i, e := range endpoints {
 		_, suppressed := suppressions[e.suppressionKey()]
 		c := counters[e.ID]
-		views[i] = View{Endpoint: e, Suppressed: suppressed, ConsecutiveFailures: c.ConsecutiveFailures, LastSuccessAt: c.LastSuccessAt}
+		views[i] = View{Endpoint: e, Suppressed: suppressed, ConsecutiveFailures: c.ConsecutiveFailures, FirstFailureAt: c.FirstFailureAt, LastSuccessAt: c.LastSuccessAt}
 	}
 	return views, nil
 }

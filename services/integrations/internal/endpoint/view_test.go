@@ -23,6 +23,11 @@ func (a *askedEndpoints) Find(_ context.Context, query find.Query) (find.Page[En
 	return find.Page[Endpoint]{}, a.end
 }
 
+func (a *askedEndpoints) Keys(_ context.Context, query find.Query, _ ...string) ([]find.Row, error) {
+	a.asked = "keys " + fmt.Sprint(query)
+	return nil, a.end
+}
+
 type anyDashboard struct{ Services }
 
 func (anyDashboard) Dashboard(_ context.Context, _, id string) (topic.DashboardRecord, error) {

@@ -62,6 +62,21 @@ func (s Store) countersOf(ctx context.Context, ids []string) (map[string]Counter
 	return find.ByKey(ctx, s.Counters, ids, func(c Counters) string { return c.ID })
 }
 
+// Failing returns the ids of the organization's endpoints that have failed since their last success, in ascending order.
+// The index has the groups of Counters, so it is read at each group that the organization can have.
+func (s Store) Failing(ctx context.Context, organization string) ([]string, error) {
+	groups := make([]string, 0, topic.Buckets*parts)
+	for bucket := range topic.Buckets {
+		for part := range parts {
+			groups = append(groups, groupKey(organization, bucket, part))
+		}
+	}
+	rows, err := s.Counters.Keys(ctx, find.Query{Where: []find.Condition{find.Has(FieldFailing, groups...)}})
+	ids := find.Values(rows, func(row find.Row) string { return row.Key })
+	slices.Sort(ids)
+	return slices.Compact(ids), err
+}
+
 // Ensure stores empty Counters of an endpoint if there are none.
 func (s Store) Ensure(ctx context.Context, id string) error {
 	_, err := s.Counters.Upsert(ctx, id, func(c *Counters, exists bool) ([]topic.Message, error) {

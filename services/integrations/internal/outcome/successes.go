@@ -30,7 +30,11 @@ type LastSuccesses struct {
 // group returns the key of the LastSuccesses of an outcome's recipient: the organization, the bucket, and a part.
 func group(o topic.Outcome) string {
 	id := uuid.MustParse(o.Recipient)
-	return fmt.Sprintf("%s/%d/%d", o.Organization, o.Bucket, id[len(id)-1]%parts)
+	return groupKey(o.Organization, o.Bucket, int(id[len(id)-1]%parts))
+}
+
+func groupKey(organization string, bucket, part int) string {
+	return fmt.Sprintf("%s/%d/%d", organization, bucket, part)
 }
 
 // times are the ids of endpoints in ascending order, each with the time of its last success in milliseconds. They are

@@ -102,6 +102,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		},
 		Indexes: []document.Index{
 			{Name: "kind", Fields: kind()},
+			{Name: "paused", Fields: kind(endpoint.FieldPaused)},
 			{Name: "dashboards", Fields: kind(endpoint.FieldDashboard)},
 			{Name: "urls", Fields: kind(endpoint.FieldURLHash)},
 			{Name: "slots", Fields: kind(endpoint.FieldSlot)},
