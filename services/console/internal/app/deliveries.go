@@ -121,3 +121,22 @@ type ChannelSetup struct {
 func (c *Caller) Channels(ctx context.Context) (ChannelsResult, error) {
 	return call[ChannelsResult](ctx, c, request{service: delivery, method: "GET", path: "/app/notifications/channels"})
 }
+
+// MessageCounts has the counts of the last 24 hours by channel.
+type MessageCounts struct {
+	Counts map[string]DayCounts `json:"counts"`
+}
+
+// DayCounts counts messages by how they ended. Retrying are those that wait now.
+type DayCounts struct {
+	Delivered  int `json:"delivered"`
+	Retrying   int `json:"retrying"`
+	Failed     int `json:"failed"`
+	Skipped    int `json:"skipped"`
+	Suppressed int `json:"suppressed"`
+}
+
+// MessageCounts counts the messages of the last 24 hours.
+func (c *Caller) MessageCounts(ctx context.Context) (MessageCounts, error) {
+	return call[MessageCounts](ctx, c, request{service: delivery, method: "GET", path: "/app/notifications/counts"})
+}

@@ -95,7 +95,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 	}))
 	defer server.Close()
 	signer := passport.NewSigner(strings.Repeat("s", 32), time.Now)
-	caller := reflect.ValueOf(New(map[string]string{identity: server.URL, events: server.URL, delivery: server.URL, subscribers: server.URL}, signer, boot.Process{
+	caller := reflect.ValueOf(New(map[string]string{identity: server.URL, events: server.URL, delivery: server.URL, subscribers: server.URL, integrations: server.URL}, signer, boot.Process{
 		Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{},
 	}).For(passport.Passport{}, http.Header{}))
 	called := map[string]bool{}
@@ -157,6 +157,7 @@ func queryOf(method string) url.Values {
 		"Templates":    {"kind"},
 		"DeliveryLogs": {"eventId", "status"},
 		"Subscribers":  {"dashboardId", "q", "state"},
+		"Endpoints":    {"state"},
 	}[method]...) {
 		query.Set(name, "x")
 	}
@@ -207,6 +208,9 @@ func filled(of reflect.Type) reflect.Value {
 		return v
 	case reflect.TypeFor[Channel]():
 		v.SetString(string(Email)) // the operations of the other channels have the same declarations
+		return v
+	case reflect.TypeFor[EndpointKind]():
+		v.SetString(string(Webhook)) // as for Channel
 		return v
 	case reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))

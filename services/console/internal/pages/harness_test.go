@@ -166,6 +166,18 @@ func (s *service) usual(at string) string {
 		return fill(`{"organization": {"id": "OTHER", "name": TEXT, "plan": "team", "limits": {"maxDashboards": 50, "uniqueEndpoints": null}, "requireTwoFactor": true, "version": 2}}`)
 	case strings.HasSuffix(at, "/replay"):
 		return `{"deliveryId": "d"}`
+	case at == "GET /app/notifications/counts":
+		if s.empty {
+			return `{"counts": {}}`
+		}
+		return `{"counts": {"email": {"delivered": 1204, "retrying": 2, "failed": 1, "skipped": 3, "suppressed": 4}, "sms": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0}}}`
+	case at == "GET /app/integrations/counts":
+		if s.empty {
+			return `{"counts": {}}`
+		}
+		return `{"counts": {"webhook": {"failing": 1, "paused": 0, "suppressed": 1}}}`
+	case strings.HasPrefix(at, "GET /app/integrations/"):
+		return fill(list("endpoints", `{"dashboardName": TEXT, "urlDisplay": TEXT, "suppressed": true, "consecutiveFailures": 12, "firstFailureAt": "2026-01-31T09:30:00.000Z"}`))
 	case at == "GET /app/notifications/channels":
 		return fill(`{"channels": {"email": {"configured": true, "from": TEXT, "missing": null}, "sms": {"configured": false, "from": null, "missing": TEXT}, "whatsapp": {"configured": false, "from": null, "missing": null}}}`)
 	case strings.HasSuffix(at, "/counts") && strings.Contains(at, "/subscribers/"):
@@ -257,13 +269,13 @@ func open(t *testing.T, text string) *browser {
 	}
 	engine := web.NewEngine("console", process, signer)
 	if err := Mount(engine, Options{
-		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL, "subscribers": server.URL}, Signer: signer, Process: process,
+		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL, "subscribers": server.URL, "integrations": server.URL}, Signer: signer, Process: process,
 		Links: boot.Links{ConsoleBaseURL: "https://console.example.com", AppBaseURL: "https://app.example.com", LegacyBaseURL: "https://app.example.com"},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	return &browser{t, app, engine, (&pages{}).table(), signer, passport.Passport{
-		Surface: passport.Console, Organization: "o", User: member, Session: session, Roles: []string{"admin"}, IP: "192.0.2.1",
+		Surface: passport.Console, Organization: "o", User: member, Session: session, Roles: []string{"admin"}, IP: "192.0.2.1", Features: passport.Features{Integrations: true},
 	}, map[string]string{}}
 }
 

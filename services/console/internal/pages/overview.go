@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,6 +35,8 @@ type overviewPage struct {
 	MoreOpen bool
 	Troubled []app.Component
 	Upcoming []app.Event
+	Failing  []failingEndpoint
+	Messages *messages // nil: the member may not read the logs, or they cannot be read
 	Calm     bool
 	Missing  []string // parts that cannot be read
 }
@@ -53,7 +56,27 @@ type overviewState struct {
 	counts     app.ComponentCounts
 	troubled   []app.Component
 	dashboards app.Dashboards
+	failing    []failingEndpoint
+	messages   *messages
+	mail       *app.ChannelSetup // nil: unknown, or the member does not set it up
 	missing    []string
+}
+
+// failingEndpoint is an endpoint that messages do not reach.
+type failingEndpoint struct {
+	app.Endpoint
+	Label string // of its kind
+}
+
+// messages are the messages of the last 24 hours.
+type messages struct {
+	All      app.DayCounts
+	Channels []channelDay // those with messages
+}
+
+type channelDay struct {
+	app.DayCounts
+	Label, Kind string
 }
 
 // overview shows what is going on, and the checklist until all is done.
@@ -69,11 +92,12 @@ func (v *visit) showOverview(name string) error {
 	if err != nil {
 		return err
 	}
-	found, err := v.readOverview()
+	whole := name == "overview.html"
+	found, err := v.readOverview(whole)
 	if err != nil {
 		return err
 	}
-	data := overviewPage{Troubled: found.troubled, Missing: found.missing, MoreOpen: found.open.NextToken != nil}
+	data := overviewPage{Failing: found.failing, Messages: found.messages, Troubled: found.troubled, Missing: found.missing, MoreOpen: found.open.NextToken != nil}
 	for _, e := range found.open.Events {
 		data.Open = append(data.Open, openEvent{e, nextStatuses(e.Status)})
 	}
@@ -84,19 +108,20 @@ func (v *visit) showOverview(name string) error {
 	}
 	slices.SortFunc(data.Upcoming, func(a, b app.Event) int { return a.StartAt.Compare(b.StartAt) })
 	data.Upcoming = data.Upcoming[:min(5, len(data.Upcoming))]
-	data.Calm = len(data.Open)+len(data.Troubled)+len(data.Missing) == 0
-	data.Start = v.checklist(profile, found)
-	if name != "overview.html" {
+	data.Calm = len(data.Open)+len(data.Troubled)+len(data.Missing)+len(data.Failing) == 0
+	if !whole {
 		return v.renderPart(name, data)
 	}
+	data.Start = v.checklist(profile, found)
 	return v.show(http.StatusOK, name, "Overview", data)
 }
 
-// readOverview calls the operations at the same time. A service that is down leaves its part out.
-func (v *visit) readOverview() (found overviewState, err error) {
+// readOverview calls the operations at the same time. A service that is down leaves its part out. whole includes what
+// only the checklist shows.
+func (v *visit) readOverview(whole bool) (found overviewState, err error) {
 	ctx := v.Request.Context()
 	var work errgroup.Group
-	missing := make(chan string, 8)
+	missing := make(chan string, 16)
 	read := func(part, role string, call func() error) {
 		if role != "" && !v.caller.Has(role) {
 			return
@@ -117,17 +142,36 @@ func (v *visit) readOverview() (found overviewState, err error) {
 			return err
 		}
 	}
-	read("members", passport.RoleAdmin, func() (err error) {
-		found.members, err = v.app.Users(ctx)
-		return err
-	})
 	read("events", passport.RoleEvent, list(&found.open, url.Values{"active": {"true"}, "limit": {"20"}}))
 	read("events", passport.RoleEvent, list(&found.upcoming, url.Values{"status": {planning}, "limit": {"20"}}))
-	read("events", passport.RoleEvent, list(&found.any, url.Values{"limit": {"10"}}))
-	read("dashboards", passport.RoleEvent, func() (err error) {
-		found.dashboards, err = v.app.Dashboards(ctx, url.Values{"limit": {"10"}})
+	read("messages", passport.RoleSubscriber, func() (err error) {
+		found.messages, err = v.messagesOfDay()
 		return err
 	})
+	if v.caller.Features.Integrations {
+		read("endpoints", passport.RoleSubscriber, func() (err error) {
+			found.failing, err = v.failingEndpoints()
+			return err
+		})
+	}
+	if whole {
+		read("members", passport.RoleAdmin, func() (err error) {
+			found.members, err = v.app.Users(ctx)
+			return err
+		})
+		read("messages", passport.RoleAdmin, func() error {
+			setup, err := v.app.Channels(ctx)
+			if mail, known := setup.Channels["email"]; known {
+				found.mail = &mail
+			}
+			return err
+		})
+		read("events", passport.RoleEvent, list(&found.any, url.Values{"limit": {"10"}}))
+		read("dashboards", passport.RoleEvent, func() (err error) {
+			found.dashboards, err = v.app.Dashboards(ctx, url.Values{"limit": {"10"}})
+			return err
+		})
+	}
 	if v.caller.Has(passport.RoleEvent, passport.RoleSubscriber) {
 		read("components", "", func() (err error) {
 			found.counts, found.troubled, err = v.troubled()
@@ -171,6 +215,57 @@ func (v *visit) troubled() (counts app.ComponentCounts, troubled []app.Component
 	return counts, slices.Concat(lists...), err
 }
 
+// messagesOfDay counts the messages of the last 24 hours, in total and by channel.
+func (v *visit) messagesOfDay() (*messages, error) {
+	found, err := v.app.MessageCounts(v.Request.Context())
+	if err != nil {
+		return nil, err
+	}
+	out := &messages{}
+	for _, channel := range channels() {
+		counts := found.Counts[channel.Value]
+		if counts == (app.DayCounts{}) {
+			continue
+		}
+		out.Channels = append(out.Channels, channelDay{counts, channel.Label, channel.Value})
+		out.All.Delivered += counts.Delivered
+		out.All.Retrying += counts.Retrying
+		out.All.Failed += counts.Failed
+		out.All.Skipped += counts.Skipped
+		out.All.Suppressed += counts.Suppressed
+	}
+	return out, nil
+}
+
+// shownFailing is how many failing endpoints of a kind the overview shows.
+const shownFailing = 10
+
+// failingEndpoints returns the endpoints with failures since their last success. Usually there are none, and one call says so.
+func (v *visit) failingEndpoints() ([]failingEndpoint, error) {
+	ctx := v.Request.Context()
+	found, err := v.app.EndpointCounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kinds := channels()
+	lists := make([][]failingEndpoint, len(kinds))
+	var work errgroup.Group
+	for i, kind := range kinds {
+		if found.Counts[kind.Value].Failing == 0 {
+			continue
+		}
+		work.Go(func() error {
+			page, err := v.app.Endpoints(ctx, app.EndpointKind(kind.Value), url.Values{"state": {"failing"}, "limit": {strconv.Itoa(shownFailing)}})
+			for _, e := range page.Endpoints {
+				lists[i] = append(lists[i], failingEndpoint{e, kind.Label})
+			}
+			return err
+		})
+	}
+	err = work.Wait()
+	return slices.Concat(lists...), err
+}
+
 // checklist returns the steps for the member's roles. The data says which are done.
 func (v *visit) checklist(profile app.Profile, found overviewState) checklist {
 	var steps []step
@@ -181,6 +276,13 @@ func (v *visit) checklist(profile app.Profile, found overviewState) checklist {
 		step{profile.HasPassword || profile.SignOn, "Set a password", "With it you can sign in from every device.", "/profile/security/password", "Set a password", "lock", ""},
 		step{profile.SecondFactors.TOTP || profile.SecondFactors.Passkeys > 0, "Add a second factor", "A stolen password alone is then worth nothing.", "/profile/security/app", "Set up an app", "phone", ""},
 		step{profile.SecondFactors.Passkeys > 0, "Add a passkey", "Sign in with your fingerprint, your face or a security key, in one tap.", "/profile/security/passkeys/new", "Add a passkey", "passkey", ""})
+	if found.mail != nil {
+		text := "The operator of this installation has not set up a mail server."
+		if found.mail.Missing != nil {
+			text += " Missing: " + *found.mail.Missing + "."
+		}
+		steps = append(steps, step{found.mail.Configured, "Set up mail", text, subscribersAt(app.Email), "Show mail", "mail", ""})
+	}
 	if v.caller.Has(passport.RoleAdmin) && !slices.Contains(found.missing, "members") {
 		steps = append(steps, step{len(found.members.Users) > 1, "Invite a colleague", "Incidents are easier to handle together.", "/users/new", "Invite", "people", ""})
 	}
