@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"math"
 	"net/http"
@@ -31,11 +32,12 @@ func Handle(handler func(c *gin.Context) error) gin.HandlerFunc {
 }
 
 // Fail ends the request with the response for err. A peer gets the form of package peer, any other caller the App
-// form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx. A Throttled error and
-// fault.ErrSignInAgain have a header.
+// form {"error": "..."}. A Denied fault has no body. The span and the log get the cause of a 5xx, unless the caller has
+// left, which ends what it asked for. A Throttled error and fault.ErrSignInAgain have a header.
 func Fail(c *gin.Context, err error) {
 	f := fault.As(err)
-	if f.Kind.Status() >= http.StatusInternalServerError {
+	left := errors.Is(c.Request.Context().Err(), context.Canceled)
+	if f.Kind.Status() >= http.StatusInternalServerError && !left {
 		_ = c.Error(err) // observe logs the error and the span records it; the result of Error is only its argument
 	}
 	c.Abort()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -173,6 +174,25 @@ func TestErrorsOfTheSignInHaveTheirHeader(t *testing.T) {
 		if w.Code != row.status || w.Header().Get("Retry-After") != row.retry || w.Header().Get(SignInHeader) != row.again ||
 			!strings.Contains(w.Body.String(), row.own) {
 			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
+		}
+	}
+}
+
+// A caller that leaves is no failure of the service. A deadline is one.
+func TestOnlyAFailureForACallerWhoWaitsIsLogged(t *testing.T) {
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	late, end := context.WithTimeout(t.Context(), 0)
+	defer end()
+	for name, row := range map[string]struct {
+		ctx  context.Context
+		logs int
+	}{"waits": {t.Context(), 1}, "has left": {left, 0}, "waited too long": {late, 1}} {
+		c, _ := gin.CreateTestContext(httptest.NewRecorder())
+		c.Request = httptest.NewRequestWithContext(row.ctx, http.MethodGet, "/", nil)
+		Fail(c, fault.Wrap(fault.Unavailable, row.ctx.Err(), "The records cannot be read."))
+		if len(c.Errors) != row.logs {
+			t.Errorf("a caller who %s: %d errors are logged", name, len(c.Errors))
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package pages
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -37,8 +39,12 @@ func (v *visit) fail(err error) {
 	if shown.Retry && v.isPost() {
 		shown.Form = sendAgain(v.form)
 	}
-	if shown.Status >= http.StatusInternalServerError {
-		v.pages.Process.Log.ErrorContext(v.Request.Context(), "page failed", slog.String("path", v.FullPath()), slog.Int("status", shown.Status), slog.Any("error", err))
+	if shown.Status >= http.StatusInternalServerError && !errors.Is(v.Request.Context().Err(), context.Canceled) {
+		level := slog.LevelError
+		if shown.Status == http.StatusServiceUnavailable { // the service that is down logs its own failure
+			level = slog.LevelWarn
+		}
+		v.pages.Process.Log.Log(v.Request.Context(), level, "page failed", slog.String("path", v.FullPath()), slog.Int("status", shown.Status), slog.Any("error", err))
 	}
 	if failed := v.show(shown.Status, "error.html", titleOf(shown.Status), shown); failed != nil {
 		v.pages.Process.Log.ErrorContext(v.Request.Context(), "error page failed", slog.Any("error", failed))
