@@ -265,7 +265,7 @@ func TestAMemberUsesTheConsoleWithoutScript(t *testing.T) {
 	if !strings.Contains(ada.text, `value="Augusta"`) || strings.Contains(ada.text, `value="short"`) {
 		t.Errorf("the form does not keep what was typed, or keeps the password: %s", ada.text)
 	}
-	ada.fill("/welcome", typed("password", memberPassword, "lastName", "<b>Lovelace"), http.StatusOK).expect("/", "2 of 8 done", "Augusta <b>Lovelace")
+	ada.fill("/welcome", typed("password", memberPassword, "lastName", "<b>Lovelace"), http.StatusOK).expect("/", "2 of 9 done", "Augusta <b>Lovelace")
 	ada.open(of.ConsoleURL, http.StatusNotFound).expect("/welcome", "It was used, it has expired, or a newer one replaced it.")
 
 	ada.open("/profile", http.StatusOK).fill("/profile", typed("timeZone", "Mars/Base"), http.StatusUnprocessableEntity).expect("/profile", "Enter a name such as Europe/Berlin")
@@ -283,7 +283,7 @@ func TestAMemberUsesTheConsoleWithoutScript(t *testing.T) {
 	if len(codes) != 10 {
 		t.Fatalf("the recovery codes are %v", codes)
 	}
-	ada.open("/", http.StatusOK).expect("/", "3 of 8 done")
+	ada.open("/", http.StatusOK).expect("/", "3 of 9 done")
 	ada.open("/sign-out", http.StatusOK).fill("/sign-out", nil, http.StatusOK).expect("/sign-in")
 	ada.open("/profile", http.StatusOK).expect("/sign-in")
 	ada.fill("/sign-in", typed("username", of.Username, "password", "a wrong password"), http.StatusUnprocessableEntity).expect("/sign-in", "The name or the password is wrong.")
