@@ -228,6 +228,23 @@ async function members(member, secret) {
   return link;
 }
 
+// mistakes sends the forms of events, templates, components and dashboards with wrong input.
+async function mistakes(member) {
+  const fill = async (name, path, fields, button) => {
+    await member.open(path);
+    for (const [id, text] of Object.entries(fields)) await member.page.fill(`#${id}`, text);
+    await member.send(button, 422);
+    await member.check(`${name}-wrong`);
+  };
+  const first = 'main form .btn:not(.second)';
+  await fill('incident', '/events/new', { title: '', message: hostile.texts(400)[1] }, 'main .bar .btn:not(.second)');
+  await fill('maintenance', '/events/new/maintenance', { scheduledStartAt: '' }, 'main .bar .btn:not(.second)');
+  await fill('update', event, { message: '' }, '#update .bar .btn');
+  await fill('template', '/templates/new', { name: '' }, first);
+  await fill('component', '/components/new', { name: '' }, first);
+  await fill('dashboard', dashboard, { name: '', primaryColor: 'red', navigation: hostile.texts(80)[1] }, '#tab .bar .btn');
+}
+
 // keys creates a key, and calls the App interface with the line that the page shows.
 async function keys(member) {
   const { page } = member;
@@ -331,6 +348,7 @@ async function first(bench, credentials, state) {
   await member.check('first-overview');
   const { secret } = await addApp(member);
   const link = await members(member, secret);
+  await mistakes(member);
   await keys(member);
   await arrange(member);
   await passkeys(member);

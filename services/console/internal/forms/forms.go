@@ -56,6 +56,7 @@ type Field struct {
 	Placeholder  string
 	Members      []string // other members of the App operation whose errors are shown at this field
 	Plain        bool     // the label does not say that the field is optional
+	Missing      string   // problem of a required field without a value; empty: a general text
 	Prefix       string   // before the name in the id; makes ids unique if a page has several forms
 
 	Values  []string
@@ -235,6 +236,9 @@ func (f *Field) check() {
 }
 
 func (f *Field) missing() string {
+	if f.Missing != "" {
+		return f.Missing
+	}
 	switch f.Kind {
 	case Select, Segments, Ticks:
 		return "Choose an option."

@@ -87,7 +87,7 @@ func severityLabel(severity string) string {
 func eventFields(kind string, zone *time.Location) []*forms.Field {
 	fields := []*forms.Field{
 		{Kind: forms.Text, Name: "title", Label: "Title", Required: true},
-		{Kind: forms.Ticks, Name: "components", Label: "Components", Required: true, Members: []string{"affectedComponents"}},
+		{Kind: forms.Ticks, Name: "components", Label: "Components", Required: true, Missing: "Choose a component.", Members: []string{"affectedComponents"}},
 	}
 	if kind == maintenance {
 		start, end := timeField("scheduledStartAt", "Start", zone), timeField("scheduledEndAt", "End", zone)

@@ -27,6 +27,7 @@ func TestAFormThatCannotBeSentKeepsWhatWasTyped(t *testing.T) {
 	fields := []string{"title", "Slow", "message", "Typed", "components", other, "status", "investigating"}
 	got := b.post("/console/events/new", fields...)
 	b.expect(got, http.StatusServiceUnavailable, "events, components and dashboards. What you typed is still here.", `value="Slow"`, "\nTyped<", `value="`+other+`" checked`)
+	b.expect(b.post("/console/events/new", "title", "Slow", "status", "investigating"), http.StatusUnprocessableEntity, "Choose a component.")
 	b.app.answer("GET /app/components", answer{503, `{}`, false})
 	b.app.answer("POST /app/events", answer{500, `{}`, false})
 	b.expect(b.post("/console/events/new", fields...), http.StatusInternalServerError, "What you typed", `value="Slow"`, "\nTyped<", `type="hidden" name="components" value="`+other)
