@@ -267,23 +267,24 @@ async function arrange(member) {
   await member.go(`${new URL(page.url()).pathname.replace('/console', '')}/components`);
   const groups = page.locator('[name=groups]');
   assert.ok(await groups.count() > 2);
-  for (const n of [0, 1]) await groups.nth(n).fill(hostile.texts(50)[0]);
+  for (const n of [0, 1]) await groups.nth(n).fill(`${hostile.texts(40)[0]} of two`);
   await member.send('#tab .bar .btn');
   await member.check('groups');
-  const order = () => page.evaluate(() => [...document.querySelectorAll('[data-order] > .group')].map((row) => row.querySelectorAll('[name=components]').length));
-  const [one, other] = await order();
-  assert.equal(one, 2);
-  const [from, to] = [await page.locator('.over [data-handle]').first().boundingBox(), await page.locator('.group').last().boundingBox()];
+  const order = () => page.evaluate(() => [...document.querySelectorAll('[data-order] > .group')].map((row) => `${row.querySelectorAll('[name=components]').length} in ${row.dataset.name}`));
+  const [one, other, ...more] = await order();
+  assert.match(one, /^2 in .* of two$/);
+  await page.setViewportSize({ width: 1280, height: 3000 });
+  const [from, to] = [await page.locator('.over [data-handle]').first().boundingBox(), await page.locator('.group').nth(1).boundingBox()];
   await page.mouse.move(from.x + 5, from.y + 5);
   await page.mouse.down();
   await page.mouse.move(from.x + 5, to.y + to.height - 5, { steps: 20 });
   await page.mouse.up();
-  assert.deepEqual(await order(), [other, one]);
-  await page.locator('.over [value^="up "]').last().click();
-  assert.deepEqual(await order(), [one, other]);
+  assert.deepEqual(await order(), [other, one, ...more]);
+  await page.locator('.over [value^="up "]').nth(1).click();
+  assert.deepEqual(await order(), [one, other, ...more]);
   await page.locator('.over [value^="down "]').first().press('Enter');
   await member.send('#tab .bar .btn');
-  assert.deepEqual(await order(), [other, one]);
+  assert.deepEqual(await order(), [other, one, ...more]);
 }
 
 // resumes lets the session end while a form is filled. After the sign-in the form is as it was.
