@@ -326,6 +326,7 @@ const pages = [
   ['dashboard-domains', [...dashboard, '/domains']], ['dashboard-subscriptions', [...dashboard, '/subscriptions']], ['dashboard-new', '/dashboards/new'], ['dashboards', '/dashboards'],
   ['subscribers', '/subscribers/email'], ['subscribers-none', '/subscribers/email?q=nobody'], ['subscribers-sms', '/subscribers/sms'], ['subscriber-new', '/subscribers/email/new'],
   ['subscriber', subscriber], ['subscriber-confirm', [...subscriber, '/confirm']], ['subscriber-delete', [...subscriber, '/delete']],
+  ['deliveries', '/deliveries/email'], ['deliveries-none', '/deliveries/sms?status=failed'], ['deliveries-wrong', '/deliveries/email?from=x', 422],
   ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
   ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
   ['audit-wrong', '/audit?from=x', 422], ['sign-out', '/sign-out'], ['missing', '/nothing', 404], ['menu', '/#menu'],

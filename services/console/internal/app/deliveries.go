@@ -74,13 +74,61 @@ type DeliveryLogs struct {
 
 // DeliveryLog is an attempt to deliver a message, or its end without an attempt.
 type DeliveryLog struct {
-	LogID       string    `json:"logId"`
-	SentAt      time.Time `json:"sentAt"`
-	URLDisplay  string    `json:"urlDisplay"`
-	Attempt     int       `json:"attempt"`
-	MaxAttempts int       `json:"maxAttempts"`
-	HTTPStatus  *int      `json:"httpStatus"`
-	ErrorCode   string    `json:"errorCode"`
+	LogID         string     `json:"logId"`
+	SentAt        time.Time  `json:"sentAt"`
+	DeliveryID    string     `json:"deliveryId"`
+	URLHash       string     `json:"urlHash"`
+	URLDisplay    string     `json:"urlDisplay"`
+	EventID       string     `json:"eventId"`
+	EventKind     string     `json:"eventKind"`
+	Status        string     `json:"status"`
+	Attempt       int        `json:"attempt"`
+	MaxAttempts   int        `json:"maxAttempts"`
+	HTTPStatus    *int       `json:"httpStatus"`
+	DurationMS    *int64     `json:"durationMs"`
+	ErrorCode     string     `json:"errorCode"`
+	NextAttemptAt *time.Time `json:"nextAttemptAt"`
+	ReplayOf      string     `json:"replayOf"`
+}
+
+// DeliveryExchange is a log with what was sent and received. Secrets and addresses are masked.
+type DeliveryExchange struct {
+	DeliveryLog
+	Request  *DeliveryRequest  `json:"request"`
+	Response *DeliveryResponse `json:"response"`
+	Attempts []DeliveryAttempt `json:"attempts"`
+}
+
+// DeliveryRequest is a message as it was sent.
+type DeliveryRequest struct {
+	Method     string  `json:"method"`
+	URLDisplay string  `json:"urlDisplay"`
+	Headers    Headers `json:"headers"`
+	Body       string  `json:"body"`
+}
+
+// DeliveryResponse is the response of a receiver.
+type DeliveryResponse struct {
+	HTTPStatus int     `json:"httpStatus"`
+	Headers    Headers `json:"headers"`
+	Body       string  `json:"body"`
+}
+
+// Headers are header fields by name.
+type Headers map[string]string
+
+// DeliveryAttempt is an attempt of a delivery.
+type DeliveryAttempt struct {
+	LogID      string    `json:"logId"`
+	At         time.Time `json:"at"`
+	DurationMS int64     `json:"durationMs"`
+	HTTPStatus *int      `json:"httpStatus"`
+	ErrorCode  string    `json:"errorCode"`
+}
+
+// DeliveryLogResult has a DeliveryExchange.
+type DeliveryLogResult struct {
+	Log DeliveryExchange `json:"log"`
 }
 
 func logsPath(kind string) string { return "/app/notifications/" + url.PathEscape(kind) + "/logs" }
@@ -88,6 +136,12 @@ func logsPath(kind string) string { return "/app/notifications/" + url.PathEscap
 // DeliveryLogs lists the logs of a filter, the newest first.
 func (c *Caller) DeliveryLogs(ctx context.Context, kind string, query url.Values) (DeliveryLogs, error) {
 	return call[DeliveryLogs](ctx, c, request{service: delivery, method: "GET", path: logsPath(kind), query: query})
+}
+
+// DeliveryLog returns the log that was sent at a time.
+func (c *Caller) DeliveryLog(ctx context.Context, kind, log, sentAt string) (DeliveryLogResult, error) {
+	query := url.Values{"sentAt": {sentAt}}
+	return call[DeliveryLogResult](ctx, c, request{service: delivery, method: "GET", path: logsPath(kind) + "/" + url.PathEscape(log), query: query})
 }
 
 // LogTime is the time of a log, which belongs to its name.

@@ -155,7 +155,7 @@ func queryOf(method string) url.Values {
 		"Events":       {"type", "status", "active", "publish", "componentId", "dashboardId", "to", "q"},
 		"Components":   {"status", "q"},
 		"Templates":    {"kind"},
-		"DeliveryLogs": {"eventId", "status"},
+		"DeliveryLogs": {"eventId", "status", "urlHash", "from", "to"},
 		"Subscribers":  {"dashboardId", "q", "state"},
 		"Endpoints":    {"state"},
 	}[method]...) {

@@ -50,25 +50,7 @@ func auditFilter() *forms.Form {
 func (p *pages) audit(v *visit) error {
 	data := auditPage{Filter: auditFilter(), First: v.Query("after") == ""}
 	query := url.Values{"limit": {"50"}}
-	for _, field := range data.Filter.Fields {
-		value := v.Query(field.Name)
-		if field.Values = []string{value}; value == "" {
-			continue
-		}
-		data.Filtered = true
-		if field.Kind == forms.Date {
-			day, err := time.ParseInLocation(time.DateOnly, value, v.zone())
-			if err != nil {
-				field.Values, field.Problem = nil, "Enter a date as year-month-day." // browsers show no other text in the input
-				continue
-			}
-			if field.Name == "to" {
-				day = day.AddDate(0, 0, 1) // the page shows the whole last day
-			}
-			value = day.UTC().Format("2006-01-02T15:04:05.000Z")
-		}
-		query.Set(field.Name, value)
-	}
+	data.Filtered = v.readFilter(data.Filter, query)
 	for _, name := range []string{"entityId", "actorId"} {
 		if value := v.Query(name); value != "" {
 			query.Set(name, value)
@@ -100,6 +82,31 @@ func (p *pages) audit(v *visit) error {
 		}
 	}
 	return v.show(status, "audit.html", "Audit log", data)
+}
+
+// readFilter reads the fields of a filter from the address into the query of a list. It returns true if one is filled. Dates
+// are days in the member's zone.
+func (v *visit) readFilter(filter *forms.Form, query url.Values) (filtered bool) {
+	for _, field := range filter.Fields {
+		value := v.Query(field.Name)
+		if field.Values = []string{value}; value == "" {
+			continue
+		}
+		filtered = true
+		if field.Kind == forms.Date {
+			day, err := time.ParseInLocation(time.DateOnly, value, v.zone())
+			if err != nil {
+				field.Values, field.Problem = nil, "Enter a date as year-month-day." // browsers show no other text in the input
+				continue
+			}
+			if field.Name == "to" {
+				day = day.AddDate(0, 0, 1) // the page shows the whole last day
+			}
+			value = day.UTC().Format(isoTime)
+		}
+		query.Set(field.Name, value)
+	}
+	return filtered
 }
 
 // zone returns the member's time zone.

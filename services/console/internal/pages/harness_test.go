@@ -115,6 +115,8 @@ func (s *service) usual(at string) string {
 	const component = `{"id": "OTHER", "name": TEXT, "description": TEXT, "groupName": TEXT, "hidden": true, "hiddenFromNotifications": true, "status": "partial_outage",
 		"statusOverride": {"status": "partial_outage", "until": "2026-02-02T09:30:00.000Z", "countInUptime": true, "since": "2026-01-31T09:30:00.000Z", "setBy": {"name": TEXT}},
 		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
+	const log = `"logId": "OTHER", "sentAt": "2026-01-31T09:30:00.000Z", "deliveryId": "OTHER", "urlHash": TEXT, "urlDisplay": TEXT, "eventId": "OTHER", "eventKind": "incident.created", "status": "failed", "attempt": 7, "maxAttempts": 7,
+		"httpStatus": null, "durationMs": 2300, "errorCode": TEXT, "nextAttemptAt": null, "replayOf": null`
 	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`
 	const subscriber = `{"id": "OTHER", "channel": "email", "dashboardId": "OTHER", "email": TEXT, "componentIds": ["MEMBER", "OTHER"], "confirmed": false, "confirmedAt": null, "paused": true, "locked": true,
 		"suppressed": true, "suppressedReason": "bounce", "locale": "de", "source": "public", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
@@ -188,8 +190,14 @@ func (s *service) usual(at string) string {
 		return fill(list("subscribers", subscriber+","+strings.Replace(subscriber, `["MEMBER", "OTHER"]`, "null", 1)))
 	case strings.Contains(at, " /app/subscribers/"):
 		return fill(`{"subscriber": ` + subscriber + `}`)
+	case strings.HasSuffix(at, "/logs"):
+		return fill(list("logs", "{"+log+"}"))
 	case strings.HasPrefix(at, "GET /app/notifications/"):
-		return fill(list("logs", `{"logId": "OTHER", "sentAt": "2026-01-31T09:30:00.000Z", "urlDisplay": TEXT, "attempt": 7, "maxAttempts": 7, "httpStatus": null, "errorCode": TEXT}`))
+		if s.empty {
+			return fill(`{"log": {` + log + `, "request": null, "response": null, "attempts": []}}`)
+		}
+		return fill(`{"log": {` + log + `, "request": {"method": "POST", "urlDisplay": TEXT, "headers": {"Webhook-Signature": TEXT}, "body": TEXT}, "response": {"httpStatus": 500, "headers": {"Date": TEXT}, "body": TEXT},
+			"attempts": [{"logId": "MEMBER", "at": "2026-01-31T09:29:00.000Z", "durationMs": 12, "httpStatus": 500, "errorCode": TEXT}, {"logId": "OTHER", "at": "2026-01-31T09:30:00.000Z", "durationMs": 2300, "httpStatus": null, "errorCode": "timeout"}]}}`)
 	case at == "POST /app/notifications/audience":
 		return `{"audience": {"email": {"recipients": 1204, "more": false}, "webhook": {"recipients": 3, "more": false}, "sms": {"recipients": 10000, "more": true}, "teams": {"recipients": 0, "more": false}}}`
 	case strings.HasSuffix(at, "/deliveries"):

@@ -4,6 +4,7 @@ package pages
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -59,7 +60,7 @@ const (
 // table returns all routes.
 func (p *pages) table() []route {
 	admin, event, subscriber := passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber
-	return append(p.subscriberTable(subscriber), []route{
+	return slices.Concat(p.subscriberTable(subscriber), p.deliveryTable(subscriber), []route{
 		{get, "/sign-in", anyone, "", p.signIn},
 		{post, "/sign-in", anyone, "", p.signInPassword},
 		{get, "/sign-in/code", anyone, "", p.signInCode},
@@ -205,7 +206,7 @@ func (p *pages) table() []route {
 		{get, "/sign-on/delete", signedIn, admin, p.signOnDelete},
 		{post, "/sign-on/delete", signedIn, admin, p.signOnDelete},
 		{get, "/audit", signedIn, admin, p.audit},
-	}...)
+	})
 }
 
 // subscriberTable returns the routes of the subscribers of each channel.
@@ -228,6 +229,19 @@ func (p *pages) subscriberTable(role string) (routes []route) {
 		for _, what := range []string{"pause", "resume", "lock", "unlock", "resend"} {
 			routes = append(routes, route{post, one + "/" + what, signedIn, role, p.subscriberAct(channel)})
 		}
+	}
+	return routes
+}
+
+// deliveryTable returns the routes of the deliveries of each kind.
+func (p *pages) deliveryTable(role string) (routes []route) {
+	for _, kind := range channels() {
+		one := deliveriesAt(kind.Value) + "/:log/:at"
+		routes = append(routes,
+			route{get, deliveriesAt(kind.Value), signedIn, role, p.deliveriesOf(kind)},
+			route{get, one, signedIn, role, p.delivery(kind)},
+			route{get, one + "/replay", signedIn, role, p.deliveryReplay(kind)},
+			route{post, one + "/replay", signedIn, role, p.deliveryReplay(kind)})
 	}
 	return routes
 }

@@ -39,7 +39,7 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"role":  roleLabel,
 		"face":  initials,
 		"plus":  func(a, b int) int { return a + b }, "amount": func(n int) string { return amount(n, false) },
-		"word": word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "inNotation": inNotation, "classOf": classOf,
+		"word": word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "inNotation": inNotation, "classOf": classOf, "kindOfMessage": kindOfMessage, "deliveryStatus": deliveryStatus, "reasonOf": reasonOf,
 	}).ParseFS(templateFiles, "templates/*.html")
 	return templates{parsed}, err
 }
@@ -89,6 +89,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent},
 			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber},
 			{Path: subscribersAt(app.Email), Label: "Subscribers", Icon: "bell", role: passport.RoleSubscriber, under: subscribersPath + "/"},
+			{Path: deliveriesAt("email"), Label: "Deliveries", Icon: "message", role: passport.RoleSubscriber, under: deliveriesPath + "/"},
 		}},
 		{"Dashboards", v.dashboardItems()},
 		{"Organization", []navItem{

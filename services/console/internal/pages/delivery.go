@@ -1,0 +1,184 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const deliveriesPath = "/deliveries"
+
+func deliveriesAt(kind string) string { return deliveriesPath + "/" + kind }
+
+// deliveryRow is a log of the kind.
+type deliveryRow struct {
+	app.DeliveryLog
+	Kind string
+}
+
+// Path returns the path of the page of the log.
+func (r deliveryRow) Path() string { return deliveryAt(r.Kind, r.LogID, r.SentAt) }
+
+func deliveryAt(kind, log string, sentAt time.Time) string {
+	return deliveriesAt(kind) + "/" + log + "/" + sentAt.UTC().Format(isoTime)
+}
+
+// Icon returns the icon of the status, and Class its colour.
+func (r deliveryRow) Icon() string {
+	return map[string]string{"delivered": "done", "retrying": "clock", "failed": "alert", "suppressed": "lock", "skipped": "next"}[r.Status]
+}
+
+// Class returns the class of the status.
+func (r deliveryRow) Class() string {
+	return map[string]string{"delivered": "o", "failed": "x"}[r.Status]
+}
+
+// deliveriesPage is the data of deliveries.html.
+type deliveriesPage struct {
+	Kind     string
+	Views    []view
+	Filter   *forms.Form
+	Event    string // id of the event whose deliveries are shown; empty: any
+	Endpoint string // urlHash of the endpoint; empty: any
+	Filtered bool
+	Rows     []deliveryRow
+	More     string // address of the next page; empty: there is none
+	First    bool
+}
+
+// At returns the path of the list.
+func (d deliveriesPage) At() string { return deliveriesAt(d.Kind) }
+
+func deliveryFilter(at string) *forms.Form {
+	statuses := []forms.Option{{Value: "", Label: "All"}}
+	for _, status := range []string{"delivered", "retrying", "failed", "skipped", "suppressed"} {
+		statuses = append(statuses, forms.Option{Value: status, Label: deliveryStatus(status)})
+	}
+	return forms.New(at, "Show",
+		&forms.Field{Kind: forms.Select, Name: "status", Label: "Result", Plain: true, Options: statuses},
+		&forms.Field{Kind: forms.Date, Name: "from", Label: "From", Max: 10, Plain: true},
+		&forms.Field{Kind: forms.Date, Name: "to", Label: "To", Max: 10, Plain: true})
+}
+
+// deliveryStatus returns the status of a log as a page shows it.
+func deliveryStatus(status string) string {
+	if status == "retrying" {
+		return "Tried again later"
+	}
+	return words(status)
+}
+
+// deliveriesOf returns the handler of the list of a kind. The filter is in the address.
+func (p *pages) deliveriesOf(kind forms.Option) func(*visit) error {
+	return func(v *visit) error {
+		data := deliveriesPage{Kind: kind.Value, Event: v.Query("event"), Endpoint: v.Query("endpoint"), First: v.Query("after") == ""}
+		data.Filter = deliveryFilter(data.At())
+		for _, other := range channels() {
+			data.Views = append(data.Views, view{deliveriesAt(other.Value), other.Label, other.Value == kind.Value})
+		}
+		query := url.Values{"limit": {"50"}}
+		for name, value := range map[string]string{"eventId": data.Event, "urlHash": data.Endpoint, "nextToken": v.Query("after")} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		data.Filtered = v.readFilter(data.Filter, query) || data.Event+data.Endpoint != ""
+		status := http.StatusUnprocessableEntity
+		if data.Filter.OK() {
+			found, err := v.app.DeliveryLogs(v.Request.Context(), kind.Value, query)
+			failed := app.As(err)
+			switch {
+			case failed != nil && failed.Status == http.StatusBadRequest:
+				data.Filter.Refuse(failed.Field, failed.Message)
+			case err != nil:
+				return err
+			default:
+				status = http.StatusOK
+			}
+			for _, log := range found.Logs {
+				data.Rows = append(data.Rows, deliveryRow{log, kind.Value})
+			}
+			if found.NextToken != nil {
+				next := v.Request.URL.Query()
+				next.Set("after", *found.NextToken)
+				data.More = root + data.At() + "?" + next.Encode()
+			}
+		}
+		return v.show(status, "deliveries.html", "Deliveries", data)
+	}
+}
+
+// deliveryPage is the data of delivery.html.
+type deliveryPage struct {
+	deliveryRow
+	Log      app.DeliveryExchange
+	Label    string // of the kind
+	Attempts []attemptRow
+	Reason   string
+	Events   bool   // the member may open the event
+	Replay   string // path of the page that sends the message again; empty: the member may not
+}
+
+type attemptRow struct {
+	app.DeliveryAttempt
+	Path, Reason string
+	Current      bool
+}
+
+// readDelivery returns the log in the path. A time that no log has is in the path of a page that does not exist.
+func (v *visit) readDelivery(kind string) (app.DeliveryExchange, error) {
+	found, err := v.app.DeliveryLog(v.Request.Context(), kind, v.Param("log"), v.Param("at"))
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
+		err = errNotFound
+	}
+	return found.Log, err
+}
+
+// delivery returns the handler of the page of a log.
+func (p *pages) delivery(kind forms.Option) func(*visit) error {
+	return func(v *visit) error {
+		log, err := v.readDelivery(kind.Value)
+		if err != nil {
+			return err
+		}
+		data := deliveryPage{
+			deliveryRow: deliveryRow{log.DeliveryLog, kind.Value}, Log: log, Label: kind.Label, Reason: reasonOf(log.ErrorCode), Events: v.caller.Has(passport.RoleEvent),
+		}
+		for _, attempt := range log.Attempts {
+			data.Attempts = append(data.Attempts, attemptRow{attempt, deliveryAt(kind.Value, attempt.LogID, attempt.At), reasonOf(attempt.ErrorCode), attempt.LogID == log.LogID})
+		}
+		if v.caller.Features.Integrations && log.Status != "retrying" {
+			data.Replay = data.Path() + "/replay"
+		}
+		return v.show(http.StatusOK, "delivery.html", "Delivery", data)
+	}
+}
+
+// deliveryReplay returns the handler of the page that sends the message of a log again.
+func (p *pages) deliveryReplay(kind forms.Option) func(*visit) error {
+	return func(v *visit) error {
+		log, err := v.readDelivery(kind.Value)
+		if err != nil {
+			return err
+		}
+		at := deliveryAt(kind.Value, log.LogID, log.SentAt)
+		points := []string{"The same message goes to the same recipient, as it is now.", "It has its own entry in the list."}
+		if log.Status == "delivered" {
+			points = slices.Insert(points, 0, "The message has arrived already. The recipient gets it twice.")
+		}
+		return v.ask("Send this message again?", confirm{
+			Back: at, BackLabel: "Delivery", Text: kindOfMessage(log.EventKind) + ".", Points: points, Form: forms.New(at+"/replay", "Send again"),
+		}, func() error {
+			in := app.LogTime{SentAt: log.SentAt.UTC().Format(isoTime)}
+			if _, err := v.app.Replay(v.Request.Context(), kind.Value, log.LogID, in); err != nil {
+				return err
+			}
+			return v.done(at, "replayed")
+		})
+	}
+}
