@@ -8,7 +8,7 @@ const { Visitor } = require('./visitor.js');
 function focus(page) {
   return page.evaluate(() => {
     const e = document.activeElement;
-    if (e === document.body) return []; // Tab has left the page
+    if (e.matches('body, iframe')) return []; // Tab has left the page
     const wrong = [];
     const name = `<${e.localName} class="${e.getAttribute('class') ?? ''}"> ${(e.ariaLabel ?? e.textContent).trim().slice(0, 40)}`;
     const style = getComputedStyle(e);
@@ -25,21 +25,22 @@ function focus(page) {
 // order, and the focused elements that are hidden or not marked as focused.
 async function walk(page) {
   const total = await page.evaluate(() => {
-    const parts = document.querySelectorAll('a[href], button, input, select, textarea, summary, .bar');
+    const parts = document.querySelectorAll('a[href], button:enabled, input, select, textarea, summary, iframe, .bar');
     window.stops = [...parts].filter((e) => e.tabIndex >= 0 && e.checkVisibility({ visibilityProperty: true }) && (e.type !== 'radio' || e.checked));
     return window.stops.length;
   });
   const found = [];
   for (let n = 0; n < total; n++) {
-    do await page.keyboard.press('Tab'); // a date has a stop for each part
-    while (await page.evaluate((at) => at > 0 && document.activeElement === window.stops[at - 1] && document.activeElement.type.startsWith('date'), n));
+    do await page.keyboard.press('Tab'); // a date has a stop for each part, and a frame one for each link
+    while (await page.evaluate((at) => at > 0 && document.activeElement === window.stops[at - 1] && document.activeElement.matches('[type^=date], iframe'), n));
     const astray = await page.evaluate((at) => {
       const e = document.activeElement;
       return window.stops[at] !== e && `${at + 1}. ${e.outerHTML.slice(0, 80)} has the focus in place of ${window.stops[at].outerHTML.slice(0, 80)}`;
     }, n);
     found.push(...astray ? [astray] : (await focus(page)).map((text) => `${n + 1}. ${text}`));
   }
-  await page.keyboard.press('Tab');
+  do await page.keyboard.press('Tab');
+  while (await page.evaluate(() => document.activeElement.matches('iframe')));
   const rest = await page.evaluate(() => document.activeElement !== document.body && window.stops.indexOf(document.activeElement) !== 0 && document.activeElement.outerHTML.slice(0, 80));
   if (rest) found.push(`${rest} has the focus after the last`);
   return found;
