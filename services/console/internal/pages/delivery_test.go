@@ -20,6 +20,9 @@ func TestTheListOfDeliveriesHasItsFilterInTheAddress(t *testing.T) {
 	b.expect(b.get("/console/deliveries/sms?from=soon"), http.StatusUnprocessableEntity, "Enter a date as year-month-day.")
 	b.app.answer("GET /app/notifications/sms/logs", answer{400, `{"error": "to: must be after from"}`, false})
 	b.expect(b.get("/console/deliveries/sms?from=2026-01-31&to=2026-01-01"), http.StatusUnprocessableEntity, "must be after from")
+	b.app.answer("GET /app/notifications/email/logs", answer{200, `{"logs": [{"eventKind": "member.totp_added", "status": "delivered"}], "nextToken": null}`, false})
+	b.expect(b.get("/console/deliveries/email"), http.StatusOK, "Account mail: totp added")
+	b.app.forget("GET /app/notifications/email/logs")
 	b.app.empty = true
 	b.expect(b.get("/console/deliveries/email"), http.StatusOK, "Nothing was sent in the last 30 days.")
 	b.expect(b.get("/console/deliveries/email?status=failed"), http.StatusOK, "No delivery matches.", "Show all deliveries")

@@ -2,8 +2,12 @@ package pages
 
 import "strings"
 
-// kindOfMessage returns the kind of a message as a page shows it: "Incident created".
+// kindOfMessage returns the kind of a message as a page shows it: "Incident created", or "Account mail: password" for a mail
+// to a member.
 func kindOfMessage(kind string) string {
+	if about, is := strings.CutPrefix(kind, "member."); is {
+		return "Account mail: " + strings.ReplaceAll(about, "_", " ")
+	}
 	return words(strings.NewReplacer(".", " ", "_", " ").Replace(kind))
 }
 
