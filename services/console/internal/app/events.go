@@ -191,9 +191,9 @@ func (c *Caller) ChangeEvent(ctx context.Context, id string, version int64, in E
 	return call[EventResult](ctx, c, request{service: events, method: "PATCH", path: eventPath(id), version: version, body: in})
 }
 
-// DeleteEvent deletes an event.
-func (c *Caller) DeleteEvent(ctx context.Context, id string) (struct{}, error) {
-	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: eventPath(id)})
+// DeleteEvent deletes an event that has the version.
+func (c *Caller) DeleteEvent(ctx context.Context, id string, version int64) (struct{}, error) {
+	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: eventPath(id), version: version})
 }
 
 // ImpactChange is the impact on a component from an entry on.
@@ -236,9 +236,9 @@ func (c *Caller) CorrectEntry(ctx context.Context, id, entry string, version int
 	return call[struct{}](ctx, c, request{service: events, method: "PUT", path: entryPath(id, entry), version: version, body: in})
 }
 
-// DeleteEntry deletes an entry of a timeline.
-func (c *Caller) DeleteEntry(ctx context.Context, id, entry string) (struct{}, error) {
-	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: entryPath(id, entry)})
+// DeleteEntry deletes an entry of an event that has the version.
+func (c *Caller) DeleteEntry(ctx context.Context, id, entry string, version int64) (struct{}, error) {
+	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: entryPath(id, entry), version: version})
 }
 
 // Reopening opens a closed event again.
@@ -270,9 +270,9 @@ func (c *Caller) ChangeNote(ctx context.Context, id, note string, version int64,
 	return call[struct{}](ctx, c, request{service: events, method: "PUT", path: notePath(id, note), version: version, body: in})
 }
 
-// DeleteNote deletes a note.
-func (c *Caller) DeleteNote(ctx context.Context, id, note string) (struct{}, error) {
-	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: notePath(id, note)})
+// DeleteNote deletes a note of an event that has the version.
+func (c *Caller) DeleteNote(ctx context.Context, id, note string, version int64) (struct{}, error) {
+	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: notePath(id, note), version: version})
 }
 
 // PostMortemChange replaces the report after the end of an event.
@@ -292,7 +292,7 @@ func (c *Caller) SetPostMortem(ctx context.Context, id string, version int64, in
 	return call[struct{}](ctx, c, request{service: events, method: "PUT", path: eventPath(id) + "/post-mortem", version: version, body: in})
 }
 
-// DeletePostMortem deletes the report.
-func (c *Caller) DeletePostMortem(ctx context.Context, id string) (struct{}, error) {
-	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: eventPath(id) + "/post-mortem"})
+// DeletePostMortem deletes the report of an event that has the version.
+func (c *Caller) DeletePostMortem(ctx context.Context, id string, version int64) (struct{}, error) {
+	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: eventPath(id) + "/post-mortem", version: version})
 }

@@ -33,7 +33,7 @@
     if (e.target.method === 'post' && !$('.gate')) {
       const typed = [];
       for (const f of e.target.elements) {
-        if (f.name && f.matches('input,select,textarea') && !['password', 'hidden'].includes(f.type) && !f.autocomplete.includes('one-time-code')) typed.push([f.name, f.value, f.checked]);
+        if (f.name && f.matches('input,select,textarea') && (f.name === 'version' || !['password', 'hidden'].includes(f.type)) && !f.autocomplete.includes('one-time-code')) typed.push([f.name, f.value, f.checked]);
       }
       try { sessionStorage.setItem(keep + new URL(e.target.action).pathname, JSON.stringify(typed)); } catch { /* it is full or forbidden */ }
     }
@@ -44,7 +44,7 @@
       for (const f of all(`[name="${CSS.escape(name)}"]`, form)) {
         if (['checkbox', 'radio'].includes(f.type)) {
           if (f.value === value) f.checked = checked;
-        } else if (f.type !== 'hidden') f.value = value;
+        } else if (f.type !== 'hidden' || name === 'version') f.value = value; // the version of what the member saw
       }
     }
   }

@@ -8,6 +8,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
+// maxAffected is the number of components that an event may affect.
+const maxAffected = 100
+
 // reach is the bar that says whom a button notifies.
 type reach struct {
 	Field *forms.Field
@@ -41,7 +44,10 @@ func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 	if len(about.ComponentIDs) == 0 && about.EventID == "" {
 		return out
 	}
-	about.ComponentIDs = about.ComponentIDs[:min(100, len(about.ComponentIDs))]
+	if len(about.ComponentIDs) > maxAffected {
+		out.Says = "Choose at most 100 components"
+		return out
+	}
 	found, err := v.app.Audience(v.Request.Context(), about)
 	if err != nil {
 		out.Says = "The recipients cannot be counted right now"

@@ -70,7 +70,7 @@ func (p *pages) event(v *visit) error {
 	return v.showEvent(http.StatusOK, found.Event, form, "")
 }
 
-// applyUpdateTemplate fills the message and the status unless somebody has typed a message. It returns the labels of the
+// applyUpdateTemplate fills the message, the status and the impact unless somebody has typed a message. It returns the labels of the
 // texts that the template would have filled otherwise.
 func (v *visit) applyUpdateTemplate(form *forms.Form, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
@@ -82,6 +82,9 @@ func (v *visit) applyUpdateTemplate(form *forms.Form, id string) (kept []string,
 		return []string{"message"}, nil
 	}
 	form.Field("message").Values = []string{typedText(found.Template.Message)}
+	if found.Template.Impact != "" && form.Value("impact") == "" {
+		form.Field("impact").Values = []string{found.Template.Impact}
+	}
 	status := form.Field("status")
 	if slices.ContainsFunc(status.Options, func(o forms.Option) bool { return o.Value == found.Template.Status }) {
 		status.Values = []string{found.Template.Status}
@@ -101,6 +104,7 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays
 		data.State = "n"
 		notify = notifyField()
 		data.Publish = forms.New(at+"/publish", "Publish", notify)
+		data.Publish.Version = e.Version
 		if about.Kind = "incident.created"; e.Type == maintenance {
 			about.Kind = "maintenance.scheduled"
 		}
@@ -203,6 +207,15 @@ func (p *pages) entryAdd(v *visit) error {
 		}
 		var err error
 		if channels := channelsOf(form.Field("notify")); isClosed(e.Status) && status != statusUpdate && status != e.Status {
+			if at != nil {
+				form.Field("timestamp").Problem = "The event reopens now. Leave this empty."
+			}
+			if form.Value("impact") != "" {
+				form.Field("impact").Problem = "The event reopens with its former impact. Choose “As it is”, and change it with the next update."
+			}
+			if !form.OK() {
+				return show(http.StatusUnprocessableEntity)
+			}
 			_, err = v.app.Reopen(v.Request.Context(), e.ID, form.Version, app.Reopening{Message: text, Status: status, Notify: channels})
 		} else {
 			in := app.NewEntry{Message: text, Status: status, Timestamp: at}
@@ -258,7 +271,7 @@ func (p *pages) eventEdit(v *visit) error {
 		}
 		data := newEventPage{Form: form.Form, Kind: e.Type, Chips: offered}
 		if e.Publish {
-			data.Reach = v.reachOf(form.Field("notify"), app.AudienceQuery{EventID: e.ID})
+			data.Reach = v.reachOf(form.Field("notify"), app.AudienceQuery{EventID: e.ID, ComponentIDs: form.Field("components").Values})
 		}
 		return v.show(status, "event_edit.html", "Change the event", data)
 	}
@@ -316,15 +329,25 @@ func (v *visit) changeEvent(form eventForm, e app.Event, show func(int) error) e
 func (p *pages) eventPublish(v *visit) error {
 	notify := notifyField()
 	form := forms.New(strings.TrimPrefix(v.Request.URL.Path, root), "Publish", notify)
-	form.Page = eventAt(v.Param("id"))
+	form.Page, form.Version = eventAt(v.Param("id")), v.undoneVersion()
 	v.form = form
 	if err := form.Read(v.Request); err != nil {
 		return err
 	}
 	publish := true
-	if _, err := v.app.ChangeEvent(v.Request.Context(), v.Param("id"), 0, app.EventChange{Publish: &publish, Notify: channelsOf(notify)}); err != nil {
+	changed, err := v.app.ChangeEvent(v.Request.Context(), v.Param("id"), form.Version, app.EventChange{Publish: &publish, Notify: channelsOf(notify)})
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict {
+		found, err := v.app.Event(v.Request.Context(), v.Param("id"))
+		if err != nil || found.Event.Version == form.Version {
+			return cmp.Or(err, error(failed))
+		}
+		composer := composerForm(v, found.Event.Event)
+		composer.Refuse("", changedMeanwhile)
+		return v.showEvent(http.StatusConflict, found.Event, composer, "")
+	}
+	if err != nil {
 		return err
 	}
-	v.notify("published", "", form.Page+"/withdraw")
+	v.notify("published", "", undoOf(changed.Event.Event, "/withdraw"))
 	return v.redirect(form.Page)
 }

@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -10,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// askEvent is ask for a change of the event in the path.
-func (v *visit) askEvent(title, text, label, path string, danger bool, points []string, do func(app.EventDetail) error) error {
+// askEvent is ask for a change of the event in the path. do gets the version that the member has seen.
+func (v *visit) askEvent(title, text, label, path string, danger bool, points []string, do func(e app.EventDetail, version int64) error) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
 		return err
@@ -19,19 +21,48 @@ func (v *visit) askEvent(title, text, label, path string, danger bool, points []
 	e := found.Event
 	form := forms.New(eventAt(e.ID)+path, label)
 	form.Danger = danger
-	return v.ask(strings.ReplaceAll(title, "%s", isolate(e.Title)), confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: text, Points: points, Form: form}, func() error { return do(e) })
+	return v.askAbout(e, strings.ReplaceAll(title, "%s", isolate(e.Title)), confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: text, Points: points, Form: form},
+		func(version int64) error { return do(e, version) })
+}
+
+// changedMeanwhile says why a change of an event was refused whose form shows none of its values.
+const changedMeanwhile = "Somebody else has changed the event meanwhile. Look at it before you go on."
+
+// askAbout is ask for a change of an event or of a part of it. The event must be as the member has seen it.
+func (v *visit) askAbout(e app.EventDetail, title string, c confirm, do func(version int64) error) error {
+	c.Form.Version = cmp.Or(v.undoneVersion(), e.Version)
+	return v.ask(title, c, func() error {
+		err := do(c.Form.Version)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && c.Form.Version != e.Version {
+			c.Form.Version = e.Version
+			return &app.Error{Status: http.StatusConflict, Message: changedMeanwhile}
+		}
+		return err
+	})
+}
+
+// undoneVersion returns the version that the address names. A button Undo has such an address.
+func (v *visit) undoneVersion() int64 {
+	version, _ := strconv.ParseInt(v.Query("version"), 10, 64)
+	return max(0, version)
+}
+
+// undoOf returns the address of a button Undo. The event must not have changed since.
+func undoOf(e app.Event, path string) string {
+	return eventAt(e.ID) + path + "?version=" + strconv.FormatInt(e.Version, 10)
 }
 
 // eventWithdraw makes an event a draft.
 func (p *pages) eventWithdraw(v *visit) error {
 	return v.askEvent("Withdraw “%s”?", "The event becomes a draft. Nobody is notified.", "Withdraw the event", "/withdraw", false,
 		[]string{"It disappears from all dashboards, with its updates.", "Its components are operational, unless another event affects them.", "Messages that were delivered stay with their recipients.", "You can publish it again."},
-		func(e app.EventDetail) error {
+		func(e app.EventDetail, version int64) error {
 			publish := false
-			if _, err := v.app.ChangeEvent(v.Request.Context(), e.ID, 0, app.EventChange{Publish: &publish}); err != nil {
+			changed, err := v.app.ChangeEvent(v.Request.Context(), e.ID, version, app.EventChange{Publish: &publish})
+			if err != nil {
 				return err
 			}
-			v.notify("withdrawn", "", eventAt(e.ID)+"/publish")
+			v.notify("withdrawn", "", undoOf(changed.Event.Event, "/publish"))
 			return v.redirect(eventAt(e.ID))
 		})
 }
@@ -40,8 +71,8 @@ func (p *pages) eventWithdraw(v *visit) error {
 func (p *pages) eventDelete(v *visit) error {
 	return v.askEvent("Delete “%s”?", "This cannot be reversed. To take the event off the dashboards only, withdraw it.", "Delete the event", "/delete", true,
 		[]string{"Its updates, notes and post-mortem are deleted.", "It no longer counts in uptime reports.", "Nobody is notified."},
-		func(e app.EventDetail) error {
-			if _, err := v.app.DeleteEvent(v.Request.Context(), e.ID); err != nil {
+		func(e app.EventDetail, version int64) error {
+			if _, err := v.app.DeleteEvent(v.Request.Context(), e.ID, version); err != nil {
 				return err
 			}
 			v.notify("deleted", e.Title, "")
@@ -108,10 +139,10 @@ func (p *pages) entryDelete(v *visit) error {
 	}
 	form := forms.New(eventAt(e.ID)+"/timeline/"+entry.StatusID+"/delete", "Delete the update")
 	form.Danger = true
-	return v.ask("Delete this update?", confirm{
+	return v.askAbout(e, "Delete this update?", confirm{
 		Back: eventAt(e.ID), BackLabel: e.Title, Text: "This cannot be reversed. Nobody is notified.", Points: []string{"It disappears from all dashboards.", "Messages that were delivered stay with their recipients."}, Form: form,
-	}, func() error {
-		if _, err := v.app.DeleteEntry(v.Request.Context(), e.ID, entry.StatusID); err != nil {
+	}, func(version int64) error {
+		if _, err := v.app.DeleteEntry(v.Request.Context(), e.ID, entry.StatusID, version); err != nil {
 			return err
 		}
 		return v.done(eventAt(e.ID), "entry-deleted")
@@ -185,8 +216,8 @@ func (p *pages) noteDelete(v *visit) error {
 	}
 	form := forms.New(eventAt(e.ID)+"/notes/"+note.NoteID+"/delete", "Delete the note")
 	form.Danger = true
-	return v.ask("Delete this note?", confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: "This cannot be reversed.", Form: form}, func() error {
-		if _, err := v.app.DeleteNote(v.Request.Context(), e.ID, note.NoteID); err != nil {
+	return v.askAbout(e, "Delete this note?", confirm{Back: eventAt(e.ID), BackLabel: e.Title, Text: "This cannot be reversed.", Form: form}, func(version int64) error {
+		if _, err := v.app.DeleteNote(v.Request.Context(), e.ID, note.NoteID, version); err != nil {
 			return err
 		}
 		return v.done(eventAt(e.ID)+"#notes", "note-deleted")
@@ -320,8 +351,8 @@ func (p *pages) postMortem(v *visit) error {
 // postMortemDelete deletes the report.
 func (p *pages) postMortemDelete(v *visit) error {
 	return v.askEvent("Delete the post-mortem of “%s”?", "This cannot be reversed. Nobody is notified.", "Delete the post-mortem", "/post-mortem/delete", true, nil,
-		func(e app.EventDetail) error {
-			if _, err := v.app.DeletePostMortem(v.Request.Context(), e.ID); err != nil {
+		func(e app.EventDetail, version int64) error {
+			if _, err := v.app.DeletePostMortem(v.Request.Context(), e.ID, version); err != nil {
 				return err
 			}
 			return v.done(eventAt(e.ID), "report-deleted")

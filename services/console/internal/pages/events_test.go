@@ -122,3 +122,53 @@ func TestActionItemsAreLines(t *testing.T) {
 		t.Errorf("the lines come back as %q", got)
 	}
 }
+
+// A change that shows no values of the event, such as Publish or a deletion, is refused if the event is not as the member
+// has seen it. The page with the reason has the new version.
+func TestNothingIsPublishedWithdrawnOrDeletedUnseen(t *testing.T) {
+	b := open(t, "Ada")
+	at := "/console/events/" + other
+	b.app.answer("PATCH /app/events/"+other, answer{409, `{"error": "The record has changed."}`, false})
+	for _, call := range []string{"", "/timeline/" + other, "/notes/" + other, "/post-mortem"} {
+		b.app.answer("DELETE /app/events/"+other+call, answer{409, `{"error": "The record has changed."}`, false})
+	}
+	b.expect(b.post(at+"/publish", "version", "1"), http.StatusConflict, changedMeanwhile)
+	for _, path := range []string{"/withdraw", "/delete", "/timeline/" + other + "/delete", "/notes/" + other + "/delete", "/post-mortem/delete"} {
+		b.expect(b.get(at+path), http.StatusOK, `name="version" value="4"`)
+		b.expect(b.post(at+path, "version", "1"), http.StatusUnprocessableEntity, changedMeanwhile, `name="version" value="4"`)
+		if sent := b.app.version(); sent != `"1"` {
+			t.Errorf("%s is sent for the version %s", path, sent)
+		}
+	}
+	b.expect(b.post(at+"/withdraw?version=2"), http.StatusUnprocessableEntity, changedMeanwhile) // Undo
+}
+
+func TestAChangeOfComponentsCountsTheirRecipients(t *testing.T) {
+	b := open(t, "Ada")
+	b.expect(b.post("/console/events/"+other+"/edit", "title", "Slow", "components", other, "components", member, "notify", "email", "step", "show", "version", "4"), http.StatusOK, "Reaches 1,204 by mail")
+	if body := b.app.body("POST /app/notifications/audience"); !strings.Contains(body, `"componentIds":["`+other+`","`+member+`"]`) {
+		t.Errorf("the console counts the recipients of %s", body)
+	}
+	many := []string{"title", "Slow", "step", "show", "version", "4"}
+	for range maxAffected + 1 {
+		many = append(many, "components", other)
+	}
+	b.expect(b.post("/console/events/"+other+"/edit", many...), http.StatusOK, "Choose at most 100 components")
+}
+
+// Reopening has no time and no impact. The form says so and keeps what was typed.
+func TestReopeningRefusesWhatItWouldDrop(t *testing.T) {
+	b := open(t, "Ada")
+	closed := strings.Replace(b.app.usual("GET /app/events/"+other), `"status": "investigating"`, `"status": "resolved"`, 1)
+	b.app.answer("GET /app/events/"+other, answer{200, closed, false})
+	at := "/console/events/" + other + "/timeline"
+	b.expect(b.post(at, "status", "investigating", "message", "Back", "impact", "major_outage", "timestamp", "2026-01-31T09:40", "version", "4"), http.StatusUnprocessableEntity,
+		"The event reopens now.", "The event reopens with its former impact.", "\nBack<")
+	b.expect(b.post(at, "status", "investigating", "message", "Back", "version", "4"), http.StatusSeeOther)
+}
+
+func TestAnUpdateTemplateSetsTheImpact(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("GET /app/templates/"+other, answer{200, `{"template": {"id": "` + other + `", "kind": "update", "name": "Worse", "message": "It is worse.", "status": "identified", "impact": "major_outage", "componentIds": []}}`, false})
+	b.expect(b.post("/console/events/"+other+"/timeline", "template", other, "status", "update", "message", "", "version", "4"), http.StatusOK, `value="major_outage" selected`)
+}

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -41,6 +42,7 @@ type service struct {
 	passports []passport.Passport
 	bodies    map[string]string // last body by method and path
 	sent      []string          // method, path and query of all requests
+	matched   string            // If-Match of the last request that had one
 }
 
 // answer sets the response to a method and path.
@@ -62,6 +64,13 @@ func (s *service) body(at string) string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.bodies[at]
+}
+
+// version returns the If-Match of the last request that had one.
+func (s *service) version() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.matched
 }
 
 // queries returns the query of each request with the method and path.
@@ -89,6 +98,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.bodies[at] = string(body)
 	s.sent = append(s.sent, at+"?"+r.URL.RawQuery)
+	s.matched = cmp.Or(r.Header.Get("If-Match"), s.matched)
 	if a, own := s.answers[at]; own {
 		if a.again {
 			w.Header().Set("Bellbuoy-Sign-In", "again")

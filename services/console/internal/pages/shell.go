@@ -239,7 +239,7 @@ func notices(key string) string {
 	}[key]
 }
 
-var undoForm = regexp.MustCompile(`^(/users/[0-9a-f-]{36}/(enable|disable)|/events/[0-9a-f-]{36}/(publish|withdraw)|/subscribers/[a-z]+/[0-9a-f-]{36}/(pause|resume|lock|unlock))$`)
+var undoForm = regexp.MustCompile(`^(/users/[0-9a-f-]{36}/(enable|disable)|/events/[0-9a-f-]{36}/(publish|withdraw)\?version=[0-9]{1,18}|/subscribers/[a-z]+/[0-9a-f-]{36}/(pause|resume|lock|unlock))$`)
 
 // notify sets the status line of the next page.
 func (v *visit) notify(key, name, undo string) {
