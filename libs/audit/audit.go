@@ -24,6 +24,12 @@ type Origin struct {
 	Surface   string
 }
 
+// OfRequest returns the origin of the writes of a request, without an actor. The literal has no names of fields, so that a
+// new field of Origin is set here, too.
+func OfRequest(ip, request, surface string) Origin {
+	return Origin{topic.Actor{}, ip, request, surface}
+}
+
 type contextKey struct{}
 
 // With returns a context whose writes have the origin.

@@ -39,7 +39,7 @@ func checkPassport(service string, signer *passport.Signer, log *slog.Logger) gi
 // origin returns the origin of a request's writes for the audit log. It is zero for a call of another service,
 // because the request that causes this call makes the audit entry.
 func origin(p passport.Passport, request string) audit.Origin {
-	o := audit.Origin{IP: p.IP, RequestID: request, Surface: string(p.Surface)}
+	o := audit.OfRequest(p.IP, request, string(p.Surface))
 	switch p.Surface {
 	case passport.App, passport.Legacy:
 		if p.ByConsole() {

@@ -32,13 +32,14 @@ type Terms struct {
 	Features Features
 }
 
-// plans returns the terms of each plan. The rates of the default plan are parameters, because they are settings.
+// plans returns the terms of each plan. The rates of the default plan are parameters, because they are settings. The literals
+// of Limits have no names of fields: a limit that a plan does not set would be 0, which forbids everything.
 func plans(legacyPerHour, appPerMinute int) map[Plan]Terms {
 	all := Features{API: true, Integrations: true, UptimeReports: true}
 	return map[Plan]Terms{
-		Free:       {Limits{LegacyPerHour: 1000, AppPerMinute: 120, UniqueEndpoints: 5, MaxDashboards: 50}, Features{API: true}},
-		Team:       {Limits{LegacyPerHour: legacyPerHour, AppPerMinute: appPerMinute, UniqueEndpoints: 25, MaxDashboards: 50}, all},
-		Enterprise: {Limits{LegacyPerHour: 10_000, AppPerMinute: 6_000, UniqueEndpoints: 250, MaxDashboards: 50}, all},
+		Free:       {Limits{1000, 120, 5, 50}, Features{API: true}},
+		Team:       {Limits{legacyPerHour, appPerMinute, 25, 50}, all},
+		Enterprise: {Limits{10_000, 6_000, 250, 50}, all},
 	}
 }
 
