@@ -13,7 +13,7 @@ func (f *Field) SetTime(at *time.Time, zone *time.Location) {
 }
 
 // Time returns the time that the value of a Moment names in the zone, or nil if the field is empty. For a text that names no
-// time, or a time that a clock change skips, it sets the problem and returns nil.
+// time, a time that a clock change skips, or a year that is surely mistyped, it sets the problem and returns nil.
 func (f *Field) Time(zone *time.Location) *time.Time {
 	value := f.Value()
 	if value == "" || f.Problem != "" {
@@ -26,6 +26,10 @@ func (f *Field) Time(zone *time.Location) *time.Time {
 		}
 		if at.Format(form) != value {
 			f.Problem = "This time does not exist: the clocks skip it. Enter another one."
+			return nil
+		}
+		if at.Year() < 2000 || at.Year() > 2100 {
+			f.Problem = "Enter a year from 2000 to 2100."
 			return nil
 		}
 		return &at

@@ -148,14 +148,16 @@ func (f eventForm) orNil(text string) *app.Nullable {
 }
 
 // changedTime returns the time of a field unless the field shows the time that the event has already: the field has no
-// seconds.
+// seconds. A time that the event has cannot be removed.
 func (f eventForm) changedTime(name string, was *time.Time) *time.Time {
 	field := f.Field(name)
-	at := field.Time(f.zone)
-	if was != nil && at != nil && was.In(f.zone).Format("2006-01-02T15:04") == field.Value() {
+	if was != nil && was.In(f.zone).Format("2006-01-02T15:04") == field.Value() {
 		return nil
 	}
-	return at
+	if was != nil && field.Value() == "" && field.Problem == "" {
+		field.Problem = "Enter a time."
+	}
+	return field.Time(f.zone)
 }
 
 // change returns what the form says.

@@ -215,6 +215,10 @@ func (v *visit) createEvent(form eventForm, show func(int) error) error {
 	if form.Kind == incident {
 		in.StartAt, in.EndAt = form.Field("startAt").Time(form.zone), form.Field("endAt").Time(form.zone)
 	}
+	// The end would send the messages of all statuses at once. A draft or an entry for the record sends none.
+	if end := in.ScheduledEndAt; publish && end != nil && len(form.Field("notify").Values) > 0 && !end.After(v.pages.Process.Now()) {
+		form.Field("scheduledEndAt").Problem = "End must be in the future. To enter past maintenance for the record, notify nobody."
+	}
 	if !form.OK() { // a time is wrong
 		return show(http.StatusUnprocessableEntity)
 	}

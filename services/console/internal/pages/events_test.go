@@ -172,3 +172,32 @@ func TestAnUpdateTemplateSetsTheImpact(t *testing.T) {
 	b.app.answer("GET /app/templates/"+other, answer{200, `{"template": {"id": "` + other + `", "kind": "update", "name": "Worse", "message": "It is worse.", "status": "identified", "impact": "major_outage", "componentIds": []}}`, false})
 	b.expect(b.post("/console/events/"+other+"/timeline", "template", other, "status", "update", "message", "", "version", "4"), http.StatusOK, `value="major_outage" selected`)
 }
+
+// Planned maintenance that is over sends the messages of all its statuses at once.
+func TestPublishedMaintenanceEndsInTheFutureUnlessNobodyIsNotified(t *testing.T) {
+	b := open(t, "Ada")
+	at := "/console/events/new/maintenance"
+	over := []string{"title", "Move", "components", other, "status", "planning", "scheduledStartAt", "2025-02-02T22:00", "scheduledEndAt", "2025-02-02T23:00"}
+	b.expect(b.post(at, append(over, "notify", "email")...), http.StatusUnprocessableEntity, "End must be in the future.", `href="#scheduledEndAt"`)
+	if body := b.app.body("POST /app/events"); body != "" {
+		t.Errorf("the maintenance is published: %s", body)
+	}
+	b.expect(b.post(at, over...), http.StatusSeeOther)
+	b.expect(b.post(at, append(over, "notify", "email", "step", "draft")...), http.StatusSeeOther)
+	b.expect(b.post(at, "title", "Move", "components", other, "status", "planning", "scheduledStartAt", "2026-02-01T10:00", "scheduledEndAt", "2026-02-01T10:31", "notify", "email"), http.StatusSeeOther)
+}
+
+func TestATimeWithAMistypedYearIsRefusedAtItsField(t *testing.T) {
+	b := open(t, "Ada")
+	b.expect(b.post("/console/events/new", "title", "Slow", "components", other, "status", "investigating", "startAt", "0026-01-31T10:00"), http.StatusUnprocessableEntity, `id="startAt-problem"`, "Enter a year from 2000 to 2100.")
+	b.expect(b.post("/console/events/new/maintenance", "title", "Move", "components", other, "status", "planning", "scheduledStartAt", "2026-02-02T22:00", "scheduledEndAt", "2206-02-02T23:00"), http.StatusUnprocessableEntity, `id="scheduledEndAt-problem"`, "Enter a year from 2000 to 2100.")
+}
+
+func TestATimeThatIsSetCannotBeEmptied(t *testing.T) {
+	b := open(t, "Ada")
+	at := "/console/events/" + other
+	b.expect(b.post(at+"/edit", "title", "Slow", "components", other, "startAt", "", "version", "4"), http.StatusUnprocessableEntity, `id="startAt-problem"`, "Enter a time.")
+	b.expect(b.post(at+"/timeline/"+other, "message", "Slow", "timestamp", "", "version", "4"), http.StatusUnprocessableEntity, `id="timestamp-problem"`, "Enter a time.")
+	b.expect(b.post("/console/components/"+other, "name", "Checkout", "startAt", "", "version", "4"), http.StatusUnprocessableEntity, `id="startAt-problem"`, "Enter a time.")
+	b.expect(b.post(at+"/edit", "title", "Slow", "components", other, "startAt", "2026-01-31T10:30", "version", "4"), http.StatusSeeOther)
+}
