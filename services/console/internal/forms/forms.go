@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,6 +259,7 @@ func (f *Form) Problems() []*Field {
 
 // Refuse shows an error of the App interface: at the field of member, or above the form if no field shows that member.
 func (f *Form) Refuse(member, message string) {
+	message = names.ReplaceAllStringFunc(message, f.labelled)
 	name, _, _ := strings.Cut(strings.ReplaceAll(member, "[", "."), ".")
 	for _, field := range f.Fields {
 		if member != "" && field.Kind != Hidden && (field.Name == member || field.Name == name || slices.Contains(field.Members, member) || slices.Contains(field.Members, name)) {
@@ -266,6 +268,24 @@ func (f *Form) Refuse(member, message string) {
 		}
 	}
 	f.Problem = sentence(member, message)
+}
+
+// names matches the names of the App interface that no plain word looks like, such as scheduledStartAt or under_maintenance.
+var names = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+|[A-Z][a-z]*)+\b`)
+
+// labelled returns the label of the field or the option that the App interface names so, or the name if there is none.
+func (f *Form) labelled(name string) string {
+	for _, field := range f.Shown() {
+		if field.Name == name || slices.Contains(field.Members, name) {
+			return "“" + field.Label + "”"
+		}
+	}
+	for _, field := range f.Shown() {
+		if label := field.LabelOf(name); label != name {
+			return "“" + label + "”"
+		}
+	}
+	return name
 }
 
 // sentence returns a message that begins with what it is about: messages at a member are "must be ...".

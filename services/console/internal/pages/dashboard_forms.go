@@ -189,6 +189,12 @@ func accessChange(form *forms.Form, d dashboardRecord) app.Preview {
 	change := app.DashboardChange{Enabled: new(form.Ticked("enabled")), SearchIndexing: new(form.Ticked("searchIndexing"))}
 	mode, ips := form.Value("mode"), linesOf(form.Value("allowedIps"))
 	typed := form.Value("password")
+	switch {
+	case mode == "password" && d.Access.PasswordSet && form.Ticked("forget"):
+		form.Field("forget").Problem = "Choose another access to delete the password."
+	case mode != "password" && typed != "":
+		form.Field("password").Problem = "A password is used only with the access “With a password”. Choose that, or leave this field empty."
+	}
 	// A password that is not typed stays, as long as the access stays with a password.
 	if mode == "password" && d.Access.Mode == mode && typed == "" {
 		if !slices.Equal(ips, d.Access.AllowedIPs) {

@@ -207,6 +207,8 @@ func TestAPasswordOfADashboardStaysUnlessItsDeletionIsTicked(t *testing.T) {
 		b.expect(save(http.StatusUnprocessableEntity, "mode", mode, "allowedIps", "192.0.2.9"), http.StatusUnprocessableEntity, "The stored password is deleted then.", `href="#forget"`, "192.0.2.9", `value="`+mode+`" checked`)
 	}
 	b.expect(save(http.StatusUnprocessableEntity, "mode", "password", "allowedIps", "192.0.2.9"), http.StatusUnprocessableEntity, "Enter the password, too.")
+	b.expect(save(http.StatusUnprocessableEntity, "mode", "password", "allowedIps", "192.0.2.1", "forget", "on"), http.StatusUnprocessableEntity, `id="forget-problem"`, "Choose another access to delete the password.")
+	b.expect(save(http.StatusUnprocessableEntity, "mode", "public", "password", "a new password", "forget", "on"), http.StatusUnprocessableEntity, `id="password-problem"`, "only with the access “With a password”")
 	public := strings.Replace(b.app.usual("GET /app/dashboards/"+other), `{"mode": "password", "passwordSet": true`, `{"mode": "public", "passwordSet": false`, 1)
 	b.app.answer("GET /app/dashboards/"+other, answer{200, public, false})
 	b.app.forget("PATCH /app/dashboards/" + other)
@@ -214,6 +216,15 @@ func TestAPasswordOfADashboardStaysUnlessItsDeletionIsTicked(t *testing.T) {
 		t.Error("a dashboard without a password offers to delete one")
 	}
 	save(http.StatusSeeOther, "mode", "ipAllowlist", "allowedIps", "192.0.2.9", "password", "", "forget", "")
+}
+
+func TestAnErrorNamesFieldsAndOptionsAsThePageDoes(t *testing.T) {
+	b := open(t, "Acme")
+	b.app.answer("PATCH /app/dashboards/"+other, answer{400, `{"error": "access.allowedIps: must name at least one address for the mode ipAllowlist."}`, false})
+	b.expect(b.post(acme+"/access", "mode", "ipAllowlist", "forget", "on", "version", "2"), http.StatusUnprocessableEntity, "IP addresses must name at least one address for the mode “From some addresses”.")
+	b.app.answer("POST /app/events", answer{400, `{"error": "scheduledEndAt: must be after scheduledStartAt."}`, false})
+	b.expect(b.post("/console/events/new/maintenance", "title", "Move", "components", other, "status", "planning", "scheduledStartAt", "2026-02-02T22:00", "scheduledEndAt", "2026-02-02T21:00"), http.StatusUnprocessableEntity,
+		"End must be after “Start”.")
 }
 
 func TestTwoPeopleWhoChangeADashboardSeeBothValues(t *testing.T) {
