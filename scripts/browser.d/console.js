@@ -314,6 +314,25 @@ async function resumes(member) {
   assert.match(page.url(), /security$/);
 }
 
+// meets lets the session end while an event is changed, and a colleague change the event meanwhile. The typed values do not
+// replace the colleague's: the member sees both.
+async function meets(member, colleague) {
+  await member.open([...event, '/edit']);
+  const path = new URL(member.page.url()).pathname.replace('/console', '');
+  await member.page.fill('#coordinator', 'Grace');
+  await member.visitor.context.clearCookies();
+  await colleague.go(path);
+  await colleague.page.fill('#coordinator', 'Ada');
+  await colleague.send('main form:has(#coordinator) .bar .btn:not(.second)');
+  assert.equal(await member.send('main form:has(#coordinator) .bar .btn:not(.second)'), '/sign-in');
+  await member.page.fill('#username', 'grace');
+  await member.page.fill('#password', password);
+  assert.equal(await member.send('main form:has(#username) button'), path);
+  await member.send('main form:has(#coordinator) .bar .btn:not(.second)', 409);
+  const text = await member.page.innerText('main');
+  assert.ok(text.includes('Grace') && text.includes('Ada'), text);
+}
+
 const event = ['/events', 'main a[href*="/events/0"]'];
 const component = ['/components', 'main a[href*="/components/0"]'];
 const dashboard = ['/', 'nav a[href*="/dashboards/0"]'];
@@ -374,6 +393,7 @@ async function first(bench, credentials, state) {
   const grace = await Member.open(bench, base);
   assert.equal(await signIn(grace, 'grace'), '/');
   await resumes(grace);
+  await meets(grace, member);
   await grace.visitor.close();
   const stranger = await Member.open(bench, base);
   assert.equal(await signIn(stranger, 'nobody', 422), '/sign-in');
