@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -221,7 +222,8 @@ func (f *Form) Values() url.Values {
 
 func (f *Field) check() {
 	for _, value := range f.Values {
-		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+		oneLine := f.Kind == Text || f.Kind == Email || f.Kind == URL
+		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) || oneLine && strings.ContainsFunc(value, unicode.IsControl) {
 			f.Problem = "Enter text without control characters."
 		} else if utf8.RuneCountInString(value) > f.Length() {
 			f.Problem = "Enter at most " + strconv.Itoa(f.Length()) + " characters."

@@ -77,6 +77,8 @@ func TestAProblemIsShownAtItsField(t *testing.T) {
 		"name=Ada&theme=blue": "theme: Choose one of the options.",
 		"name=A%00":           "name: Enter text without control characters.",
 		"name=%ff":            "name: Enter text without control characters.",
+		"name=A%0ABcc:":       "name: Enter text without control characters.",
+		"name=A%07":           "name: Enter text without control characters.",
 	} {
 		form := sample()
 		if err := form.Read(request(body)); err != nil {
