@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -275,11 +276,16 @@ func writeItems(items []app.ActionItem) string {
 	return strings.Join(lines, "\n")
 }
 
-// readItems returns the action items of lines. The last parts of a line are the owner and the date.
-func readItems(text string) []app.ActionItem {
-	items := []app.ActionItem{}
+var likeDate = regexp.MustCompile(`^\d{4}-\d+-\d+$`)
+
+// readItems returns the action items of lines, and the first line that it cannot read. The last parts of a line are the
+// owner and the date.
+func readItems(text string) (items []app.ActionItem, wrong string) {
+	items = []app.ActionItem{}
 	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
 		rest, done := strings.CutPrefix(line, "x ")
 		parts := strings.Split(rest, ";")
 		for i := range parts {
@@ -289,6 +295,8 @@ func readItems(text string) []app.ActionItem {
 		if last := parts[len(parts)-1]; len(parts) > 1 {
 			if _, err := time.Parse(time.DateOnly, last); err == nil {
 				item.DueDate, parts = &last, parts[:len(parts)-1]
+			} else if likeDate.MatchString(last) {
+				return nil, line
 			}
 		}
 		if len(parts) > 1 {
@@ -297,11 +305,12 @@ func readItems(text string) []app.ActionItem {
 			}
 			parts = parts[:len(parts)-1]
 		}
-		if item.Text = strings.Join(parts, "; "); item.Text != "" {
-			items = append(items, item)
+		if item.Text = strings.Join(parts, "; "); item.Text == "" {
+			return nil, line
 		}
+		items = append(items, item)
 	}
-	return items
+	return items, ""
 }
 
 // postMortem writes the report after the end of an event.
@@ -330,9 +339,14 @@ func (p *pages) postMortem(v *visit) error {
 			}
 			return richText(form.Value(name), *former)
 		}
+		items, wrong := readItems(form.Value("actionItems"))
+		if wrong != "" {
+			form.Field("actionItems").Problem = "Write each line as “what; owner; 2026-03-01”, without the owner and the date if there are none. This line is not like that: " + wrong
+			return show(http.StatusUnprocessableEntity)
+		}
 		in := app.PostMortemChange{
 			Summary: text("summary", &was.Summary), RootCause: text("rootCause", was.RootCause), Impact: text("impact", was.Impact), Resolution: text("resolution", was.Resolution),
-			LessonsLearned: text("lessonsLearned", was.LessonsLearned), ActionItems: readItems(form.Value("actionItems")), Published: form.Ticked("published"),
+			LessonsLearned: text("lessonsLearned", was.LessonsLearned), ActionItems: items, Published: form.Ticked("published"),
 		}
 		if in.Published {
 			in.Notify = channelsOf(form.Field("notify"))

@@ -114,12 +114,17 @@ func TestTheDraftsAreReadWithOneCall(t *testing.T) {
 
 func TestActionItemsAreLines(t *testing.T) {
 	text := "x Add an alert; Grace; 2026-03-01\nWrite; it; down; Ada\nNothing else"
-	items := readItems(text + "\n\n  ;  ")
-	if len(items) != 3 || !items[0].Done || *items[0].DueDate != "2026-03-01" || *items[0].Owner != "Grace" || items[1].Text != "Write; it; down" || items[2].Owner != nil {
+	items, wrong := readItems(text + "\n\n")
+	if wrong != "" || len(items) != 3 || !items[0].Done || *items[0].DueDate != "2026-03-01" || *items[0].Owner != "Grace" || items[1].Text != "Write; it; down" || items[2].Owner != nil {
 		t.Errorf("%+v", items)
 	}
 	if got := writeItems(items); got != text {
 		t.Errorf("the lines come back as %q", got)
+	}
+	b := open(t, "Ada")
+	for _, line := range []string{"; ; 2026-01-01", "Add; Grace; 2026-13-45"} {
+		b.expect(b.post("/console/events/"+other+"/post-mortem", "summary", "Slow", "actionItems", "Done\n"+line, "version", "4"), http.StatusUnprocessableEntity,
+			"This line is not like that: "+line, "\nDone\n"+line+"<")
 	}
 }
 
