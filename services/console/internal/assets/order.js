@@ -26,6 +26,8 @@
     clearTimeout(timer);
     timer = setTimeout(draw, 500);
   };
+  // A form that is being sent to be stored needs no preview.
+  form.addEventListener('submit', (e) => { if (e.submitter !== button) clearTimeout(timer); });
   document.addEventListener('input', (e) => { if (e.target.form === form && !['add', 'find'].includes(e.target.name)) later(); });
 
   const list = $('[data-order]');
