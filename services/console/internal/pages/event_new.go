@@ -230,7 +230,7 @@ func (v *visit) createEvent(form eventForm, show func(int) error) error {
 	if draft {
 		return v.done(at, "draft")
 	}
-	v.notify("published", "", at+"/withdraw")
+	v.notify("published", "", undoOf(made.Event.Event, "/withdraw"))
 	return v.redirect(at)
 }
 
