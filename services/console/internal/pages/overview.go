@@ -270,7 +270,7 @@ func (v *visit) failingEndpoints() ([]failingEndpoint, error) {
 func (v *visit) checklist(profile app.Profile, found overviewState) checklist {
 	var steps []step
 	if v.caller.Has(passport.RoleEvent) && !slices.Contains(found.missing, "events") && !slices.Contains(found.missing, "dashboards") {
-		steps = v.eventSteps(found)
+		steps = v.eventSteps(profile, found)
 	}
 	steps = append(steps,
 		step{profile.HasPassword || profile.SignOn, "Set a password", "With it you can sign in from every device.", "/profile/security/password", "Set a password", "lock", ""},
@@ -298,12 +298,14 @@ func (v *visit) checklist(profile app.Profile, found overviewState) checklist {
 }
 
 // eventSteps returns the steps from the first dashboard to the first incident that is resolved.
-func (v *visit) eventSteps(found overviewState) []step {
+func (v *visit) eventSteps(profile app.Profile, found overviewState) []step {
 	var steps []step
 	if v.caller.Has(passport.RoleAdmin) && len(found.dashboards.Dashboards) > 0 {
 		board := found.dashboards.Dashboards[0]
+		// A first dashboard is called as its organization. The first start itself changes it, for less than a minute.
+		named := len(found.dashboards.Dashboards) > 1 || board.Name != profile.Organization.Name || board.UpdatedAt.Sub(board.CreatedAt) > time.Minute
 		steps = append(steps,
-			step{len(found.dashboards.Dashboards) > 1 || board.UpdatedAt.Sub(board.CreatedAt) > time.Second, "Name the dashboard", "It is called " + board.Name + " now.", "/dashboards/" + board.ID, "Open it", "screen", ""},
+			step{named, "Name the dashboard", "It is called " + board.Name + " now.", "/dashboards/" + board.ID, "Open it", "screen", ""},
 			step{found.counts.Total > 0, "Add your components", "What your customers use, such as the website or the API.", "/components", "Show components", "list", ""})
 	}
 	reported := slices.ContainsFunc(found.any.Events, func(e app.Event) bool { return e.Type == incident && e.Publish })
