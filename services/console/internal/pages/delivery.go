@@ -117,7 +117,7 @@ func (p *pages) deliveriesOf(kind forms.Option) func(*visit) error {
 type deliveryPage struct {
 	deliveryRow
 	Log      app.DeliveryExchange
-	Label    string // of the kind
+	Label    string // name of the kind
 	Attempts []attemptRow
 	Reason   string
 	Events   bool   // the member may open the event

@@ -65,7 +65,7 @@ type overviewState struct {
 // failingEndpoint is an endpoint that messages do not reach.
 type failingEndpoint struct {
 	app.Endpoint
-	Label string // of its kind
+	Label string // name of its kind
 }
 
 // messages are the messages of the last 24 hours.

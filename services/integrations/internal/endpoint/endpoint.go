@@ -72,7 +72,7 @@ type View struct {
 	Endpoint            Endpoint
 	Suppressed          bool
 	ConsecutiveFailures int
-	FirstFailureAt      *time.Time // of the consecutive failures
+	FirstFailureAt      *time.Time // start of the consecutive failures
 	LastSuccessAt       *time.Time
 	URL                 string
 	Secret              string
