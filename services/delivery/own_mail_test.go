@@ -99,7 +99,7 @@ func TestTestMailsAtTheSameTimeDoNotExceedTheLimit(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// The hour of the clock may end during the test. Then ten mails are allowed.
+	// A full hour may begin during the test. Then ten mails are allowed.
 	if sent := statuses[http.StatusAccepted]; sent != 5 && sent != 10 || statuses[http.StatusTooManyRequests] != 20-sent || len(ids) != sent+1 {
 		t.Errorf("statuses %v, %d ids", statuses, len(ids))
 	}

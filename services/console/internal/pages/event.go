@@ -70,8 +70,8 @@ func (p *pages) event(v *visit) error {
 	return v.showEvent(http.StatusOK, found.Event, form, "")
 }
 
-// applyUpdateTemplate fills the message, the status and the impact unless somebody has typed a message. It returns the labels of the
-// texts that the template would have filled otherwise.
+// applyUpdateTemplate fills the message, the status and the impact unless somebody has typed a message. It returns the
+// labels of the texts that the template would have filled otherwise.
 func (v *visit) applyUpdateTemplate(form *forms.Form, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 	scopeSome = "some"
 )
 
-// choiceFields are the fields of what a subscriber gets: the components of a dashboard, and the language.
+// choiceFields are the inputs for what a subscriber gets: the components of a dashboard, and the language.
 func choiceFields(d app.Dashboard) []*forms.Field {
 	components := &forms.Field{Kind: forms.Ticks, Name: "components", Label: "Components", Members: []string{"componentIds"}}
 	for _, placed := range d.Components {

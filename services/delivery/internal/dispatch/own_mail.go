@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// ownMails is the number of test mails that a member may send to the own address in one hour of the clock.
+// ownMails is the number of test mails that a member may get between two full hours.
 const ownMails = 5
 
 // TestMail sends a test mail to the own address of a member, and returns the id of the delivery. The ids of a member's

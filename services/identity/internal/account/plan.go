@@ -32,8 +32,8 @@ type Terms struct {
 	Features Features
 }
 
-// plans returns the terms of each plan. The rates of the default plan are parameters, because they are settings. The literals
-// of Limits have no names of fields: a limit that a plan does not set would be 0, which forbids everything.
+// plans returns the terms of each plan. The rates of the default plan are parameters, because they are settings. Limits are
+// written without the names of their members, so that a new limit is set for each plan: the limit 0 forbids everything.
 func plans(legacyPerHour, appPerMinute int) map[Plan]Terms {
 	all := Features{API: true, Integrations: true, UptimeReports: true}
 	return map[Plan]Terms{
