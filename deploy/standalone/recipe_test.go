@@ -30,6 +30,7 @@ func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	channel := strings.Replace(recipe(t, "services", "Add a channel"), "\n```bash\nmake generate\n```\n", "", 1) // the next recipe includes this step
 	follow(t, clone, "services", channel)
 	follow(t, clone, "services", recipe(t, "services", "Ship a locale or a word"))
+	follow(t, clone, "services", recipe(t, "services", "Add a page to the console"))
 	binary := filepath.Join(t.TempDir(), "bellbuoy")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./deploy/standalone")
 	build.Dir, build.Env = clone, append(os.Environ(), "GOGC=400") // as in the Makefile
@@ -44,6 +45,7 @@ func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	a := actor{t, seeded(t, p)}
 	t.Run("Add a channel", func(t *testing.T) { receiveOnSlack(t, actor{t, a.credentials}, base, servers[slackHost]) })
 	t.Run("Ship a locale or a word", func(t *testing.T) { readInSwedish(t, actor{t, a.credentials}, base, dataFolder(p)) })
+	t.Run("Add a page to the console", func(t *testing.T) { moveOnANewPage(t, p, base) })
 }
 
 // receiveOnSlack receives a message on the new channel. It then waits until the endpoint shows the success, which the
@@ -120,6 +122,33 @@ func readInSwedish(t *testing.T, a actor, base, data string) {
 	expectIn("the page", string(send(t, http.MethodGet, base+"/public/"+manage, "", nil).expect(t, http.StatusOK).body), `<html lang="sv"`, `<option value="sv">Svenska</option>`)
 }
 
+// moveOnANewPage moves a component to another group on the new page. Of two members who do so at once, the second sees what
+// the first has stored.
+func moveOnANewPage(t *testing.T, p *process, base string) {
+	ada, of := welcomed(t, p, base)
+	var made struct{ Component struct{ ID, GroupName string } }
+	send(t, http.MethodPost, base+"/app/components", of.app(), map[string]any{"name": "Search"}).expect(t, http.StatusCreated).into(t, &made)
+	component := "/components/" + made.Component.ID
+	ada.open(component, http.StatusOK)
+	if !strings.Contains(ada.text, `href="/console`+component+`/group"`) {
+		t.Errorf("the page of the component has no link to the new one: %s", ada.words())
+	}
+	ada.open(component+"/group", http.StatusOK).fill(component+"/group", typed("groupName", ""), http.StatusUnprocessableEntity).expect(component+"/group", "Enter the group.")
+	ada.open(component+"/group", http.StatusOK)
+	stored := func(want string) {
+		t.Helper()
+		send(t, http.MethodGet, base+"/app"+component, of.app(), nil).expect(t, http.StatusOK).into(t, &made)
+		if made.Component.GroupName != want {
+			t.Errorf("the group is %q instead of %q", made.Component.GroupName, want)
+		}
+	}
+	send(t, http.MethodPatch, base+"/app"+component, of.app(), map[string]any{"groupName": "Shop"}).expect(t, http.StatusOK)
+	ada.fill(component+"/group", typed("groupName", "Finding"), http.StatusConflict).expect(component+"/group", "Keep mine", "Shop", "Finding")
+	stored("Shop")
+	ada.open(component+"/group", http.StatusOK).fill(component+"/group", typed("groupName", "Finding"), http.StatusOK).expect(component, "Saved.")
+	stored("Finding")
+}
+
 // recipe returns the section with this title in the README of the folder.
 func recipe(t *testing.T, folder, title string) string {
 	t.Helper()
@@ -132,15 +161,15 @@ func recipe(t *testing.T, folder, title string) string {
 }
 
 var (
-	step    = regexp.MustCompile("(?s)(.*?)\n```(go|bash)\n(.*?)```\n")
+	step    = regexp.MustCompile("(?s)(.*?)\n```(go|html|bash)\n(.*?)```\n")
 	newFile = regexp.MustCompile("New file `([^`]+)`")
 	inFile  = regexp.MustCompile(`In \[[^]]+\]\(([^)]+)\)`)
 	below   = regexp.MustCompile("below `([^`]+)`:$")
 )
 
 // follow executes every code block of the recipe in the folder. Links in the recipe are relative to the folder of its
-// README. Blocks of bash are run. For a block of Go, the text before it names a new file, or an existing file and a
-// part of the line below which the code is inserted.
+// README. Blocks of bash are run. For another block, the text before it names a new file, or an existing file
+// and a part of the line below which the code is inserted.
 func follow(t *testing.T, folder, readme, text string) {
 	t.Helper()
 	steps := step.FindAllStringSubmatch(text, -1)
