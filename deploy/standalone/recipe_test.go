@@ -126,7 +126,9 @@ func readInSwedish(t *testing.T, a actor, base, data string) {
 // the first has stored.
 func moveOnANewPage(t *testing.T, p *process, base string) {
 	ada, of := welcomed(t, p, base)
-	var made struct{ Component struct{ ID, GroupName string } }
+	var made struct {
+		Component struct{ ID, GroupName string }
+	}
 	send(t, http.MethodPost, base+"/app/components", of.app(), map[string]any{"name": "Search"}).expect(t, http.StatusCreated).into(t, &made)
 	component := "/components/" + made.Component.ID
 	ada.open(component, http.StatusOK)
