@@ -327,7 +327,7 @@ func TestAnImportOf1000RowsIsBulk(t *testing.T) {
 	run := func(what string, most int64, want audience.Status) {
 		t.Helper()
 		before, began := calls.Load(), time.Now()
-		results, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, false)
+		results, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{})
 		took, n := time.Since(began), calls.Load()-before
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // settled waits until the relay has completed what a killed process left, and returns the numbers of subscribers and of
@@ -22,14 +23,27 @@ func (p *platform) settled(o organization, components int) (subscribers, rows in
 	return subscribers, rows
 }
 
-// A process killed anywhere in an import leaves, once the next has started, all of its subscribers or none.
+// A process killed anywhere in an import leaves, once the next has started, all of its subscribers or none. When the import
+// is repeated, each owner is asked once.
 func TestKillDuringAnImport(t *testing.T) {
 	p := surround(t)
+	h := p.listen(topic.Notices)
 	const people, rounds = 200, 8
 	rows := make([]object, people)
 	var whole time.Duration
 	organizations := make([]organization, rounds+1)
 	begun := 0
+	repeat := func(o organization) {
+		t.Helper()
+		for i := range rows {
+			rows[i]["componentIds"] = []string{o.services[0].ID, o.services[1].ID}
+		}
+		for _, r := range p.app(o, http.StatusOK, http.MethodPost, "email/import", object{"dashboardId": o.dashboard, "rows": rows, "sendConfirmations": true}).Results {
+			if r.Status == "refused" {
+				t.Fatalf("a repetition is refused: %s", *r.Error)
+			}
+		}
+	}
 	for round := range organizations {
 		o := p.organization()
 		organizations[round] = o
@@ -41,32 +55,38 @@ func TestKillDuringAnImport(t *testing.T) {
 			after = time.Hour
 		}
 		took := p.killDuring(after, func() {
-			_, _ = p.try(token, http.MethodPost, "/app/subscribers/email/import", object{"dashboardId": o.dashboard, "rows": rows}) // it may not live to answer
+			_, _ = p.try(token, http.MethodPost, "/app/subscribers/email/import", object{"dashboardId": o.dashboard, "rows": rows, "sendConfirmations": true}) // it may not live to answer
 		})
 		if round == 0 {
 			whole = took
 		}
 	}
 	p.run()
+	for _, o := range organizations[rounds-1:] { // at once, while what the killed process has left may not be complete
+		repeat(o)
+	}
 	for _, o := range organizations {
 		if n, _ := p.settled(o, 2); n != 0 && n != people {
 			t.Errorf("%d subscribers are left of %d", n, people)
 		} else if n > 0 {
 			begun++
 		}
-		for i := range rows {
-			rows[i]["componentIds"] = []string{o.services[0].ID, o.services[1].ID}
-		}
-		for _, r := range p.app(o, http.StatusOK, http.MethodPost, "email/import", object{"dashboardId": o.dashboard, "rows": rows}).Results {
-			if r.Status == "refused" {
-				t.Fatalf("a repetition is refused: %s", *r.Error)
-			}
-		}
+		repeat(o)
 		if n, _ := p.settled(o, 2); n != people {
 			t.Errorf("%d subscribers after a repetition", n)
 		}
 	}
 	t.Logf("%d of %d imports were stored", begun, len(organizations))
+	last := p.app(organizations[0], http.StatusCreated, http.MethodPost, "email", object{"dashboardId": organizations[0].dashboard, "email": "last@example.com"}).Subscriber.ID
+	asked := p.asked(h, last)
+	for recipient, notices := range asked {
+		if len(notices) != 1 {
+			t.Errorf("%s is asked %d times", recipient, len(notices))
+		}
+	}
+	if want := people*len(organizations) + 1; len(asked) != want {
+		t.Errorf("%d owners are asked, not %d", len(asked), want)
+	}
 }
 
 // A process killed while a subscription moves to another address leaves it at one of them, with its id.

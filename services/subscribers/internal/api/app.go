@@ -304,7 +304,8 @@ func (r phoneRow) from() audience.Row { return r.row(r.Phone.Value) }
 // importMembers are the members of the body of an import, without the rows.
 type importMembers struct {
 	DashboardID       optional.Value[string] `json:"dashboardId" required:"true" format:"uuid"`
-	SendConfirmations optional.Value[bool]   `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation."`
+	SendConfirmations optional.Value[bool]   `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation, unless they were asked already."`
+	DryRun            optional.Value[bool]   `json:"dryRun" default:"false" description:"Nothing is stored and nobody is asked. The results are those that the import would have."`
 }
 
 // importOf is the body of an import with rows of type R.
@@ -336,13 +337,13 @@ type importedView struct {
 type importResultView struct {
 	Row    int     `json:"row" description:"From 1."`
 	Status string  `json:"status" enum:"created,updated,refused"`
-	ID     *string `json:"id" format:"uuid" description:"Null for a refused row."`
+	ID     *string `json:"id" format:"uuid" description:"Null for a refused row, and for one that a dry run would create."`
 	Error  *string `json:"error" description:"Why the row is refused."`
 }
 
 func (a appChannel) importOperation() web.Operation {
 	operation := a.declared("POST", "/import", "import"+a.title+"Subscribers", "Import subscribers",
-		"Each row creates a subscriber, changes the one with its address, or is refused; a refused row does not affect others. A row of another shape is refused too. At most 1,000 rows and 1 MiB (1,048,576 bytes) of body; split a longer list.", 200)
+		"Each row creates a subscriber, changes the one with its address, or is refused; a refused row does not affect others. A row of another shape is refused too. At most 1,000 rows and 1 MiB (1,048,576 bytes) of body; split a longer list. It may be repeated after an error: nobody is created or asked twice.", 200)
 	operation.Example = web.Example{
 		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "rows": [{` + a.exampleAddress() + `, "confirmed": true}, {` +
 			strings.NewReplacer("@", "", "+", "").Replace(a.exampleAddress()) + `}]}`,
@@ -360,15 +361,11 @@ func importFrom[B interface {
 }](a appChannel) func(*web.Call[web.None, B]) (importedView, error) {
 	return web.WithBody(func(c *web.Call[web.None, B], body B) (importedView, error) {
 		in, rows := body.from()
-		results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, in.SendConfirmations.Value)
+		results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, audience.ImportOptions{Asks: in.SendConfirmations.Value, DryRun: in.DryRun.Value})
 		out := importedView{Results: make([]importResultView, len(results))}
 		for i, result := range results {
 			out.Results[i] = importResultView{Row: i + 1, Status: string(result.Status)}
-			if result.Status == audience.Refused {
-				out.Results[i].Error = &result.Error
-			} else {
-				out.Results[i].ID = &result.ID
-			}
+			out.Results[i].ID, out.Results[i].Error = optional.OrNull(result.ID), optional.OrNull(result.Error)
 		}
 		return out, err
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -65,9 +64,16 @@ func (i Import) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: i.OrganizationID, Type: "subscriber", ID: i.ID, Name: fmt.Sprintf("%d rows", i.Rows)}
 }
 
+// ImportOptions are the settings of an import.
+type ImportOptions struct {
+	Asks   bool // the owners of unconfirmed addresses are asked for a confirmation, unless they were asked already
+	DryRun bool // nothing is stored and nobody is asked; the results are those that the import would have
+}
+
 // Import creates many subscribers of a dashboard. If the address of a row has a subscriber on the dashboard, the row
-// changes this subscriber. A wrong row is refused and does not affect the other rows.
-func (a *Audience) Import(ctx context.Context, organization string, channel topic.Channel, dashboardID string, rows []Row, asks bool) ([]Result, error) {
+// changes this subscriber. A wrong row is refused and does not affect the other rows. A repeated import creates nobody
+// again and asks nobody again, also if the process was killed during the first one.
+func (a *Audience) Import(ctx context.Context, organization string, channel topic.Channel, dashboardID string, rows []Row, o ImportOptions) ([]Result, error) {
 	if len(rows) < 1 || len(rows) > maxRows {
 		return nil, fault.Field("rows", "must have from 1 to %d rows", maxRows)
 	}
@@ -75,8 +81,11 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	if err != nil {
 		return nil, err
 	}
-	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: asks, results: make([]Result, len(rows))}
+	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: o.Asks, results: make([]Result, len(rows))}
 	lines := i.check(rows)
+	if o.DryRun {
+		return i.results, i.foresee(ctx, organization, lines)
+	}
 	if err := i.resolve(ctx, organization, lines); err != nil {
 		return nil, err
 	}
@@ -157,7 +166,38 @@ func (l *line) check(channel topic.Channel, dashboard topic.DashboardRecord) (er
 	return err
 }
 
-// maxTries is the maximum number of tries to store addresses while other requests store some of them.
+// foresee sets the results that the lines would have, and stores nothing.
+func (i *importing) foresee(ctx context.Context, organization string, lines []*line) error {
+	missing, err := i.find(ctx, organization, lines)
+	if err != nil {
+		return err
+	}
+	for _, l := range missing {
+		i.results[l.at] = Result{Status: Created}
+	}
+	lines = slices.DeleteFunc(lines, func(l *line) bool { return l.address.ID == "" })
+	known, err := i.known(ctx, lines)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines {
+		switch s, is := known[l.subscriber()]; {
+		case !is:
+			i.results[l.at] = Result{Status: Created}
+		case s.Gone():
+			i.results[l.at] = refusedAsDeleted()
+		default:
+			i.results[l.at] = Result{Status: Updated, ID: s.ID}
+		}
+	}
+	return nil
+}
+
+func refusedAsDeleted() Result {
+	return Result{Status: Refused, Error: "The subscriber was deleted during the import. Import the row again."}
+}
+
+// maxTries is the maximum number of tries to store records while other requests store some of them.
 const maxTries = 8
 
 // resolve finds the addresses of the lines, and stores those that do not exist.
@@ -214,96 +254,6 @@ func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscr
 	return find.ByKey(ctx, i.a.Store.Subscribers, find.Values(lines, (*line).subscriber), subscriberKey)
 }
 
-// insert stores the subscribers that are not in known. It adds those that another request has stored first to known,
-// and returns known.
-func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
-	record := Import{
-		ID: topic.NewID(), OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now(), Addresses: []string{},
-	}
-	fresh := slices.DeleteFunc(slices.Clone(lines), func(l *line) bool {
-		_, is := known[l.subscriber()]
-		return is
-	})
-	first, err := i.reserve(ctx, fresh)
-	if err != nil {
-		return nil, err
-	}
-	var messages []topic.Message
-	for _, l := range fresh {
-		s := i.newSubscriber(l, first, record)
-		first += int64(len(l.components))
-		if i.asks && !s.Confirmed() {
-			messages = append(messages, s.ask(nil, record.CreatedAt)...)
-		}
-		record.Subscribers, record.Addresses = append(record.Subscribers, s), append(record.Addresses, l.text)
-		i.results[l.at] = Result{Status: Created, ID: s.ID}
-	}
-	record.Created = len(fresh)
-	messages = append(messages, audit.Entry(audit.From(ctx), "subscriber.import", record.CreatedAt, nil, &record)...)
-	if err := i.a.Store.Imports.Insert(ctx, record, messages...); err != nil || len(fresh) == 0 {
-		return known, err
-	}
-	return i.overtaken(ctx, fresh, record, known)
-}
-
-// reserve takes a legacy id for each component of the lines. It returns the first id.
-func (i *importing) reserve(ctx context.Context, lines []*line) (int64, error) {
-	var n int64
-	for _, l := range lines {
-		n += int64(len(l.components))
-	}
-	if n == 0 {
-		return 0, nil
-	}
-	return i.a.Store.Next(ctx, subscriptionCounter(i.channel), n)
-}
-
-func (i *importing) newSubscriber(l *line, first int64, record Import) Subscriber {
-	s := newSubscriber(l.address, l.dashboard, FromImport, record.CreatedAt)
-	s.Entries = newEntries(l.components, first, l.row.Confirmed != nil && *l.row.Confirmed, record.CreatedAt)
-	s.Locale, s.ImportID = l.locale, record.ID
-	return s
-}
-
-// overtaken adds the subscribers that another request has stored before this import to known.
-func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import, known map[string]Subscriber) (map[string]Subscriber, error) {
-	if err := i.completed(ctx, record.ID); err != nil {
-		return nil, err
-	}
-	stored, err := i.known(ctx, fresh)
-	if err != nil {
-		return nil, err
-	}
-	out := maps.Clone(known)
-	for id, s := range stored {
-		if s.ImportID != record.ID {
-			out[id] = s
-		}
-	}
-	return out, nil
-}
-
-// importTime is how long a request waits for ImportWritten after the Import was stored.
-const importTime = 12 * time.Second
-
-// completed waits until ImportWritten has deleted the record of an import.
-func (i *importing) completed(ctx context.Context, id string) error {
-	for until := time.Now().Add(importTime); ; {
-		left, err := i.a.Store.Imports.GetMany(ctx, []string{id})
-		if err != nil || len(left) == 0 {
-			return err
-		}
-		if time.Now().After(until) {
-			return fault.New(fault.Unavailable, "The import is accepted and takes longer. Repeat it to see its results.")
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 // change changes the subscriber of a line, if its values differ from those of the line.
 func (i *importing) change(ctx context.Context, l *line, known Subscriber) error {
 	now := i.a.Now()
@@ -314,9 +264,7 @@ func (i *importing) change(ctx context.Context, l *line, known Subscriber) error
 		if err := s.apply(patch, newEntries(l.components, first, false, now), now); err != nil {
 			return before, nil, err
 		}
-		if i.asks && !s.Confirmed() {
-			messages = s.ask(nil, now)
-		}
+		messages = i.ask(s, now)
 		if reflect.DeepEqual(before, *s) {
 			return before, nil, fault.ErrUnchanged
 		}
@@ -339,7 +287,7 @@ func (i *importing) change(ctx context.Context, l *line, known Subscriber) error
 		return append(subscriberEntry(ctx, "", now, &before, s), messages...), nil
 	})
 	if fault.Is(err, fault.NotFound) {
-		i.results[l.at] = Result{Status: Refused, Error: "The subscriber was deleted during the import. Import the row again."}
+		i.results[l.at] = refusedAsDeleted()
 		return nil
 	}
 	return err

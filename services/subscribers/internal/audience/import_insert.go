@@ -1,0 +1,145 @@
+package audience
+
+import (
+	"context"
+	"crypto/sha256"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// insert stores the subscribers that are not in known. It adds those that another request has stored first to known,
+// and returns known. If the same import is stored already, such as by a process that was killed, insert waits until its
+// subscribers are stored. So the owners are not asked twice.
+func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
+	id := importID(lines)
+	for range maxTries {
+		fresh := slices.DeleteFunc(slices.Clone(lines), func(l *line) bool {
+			_, is := known[l.subscriber()]
+			return is
+		})
+		record := Import{ID: id, OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now()}
+		err := i.store(ctx, record, fresh)
+		switch {
+		case err == nil && len(fresh) > 0:
+			return i.overtaken(ctx, fresh, record, known)
+		case !fault.Is(err, fault.Conflict):
+			return known, err
+		}
+		if err := i.completed(ctx, id); err != nil {
+			return nil, err
+		}
+		if known, err = i.known(ctx, lines); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fault.New(fault.Unavailable, "The same rows are being imported. Try again shortly.")
+}
+
+// store stores the record of an import with the subscribers of the fresh lines, and sets the results of these lines.
+func (i *importing) store(ctx context.Context, record Import, fresh []*line) error {
+	first, err := i.reserve(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	record.Created, record.Addresses = len(fresh), []string{}
+	var messages []topic.Message
+	for _, l := range fresh {
+		s := i.newSubscriber(l, first, record)
+		first += int64(len(l.components))
+		messages = append(messages, i.ask(&s, record.CreatedAt)...)
+		record.Subscribers, record.Addresses = append(record.Subscribers, s), append(record.Addresses, l.text)
+		i.results[l.at] = Result{Status: Created, ID: s.ID}
+	}
+	messages = append(messages, audit.Entry(audit.From(ctx), "subscriber.import", record.CreatedAt, nil, &record)...)
+	return i.a.Store.Imports.Insert(ctx, record, messages...)
+}
+
+// importID returns the id of the import of the lines. The same lines have the same id, so that the record of an import
+// is not stored twice at the same time. It is a UUID of version 8.
+func importID(lines []*line) string {
+	if len(lines) == 0 {
+		return topic.NewID()
+	}
+	hash := sha256.New()
+	for _, l := range lines {
+		hash.Write([]byte(l.subscriber())) // never fails
+	}
+	id := uuid.UUID(hash.Sum(nil)[:16])
+	id[6], id[8] = 0x80|id[6]&0x0f, 0x80|id[8]&0x3f
+	return id.String()
+}
+
+// ask asks the owner of an unconfirmed subscriber for a confirmation, if the import asks. It does not ask an owner who has
+// been asked already, because an import may be repeated, and one who cannot confirm.
+func (i *importing) ask(s *Subscriber, now time.Time) []topic.Message {
+	asked := s.Request != nil && len(s.Request.Entries) == 0
+	if !i.asks || asked || s.Confirmed() || s.Locked || s.Address.Suppression != nil {
+		return nil
+	}
+	return s.ask(nil, now)
+}
+
+// reserve takes a legacy id for each component of the lines. It returns the first id.
+func (i *importing) reserve(ctx context.Context, lines []*line) (int64, error) {
+	var n int64
+	for _, l := range lines {
+		n += int64(len(l.components))
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return i.a.Store.Next(ctx, subscriptionCounter(i.channel), n)
+}
+
+func (i *importing) newSubscriber(l *line, first int64, record Import) Subscriber {
+	s := newSubscriber(l.address, l.dashboard, FromImport, record.CreatedAt)
+	s.Entries = newEntries(l.components, first, l.row.Confirmed != nil && *l.row.Confirmed, record.CreatedAt)
+	s.Locale, s.ImportID = l.locale, record.ID
+	return s
+}
+
+// overtaken adds the subscribers that another request has stored before this import to known.
+func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import, known map[string]Subscriber) (map[string]Subscriber, error) {
+	if err := i.completed(ctx, record.ID); err != nil {
+		return nil, err
+	}
+	stored, err := i.known(ctx, fresh)
+	if err != nil {
+		return nil, err
+	}
+	out := maps.Clone(known)
+	for id, s := range stored {
+		if s.ImportID != record.ID {
+			out[id] = s
+		}
+	}
+	return out, nil
+}
+
+// importTime is how long a request waits for ImportWritten after the Import was stored.
+const importTime = 12 * time.Second
+
+// completed waits until ImportWritten has deleted the record of an import.
+func (i *importing) completed(ctx context.Context, id string) error {
+	for until := time.Now().Add(importTime); ; {
+		left, err := i.a.Store.Imports.GetMany(ctx, []string{id})
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		if time.Now().After(until) {
+			return fault.New(fault.Unavailable, "The import is accepted and takes longer. Repeat it to see its results.")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
