@@ -2,7 +2,6 @@ package peer
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -88,12 +87,31 @@ func (f DashboardFile) IsPage() bool { return f.Media == HTML }
 
 // IsShared reports whether scripts of other sites may read the file of a public dashboard.
 func (f DashboardFile) IsShared() bool {
-	return slices.Contains([]string{JSON, RSS, Atom, JSONFeed, SVG}, f.Media)
+	shared, _ := readers(f.Media)
+	return shared
 }
 
 // IsFeed reports whether the query parameter key opens the file of a private dashboard.
 func (f DashboardFile) IsFeed() bool {
-	return slices.Contains([]string{RSS, Atom, JSONFeed, Calendar}, f.Media)
+	_, keyed := readers(f.Media)
+	return keyed
+}
+
+// readers says who may read files of a media type, beside visitors with a browser: shared means scripts of other sites,
+// keyed means programs with the key of a private dashboard. Each media type must be in it. The gateway calls it for each
+// file when it starts.
+func readers(media string) (shared, keyed bool) {
+	switch media {
+	case JSON, SVG:
+		return true, false
+	case RSS, Atom, JSONFeed:
+		return true, true
+	case Calendar:
+		return false, true
+	case HTML, JavaScript, PlainText:
+		return false, false
+	}
+	panic("readers does not know the media type " + media)
 }
 
 // ContentType returns the value of the file's Content-Type header.

@@ -50,6 +50,14 @@ func (c *Component) Since() time.Time {
 	return c.CreatedAt
 }
 
+// clone returns a copy that shares no slice with the component, because a change may write into a slice.
+func (c *Component) clone() *Component {
+	copied := *c
+	copied.ExternalRefs = slices.Clone(c.ExternalRefs)
+	copied.OverrideSpans = slices.Clone(c.OverrideSpans)
+	return &copied
+}
+
 func (c *Component) touch(now time.Time) {
 	c.UpdatedAt = now
 	c.Version++

@@ -69,13 +69,12 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		if err := command.checkVersion(component.Version); err != nil {
 			return nil, err
 		}
-		before := *component
-		before.ExternalRefs = slices.Clone(component.ExternalRefs)
+		before := component.clone()
 		now := c.now()
 		if err := cmp.Or(change(component), component.check(now), component.settleOverride(before.Override, command.Author, now)); err != nil {
 			return nil, err
 		}
-		if reflect.DeepEqual(before, *component) {
+		if reflect.DeepEqual(before, component) {
 			return nil, fault.ErrUnchanged
 		}
 		component.touch(now)
@@ -84,7 +83,7 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		if component.Leaving {
 			after = nil
 		}
-		return audit.Entry(audit.From(ctx), command.Action, component.UpdatedAt, &before, after), nil
+		return audit.Entry(audit.From(ctx), command.Action, component.UpdatedAt, before, after), nil
 	})
 	switch {
 	case fault.Is(err, fault.NotFound):

@@ -170,6 +170,9 @@ func (e *Event) clone() *Event {
 	copied.Links = slices.Clone(e.Links)
 	copied.Timeline = slices.Clone(e.Timeline)
 	copied.Notes = slices.Clone(e.Notes)
+	copied.Pauses = slices.Clone(e.Pauses)
+	copied.ReminderMinutes = slices.Clone(e.ReminderMinutes)
+	copied.Inbound = slices.Clone(e.Inbound)
 	return &copied
 }
 

@@ -160,10 +160,10 @@ func (c *Catalog) endOverrideOf(ctx context.Context, id string, at time.Time, en
 		if !component.Overridden() || !ends(component.Override) {
 			return nil, fault.ErrUnchanged
 		}
-		before := *component
+		before := component.clone()
 		component.endOverride(at)
 		component.touch(c.now())
-		return audit.Entry(audit.From(ctx), "", component.UpdatedAt, &before, component), nil
+		return audit.Entry(audit.From(ctx), "", component.UpdatedAt, before, component), nil
 	})
 	return fault.UnlessMissing(err)
 }

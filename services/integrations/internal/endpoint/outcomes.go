@@ -138,10 +138,14 @@ func (s *Endpoints) apply(ctx context.Context, counters []*outcome.Counters, bat
 			if !found && o.Result == topic.Failed || !c.Count(e.URLHash, o) {
 				continue
 			}
-			if s.alerts(*c, o) {
+			// There is mail about a suppression, so the failure that causes it makes no alert.
+			if reason := s.judge(*c, o); reason != "" {
+				if _, isDue := suppressions[e.suppressionKey()]; !isDue || reason == ReasonGone {
+					suppressions[e.suppressionKey()] = due{newSuppression(e, *c, reason, s.Now()), e, o}
+				}
+			} else if c.ConsecutiveFailures == s.AlertAfter {
 				messages[c.ID] = append(messages[c.ID], failing(e, *c, o, s.Now()))
 			}
-			s.judge(*c, e, o, suppressions)
 		}
 	}
 	return messages, suppressions, nil
@@ -163,17 +167,16 @@ func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters,
 	return find.ByKey(ctx, s.Store.Endpoints, ids, endpointKey)
 }
 
-// judge adds the suppression that follows from the counted failure o, if there is one.
-// The delivery service decides which HTTP status means Gone: CodeOf in its dispatch/policy.go.
-func (s *Endpoints) judge(c outcome.Counters, e Endpoint, o topic.Outcome, suppressions map[string]due) {
-	key := e.suppressionKey()
-	_, isDue := suppressions[key]
+// judge returns the reason for which the failure o, which was counted last, suppresses the URL. It is empty if the URL is
+// not suppressed. The delivery service decides which HTTP status means Gone: CodeOf in its dispatch/policy.go.
+func (s *Endpoints) judge(c outcome.Counters, o topic.Outcome) Reason {
 	switch {
 	case o.Gone:
-		suppressions[key] = due{newSuppression(e, c, ReasonGone, s.Now()), e, o}
-	case c.ConsecutiveFailures >= s.SuppressAfter && !isDue:
-		suppressions[key] = due{newSuppression(e, c, ReasonFailures, s.Now()), e, o}
+		return ReasonGone
+	case c.ConsecutiveFailures >= s.SuppressAfter:
+		return ReasonFailures
 	}
+	return ""
 }
 
 // suppress stores a suppression if the URL is not suppressed already. It returns true if it stored the suppression. The

@@ -155,12 +155,6 @@ func (s *Endpoints) cleanUp(ctx context.Context, e Endpoint, urlHashes ...string
 	return nil
 }
 
-// alerts reports whether the management address is notified of the failure o, which was counted last. No alert is sent
-// if o also causes a suppression, because there is mail about the suppression.
-func (s *Endpoints) alerts(c outcome.Counters, o topic.Outcome) bool {
-	return !o.Gone && c.ConsecutiveFailures == s.AlertAfter && s.AlertAfter < s.SuppressAfter
-}
-
 // failing returns the notice about an endpoint's failures. o is the failure with which their number reaches AlertAfter.
 // The notice is published with the write of the counters, so there is one notice for each such series of failures.
 func failing(e Endpoint, c outcome.Counters, o topic.Outcome, now time.Time) topic.Notice {
