@@ -196,4 +196,22 @@ function walk(bench, Kind, options, most, then = async () => []) {
   };
 }
 
-module.exports = { Person, KeyboardPerson, walk };
+// signedIn starts a platform, and calls then with its first member, who has a password now.
+function signedIn(bench, then) {
+  return async () => {
+    const platform = await start();
+    try {
+      const visitor = await Visitor.open(bench.browser);
+      await visitor.go(platform.link);
+      await visitor.page.fill('#password', password);
+      await Promise.all([visitor.page.waitForURL('**/console/'), visitor.page.click('main form button')]);
+      const state = await visitor.context.storageState();
+      await visitor.close();
+      return await then(bench, platform, state);
+    } finally {
+      await platform.end();
+    }
+  };
+}
+
+module.exports = { Person, KeyboardPerson, signedIn, walk };

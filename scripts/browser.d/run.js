@@ -9,13 +9,14 @@ const members = require('./console.js');
 const { create } = require('./dashboards.js');
 const directions = require('./directions.js');
 const files = require('./files.js');
-const { Person, KeyboardPerson, walk } = require('./first_start.js');
+const { Person, KeyboardPerson, signedIn, walk } = require('./first_start.js');
 const { vnu } = require('./html.js');
 const keyboard = require('./keyboard.js');
 const { links } = require('./links.js');
 const { live } = require('./live.js');
 const looks = require('./looks.js');
 const phone = require('./phone.js');
+const report = require('./report.js');
 const samples = require('./samples.js');
 const { launch } = require('./visitor.js');
 
@@ -103,13 +104,14 @@ async function main() {
     if (!short) check(`${channel}, from the form to the end`, () => links(bench, german, channel, { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }));
   }
   for (const [name, one] of Object.entries(files)) check(`hostile texts: ${name}`, () => one(bench, hostile));
-  const signedIn = path.join(path.dirname(credentials), 'session.json');
-  check('the console, from the first start', () => members.first(bench, JSON.parse(fs.readFileSync(credentials, 'utf8')), signedIn));
+  const session = path.join(path.dirname(credentials), 'session.json');
+  check('the console, from the first start', () => members.first(bench, JSON.parse(fs.readFileSync(credentials, 'utf8')), session));
   check('from the first start to a resolved incident, then by phone', walk(bench, Person, {}, 25, phone.all));
   check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
   check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 250, directions.all));
+  check('the uptime report on screen, on paper and as a file', signedIn(bench, report.all));
   await work();
-  if (fs.existsSync(signedIn)) lookAtConsole(bench, signedIn);
+  if (fs.existsSync(session)) lookAtConsole(bench, session);
   await work();
 
   if (spawnSync('java', ['-version']).status === 0) {

@@ -140,7 +140,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 			d.checkType(t, "response", d.responseSchema(operation), result)
 		})
 	}
-	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "events", "components", "templates", "dashboards", "email subscribers") {
+	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "reports", "events", "components", "templates", "dashboards", "email subscribers") {
 		if !called[id] && leftOut("", id) == "" {
 			t.Errorf("no page calls %s", id)
 		}
@@ -152,7 +152,7 @@ func queryOf(method string) url.Values {
 	query := url.Values{}
 	for _, name := range append([]string{"limit", "nextToken"}, map[string][]string{
 		"AuditEntries": {"entityType", "action", "from", "to", "entityId", "actorId"},
-		"Events":       {"type", "status", "active", "publish", "componentId", "dashboardId", "to", "q"},
+		"Events":       {"from", "type", "status", "active", "publish", "componentId", "dashboardId", "to", "q"},
 		"Components":   {"status", "q"},
 		"Templates":    {"kind"},
 		"DeliveryLogs": {"eventId", "status", "urlHash", "from", "to"},

@@ -76,10 +76,10 @@ func content(name, source string) string {
 	return sprite(source)
 }
 
-// style returns the colours and the base style. The member's theme wins over that of the system.
+// style returns the colours and the base style. The member's theme wins over that of the system. Paper is light.
 func style() string {
 	light, dark := look.Light().Properties(), look.Dark().Properties()
-	return ":root{" + light + "}@media (prefers-color-scheme:dark){:root:not([data-theme=light]){" + dark + "}}:root[data-theme=dark]{" + dark + "}" + look.Base()
+	return ":root{" + light + "}@media screen and (prefers-color-scheme:dark){:root:not([data-theme=light]){" + dark + "}}@media screen{:root[data-theme=dark]{" + dark + "}}" + look.Base()
 }
 
 // sprite returns the icons of the console and, with the prefix i-, the icons of states. A style does not reach into

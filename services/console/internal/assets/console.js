@@ -62,6 +62,11 @@
     });
   }
 
+  for (const button of all('[data-print]')) {
+    button.hidden = false;
+    button.addEventListener('click', () => print());
+  }
+
   // Time zones of the browser, as proposals.
   const zone = $('#timeZone');
   if (zone && Intl.supportedValuesOf) {

@@ -28,6 +28,7 @@ const (
 	Email    Kind = "email"
 	URL      Kind = "url"
 	Date     Kind = "date"
+	Month    Kind = "month"
 	Moment   Kind = "datetime-local" // a time in the zone that the field names; see Time
 	Password Kind = "password"       // its value is never shown again
 	Code     Kind = "code"           // a code of six digits; its value is never shown again

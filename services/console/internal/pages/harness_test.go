@@ -212,6 +212,14 @@ func (s *service) usual(at string) string {
 		return `{"audience": {"email": {"recipients": 1204, "more": false}, "webhook": {"recipients": 3, "more": false}, "sms": {"recipients": 10000, "more": true}, "teams": {"recipients": 0, "more": false}}}`
 	case strings.HasSuffix(at, "/deliveries"):
 		return `{"deliveries": {"planned": 7, "delivered": 3, "retrying": 1, "failed": 1, "skipped": 1, "suppressed": 1, "channels": {"email": {"planned": 7, "delivered": 3, "retrying": 1, "failed": 1, "skipped": 1, "suppressed": 1}}}}`
+	case at == "GET /app/reports/uptime":
+		if s.empty {
+			return `{"report": {"month": "2026-02", "timezone": "UTC", "rangeStart": "2026-02-01T00:00:00.000Z", "rangeEnd": "2026-02-01T09:30:00.000Z", "partial": true, "overallUptimePercent": null, "components": [], "partialOutageWeight": 0.3, "formula": "f"}}`
+		}
+		return fill(`{"report": {"month": "2026-02", "timezone": "Europe/Berlin", "rangeStart": "2026-01-31T23:00:00.000Z", "rangeEnd": "2026-02-01T09:30:00.000Z", "partial": true, "overallUptimePercent": 99.993729, "components": [
+			{"componentId": "OTHER", "name": TEXT, "uptimePercent": 99.993729, "downtimeSeconds": 168, "majorOutageSeconds": 168, "partialOutageSeconds": 0, "degradedSeconds": 60, "maintenanceSeconds": 0, "measuredSeconds": 2678400,
+			"days": [{"date": "2026-02-01", "uptimePercent": null, "worstStatus": null}, {"date": "2026-02-02", "uptimePercent": 99.8, "worstStatus": "major_outage"}], "eventIds": ["OTHER", "MEMBER"]}],
+			"partialOutageWeight": 0.3, "formula": "uptime = 1 - (major + 0.3 * partial) / (measured - maintenance)"}}`)
 	case strings.HasPrefix(at, "GET /app/events/"), at == "POST /app/events", strings.HasPrefix(at, "PATCH /app/events/"):
 		if s.empty {
 			return fill(`{"event": {` + event + `, "timeline": [], "notes": [], "postMortem": null}}`)
@@ -293,7 +301,7 @@ func open(t *testing.T, text string) *browser {
 		t.Fatal(err)
 	}
 	return &browser{t, app, engine, (&pages{}).table(), signer, passport.Passport{
-		Surface: passport.Console, Organization: "o", User: member, Session: session, Roles: []string{"admin"}, IP: "192.0.2.1", Features: passport.Features{Integrations: true},
+		Surface: passport.Console, Organization: "o", User: member, Session: session, Roles: []string{"admin"}, IP: "192.0.2.1", Features: passport.Features{Integrations: true, UptimeReports: true},
 	}, map[string]string{}}
 }
 

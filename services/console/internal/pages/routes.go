@@ -186,6 +186,8 @@ func (p *pages) table() []route {
 		{get, "/profile/legacy-key/revoke", signedIn, "", p.legacyKeyRevoke},
 		{post, "/profile/legacy-key/revoke", signedIn, "", p.legacyKeyRevoke},
 
+		{get, "/reports/uptime", signedIn, admin, p.uptime},
+		{get, "/reports/uptime/csv", signedIn, admin, p.uptimeFile},
 		{get, "/users", signedIn, admin, p.users},
 		{get, "/users/new", signedIn, admin, p.userNew},
 		{post, "/users/new", signedIn, admin, p.userNew},

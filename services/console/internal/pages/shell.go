@@ -77,6 +77,7 @@ type navItem struct {
 	role              string
 	tab               bool   // the narrow frame shows it at the bottom
 	alone             bool   // pages below it do not belong to it
+	without           bool   // the plan does not include the page
 	under             string // pages below this path belong to it; empty: those below Path
 }
 
@@ -93,6 +94,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 		}},
 		{"Dashboards", v.dashboardItems()},
 		{"Organization", []navItem{
+			{Path: reportPath, Label: "Uptime report", Icon: "chart", role: passport.RoleAdmin, without: !v.caller.Features.UptimeReports},
 			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin},
 			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin},
 			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin},
@@ -106,7 +108,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	} {
 		shown := navGroup{Heading: group.Heading}
 		for _, item := range group.Items {
-			if item.role != "" && !v.caller.Has(strings.Split(item.role, "|")...) {
+			if item.without || item.role != "" && !v.caller.Has(strings.Split(item.role, "|")...) {
 				continue
 			}
 			item.Current = item.Path == at || !item.alone && strings.HasPrefix(at, cmp.Or(item.under, item.Path+"/")) && !strings.HasPrefix(at, newEventPath)

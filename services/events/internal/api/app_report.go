@@ -26,7 +26,7 @@ func (a api) reportOperations() []web.Operation {
 				"majorOutageSeconds": 168, "partialOutageSeconds": 0, "degradedSeconds": 0, "maintenanceSeconds": 0, "measuredSeconds": 2678400,
 				"days": [{"date": "2026-01-01", "uptimePercent": null, "worstStatus": null},
 				{"date": "2026-01-02", "uptimePercent": 100, "worstStatus": "operational"}], "eventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"]}],
-				"formula": "uptime = 1 - (major + 0.3 * partial) / (measured - maintenance)"}}`},
+				"partialOutageWeight": 0.3, "formula": "uptime = 1 - (major + 0.3 * partial) / (measured - maintenance)"}}`},
 		}, a.uptime),
 	}
 }
@@ -39,6 +39,7 @@ type reportView struct {
 	Partial              bool                  `json:"partial"`
 	OverallUptimePercent *float64              `json:"overallUptimePercent" minimum:"0" maximum:"100" description:"Null if nothing but maintenance was measured."`
 	Components           []componentUptimeView `json:"components"`
+	PartialOutageWeight  float64               `json:"partialOutageWeight" minimum:"0" maximum:"1" description:"Weight of a partial outage in the formula. A major outage has the weight 1."`
 	Formula              string                `json:"formula"`
 }
 
@@ -84,7 +85,7 @@ func (a api) uptime(c *web.Call[uptimeParameters, web.None]) (oneReportView, err
 func viewReport(r uptime.Report) reportView {
 	return reportView{
 		Month: r.Month, Timezone: r.Timezone, RangeStart: web.Time(r.From), RangeEnd: web.Time(r.To), Partial: r.Partial,
-		OverallUptimePercent: r.Total.Uptime(r.Weight), Formula: r.Formula,
+		OverallUptimePercent: r.Total.Uptime(r.Weight), PartialOutageWeight: r.Weight, Formula: r.Formula,
 		Components: find.Values(r.Components, func(part uptime.ComponentUptime) componentUptimeView { return viewComponentUptime(&part, r.Weight) }),
 	}
 }

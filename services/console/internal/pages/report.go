@@ -1,0 +1,382 @@
+package pages
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const (
+	reportPath  = "/reports/uptime"
+	monthForm   = "2006-01"
+	yearForm    = "2006"
+	reportPages = 5 // how many pages of events a report names at most
+)
+
+// reportPage is the data of report.html: a month or a year of a dashboard or a component.
+type reportPage struct {
+	Filter     *forms.Form
+	Views      []view // month, year
+	Empty      bool   // there is no dashboard, so there is no report
+	Shown      bool   // there is a report: the form has no problem
+	Year       bool
+	Name       string // of the dashboard or the component
+	Period     string // the month or the year, for people
+	Before     string // path of the period before
+	After      string // path of the period after; empty: it is in the future
+	File       string // path of the CSV file
+	Generated  string
+	Basis      app.UptimeReport // zone, weight and formula
+	Partial    bool             // the period is not over
+	From, To   string
+	Total      figures
+	Parts      []reportPart
+	Months     []reportMonth
+	EventsGone bool // the events cannot be read
+
+	slug       string // the dashboard or the component in the name of a file
+	period     string // yyyy-mm or yyyy
+	reports    []app.UptimeReport
+	dashboards []app.Dashboard
+	dashboard  app.Dashboard
+	component  string // id of the component of the report; empty: the whole dashboard
+}
+
+// figures are the uptime in percent, and the time in each state.
+type figures struct {
+	Percent *float64
+	app.Seconds
+}
+
+const notMeasured = "not measured"
+
+// Uptime implements the uptime with all digits of the App interface.
+func (f figures) Uptime() string {
+	if f.Percent == nil {
+		return notMeasured
+	}
+	return strconv.FormatFloat(*f.Percent, 'f', -1, 64) + " %"
+}
+
+// Class implements the class of the worst state.
+func (f figures) Class() string { return classOf(f.worst()) }
+
+// Worst implements the worst state in words.
+func (f figures) Worst() string { return strings.ToLower(word(f.worst())) }
+
+func (f figures) worst() string {
+	switch {
+	case f.Major > 0:
+		return "major_outage"
+	case f.Partial > 0:
+		return "partial_outage"
+	case f.Degraded > 0:
+		return "degraded_performance"
+	case f.Maintenance > 0:
+		return "under_maintenance"
+	case f.Measured > 0:
+		return "operational"
+	}
+	return notMeasured
+}
+
+// Long implements a number of seconds as days, hours, minutes and seconds.
+func (figures) Long(seconds int64) string { return longTime(seconds) }
+
+// longTime returns a number of seconds as days, hours, minutes and seconds, without those that are 0.
+func longTime(seconds int64) (text string) {
+	for _, unit := range []struct {
+		name string
+		size int64
+	}{{"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}} {
+		if n := seconds / unit.size; n > 0 {
+			text += " " + amount(int(n), false) + " " + unit.name
+		}
+		seconds %= unit.size
+	}
+	if text == "" {
+		return "0 s"
+	}
+	return text[1:]
+}
+
+// Signs implements the signs of the days.
+func (reportPage) Signs() (signs []reportCell) {
+	for _, impact := range append(impacts(), "") {
+		signs = append(signs, reportCell{Class: classOf(impact), Words: cmp.Or(word(impact), "Not measured")})
+	}
+	return signs
+}
+
+// Choice implements the id of the dashboard.
+func (d reportPage) Choice() string { return d.dashboard.ID }
+
+// reportPart is a component in a report.
+type reportPart struct {
+	ID, Name string
+	figures
+	Cells  []reportCell
+	Events []reportEvent
+}
+
+// reportCell is a day of a month, or a month of a year. Words is what the icon shows.
+type reportCell struct{ Label, Class, Words string }
+
+// reportEvent is an event that affected a component. An event whose title cannot be read has none.
+type reportEvent struct {
+	app.Event
+	Known bool
+}
+
+// uptime shows the report of a month or a year.
+func (p *pages) uptime(v *visit) error {
+	data, err := v.readReport()
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if data.Filter != nil && !data.Filter.OK() {
+		status = http.StatusUnprocessableEntity
+	}
+	title := "Uptime report"
+	if data.Shown {
+		title = "Uptime of " + isolate(data.Name) + ", " + data.Period
+	}
+	return v.show(status, "report.html", title, data)
+}
+
+// readReport reads the report that the address names.
+func (v *visit) readReport() (data reportPage, err error) {
+	if !v.caller.Features.UptimeReports {
+		return data, &app.Error{Status: http.StatusForbidden, Message: "The plan of your organization does not include uptime reports."}
+	}
+	if err := v.chooseSubject(&data); err != nil || data.Empty {
+		return data, err
+	}
+	zone, err := time.LoadLocation(data.dashboard.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	at, ok := v.choosePeriod(&data, v.pages.Process.Now().In(zone))
+	if !ok {
+		return data, nil
+	}
+	if data.Shown = true; data.Year {
+		err = v.readYear(&data, at.Year(), v.pages.Process.Now().In(zone))
+	} else {
+		err = v.readMonth(&data)
+	}
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "month" { // it has begun for the console only
+		data.Filter.Refuse(data.Filter.Fields[len(data.Filter.Fields)-1].Name, failed.Message)
+		data.Shown, err = false, nil
+	} else if failed != nil && failed.Status == http.StatusBadRequest {
+		err = errNotFound
+	}
+	if err == nil && data.Shown {
+		data.finish(v.pages.Process.Now())
+	}
+	return data, err
+}
+
+// chooseSubject sets the dashboard and the component of the address. Without an address, it is the first dashboard.
+func (v *visit) chooseSubject(data *reportPage) error {
+	found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	if err != nil {
+		return err
+	}
+	data.dashboards, data.component = found.Dashboards, v.Query("component")
+	id := v.Query("dashboard")
+	at := slices.IndexFunc(data.dashboards, func(d app.Dashboard) bool { return d.ID == id || id == "" && data.shows(d) })
+	switch {
+	case at >= 0:
+		data.dashboard = data.dashboards[at]
+	case id != "":
+		one, err := v.app.Dashboard(v.Request.Context(), id)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
+			return errNotFound
+		}
+		if err != nil {
+			return err
+		}
+		data.dashboard, data.dashboards = one.Dashboard, append(data.dashboards, one.Dashboard)
+	case len(data.dashboards) > 0:
+		data.dashboard = data.dashboards[0]
+	default:
+		data.Empty = data.component == ""
+	}
+	if id != "" && !data.shows(data.dashboard) { // the form has another dashboard now
+		data.component = ""
+	}
+	data.Name, data.slug = data.dashboard.Name, data.dashboard.Slug
+	return nil
+}
+
+// choosePeriod sets the month or the year of the address, and the form. now has the zone of the dashboard. ok is false if the
+// form has a problem.
+func (v *visit) choosePeriod(data *reportPage, now time.Time) (at time.Time, ok bool) {
+	data.Year = v.Request.URL.Query().Has("year")
+	field, form, example := &forms.Field{Kind: forms.Month, Name: "month", Label: "Month", Plain: true, Max: 7}, monthForm, "Enter a month as year-month, such as 2026-01."
+	if data.Year {
+		field, form, example = &forms.Field{Kind: forms.Text, Name: "year", Label: "Year", Plain: true, Max: 4}, yearForm, "Enter a year, such as 2026."
+	}
+	typed := cmp.Or(v.Query(field.Name), now.Format(form))
+	field.Values = []string{typed}
+	at, err := time.Parse(form, typed)
+	switch {
+	case err != nil && !data.Year: // browsers show no other text in the input
+		at, field.Values, field.Problem = now, nil, example
+	case err != nil:
+		at, field.Problem = now, example
+	case typed > now.Format(form):
+		at, field.Problem = now, field.Label+" must not be in the future."
+	}
+	data.period = typed
+	data.Filter = forms.New(reportPath, "Show", data.choices()...)
+	data.Filter.Fields = append(data.Filter.Fields, field)
+	month := at.Format(monthForm)
+	if data.Year {
+		month = min(at.Format(yearForm)+"-12", now.Format(monthForm))
+	}
+	data.Views = []view{{data.pathOf("month", month), "Month", !data.Year}, {data.pathOf("year", at.Format(yearForm)), "Year", data.Year}}
+	if field.Problem != "" {
+		return at, false
+	}
+	step := func(by int) time.Time {
+		if data.Year {
+			return at.AddDate(by, 0, 0)
+		}
+		return at.AddDate(0, by, 0)
+	}
+	data.Before, data.File = data.pathOf(field.Name, step(-1).Format(form)), data.pathOf(field.Name, typed)
+	if after := step(1).Format(form); after <= now.Format(form) {
+		data.After = data.pathOf(field.Name, after)
+	}
+	data.File = reportPath + "/csv" + data.File[len(reportPath):]
+	data.Period = at.Format(map[bool]string{true: yearForm, false: "January 2006"}[data.Year])
+	return at, true
+}
+
+// choices returns the fields for the dashboard and for one of its components.
+func (d *reportPage) choices() []*forms.Field {
+	dashboards := &forms.Field{Kind: forms.Select, Name: "dashboard", Label: "Dashboard", Plain: true, Values: []string{d.dashboard.ID}}
+	for _, one := range d.dashboards {
+		dashboards.Options = append(dashboards.Options, forms.Option{Value: one.ID, Label: one.Name})
+	}
+	components := &forms.Field{Kind: forms.Select, Name: "component", Label: "Component", Plain: true, Options: []forms.Option{{Label: "All of the dashboard"}}, Values: []string{d.component}}
+	for _, placed := range d.dashboard.Components {
+		components.Options = append(components.Options, forms.Option{Value: placed.ComponentID, Label: placed.Name})
+	}
+	if len(d.dashboards) == 0 {
+		return nil
+	}
+	return []*forms.Field{dashboards, components}
+}
+
+// pathOf returns the path of the report about the same dashboard or component in another period.
+func (d *reportPage) pathOf(name, period string) string {
+	query := url.Values{name: {period}}
+	if d.dashboard.ID != "" {
+		query.Set("dashboard", d.dashboard.ID)
+	}
+	if d.component != "" {
+		query.Set("component", d.component)
+		if !d.shows(d.dashboard) {
+			query.Del("dashboard")
+		}
+	}
+	return reportPath + "?" + query.Encode()
+}
+
+// shows reports whether the dashboard shows the component of the report.
+func (d *reportPage) shows(dashboard app.Dashboard) bool {
+	return slices.ContainsFunc(dashboard.Components, func(c app.Placed) bool { return c.ComponentID == d.component })
+}
+
+// readMonth reads the report of a month with its events.
+func (v *visit) readMonth(data *reportPage) error {
+	found, err := v.app.Uptime(v.Request.Context(), data.period, data.dashboard.ID, data.component)
+	if err != nil {
+		return err
+	}
+	report := found.Report
+	data.reports, data.Basis, data.Partial = []app.UptimeReport{report}, report, report.Partial
+	known, err := v.eventsOf(data, report)
+	data.EventsGone = err != nil
+	data.Total.Percent = report.OverallUptimePercent
+	for _, c := range report.Components {
+		data.Total.add(c.Seconds)
+		part := reportPart{ID: c.ComponentID, Name: c.Name, figures: figures{c.UptimePercent, c.Seconds}}
+		for _, day := range c.Days {
+			part.Cells = append(part.Cells, cellOf(day))
+		}
+		for _, id := range c.EventIDs {
+			event, is := known[id]
+			event.ID = id
+			part.Events = append(part.Events, reportEvent{event, is})
+		}
+		data.Parts = append(data.Parts, part)
+	}
+	return nil
+}
+
+// eventsOf returns the events in the time of a report, by id. The report has the ids of those that count.
+func (v *visit) eventsOf(data *reportPage, report app.UptimeReport) (map[string]app.Event, error) {
+	known := map[string]app.Event{}
+	if !slices.ContainsFunc(report.Components, func(c app.ComponentUptime) bool { return len(c.EventIDs) > 0 }) {
+		return known, nil
+	}
+	query := url.Values{"limit": {"100"}, "from": {report.RangeStart.UTC().Format(isoTime)}, "to": {report.RangeEnd.UTC().Format(isoTime)}}
+	if data.component != "" {
+		query.Set("componentId", data.component)
+	} else {
+		query.Set("dashboardId", data.dashboard.ID)
+	}
+	for range reportPages {
+		found, err := v.app.Events(v.Request.Context(), query)
+		if err != nil {
+			return known, err
+		}
+		for _, event := range found.Events {
+			known[event.ID] = event
+		}
+		if found.NextToken == nil {
+			break
+		}
+		query.Set("nextToken", *found.NextToken)
+	}
+	return known, nil
+}
+
+// cellOf returns the cell of a day.
+func cellOf(day app.DayUptime) reportCell {
+	label := day.Date
+	if date, err := time.Parse(time.DateOnly, day.Date); err == nil {
+		label = strconv.Itoa(date.Day())
+	}
+	one := figures{Percent: day.UptimePercent}
+	words := one.Uptime()
+	if day.WorstStatus != "" {
+		words += ", " + strings.ToLower(word(day.WorstStatus))
+	}
+	return reportCell{label, classOf(day.WorstStatus), words}
+}
+
+// finish sets what a report has in each period: its range in its zone, and the names.
+func (d *reportPage) finish(now time.Time) {
+	zone, err := time.LoadLocation(d.Basis.Timezone)
+	if err != nil {
+		zone = time.UTC
+	}
+	const exact = "2 January 2006, 15:04:05 MST"
+	d.From, d.To, d.Generated = d.Basis.RangeStart.In(zone).Format(exact), d.Basis.RangeEnd.In(zone).Format(exact), now.In(zone).Format(exact)
+	if d.component != "" && len(d.Parts) > 0 {
+		d.Name, d.slug = d.Parts[0].Name, d.Parts[0].Name
+	}
+}
