@@ -3,6 +3,7 @@ package main_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -57,12 +58,18 @@ func (p *consoleUser) open(path string, status int) *consoleUser {
 
 func (p *consoleUser) load(method, address string, form url.Values, status int) *consoleUser {
 	p.t.Helper()
-	request, err := http.NewRequestWithContext(p.t.Context(), method, address, strings.NewReader(form.Encode()))
+	return p.loadBody(method, address, strings.NewReader(form.Encode()), "application/x-www-form-urlencoded", status)
+}
+
+// loadBody is load for a body of a media type.
+func (p *consoleUser) loadBody(method, address string, body io.Reader, media string, status int) *consoleUser {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), method, address, body)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	if method == http.MethodPost {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("Content-Type", media)
 		request.Header.Set("Origin", p.origin)
 	}
 	if p.ip != "" {

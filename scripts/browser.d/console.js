@@ -343,7 +343,7 @@ const pages = [
   ['template-new', '/templates/new'], ['components', '/components'], ['component-new', '/components/new'], ['component', component], ['component-delete', [...component, '/delete']],
   ['dashboard', dashboard], ['dashboard-content', [...dashboard, '/content']], ['dashboard-components', [...dashboard, '/components']], ['dashboard-access', [...dashboard, '/access']],
   ['dashboard-domains', [...dashboard, '/domains']], ['dashboard-subscriptions', [...dashboard, '/subscriptions']], ['dashboard-new', '/dashboards/new'], ['dashboards', '/dashboards'],
-  ['subscribers', '/subscribers/email'], ['subscribers-none', '/subscribers/email?q=nobody'], ['subscribers-sms', '/subscribers/sms'], ['subscriber-new', '/subscribers/email/new'],
+  ['subscribers', '/subscribers/email'], ['subscribers-none', '/subscribers/email?q=nobody'], ['subscribers-sms', '/subscribers/sms'], ['subscriber-new', '/subscribers/email/new'], ['subscriber-import', '/subscribers/email/import'],
   ['subscriber', subscriber], ['subscriber-confirm', [...subscriber, '/confirm']], ['subscriber-delete', [...subscriber, '/delete']],
   ['deliveries', '/deliveries/email'], ['deliveries-none', '/deliveries/sms?status=failed'], ['deliveries-wrong', '/deliveries/email?from=x', 422],
   ['report', '/reports/uptime'], ['report-year', '/reports/uptime?year=2026'], ['report-wrong', '/reports/uptime?month=x', 422],

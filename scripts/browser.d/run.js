@@ -11,6 +11,7 @@ const directions = require('./directions.js');
 const files = require('./files.js');
 const { Person, KeyboardPerson, signedIn, walk } = require('./first_start.js');
 const { vnu } = require('./html.js');
+const imports = require('./import.js');
 const keyboard = require('./keyboard.js');
 const { links } = require('./links.js');
 const { live } = require('./live.js');
@@ -55,7 +56,7 @@ const widths = [360, 768, 1280, 1920];
 const all = [['light', widths], ['dark', widths], ['forced', [360, 1280]], ['scriptless', [360, 1280]]];
 const few = [['light', [360]], ['dark', [1280]]];
 
-// lookAtConsole adds the checks of the console's pages, for a member and for everybody.
+// lookAtConsole adds the checks of the console's pages, for a member and for everybody. 
 function lookAtConsole(bench, state) {
   const base = `${new URL(JSON.parse(fs.readFileSync(credentials, 'utf8')).consoleUrl).origin}/console`;
   for (const [theme, at] of short ? few : all) {
@@ -109,6 +110,7 @@ async function main() {
   check('from the first start to a resolved incident, then by phone', walk(bench, Person, {}, 25, phone.all));
   check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
   check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 250, directions.all));
+  check('an import of subscribers, with script and without', signedIn(bench, imports.all));
   check('the uptime report on screen, on paper and as a file', signedIn(bench, report.all));
   await work();
   if (fs.existsSync(session)) lookAtConsole(bench, session);

@@ -159,3 +159,53 @@ type Resent struct {
 func (c *Caller) ResendConfirmation(ctx context.Context, channel Channel, id string) (Resent, error) {
 	return call[Resent](ctx, c, request{service: subscribers, method: "POST", path: subscriberPath(channel, id) + "/resend-confirmation"})
 }
+
+// ImportRow is a row of an import. A member that is nil stays as it is if the address has a subscriber.
+type ImportRow struct {
+	Address      string    `json:"-"`
+	ComponentIDs *Choice   `json:"componentIds,omitempty"`
+	Confirmed    *bool     `json:"confirmed,omitempty"`
+	Locale       *Nullable `json:"locale,omitempty"`
+}
+
+// Import is rows to import for a dashboard.
+type Import struct {
+	DashboardID       string      `json:"dashboardId"`
+	SendConfirmations bool        `json:"sendConfirmations"`
+	DryRun            bool        `json:"dryRun"`
+	Rows              []ImportRow `json:"-"`
+}
+
+// ImportResults are the results of the rows of an import, in order.
+type ImportResults struct {
+	Results []ImportResult `json:"results"`
+}
+
+// ImportResult is the result of a row: created, updated or refused.
+type ImportResult struct {
+	Status string `json:"status"`
+	Error  string `json:"error"`
+}
+
+// ImportSubscribers imports rows, or says what an import would do.
+func (c *Caller) ImportSubscribers(ctx context.Context, channel Channel, in Import) (ImportResults, error) {
+	type mailRow struct {
+		Email string `json:"email"`
+		ImportRow
+	}
+	type phoneRow struct {
+		Phone string `json:"phone"`
+		ImportRow
+	}
+	rows := make([]any, len(in.Rows))
+	for i, row := range in.Rows {
+		if rows[i] = (phoneRow{row.Address, row}); channel == Email {
+			rows[i] = mailRow{row.Address, row}
+		}
+	}
+	body := struct {
+		Import
+		Rows []any `json:"rows"`
+	}{in, rows}
+	return call[ImportResults](ctx, c, request{service: subscribers, method: "POST", path: subscribersPath + string(channel) + "/import", body: body})
+}

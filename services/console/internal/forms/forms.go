@@ -5,6 +5,7 @@ package forms
 import (
 	"cmp"
 	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
 // Kind is the kind of an input.
@@ -39,6 +41,7 @@ const (
 	Ticks    Kind = "ticks"    // checkboxes of which several can be chosen
 	Order    Kind = "order"    // values whose order a member sets
 	Hidden   Kind = "hidden"
+	File     Kind = "file" // a file, which a form with several parts contains; Upload returns its content
 )
 
 // Option is a choice of a Select, Segments or Ticks.
@@ -147,13 +150,20 @@ func (f *Form) PagePath() string { return cmp.Or(f.Page, f.Action) }
 const (
 	versionName = "version"
 	media       = "application/x-www-form-urlencoded"
+	parts       = "multipart/form-data"
 )
 
 // Read reads the fields from the body of a request and checks them. It returns a fault for a body that is no form, is
 // too large, or contains an unknown or repeated field: no page sends such a body. What the member must correct is a
 // problem of its field.
 func (f *Form) Read(r *http.Request) error {
-	if err := Parse(r); err != nil {
+	err := error(nil)
+	if is, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); is == parts && slices.ContainsFunc(f.Fields, func(field *Field) bool { return field.Kind == File }) {
+		err = parsed(r.ParseMultipartForm(web.MaxBody))
+	} else {
+		err = Parse(r)
+	}
+	if err != nil {
 		return err
 	}
 	if err := f.Fill(r.PostForm); err != nil {
@@ -170,13 +180,32 @@ func Parse(r *http.Request) error {
 	if is, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); is != media && r.ContentLength != 0 {
 		return fault.New(fault.MediaType, "The body must be a form.")
 	}
-	if err := r.ParseForm(); err != nil {
-		if large, is := errors.AsType[*http.MaxBytesError](err); is {
-			return fault.New(fault.TooLarge, "The form must have at most %d bytes.", large.Limit)
-		}
-		return fault.Wrap(fault.Invalid, err, "The body must be a form, as browsers send it.")
+	return parsed(r.ParseForm())
+}
+
+// parsed returns the fault for an error of reading a form.
+func parsed(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	if large, is := errors.AsType[*http.MaxBytesError](err); is {
+		return fault.New(fault.TooLarge, "The form must have at most %d bytes.", large.Limit)
+	}
+	return fault.Wrap(fault.Invalid, err, "The body must be a form, as browsers send it.")
+}
+
+// Upload returns the content of the file in a field of a form that was read. It returns nothing if no file was chosen.
+func Upload(r *http.Request, name string) (string, error) {
+	if r.MultipartForm == nil || len(r.MultipartForm.File[name]) == 0 {
+		return "", nil
+	}
+	file, err := r.MultipartForm.File[name][0].Open()
+	if err != nil {
+		return "", fault.Wrap(fault.Invalid, err, "The file cannot be read.")
+	}
+	defer file.Close()
+	content, err := io.ReadAll(file)
+	return string(content), err
 }
 
 // Fill sets the values of the fields.

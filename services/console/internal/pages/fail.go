@@ -62,6 +62,9 @@ func sendAgain(form *forms.Form) *forms.Form {
 	out := *form
 	out.Cancel, out.Fields = "", nil
 	for _, field := range form.Fields {
+		if field.Kind == forms.File { // the browser must choose it again
+			continue
+		}
 		choice := field.Kind == forms.Select || field.Kind == forms.Segments || field.Kind == forms.Ticks
 		if choice && len(field.Options) == 0 || field.Kind == forms.Order || field.Kind == forms.Hidden {
 			for _, value := range field.Values {

@@ -43,6 +43,14 @@ type service struct {
 	bodies    map[string]string // last body by method and path
 	sent      []string          // method, path and query of all requests
 	matched   string            // If-Match of the last request that had one
+	failing   map[string]int    // by method and path: the request with this number, from 1, gets 503
+}
+
+// fails makes the request with this number from now on fail.
+func (s *service) fails(at string, number int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.failing = map[string]int{at: number}
 }
 
 // answer sets the response to a method and path.
@@ -99,6 +107,10 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.bodies[at] = string(body)
 	s.sent = append(s.sent, at+"?"+r.URL.RawQuery)
 	s.matched = cmp.Or(r.Header.Get("If-Match"), s.matched)
+	if s.failing[at]--; s.failing[at] == 0 {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	if a, own := s.answers[at]; own {
 		if a.again {
 			w.Header().Set("Bellbuoy-Sign-In", "again")
@@ -194,6 +206,8 @@ func (s *service) usual(at string) string {
 		return fill(`{"channels": {"email": {"configured": true, "from": TEXT, "missing": null}, "sms": {"configured": false, "from": null, "missing": TEXT}, "whatsapp": {"configured": false, "from": null, "missing": null}}}`)
 	case strings.HasSuffix(at, "/counts") && strings.Contains(at, "/subscribers/"):
 		return `{"counts": {"total": 1204, "confirmed": 1100, "unconfirmed": 104, "paused": 3, "suppressed": 2}}`
+	case strings.HasPrefix(at, "POST /app/subscribers/") && strings.HasSuffix(at, "/import"):
+		return s.imported(at)
 	case strings.HasSuffix(at, "/resend-confirmation"):
 		return `{"deliveryId": "d"}`
 	case strings.HasPrefix(at, "GET /app/subscribers/") && strings.Count(at, "/") == 3:
@@ -285,7 +299,7 @@ type browser struct {
 
 func open(t *testing.T, text string) *browser {
 	t.Helper()
-	app := &service{text: text, answers: map[string]answer{}, bodies: map[string]string{}}
+	app := &service{text: text, answers: map[string]answer{}, failing: map[string]int{}, bodies: map[string]string{}}
 	server := httptest.NewServer(app)
 	t.Cleanup(server.Close)
 	now := func() time.Time { return time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC) }
@@ -315,18 +329,23 @@ type response struct {
 
 func (b *browser) send(method, path string, form url.Values, header ...string) response {
 	b.t.Helper()
-	var body io.Reader
 	if form != nil {
-		body = strings.NewReader(form.Encode())
+		return b.sendBody(method, path, strings.NewReader(form.Encode()), "application/x-www-form-urlencoded", header...)
 	}
+	return b.sendBody(method, path, nil, "", header...)
+}
+
+// sendBody is send with a body of a media type.
+func (b *browser) sendBody(method, path string, body io.Reader, media string, header ...string) response {
+	b.t.Helper()
 	r := httptest.NewRequest(method, path, body)
 	p := b.member
 	p.Audience, p.Surface = "console", passport.Console
 	r.Header.Set(passport.Header, b.signer.Sign(p))
 	r.Header.Set("X-Request-Id", "request-1")
 	r.Header.Set("Accept-Encoding", "gzip")
-	if form != nil {
-		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if media != "" {
+		r.Header.Set("Content-Type", media)
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])

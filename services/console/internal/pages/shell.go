@@ -55,6 +55,7 @@ type page struct {
 	Kept      bool // the script may restore what was typed
 	Script    bool // the page needs the script of passkeys
 	Order     bool // the page needs the script of order and preview
+	Import    bool // the page needs the script of the import
 	RequestID string
 	Data      any
 

@@ -1,0 +1,174 @@
+// The import of subscribers. The browser cuts a list into pieces. The console first checks all of them, then writes them.
+// Without this script, the form carries the whole list.
+'use strict';
+(() => {
+  const $ = (query) => document.querySelector(query);
+  const form = $('form[data-import]');
+  if (!form) return;
+  const rowsOfPiece = 1000, charsOfPiece = 200_000, longestRow = 32_768, largestFile = 64 << 20, longestPause = 30, shown = 20;
+  const [run, title, said, status, bar, refusals, list] = ['[data-run]', '#run', '[data-said]', '[data-run] [role=status]', '[data-run] progress', '[data-refusals]', '[data-refused]'].map($);
+  const [write, go, stop] = ['[data-write]', '[data-go]', '[data-stop]'].map($);
+  const counts = [...run.querySelectorAll('dl > div')];
+  const rows = (n, one = 'row') => `${n.toLocaleString('en')} ${one}${n === 1 ? '' : 's'}`;
+
+  // A Halt ends or interrupts the import. The member can go on after an interruption.
+  class Halt extends Error {
+    constructor(text, final) { super(text); this.final = final; }
+  }
+
+  // A record ends with a line, unless the line break is in quotation marks.
+  const cut = (text) => {
+    const pieces = [];
+    let quoted = false, line = 1, record = 0, of = 1, begin = 0, first = 1, count = 0, head;
+    for (let i = 0; i <= text.length; i++) {
+      const c = i < text.length ? text.charCodeAt(i) : -1;
+      if (c === 34) quoted = !quoted;
+      if (c === 10) line++;
+      if (c !== -1 && (c !== 10 || quoted)) continue;
+      const row = text.slice(record, i);
+      if (row.length > longestRow) throw new Halt(`Line ${of}: A row has at most 32,768 characters. Perhaps a quotation mark is not closed.`, true);
+      if (/[^\s,;"]/.test(row)) {
+        head ??= row;
+        count++;
+      }
+      [record, of] = [i + 1, line];
+      if (c !== -1 && count < rowsOfPiece && i - begin < charsOfPiece) continue;
+      if (count) pieces.push({ line: first, text: text.slice(begin, i + 1), count });
+      [begin, first, count] = [i + 1, line, 0];
+    }
+    const all = pieces.reduce((sum, p) => sum + p.count, 0);
+    return { pieces, head, rows: all, all };
+  };
+
+  const read = async () => {
+    const file = form.elements.file.files[0];
+    if (!file) return form.elements.rows.value;
+    if (file.size > largestFile) throw new Halt('The file has more than 64 MiB. Divide it.', true);
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+    } catch {
+      throw new Halt('The file must be text in UTF-8. Save it as “CSV UTF-8”.', true);
+    }
+  };
+
+  let work, step, at, done, sums, refused, stopping;
+  const say = (text) => { said.textContent = status.textContent = text; };
+  const progress = () => {
+    const text = `${step === 'write' ? 'Imported' : 'Checked'} ${done.toLocaleString('en')} of ${rows(work.all)}.`;
+    said.textContent = text;
+    if (Math.floor(bar.value * 10) < Math.floor(done / work.all * 10)) status.textContent = text; // every tenth is announced
+    bar.value = done / work.all;
+    sums.forEach((n, i) => {
+      counts[i].firstChild.textContent = n.toLocaleString('en');
+      counts[i].lastChild.textContent = [['to create', 'to update', 'refused'], ['created', 'updated', 'refused']][+(step === 'write')][i];
+    });
+  };
+  const pause = (seconds) => new Promise((resolve) => {
+    const timer = setTimeout(resolve, seconds * 1000);
+    stopping.signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); });
+  });
+
+  // A piece may be sent again: rows that are written already are only updated.
+  const send = async (piece) => {
+    const body = new FormData();
+    for (const [name, value] of Object.entries({ dashboard: form.elements.dashboard.value, ask: form.elements.ask.checked ? 'on' : '', step, head: work.head, line: piece.line, rows: piece.text })) body.append(name, value);
+    for (let wait = 1; ; wait = Math.min(2 * wait, longestPause)) {
+      try {
+        const response = await fetch(form.dataset.import, { method: 'POST', body, signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(30_000)]) });
+        if (response.ok && response.headers.get('Content-Type')?.startsWith('application/json')) return await response.json();
+        if (response.redirected) throw new Halt('You are signed out. Sign in in another tab, then go on.');
+        if (response.status < 500 && response.status !== 429) {
+          const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+          throw new Halt(page.querySelector('main p')?.textContent ?? 'The rows were not accepted.');
+        }
+      } catch (e) {
+        if (e instanceof Halt) throw e;
+      }
+      if (!stopping.signal.aborted) {
+        say(`Bellbuoy cannot be reached. The next try is in ${rows(wait, 'second')}.`);
+        await pause(wait);
+      }
+      if (stopping.signal.aborted) throw new Halt('Stopped.');
+    }
+  };
+
+  const showRefused = (head) => {
+    refusals.hidden = !refused.length;
+    list.replaceChildren(...refused.slice(0, shown).map((r) => {
+      const [row, to, address, why] = ['li', 'div', 'bdi', 'span'].map((name) => document.createElement(name));
+      to.className = 'to';
+      why.className = 'soft small';
+      address.textContent = r.address;
+      why.textContent = `Line ${r.line}: ${r.reason}`;
+      to.append(address, why);
+      row.append(to);
+      return row;
+    }));
+    $('[data-more]').hidden = refused.length <= shown;
+    $('#refused-text').textContent = head + '\n' + refused.map((r) => r.row).join('');
+  };
+  const ends = (on) => document.querySelectorAll('[data-end]').forEach((link) => { link.hidden = !on; });
+  const buttons = (...on) => [write, go, stop].forEach((b) => { b.hidden = !on.includes(b); });
+
+  const proceed = async () => {
+    stopping = new AbortController();
+    buttons(stop);
+    ends(false);
+    let head = '', notes = '';
+    try {
+      for (progress(); at < work.pieces.length; at++) {
+        const got = await send(work.pieces[at]);
+        if (got.problem) throw new Halt(got.problem, true);
+        sums = [sums[0] + got.created, sums[1] + got.updated, sums[2] + got.refused.length];
+        done += got.created + got.updated + got.refused.length;
+        refused.push(...got.refused);
+        ({ head } = got);
+        if (at === 0) work.all = work.rows - got.named; // the header is no row
+        notes = (got.named ? '' : ' The list has no names of columns, so only its first column is read.') + (got.unread?.length ? ` Columns that are not read: ${got.unread.join(', ')}.` : '');
+        progress();
+        if (stopping.signal.aborted) {
+          at++;
+          throw new Halt('Stopped.');
+        }
+      }
+      title.textContent = step === 'write' ? `${rows(done)} ${done === 1 ? 'is' : 'are'} imported` : `${rows(done)} ${done === 1 ? 'is' : 'are'} checked. Nothing is written yet`;
+      say((refused.length ? `${rows(refused.length)} refused.` : 'No row is refused.') + notes);
+      write.textContent = `Import ${rows(sums[0] + sums[1], 'subscriber')}`;
+      buttons(...step === 'check' && sums[0] + sums[1] ? [write] : []);
+      ends(step === 'write' || !(sums[0] + sums[1]));
+    } catch (e) {
+      say(`${e.message} ${step === 'check' ? 'Nothing is written.' : `${done.toLocaleString('en')} of ${rows(work.all)} are written. Rows that are written already are not written twice.`}`);
+      buttons(...e.final ? [] : [go]);
+      ends(true);
+    }
+    stopping = undefined;
+    showRefused(head);
+    title.focus();
+  };
+  const begin = (what) => {
+    [step, at, done, sums, refused, bar.value] = [what, 0, 0, [0, 0, 0], [], 0];
+    title.textContent = what === 'write' ? 'Importing the rows' : 'Checking the rows';
+    return proceed();
+  };
+
+  form.addEventListener('submit', async (e) => {
+    if (!form.elements.file.files.length === !form.elements.rows.value.trim()) return; // the console says what is wrong
+    e.preventDefault();
+    form.hidden = $('[data-help]').hidden = true;
+    run.hidden = false;
+    title.focus();
+    try {
+      work = cut(await read());
+      if (!work.all) throw new Halt('The list has no row with an address.', true);
+    } catch (wrong) {
+      say(wrong.message);
+      buttons();
+      return ends(true);
+    }
+    begin('check');
+  });
+  write.addEventListener('click', () => begin('write'));
+  go.addEventListener('click', proceed);
+  stop.addEventListener('click', () => stopping?.abort());
+  addEventListener('beforeunload', (e) => { if (stopping && step === 'write') e.preventDefault(); });
+})();

@@ -1,0 +1,287 @@
+package pages
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/sheet"
+)
+
+const (
+	// importTime is the time after which a page begins no further piece. With the call that is under way then, the page
+	// stays below the time limit of a request.
+	importTime = 9 * time.Second
+	// shownRefusals is how many refused rows a page lists. All of them are in the text below.
+	shownRefusals = 20
+)
+
+// importTable returns the routes of the import of each channel.
+func (p *pages) importTable(role string) (routes []route) {
+	for _, channel := range app.AddressChannels() {
+		at := subscribersAt(channel) + "/import"
+		routes = append(routes,
+			route{get, at, signedIn, role, p.subscribersImport(channel)},
+			route{post, at, signedIn, role, p.subscribersImport(channel)},
+			route{post, "/parts" + at, signedIn, role, p.importPiece(channel)})
+	}
+	return routes
+}
+
+// importPage is the data of import.html.
+type importPage struct {
+	Words  channelWords
+	At     string        // path of the list
+	Named  string        // name of the column with the address
+	Sample string        // an address
+	Other  string        // another one
+	Form   *forms.Form   // the rows to check; nil: there is no dashboard
+	Report *importReport // nil: nothing is checked yet
+}
+
+// Pieces implements the path to which the script sends pieces of a list.
+func (d importPage) Pieces() string { return "/parts" + d.At + "/import" }
+
+// None implements the refused rows before the check, to which the script adds.
+func (d importPage) None() []refusal { return nil }
+
+// importReport is what a check or an import has done.
+type importReport struct {
+	importOutcome
+	Dashboard string
+	Written   bool
+	Rows      int // number of rows of the list
+	First     int // number of rows before those that were checked or written
+	Unread    string
+	Headless  bool   // the list has no header
+	Stopped   string // why rows are left; empty: none are
+	Text      string // the refused rows as a list
+	Next      *forms.Form
+}
+
+// Done implements the number of rows of this step.
+func (r importReport) Done() int { return r.Count - r.First }
+
+// Left implements the number of rows after those of this step.
+func (r importReport) Left() int { return r.Rows - r.Count }
+
+// Good implements the number of rows that are not refused.
+func (r importReport) Good() int { return r.Created + r.Updated }
+
+// Shown implements the refused rows that the page lists.
+func (r importReport) Shown() []refusal { return r.Refused[:min(shownRefusals, len(r.Refused))] }
+
+// importForm returns the form of the page. The step says what a request does: it checks rows from a position on, or writes
+// the rows between two positions, which were checked before.
+func importForm(channel app.Channel, dashboards []app.Dashboard) *forms.Form {
+	at := subscribersAt(channel)
+	choice := &forms.Field{Kind: forms.Select, Name: "dashboard", Label: "Dashboard", Required: true, Members: []string{"dashboardId"}}
+	for _, d := range dashboards {
+		choice.Options = append(choice.Options, forms.Option{Value: d.ID, Label: d.Name})
+	}
+	form := forms.New(at+"/import", "Check the rows", choice,
+		&forms.Field{Kind: forms.File, Name: "file", Label: "CSV file", Plain: true},
+		&forms.Field{Kind: forms.Area, Name: "rows", Label: "Or paste rows", Plain: true, Max: web.MaxBody, Hint: "One row per line. The first column is the address, unless the first row has names."},
+		&forms.Field{Kind: forms.Tick, Name: "ask", Label: "Ask unconfirmed owners for a confirmation", Hint: "Nobody is asked twice. Who has not confirmed gets no messages. Rows with “yes” in the column confirmed are confirmed at once."},
+		&forms.Field{Kind: forms.Hidden, Name: "step"}, &forms.Field{Kind: forms.Hidden, Name: "from"}, &forms.Field{Kind: forms.Hidden, Name: "to"})
+	form.Cancel = at
+	return form
+}
+
+// subscribersImport returns the handler of the page that imports subscribers without script: one step checks rows, the next
+// writes them. The rows are in the form.
+func (p *pages) subscribersImport(channel app.Channel) func(*visit) error {
+	return func(v *visit) error {
+		listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+		if err != nil {
+			return err
+		}
+		data := importPage{Words: wordsOf(channel), At: subscribersAt(channel), Named: "phone", Sample: "+49 151 12345678", Other: "+49 151 12345679"}
+		if channel == app.Email {
+			data.Named, data.Sample, data.Other = "email", "ada@example.com", "grace@example.com"
+		}
+		form := importForm(channel, listed.Dashboards)
+		options := form.Field("dashboard").Options
+		if len(options) > 0 {
+			form.Field("dashboard").Values = []string{options[0].Value}
+		}
+		show := func(status int) error {
+			form.Field("dashboard").Options = options
+			return v.showPage(status, "import.html", &page{Title: "Import subscribers " + data.Words.By, Data: data, Import: data.Form != nil && data.Report == nil})
+		}
+		if len(listed.Dashboards) == 0 && !v.isPost() {
+			return show(http.StatusOK)
+		}
+		data.Form = form
+		if id := v.Query("dashboard"); id != "" {
+			form.Field("dashboard").Values = []string{id}
+		}
+		v.fill(form)
+		if !v.isPost() {
+			return show(http.StatusOK)
+		}
+		form.Field("dashboard").Options = nil // the events service knows more dashboards than the page lists
+		return v.submit(form, func() error {
+			report, err := v.importStep(channel, form)
+			if err != nil {
+				return err
+			}
+			if !form.OK() {
+				return show(http.StatusUnprocessableEntity)
+			}
+			data.Report = report
+			return show(http.StatusOK)
+		}, show)
+	}
+}
+
+// importStep reads the rows of the form, and checks or writes some of them. A problem of the rows is one of the form.
+func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport, error) {
+	text, err := rowsOf(v.Request, form)
+	if err != nil || !form.OK() {
+		return nil, err
+	}
+	head, rows, err := listOf(text)
+	if err != nil {
+		form.Problem = err.Error()
+		return nil, nil
+	}
+	if len(rows) == 0 {
+		form.Problem = "The list has no row with an address."
+		return nil, nil
+	}
+	dashboard, err := v.app.Dashboard(v.Request.Context(), form.Value("dashboard"))
+	if err != nil {
+		return nil, err
+	}
+	write := form.Value("step") == "write"
+	from := position(form.Value("from"), len(rows), 0)
+	to := max(from, position(form.Value("to"), len(rows), len(rows)))
+	if !write {
+		to = len(rows)
+	}
+	run := v.importing(channel, dashboard.Dashboard, form.Ticked("ask"), write)
+	failed := run.each(rows, from, to, time.Now().Add(importTime))
+	if failed != nil && (!write || !app.As(failed).Unavailable()) && run.Count == from {
+		return nil, failed
+	}
+	report := &importReport{
+		importOutcome: run.importOutcome, Dashboard: dashboard.Dashboard.Name, Written: write, Rows: len(rows), First: from,
+		Unread: strings.Join(head.Unread, ", "), Headless: head.Names == nil, Text: refusedText(head, channel, run.Refused),
+	}
+	switch {
+	case failed != nil && write:
+		report.Stopped = fmt.Sprintf("It is not known whether the %s rows from line %d on are written: %s", amount(run.tried, false), rows[run.Count].Line, reasonOfStop(failed))
+	case failed != nil:
+		report.Stopped = reasonOfStop(failed)
+	case run.Count < to:
+		report.Stopped = "The time of one request has run out."
+	}
+	report.Next = nextStep(form, report, to)
+	return report, nil
+}
+
+func reasonOfStop(err error) string {
+	if failed := app.As(err); failed.Unavailable() {
+		return unavailable(failed)
+	} else if failed != nil {
+		return failed.Message
+	}
+	return "Something went wrong on our side."
+}
+
+// nextStep returns the form of what follows: the rows that were checked are written, those that are left of a write are
+// written, or further rows are checked. It returns nil if nothing is left to do.
+func nextStep(form *forms.Form, done *importReport, to int) *forms.Form {
+	step, from, submit := "check", done.Count, fmt.Sprintf("Check the other %s rows", amount(done.Left(), false))
+	switch {
+	case !done.Written && done.Good() > 0:
+		step, from, to, submit = "write", done.First, done.Count, "Import "+amount(done.Good(), false)+" subscriber"
+		if done.Good() > 1 {
+			submit += "s"
+		}
+	case done.Written && done.Count < to:
+		step, submit = "write", fmt.Sprintf("Import the other %s rows", amount(to-done.Count, false))
+	case done.Left() == 0:
+		return nil
+	}
+	next := forms.New(form.Action, submit)
+	for _, field := range []string{"dashboard", "ask"} {
+		next.Fields = append(next.Fields, &forms.Field{Kind: forms.Hidden, Name: field, Values: form.Field(field).Values})
+	}
+	for name, value := range map[string]string{"step": step, "from": strconv.Itoa(from), "to": strconv.Itoa(to)} {
+		next.Fields = append(next.Fields, &forms.Field{Kind: forms.Hidden, Name: name, Values: []string{value}})
+	}
+	next.Fields = append(next.Fields, &forms.Field{Kind: forms.Area, Name: "rows", Values: form.Field("rows").Values})
+	next.Cancel = form.Cancel
+	return next
+}
+
+// position returns the position of a row that a form names.
+func position(text string, rows, otherwise int) int {
+	if at, err := strconv.Atoi(text); err == nil && at >= 0 {
+		return min(at, rows)
+	}
+	return otherwise
+}
+
+// rowsOf returns the text of a list: a file, or what was pasted. The text is a value of the form then.
+func rowsOf(r *http.Request, form *forms.Form) (string, error) {
+	file, err := forms.Upload(r, "file")
+	if err != nil {
+		return "", err
+	}
+	pasted := r.PostFormValue("rows") // the value of the form has no spaces at its ends, such as tabs of empty columns
+	switch {
+	case file != "" && strings.TrimSpace(pasted) != "":
+		form.Field("file").Problem = "Choose a file or paste rows, not both."
+	case file != "":
+		form.Field("rows").Values = []string{file}
+		return file, nil
+	case strings.TrimSpace(pasted) == "":
+		form.Field("file").Problem = "Choose a file, or paste rows."
+	}
+	return pasted, nil
+}
+
+// listOf returns the head and the rows of a whole list.
+func listOf(text string) (sheet.Head, []sheet.Row, error) {
+	head, err := sheet.HeadOf(sheet.First(text))
+	if err != nil {
+		return head, nil, err
+	}
+	rows, err := head.Read(text, 1)
+	return head, rows, err
+}
+
+// refusedText returns the refused rows as a list that can be corrected and imported again, with the reason as last column.
+func refusedText(head sheet.Head, channel app.Channel, refused []refusal) string {
+	if len(refused) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	list := sheet.NewWriter(&out)
+	_ = list.Write(append(refusedHead(head, channel), "reason")...) // a Builder never fails
+	for _, r := range refused {
+		_ = list.Write(append(r.cells, r.Reason)...)
+	}
+	_ = list.Flush()
+	return out.String()
+}
+
+// refusedHead returns the header of the list of refused rows.
+func refusedHead(head sheet.Head, channel app.Channel) []string {
+	if head.Names != nil {
+		return append([]string{}, head.Names...)
+	}
+	if channel == app.Email {
+		return []string{"email"}
+	}
+	return []string{"phone"}
+}

@@ -1,0 +1,234 @@
+package pages
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/sheet"
+)
+
+const (
+	// pieceRows and pieceBytes bound what one call of the App interface contains. Its body has at most 1 MiB.
+	pieceRows  = 1000
+	pieceBytes = 768 << 10
+)
+
+// refusal is a refused row.
+type refusal struct {
+	Line    int    `json:"line"`
+	Address string `json:"address"`
+	Reason  string `json:"reason"`
+	Row     string `json:"row,omitempty"` // the row with the reason, as a line of a list
+	cells   []string
+}
+
+// importOutcome is what was done with rows.
+type importOutcome struct {
+	Created int       `json:"created"`
+	Updated int       `json:"updated"`
+	Refused []refusal `json:"refused"`
+	Count   int       `json:"-"` // number of rows from the beginning of the list that have a result
+}
+
+// importRun checks or writes rows in pieces.
+type importRun struct {
+	importOutcome
+	v          *visit
+	channel    app.Channel
+	in         app.Import
+	components []sheet.Component
+	tried      int // number of rows of the last piece
+}
+
+// importing returns a run for a dashboard.
+func (v *visit) importing(channel app.Channel, dashboard app.Dashboard, asks, write bool) *importRun {
+	run := &importRun{v: v, channel: channel, in: app.Import{DashboardID: dashboard.ID, SendConfirmations: asks, DryRun: !write}}
+	run.components = componentsOf(dashboard)
+	run.Refused = []refusal{}
+	return run
+}
+
+// componentsOf returns the components of a dashboard for the cells of a list.
+func componentsOf(dashboard app.Dashboard) (components []sheet.Component) {
+	for _, placed := range dashboard.Components {
+		components = append(components, sheet.Component{ID: placed.ComponentID, Name: placed.Name})
+	}
+	return components
+}
+
+// each sends the rows between two positions. It stops before the next piece after a time, and at an error. Count says how far
+// it has come.
+func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error {
+	r.Count = from
+	for r.Count < to {
+		if r.Count > from && time.Now().After(until) {
+			return nil
+		}
+		if err := r.piece(rows[r.Count:to]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// piece sends the first of the rows, as many as a call may contain.
+func (r *importRun) piece(rows []sheet.Row) error {
+	var sent []sheet.Row
+	var refused []refusal
+	r.in.Rows, r.tried = nil, 0
+	for size := 0; r.tried < min(len(rows), pieceRows); r.tried++ {
+		row := rows[r.tried]
+		in, err := r.rowOf(row)
+		if err != nil {
+			refused = append(refused, r.refusal(row, err.Error()))
+			continue
+		}
+		if size += sizeOf(in); size > pieceBytes && len(sent) > 0 {
+			break
+		}
+		sent, r.in.Rows = append(sent, row), append(r.in.Rows, in)
+	}
+	var results []app.ImportResult
+	if len(sent) > 0 {
+		found, err := r.v.app.ImportSubscribers(r.v.Request.Context(), r.channel, r.in)
+		if err != nil {
+			return err
+		}
+		if results = found.Results; len(results) != len(sent) {
+			return fmt.Errorf("the import of %d rows has %d results", len(sent), len(results))
+		}
+	}
+	for i, result := range results {
+		switch {
+		case result.Status == "created":
+			r.Created++
+		case result.Status == "updated":
+			r.Updated++
+		default:
+			refused = append(refused, r.refusal(sent[i], r.explained(result.Error, sent)))
+		}
+	}
+	r.Refused = append(r.Refused, refused...)
+	r.Count += r.tried
+	return nil
+}
+
+// sizeOf returns an upper bound of the length of a row in the body of a call.
+func sizeOf(row app.ImportRow) int {
+	size := 120 + 6*len(row.Address)
+	if row.ComponentIDs != nil {
+		size += 40 * len(*row.ComponentIDs)
+	}
+	return size
+}
+
+// rowOf returns a row for the App interface. An empty cell says nothing, so a known subscriber keeps its value.
+func (r *importRun) rowOf(row sheet.Row) (in app.ImportRow, err error) {
+	in.Address = row.Cell(sheet.Address)
+	if cell := row.Cell(sheet.Components); cell != "" {
+		ids, err := sheet.Chosen(cell, r.components)
+		if err != nil {
+			return in, err
+		}
+		in.ComponentIDs = new(app.Choice(ids))
+	}
+	if in.Confirmed, err = sheet.Decision(row.Cell(sheet.Confirmed)); err != nil {
+		return in, err
+	}
+	if cell := row.Cell(sheet.Locale); cell == sheet.Default {
+		in.Locale = new(app.Nullable)
+	} else if cell != "" {
+		in.Locale = new(app.Nullable(cell))
+	}
+	return in, nil
+}
+
+func (r *importRun) refusal(row sheet.Row, reason string) refusal {
+	cells := row.Cells
+	if !row.Named() {
+		cells = cells[:1]
+	}
+	return refusal{Line: row.Line, Address: row.Cell(sheet.Address), Reason: reason, cells: append([]string{}, cells...)}
+}
+
+// twice matches the error of a row whose address an earlier row of the same call has.
+var twice = regexp.MustCompile(`^The address is in row (\d+) too\.$`)
+
+// explained returns the error of a row for people.
+func (r *importRun) explained(message string, sent []sheet.Row) string {
+	if found := twice.FindStringSubmatch(message); found != nil {
+		if at, err := strconv.Atoi(found[1]); err == nil && at >= 1 && at <= len(sent) {
+			return "The address is in line " + strconv.Itoa(sent[at-1].Line) + " too."
+		}
+	}
+	member, rest, is := strings.Cut(message, ": ")
+	if !is {
+		return message
+	}
+	form := forms.New("", "", addressField(r.channel), &forms.Field{Name: "components", Label: "The components", Members: []string{"componentIds"}}, &forms.Field{Name: "locale", Label: "The language"})
+	form.Field("address").Label = "The " + strings.ToLower(form.Field("address").Label)
+	form.Refuse(member, rest)
+	for _, field := range form.Problems() {
+		return field.Problem
+	}
+	return message
+}
+
+// importPiece returns the handler to which the script sends a piece of a list: it checks or writes the rows, and responds with
+// their results. A piece may be sent again.
+func (p *pages) importPiece(channel app.Channel) func(*visit) error {
+	return func(v *visit) error {
+		form := importForm(channel, nil)
+		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Area, Name: "head", Max: sheet.MaxRecord}, &forms.Field{Kind: forms.Hidden, Name: "line"})
+		return v.submit(form, func() error {
+			head, err := sheet.HeadOf(v.Request.PostFormValue("head")) // as it was sent: a row may begin with a tab
+			if err != nil {
+				return v.json(map[string]string{"problem": err.Error()})
+			}
+			rows, err := head.Read(v.Request.PostFormValue("rows"), max(1, position(form.Value("line"), 1<<30, 1)))
+			if err != nil {
+				return v.json(map[string]string{"problem": err.Error()})
+			}
+			dashboard, err := v.app.Dashboard(v.Request.Context(), form.Value("dashboard"))
+			if err != nil {
+				return err
+			}
+			run := v.importing(channel, dashboard.Dashboard, form.Ticked("ask"), form.Value("step") == "write")
+			if err := run.each(rows, 0, len(rows), time.Now().Add(importTime)); err != nil {
+				return err
+			}
+			if run.Count < len(rows) { // the script sends the whole piece again
+				return &app.Error{Status: 503, Message: "The time of one request has run out."}
+			}
+			for i := range run.Refused {
+				one := refusedText(head, channel, run.Refused[i:i+1])
+				_, run.Refused[i].Row, _ = strings.Cut(one, "\n")
+			}
+			return v.json(struct {
+				importOutcome
+				Head   string   `json:"head"` // header of the refused rows
+				Unread []string `json:"unread"`
+				Named  bool     `json:"named"`
+			}{run.importOutcome, strings.Join(append(refusedHead(head, channel), "reason"), ","), head.Unread, head.Names != nil})
+		}, func(status int) error {
+			return &app.Error{Status: status, Message: problemsOf(form)}
+		})
+	}
+}
+
+// problemsOf returns the problems of a form as one text.
+func problemsOf(form *forms.Form) string {
+	texts := []string{}
+	if form.Problem != "" {
+		texts = append(texts, form.Problem)
+	}
+	for _, field := range form.Problems() {
+		texts = append(texts, field.Problem)
+	}
+	return strings.Join(texts, " ")
+}

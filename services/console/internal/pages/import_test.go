@@ -1,0 +1,149 @@
+package pages
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// imported returns the results of an import: addresses that begin with "known" are updated, and those without an @ refused.
+func (s *service) imported(at string) string {
+	var in struct {
+		Rows []struct{ Email, Phone string }
+	}
+	_ = json.Unmarshal([]byte(s.bodies[at]), &in) // a test that sends another body sees no results
+	results := []map[string]any{}
+	for i, row := range in.Rows {
+		result := map[string]any{"row": i + 1, "status": "created", "id": other, "error": nil}
+		if strings.HasPrefix(row.Email, "known") {
+			result["status"] = "updated"
+		} else if !strings.Contains(row.Email, "@") {
+			result["status"], result["id"], result["error"] = "refused", nil, "email: must be an email address"
+		}
+		results = append(results, result)
+	}
+	text, _ := json.Marshal(map[string]any{"results": results}) // cannot fail for texts and numbers
+	return string(text)
+}
+
+// upload sends a form with a file.
+func (b *browser) upload(path, file string, fields ...string) response {
+	b.t.Helper()
+	var body bytes.Buffer
+	form := multipart.NewWriter(&body)
+	part, err := form.CreateFormFile("file", "list.csv")
+	if err == nil {
+		_, err = part.Write([]byte(file))
+	}
+	for i := 0; i+1 < len(fields) && err == nil; i += 2 {
+		err = form.WriteField(fields[i], fields[i+1])
+	}
+	if err == nil {
+		err = form.Close()
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return b.sendBody(post, path, &body, form.FormDataContentType())
+}
+
+const importAt = mails + "/import"
+
+func TestAnImportShowsTheResultOfEachRowBeforeItWrites(t *testing.T) {
+	b := open(t, "Checkout")
+	b.expect(b.get(importAt+"?dashboard="+other), http.StatusOK, `<option dir="auto" value="`+other+`" selected>`, "At most 1 MiB", `data-import="/console/parts/subscribers/email/import"`, "import.")
+	const list = "Name;E-Mail;Components;Confirmed;Locale\r\nAda;ada@example.com;" + other + ";yes;de\r\n\"Grace\r\nHopper\";known@example.com;all;;default\r\nBob;bob;;;\r\n=cmd();eve@example.com;Nothing;;\r\nMallory;mal@example.com;;perhaps;\r\n"
+	got := b.upload(importAt, list, "dashboard", other, "ask", "on", "rows", "")
+	b.expect(got, http.StatusOK, "5 rows are checked. Nothing is written yet", "Columns that are not read: <bdi>Name</bdi>", "Import 2 subscribers",
+		"Line 5: <bdi>The mail address must be an email address.", "Line 6: <bdi>The dashboard has no component “Nothing”.", "Line 7: <bdi>“perhaps” is neither yes nor no.", "&#39;=cmd(),eve@example.com",
+		`name="step" value="write"`, `name="from" value="0"`, `name="to" value="5"`, `name="ask" value="on"`)
+	want := `{"dashboardId":"` + other + `","sendConfirmations":true,"dryRun":true,"rows":[{"email":"ada@example.com","componentIds":["` + other + `"],"confirmed":true,"locale":"de"},{"email":"known@example.com","componentIds":null,"locale":null},{"email":"bob"}]}`
+	if body := b.app.body("POST /app/subscribers/email/import"); body != want {
+		t.Errorf("sent %s", body)
+	}
+	got = b.post(importAt, "dashboard", other, "ask", "on", "rows", list, "step", "write", "from", "0", "to", "5")
+	b.expect(got, http.StatusOK, "5 rows are imported", "Show the subscribers", "Refused rows")
+	if body := b.app.body("POST /app/subscribers/email/import"); body != strings.Replace(want, `"dryRun":true`, `"dryRun":false`, 1) {
+		t.Errorf("sent %s", body)
+	}
+	b.expect(b.post("/console/subscribers/sms/import", "dashboard", other, "rows", "+49 151 1"), http.StatusOK, "so only its first column is read")
+	if body := b.app.body("POST /app/subscribers/sms/import"); !strings.Contains(body, `"rows":[{"phone":"+49 151 1"}]`) {
+		t.Error(body)
+	}
+}
+
+func TestAWrongListIsShownWithItsLine(t *testing.T) {
+	b := open(t, "Checkout")
+	for _, row := range []struct{ rows, want string }{
+		{"email\n\"ada@example.com\n", "Line 2: A field is in quotation marks only partly"},
+		{"  \n", "Choose a file, or paste rows."},
+		{"email,locale\n", "The list has no row with an address."},
+	} {
+		b.expect(b.post(importAt, "dashboard", other, "rows", row.rows), http.StatusUnprocessableEntity, "There is a problem", row.want, `<option dir="auto" value="`+other+`" selected>`)
+	}
+	b.expect(b.upload(importAt, "a@example.com", "dashboard", other, "rows", "b@example.com"), http.StatusUnprocessableEntity, "not both", `aria-describedby="file-hint file-problem"`)
+	b.expect(b.upload(importAt, "a\xff@example.com", "dashboard", other), http.StatusUnprocessableEntity, "CSV UTF-8")
+	b.expect(b.post(importAt, "dashboard", "", "rows", "a@example.com"), http.StatusUnprocessableEntity, "Choose an option.")
+	b.app.answer("GET /app/dashboards/"+other, answer{404, `{}`, false})
+	b.expect(b.post(importAt, "dashboard", other, "rows", "a@example.com"), http.StatusNotFound)
+	b.expect(b.upload(importAt, strings.Repeat("a@example.com\n", 80000), "dashboard", other), http.StatusRequestEntityTooLarge, "The form is too large", "at most 1048576 bytes")
+	if body := b.app.body("POST /app/subscribers/email/import"); body != "" {
+		t.Errorf("a wrong list is sent: %s", body)
+	}
+}
+
+// If the platform fails after the first piece, the page says which rows are written, and its form goes on.
+func TestAnImportThatStopsSaysWhatIsWritten(t *testing.T) {
+	b := open(t, "Checkout")
+	var list strings.Builder
+	for i := range 2500 {
+		fmt.Fprintf(&list, "p%d@example.com\n", i)
+	}
+	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusOK, "2,500 rows are checked", "Import 2,500 subscribers")
+	b.app.fails("POST /app/subscribers/email/import", 2)
+	got := b.post(importAt, "dashboard", other, "rows", list.String(), "step", "write", "from", "0", "to", "2500")
+	b.expect(got, http.StatusOK, "1,000 of 2,500 rows are written", "It is not known whether the 1,000 rows from line 1001 on are written", "subscribers.", "Import the other 1,500 rows", `name="from" value="1000"`, `name="to" value="2500"`)
+	got = b.post(importAt, "dashboard", other, "rows", list.String(), "step", "write", "from", "1000", "to", "2500")
+	b.expect(got, http.StatusOK, "1,500 rows are imported", "The 1,000 rows before are done.")
+	b.app.fails("POST /app/subscribers/email/import", 1)
+	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusServiceUnavailable, "Send it again in a moment.", "p2499@example.com")
+}
+
+func TestAPieceOfAnImportHasItsResultAsJSON(t *testing.T) {
+	b := open(t, "Checkout")
+	at := "/console/parts/subscribers/email/import"
+	got := b.upload(at, "", "dashboard", other, "ask", "", "step", "check", "head", "email;name", "line", "1001", "rows", "known@example.com;A\r\nbob;\"x;\r\ny\"\r\n")
+	b.expect(got, http.StatusOK, `"created":0,"updated":1,"refused":[{"line":1002,"address":"bob","reason":"The mail address must be an email address.","row":"bob,\"x;\ny\",The mail address must be an email address.\n"}],"head":"email,name,reason","unread":["name"],"named":true`)
+	got = b.upload(at, "", "dashboard", other, "step", "write", "head", "email", "line", "1", "rows", "email\nada@example.com\n")
+	b.expect(got, http.StatusOK, `"created":1,"updated":0,"refused":[]`)
+	if body := b.app.body("POST /app/subscribers/email/import"); !strings.Contains(body, `"dryRun":false`) {
+		t.Error(body)
+	}
+	b.expect(b.upload(at, "", "dashboard", other, "head", "email", "line", "7", "rows", "\"x"), http.StatusOK, `{"problem":"Line 7: `)
+	b.app.fails("POST /app/subscribers/email/import", 1)
+	b.expect(b.upload(at, "", "dashboard", other, "head", "email", "line", "1", "rows", "email\na@example.com"), http.StatusServiceUnavailable)
+	b.app.answer("GET /app/dashboards/"+other, answer{404, `{}`, false})
+	b.expect(b.upload(at, "", "dashboard", other, "head", "email", "line", "1", "rows", "email\na@example.com"), http.StatusNotFound)
+}
+
+// Rows with many components are more than one call may contain, so they are divided.
+func TestPiecesStayBelowTheLimitOfABody(t *testing.T) {
+	b := open(t, "Checkout")
+	var list strings.Builder
+	list.WriteString("email,components\n")
+	for i := range 900 {
+		fmt.Fprintf(&list, "p%d@example.com,%s\n", i, strings.Repeat("Shop;", 40))
+	}
+	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "components": [{"componentId": "` + member + `", "name": "Shop"}]}}`, false})
+	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusOK, "900 rows are checked", "Import 900 subscribers")
+	if calls := len(b.app.queries("POST /app/subscribers/email/import")); calls != 3 {
+		t.Errorf("%d calls", calls)
+	}
+	if size := len(b.app.body("POST /app/subscribers/email/import")); size > 1<<20 {
+		t.Errorf("a body has %d bytes", size)
+	}
+}

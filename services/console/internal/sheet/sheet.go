@@ -1,0 +1,242 @@
+// Package sheet reads and writes lists of subscribers as CSV, as spreadsheets and other services write them. What Row.Cells
+// or a Writer writes, Read reads again without loss.
+package sheet
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxRecord is the maximum length of a record, in bytes.
+const MaxRecord = 32 << 10
+
+// Column is what a column of a list contains.
+type Column string
+
+const (
+	Address    Column = "address"
+	Components Column = "components"
+	Confirmed  Column = "confirmed"
+	Locale     Column = "locale"
+)
+
+// names returns the columns by their names in a header, in the form that named returns. A mail address and a phone number
+// are both an Address, because a list belongs to one channel.
+func names() map[string]Column {
+	return map[string]Column{
+		"email": Address, "emailaddress": Address, "mail": Address, "mailaddress": Address, "address": Address, "recipient": Address,
+		"phone": Address, "phonenumber": Address, "number": Address, "mobile": Address, "mobilenumber": Address, "cell": Address, "telephone": Address, "tel": Address, "sms": Address, "whatsapp": Address,
+		"components": Components, "component": Components, "componentids": Components, "services": Components, "service": Components,
+		"confirmed": Confirmed, "optin": Confirmed, "locale": Locale, "language": Locale, "lang": Locale,
+	}
+}
+
+// named returns a name of a column in lower case and without what is no letter.
+func named(cell string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, cell)
+}
+
+// Error says what is wrong with a list, and where.
+type Error struct {
+	Line    int
+	Message string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("Line %d: %s", e.Line, e.Message) }
+
+// Head is what the first record of a list says about all records.
+type Head struct {
+	Names []string // names of all columns; nil: the list has no header, and its first column is the address
+	// Unread are the names of the columns that are not read.
+	Unread []string
+	comma  rune
+	at     map[Column]int
+}
+
+// Row is a record of a list that is not the header.
+type Row struct {
+	Line  int // number of the first line of the record
+	Cells []string
+	head  Head
+}
+
+// Cell returns the content of a column, or nothing if the list does not have it.
+func (r Row) Cell(column Column) string {
+	at, known := r.head.at[column]
+	if !known || at >= len(r.Cells) {
+		return ""
+	}
+	return r.Cells[at]
+}
+
+// Named reports whether the list has a header.
+func (r Row) Named() bool { return r.head.Names != nil }
+
+// First returns the first record of a text that is not empty, as it is written. The text may begin with a byte order mark.
+func First(text string) string {
+	text = strings.TrimPrefix(text, "\ufeff")
+	quoted, begin := false, 0
+	for i, r := range text {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case r == '\n' && !quoted:
+			if record := text[begin:i]; strings.Trim(record, " \t\r\n,;\"") != "" {
+				return strings.TrimSuffix(record, "\r")
+			}
+			begin = i + 1
+		}
+	}
+	return text[begin:]
+}
+
+// HeadOf returns what the first record of a list says. A record is a header if it has a known name of the address.
+func HeadOf(first string) (Head, error) {
+	head := Head{comma: separator(first), at: map[Column]int{Address: 0}}
+	rows, err := head.records(first, 1)
+	if err != nil || len(rows) == 0 {
+		return head, err
+	}
+	found, known := map[Column]int{}, names()
+	var unread []string
+	for i, cell := range rows[0].Cells {
+		column, is := known[named(cell)]
+		if _, twice := found[column]; !is || twice {
+			unread = append(unread, cell)
+			continue
+		}
+		found[column] = i
+	}
+	if _, is := found[Address]; is {
+		head.Names, head.Unread, head.at = rows[0].Cells, slices.DeleteFunc(unread, func(name string) bool { return name == "" }), found
+	}
+	return head, nil
+}
+
+// separator returns the comma, semicolon or tab that a record contains most outside quotation marks.
+func separator(record string) rune {
+	count, quoted := map[rune]int{}, false
+	for _, r := range record {
+		if r == '"' {
+			quoted = !quoted
+		} else if !quoted {
+			count[r]++
+		}
+	}
+	best := ','
+	for _, r := range ";\t" {
+		if count[r] > count[best] {
+			best = r
+		}
+	}
+	return best
+}
+
+// Read returns the rows of a part of a list. line is the number of its first line. The header is no row. Read omits empty
+// records.
+func (h Head) Read(text string, line int) ([]Row, error) {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
+		return nil, &Error{line, "The list must be text in UTF-8. Save it as “CSV UTF-8”."}
+	}
+	text = strings.TrimPrefix(text, "\ufeff")
+	rows, err := h.records(text, line)
+	if err == nil && line == 1 && h.Names != nil && len(rows) > 0 {
+		rows = rows[1:]
+	}
+	return rows, err
+}
+
+func (h Head) records(text string, line int) ([]Row, error) {
+	reader := csv.NewReader(strings.NewReader(text))
+	reader.Comma, reader.FieldsPerRecord = h.comma, -1
+	var rows []Row
+	for before := int64(0); ; before = reader.InputOffset() {
+		cells, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, malformed(err, line)
+		}
+		at, _ := reader.FieldPos(0)
+		row := Row{Line: line + at - 1, Cells: cells, head: h}
+		if reader.InputOffset()-before > MaxRecord {
+			return nil, &Error{row.Line, fmt.Sprintf("A row has at most %d characters. Perhaps a quotation mark is not closed.", MaxRecord)}
+		}
+		empty := true
+		for i, cell := range cells {
+			if strings.ContainsFunc(cell, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+				return nil, &Error{row.Line, "The row has a control character."}
+			}
+			cells[i] = strings.TrimSpace(unguarded(cell))
+			empty = empty && cells[i] == ""
+		}
+		if !empty {
+			rows = append(rows, row)
+		}
+	}
+}
+
+// malformed returns the error of package csv for people.
+func malformed(err error, line int) error {
+	parse, is := errors.AsType[*csv.ParseError](err)
+	if !is {
+		return err
+	}
+	text := "A field is in quotation marks only partly, or its quotation mark is not closed. A quotation mark inside such a field is written twice."
+	if errors.Is(parse.Err, csv.ErrBareQuote) {
+		text = "A field has a quotation mark, but does not begin with one. Put the field into quotation marks, and write those inside twice."
+	}
+	return &Error{line + parse.StartLine - 1, text}
+}
+
+// formula are the characters that a spreadsheet takes for the beginning of a formula.
+const formula = "=+-@\t\r"
+
+// guarded returns a cell that no spreadsheet takes for a formula: with an apostrophe before it, if it needs one.
+func guarded(cell string) string {
+	if text := strings.TrimLeft(cell, "'"); text != "" && strings.ContainsRune(formula, rune(text[0])) {
+		return "'" + cell
+	}
+	return cell
+}
+
+// unguarded is the reverse of guarded.
+func unguarded(cell string) string {
+	if text, is := strings.CutPrefix(cell, "'"); is && guarded(text) != text {
+		return text
+	}
+	return cell
+}
+
+// Writer writes a list.
+type Writer struct{ out *csv.Writer }
+
+// NewWriter returns a Writer to out.
+func NewWriter(out io.Writer) Writer { return Writer{csv.NewWriter(out)} }
+
+// Write writes a record. Spreadsheets take no cell for a formula.
+func (w Writer) Write(cells ...string) error {
+	guardedCells := make([]string, len(cells))
+	for i, cell := range cells {
+		guardedCells[i] = guarded(cell)
+	}
+	return w.out.Write(guardedCells)
+}
+
+// Flush writes what is buffered.
+func (w Writer) Flush() error {
+	w.out.Flush()
+	return w.out.Error()
+}

@@ -1,0 +1,111 @@
+package sheet
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+// Words in cells. All of them are written by an export.
+const (
+	All     = "all"     // all components, also future ones
+	NoneOf  = "none"    // no component: the subscriber gets nothing, because its components were deleted
+	Default = "default" // the language of the dashboard
+	Yes     = "yes"
+	No      = "no"
+)
+
+// Component is a component of a dashboard.
+type Component struct{ ID, Name string }
+
+// between are the characters that separate components in a cell.
+const between = ",;|\n"
+
+// Chosen returns the ids of the components in a cell, which are names or ids. It returns nil for All.
+func Chosen(cell string, components []Component) ([]string, error) {
+	if strings.EqualFold(cell, All) {
+		return nil, nil
+	}
+	ids := []string{}
+	if strings.EqualFold(cell, NoneOf) {
+		return ids, nil
+	}
+	texts := []string{cell} // the name of one component may contain a comma
+	if len(idsOf(cell, components)) == 0 {
+		texts = strings.FieldsFunc(cell, func(r rune) bool { return strings.ContainsRune(between, r) })
+	}
+	for _, text := range texts {
+		text = strings.TrimSpace(text)
+		found := idsOf(text, components)
+		switch {
+		case text == "":
+		case len(found) == 0:
+			return nil, fault.New(fault.Invalid, "The dashboard has no component “%s”.", text)
+		case len(found) > 1:
+			return nil, fault.New(fault.Invalid, "The dashboard has several components “%s”. Write the id instead.", text)
+		default:
+			ids = append(ids, found[0])
+		}
+	}
+	return ids, nil
+}
+
+// idsOf returns the ids of the components with the id or, in any case, the name.
+func idsOf(text string, components []Component) (ids []string) {
+	for _, c := range components {
+		if c.ID == text {
+			return []string{c.ID}
+		}
+		if strings.EqualFold(strings.TrimSpace(c.Name), text) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids
+}
+
+// Labels returns how components are written in a cell: by the names if Chosen finds them by these, else by ids.
+func Labels(components []Component) map[string]string {
+	labels := make(map[string]string, len(components))
+	for _, c := range components {
+		name := strings.TrimSpace(c.Name)
+		labels[c.ID] = name
+		found, err := Chosen(name, components)
+		if err != nil || !slices.Equal(found, []string{c.ID}) || strings.ContainsAny(name, between) || strings.ContainsFunc(name, unicode.IsControl) || guarded(name) != name || unguarded(name) != name {
+			labels[c.ID] = c.ID
+		}
+	}
+	return labels
+}
+
+// Cell returns the cell with the components. A component without a label is written by its id.
+func Cell(ids []string, labels map[string]string) string {
+	switch {
+	case ids == nil:
+		return All
+	case len(ids) == 0:
+		return NoneOf
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = id
+		if label, known := labels[id]; known {
+			texts[i] = label
+		}
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Decision returns what a cell says about a confirmation. It returns nil for an empty cell.
+func Decision(cell string) (*bool, error) {
+	switch strings.ToLower(cell) {
+	case "":
+		return nil, nil
+	case Yes, "y", "true", "1", "x", "confirmed":
+		return new(true), nil
+	case No, "n", "false", "0", "unconfirmed":
+		return new(false), nil
+	}
+	return nil, fault.New(fault.Invalid, "“%s” is neither yes nor no.", cell)
+}
