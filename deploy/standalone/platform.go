@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 	"github.com/bellbuoy/bellbuoy/gateway"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
@@ -40,6 +41,8 @@ type platform struct {
 	seeded   atomic.Bool // true when the records of the first start exist
 	log      *slog.Logger
 	disk     *disk
+	// lastBackup is nil if the databases are not in the data folder.
+	lastBackup func() (*time.Time, error)
 
 	documents boot.Documents
 	kafka     boot.Kafka
@@ -73,6 +76,9 @@ func run(ctx context.Context, s settings) error {
 		p.disk.folders = append(p.disk.folders, strings.TrimPrefix(documents, "//"))
 	}
 	p.documents.DocumentsURL = cmp.Or(s.DocumentsURL, "sqlite:"+folder.file("documents"))
+	if s.DocumentsURL == "" {
+		p.lastBackup = func() (*time.Time, error) { return datafolder.LastBackup(folder.path) }
+	}
 	defer p.close()
 	p.seeded.Store(seed == nil)
 	if p.secret.Secret, err = folder.sealSecret(s.Secret); err != nil {
@@ -230,7 +236,7 @@ func bind[C any, P interface {
 }](p *platform, name string, run func(context.Context, C) error, config C) part {
 	return part{name, func(ctx context.Context) error {
 		process := P(&config).Host()
-		process.Settings, process.Listener, process.Internal = p.settings.Settings, p.listeners[name], p.internal
+		process.Settings, process.Listener, process.Internal, process.LastBackup = p.settings.Settings, p.listeners[name], p.internal, p.lastBackup
 		closeTelemetry, err := process.Open(ctx, name, p.registry, os.Stderr)
 		if err != nil {
 			return err

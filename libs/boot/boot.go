@@ -62,6 +62,9 @@ type Process struct {
 	// Internal has the pages of the internal address, which must not be reachable from the internet. It is nil if the
 	// process has no such address.
 	Internal *http.ServeMux `kong:"-"`
+	// LastBackup returns when the command backup last wrote a backup of the process's data folder, and nil if it never
+	// did. It is nil if the process has no such folder.
+	LastBackup func() (*time.Time, error) `kong:"-"`
 	// Ready contains checks for /readyz in addition to those of the service.
 	Ready map[string]func(context.Context) error `kong:"-"`
 }

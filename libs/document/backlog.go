@@ -1,6 +1,7 @@
 package document
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +77,28 @@ func oldest(claims []engine.Claim) (first time.Time) {
 		}
 	}
 	return first
+}
+
+// Waiting describes the messages that are stored and not yet published.
+type Waiting struct {
+	Messages int       // at most MostWaiting are counted
+	Oldest   time.Time // when the oldest was written; zero: no message waits
+}
+
+// MostWaiting is the number up to which Waiting counts messages.
+const MostWaiting = 10_000
+
+// Waiting counts the messages of all processes that use the database. It includes messages that are about to be published.
+func (db *Database) Waiting(ctx context.Context) (Waiting, error) {
+	found, err := db.engine.Waiting(ctx, db.declared(), MostWaiting)
+	if err != nil {
+		return Waiting{}, err
+	}
+	waiting := Waiting{Messages: min(found.Messages, MostWaiting)}
+	if id, err := uuid.Parse(found.Oldest); err == nil {
+		waiting.Oldest = time.Unix(id.Time().UnixTime())
+	}
+	return waiting, nil
 }
 
 // earlier returns the earlier of two times. It ignores a zero time.

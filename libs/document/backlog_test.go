@@ -6,9 +6,11 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 )
@@ -83,6 +85,34 @@ func TestAMessageThatCannotBeSentCountsForTheAgeOfTheOutbox(t *testing.T) {
 			if age() > 1 {
 				return
 			}
+		}
+	})
+}
+
+// The count has the messages of all processes, also of one that does not relay, and the time of the oldest.
+func TestWaitingMessagesAreCountedUntilTheyArePublished(t *testing.T) {
+	onEach(t, func(t *testing.T, address string) {
+		db, c := fleet(t, address)
+		waiting := func() document.Waiting {
+			t.Helper()
+			found, err := db.Waiting(t.Context())
+			must(t, err)
+			return found
+		}
+		if got := waiting(); got.Messages != 0 || !got.Oldest.IsZero() {
+			t.Errorf("%+v without a message", got)
+		}
+		before := time.Now().Add(-time.Millisecond) // ids of messages have milliseconds
+		must(t, c.Insert(t.Context(), vessel("a", 1), trips("a", 1, 3)...))
+		after := time.Now()
+		apitest.Eventually(t, "the next millisecond", func() bool { return time.Since(after) > 2*time.Millisecond })
+		must(t, c.Insert(t.Context(), vessel("a", 2), trips("b", 4, 5)...))
+		if got := waiting(); got.Messages != 5 || got.Oldest.Before(before) || got.Oldest.After(after) {
+			t.Errorf("%+v, the first was written between %v and %v", got, before, after)
+		}
+		relayed(t, db, 5)
+		if got := waiting(); got.Messages != 0 || !got.Oldest.IsZero() {
+			t.Errorf("%+v after the publication", got)
 		}
 	})
 }

@@ -43,6 +43,8 @@ type storage interface {
 	Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error)
 	// Clear deletes the messages of claims from the outboxes. It returns true if other messages are left in them.
 	Clear(ctx context.Context, claims []engine.Claim) (bool, error)
+	// Waiting counts the waiting messages of shapes. It reads about most of them.
+	Waiting(ctx context.Context, shapes []*plan.Shape, most int) (engine.Waiting, error)
 }
 
 // sharedStorage is implemented by an engine that several processes use at once.

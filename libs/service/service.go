@@ -28,6 +28,7 @@ type Service struct {
 	Engine   *gin.Engine // responds with an error to each request without a passport for this service
 
 	name    string
+	engine  string // of the database
 	process boot.Process
 	signer  *passport.Signer
 	secret  func(context.Context) error // returns an error if the records are sealed with another secret
@@ -41,13 +42,13 @@ func Open(name string, process boot.Process, documents boot.Documents, kafka boo
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{Database: database, name: name, process: process, signer: passport.NewSigner(secret.Secret, process.Now), secret: sealedWith(database, secret.Secret)}
+	s := &Service{Database: database, name: name, engine: engineOf(documents.DocumentsURL), process: process, signer: passport.NewSigner(secret.Secret, process.Now), secret: sealedWith(database, secret.Secret)}
 	s.Kafka = stream.Connect(stream.Options{
 		Brokers: kafka.KafkaBrokers, ClientID: name, Log: process.Log,
 		Tracer: process.Tracer, Registerer: process.Metrics,
 	})
 	s.Engine = web.NewEngine(name, process, s.signer)
-	return s, nil
+	return s, web.Mount(s.Engine, []web.Operation{web.SetupOperation(name, s.state)})
 }
 
 // Close closes the Kafka client and the database. It only logs an error, because the service has already stopped.

@@ -62,7 +62,9 @@ func locales(c Config, log *slog.Logger) (*locale.Locales, error) {
 }
 
 // Operations declares what the service offers on the App interface.
-func Operations() []web.Operation { return api.Operations() }
+func Operations() []web.Operation {
+	return append(api.Operations(), web.SetupOperation("delivery", nil))
+}
 
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {

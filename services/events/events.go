@@ -43,7 +43,9 @@ type Config struct {
 }
 
 // Operations declares what the service offers on the App interface.
-func Operations() []web.Operation { return api.Operations() }
+func Operations() []web.Operation {
+	return append(api.Operations(), web.SetupOperation("events", nil))
+}
 
 // Legacy returns the resources that the service has on the legacy interface.
 func Legacy() []legacy.Declared { return api.Legacy() }

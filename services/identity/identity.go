@@ -38,7 +38,9 @@ type Config struct {
 }
 
 // Operations declares what the service offers on the App and the operator interface.
-func Operations() []web.Operation { return api.Operations() }
+func Operations() []web.Operation {
+	return append(api.Operations(), web.SetupOperation("identity", nil))
+}
 
 // Legacy returns the resources that the service offers on the legacy interface.
 func Legacy() []legacy.Declared { return api.Legacy() }

@@ -41,7 +41,7 @@ type Config struct {
 
 // Operations declares what the service offers on the App interface.
 func Operations() []web.Operation {
-	return api.Operations(endpoint.Kinds(endpoint.Providers{}))
+	return append(api.Operations(endpoint.Kinds(endpoint.Providers{})), web.SetupOperation("integrations", nil))
 }
 
 // Public declares what the service offers without a key.

@@ -93,10 +93,11 @@ require (
 require (
 	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
 	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
-	github.com/nyaruka/phonenumbers v1.8.1
 	golang.org/x/net v0.62.0
 	golang.org/x/text v0.43.0
 )
+
+require github.com/nyaruka/phonenumbers v1.8.1 // indirect
 
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs
 

@@ -37,7 +37,9 @@ type Config struct {
 func Legacy() []legacy.Declared { return api.Legacy() }
 
 // Operations declares what the service offers on the App interface.
-func Operations() []web.Operation { return api.Operations() }
+func Operations() []web.Operation {
+	return append(api.Operations(), web.SetupOperation("subscribers", nil))
+}
 
 // Public declares what the service offers on the public interface.
 func Public() []web.Public { return api.Public() }

@@ -271,7 +271,7 @@ func list(data fs.FS) (files []kept, err error) {
 			return fs.SkipDir
 		case name == datafolder.LostAndFound:
 			return fs.SkipDir
-		case !entry.Type().IsRegular() || name == groupsFile || name == topicsFile || name == datafolder.LockFile || unfinished(entry.Name()):
+		case !entry.Type().IsRegular() || name == groupsFile || name == topicsFile || name == datafolder.LockFile || name == datafolder.BackupFile || unfinished(entry.Name()):
 			return nil
 		}
 		return add(name)

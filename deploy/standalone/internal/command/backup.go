@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/backup"
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/datafolder"
 	"github.com/bellbuoy/bellbuoy/libs/version"
 )
 
@@ -40,6 +41,9 @@ func (c *backupCommand) Run(ctx context.Context) error {
 	m, err := backup.Write(ctx, c.Data, c.File, version.Number())
 	if err != nil {
 		return err
+	}
+	if err := datafolder.SetBackup(c.Data, m.Taken); err != nil {
+		fmt.Fprintln(os.Stderr, "The backup is whole, but the page Setup of the console does not show its time:", err)
 	}
 	return report(c.File, m, "The data folder has no secret. Keep BELLBUOY_SECRET: without it the records cannot be opened.")
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 )
@@ -23,6 +24,8 @@ const (
 	// FormatFile contains the format of the data (document.Format) and the version of the program that last used the
 	// folder.
 	FormatFile = "format"
+	// BackupFile contains the time of the last backup. A backup does not contain the file.
+	BackupFile = "last-backup"
 )
 
 // Lock creates the folder if it does not exist, and locks it until the returned file is closed or the process ends. It
@@ -129,4 +132,25 @@ func Sync(path string) error {
 		return err
 	}
 	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// SetBackup stores when the last backup of the folder was taken.
+func SetBackup(path string, taken time.Time) error {
+	return Write(path, BackupFile, []byte(taken.UTC().Format(time.RFC3339Nano)+"\n"))
+}
+
+// LastBackup returns when the last backup of the folder was taken. It returns nil if there was none.
+func LastBackup(path string) (*time.Time, error) {
+	content, err := os.ReadFile(filepath.Join(path, BackupFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	taken, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(content)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", BackupFile, err)
+	}
+	return &taken, nil
 }

@@ -41,6 +41,12 @@ type Entry struct {
 	Partition *int `bson:"partition,omitempty"`
 }
 
+// Waiting counts the messages in the outboxes.
+type Waiting struct {
+	Messages int
+	Oldest   string // id of the oldest message; empty: no message waits
+}
+
 // Claim holds waiting messages of one document that only this process may publish now.
 type Claim struct {
 	Shape   *plan.Shape

@@ -254,3 +254,39 @@ func (e *Engine) DeleteRepetition(ctx context.Context, d engine.Repetition) erro
 func filterOf(d *engine.Repetition) bson.D {
 	return bson.D{{Key: "_id", Value: d.Name}, {Key: "since", Value: d.Since}}
 }
+
+// Waiting implements the interface of package document. It reads the index of the documents with waiting messages.
+func (e *Engine) Waiting(ctx context.Context, shapes []*plan.Shape, most int) (w engine.Waiting, err error) {
+	db, err := e.connect()
+	if err != nil {
+		return w, err
+	}
+	steps := mongo.Pipeline{
+		{{Key: "$match", Value: bson.D{{Key: "p", Value: bson.D{{Key: "$gte", Value: time.Time{}}}}}}},
+		{{Key: "$limit", Value: most}},
+		{{Key: "$group", Value: bson.D{
+			{Key: "_id", Value: nil}, {Key: "messages", Value: bson.D{{Key: "$sum", Value: bson.D{{Key: "$size", Value: "$o"}}}}},
+			{Key: "oldest", Value: bson.D{{Key: "$min", Value: bson.D{{Key: "$arrayElemAt", Value: bson.A{"$o.id", 0}}}}}}, // a UUID v7 begins with its time
+		}}},
+	}
+	for _, s := range shapes {
+		cursor, err := db.Collection(s.Name).Aggregate(ctx, steps, options.Aggregate().SetHint(outboxIndex))
+		if err != nil {
+			return w, classified(err)
+		}
+		var found []struct {
+			Messages int
+			Oldest   string
+		}
+		if err := cursor.All(ctx, &found); err != nil {
+			return w, classified(err)
+		}
+		for _, in := range found {
+			w.Messages += in.Messages
+			if w.Oldest == "" || in.Oldest < w.Oldest {
+				w.Oldest = in.Oldest
+			}
+		}
+	}
+	return w, nil
+}

@@ -75,3 +75,23 @@ func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (bool, error)
 		return w.exec(`DELETE FROM "~outbox" WHERE seq IN (SELECT value FROM json_each(?))`, string(list))
 	})
 }
+
+// Waiting implements the interface of package document.
+func (e *Engine) Waiting(ctx context.Context, _ []*plan.Shape, most int) (w engine.Waiting, err error) {
+	err = e.read(ctx, clause{`SELECT entry FROM "~outbox" ORDER BY seq LIMIT 1`, nil}, func(r *sql.Rows) error {
+		var raw []byte
+		var first engine.Entry
+		if err := r.Scan(&raw); err != nil {
+			return err
+		}
+		err := bson.Unmarshal(raw, &first)
+		w.Oldest = first.ID
+		return err
+	})
+	if err != nil {
+		return w, err
+	}
+	n, err := e.number(ctx, clause{`SELECT COUNT(*) FROM (SELECT 1 FROM "~outbox" LIMIT ?)`, []any{most}})
+	w.Messages = int(n)
+	return w, err
+}

@@ -4,10 +4,10 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/nyaruka/phonenumbers"
 	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/bellbuoy/bellbuoy/libs/phone"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -28,13 +28,6 @@ const (
 // local parts, comments, address literals and invisible characters. The RFCs allow some of them, and
 // net/mail accepts them, but here they are mistakes.
 var email = regexp.MustCompile("^" + atom + `(?:\.` + atom + ")*@(?:" + label + `\.)+` + top + "$")
-
-// number matches a plus sign, the country code and the subscriber's number. E.164 allows at most 15 digits. The
-// shortest numbers in use have 8 digits.
-var number = regexp.MustCompile(`^\+[0-9]{8,15}$`)
-
-// writtenNumber matches a number as people write it.
-var writtenNumber = regexp.MustCompile(`^\+[0-9][0-9 ()./-]{6,38}$`)
 
 // kind has the rules for the addresses of one channel.
 type kind struct {
@@ -62,10 +55,10 @@ func Normal(channel topic.Channel, text string) (string, bool) {
 
 // kindOf returns the rules of a channel of topic.Subscribers.
 func kindOf(channel topic.Channel) kind {
-	phone := kind{
+	numbers := kind{
 		field: "phone", needed: "must be a plus sign, the country code and the number, with 8 to 15 digits",
-		wanted: "must be a possible phone number: a plus sign, the country code and the number",
-		normal: normalNumber, strict: possibleNumber, searched: strings.NewReplacer(" ", "", "(", "", ")", "", ".", "", "/", "", "-", "").Replace,
+		wanted: phone.Wanted,
+		normal: normalNumber, strict: phone.Possible, searched: strings.NewReplacer(" ", "", "(", "", ")", "", ".", "", "/", "", "-", "").Replace,
 	}
 	return map[topic.Channel]kind{
 		topic.Email: {
@@ -76,8 +69,8 @@ func kindOf(channel topic.Channel) kind {
 			},
 			searched: searchedEmail,
 		},
-		topic.SMS:      phone,
-		topic.WhatsApp: phone,
+		topic.SMS:      numbers,
+		topic.WhatsApp: numbers,
 	}[channel]
 }
 
@@ -109,24 +102,11 @@ func searchedEmail(text string) string {
 // normalNumber returns the E.164 form of a number that is possible in its country. It returns every other number of 8
 // to 15 digits unchanged, because the legacy interface accepts such numbers.
 func normalNumber(text string) (string, bool) {
-	if !number.MatchString(text) {
+	if !phone.IsNumber(text) {
 		return "", false
 	}
-	if possible, ok := possibleNumber(text); ok {
+	if possible, ok := phone.Possible(text); ok {
 		return possible, true
 	}
 	return text, true
-}
-
-// possibleNumber returns the E.164 form of a number, and false if its country does not have numbers of this length.
-func possibleNumber(text string) (string, bool) {
-	if !writtenNumber.MatchString(text) {
-		return "", false
-	}
-	parsed, err := phonenumbers.Parse(text, phonenumbers.UNKNOWN_REGION)
-	if err != nil || phonenumbers.IsPossibleNumberWithReason(parsed) != phonenumbers.IS_POSSIBLE {
-		return "", false
-	}
-	normal := phonenumbers.Format(parsed, phonenumbers.E164)
-	return normal, number.MatchString(normal)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/phone"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -37,7 +38,7 @@ func TestAddressesAreComparedInOneForm(t *testing.T) {
 		"+٤٩١٥١١٢٣٤٥٦٧٨":                          "",
 		"+49151123456789012345678901234567890123": "",
 	} {
-		if got, ok := possibleNumber(text); got != want || ok != (want != "") {
+		if got, ok := phone.Possible(text); got != want || ok != (want != "") {
 			t.Errorf("%q is stored as %q", text, got)
 		}
 	}
