@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -18,6 +19,9 @@ func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 	c, people := w.config(), newPeer(t, "subscribers")
 	c.SubscribersURL = people.server.URL
 	c.SMTPURL, c.MailFrom = newPostOffice(t, &postOffice{}).url("smtp", ""), "status@bellbuoy.test"
+	phones := httptest.NewServer(newSMSAPI(t, nil))
+	t.Cleanup(phones.Close)
+	c.SMSURL = smsURL(phones.URL, smsToken, smsFrom)
 	staff := newPeer(t, "identity")
 	c.IdentityURL = staff.server.URL
 	s := w.start(c)
@@ -41,6 +45,9 @@ func TestTheAppOperationsOfDeliveryFollowTheirScripts(t *testing.T) {
 			staff.member(seated.User, address)
 			vars[name] = sign(seated)
 		}
+		seated := session(owner, passport.RoleAdmin)
+		staff.member(seated.User, "")
+		vars["seatedAdmin"] = sign(seated)
 		vars["seated3"] = sign(session(owner, passport.RoleAPI))
 		people.addFor(owner, owner+"ann", "").Channel = topic.Email
 		for state := range states {

@@ -15,17 +15,25 @@ func (a *API) channelsOperation() web.Operation {
 		Description: "The operator sets channels up for the whole installation. Messages on a channel that is not set up are written to files in the data folder. " +
 			"WhatsApp without a template accepts messages only within 24 hours after a message of the recipient.",
 		Roles: []string{passport.RoleEvent, passport.RoleSubscriber}, Status: 200,
-		Example: web.Example{Response: `{"channels": {"email": {"configured": true, "from": "Acme status <status@example.com>", "missing": null},
-			"gchat": {"configured": true, "from": null, "missing": null}, "sms": {"configured": false, "from": null, "missing": "SMS_URL"},
-			"teams": {"configured": true, "from": null, "missing": null}, "webhook": {"configured": true, "from": null, "missing": null},
-			"whatsapp": {"configured": false, "from": null, "missing": "SMS_URL"}}}`},
+		Example: web.Example{Response: `{"channels": {
+			"email": {"configured": true, "server": {"host": "smtp.example.com", "port": 587, "security": "startTLSIfOffered"}, "from": "Acme status <status@example.com>", "missing": null},
+			"gchat": {"configured": true, "server": null, "from": null, "missing": null}, "sms": {"configured": false, "server": null, "from": null, "missing": "SMS_URL"},
+			"teams": {"configured": true, "server": null, "from": null, "missing": null}, "webhook": {"configured": true, "server": null, "from": null, "missing": null},
+			"whatsapp": {"configured": false, "server": null, "from": null, "missing": "SMS_URL"}}}`},
 	}, a.channels)
 }
 
 type channelSetupView struct {
-	Configured bool    `json:"configured"`
-	From       *string `json:"from" description:"The sender of messages."`
-	Missing    *string `json:"missing" enum:"SMTP_URL,SMS_URL,WHATSAPP_TEMPLATE" description:"The setting that the operator must add."`
+	Configured bool        `json:"configured"`
+	Server     *serverView `json:"server" description:"The server through which all messages of the channel are sent. Null if none is set up, or each endpoint has its own."`
+	From       *string     `json:"from" description:"The sender of messages."`
+	Missing    *string     `json:"missing" enum:"SMTP_URL,SMS_URL,WHATSAPP_TEMPLATE" description:"The setting that the operator must add."`
+}
+
+type serverView struct {
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	Security string `json:"security" enum:"tls,startTLSIfOffered,none" description:"startTLSIfOffered: the connection is encrypted if the server offers STARTTLS."`
 }
 
 type channelsView struct {
@@ -36,7 +44,7 @@ func (a *API) channels(*web.Call[web.None, web.None]) (channelsView, error) {
 	view := channelsView{make(map[topic.Channel]channelSetupView)}
 	for _, name := range topic.AppChannels() {
 		setup := channel.SetupOf(name, a.Mail, a.Texts)
-		view.Channels[name] = channelSetupView{setup.Missing == "", optional.OrNull(setup.From), optional.OrNull(setup.Missing)}
+		view.Channels[name] = channelSetupView{setup.Missing == "", (*serverView)(setup.Server), optional.OrNull(setup.From), optional.OrNull(setup.Missing)}
 	}
 	return view, nil
 }

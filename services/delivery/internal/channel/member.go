@@ -92,3 +92,21 @@ func memberOf(l *locale.Locale, message dispatch.Message) (locale.Member, error)
 	}
 	return page, nil
 }
+
+// The words of a test message to a phone.
+const (
+	testStatus = "Test message"
+	testTitle  = "Messages arrive at this number."
+)
+
+// testText returns the text of a test message to a phone, in one segment. It shortens or omits the name of the
+// organization.
+func testText(message dispatch.Message) string {
+	text, ok := fitted(plain(locale.OneLine(message.To.Dashboard.Name)), leastName, 1, func(name string) string {
+		return plain(name + ": " + testStatus + ". " + testTitle)
+	})
+	if !ok {
+		return plain(testStatus + ". " + testTitle)
+	}
+	return text
+}

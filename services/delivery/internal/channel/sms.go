@@ -89,6 +89,9 @@ func textOf(ctx context.Context, locales *locale.Locales, within time.Duration, 
 		return text, nil
 	}
 	l := localeOf(locales, message)
+	if message.Change.Kind == topic.MemberTest {
+		return testText(message), nil
+	}
 	if own, is := subscriberNotice(message.Change.Kind); is {
 		page, err := confirmationOf(l, message, within)
 		if err != nil {

@@ -39,7 +39,10 @@ func (t texts) message(ctx context.Context, message dispatch.Message, template s
 	out := text{Channel: topic.WhatsApp, To: whatsappPrefix + message.To.Address, ContentSid: template}
 	var variables [5]string
 	var err error
-	if own, is := subscriberNotice(message.Change.Kind); is {
+	if message.Change.Kind == topic.MemberTest {
+		out.Body = testText(message)
+		variables = [5]string{message.To.Dashboard.Name, testStatus, testTitle, "", out.Body}
+	} else if own, is := subscriberNotice(message.Change.Kind); is {
 		page, failed := confirmationOf(l, message, t.within)
 		if failed != nil {
 			return out, failed

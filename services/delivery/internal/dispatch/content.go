@@ -10,6 +10,8 @@ import (
 type Content struct {
 	*topic.EventChange `json:",inline"` // nil: a notice
 	Notice             *topic.Notice    `json:"notice,omitempty"`
+	// To is the phone number of a test message. The member has typed it, so no service resolves it.
+	To string `json:"to,omitempty"`
 }
 
 // ChangeID returns the ChangeID of the deliveries.

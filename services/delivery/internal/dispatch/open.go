@@ -54,6 +54,9 @@ func (s *Sender) open(sh *shard, change *Snapshot, members []*member) (opened, e
 
 func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Destination, error) {
 	query := topic.ResolveQuery{Kind: change.Kind, Channel: sh.channel, IDs: ids}
+	if change.To != "" {
+		query.Channel = topic.Email // the service knows members by mail only
+	}
 	destinations, err := s.Recipients[sh.recipientService()].Resolve(sh.trace, sh.organization, query)
 	if err == nil && len(destinations) != len(ids) {
 		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(ids), len(destinations))
@@ -63,6 +66,11 @@ func (s *Sender) resolve(sh *shard, change *Snapshot, ids []string) ([]topic.Des
 		return nil, s.warn(sh, err, cause)
 	}
 	s.outages.Over(sh.trace, cause)
+	if change.To != "" {
+		for i := range destinations {
+			destinations[i].Channel, destinations[i].Address = sh.channel, change.To
+		}
+	}
 	return destinations, nil
 }
 

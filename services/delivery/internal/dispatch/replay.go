@@ -30,6 +30,9 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	if err != nil {
 		return "", err
 	}
+	if content.To != "" {
+		return "", fault.New(fault.Conflict, "This is a test message to a number that a member has typed. Send a new test message.")
+	}
 	change := content.change()
 	if err := p.shown(ctx, &row, &change); err != nil {
 		return "", err

@@ -19,6 +19,7 @@ const (
 type Snapshot struct {
 	topic.EventChange               // result of Content.change
 	Notice            *topic.Notice // nil: a change of an event
+	To                string        // Content.To
 
 	texts  *sizedCache[textKey, any] // shared by all changes; nil in tests
 	mu     sync.Mutex
@@ -106,7 +107,7 @@ func (s *snapshots) get(ctx context.Context, id string) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	snapshot := &Snapshot{EventChange: content.change(), Notice: content.Notice, texts: s.texts}
+	snapshot := &Snapshot{EventChange: content.change(), Notice: content.Notice, To: content.To, texts: s.texts}
 	return s.byID.getOrAdd(id, snapshot, bytesOf(&snapshot.EventChange)), nil
 }
 
