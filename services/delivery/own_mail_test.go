@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/emersion/go-smtp"
+
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -114,5 +116,23 @@ func TestWithoutAMailServerATestMailIsRefused(t *testing.T) {
 	status, _, failure := s.testMail(t, session(organization, passport.RoleAdmin))
 	if status != http.StatusConflict || !strings.Contains(failure, "SMTP_URL") {
 		t.Errorf("status %d: %s", status, failure)
+	}
+}
+
+// The log of a refused mail has the reply of the server, without the address.
+func TestTheLogOfARefusedMailShowsTheReply(t *testing.T) {
+	w := newWorld(t)
+	office := newPostOffice(t, &postOffice{recipient: replies(&smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 7, 1}, Message: "<" + mailAddress + "> is not welcome"})})
+	c := w.config()
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	identity := w.member(&c)
+	by := session(organization, passport.RoleAdmin)
+	identity.member(by.User, mailAddress)
+	s := w.start(c)
+	_, id, _ := s.testMail(t, by)
+	apitest.Eventually(t, "the refusal", func() bool { rows := w.rows(id); return len(rows) == 1 && rows[0].EndedAt != nil })
+	logs, _ := s.list(t, topic.Email, nil)
+	if _, text := s.log(t, logs[0]); !strings.Contains(text, `"body":"550 5.7.1 <***> is not welcome"`) || strings.Contains(text, mailAddress) {
+		t.Errorf("the log is %s", text)
 	}
 }

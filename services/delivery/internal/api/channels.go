@@ -36,6 +36,13 @@ type serverView struct {
 	Security string `json:"security" enum:"tls,startTLSIfOffered,none" description:"startTLSIfOffered: the connection is encrypted if the server offers STARTTLS."`
 }
 
+func viewServer(s *channel.Server) *serverView {
+	if s == nil {
+		return nil
+	}
+	return &serverView{s.Host, s.Port, s.Security}
+}
+
 type channelsView struct {
 	Channels map[topic.Channel]channelSetupView `json:"channels" description:"All channels of the App interface."`
 }
@@ -44,7 +51,7 @@ func (a *API) channels(*web.Call[web.None, web.None]) (channelsView, error) {
 	view := channelsView{make(map[topic.Channel]channelSetupView)}
 	for _, name := range topic.AppChannels() {
 		setup := channel.SetupOf(name, a.Mail, a.Texts)
-		view.Channels[name] = channelSetupView{setup.Missing == "", (*serverView)(setup.Server), optional.OrNull(setup.From), optional.OrNull(setup.Missing)}
+		view.Channels[name] = channelSetupView{setup.Missing == "", viewServer(setup.Server), optional.OrNull(setup.From), optional.OrNull(setup.Missing)}
 	}
 	return view, nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/mail"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type email struct {
 	confirmWithin time.Duration
 	mark          string                                              // random end of each mark, so that no text of a publisher contains a mark
 	send          func(ctx context.Context, l letter) dispatch.Result // sends to the server, or writes a file
+	hidden        []string                                            // parts of the operator's account that no log may show
 }
 
 // letter is a mail to be sent.
@@ -57,6 +59,8 @@ func newEmail(o Options) (email, error) {
 		return email{}, err.(*url.Error).Err // without the URL, which may hold a password
 	}
 	e.send = newMailServer(server, o).send
+	password, _ := server.User.Password()
+	e.hidden = slices.Clip([]string{password})
 	return e, nil
 }
 
@@ -80,6 +84,7 @@ func (e email) Send(ctx context.Context, message dispatch.Message) dispatch.Resu
 	}
 	result := e.send(ctx, l)
 	result.Sent = l.sent
+	result.Sent.Hidden = append(e.hidden, l.to) // the reply of a server may name them
 	return result
 }
 

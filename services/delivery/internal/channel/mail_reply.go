@@ -3,6 +3,8 @@ package channel
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"net/textproto"
 	"strings"
 
@@ -47,6 +49,15 @@ func replyCode(ctx context.Context, err error) deliverylog.Code {
 		return deliverylog.CodeBounce
 	}
 	return codeMailRefused
+}
+
+// replyOf returns the server's reply that refuses a mail, for the log. It returns nothing if err is no reply.
+func replyOf(err error) deliverylog.Received {
+	var reply *textproto.Error
+	if !errors.As(err, &reply) {
+		return deliverylog.Received{}
+	}
+	return deliverylog.Received{Header: http.Header{}, Body: fmt.Appendf(nil, "%d %s", reply.Code, reply.Msg)}
 }
 
 // refusesAccount reports whether a reply is about the login (RFC 4954, 6).

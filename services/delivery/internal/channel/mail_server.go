@@ -85,7 +85,8 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result {
-		result := dispatch.Result{Code: s.attempt(ctx, l)}
+		code, err := s.attempt(ctx, l)
+		result := dispatch.Result{Code: code, Received: replyOf(err)}
 		if result.Code == codeMailRefused || result.Code == deliverylog.CodeBounce {
 			result.Again = dispatch.Never
 		}
@@ -95,15 +96,15 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 
 // attempt waits at most half of the time limit for a free connection. If none is free by then, it makes no attempt and
 // returns deliverylog.CodeHeld. At least half of the time limit remains for the mail.
-func (s *mailServer) attempt(ctx context.Context, l letter) deliverylog.Code {
+func (s *mailServer) attempt(ctx context.Context, l letter) (deliverylog.Code, error) {
 	waiting, cancel := context.WithTimeout(ctx, s.timeout/2)
 	defer cancel()
 	slot := s.connections.Acquire(waiting)
 	switch {
 	case slot == nil && ctx.Err() != nil:
-		return deliverylog.CodeTimeout
+		return deliverylog.CodeTimeout, nil
 	case slot == nil:
-		return deliverylog.CodeHeld
+		return deliverylog.CodeHeld, nil
 	}
 	defer slot.Release()
 	slot.Start()
@@ -112,11 +113,11 @@ func (s *mailServer) attempt(ctx context.Context, l letter) deliverylog.Code {
 
 // transmit sends the mail over an idle or a new connection. If the server has closed an idle connection, transmit tries
 // the next one. This cannot send the mail twice, because the server has not accepted the sender yet.
-func (s *mailServer) transmit(ctx context.Context, l letter) deliverylog.Code {
+func (s *mailServer) transmit(ctx context.Context, l letter) (deliverylog.Code, error) {
 	for {
 		session, err := s.connect(ctx)
 		if err != nil {
-			return s.noSession(ctx, err)
+			return s.noSession(ctx, err), err
 		}
 		stop := session.during(ctx)
 		err = session.client.Mail("<" + l.from + ">")
@@ -136,7 +137,7 @@ func (s *mailServer) transmit(ctx context.Context, l letter) deliverylog.Code {
 		} else {
 			s.keep(session)
 		}
-		return code(ctx, err)
+		return code(ctx, err), err
 	}
 }
 
