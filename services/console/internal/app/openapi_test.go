@@ -140,7 +140,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 			d.checkType(t, "response", d.responseSchema(operation), result)
 		})
 	}
-	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "reports", "events", "components", "templates", "dashboards", "email subscribers") {
+	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "reports", "events", "components", "templates", "dashboards", "email subscribers", "webhook endpoints", "inbound webhook") {
 		if !called[id] && leftOut("", id) == "" {
 			t.Errorf("no page calls %s", id)
 		}
@@ -157,7 +157,7 @@ func queryOf(method string) url.Values {
 		"Templates":    {"kind"},
 		"DeliveryLogs": {"eventId", "status", "urlHash", "from", "to"},
 		"Subscribers":  {"dashboardId", "q", "state"},
-		"Endpoints":    {"state"},
+		"Endpoints":    {"dashboardId", "urlHash", "state"},
 	}[method]...) {
 		query.Set(name, "x")
 	}
@@ -170,7 +170,7 @@ func leftOut(method, member string) string {
 		"AddEvent.externalId": "tools set it that report events", "ChangeEvent.externalId": "tools set it that report events",
 		"AddComponent.position": "dashboards have the order", "ChangeComponent.position": "dashboards have the order",
 		".listNotes": "an event has its notes", ".getPostMortem": "an event has its post-mortem",
-		".importEmailSubscribers": "programs import",
+		".importEmailSubscribers": "programs import", "DeleteEndpoint.url": "urlHash names the endpoint", "ClearSuppression.url": "urlHash names the URL",
 	}[method+"."+member]
 }
 

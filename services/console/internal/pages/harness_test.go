@@ -142,6 +142,8 @@ func (s *service) usual(at string) string {
 	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`
 	const subscriber = `{"id": "OTHER", "channel": "email", "dashboardId": "OTHER", "email": TEXT, "componentIds": ["MEMBER", "OTHER"], "confirmed": false, "confirmedAt": null, "paused": true, "locked": true,
 		"suppressed": true, "suppressedReason": "bounce", "locale": "de", "source": "public", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
+	const endpoint = `{"version": 3, "dashboardId": "OTHER", "dashboardName": TEXT, "urlHash": "OTHER", "urlDisplay": TEXT, "managementEmail": TEXT, "verified": false, "paused": true, "locked": true, "suppressed": true,
+		"componentIds": ["OTHER"], "eventKinds": ["incident.created", "incident.resolved"], "consecutiveFailures": 12, "firstFailureAt": "2026-01-31T09:30:00.000Z", "lastSuccessAt": null, "createdAt": "2026-01-31T09:30:00.000Z"}`
 	const dashboard = `{"id": "OTHER", "name": TEXT, "slug": "acme", "url": "https://status.example.com/d/acme", "enabled": true, "description": TEXT, "timezone": "Europe/Berlin", "locale": "en", "customDomains": [], "domains": [DOMAINS],
 		"branding": {"logoUrl": TEXT, "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"}, "links": {"homepageUrl": null, "supportUrl": TEXT, "navigation": [{"text": TEXT, "href": TEXT}]},
 		"subscriptions": {"email": true, "webhook": true}, "searchIndexing": true, "access": {"mode": "password", "passwordSet": true, "allowedIps": ["192.0.2.1"]},
@@ -200,8 +202,15 @@ func (s *service) usual(at string) string {
 			return `{"counts": {}}`
 		}
 		return `{"counts": {"webhook": {"failing": 1, "paused": 0, "suppressed": 1}}}`
+	case strings.HasPrefix(at, "GET /app/integrations/") && strings.HasSuffix(at, "/suppression"):
+		return fill(list("entries", `{"kind": "webhook", "urlHash": "OTHER", "urlDisplay": TEXT, "reason": "failures", "consecutiveFailures": 10, "firstFailureAt": "2026-01-31T09:30:00.000Z",
+			"suppressedAt": "2026-01-31T09:30:00.000Z", "lastHttpStatus": 500, "lastError": TEXT, "dashboards": [{"id": "OTHER", "name": TEXT}, {"id": "MEMBER", "name": TEXT}]}`))
 	case strings.HasPrefix(at, "GET /app/integrations/"):
-		return fill(list("endpoints", `{"dashboardName": TEXT, "urlDisplay": TEXT, "suppressed": true, "consecutiveFailures": 12, "firstFailureAt": "2026-01-31T09:30:00.000Z"}`))
+		return strings.Replace(fill(list("endpoints", endpoint+","+strings.Replace(endpoint, `"dashboardId": "OTHER"`, `"dashboardId": "MEMBER"`, 1))), `"nextToken"`, `"usage": {"uniqueEndpoints": 3, "limit": 25}, "nextToken"`, 1)
+	case strings.HasSuffix(at, "/endpoints/test"):
+		return fill(`{"deliveryId": "OTHER"}`)
+	case strings.HasSuffix(at, "/endpoints"):
+		return fill(`{"endpoint": ` + strings.Replace(endpoint, `"urlDisplay"`, `"secret": "whsec_secret", "urlDisplay"`, 1) + `}`)
 	case at == "GET /app/notifications/channels":
 		return fill(`{"channels": {"email": {"configured": true, "from": TEXT, "missing": null}, "sms": {"configured": false, "from": null, "missing": TEXT}, "whatsapp": {"configured": false, "from": null, "missing": null}}}`)
 	case strings.HasSuffix(at, "/counts") && strings.Contains(at, "/subscribers/"):

@@ -64,7 +64,7 @@ type overviewState struct {
 
 // failingEndpoint is an endpoint that messages do not reach.
 type failingEndpoint struct {
-	app.Endpoint
+	endpointRow
 	Label string // name of its kind
 }
 
@@ -257,7 +257,7 @@ func (v *visit) failingEndpoints() ([]failingEndpoint, error) {
 		work.Go(func() error {
 			page, err := v.app.Endpoints(ctx, app.EndpointKind(kind.Value), url.Values{"state": {"failing"}, "limit": {strconv.Itoa(shownFailing)}})
 			for _, e := range page.Endpoints {
-				lists[i] = append(lists[i], failingEndpoint{e, kind.Label})
+				lists[i] = append(lists[i], failingEndpoint{endpointRow{e, app.EndpointKind(kind.Value)}, kind.Label})
 			}
 			return err
 		})

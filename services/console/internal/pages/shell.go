@@ -91,6 +91,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent},
 			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber},
 			{Path: subscribersAt(app.Email), Label: "Subscribers", Icon: "bell", role: passport.RoleSubscriber, under: subscribersPath + "/"},
+			{Path: integrationsAt(app.Webhook), Label: "Integrations", Icon: "plug", role: passport.RoleSubscriber, under: integrationsPath + "/", without: !v.caller.Features.Integrations},
 			{Path: deliveriesAt("email"), Label: "Deliveries", Icon: "message", role: passport.RoleSubscriber, under: deliveriesPath + "/"},
 		}},
 		{"Dashboards", v.dashboardItems()},
@@ -242,7 +243,7 @@ func notices(key string) string {
 	}[key]
 }
 
-var undoForm = regexp.MustCompile(`^(/users/[0-9a-f-]{36}/(enable|disable)|/events/[0-9a-f-]{36}/(publish|withdraw)\?version=[0-9]{1,18}|/subscribers/[a-z]+/[0-9a-f-]{36}/(pause|resume|lock|unlock))$`)
+var undoForm = regexp.MustCompile(`^(/users/[0-9a-f-]{36}/(enable|disable)|/events/[0-9a-f-]{36}/(publish|withdraw)\?version=[0-9]{1,18}|/(subscribers/[a-z]+|integrations/[a-z]+/[0-9a-f]{64})/[0-9a-f-]{36}/(pause|resume|lock|unlock))$`)
 
 // notify sets the status line of the next page.
 func (v *visit) notify(key, name, undo string) {

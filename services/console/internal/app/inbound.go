@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"net/url"
+	"time"
+)
+
+const inboundPath = "/app/integrations/webhooks/inbound"
+
+// InboundKeys is a page of the list of signing keys.
+type InboundKeys struct {
+	Keys      []InboundKey `json:"keys"`
+	NextToken *string      `json:"nextToken"`
+}
+
+// InboundKey is a key with which a monitoring tool signs its messages.
+type InboundKey struct {
+	KeyID      string          `json:"keyId"`
+	Name       string          `json:"name"`
+	Secret     string          `json:"secret"` // only of a new key
+	CreatedBy  Author          `json:"createdBy"`
+	CreatedAt  time.Time       `json:"createdAt"`
+	LastUsedAt *time.Time      `json:"lastUsedAt"`
+	RevokedAt  *time.Time      `json:"revokedAt"`
+	Defaults   InboundDefaults `json:"defaults"`
+}
+
+// InboundDefaults are used for what a message does not say.
+type InboundDefaults struct {
+	Publish  bool     `json:"publish"`
+	Notify   bool     `json:"notify"`
+	Severity Nullable `json:"severity"`
+}
+
+// InboundKeys lists the signing keys, the oldest first.
+func (c *Caller) InboundKeys(ctx context.Context, query url.Values) (InboundKeys, error) {
+	return call[InboundKeys](ctx, c, request{service: integrations, method: "GET", path: inboundPath + "/keys", query: query})
+}
+
+// NewInboundKey is a signing key to create.
+type NewInboundKey struct {
+	Name     string          `json:"name"`
+	Defaults InboundDefaults `json:"defaults"`
+}
+
+// InboundKeyResult is one signing key.
+type InboundKeyResult struct {
+	Key InboundKey `json:"key"`
+}
+
+// AddInboundKey creates a signing key. Only this result has the secret.
+func (c *Caller) AddInboundKey(ctx context.Context, in NewInboundKey) (InboundKeyResult, error) {
+	return call[InboundKeyResult](ctx, c, request{service: integrations, method: "POST", path: inboundPath + "/keys", body: in})
+}
+
+// RevokeInboundKey revokes a signing key.
+func (c *Caller) RevokeInboundKey(ctx context.Context, id string) (struct{}, error) {
+	return call[struct{}](ctx, c, request{service: integrations, method: "DELETE", path: inboundPath + "/keys/" + url.PathEscape(id)})
+}
+
+// InboundLogs is a page of the log of received messages.
+type InboundLogs struct {
+	Logs      []InboundLog `json:"logs"`
+	NextToken *string      `json:"nextToken"`
+}
+
+// InboundLog is a message of a monitoring tool, and what became of it.
+type InboundLog struct {
+	ReceivedAt time.Time `json:"receivedAt"`
+	KeyID      string    `json:"keyId"`
+	RemoteIP   string    `json:"remoteIp"`
+	Action     string    `json:"action"`
+	ExternalID string    `json:"externalId"`
+	EventID    string    `json:"eventId"`
+	Result     string    `json:"result"`
+	HTTPStatus int       `json:"httpStatus"`
+	Error      string    `json:"error"`
+}
+
+// InboundLogs lists the received messages, the newest first.
+func (c *Caller) InboundLogs(ctx context.Context, query url.Values) (InboundLogs, error) {
+	return call[InboundLogs](ctx, c, request{service: integrations, method: "GET", path: inboundPath + "/logs", query: query})
+}

@@ -1,0 +1,244 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+)
+
+const integrationsPath = "/integrations"
+
+func integrationsAt(kind app.EndpointKind) string { return integrationsPath + "/" + string(kind) }
+
+// endpointAt returns the path of the page of an endpoint.
+func endpointAt(kind app.EndpointKind, hash, dashboard string) string {
+	return integrationsAt(kind) + "/" + url.PathEscape(hash) + "/" + url.PathEscape(dashboard)
+}
+
+// endpointKinds are all kinds, in the order of the tabs.
+func endpointKinds() []app.EndpointKind {
+	return []app.EndpointKind{app.Webhook, app.Teams, app.GChat}
+}
+
+// kindWords is how a page names a kind of endpoints.
+type kindWords struct{ Label, Add, Lede, Hint, None string }
+
+func wordsOfKind(kind app.EndpointKind) kindWords {
+	return map[app.EndpointKind]kindWords{
+		app.Webhook: {"Webhooks", "Add a webhook", "A program that gets a signed JSON message", "It begins with https:// and has no password. Bellbuoy sends POST requests to it.",
+			"No program gets webhooks yet. A webhook is a signed JSON message to an address of yours, for each event."},
+		app.Teams: {"Teams", "Add a Teams channel", "A channel of Microsoft Teams that gets a card", "In Teams, create a workflow with the template “Post to a channel when a webhook request is received”. Teams then shows this URL.",
+			"No channel of Microsoft Teams gets messages yet. A workflow of Teams posts each event as a card."},
+		app.GChat: {"Google Chat", "Add a Google Chat space", "A space of Google Chat that gets a card", "In Google Chat, open the menu of the space, then Apps & integrations, Webhooks. The space then shows this URL.",
+			"No space of Google Chat gets messages yet. A webhook of the space shows each event in a thread."},
+	}[kind]
+}
+
+// integrationTable returns the routes of the endpoints of each kind. The list of suppressed URLs needs no entitlement.
+func (p *pages) integrationTable(role string) (routes []route) {
+	for _, kind := range endpointKinds() {
+		at := integrationsAt(kind)
+		one := at + "/:hash/:dashboard"
+		add := func(method, path string, handle func(*visit) error) {
+			routes = append(routes, route{method, path, signedIn, role, entitled(handle)})
+		}
+		both := func(path string, handle func(*visit) error) {
+			add(get, path, handle)
+			add(post, path, handle)
+		}
+		routes = append(routes, route{get, at + "/suppression", signedIn, role, p.suppressionsOf(kind)})
+		add(get, at, p.endpointsOf(kind))
+		both(at+"/new", p.endpointNew(kind))
+		add(get, at+"/:hash", p.endpointURL(kind))
+		both(at+"/:hash/clear", p.suppressionClear(kind))
+		both(one, p.endpoint(kind))
+		both(one+"/delete", p.endpointDelete(kind))
+		add(post, one+"/test", p.endpointTest(kind))
+		add(get, "/parts"+one, p.endpointPart(kind))
+		if kind == app.Webhook {
+			both(one+"/secret", p.endpointSecret(kind))
+		}
+		for _, what := range []string{"pause", "resume", "lock", "unlock"} {
+			add(post, one+"/"+what, p.endpointAct(kind))
+		}
+	}
+	return routes
+}
+
+// entitled returns a handler that refuses members of an organization whose plan has no integrations.
+func entitled(handle func(*visit) error) func(*visit) error {
+	return func(v *visit) error {
+		if !v.caller.Features.Integrations {
+			return &app.Error{Status: http.StatusForbidden, Message: "The plan of your organization does not include integrations. Whoever runs this installation can change the plan."}
+		}
+		return handle(v)
+	}
+}
+
+// notFound returns errNotFound for the refusal of an id or a hash that has another form: there is no such record.
+func notFound(err error) error {
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
+		return errNotFound
+	}
+	return err
+}
+
+// endpointRow is an endpoint of the kind.
+type endpointRow struct {
+	app.Endpoint
+	Kind app.EndpointKind
+}
+
+// At returns the path of the page of the endpoint.
+func (r endpointRow) At() string { return endpointAt(r.Kind, r.URLHash, r.DashboardID) }
+
+// Failing reports whether messages fail, and are still sent.
+func (r endpointRow) Failing() bool { return r.ConsecutiveFailures > 0 && !r.Suppressed }
+
+// Working reports whether messages are sent, and the last one arrived or there was none.
+func (r endpointRow) Working() bool {
+	return r.Verified && !r.Paused && !r.Suppressed && r.ConsecutiveFailures == 0
+}
+
+func endpointRows(kind app.EndpointKind, endpoints []app.Endpoint) (rows []endpointRow) {
+	for _, e := range endpoints {
+		rows = append(rows, endpointRow{e, kind})
+	}
+	return rows
+}
+
+// integrationsPage is the data of integrations.html.
+type integrationsPage struct {
+	Kind       app.EndpointKind
+	Words      kindWords
+	Views      []view
+	Tallies    []tally // nil: the numbers cannot be read
+	Usage      app.Usage
+	State      string
+	Dashboard  string
+	Dashboards []app.Dashboard
+	Filtered   bool
+	Rows       []endpointRow
+	More       string // address of the next page; empty: there is none
+	First      bool
+}
+
+// At returns the path of the list.
+func (d integrationsPage) At() string { return integrationsAt(d.Kind) }
+
+// Full reports whether the plan allows no other URL.
+func (d integrationsPage) Full() bool {
+	return d.Usage.Limit > 0 && d.Usage.UniqueEndpoints >= d.Usage.Limit
+}
+
+func kindViews(at app.EndpointKind) (views []view) {
+	for _, kind := range endpointKinds() {
+		views = append(views, view{integrationsAt(kind), wordsOfKind(kind).Label, kind == at})
+	}
+	return views
+}
+
+// endpointsOf returns the handler of the list of a kind. The filter is in the address.
+func (p *pages) endpointsOf(kind app.EndpointKind) func(*visit) error {
+	return func(v *visit) error {
+		data := integrationsPage{Kind: kind, Words: wordsOfKind(kind), Views: kindViews(kind), State: v.Query("state"), Dashboard: v.Query("dashboard"), First: v.Query("after") == ""}
+		if !slices.Contains([]string{"failing", "paused", "suppressed"}, data.State) {
+			data.State = ""
+		}
+		data.Filtered = data.State+data.Dashboard != ""
+		query := url.Values{"limit": {"50"}}
+		for name, value := range map[string]string{"state": data.State, "dashboardId": data.Dashboard, "nextToken": v.Query("after")} {
+			if value != "" {
+				query.Set(name, value)
+			}
+		}
+		if err := v.readEndpoints(&data, query); err != nil {
+			return err
+		}
+		return v.show(http.StatusOK, "integrations.html", "Integrations: "+data.Words.Label, data)
+	}
+}
+
+// readEndpoints reads the list with its numbers. The page works without the numbers and the dashboards.
+func (v *visit) readEndpoints(data *integrationsPage, query url.Values) error {
+	var listed app.Endpoints
+	var counts app.EndpointCounts
+	var uncounted bool
+	var work errgroup.Group
+	ctx := v.Request.Context()
+	work.Go(func() (err error) {
+		listed, err = v.app.Endpoints(ctx, data.Kind, query)
+		return notFound(err)
+	})
+	work.Go(func() error {
+		found, err := v.app.EndpointCounts(ctx)
+		counts, uncounted = found.Counts[string(data.Kind)], err != nil
+		return nil
+	})
+	work.Go(func() error {
+		found, _ := v.app.Dashboards(ctx, url.Values{"limit": {"100"}})
+		data.Dashboards = found.Dashboards
+		return nil
+	})
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	data.Rows, data.Usage = endpointRows(data.Kind, listed.Endpoints), listed.Usage
+	if !uncounted {
+		for _, t := range []tally{{"failing", "Failing", "d", counts.Failing, false}, {"paused", "Paused", "m", counts.Paused, false}, {"suppressed", "Suppressed", "x", counts.Suppressed, false}} {
+			data.Tallies = append(data.Tallies, tally{data.with(t.Path), t.Label, t.Class, t.Count, t.Path == data.State})
+		}
+	}
+	if listed.NextToken != nil {
+		next := v.Request.URL.Query()
+		next.Set("after", *listed.NextToken)
+		data.More = root + data.At() + "?" + next.Encode()
+	}
+	return nil
+}
+
+// All returns the path of the list of every state.
+func (d integrationsPage) All() string { return d.with("") }
+
+// with returns the path of the list with another state, and with the dashboard of this one.
+func (d integrationsPage) with(state string) string {
+	query := url.Values{}
+	for name, value := range map[string]string{"state": state, "dashboard": d.Dashboard} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if len(query) == 0 {
+		return d.At()
+	}
+	return d.At() + "?" + query.Encode()
+}
+
+// urlPage is the data of integration_url.html.
+type urlPage struct {
+	Words kindWords
+	List  string // path of the list
+	Rows  []endpointRow
+}
+
+// endpointURL returns the handler of the page of a URL. It leads to the endpoint, unless the URL has several: one for each
+// dashboard.
+func (p *pages) endpointURL(kind app.EndpointKind) func(*visit) error {
+	return func(v *visit) error {
+		found, err := v.app.Endpoints(v.Request.Context(), kind, url.Values{"urlHash": {v.Param("hash")}, "limit": {"100"}})
+		if err != nil {
+			return notFound(err)
+		}
+		switch len(found.Endpoints) {
+		case 0:
+			return errNotFound
+		case 1:
+			return v.redirect(endpointRow{found.Endpoints[0], kind}.At())
+		}
+		return v.show(http.StatusOK, "integration_url.html", found.Endpoints[0].URLDisplay, urlPage{wordsOfKind(kind), integrationsAt(kind), endpointRows(kind, found.Endpoints)})
+	}
+}

@@ -1,0 +1,105 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// suppressionsPage is the data of suppressions.html.
+type suppressionsPage struct {
+	At      string
+	Words   kindWords
+	Views   []view
+	List    string // path of the endpoints; empty: the plan has none
+	Entries []app.Suppression
+	More    string // address of the next page; empty: there is none
+	First   bool
+}
+
+// suppressionsOf returns the handler of the list of the suppressed URLs of a kind.
+func (p *pages) suppressionsOf(kind app.EndpointKind) func(*visit) error {
+	return func(v *visit) error {
+		data := suppressionsPage{At: integrationsAt(kind), Words: wordsOfKind(kind), First: v.Query("after") == ""}
+		for _, one := range endpointKinds() {
+			data.Views = append(data.Views, view{integrationsAt(one) + "/suppression", wordsOfKind(one).Label, one == kind})
+		}
+		if v.caller.Features.Integrations {
+			data.List = data.At
+		}
+		query := url.Values{"limit": {"50"}}
+		if after := v.Query("after"); after != "" {
+			query.Set("nextToken", after)
+		}
+		found, err := v.app.Suppressions(v.Request.Context(), kind, query)
+		if err != nil {
+			return err
+		}
+		if data.Entries = found.Entries; found.NextToken != nil {
+			data.More = root + data.At + "/suppression?" + url.Values{"after": {*found.NextToken}}.Encode()
+		}
+		return v.show(http.StatusOK, "suppressions.html", "Suppressed URLs", data)
+	}
+}
+
+// suppressionReason returns why nothing is sent to a URL.
+func suppressionReason(s app.Suppression) string {
+	if s.Reason == "gone" {
+		return "The receiver says that the address no longer exists."
+	}
+	return amount(s.ConsecutiveFailures, false) + " messages in a row did not arrive."
+}
+
+// suppression returns the suppression of a URL. A kind has few suppressions, so that all of them are read.
+func (v *visit) suppression(kind app.EndpointKind, hash string) (app.Suppression, error) {
+	query := url.Values{"limit": {"100"}}
+	for range 50 {
+		found, err := v.app.Suppressions(v.Request.Context(), kind, query)
+		if err != nil {
+			return app.Suppression{}, err
+		}
+		if at := slices.IndexFunc(found.Entries, func(s app.Suppression) bool { return s.URLHash == hash }); at >= 0 {
+			return found.Entries[at], nil
+		}
+		if found.NextToken == nil {
+			break
+		}
+		query.Set("nextToken", *found.NextToken)
+	}
+	return app.Suppression{}, errNotFound
+}
+
+// suppressionClear returns the handler of the page that ends the suppression of a URL.
+func (p *pages) suppressionClear(kind app.EndpointKind) func(*visit) error {
+	return func(v *visit) error {
+		s, err := v.suppression(kind, v.Param("hash"))
+		if err != nil {
+			return err
+		}
+		at := integrationsAt(kind) + "/" + url.PathEscape(s.URLHash)
+		points := []string{"The next message is sent again, and failures count from 0.", "Messages that were kept back are not sent. Send one again from its delivery."}
+		if len(s.Dashboards) > 1 {
+			points = append(points, "This concerns all endpoints with the URL: "+boardNames(s.Dashboards)+".")
+		}
+		return v.ask("Send to “"+isolate(s.URLDisplay)+"” again?", confirm{
+			Back: at, BackLabel: s.URLDisplay, Text: suppressionReason(s) + " Make sure that the cause is gone.", Points: points, Form: forms.New(at+"/clear", "End the suppression"),
+		}, func() error {
+			if _, err := v.app.ClearSuppression(v.Request.Context(), kind, app.SuppressedURL{URLHash: s.URLHash}); err != nil {
+				return err
+			}
+			v.notify("cleared", s.URLDisplay, "")
+			return v.redirect(at)
+		})
+	}
+}
+
+func boardNames(dashboards []app.SuppressedDashboard) string {
+	var names []string
+	for _, d := range dashboards {
+		names = append(names, isolate(d.Name))
+	}
+	return andList(names)
+}
