@@ -207,6 +207,11 @@ func (p *pages) table() []route {
 		{post, "/sign-on/test", signedIn, admin, p.signOnTest},
 		{get, "/sign-on/delete", signedIn, admin, p.signOnDelete},
 		{post, "/sign-on/delete", signedIn, admin, p.signOnDelete},
+		{get, "/inbound", signedIn, admin, p.inbound},
+		{post, "/inbound", signedIn, admin, p.inboundAdd},
+		{get, "/inbound/arrivals", signedIn, admin, p.inboundArrivals},
+		{get, "/inbound/:id/revoke", signedIn, admin, p.inboundRevoke},
+		{post, "/inbound/:id/revoke", signedIn, admin, p.inboundRevoke},
 		{get, "/audit", signedIn, admin, p.audit},
 	})
 }

@@ -97,6 +97,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 		{"Dashboards", v.dashboardItems()},
 		{"Organization", []navItem{
 			{Path: reportPath, Label: "Uptime report", Icon: "chart", role: passport.RoleAdmin, without: !v.caller.Features.UptimeReports},
+			{Path: v.inboundViews("")[0].Path, Label: "Inbound webhook", Icon: "inbox", role: passport.RoleAdmin, under: inboundPath},
 			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin},
 			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin},
 			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin},

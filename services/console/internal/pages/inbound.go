@@ -1,0 +1,213 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const (
+	inboundPath  = "/inbound"
+	arrivalsPath = inboundPath + "/arrivals"
+)
+
+// inboundViews are the tabs of the inbound webhook. The keys need the entitlement.
+func (v *visit) inboundViews(at string) (views []view) {
+	if v.caller.Features.Integrations {
+		views = append(views, view{inboundPath, "Keys", at == inboundPath})
+	}
+	return append(views, view{arrivalsPath, "Arrivals", at == arrivalsPath})
+}
+
+// inboundPage is the data of inbound.html.
+type inboundPage struct {
+	Views []view
+	URL   string
+	Keys  []app.InboundKey
+	More  string // address of the next page; empty: there is none
+	First bool
+	Form  *forms.Form
+}
+
+func inboundKeyForm() *forms.Form {
+	severities := []forms.Option{{Value: "", Label: "None"}}
+	for _, name := range []string{"minor_performance", "major_performance", "minor_outage", "major_outage"} {
+		severities = append(severities, forms.Option{Value: name, Label: severityLabel(name)})
+	}
+	return forms.New(inboundPath, "Create the key",
+		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 80, Hint: "The tool that uses the key, such as “Alertmanager in Frankfurt”."},
+		&forms.Field{Kind: forms.Tick, Name: "publish", Label: "Publish new events", Hint: "Without this tick, a new event is a draft.", Values: []string{"on"}, Members: []string{"defaults.publish"}},
+		&forms.Field{Kind: forms.Tick, Name: "notify", Label: "Notify subscribers", Hint: "Without this tick, nobody is notified.", Values: []string{"on"}, Members: []string{"defaults.notify"}},
+		&forms.Field{Kind: forms.Select, Name: "severity", Label: "Severity of new events", Plain: true, Options: severities, Hint: "A message may say otherwise about all three.", Members: []string{"defaults.severity"}})
+}
+
+// inbound lists the signing keys.
+func (p *pages) inbound(v *visit) error {
+	form := inboundKeyForm()
+	v.fill(form)
+	return entitled(func(v *visit) error { return v.showInbound(http.StatusOK, form) })(v)
+}
+
+func (v *visit) showInbound(status int, form *forms.Form) error {
+	data := inboundPage{Views: v.inboundViews(inboundPath), URL: v.pages.inboundURL(), First: v.Query("after") == "", Form: form}
+	query := url.Values{"limit": {"100"}}
+	if after := v.Query("after"); after != "" {
+		query.Set("nextToken", after)
+	}
+	found, err := v.app.InboundKeys(v.Request.Context(), query)
+	if err != nil {
+		return err
+	}
+	// Keys that work come first.
+	slices.SortStableFunc(found.Keys, func(a, b app.InboundKey) int {
+		return map[bool]int{true: 1}[a.RevokedAt != nil] - map[bool]int{true: 1}[b.RevokedAt != nil]
+	})
+	if data.Keys = found.Keys; found.NextToken != nil {
+		data.More = root + inboundPath + "?" + url.Values{"after": {*found.NextToken}}.Encode()
+	}
+	return v.show(status, "inbound.html", "Inbound webhook", data)
+}
+
+func (p *pages) inboundURL() string { return p.Links.DashboardBaseURL + "/public/webhooks/inbound" }
+
+// newInboundPage is the data of inbound_new.html.
+type newInboundPage struct {
+	app.InboundKey
+	URL, Command, Relay string
+}
+
+// inboundAdd creates a key, and shows its secret once with a command that works.
+func (p *pages) inboundAdd(v *visit) error {
+	form := inboundKeyForm()
+	return entitled(func(v *visit) error {
+		return v.submit(form, func() error {
+			made, err := v.app.AddInboundKey(v.Request.Context(), app.NewInboundKey{Name: form.Value("name"), Defaults: app.InboundDefaults{
+				Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity")),
+			}})
+			if err != nil {
+				return err
+			}
+			component := "ID OF A COMPONENT"
+			if found, err := v.app.Components(v.Request.Context(), url.Values{"limit": {"1"}}); err == nil && len(found.Components) > 0 {
+				component = found.Components[0].ID
+			}
+			key := made.Key
+			return v.showSecret("inbound_new.html", "Your new signing key", newInboundPage{key, p.inboundURL(), inboundCommand(p.inboundURL(), key.KeyID, key.Secret, component),
+				"INBOUND_URL=" + p.inboundURL() + " INBOUND_KEY=" + key.KeyID + " INBOUND_SECRET=" + key.Secret + " scripts/inbound -listen 127.0.0.1:9097"})
+		}, func(status int) error { return v.showInbound(status, form) })
+	})(v)
+}
+
+// inboundCommand returns a command that signs and sends a message. A test runs it.
+func inboundCommand(address, key, secret, component string) string {
+	return strings.NewReplacer("ADDRESS", address, "KEY", key, "SECRET", strings.TrimPrefix(secret, "whsec_"), "COMPONENT", component).Replace(
+		`body='{"action": "trigger", "externalId": "command-line", "title": "A test from the command line", "components": ["COMPONENT"], "publish": false}'
+now=$(date +%s) id=test-$now-$$
+secret=$(printf %s 'SECRET' | openssl base64 -d -A | od -An -v -tx1 | tr -d ' \n')
+signature=$(printf %s "$id.$now.$body" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$secret" -binary | openssl base64 -A)
+curl -sS -X POST 'ADDRESS' -H 'Content-Type: application/json' -H 'webhook-key-id: KEY' \
+  -H "webhook-id: $id" -H "webhook-timestamp: $now" -H "webhook-signature: v1,$signature" -d "$body"
+`)
+}
+
+// inboundRevoke revokes a key.
+func (p *pages) inboundRevoke(v *visit) error {
+	return entitled(func(v *visit) error {
+		key, err := v.findInboundKey(v.Param("id"))
+		if err != nil {
+			return err
+		}
+		form := forms.New(inboundPath+"/"+v.Param("id")+"/revoke", "Revoke the key")
+		form.Danger = true
+		return v.ask("Revoke “"+isolate(key.Name)+"”?", confirm{
+			Back: inboundPath, BackLabel: "Inbound webhook", Text: "The next message with the key is refused. A revoked key cannot come back.", Points: []string{"Events that its messages made stay."}, Form: form,
+		}, func() error {
+			if _, err := v.app.RevokeInboundKey(v.Request.Context(), key.KeyID); err != nil {
+				return err
+			}
+			return v.done(inboundPath, "key-revoked")
+		})
+	})(v)
+}
+
+// findInboundKey returns the key with the id, if it is not revoked.
+func (v *visit) findInboundKey(id string) (app.InboundKey, error) {
+	query := url.Values{"limit": {"100"}}
+	for range 50 {
+		found, err := v.app.InboundKeys(v.Request.Context(), query)
+		if err != nil {
+			return app.InboundKey{}, err
+		}
+		if at := slices.IndexFunc(found.Keys, func(k app.InboundKey) bool { return k.KeyID == id && k.RevokedAt == nil }); at >= 0 {
+			return found.Keys[at], nil
+		}
+		if found.NextToken == nil {
+			break
+		}
+		query.Set("nextToken", *found.NextToken)
+	}
+	return app.InboundKey{}, errNotFound
+}
+
+// arrivalsPage is the data of arrivals.html.
+type arrivalsPage struct {
+	Views []view
+	Rows  []arrival
+	More  string // address of the next page; empty: there is none
+	First bool
+}
+
+// arrival is a received message.
+type arrival struct {
+	app.InboundLog
+	Key string // name of the key; empty: it cannot be read
+}
+
+// Title returns what became of the message.
+func (a arrival) Title() string {
+	if a.Result == "" {
+		return "Refused"
+	}
+	return map[string]string{"created": "New event", "updated": "Event updated", "resolved": "Event resolved", "reopened": "Event reopened", "ignored": "Nothing new"}[a.Result]
+}
+
+// inboundArrivals lists the received messages.
+func (p *pages) inboundArrivals(v *visit) error {
+	data := arrivalsPage{Views: v.inboundViews(arrivalsPath), First: v.Query("after") == ""}
+	query := url.Values{"limit": {"50"}}
+	if after := v.Query("after"); after != "" {
+		query.Set("nextToken", after)
+	}
+	var logs app.InboundLogs
+	names := map[string]string{}
+	var work errgroup.Group
+	work.Go(func() (err error) {
+		logs, err = v.app.InboundLogs(v.Request.Context(), query)
+		return err
+	})
+	if v.caller.Features.Integrations {
+		work.Go(func() error {
+			found, _ := v.app.InboundKeys(v.Request.Context(), url.Values{"limit": {"100"}}) // the page works without the names
+			for _, key := range found.Keys {
+				names[key.KeyID] = key.Name
+			}
+			return nil
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return err
+	}
+	for _, log := range logs.Logs {
+		data.Rows = append(data.Rows, arrival{log, names[log.KeyID]})
+	}
+	if logs.NextToken != nil {
+		data.More = root + arrivalsPath + "?" + url.Values{"after": {*logs.NextToken}}.Encode()
+	}
+	return v.show(http.StatusOK, "arrivals.html", "Arrivals", data)
+}

@@ -1,0 +1,47 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+func TestASigningKeyIsCreatedAndRevoked(t *testing.T) {
+	b := open(t, "Alertmanager")
+	b.expect(b.get("/console/inbound"), http.StatusOK, "Alertmanager", "Publishes, notifies nobody", "Revoked", `name="publish" value="on" checked`, "https://status.example.com/public/webhooks/inbound", "/console/inbound/"+other+"/revoke")
+	b.expect(b.post("/console/inbound", "name", "", "severity", ""), http.StatusUnprocessableEntity, "Enter the name.")
+	got := b.post("/console/inbound", "name", "Alertmanager", "publish", "on", "severity", "major_outage")
+	if b.expect(got, http.StatusOK, "whsec_c2VjcmV0", "shown only this once", "webhook-key-id: "+other, "format=grafana", "openssl"); got.header.Get("Content-Encoding") != "" {
+		t.Error("the page with the secret is compressed")
+	}
+	if body := b.app.body("POST /app/integrations/webhooks/inbound/keys"); body != `{"name":"Alertmanager","defaults":{"publish":true,"notify":false,"severity":"major_outage"}}` {
+		t.Error(body)
+	}
+	b.post("/console/inbound", "name", "Alertmanager", "severity", "")
+	if body := b.app.body("POST /app/integrations/webhooks/inbound/keys"); !strings.Contains(body, `"severity":null`) {
+		t.Error(body)
+	}
+	b.app.answer("POST /app/integrations/webhooks/inbound/keys", answer{409, `{"error": "An organization may have 20 active keys."}`, false})
+	b.expect(b.post("/console/inbound", "name", "Alertmanager", "severity", ""), http.StatusUnprocessableEntity, "An organization may have 20 active keys.", `value="Alertmanager"`)
+	b.expect(b.get("/console/inbound/"+other+"/revoke"), http.StatusOK, "Revoke “Alertmanager”?", "The next message with the key is refused.")
+	b.expect(b.get("/console/inbound/"+member+"/revoke"), http.StatusNotFound)
+	if got := b.send(post, "/console/inbound/"+other+"/revoke", url.Values{}); got.header.Get("Location") != "/console/inbound" {
+		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
+	}
+}
+
+func TestArrivalsShowWhatBecameOfAMessage(t *testing.T) {
+	b := open(t, "disk is full")
+	b.expect(b.get("/console/inbound/arrivals?after=x"), http.StatusOK, "New event", "/console/events/"+other, "Trigger", "Refused", "Status 403", "192.0.2.1", "after=next%26token")
+	b.app.answer("GET /app/integrations/webhooks/inbound/keys", answer{503, `{}`, false})
+	b.expect(b.get("/console/inbound/arrivals"), http.StatusOK, "New event")
+	b.app.empty = true
+	b.expect(b.get("/console/inbound/arrivals"), http.StatusOK, "Nothing has arrived in the last 30 days.")
+	b.member.Features.Integrations = false
+	b.expect(b.get("/console/inbound"), http.StatusForbidden, "does not include integrations")
+	got := b.get("/console/inbound/arrivals")
+	if b.expect(got, http.StatusOK, `href="/console/inbound/arrivals" aria-current="page"`); strings.Contains(got.text, `href="/console/inbound"`) {
+		t.Error("the page offers what the plan excludes")
+	}
+}
