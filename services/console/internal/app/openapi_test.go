@@ -152,8 +152,9 @@ func queryOf(method string) url.Values {
 	query := url.Values{}
 	for _, name := range append([]string{"limit", "nextToken"}, map[string][]string{
 		"AuditEntries": {"entityType", "action", "from", "to", "entityId", "actorId"},
-		"Events":       {"from", "type", "status", "active", "publish", "componentId", "dashboardId", "to", "q"},
-		"Components":   {"status", "q"},
+		"Events":       {"from", "type", "status", "active", "publish", "componentId", "dashboardId", "to", "q", "legacyId"},
+		"Components":   {"status", "q", "legacyId"},
+		"Dashboards":   {"q", "legacyId"},
 		"Templates":    {"kind"},
 		"DeliveryLogs": {"eventId", "status", "urlHash", "from", "to"},
 		"Subscribers":  {"dashboardId", "q", "state"},

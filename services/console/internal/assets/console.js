@@ -182,30 +182,96 @@
   };
   all('[data-part]').forEach(repeat);
 
-  // Shortcuts. A member can switch them off.
-  const go = { h: '/', e: '/events', t: '/templates', c: '/components', u: '/subscribers/email', m: '/users', o: '/organization', a: '/audit', p: '/profile', s: '/profile/security', k: '/profile/keys' };
-  let after = 0;
-  const rows = () => all('.rows .to a, .rows summary');
-  const help = () => {
-    const dialog = $('#shortcut-list');
-    if (dialog && !dialog.open) dialog.showModal();
+  // The palette finds pages and records. Without script its link leads to the page that does the same.
+  const palette = $('#palette');
+  const find = () => {
+    if (!palette.showModal) return location.assign('/console/find');
+    palette.showModal();
+    look();
   };
+  const field = palette && $('input', palette);
+  const hits = $('#palette-hits');
+  const options = () => all('[role=option]', hits);
+  let turn = 0;
+  let typing;
+  const choose = (n) => {
+    const list = options();
+    list.find((one) => one.ariaSelected === 'true')?.setAttribute('aria-selected', false);
+    const one = list[(n + list.length) % list.length];
+    if (!one) return field.removeAttribute('aria-activedescendant');
+    one.setAttribute('aria-selected', true);
+    one.scrollIntoView({ block: 'nearest' });
+    field.setAttribute('aria-activedescendant', one.id);
+  };
+  const look = async () => {
+    const mine = ++turn;
+    let found;
+    try {
+      const response = await fetch(`/console/parts/find?${new URLSearchParams({ q: field.value })}`);
+      found = response.ok && new DOMParser().parseFromString(await response.text(), 'text/html').querySelector('[data-found]');
+    } catch { /* the text below says so */ }
+    if (mine !== turn) return;
+    hits.replaceChildren(found || '');
+    field.setAttribute('aria-expanded', options().length > 0);
+    field.removeAttribute('aria-activedescendant');
+    if (field.value) choose(0);
+    $('[role=status]', palette).textContent = found ? found.dataset.said : 'The results cannot be loaded. Press Enter for the page.';
+  };
+  if (palette) {
+    field.addEventListener('input', () => {
+      clearTimeout(typing);
+      turn++; // results on their way are of another text
+      typing = setTimeout(look, 150);
+    });
+    palette.addEventListener('keydown', (e) => {
+      const at = options().findIndex((one) => one.ariaSelected === 'true');
+      const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+      if (step) {
+        e.preventDefault();
+        choose(at < 0 && step < 0 ? -1 : at + step);
+      } else if (e.key === 'Enter' && at >= 0 && !e.ctrlKey && !e.isComposing) {
+        e.preventDefault();
+        options()[at].click();
+      }
+    });
+    palette.addEventListener('click', (e) => { if (e.target === palette) palette.close(); });
+    palette.addEventListener('close', () => {
+      clearTimeout(typing);
+      turn++;
+      field.value = '';
+      hits.replaceChildren();
+      field.setAttribute('aria-expanded', false);
+    });
+    for (const link of all('[data-find]')) {
+      link.addEventListener('click', (e) => {
+        if (e.ctrlKey || e.metaKey || e.shiftKey || !palette.showModal) return;
+        e.preventDefault();
+        e.stopPropagation();
+        find();
+      });
+    }
+  }
+
+  // Shortcuts. A member can switch them off. The list of the page has the links that the member may open.
+  let after = 0;
   document.addEventListener('keydown', (e) => {
-    if ((e.ctrlKey || e.metaKey) && e.key === 'Enter') return e.target.form?.requestSubmit();
-    if (body.dataset.shortcuts !== 'on' || e.ctrlKey || e.metaKey || e.altKey || $('dialog[open]') || e.target.closest('input,textarea,select')) return;
+    if (body.dataset.shortcuts !== 'on') return;
+    const control = e.ctrlKey || e.metaKey;
+    if (control && e.key === 'Enter') return e.target.form?.requestSubmit();
+    if (e.altKey || $('dialog[open]') || e.target.closest('input,textarea,select')) return;
+    if (control ? e.key === 'k' : e.key === '/') {
+      e.preventDefault();
+      return find();
+    }
+    if (control) return;
     const second = Date.now() - after < 1500;
     after = 0;
-    if (second && go[e.key]) {
-      const link = $(`.nav a[href="/console${go[e.key]}"]`);
-      if (link) link.click();
-    } else if (e.key === 'g') after = Date.now();
+    if (second) all('#shortcut-list [data-key]').find((link) => link.dataset.key === e.key)?.click();
+    else if (e.key === 'g') after = Date.now();
     else if (e.key === 'c') $('.report')?.click();
-    else if (e.key === '?') help();
-    else if (e.key === '/') {
-      const search = $('[type=search]');
-      if (search) { e.preventDefault(); search.focus(); }
-    } else if (e.key === 'j' || e.key === 'k') {
-      const list = rows();
+    else if (e.key === '?') $('#shortcut-list').showModal();
+    else if (e.key === 'j' || e.key === 'k') {
+      const list = all('.rows .to a, .rows summary');
       const at = list.indexOf(document.activeElement) + (e.key === 'j' ? 1 : -1);
       list[Math.max(0, Math.min(at, list.length - 1))]?.focus();
     }

@@ -11,6 +11,7 @@ import (
 
 // dashboardsPage is the data of dashboards.html.
 type dashboardsPage struct {
+	Query      string
 	Dashboards []app.Dashboard
 	More       string // address of the next page; empty: there is none
 	First      bool
@@ -34,8 +35,12 @@ func (dashboardsPage) Host(d app.Dashboard) string {
 
 // dashboards lists the dashboards. The navigation shows only the first of them.
 func (p *pages) dashboards(v *visit) error {
-	data := dashboardsPage{First: v.Query("after") == "", Writer: v.caller.Has(passport.RoleAdmin)}
-	query := url.Values{"limit": {"50"}}
+	data := dashboardsPage{Query: strings.TrimSpace(v.Query("q")), First: v.Query("after") == "", Writer: v.caller.Has(passport.RoleAdmin)}
+	query, own := url.Values{"limit": {"50"}}, url.Values{}
+	if data.Query != "" {
+		query.Set("q", data.Query)
+		own.Set("q", data.Query)
+	}
 	if !data.First {
 		query.Set("nextToken", v.Query("after"))
 	}
@@ -44,7 +49,8 @@ func (p *pages) dashboards(v *visit) error {
 		return err
 	}
 	if data.Dashboards = found.Dashboards; found.NextToken != nil {
-		data.More = root + dashboardsPath + "?" + url.Values{"after": {*found.NextToken}}.Encode()
+		own.Set("after", *found.NextToken)
+		data.More = root + dashboardsPath + "?" + own.Encode()
 	}
 	return v.show(http.StatusOK, "dashboards.html", "Dashboards", data)
 }

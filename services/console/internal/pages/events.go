@@ -46,6 +46,9 @@ type eventsPage struct {
 func (p *pages) events(v *visit) error {
 	data := eventsPage{At: v.Query("view"), Query: strings.TrimSpace(v.Query("q")), Type: v.Query("type"), Dashboard: v.Query("dashboard"), First: v.Query("after") == ""}
 	known := []view{{Path: "open", Label: "Open"}, {Path: "upcoming", Label: "Upcoming"}, {Path: "drafts", Label: "Drafts"}, {Path: "past", Label: "Past"}}
+	if data.Query != "" || data.At == "all" {
+		known = append(known, view{Path: "all", Label: "All"})
+	}
 	if !slices.ContainsFunc(known, func(k view) bool { return k.Path == data.At }) {
 		data.At = "open"
 	}
@@ -100,6 +103,7 @@ func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 		query.Set("publish", "true")
 	case "drafts":
 		query.Set("publish", "false")
+	case "all":
 	default:
 		query.Set("active", "false")
 		query.Set("publish", "true")

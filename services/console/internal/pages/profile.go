@@ -54,9 +54,19 @@ func (p *pages) profile(v *visit) error {
 	}, show)
 }
 
+const shortcutsPath = "/profile/shortcuts"
+
+// shortcuts lists the keyboard shortcuts of the pages that the member may open.
+func (p *pages) shortcuts(v *visit) error {
+	return v.show(http.StatusOK, "shortcuts.html", "Keyboard shortcuts", nil)
+}
+
 // formPage is the data of form.html.
 type formPage struct {
 	Back, BackLabel string
 	Lede            string
 	Form            *forms.Form
 }
+
+// ListsShortcuts implements whether the page leads to the list of shortcuts, which the form of the profile switches on.
+func (d formPage) ListsShortcuts() bool { return d.Form.Action == "/profile" }

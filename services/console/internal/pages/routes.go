@@ -186,6 +186,9 @@ func (p *pages) table() []route {
 		{get, "/profile/legacy-key/revoke", signedIn, "", p.legacyKeyRevoke},
 		{post, "/profile/legacy-key/revoke", signedIn, "", p.legacyKeyRevoke},
 
+		{get, "/find", signedIn, "", p.find},
+		{get, "/parts/find", signedIn, "", p.findPart},
+		{get, "/profile/shortcuts", signedIn, "", p.shortcuts},
 		{get, "/reports/uptime", signedIn, admin, p.uptime},
 		{get, "/reports/uptime/csv", signedIn, admin, p.uptimeFile},
 		{get, "/users", signedIn, admin, p.users},

@@ -78,6 +78,8 @@ type navItem struct {
 	role              string
 	tab               bool   // the narrow frame shows it at the bottom
 	alone             bool   // pages below it do not belong to it
+	key               string // the shortcut is g and this letter; empty: there is none
+	words             string // other words by which the page is found
 	without           bool   // the plan does not include the page
 	under             string // pages below this path belong to it; empty: those below Path
 }
@@ -86,32 +88,32 @@ type navItem struct {
 func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	for _, group := range []navGroup{
 		{"", []navItem{
-			{Path: "/", Label: "Overview", Icon: "home", tab: true, alone: true},
-			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true},
-			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent},
-			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber},
-			{Path: subscribersAt(app.Email), Label: "Subscribers", Icon: "bell", role: passport.RoleSubscriber, under: subscribersPath + "/"},
-			{Path: integrationsAt(app.Webhook), Label: "Integrations", Icon: "plug", role: passport.RoleSubscriber, under: integrationsPath + "/", without: !v.caller.Features.Integrations},
-			{Path: deliveriesAt("email"), Label: "Deliveries", Icon: "message", role: passport.RoleSubscriber, under: deliveriesPath + "/"},
+			{Path: "/", Label: "Overview", Icon: "home", tab: true, alone: true, key: "h", words: "home start checklist"},
+			{Path: eventsPath, Label: "Events", Icon: "pulse", role: passport.RoleEvent, tab: true, key: "e", words: "incidents outages history"},
+			{Path: templatesPath, Label: "Templates", Icon: "copy", role: passport.RoleEvent, key: "t", words: "prepared texts"},
+			{Path: componentsPath, Label: "Components", Icon: "target", role: passport.RoleEvent + "|" + passport.RoleSubscriber, key: "c", words: "services parts groups"},
+			{Path: subscribersAt(app.Email), Label: "Subscribers", Icon: "bell", role: passport.RoleSubscriber, under: subscribersPath + "/", key: "u", words: "mail sms whatsapp addresses recipients"},
+			{Path: integrationsAt(app.Webhook), Label: "Integrations", Icon: "plug", role: passport.RoleSubscriber, under: integrationsPath + "/", without: !v.caller.Features.Integrations, key: "i", words: "webhooks endpoints teams google chat"},
+			{Path: deliveriesAt("email"), Label: "Deliveries", Icon: "message", role: passport.RoleSubscriber, under: deliveriesPath + "/", key: "d", words: "messages log failed attempts replay"},
 		}},
 		{"Dashboards", v.dashboardItems()},
 		{"Organization", []navItem{
-			{Path: reportPath, Label: "Uptime report", Icon: "chart", role: passport.RoleAdmin, without: !v.caller.Features.UptimeReports},
-			{Path: v.inboundViews("")[0].Path, Label: "Inbound webhook", Icon: "inbox", role: passport.RoleAdmin, under: inboundPath},
-			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin},
-			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin},
-			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin},
-			{Path: "/audit", Label: "Audit log", Icon: "list", role: passport.RoleAdmin},
+			{Path: reportPath, Label: "Uptime report", Icon: "chart", role: passport.RoleAdmin, without: !v.caller.Features.UptimeReports, key: "r", words: "availability sla month year csv print"},
+			{Path: v.inboundViews("")[0].Path, Label: "Inbound webhook", Icon: "inbox", role: passport.RoleAdmin, under: inboundPath, key: "n", words: "monitoring tools alerts keys arrivals"},
+			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin, key: "m", words: "users people roles colleagues"},
+			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin, key: "o", words: "name plan limits"},
+			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin, words: "sso openid provider"},
+			{Path: "/audit", Label: "Audit log", Icon: "list", role: passport.RoleAdmin, key: "a", words: "history changes who"},
 		}},
 		{"Your account", []navItem{
-			{Path: "/profile", Label: "Profile", Icon: "person", alone: true},
-			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: !v.caller.Has(passport.RoleEvent)},
-			{Path: "/profile/keys", Label: "Keys", Icon: "key"},
+			{Path: "/profile", Label: "Profile", Icon: "person", alone: true, key: "p", words: "name zone theme dark density shortcuts preferences"},
+			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: !v.caller.Has(passport.RoleEvent), key: "s", words: "password passkeys second factor sessions"},
+			{Path: "/profile/keys", Label: "Keys", Icon: "key", key: "k", words: "api token legacy curl"},
 		}},
 	} {
 		shown := navGroup{Heading: group.Heading}
 		for _, item := range group.Items {
-			if item.without || item.role != "" && !v.caller.Has(strings.Split(item.role, "|")...) {
+			if !v.mayOpen(item) {
 				continue
 			}
 			item.Current = item.Path == at || !item.alone && strings.HasPrefix(at, cmp.Or(item.under, item.Path+"/")) && !strings.HasPrefix(at, newEventPath)
@@ -129,6 +131,21 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	}
 	return groups, tabs
 }
+
+// Shortcuts implements the pages that have a shortcut.
+func (p *page) Shortcuts() (items []navItem) {
+	for _, group := range p.Groups {
+		for _, item := range group.Items {
+			if item.key != "" {
+				items = append(items, item)
+			}
+		}
+	}
+	return items
+}
+
+// Key implements the letter of the shortcut.
+func (i navItem) Key() string { return i.key }
 
 // shownDashboards is how many dashboards the navigation shows. The list has the others.
 const shownDashboards = 20

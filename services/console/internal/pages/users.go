@@ -27,13 +27,17 @@ func (p *pages) users(v *visit) error {
 		return err
 	}
 	data := usersPage{Query: strings.TrimSpace(v.Query("q")), All: len(found.Users), Me: v.caller.User}
-	wanted := strings.ToLower(data.Query)
 	for _, u := range found.Users {
-		if strings.Contains(strings.ToLower(u.FirstName+" "+u.LastName+" "+u.Username+" "+u.Email), wanted) {
+		if isMember(u, data.Query) {
 			data.Users = append(data.Users, u)
 		}
 	}
 	return v.show(http.StatusOK, "users.html", "Members", data)
+}
+
+// isMember reports whether a name or the address of the member contains the text.
+func isMember(u app.User, text string) bool {
+	return strings.Contains(strings.ToLower(u.FirstName+" "+u.LastName+" "+u.Username+" "+u.Email), strings.ToLower(text))
 }
 
 // nameOf returns the name of a member, or the user name if there is none.

@@ -71,6 +71,7 @@ type componentListParameters struct {
 	web.Paging
 	Status *catalog.Impact `query:"status" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance"`
 	Text   *string         `query:"q" maxLength:"255" description:"A part of the name, in any case."`
+	legacyIDParameter
 }
 
 func (a api) listComponents(c *web.Call[componentListParameters, web.None]) (componentsView, error) {
@@ -79,7 +80,10 @@ func (a api) listComponents(c *web.Call[componentListParameters, web.None]) (com
 	if err != nil {
 		return componentsView{}, err
 	}
-	filter := catalog.ComponentFilter{Text: optional.OrZero(asked.Text), Status: optional.OrZero(asked.Status)}
+	filter := catalog.ComponentFilter{Text: optional.OrZero(asked.Text), Status: optional.OrZero(asked.Status), LegacyID: int64(optional.OrZero(asked.LegacyID))}
+	if err := asked.alone(asked.Text != nil || asked.Status != nil); err != nil {
+		return componentsView{}, err
+	}
 	page, err := a.catalog.PageOfComponents(c, c.Caller.Organization, filter, asked.Limit, after)
 	if err != nil {
 		return componentsView{}, err

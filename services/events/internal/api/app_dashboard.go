@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -16,7 +17,7 @@ import (
 func (a api) dashboardOperations() []web.Operation {
 	readers, writers := []string{passport.RoleEvent, passport.RoleSubscriber}, []string{passport.RoleAdmin}
 	const one = `{"dashboard": ` + dashboardExample + `}`
-	list := operation("dashboards", readers, "GET", "", "listDashboards", "List dashboards", "In the order of their creation.", 200)
+	list := operation("dashboards", readers, "GET", "", "listDashboards", "List dashboards", "In the order of their creation. With q a page can have fewer dashboards than limit, or none, and still a nextToken.", 200)
 	list.Versioned, list.Example.Response = false, `{"dashboards": [`+dashboardExample+`], "nextToken": null}`
 	create := operation("dashboards", writers, "POST", "", "createDashboard", "Create a dashboard",
 		"The plan of the organization limits the number of dashboards.", 201, 409)
@@ -85,12 +86,36 @@ type dashboardsView struct {
 	NextToken  *string         `json:"nextToken"`
 }
 
-func (a api) listDashboards(c *web.Call[web.Paging, web.None]) (dashboardsView, error) {
-	after, err := a.Pages.Position(c.List, c.Parameters)
+type dashboardListParameters struct {
+	web.Paging
+	Text *string `query:"q" maxLength:"255" description:"A part of the name or the slug, in any case."`
+	legacyIDParameter
+}
+
+// legacyIDParameter is the filter of a list by the id that a record has in the legacy interface.
+type legacyIDParameter struct {
+	LegacyID *int `query:"legacyId" minimum:"1" maximum:"9007199254740991" description:"The record with this id of the legacy interface. No other filter can be sent with it."`
+}
+
+// alone returns a fault if the list has other filters beside legacyId.
+func (p legacyIDParameter) alone(others bool) error {
+	if p.LegacyID != nil && others {
+		return fault.Field("legacyId", "must not be sent with other filters")
+	}
+	return nil
+}
+
+func (a api) listDashboards(c *web.Call[dashboardListParameters, web.None]) (dashboardsView, error) {
+	asked := c.Parameters
+	after, err := a.Pages.Position(c.List, asked.Paging)
+	if err == nil {
+		err = asked.alone(asked.Text != nil)
+	}
 	if err != nil {
 		return dashboardsView{}, err
 	}
-	page, err := a.catalog.PageOfDashboards(c, c.Caller.Organization, c.Parameters.Limit, after)
+	filter := catalog.DashboardFilter{Text: optional.OrZero(asked.Text), LegacyID: int64(optional.OrZero(asked.LegacyID))}
+	page, err := a.catalog.PageOfDashboards(c, c.Caller.Organization, filter, asked.Limit, after)
 	if err != nil {
 		return dashboardsView{}, err
 	}

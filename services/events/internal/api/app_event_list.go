@@ -40,6 +40,7 @@ type eventListParameters struct {
 	From        *time.Time `query:"from" description:"Only events that end after this time. An open event has no end."`
 	To          *time.Time `query:"to" description:"Only events that start before this time, which must be after from."`
 	Text        *string    `query:"q" maxLength:"255" description:"A part of the title or of the text of the description, in any case."`
+	legacyIDParameter
 }
 
 type eventsView struct {
@@ -49,7 +50,14 @@ type eventsView struct {
 
 func (a api) listEvents(c *web.Call[eventListParameters, web.None]) (eventsView, error) {
 	asked := c.Parameters
+	if err := asked.alone(asked.Type != nil || asked.Status != nil || asked.Active != nil || asked.Publish != nil || asked.DashboardID != nil || asked.ComponentID != nil ||
+		asked.From != nil || asked.To != nil || asked.Text != nil); err != nil {
+		return eventsView{}, err
+	}
 	events, next, err := web.Listed(a.Pages, c.List, asked.Paging, func(limit int, after string) (find.Page[catalog.EventDetail], error) {
+		if asked.LegacyID != nil {
+			return a.catalog.EventWithLegacyID(c, c.Caller.Organization, int64(*asked.LegacyID))
+		}
 		return a.catalog.PageOfEvents(c, c.Caller.Organization, catalog.EventFilter{
 			Type: catalog.EventType(optional.OrZero(asked.Type)), Status: catalog.Status(optional.OrZero(asked.Status)), Active: asked.Active, Publish: asked.Publish,
 			DashboardID: optional.OrZero(asked.DashboardID), ComponentID: optional.OrZero(asked.ComponentID), From: asked.From, To: asked.To, Text: optional.OrZero(asked.Text),

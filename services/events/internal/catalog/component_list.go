@@ -17,6 +17,8 @@ import (
 type ComponentFilter struct {
 	Text   string // part of the name, in upper or lower case
 	Status Impact
+	// LegacyID selects the only component with this id of the legacy interface. The other fields are empty then.
+	LegacyID int64
 }
 
 // PageOfComponents returns a page of components, in the order of their creation. The page begins after the position
@@ -27,6 +29,9 @@ func (c *Catalog) PageOfComponents(ctx context.Context, organization string, fil
 	}
 	if filter == (ComponentFilter{}) {
 		return c.store.Components.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
+	}
+	if filter.LegacyID != 0 {
+		return c.store.Components.Find(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldLegacyID, filter.LegacyID)}, Limit: limit, After: after}))
 	}
 	var healths map[string]Health
 	if filter.Status != "" {
@@ -39,9 +44,10 @@ func (c *Catalog) PageOfComponents(ctx context.Context, organization string, fil
 	if filter.Status != "" && filter.Status != Operational {
 		return c.pageOfAffected(ctx, organization, withStatus(healths, filter.Status), text, limit, after)
 	}
-	keys, next, err := c.searchComponents(ctx, organization, limit, after, func(key, name string) bool {
-		return cmp.Or(healths[key].Status, Operational) == Operational && strings.Contains(find.Fold(name), text)
-	})
+	keys, next, err := searchKeys(ctx, c.store.Components, owned(organization, find.Query{After: after}), limit, func(row find.Row) bool {
+		name, _ := row.Values[0].(string)
+		return cmp.Or(healths[row.Key].Status, Operational) == Operational && strings.Contains(find.Fold(name), text)
+	}, fieldName)
 	if err != nil {
 		return find.Page[Component]{}, err
 	}
@@ -80,19 +86,18 @@ func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids [
 	return page, nil
 }
 
-// searchComponents returns the keys of the next components that match, in the order of their creation. next is the
-// position after which the next page begins; it is empty if the list ends. It reads no record, and examines at most
-// maxExamined components. So a page can have fewer components than limit, and a next page.
-func (c *Catalog) searchComponents(ctx context.Context, organization string, limit int, after string, matches func(key, name string) bool) (keys []string, next string, err error) {
-	query := owned(organization, find.Query{Limit: searchBatch, After: after})
+// searchKeys returns the keys of the next records that match, in the order of the query, which begins after its position. next
+// is the position after which the next page begins; it is empty if the list ends. It reads the fields of records, not the records,
+// and examines at most maxExamined of them. So a page can have fewer records than limit, and a next page.
+func searchKeys[T any](ctx context.Context, from find.Collection[T], query find.Query, limit int, matches func(find.Row) bool, fields ...string) (keys []string, next string, err error) {
+	query.Limit = searchBatch
 	for examined := 0; examined < maxExamined; examined += searchBatch {
-		rows, err := c.store.Components.Keys(ctx, query, fieldName)
+		rows, err := from.Keys(ctx, query, fields...)
 		if err != nil {
 			return nil, "", err
 		}
 		for _, row := range rows {
-			name, _ := row.Values[0].(string)
-			if !matches(row.Key, name) {
+			if !matches(row) {
 				continue
 			}
 			if len(keys) == limit {

@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -21,7 +23,7 @@ func (c *Catalog) Dashboard(ctx context.Context, organization, id string) (Dashb
 
 // FirstDashboard returns the oldest dashboard of the organization, or NotFound if it has none.
 func (c *Catalog) FirstDashboard(ctx context.Context, organization string) (Dashboard, error) {
-	page, err := c.PageOfDashboards(ctx, organization, 1, "")
+	page, err := c.PageOfDashboards(ctx, organization, DashboardFilter{}, 1, "")
 	if err == nil && len(page.Items) == 0 {
 		err = NoDashboard()
 	}
@@ -37,6 +39,34 @@ func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids [
 	return slices.DeleteFunc(found, func(d Dashboard) bool { return d.OrganizationID != organization }), err
 }
 
-func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, limit int, after string) (find.Page[Dashboard], error) {
-	return c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: limit, After: after}))
+// DashboardFilter selects the dashboards of a list. A zero field does not filter. At most one field is not zero.
+type DashboardFilter struct {
+	Text     string // part of the name or the slug, in upper or lower case
+	LegacyID int64
+}
+
+// PageOfDashboards returns a page of dashboards, in the order of their creation. The page begins after the position after.
+func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, filter DashboardFilter, limit int, after string) (find.Page[Dashboard], error) {
+	if utf8.RuneCountInString(filter.Text) > maxSearched {
+		return find.Page[Dashboard]{}, fault.Field("q", "must be at most %d characters", maxSearched)
+	}
+	query := owned(organization, find.Query{Limit: limit, After: after})
+	if filter.LegacyID != 0 {
+		query.Where = append(query.Where, find.Eq(FieldLegacyID, filter.LegacyID))
+	}
+	if filter.Text == "" {
+		return c.store.Dashboards.Find(ctx, query)
+	}
+	text := find.Fold(filter.Text)
+	keys, next, err := searchKeys(ctx, c.store.Dashboards, query, limit, func(row find.Row) bool {
+		return slices.ContainsFunc(row.Values, func(value any) bool {
+			part, _ := value.(string)
+			return strings.Contains(find.Fold(part), text)
+		})
+	}, fieldName, FieldSlug)
+	if err != nil {
+		return find.Page[Dashboard]{}, err
+	}
+	dashboards, err := c.store.Dashboards.GetMany(ctx, keys)
+	return find.Page[Dashboard]{Items: dashboards, Next: next}, err
 }

@@ -171,7 +171,7 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 // integrations.
 func (c *Catalog) SetIntegrations(ctx context.Context, organization string, included bool) error {
 	for after := ""; ; {
-		page, err := c.PageOfDashboards(ctx, organization, dashboardsPage, after)
+		page, err := c.PageOfDashboards(ctx, organization, DashboardFilter{}, dashboardsPage, after)
 		if err != nil {
 			return err
 		}

@@ -128,3 +128,12 @@ func (s *Store) EventOf(ctx context.Context, organization, id string) (Event, er
 	}
 	return event, err
 }
+
+// EventWithLegacyID returns a page with the event that has the id of the legacy interface, or an empty one.
+func (c *Catalog) EventWithLegacyID(ctx context.Context, organization string, id int64) (page find.Page[EventDetail], err error) {
+	found, err := c.store.Events.Find(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(FieldLegacyID, id)}, Limit: 1}))
+	if err == nil {
+		page.Items, err = c.details(ctx, organization, found.Items)
+	}
+	return page, err
+}

@@ -56,7 +56,7 @@ func (s *Store) dashboards() document.Schema[catalog.Dashboard] {
 	return document.Schema[record]{
 		Name: "dashboards",
 		Key:  func(d *record) string { return d.ID },
-		Fields: append(members[record](catalog.FieldLegacyID, catalog.FieldSlug, catalog.FieldVersion),
+		Fields: append(members[record](catalog.FieldLegacyID, "name", catalog.FieldSlug, catalog.FieldVersion),
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(d *record) any { return d.OrganizationID }},
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
 			document.Field[record]{Name: catalog.FieldHosts, Value: func(d *record) any { return d.CustomDomains }},
