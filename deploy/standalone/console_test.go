@@ -355,7 +355,13 @@ func TestAMemberUsesTheConsoleWithoutScript(t *testing.T) {
 		expect("/users/"+of.UserID+"/delete", "The organization needs an enabled admin.")
 
 	// The audit log has the sign-ins and the changes, with nobody's secret.
-	ada.open("/audit", http.StatusOK).expect("/audit", "Member deleted: grace", "Signed in: "+of.Username)
+	eventually(t, 30*time.Second, "the entries", func() error {
+		if ada.open("/audit", http.StatusOK); !strings.Contains(ada.words(), "Member deleted: grace") {
+			return errors.New("the last entry has not arrived")
+		}
+		return nil
+	})
+	ada.expect("/audit", "Member deleted: grace", "Signed in: "+of.Username)
 	for _, secret := range append(codes, phone.secret, memberPassword) {
 		if strings.Contains(ada.text, secret) {
 			t.Errorf("the audit log shows %s", secret)

@@ -9,6 +9,7 @@ const members = require('./console.js');
 const { create } = require('./dashboards.js');
 const directions = require('./directions.js');
 const files = require('./files.js');
+const find = require('./find.js');
 const { Person, KeyboardPerson, signedIn, walk } = require('./first_start.js');
 const { vnu } = require('./html.js');
 const imports = require('./import.js');
@@ -111,6 +112,7 @@ async function main() {
   check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
   check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 250, directions.all));
   check('an import of subscribers, with script and without', signedIn(bench, imports.all));
+  check('find, shortcuts and the height of rows', signedIn(bench, find.all));
   check('the uptime report on screen, on paper and as a file', signedIn(bench, report.all));
   await work();
   if (fs.existsSync(session)) lookAtConsole(bench, session);
