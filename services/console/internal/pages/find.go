@@ -285,7 +285,7 @@ func hitOfMember(u app.User) findHit {
 	return findHit{Path: usersPath + "/" + u.UserID, Title: nameOf(u), Text: text, Icon: "person"}
 }
 
-// findPages returns the pages whose title and words contain each word of the text. Without a text, it returns all.
+// findPages returns the pages whose title or words begin with each word of the text. Without a text, it returns all.
 func (v *visit) findPages(text string) (hits []findHit) {
 	groups, _ := v.navigation("")
 	items := v.actions()
@@ -293,8 +293,8 @@ func (v *visit) findPages(text string) (hits []findHit) {
 		items = append(items, group.Items...)
 	}
 	for _, item := range items {
-		words := strings.ToLower(item.Label + " " + item.words)
-		if item.State == "" && item.Path != "" && !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(word string) bool { return !strings.Contains(words, word) }) {
+		words := strings.ToLower(" " + item.Label + " " + item.words)
+		if item.State == "" && item.Path != "" && !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(word string) bool { return !strings.Contains(words, " "+word) }) {
 			hits = append(hits, findHit{Path: item.Path, Title: item.Label, Icon: cmp.Or(item.Icon, "next")})
 		}
 	}
