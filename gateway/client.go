@@ -6,7 +6,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/version"
 )
+
+// setupPath is the page of the console that shows what the platform saw of a request.
+const setupPath = "/console/setup"
 
 // proxies are the networks of the proxies in front of the gateway (BELLBUOY_TRUSTED_PROXIES). The gateway reads
 // X-Forwarded headers only on connections from these networks, because any other client can invent them.
@@ -41,6 +47,25 @@ func (p proxies) client(r *http.Request) (ip, scheme string) {
 		}
 	}
 	return address, scheme
+}
+
+// arrival returns what the platform saw of a request to the page Setup of the console, and nil for every other request.
+func (e *edge) arrival(r *request) *passport.Arrival {
+	if r.found.surface != passport.Console || r.in.URL.Path != setupPath && !strings.HasPrefix(r.in.URL.Path, setupPath+"/") {
+		return nil
+	}
+	seen := passport.Arrival{
+		Scheme: r.scheme, Host: r.in.Host, Client: r.ip, Peer: r.in.RemoteAddr, Version: version.Number(), RedisDown: e.guard.redis.IsDown(),
+		ForwardedFor: r.in.Header.Get("X-Forwarded-For") != "" || r.in.Header.Get("Forwarded") != "",
+	}
+	if address, _, err := net.SplitHostPort(seen.Peer); err == nil {
+		seen.Peer = address
+	}
+	seen.Trusted = e.proxies.trusts(seen.Peer)
+	if proto := r.in.Header.Get("X-Forwarded-Proto"); proto == "http" || proto == "https" {
+		seen.ForwardedProto = proto
+	}
+	return &seen
 }
 
 func (p proxies) trusts(address string) bool {

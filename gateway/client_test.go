@@ -9,6 +9,8 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/version"
 )
 
 func TestTheClientIsTheLastAddressThatNoTrustedProxyHas(t *testing.T) {
@@ -78,5 +80,34 @@ func TestServicesGetTheAddressBehindATrustedProxy(t *testing.T) {
 	c.TrustedProxies = []string{"10.0.0.0/8", "proxy.example"}
 	if _, err := newEdge(c); err == nil {
 		t.Error("a wrong network starts the gateway")
+	}
+}
+
+// The page Setup of the console learns how its request arrived, also after a form. Other pages and services do not, and no
+// client can send the header.
+func TestThePageSetupLearnsHowItsRequestArrived(t *testing.T) {
+	w := newWorld(t)
+	m := w.keys.session(nil)
+	for networks, want := range map[string]passport.Arrival{
+		"":            {Scheme: "http", Client: "127.0.0.1"},
+		"127.0.0.0/8": {Scheme: "https", Client: "203.0.113.9", Trusted: true},
+	} {
+		d := w.gateway(t, func(c *Config) { c.Proxies = boot.Proxies{TrustedProxies: strings.Split(networks, ",")} })
+		want.Host, want.Peer, want.ForwardedFor, want.ForwardedProto, want.Version = consoleHost, "127.0.0.1", true, "https", version.Number()
+		header := formOf(m.cookie())
+		header["X-Forwarded-For"], header["X-Forwarded-Proto"], header["Bellbuoy-Arrival"] = "203.0.113.9", "https", `{"Trusted": true}`
+		for what, got := range map[string]got{
+			"page": d.get(t, "/console/setup", header), "form": d.do(t, "POST", "/console/setup/email", "a=b", header),
+			"form, once": d.do(t, "POST", "/console/setup/email?once=01890a5d-ac96-774b-bcce-b302099a8057", "a="+strings.ReplaceAll(networks, "/", "-"), header),
+		} {
+			if seen, sent := passport.ArrivalOf(got.echo(t).Header); !sent || seen != want {
+				t.Errorf("%s with the proxies %q: %+v, want %+v", what, networks, seen, want)
+			}
+		}
+		for _, path := range []string{"/console/", "/console/setups"} {
+			if seen, sent := passport.ArrivalOf(d.get(t, path, header).echo(t).Header); sent {
+				t.Errorf("%s: %+v", path, seen)
+			}
+		}
 	}
 }

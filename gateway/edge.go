@@ -216,7 +216,7 @@ func (e *edge) forward(r *request, token string) {
 func (e *edge) forwardBody(r *request, token string, body []byte) {
 	ctx, cancel := context.WithTimeout(r.ctx, upstreamTimeout)
 	defer cancel()
-	out := outgoing{method: r.in.Method, service: r.found.route.Service, passport: token, body: body, ip: r.ip, scheme: r.scheme}
+	out := outgoing{method: r.in.Method, service: r.found.route.Service, passport: token, body: body, ip: r.ip, scheme: r.scheme, arrival: e.arrival(r)}
 	if r.bare {
 		out.method, out.body = http.MethodHead, nil
 	}

@@ -124,7 +124,7 @@ func (e *edge) forwardFirst(r *request, mine claim, token string, body []byte) {
 	defer cancel()
 	response, err := e.proxy.send(ctx, r.in, r.id, outgoing{
 		method: r.in.Method, service: r.found.route.Service, passport: token, body: body,
-		ip: r.ip, scheme: r.scheme,
+		ip: r.ip, scheme: r.scheme, arrival: e.arrival(r),
 	})
 	failed, ok := errors.AsType[*net.OpError](err)
 	free := ok && failed.Op == "dial" // no part of the request was sent

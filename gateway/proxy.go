@@ -75,6 +75,7 @@ type outgoing struct {
 	body     []byte
 	// ip is the address of the client, and scheme the scheme of the client's request.
 	ip, scheme string
+	arrival    *passport.Arrival // nil except for the page Setup of the console
 }
 
 // send forwards the request with the same path and query. The caller must close the body of the response.
@@ -95,6 +96,9 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing
 	out.Header["X-Forwarded-Proto"] = []string{s.scheme}
 	out.Header["X-Request-Id"] = []string{id}
 	out.Header[passport.Header] = []string{s.passport}
+	if s.arrival != nil {
+		s.arrival.Set(out.Header)
+	}
 	p.propagator.Inject(ctx, propagation.HeaderCarrier(out.Header))
 	response, err := p.roundTrip(out, s.body)
 	if err != nil {

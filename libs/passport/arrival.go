@@ -1,0 +1,39 @@
+package passport
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// arrivalHeader is the name of the header with an Arrival. Clients cannot send it, see HeaderPrefix.
+const arrivalHeader = HeaderPrefix + "Arrival"
+
+// Arrival is what the gateway saw of a request. The gateway sends it with requests to the page Setup of the console,
+// which compares it with the settings. It is not part of the passport, because the gateway uses a passport for many requests.
+type Arrival struct {
+	Scheme  string // https or http, as the platform understands it
+	Host    string // of the request
+	Client  string // address of the client, as the platform understands it
+	Peer    string // address of the other end of the connection: the client, or the last proxy
+	Trusted bool   // Peer is in BELLBUOY_TRUSTED_PROXIES
+
+	ForwardedFor   bool   // the request has X-Forwarded-For or Forwarded, so there is a proxy, or the client pretends one
+	ForwardedProto string // http or https, if X-Forwarded-Proto says so
+	Version        string // of the gateway
+	RedisDown      bool   // the gateway cannot reach Redis
+}
+
+// Set adds the header to a request.
+func (a Arrival) Set(header http.Header) {
+	text, err := json.Marshal(a)
+	if err != nil {
+		panic(err) // cannot happen: a consists of strings and booleans
+	}
+	header.Set(arrivalHeader, string(text))
+}
+
+// ArrivalOf returns the Arrival of a request with a valid passport, and false if it has none.
+func ArrivalOf(header http.Header) (a Arrival, sent bool) {
+	err := json.Unmarshal([]byte(header.Get(arrivalHeader)), &a)
+	return a, err == nil
+}
