@@ -166,9 +166,17 @@ type ChannelsResult struct {
 
 // ChannelSetup says whether a channel is set up. If not, Missing names the settings that it lacks.
 type ChannelSetup struct {
-	Configured bool    `json:"configured"`
-	From       *string `json:"from"`
-	Missing    *string `json:"missing"`
+	Configured bool           `json:"configured"`
+	Server     *ChannelServer `json:"server"`
+	From       *string        `json:"from"`
+	Missing    *string        `json:"missing"`
+}
+
+// ChannelServer is the server through which the messages of a channel are sent.
+type ChannelServer struct {
+	Host     string `json:"host"`
+	Port     int    `json:"port"`
+	Security string `json:"security"`
 }
 
 // Channels says which channels the operator has set up.

@@ -140,7 +140,7 @@ func TestEveryCallIsADeclaredOperation(t *testing.T) {
 			d.checkType(t, "response", d.responseSchema(operation), result)
 		})
 	}
-	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "reports", "events", "components", "templates", "dashboards", "email subscribers", "webhook endpoints", "inbound webhook") {
+	for _, id := range d.tagged("users", "api-keys", "sign-in", "sessions", "second-factors", "organization", "sign-on", "audit", "reports", "setup", "events", "components", "templates", "dashboards", "email subscribers", "webhook endpoints", "inbound webhook") {
 		if !called[id] && leftOut("", id) == "" {
 			t.Errorf("no page calls %s", id)
 		}

@@ -29,6 +29,7 @@ const (
 	Text     Kind = "text"
 	Email    Kind = "email"
 	URL      Kind = "url"
+	Tel      Kind = "tel"
 	Date     Kind = "date"
 	Month    Kind = "month"
 	Moment   Kind = "datetime-local" // a time in the zone that the field names; see Time
@@ -252,7 +253,7 @@ func (f *Form) Values() url.Values {
 
 func (f *Field) check() {
 	for _, value := range f.Values {
-		oneLine := f.Kind == Text || f.Kind == Email || f.Kind == URL
+		oneLine := f.Kind == Text || f.Kind == Email || f.Kind == URL || f.Kind == Tel
 		if !utf8.ValidString(value) || strings.ContainsRune(value, 0) || oneLine && strings.ContainsFunc(value, unicode.IsControl) {
 			f.Problem = "Enter text without control characters."
 		} else if utf8.RuneCountInString(value) > f.Length() {

@@ -220,7 +220,14 @@ func (s *service) usual(at string) string {
 	case strings.HasSuffix(at, "/endpoints"):
 		return fill(`{"endpoint": ` + strings.Replace(endpoint, `"urlDisplay"`, `"secret": "whsec_secret", "urlDisplay"`, 1) + `}`)
 	case at == "GET /app/notifications/channels":
-		return fill(`{"channels": {"email": {"configured": true, "from": TEXT, "missing": null}, "sms": {"configured": false, "from": null, "missing": TEXT}, "whatsapp": {"configured": false, "from": null, "missing": null}}}`)
+		return fill(`{"channels": {"email": {"configured": true, "server": {"host": TEXT, "port": 587, "security": "startTLSIfOffered"}, "from": TEXT, "missing": null}, "sms": {"configured": false, "server": null, "from": null, "missing": TEXT}, "whatsapp": {"configured": false, "from": null, "missing": null}}}`)
+	case strings.HasPrefix(at, "GET /app/setup/"):
+		if s.empty {
+			return fill(`{"service": {"version": TEXT, "database": {"reachable": true, "engine": "mongodb"}, "kafka": {"reachable": true}, "outbox": {"messages": 0, "more": false, "oldestAt": null}, "lastBackupAt": null}}`)
+		}
+		return fill(`{"service": {"version": TEXT, "database": {"reachable": true, "engine": "sqlite"}, "kafka": {"reachable": true}, "outbox": {"messages": 10000, "more": true, "oldestAt": "2026-01-31T09:30:00.000Z"}, "lastBackupAt": "2026-01-31T09:30:00.000Z"}}`)
+	case strings.HasPrefix(at, "POST /app/notifications/") && strings.HasSuffix(at, "/test"):
+		return fill(`{"deliveryId": "OTHER"}`)
 	case strings.HasSuffix(at, "/counts") && strings.Contains(at, "/subscribers/"):
 		return `{"counts": {"total": 1204, "confirmed": 1100, "unconfirmed": 104, "paused": 3, "suppressed": 2}}`
 	case strings.HasPrefix(at, "POST /app/subscribers/") && strings.HasSuffix(at, "/import"):

@@ -281,7 +281,7 @@ func (v *visit) checklist(profile app.Profile, found overviewState) checklist {
 		if found.mail.Missing != nil {
 			text += " Missing: " + *found.mail.Missing + "."
 		}
-		steps = append(steps, step{found.mail.Configured, "Set up mail", text, subscribersAt(app.Email), "Show mail", "mail", ""})
+		steps = append(steps, step{found.mail.Configured, "Set up mail", text, setupPath, "Show the setup", "mail", ""})
 	}
 	if v.caller.Has(passport.RoleAdmin) && !slices.Contains(found.missing, "members") {
 		steps = append(steps, step{len(found.members.Users) > 1, "Invite a colleague", "Incidents are easier to handle together.", "/users/new", "Invite", "people", ""})

@@ -60,7 +60,7 @@ const (
 // table returns all routes.
 func (p *pages) table() []route {
 	admin, event, subscriber := passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber
-	return slices.Concat(p.importTable(subscriber), p.subscriberTable(subscriber), p.deliveryTable(subscriber), p.integrationTable(subscriber), []route{
+	return slices.Concat(p.importTable(subscriber), p.subscriberTable(subscriber), p.deliveryTable(subscriber), p.integrationTable(subscriber), p.setupTable(admin), []route{
 		{get, "/sign-in", anyone, "", p.signIn},
 		{post, "/sign-in", anyone, "", p.signInPassword},
 		{get, "/sign-in/code", anyone, "", p.signInCode},

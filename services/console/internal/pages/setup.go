@@ -1,0 +1,220 @@
+package pages
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const (
+	setupPath = "/setup"
+	// setupPatience bounds the time in which a part must say how it is.
+	setupPatience = 4 * time.Second
+	// Times to wait for the result of a test message, and between two looks at the log.
+	testPatience = 4 * time.Second
+	testPause    = 400 * time.Millisecond
+)
+
+// setupPage is the data of setup.html.
+type setupPage struct {
+	Findings []finding
+	Unknown  bool // the channels cannot be read
+	Wrong    *forms.Form
+	Channels []setupChannel
+	Links    boot.Links
+	Arrival  passport.Arrival
+	Arrived  bool // Arrival is known
+	Parts    []setupPart
+	Backup   backupState
+}
+
+// setupChannel is a channel with its test.
+type setupChannel struct {
+	forms.Option
+	app.ChannelSetup
+	Test     *forms.Form // nil: there is no test here
+	Result   *testResult
+	Endpoint string // page of the endpoints, which have tests of their own; empty: the member cannot open it
+}
+
+// Ready reports whether the channel sends messages, maybe with restrictions.
+func (c setupChannel) Ready() bool { return c.Configured || c.Server != nil }
+
+// Encryption returns how the connection to the server is encrypted.
+func (c setupChannel) Encryption() string {
+	return map[string]string{"tls": "encrypted", "startTLSIfOffered": "encrypted if the server offers it", "none": "not encrypted"}[c.Server.Security]
+}
+
+// setupTable returns the routes of the setup.
+func (p *pages) setupTable(role string) []route {
+	routes := []route{{get, setupPath, signedIn, role, p.setup}}
+	for _, kind := range []string{"email", "sms", "whatsapp"} {
+		routes = append(routes, route{post, setupPath + "/" + kind, signedIn, role, p.setupTest(kind)})
+	}
+	return routes
+}
+
+// setup shows whether the installation is set up right, and whether each part works.
+func (p *pages) setup(v *visit) error { return v.showSetup(http.StatusOK, nil) }
+
+// testForm returns the form that sends a test message. It returns nil for a channel whose test is that of an endpoint.
+func testForm(kind string) *forms.Form {
+	var form *forms.Form
+	switch kind {
+	case "email":
+		form = forms.New(setupPath+"/"+kind, "Send a test mail")
+	case "sms", "whatsapp":
+		form = forms.New(setupPath+"/"+kind, "Send a test", &forms.Field{
+			Kind: forms.Tel, Name: "phone", Label: "Phone number", Required: true, Max: 39, Autocomplete: "tel", Placeholder: "+49 151 12345678", Prefix: kind + "-",
+			Missing: "Enter a phone number with a plus sign and the country code.",
+		})
+	default:
+		return nil
+	}
+	form.Page = setupPath
+	return form
+}
+
+// setupTest sends a test message, and leads to the page that shows its result.
+func (p *pages) setupTest(kind string) func(*visit) error {
+	return func(v *visit) error {
+		form := testForm(kind)
+		return v.submit(form, func() (err error) {
+			began, ctx := p.Process.Now(), v.Request.Context()
+			var sent app.TestSent
+			switch kind {
+			case "sms":
+				sent, err = v.app.TestSMS(ctx, app.TestPhone{Phone: form.Value("phone")})
+			case "whatsapp":
+				sent, err = v.app.TestWhatsApp(ctx, app.TestPhone{Phone: form.Value("phone")})
+			default:
+				sent, err = v.app.TestMail(ctx)
+			}
+			if err != nil {
+				return err
+			}
+			query := url.Values{"sent": {sent.DeliveryID}, "by": {kind}, "at": {strconv.FormatInt(began.UnixMilli(), 10)}}
+			return v.redirect(setupPath + "?" + query.Encode() + "#" + kind)
+		}, func(status int) error { return v.showSetup(status, form) })
+	}
+}
+
+// showSetup reads the state of all parts at the same time, and shows the page. wrong is the form that the member must
+// correct, or nil.
+func (v *visit) showSetup(status int, wrong *forms.Form) error {
+	data := setupPage{Wrong: wrong, Links: v.pages.Links}
+	data.Arrival, data.Arrived = passport.ArrivalOf(v.Request.Header)
+	ctx, cancel := context.WithTimeout(v.Request.Context(), setupPatience)
+	defer cancel()
+	services := app.ServiceSetups()
+	states := make([]app.ServiceStateResult, len(services))
+	failures := make([]error, len(services))
+	var channels app.ChannelsResult
+	var result *testResult
+	var work errgroup.Group
+	for i, service := range services {
+		work.Go(func() error {
+			states[i], failures[i] = service.Read(v.app, ctx)
+			return nil
+		})
+	}
+	work.Go(func() (err error) {
+		channels, err = v.app.Channels(ctx)
+		return err
+	})
+	work.Go(func() error {
+		result = v.testResult()
+		return nil
+	})
+	data.Unknown = work.Wait() != nil
+	for i, service := range services {
+		data.Parts = append(data.Parts, partOf(service.Name, states[i].Service, failures[i]))
+	}
+	data.Parts = append(data.ownParts(), data.Parts...)
+	data.Backup = backupOf(states, v.pages.Process.Now())
+	if !data.Unknown {
+		data.Channels = v.setupChannels(channels.Channels, wrong, result)
+	}
+	data.Findings = data.findings(v.pages.Process.Now())
+	return v.show(status, "setup.html", "Setup", data)
+}
+
+// setupChannels returns the channels with their forms.
+func (v *visit) setupChannels(found map[string]app.ChannelSetup, wrong *forms.Form, result *testResult) (out []setupChannel) {
+	for _, option := range channels() {
+		channel := setupChannel{Option: option, ChannelSetup: found[option.Value]}
+		if channel.Ready() {
+			channel.Test = testForm(option.Value)
+		}
+		if wrong != nil && wrong.Action == setupPath+"/"+option.Value {
+			channel.Test = wrong
+		}
+		if result != nil && result.Kind == option.Value {
+			channel.Result = result
+		}
+		page := "/integrations/" + option.Value
+		open := func(r route) bool { return r.method == get && r.path == page }
+		if v.caller.Features.Integrations && slices.ContainsFunc(v.pages.routes, open) {
+			channel.Endpoint = page
+		}
+		out = append(out, channel)
+	}
+	return out
+}
+
+// testResult is what became of a test message.
+type testResult struct {
+	app.DeliveryLog
+	Kind    string
+	Waiting bool   // it is not known yet
+	Answer  string // of the server, without addresses and secrets
+	Again   string // address of the page that looks again
+}
+
+// Path returns the page of the delivery.
+func (r testResult) Path() string { return deliveryAt(r.Kind, r.LogID, r.SentAt) }
+
+// testResult returns what became of the test message that the address of the page names. It waits a moment for the
+// message. It returns nil if the address names none.
+func (v *visit) testResult() *testResult {
+	query := v.Request.URL.Query()
+	at, err := strconv.ParseInt(query.Get("at"), 10, 64)
+	if testForm(query.Get("by")) == nil || query.Get("sent") == "" || err != nil || v.isPost() {
+		return nil
+	}
+	result := &testResult{Kind: query.Get("by"), Waiting: true, Again: v.Request.URL.RequestURI()}
+	ctx, cancel := context.WithTimeout(v.Request.Context(), testPatience)
+	defer cancel()
+	from := url.Values{"from": {time.UnixMilli(at).Add(-time.Second).UTC().Format(isoTime)}, "limit": {"100"}}
+	for ctx.Err() == nil {
+		logs, err := v.app.DeliveryLogs(ctx, result.Kind, from)
+		if err != nil {
+			return result
+		}
+		found := slices.IndexFunc(logs.Logs, func(log app.DeliveryLog) bool { return log.DeliveryID == query.Get("sent") && log.Attempt > 0 })
+		if found >= 0 {
+			result.DeliveryLog, result.Waiting = logs.Logs[found], false
+			exchange, err := v.app.DeliveryLog(ctx, result.Kind, result.LogID, result.SentAt.UTC().Format(isoTime))
+			if err == nil && exchange.Log.Response != nil && result.Status != "delivered" {
+				result.Answer = strings.TrimSpace(exchange.Log.Response.Body)
+			}
+			return result
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(testPause):
+		}
+	}
+	return result
+}
