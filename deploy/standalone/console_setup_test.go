@@ -57,11 +57,9 @@ func TestTheSetupSendsTestMessages(t *testing.T) {
 	}
 
 	ada.fill("/setup/email", nil, http.StatusOK).result("The server has accepted the test message.")
-	mails.await(1)
-	for address, arrived := range mails.accepted {
-		if len(arrived) != 1 || !strings.Contains(arrived[0].Subject, "Your mail works") {
-			t.Errorf("%s got %+v", address, arrived)
-		}
+	mails.read()
+	if arrived := mails.accepted["admin@example.com"]; !slices.ContainsFunc(arrived, func(m mailed) bool { return strings.Contains(m.Subject, "Your mail works") }) {
+		t.Errorf("the mails are %+v", mails.accepted)
 	}
 	ada.open("/setup", http.StatusOK).fill("/setup/sms", typed("phone", "+49 151 12345678"), http.StatusOK).result("The server has accepted the test message.")
 	ada.open("/setup", http.StatusOK).fill("/setup/whatsapp", typed("phone", "+4915112345678"), http.StatusOK).result("The server has accepted the test message.")

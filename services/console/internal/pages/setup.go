@@ -163,7 +163,7 @@ func (v *visit) setupChannels(found map[string]app.ChannelSetup, wrong *forms.Fo
 		if result != nil && result.Kind == option.Value {
 			channel.Result = result
 		}
-		page := "/integrations/" + option.Value
+		page := integrationsPath + "/" + option.Value
 		open := func(r route) bool { return r.method == get && r.path == page }
 		if v.caller.Features.Integrations && slices.ContainsFunc(v.pages.routes, open) {
 			channel.Endpoint = page
