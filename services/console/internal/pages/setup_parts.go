@@ -158,6 +158,9 @@ func (s *setupPage) channelFindings() (out []finding) {
 		return nil // the service that does not respond is a finding already
 	}
 	for _, channel := range s.Channels {
+		if r := channel.Result; r != nil && !r.Waiting && r.Status != "delivered" {
+			out = append(out, finding{"x", channel.Label + ": the test message was not sent.", "The reason is at the channel, below.", "", "", sectionSettings})
+		}
 		if channel.Value == "email" && !channel.Configured && channel.Missing != nil {
 			out = append(out, finding{"d", "Mail is not set up. Members get no links, and subscribers no mail.", "Set", *channel.Missing, "", sectionSettings})
 		}

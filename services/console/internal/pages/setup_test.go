@@ -131,7 +131,7 @@ func TestATestMessageShowsItsResult(t *testing.T) {
 	page := "/setup?" + at.RawQuery
 	for _, x := range []struct{ status, code, response, text string }{
 		{"delivered", "", `{"body": "queued"}`, "The server has accepted the test message."},
-		{"failed", "http_4xx", `{"httpStatus": 400, "body": "*** is <b>not</b> allowed"}`, "The server says:</p><pre dir=\"auto\">*** is &lt;b&gt;not&lt;/b&gt; allowed"},
+		{"failed", "http_4xx", `{"httpStatus": 400, "body": "*** is <b>not</b> allowed"}`, "The server refused the test message.</p>\n<p class=\"small soft\">Its answer:</p><pre dir=\"auto\">*** is &lt;b&gt;not&lt;/b&gt; allowed"},
 		{"retrying", "connect", `null`, "No connection could be made.</bdi> It is tried again."},
 	} {
 		result(b, x.status, x.code, x.response)
