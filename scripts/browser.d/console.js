@@ -348,7 +348,7 @@ const pages = [
   ['deliveries', '/deliveries/email'], ['deliveries-none', '/deliveries/sms?status=failed'], ['deliveries-wrong', '/deliveries/email?from=x', 422],
   ['find', '/find'], ['find-some', '/find?q=w'], ['find-none', '/find?q=nothing+like+that'], ['find-wrong', `/find?q=${'x'.repeat(201)}`, 422], ['shortcuts', '/profile/shortcuts'], ['report', '/reports/uptime'], ['report-year', '/reports/uptime?year=2026'], ['report-wrong', '/reports/uptime?month=x', 422],
   ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
-  ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
+  ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['setup', '/setup'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],
   ['audit-wrong', '/audit?from=x', 422], ['sign-out', '/sign-out'], ['missing', '/nothing', 404], ['menu', '/#menu'],
 ];
 const gates = [

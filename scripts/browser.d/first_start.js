@@ -15,11 +15,11 @@ const { Visitor } = require('./visitor.js');
 
 const password = 'correct horse battery staple';
 
-// start starts the program PLATFORM on an empty folder. It returns the link that the program prints, the credentials, and a
+// start starts the program PLATFORM with the settings on an empty folder. It returns the link that the program prints, the credentials, and a
 // function that ends the program.
-async function start() {
+async function start(settings = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'first-'));
-  const env = { PATH: process.env.PATH, HOME: folder, BELLBUOY_ADDR: '127.0.0.1:0', BELLBUOY_INTERNAL_ADDR: '127.0.0.1:0', BELLBUOY_DATA: path.join(folder, 'data') };
+  const env = { PATH: process.env.PATH, HOME: folder, BELLBUOY_ADDR: '127.0.0.1:0', BELLBUOY_INTERNAL_ADDR: '127.0.0.1:0', BELLBUOY_DATA: path.join(folder, 'data'), ...settings };
   const program = spawn(process.env.PLATFORM, { cwd: folder, env, stdio: ['ignore', 'pipe', 'ignore'] });
   const ended = new Promise((resolve) => program.on('exit', resolve));
   const end = async () => {
@@ -196,10 +196,10 @@ function walk(bench, Kind, options, most, then = async () => []) {
   };
 }
 
-// signedIn starts a platform, and calls then with its first member, who has a password now.
-function signedIn(bench, then) {
+// signedIn starts a platform with the settings, and calls then with its first member, who has a password now.
+function signedIn(bench, then, settings) {
   return async () => {
-    const platform = await start();
+    const platform = await start(settings);
     try {
       const visitor = await Visitor.open(bench.browser);
       await visitor.go(platform.link);

@@ -20,6 +20,7 @@ const looks = require('./looks.js');
 const phone = require('./phone.js');
 const report = require('./report.js');
 const samples = require('./samples.js');
+const setup = require('./setup.js');
 const { launch } = require('./visitor.js');
 
 const [credentials, sampleFolder, screenshots, mode] = process.argv.slice(2);
@@ -114,6 +115,7 @@ async function main() {
   check('an import of subscribers, with script and without', signedIn(bench, imports.all));
   check('find, shortcuts and the height of rows', signedIn(bench, find.all));
   check('the uptime report on screen, on paper and as a file', signedIn(bench, report.all));
+  check('the setup with its test messages, with script and without', setup.check(bench));
   await work();
   if (fs.existsSync(session)) lookAtConsole(bench, session);
   await work();
