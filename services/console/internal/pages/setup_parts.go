@@ -107,10 +107,9 @@ type finding struct {
 }
 
 const (
-	sectionSettings   = "Settings and data"
-	sectionContainers = "Containers"
-	sectionBackup     = "Back up, restore, upgrade"
-	sectionOperate    = "Operate"
+	sectionSettings = "Settings and data"
+	sectionBackup   = "Back up, restore, upgrade"
+	sectionOperate  = "Operate"
 )
 
 // findings returns all that is not right. What does not work is first.
@@ -182,17 +181,17 @@ func (s *setupPage) addressFindings() (out []finding) {
 	switch {
 	case !seen.Trusted && (seen.ForwardedFor || seen.ForwardedProto != ""):
 		out = append(out, finding{"x", "A proxy at " + seen.Peer + " names the client and the scheme, but it is not trusted. Every visitor seems to have the address of the proxy.",
-			"If this is your proxy, add it to", "BELLBUOY_TRUSTED_PROXIES", networkOf(seen.Peer), sectionContainers})
+			"If this is your proxy, add it to", "BELLBUOY_TRUSTED_PROXIES", networkOf(seen.Peer), sectionOperate})
 	case secure && seen.Scheme == "http" && seen.Trusted:
-		out = append(out, finding{"x", "The address of the console begins with https, but this request arrived as http.", "Let the proxy send X-Forwarded-Proto: https.", "", "", sectionContainers})
+		out = append(out, finding{"x", "The address of the console begins with https, but this request arrived as http.", "Let the proxy send X-Forwarded-Proto: https.", "", "", sectionOperate})
 	case secure && seen.Scheme == "http":
-		out = append(out, finding{"x", "The address of the console begins with https, but this request arrived as http, and no proxy is trusted.", "Add the network of the proxy to", "BELLBUOY_TRUSTED_PROXIES", networkOf(seen.Peer), sectionContainers})
+		out = append(out, finding{"x", "The address of the console begins with https, but this request arrived as http, and no proxy is trusted.", "Add the network of the proxy to", "BELLBUOY_TRUSTED_PROXIES", networkOf(seen.Peer), sectionOperate})
 	}
 	switch {
 	case !secure && seen.Scheme == "https":
 		out = append(out, finding{"x", "This request arrived by https, but the address of the console begins with http. So cookies are not marked as secure.", "Set", "CONSOLE_BASE_URL", "https://" + seen.Host, sectionSettings})
 	case !secure && !isLocal(base.Hostname()):
-		out = append(out, finding{"x", "The console has no https. Passwords and sessions travel without encryption, and cookies are not marked as secure.", "Put a proxy with a certificate in front, and set", "CONSOLE_BASE_URL", "https://" + base.Hostname(), sectionContainers})
+		out = append(out, finding{"x", "The console has no https. Passwords and sessions travel without encryption, and cookies are not marked as secure.", "Put a proxy with a certificate in front, and set", "CONSOLE_BASE_URL", "https://" + base.Hostname(), sectionOperate})
 	case withPort(base.Host, base.Scheme) != withPort(seen.Host, base.Scheme):
 		out = append(out, finding{"d", "This request asked for " + seen.Host + ", and links lead to " + base.Host + ".", "Set the address that members use:", "CONSOLE_BASE_URL", "", sectionSettings})
 	}
