@@ -15,8 +15,8 @@ const { Visitor } = require('./visitor.js');
 
 const password = 'correct horse battery staple';
 
-// start starts the program PLATFORM with the settings on an empty folder. It returns the link that the program prints, the credentials, and a
-// function that ends the program.
+// start starts the program PLATFORM on an empty folder, with the settings. It returns the link that the program prints, the
+// credentials, the folder of its data, and a function that ends the program.
 async function start(settings = {}) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'first-'));
   const env = { PATH: process.env.PATH, HOME: folder, BELLBUOY_ADDR: '127.0.0.1:0', BELLBUOY_INTERNAL_ADDR: '127.0.0.1:0', BELLBUOY_DATA: path.join(folder, 'data'), ...settings };
@@ -37,7 +37,7 @@ async function start(settings = {}) {
     ended.then(() => reject(new Error(`the platform ended: ${printed}`)));
   });
   const credentials = JSON.parse(fs.readFileSync(path.join(folder, 'data', 'credentials.json'), 'utf8'));
-  return { link, credentials, app: new App(credentials), end };
+  return { link, credentials, data: path.join(folder, 'data'), app: new App(credentials), end };
 }
 
 // Person does things on pages. Each click, tap, key and filled field is an action.

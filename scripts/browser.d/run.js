@@ -13,6 +13,7 @@ const find = require('./find.js');
 const { Person, KeyboardPerson, signedIn, walk } = require('./first_start.js');
 const { vnu } = require('./html.js');
 const imports = require('./import.js');
+const integrations = require('./integrations.js');
 const keyboard = require('./keyboard.js');
 const { links } = require('./links.js');
 const { live } = require('./live.js');
@@ -113,6 +114,7 @@ async function main() {
   check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
   check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 250, directions.all));
   check('an import of subscribers, with script and without', signedIn(bench, imports.all));
+  check('a webhook to its suppression and back, and a key of the inbound webhook', integrations.all(bench));
   check('find, shortcuts and the height of rows', signedIn(bench, find.all));
   check('the uptime report on screen, on paper and as a file', signedIn(bench, report.all));
   check('the setup with its test messages, with script and without', setup.check(bench));
