@@ -214,8 +214,10 @@ func (e *edge) forward(r *request, token string) {
 
 // forwardBody is forward with a body that was already read.
 func (e *edge) forwardBody(r *request, token string, body []byte) {
-	ctx, cancel := context.WithTimeout(r.ctx, upstreamTimeout)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(upstreamTimeout, func() { cancel(context.DeadlineExceeded) })
+	defer late.Stop()
 	out := outgoing{method: r.in.Method, service: r.found.route.Service, passport: token, body: body, ip: r.ip, scheme: r.scheme, arrival: e.arrival(r)}
 	if r.bare {
 		out.method, out.body = http.MethodHead, nil
@@ -223,6 +225,10 @@ func (e *edge) forwardBody(r *request, token string, body []byte) {
 	response, err := e.proxy.send(ctx, r.in, r.id, out)
 	if err != nil {
 		r.Refuse(err)
+		return
+	}
+	if response.Header.Get(passport.Stream) != "" {
+		e.proxy.stream(r, response, late)
 		return
 	}
 	e.proxy.relay(r, response)

@@ -24,9 +24,11 @@ import (
 const (
 	// upstreamTimeout bounds the time of a request to a service. The services have a slightly lower limit.
 	upstreamTimeout = 25 * time.Second
-	copyBuffer      = 32 << 10
-	idleConns       = 256 // number of idle connections that are kept to each service
-	idleTotal       = 1024
+	// streamPause bounds the time in which a stream makes no progress, because the service or the client is too slow.
+	streamPause = 60 * time.Second
+	copyBuffer  = 32 << 10
+	idleConns   = 256 // number of idle connections that are kept to each service
+	idleTotal   = 1024
 	// idleTime is shorter than the idle time of the services, so that no request is sent on a connection that the
 	// service is just closing.
 	idleTime = 60 * time.Second
@@ -150,5 +152,39 @@ func (p *proxy) relay(w http.ResponseWriter, response *http.Response) {
 	defer p.buffers.Put(buffer)
 	if _, err := io.CopyBuffer(w, response.Body, buffer[:]); err != nil {
 		panic(http.ErrAbortHandler)
+	}
+}
+
+// stream is relay for a response that may last longer than the time limit of a request: a download of many records. Each part
+// is sent at once. late ends the request to the service. It fires when nothing has arrived for streamPause.
+func (p *proxy) stream(w http.ResponseWriter, response *http.Response, late *time.Timer) {
+	defer response.Body.Close()
+	message.CopyResponseHeader(w.Header(), response.Header)
+	w.WriteHeader(response.StatusCode)
+	buffer := p.buffers.Get().(*[copyBuffer]byte)
+	defer p.buffers.Put(buffer)
+	client := http.NewResponseController(w)
+	for {
+		late.Reset(streamPause)
+		n, err := response.Body.Read(buffer[:])
+		if n > 0 {
+			late.Reset(2 * streamPause) // the deadline of the client ends the stream first
+			failed := client.SetWriteDeadline(time.Now().Add(streamPause))
+			if failed == nil {
+				_, failed = w.Write(buffer[:n])
+			}
+			if failed == nil {
+				failed = client.Flush()
+			}
+			if failed != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case err != nil:
+			panic(http.ErrAbortHandler)
+		}
 	}
 }

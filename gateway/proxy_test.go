@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
@@ -275,5 +277,71 @@ func TestAPostForHeadHasACompleteResponse(t *testing.T) {
 	wantError(t, d.do(t, "POST", "/app/nothing", "{}", header), 404, noPath)
 	if g := d.do(t, "POST", endpointsPath, "{}", header).echo(t); g.Method != "POST" || g.Body != "{}" {
 		t.Errorf("%+v", g)
+	}
+}
+
+// A stream may last longer than the time limit of a request. Each part arrives while the next one is still missing, and a
+// stream that breaks off does not look complete.
+func TestAStreamOutlivesTheTimeLimitOfARequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
+	next := make(chan string)
+	w.services[identity].handle(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(passport.Stream, "1")
+		for part := range next {
+			switch part {
+			case "end":
+				return
+			case "break":
+				panic(http.ErrAbortHandler)
+			}
+			io.WriteString(w, part)
+			w.(http.Flusher).Flush()
+		}
+	})
+	open := func() io.ReadCloser {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.base+"/app/users", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range header {
+			r.Header.Set(name, value)
+		}
+		go func() { next <- "part" }()
+		response, err := w.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != http.StatusOK || response.Header.Get(passport.Stream) != "" {
+			t.Errorf("%d, %v", response.StatusCode, response.Header)
+		}
+		return response.Body
+	}
+	part := func(body io.Reader) {
+		t.Helper()
+		text := make([]byte, len("part"))
+		if _, err := io.ReadFull(body, text); err != nil || string(text) != "part" {
+			t.Errorf("%q, %v", text, err)
+		}
+	}
+	body := open()
+	defer body.Close()
+	part(body)
+	<-time.After(upstreamTimeout + time.Second) // the stream makes no progress for longer than a request may last
+	next <- "part"
+	part(body)
+	next <- "end"
+	if rest, err := io.ReadAll(body); err != nil || len(rest) > 0 {
+		t.Errorf("%q, %v", rest, err)
+	}
+	broken := open()
+	defer broken.Close()
+	part(broken)
+	next <- "break"
+	if rest, err := io.ReadAll(broken); err == nil {
+		t.Errorf("%q was taken for complete", rest)
 	}
 }

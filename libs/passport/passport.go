@@ -31,6 +31,10 @@ const (
 	HeaderPrefix = "Bellbuoy-"
 )
 
+// Stream is the header of a response that may last longer than the time limit of a request. The gateway then limits the time
+// without progress only. It forwards no header with HeaderPrefix to clients.
+const Stream = HeaderPrefix + "Stream"
+
 // SessionCookie is the name of the console's cookie with a session: "<id>:<secret>". CookieName returns the name as
 // browsers know it. The gateway reads the cookie and forwards it to no service.
 const SessionCookie = "bellbuoy"

@@ -106,6 +106,7 @@ func recovery(log *slog.Logger) gin.HandlerFunc {
 
 func bound(c *gin.Context) {
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, MaxBody)
+	c.Set(clientContext, c.Request.Context())
 	ctx, cancel := context.WithTimeout(c.Request.Context(), requestTimeout)
 	defer cancel()
 	c.Request = c.Request.WithContext(ctx)

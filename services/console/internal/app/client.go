@@ -64,6 +64,14 @@ func (c *Client) For(p passport.Passport, header http.Header) *Caller {
 	return &Caller{client: c, passport: p, requestID: header.Get("X-Request-Id"), userAgent: header.Get("User-Agent")}
 }
 
+// Lasting returns a copy of c for a download that lasts longer than a passport: each call gets a new one. The gateway has
+// checked the member at the beginning of the download, whose time the page limits.
+func Lasting(c *Caller) *Caller {
+	lasting := *c
+	lasting.passport.Expires = 0
+	return &lasting
+}
+
 // Error is an error response of the App interface, or its absence.
 type Error struct {
 	Status  int

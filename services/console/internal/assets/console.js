@@ -50,7 +50,7 @@
   }
   document.addEventListener('click', (e) => {
     const link = e.target.closest?.('a[href]');
-    if (link && link.origin === location.origin && !link.hash && !e.ctrlKey && !e.metaKey && !e.shiftKey) busy(true);
+    if (link && link.origin === location.origin && !link.hash && !link.hasAttribute('download') && !e.ctrlKey && !e.metaKey && !e.shiftKey) busy(true);
   });
 
   // Buttons that copy a text. They need the script, so the script shows them.

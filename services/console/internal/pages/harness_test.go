@@ -44,13 +44,15 @@ type service struct {
 	sent      []string          // method, path and query of all requests
 	matched   string            // If-Match of the last request that had one
 	failing   map[string]int    // by method and path: the request with this number, from 1, gets 503
+	lasting   bool              // so do the requests after it
+	tokens    []string          // passports of all requests
 }
 
-// fails makes the request with this number from now on fail.
-func (s *service) fails(at string, number int) {
+// fails makes the request with this number, counted from now on, fail. If lasting is true, so do the requests after it.
+func (s *service) fails(at string, number int, lasting bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.failing = map[string]int{at: number}
+	s.failing, s.lasting = map[string]int{at: number}, lasting
 }
 
 // answer sets the response to a method and path.
@@ -107,7 +109,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.bodies[at] = string(body)
 	s.sent = append(s.sent, at+"?"+r.URL.RawQuery)
 	s.matched = cmp.Or(r.Header.Get("If-Match"), s.matched)
-	if s.failing[at]--; s.failing[at] == 0 {
+	s.tokens = append(s.tokens, r.Header.Get(passport.Header))
+	if left, known := s.failing[at]; known {
+		s.failing[at] = left - 1
+	}
+	if left, known := s.failing[at]; known && (left == 0 || left < 0 && s.lasting) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
@@ -119,7 +125,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, a.body)
 		return
 	}
-	_, _ = io.WriteString(w, s.usual(at))
+	text := s.usual(at)
+	if strings.HasPrefix(at, "GET /app/subscribers/") && r.URL.Query().Get("nextToken") == "next&token" { // an export reads all pages
+		text = strings.Replace(text, `"next&token"`, "null", 1)
+	}
+	_, _ = io.WriteString(w, text)
 }
 
 // usual returns a response with s.text in every text.

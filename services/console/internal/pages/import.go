@@ -22,14 +22,15 @@ const (
 	shownRefusals = 20
 )
 
-// importTable returns the routes of the import of each channel.
+// importTable returns the routes of the import and the export of each channel.
 func (p *pages) importTable(role string) (routes []route) {
 	for _, channel := range app.AddressChannels() {
 		at := subscribersAt(channel) + "/import"
 		routes = append(routes,
 			route{get, at, signedIn, role, p.subscribersImport(channel)},
 			route{post, at, signedIn, role, p.subscribersImport(channel)},
-			route{post, "/parts" + at, signedIn, role, p.importPiece(channel)})
+			route{post, "/parts" + at, signedIn, role, p.importPiece(channel)},
+			route{get, subscribersAt(channel) + "/export", signedIn, role, p.subscribersExport(channel)})
 	}
 	return routes
 }

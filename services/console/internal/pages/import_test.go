@@ -104,12 +104,12 @@ func TestAnImportThatStopsSaysWhatIsWritten(t *testing.T) {
 		fmt.Fprintf(&list, "p%d@example.com\n", i)
 	}
 	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusOK, "2,500 rows are checked", "Import 2,500 subscribers")
-	b.app.fails("POST /app/subscribers/email/import", 2)
+	b.app.fails("POST /app/subscribers/email/import", 2, false)
 	got := b.post(importAt, "dashboard", other, "rows", list.String(), "step", "write", "from", "0", "to", "2500")
 	b.expect(got, http.StatusOK, "1,000 of 2,500 rows are written", "It is not known whether the 1,000 rows from line 1001 on are written", "subscribers.", "Import the other 1,500 rows", `name="from" value="1000"`, `name="to" value="2500"`)
 	got = b.post(importAt, "dashboard", other, "rows", list.String(), "step", "write", "from", "1000", "to", "2500")
 	b.expect(got, http.StatusOK, "1,500 rows are imported", "The 1,000 rows before are done.")
-	b.app.fails("POST /app/subscribers/email/import", 1)
+	b.app.fails("POST /app/subscribers/email/import", 1, false)
 	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusServiceUnavailable, "Send it again in a moment.", "p2499@example.com")
 }
 
@@ -124,7 +124,7 @@ func TestAPieceOfAnImportHasItsResultAsJSON(t *testing.T) {
 		t.Error(body)
 	}
 	b.expect(b.upload(at, "", "dashboard", other, "head", "email", "line", "7", "rows", "\"x"), http.StatusOK, `{"problem":"Line 7: `)
-	b.app.fails("POST /app/subscribers/email/import", 1)
+	b.app.fails("POST /app/subscribers/email/import", 1, false)
 	b.expect(b.upload(at, "", "dashboard", other, "head", "email", "line", "1", "rows", "email\na@example.com"), http.StatusServiceUnavailable)
 	b.app.answer("GET /app/dashboards/"+other, answer{404, `{}`, false})
 	b.expect(b.upload(at, "", "dashboard", other, "head", "email", "line", "1", "rows", "email\na@example.com"), http.StatusNotFound)

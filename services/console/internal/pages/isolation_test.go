@@ -19,7 +19,7 @@ const rightToLeft = "שלום עולם"
 func TestEveryTextOfARecordIsIsolatedFromTheWordsAround(t *testing.T) {
 	b := open(t, rightToLeft)
 	for _, r := range b.pages {
-		if r.method == get && !leavesAtOnce(r) && !strings.HasSuffix(r.path, "/csv") {
+		if r.method == get && !leavesAtOnce(r) && !strings.HasSuffix(r.path, "/csv") && !strings.HasSuffix(r.path, "/export") {
 			b.isolates(r.String(), b.get(address(r)+"?token=x&q="+url.QueryEscape(rightToLeft)))
 		}
 	}

@@ -74,21 +74,28 @@ func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
 		data := subscribersPage{
 			Channel: channel, Words: wordsOf(channel), State: v.Query("state"), Query: strings.TrimSpace(v.Query("q")), Dashboard: v.Query("dashboard"), First: v.Query("after") == "",
 		}
-		if !slices.Contains(subscriberStates(), data.State) {
-			data.State = ""
-		}
-		data.Filtered = data.State != "" || data.Query != "" || data.Dashboard != ""
-		query := url.Values{"limit": {"50"}}
-		for name, value := range map[string]string{"q": data.Query, "state": data.State, "dashboardId": data.Dashboard, "nextToken": v.Query("after")} {
-			if value != "" {
-				query.Set(name, value)
-			}
+		query := v.subscriberFilter()
+		data.State, data.Filtered = query.Get("state"), len(query) > 0
+		query.Set("limit", "50")
+		if !data.First {
+			query.Set("nextToken", v.Query("after"))
 		}
 		if err := v.readSubscribers(&data, query); err != nil {
 			return err
 		}
 		return v.show(http.StatusOK, "subscribers.html", "Subscribers "+data.Words.By, data)
 	}
+}
+
+// subscriberFilter returns the filter in the address as the parameters of the App interface.
+func (v *visit) subscriberFilter() url.Values {
+	query := url.Values{}
+	for name, value := range map[string]string{"q": strings.TrimSpace(v.Query("q")), "state": v.Query("state"), "dashboardId": v.Query("dashboard")} {
+		if value != "" && (name != "state" || slices.Contains(subscriberStates(), value)) {
+			query.Set(name, value)
+		}
+	}
+	return query
 }
 
 // readSubscribers reads the list with its numbers. The page works without the numbers, the dashboards and the setup.
@@ -132,6 +139,15 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 		data.More = root + data.At() + "?" + next.Encode()
 	}
 	return nil
+}
+
+// Export implements the address of the download, which has the filter of the list.
+func (d subscribersPage) Export() string {
+	path, query, _ := strings.Cut(d.with(d.State), "?")
+	if query != "" {
+		query = "?" + query
+	}
+	return path + "/export" + query
 }
 
 // with returns the path of the list with another state, and with the search and the dashboard of this one.

@@ -1,0 +1,144 @@
+package pages
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/sheet"
+)
+
+// exportTime bounds the time of a download.
+const exportTime = 15 * time.Minute
+
+// export writes the subscribers of a channel as a list, which an import reads again.
+type export struct {
+	app     *app.Caller
+	channel app.Channel
+	query   url.Values
+	names   map[string]string            // names of dashboards, by id
+	labels  map[string]map[string]string // labels of the components of each dashboard, by ids
+	page    bytes.Buffer                 // the page that is sent next
+}
+
+// subscribersExport returns the handler of the download of a channel's subscribers. It has the filter of the list. It reads one
+// page of the list at a time, and reads the next one when the browser has taken it.
+func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
+	return func(v *visit) error {
+		e := &export{app: v.app, channel: channel, query: v.subscriberFilter(), names: map[string]string{}, labels: map[string]map[string]string{}}
+		e.query.Set("limit", "100")
+		ctx := v.Request.Context()
+		listed, err := v.app.Dashboards(ctx, url.Values{"limit": {"100"}})
+		if err != nil {
+			return err
+		}
+		for _, d := range listed.Dashboards {
+			e.know(d)
+		}
+		e.page.WriteString("\ufeff") // without it, Excel does not take the file for UTF-8
+		column := "phone"
+		if channel == app.Email {
+			column = "email"
+		}
+		list := sheet.NewWriter(&e.page)
+		_ = list.Write(column, "components", "confirmed", "locale", "dashboard", "paused", "locked", "suppressed", "source", "since") // a Buffer never fails
+		_ = list.Flush()
+		next, err := e.read(ctx, nil)
+		if err != nil {
+			return err
+		}
+		v.Header("Content-Type", "text/csv; charset=utf-8; header=present")
+		v.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{
+			"filename": fileName("subscribers", string(channel), p.Process.Now().In(v.zone()).Format(time.DateOnly)) + ".csv",
+		}))
+		v.Status(http.StatusOK)
+		if v.Request.Method == http.MethodHead {
+			v.Writer.WriteHeaderNow()
+			return nil
+		}
+		stream, end := web.NewStream(v.Context, exportTime)
+		defer end()
+		if err := e.send(stream, next); err != nil {
+			p.Process.Log.WarnContext(ctx, "export broke off", slog.Any("error", err))
+			stream.Break()
+		}
+		return nil
+	}
+}
+
+// send sends the page, and then the pages from next on.
+func (e *export) send(stream web.Stream, next *string) error {
+	e.app = app.Lasting(e.app)
+	for {
+		if _, err := stream.Write(e.page.Bytes()); err != nil {
+			return err
+		}
+		if next == nil {
+			return nil
+		}
+		e.page.Reset()
+		var err error
+		if next, err = e.read(stream, next); err != nil {
+			return err
+		}
+	}
+}
+
+// read adds the subscribers after a page to the page. It returns what follows them, or nil.
+func (e *export) read(ctx context.Context, next *string) (*string, error) {
+	if next != nil {
+		e.query.Set("nextToken", *next)
+	}
+	listed, err := e.app.Subscribers(ctx, e.channel, e.query)
+	if err != nil {
+		return nil, err
+	}
+	list := sheet.NewWriter(&e.page)
+	for _, s := range listed.Subscribers {
+		if err := e.learn(ctx, s.DashboardID); err != nil {
+			return nil, err
+		}
+		locale, suppressed := s.Locale, s.SuppressedReason
+		if locale == "" {
+			locale = sheet.Default
+		}
+		if suppressed == "" {
+			suppressed = yesOrNo(s.Suppressed)
+		}
+		_ = list.Write(s.Address(), sheet.Cell(s.ComponentIDs, e.labels[s.DashboardID]), yesOrNo(s.Confirmed), locale, e.names[s.DashboardID],
+			yesOrNo(s.Paused), yesOrNo(s.Locked), suppressed, s.Source, s.CreatedAt.UTC().Format(time.RFC3339)) // a Buffer never fails
+	}
+	_ = list.Flush()
+	return listed.NextToken, nil
+}
+
+// learn reads the names of a dashboard that is not known. A dashboard that is being deleted has no names.
+func (e *export) learn(ctx context.Context, id string) error {
+	if _, known := e.names[id]; known {
+		return nil
+	}
+	found, err := e.app.Dashboard(ctx, id)
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusNotFound {
+		err = nil
+	}
+	found.Dashboard.ID = id
+	e.know(found.Dashboard)
+	return err
+}
+
+func (e *export) know(d app.Dashboard) {
+	e.names[d.ID], e.labels[d.ID] = d.Name, sheet.Labels(componentsOf(d))
+}
+
+func yesOrNo(is bool) string {
+	if is {
+		return sheet.Yes
+	}
+	return sheet.No
+}

@@ -1,0 +1,103 @@
+package pages
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+)
+
+func TestAnExportHasTheFilterOfTheListAndAllItsPages(t *testing.T) {
+	b := open(t, "=ada@example.com")
+	b.expect(b.get(mails+"?state=paused&q=ada&dashboard="+other), http.StatusOK, `href="/console/subscribers/email/export?dashboard=`+other+`&amp;q=ada&amp;state=paused" download`)
+	got := b.get(mails + "/export?state=paused&q=ada&dashboard=" + other)
+	row := "'=ada@example.com," + member + "; " + other + ",no,de,'=ada@example.com,yes,yes,bounce,public,2026-01-31T09:30:00Z\n"
+	all := strings.Replace(row, member+"; "+other, "all", 1)
+	b.expect(got, http.StatusOK)
+	if want := "\ufeffemail,components,confirmed,locale,dashboard,paused,locked,suppressed,source,since\n" + row + all + row + all; got.text != want {
+		t.Errorf("the file is %q, not %q", got.text, want)
+	}
+	for name, want := range map[string]string{
+		"Content-Disposition": "attachment; filename=subscribers-email-2026-02-01.csv", "Content-Type": "text/csv; charset=utf-8; header=present", "Content-Encoding": "", passport.Stream: "1", "X-Content-Type-Options": "nosniff",
+	} {
+		if value := got.header.Get(name); value != want {
+			t.Errorf("%s is %q", name, value)
+		}
+	}
+	if sent := b.app.queries("GET /app/subscribers/email")[1:]; strings.Join(sent, " ") != "dashboardId="+other+"&limit=100&q=ada&state=paused dashboardId="+other+"&limit=100&nextToken=next%26token&q=ada&state=paused" {
+		t.Error(sent)
+	}
+	if head := b.send(http.MethodHead, mails+"/export", nil); head.status != http.StatusOK || head.text != "" {
+		t.Errorf("%+v", head)
+	}
+	b.app.empty = true
+	b.expect(b.get(mails+"/export"), http.StatusOK, "email,components")
+	if got := b.get(mails); strings.Contains(got.text, "/export") {
+		t.Error("an empty list offers a download")
+	}
+	b.app.answer("GET /app/subscribers/email", answer{503, `{}`, false})
+	b.expect(b.get(mails+"/export"), http.StatusServiceUnavailable, "request-1")
+}
+
+// A file that lacks rows must not look whole, so its response breaks off.
+func TestAnExportThatFailsBreaksOff(t *testing.T) {
+	b := open(t, "ada@example.com")
+	b.app.fails("GET /app/subscribers/email", 2, true)
+	r := httptest.NewRequest(http.MethodGet, mails+"/export", nil)
+	p := b.member
+	p.Audience, p.Surface = "console", passport.Console
+	r.Header.Set(passport.Header, b.signer.Sign(p))
+	defer func() {
+		if cause := recover(); cause != http.ErrAbortHandler {
+			t.Errorf("the response ends with %v", cause)
+		}
+	}()
+	b.engine.ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// What an export writes, an import reads without a change, with names of components of any form.
+func TestAnImportOfAnExportSendsTheSameValues(t *testing.T) {
+	b := open(t, "ada@example.com")
+	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "name": "Acme", "components": [{"componentId": "` + member + `", "name": "=Shop, \"EU\"\n2"}, {"componentId": "` + other + `", "name": "API"}, {"componentId": "` + session + `", "name": "Zahlungen – DE"}]}}`, false})
+	b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [], "nextToken": null}`, false})
+	rows := []string{
+		`"email": "=a@example.com", "componentIds": ["` + member + `", "` + other + `"], "confirmed": true, "locale": "de-AT"`,
+		`"email": "'+b@example.com", "componentIds": null, "confirmed": false, "locale": null`,
+		`"email": "c@example.com", "componentIds": ["` + session + `"], "confirmed": true, "locale": null, "paused": true`,
+	}
+	for i, row := range rows {
+		rows[i] = fmt.Sprintf(`{"id": "%s", "dashboardId": "%s", "source": "app", "createdAt": "2026-01-31T09:30:00.000Z", %s}`, other, other, row)
+	}
+	b.app.answer("GET /app/subscribers/email", answer{200, `{"subscribers": [` + strings.Join(rows, ",") + `], "nextToken": null}`, false})
+	file := b.get(mails + "/export").text
+	if !strings.Contains(file, "c@example.com,Zahlungen – DE,yes,default,Acme,yes") {
+		t.Errorf("the file is %s", file)
+	}
+	b.expect(b.upload(importAt, file, "dashboard", other, "rows", ""), http.StatusOK, "3 rows are checked")
+	want := `"rows":[{"email":"=a@example.com","componentIds":["` + member + `","` + other + `"],"confirmed":true,"locale":"de-AT"},` +
+		`{"email":"'+b@example.com","componentIds":null,"confirmed":false,"locale":null},{"email":"c@example.com","componentIds":["` + session + `"],"confirmed":true,"locale":null}]`
+	if body := b.app.body("POST /app/subscribers/email/import"); !strings.Contains(body, want) {
+		t.Errorf("sent %s", body)
+	}
+}
+
+// A download may last longer than a passport. The calls after the first page get a new one.
+func TestACallOfADownloadHasAFreshPassport(t *testing.T) {
+	b := open(t, "ada@example.com")
+	b.member.Expires = time.Date(2026, 2, 1, 9, 30, 1, 0, time.UTC).UnixMilli()
+	b.expect(b.get(mails+"/export"), http.StatusOK)
+	var expire []int64
+	for _, token := range b.app.tokens {
+		if p, err := b.signer.Verify(token, "subscribers"); err == nil {
+			expire = append(expire, p.Expires-b.member.Expires)
+		}
+	}
+	if want := []int64{0, 59_000}; !slices.Equal(expire, want) {
+		t.Errorf("the passports of the calls expire %v ms after that of the request, not %v", expire, want)
+	}
+}
