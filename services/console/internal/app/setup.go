@@ -37,47 +37,17 @@ type OutboxState struct {
 	OldestAt *time.Time `json:"oldestAt"`
 }
 
-// ServiceSetup is a service with the call that returns its state.
-type ServiceSetup struct {
-	Name string
-	Read func(*Caller, context.Context) (ServiceStateResult, error)
+// Service is a service behind the console.
+type Service string
+
+// Services returns all of them.
+func Services() []Service {
+	return []Service{identity, events, subscribers, integrations, delivery}
 }
 
-// ServiceSetups returns the services behind the console.
-func ServiceSetups() []ServiceSetup {
-	return []ServiceSetup{
-		{identity, (*Caller).IdentitySetup}, {events, (*Caller).EventsSetup}, {subscribers, (*Caller).SubscribersSetup},
-		{integrations, (*Caller).IntegrationsSetup}, {delivery, (*Caller).DeliverySetup},
-	}
-}
-
-func setupOf(ctx context.Context, c *Caller, service string) (ServiceStateResult, error) {
-	return call[ServiceStateResult](ctx, c, request{service: service, method: "GET", path: "/app/setup/" + service})
-}
-
-// IdentitySetup returns the state of identity.
-func (c *Caller) IdentitySetup(ctx context.Context) (ServiceStateResult, error) {
-	return setupOf(ctx, c, identity)
-}
-
-// EventsSetup returns the state of events.
-func (c *Caller) EventsSetup(ctx context.Context) (ServiceStateResult, error) {
-	return setupOf(ctx, c, events)
-}
-
-// SubscribersSetup returns the state of subscribers.
-func (c *Caller) SubscribersSetup(ctx context.Context) (ServiceStateResult, error) {
-	return setupOf(ctx, c, subscribers)
-}
-
-// IntegrationsSetup returns the state of integrations.
-func (c *Caller) IntegrationsSetup(ctx context.Context) (ServiceStateResult, error) {
-	return setupOf(ctx, c, integrations)
-}
-
-// DeliverySetup returns the state of delivery.
-func (c *Caller) DeliverySetup(ctx context.Context) (ServiceStateResult, error) {
-	return setupOf(ctx, c, delivery)
+// ServiceSetup returns the state of a service.
+func (c *Caller) ServiceSetup(ctx context.Context, of Service) (ServiceStateResult, error) {
+	return call[ServiceStateResult](ctx, c, request{service: string(of), method: "GET", path: "/app/setup/" + string(of)})
 }
 
 // TestSent names the delivery of a test message.

@@ -117,7 +117,7 @@ func (v *visit) showSetup(status int, wrong *forms.Form) error {
 	data.Arrival, data.Arrived = passport.ArrivalOf(v.Request.Header)
 	ctx, cancel := context.WithTimeout(v.Request.Context(), setupPatience)
 	defer cancel()
-	services := app.ServiceSetups()
+	services := app.Services()
 	states := make([]app.ServiceStateResult, len(services))
 	failures := make([]error, len(services))
 	var channels app.ChannelsResult
@@ -125,7 +125,7 @@ func (v *visit) showSetup(status int, wrong *forms.Form) error {
 	var work errgroup.Group
 	for i, service := range services {
 		work.Go(func() error {
-			states[i], failures[i] = service.Read(v.app, ctx)
+			states[i], failures[i] = v.app.ServiceSetup(ctx, service)
 			return nil
 		})
 	}
@@ -139,7 +139,7 @@ func (v *visit) showSetup(status int, wrong *forms.Form) error {
 	})
 	data.Unknown = work.Wait() != nil
 	for i, service := range services {
-		data.Parts = append(data.Parts, partOf(service.Name, states[i].Service, failures[i]))
+		data.Parts = append(data.Parts, partOf(string(service), states[i].Service, failures[i]))
 	}
 	data.Parts = append(data.ownParts(), data.Parts...)
 	data.Backup = backupOf(states, v.pages.Process.Now())
