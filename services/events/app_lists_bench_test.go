@@ -61,6 +61,10 @@ func BenchmarkAppLists(b *testing.B) {
 	} {
 		compare(b, "components, "+place, small, large, func(p *appPlatform) string { return p.componentPage(offset) })
 	}
+	for _, query := range []string{"q=no+such+name", "legacyId=17"} {
+		compare(b, "components, "+query, small, large, func(*appPlatform) string { return "/app/components?" + query })
+	}
+	compare(b, "events, legacyId=17", small, large, func(*appPlatform) string { return "/app/events?legacyId=17" })
 }
 
 func compare(b *testing.B, name string, small, large *appPlatform, path func(*appPlatform) string) {
