@@ -103,7 +103,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin, key: "m", words: "users people roles colleagues"},
 			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin, key: "o", words: "name plan limits"},
 			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin, words: "sso openid provider"},
-			{Path: setupPath, Label: "Setup", Icon: "tool", role: passport.RoleAdmin, words: "channels test mail proxies versions backup kafka redis smtp"},
+			{Path: setupPath, Label: "Setup", Icon: "tool", role: passport.RoleAdmin, key: "y", words: "channels test mail proxies versions backup kafka redis smtp"},
 			{Path: "/audit", Label: "Audit log", Icon: "list", role: passport.RoleAdmin, key: "a", words: "history changes who"},
 		}},
 		{"Your account", []navItem{
