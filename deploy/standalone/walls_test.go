@@ -44,7 +44,7 @@ var foundations = map[string][]string{
 // pure are libraries that compute and have no effect: identifiers, the standards of addresses and languages, groups of
 // goroutines, maps of limited size, and the standards of one-time codes and passkeys.
 var pure = []string{
-	"github.com/google/uuid", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/simplelru", "github.com/nyaruka/phonenumbers", "golang.org/x/net/idna", "golang.org/x/sync/errgroup",
+	"github.com/google/uuid", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/simplelru", "golang.org/x/net/idna", "golang.org/x/sync/errgroup",
 	"golang.org/x/text/language", "golang.org/x/text/unicode/norm",
 	"github.com/pquerna/otp", "github.com/pquerna/otp/hotp", "github.com/pquerna/otp/totp", "github.com/go-webauthn/webauthn/protocol", "github.com/go-webauthn/webauthn/webauthn",
 }
