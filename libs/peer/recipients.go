@@ -26,6 +26,12 @@ func (r Recipients) Count(ctx context.Context, organization string, query topic.
 	return post[topic.RecipientCount](ctx, r.Client, organization, "/recipients/count", query)
 }
 
+// Explain returns the recipients that have the address or the URL of the query, and why a change does not concern them.
+// Integrations and subscribers explain.
+func (r Recipients) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
+	return post[topic.Explanation](ctx, r.Client, organization, "/recipients/explain", query)
+}
+
 // Resolve returns the current destinations of the recipients, in the order of query.IDs. The destination of a
 // deleted recipient has the state topic.RecipientGone.
 func (r Recipients) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {

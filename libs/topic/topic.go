@@ -106,7 +106,22 @@ type EventChange struct {
 	Event        Event     `json:"event"`
 	Entry        *Entry    `json:"entry,omitempty"` // the timeline entry of the change
 	Notify       Notify    `json:"notify"`          // the channels to notify; empty: none
+	Silence      Silence   `json:"silence,omitempty"`
 }
+
+// Silence says why a change notifies nobody although messages show what it changes. It is empty for a change that
+// notifies a channel, and for a change that never has a message, such as a note, a correction or a deletion.
+type Silence string
+
+// The reasons of a Silence.
+const (
+	SilentRequest    Silence = "notify_off"        // the request named no channel; for the scheduler, the last request that named any
+	SilentDraft      Silence = "draft"             // the event is a draft
+	SilentBackdated  Silence = "backdated"         // by default nobody is notified of what began, or is about, a time long ago
+	SilentLegacy     Silence = "legacy"            // by default a write on the legacy interface notifies nobody
+	SilentLate       Silence = "late_reminder"     // the planned start has passed before the reminder
+	SilentComponents Silence = "components_hidden" // messages may name none of the components
+)
 
 // Event is an event in the state right after a change. Times are in UTC with milliseconds.
 type Event struct {
@@ -134,9 +149,10 @@ type Event struct {
 // EventState is the part of an event's current state that messages may show. It decides whether a message about an
 // earlier change is still sent.
 type EventState struct {
-	Type       string   `json:"type,omitempty"` // incident or maintenance
-	Published  bool     `json:"published"`      // false: the event is a draft, about which nobody is notified
-	Components []string `json:"components"`     // ids of the affected components that messages may name
+	Type       string    `json:"type,omitempty"` // incident or maintenance
+	CreatedAt  time.Time `json:"createdAt,omitzero"`
+	Published  bool      `json:"published"`  // false: the event is a draft, about which nobody is notified
+	Components []string  `json:"components"` // ids of the affected components that messages may name
 	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: unknown.
 	Dashboards map[string][]string `json:"dashboards"`
 }

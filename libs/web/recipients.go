@@ -31,6 +31,11 @@ type CountedRecipients interface {
 	Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error)
 }
 
+// ExplainedRecipients is implemented by Recipients that users find by an address or a URL.
+type ExplainedRecipients interface {
+	Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error)
+}
+
 // MountRecipients adds the routes that peer.Recipients calls. The routes enforce topic.MaxPage and
 // topic.MaxRecipients.
 func MountRecipients(engine *gin.Engine, recipients Recipients) {
@@ -45,6 +50,14 @@ func MountRecipients(engine *gin.Engine, recipients Recipients) {
 	peers.POST("/concerned", answer(recipients.Concerned, bounded))
 	if counted, is := recipients.(CountedRecipients); is {
 		peers.POST("/count", answer(counted.Count, bounded))
+	}
+	if explained, is := recipients.(ExplainedRecipients); is {
+		peers.POST("/explain", answer(explained.Explain, func(query topic.ExplainQuery) error {
+			if len(query.Changes) > topic.MaxExplained {
+				return fault.New(fault.Invalid, "At most %d changes can be explained in one request.", topic.MaxExplained)
+			}
+			return nil
+		}))
 	}
 	if versioned, is := recipients.(VersionedRecipients); is {
 		peers.POST("/version", answer(versioned.Version, func(query topic.VersionQuery) error {

@@ -93,14 +93,16 @@ func Run(ctx context.Context, c Config) error {
 	records, events := store.New(s.Database), peer.Events{Client: s.Peer("events", c.EventsURL)}
 	logs := &deliverylog.Logs{Store: records, EventState: events.EventState, Now: c.Now, Log: c.Log}
 	subscribers := peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}
+	integrations := peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}
 	parts := dispatch.Parts{
 		Store: records, Logs: logs, Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
 		Channels: channels,
 		Recipients: map[topic.RecipientService]dispatch.Recipients{
-			topic.Integrations: peer.KeepDestinations(peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}),
+			topic.Integrations: peer.KeepDestinations(integrations),
 			topic.Subscribers:  subscribers,
 			topic.Identity:     peer.Recipients{Client: s.Peer("identity", c.IdentityURL)},
 		},
+		Explainers:  map[topic.RecipientService]dispatch.Explainer{topic.Integrations: integrations, topic.Subscribers: subscribers},
 		Subscribers: subscribers, Events: events, Traces: telemetry.Traces{Propagator: c.Propagator}, Observer: telemetry.New(c.Metrics),
 	}
 	planner, sender := dispatch.NewPlanner(parts), dispatch.NewSender(parts)

@@ -22,6 +22,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -251,7 +252,7 @@ func change(event string, sequence int64) topic.EventChange {
 			ID: event, LegacyID: 7, Type: "incident", Title: "Logins fail", Status: "investigating", StartAt: now,
 			Components: []topic.Component{{ID: componentID, Name: "API", Group: "Core", Impact: "major_outage", Dashboards: []string{dashboardID}}},
 		},
-		Entry:  &topic.Entry{StatusID: "s1", Status: "investigating", Timestamp: now, Text: "We <look> into it.", HTML: "<p>We &lt;look&gt; into it.</p>"},
+		Entry:  &topic.Entry{StatusID: "0190a000-0000-7000-8000-0000000000e1", Status: "investigating", Timestamp: now, Text: "We <look> into it.", HTML: "<p>We &lt;look&gt; into it.</p>"},
 		Notify: topic.Notify{topic.Webhook: {}},
 	}
 }
@@ -363,7 +364,9 @@ type integrations struct {
 	mu        sync.Mutex
 	endpoints map[string][]*topic.Destination // by organization
 	byID      map[string]*topic.Destination
-	managed   map[string]topic.Destination // where mail about an endpoint goes
+	managed   map[string]topic.Destination        // where mail about an endpoint goes
+	explained map[string]topic.ExplainedRecipient // by organization and address, with one verdict for all changes
+	byChannel bool                                // pages have only recipients on the channel of the query
 	down      bool
 	refusals  atomic.Int64
 	asked     int // times recipients were resolved
@@ -373,12 +376,13 @@ type integrations struct {
 }
 
 func newPeer(t testing.TB, service string) *integrations {
-	i := &integrations{endpoints: map[string][]*topic.Destination{}, byID: map[string]*topic.Destination{}, managed: map[string]topic.Destination{}}
+	i := &integrations{endpoints: map[string][]*topic.Destination{}, byID: map[string]*topic.Destination{}, managed: map[string]topic.Destination{}, explained: map[string]topic.ExplainedRecipient{}}
 	signer := passport.NewSigner(platformSecret, time.Now)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/concerned", i.concerned)
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/resolve", i.resolve)
 	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/count", i.count)
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/recipients/explain", i.explain)
 	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		p, err := signer.Verify(r.Header.Get(passport.Header), service)
 		i.mu.Lock()
@@ -456,7 +460,9 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 	if i.page > 0 {
 		concern.Limit = min(concern.Limit, i.page)
 	}
-	owned := i.endpoints[r.PathValue("organization")]
+	owned := slices.DeleteFunc(slices.Clone(i.endpoints[r.PathValue("organization")]), func(d *topic.Destination) bool {
+		return i.byChannel && d.Channel != concern.Channel
+	})
 	to := min(from+concern.Limit, len(owned))
 	for _, d := range owned[from:to] {
 		page.Recipients = append(page.Recipients, topic.Recipient{ID: d.ID, Destination: cmp.Or(d.Paced, d.URLHash)})
@@ -465,6 +471,32 @@ func (i *integrations) concerned(w http.ResponseWriter, r *http.Request) {
 		page.Next = fmt.Sprint(to)
 	}
 	_ = json.NewEncoder(w).Encode(page)
+}
+
+// explain returns the recipient with the address. An endpoint with the URL is a recipient of every change.
+func (i *integrations) explain(w http.ResponseWriter, r *http.Request) {
+	var query topic.ExplainQuery
+	if err := json.NewDecoder(r.Body).Decode(&query); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	out := topic.Explanation{}
+	owner := r.PathValue("organization")
+	if one, is := i.explained[owner+" "+query.Address]; is {
+		one.Verdicts = slices.Repeat(one.Verdicts, len(query.Changes))
+		out.Recipients = append(out.Recipients, one)
+	}
+	for _, d := range i.endpoints[owner] {
+		if query.URLHash == d.URLHash && d.State != topic.RecipientGone {
+			out.Recipients = append(out.Recipients, topic.ExplainedRecipient{
+				Recipient: topic.Recipient{ID: d.ID, Destination: cmp.Or(d.Paced, d.URLHash)}, DashboardID: d.Dashboard.ID,
+				Verdicts: make([]topic.Verdict, len(query.Changes)),
+			})
+		}
+	}
+	_ = json.NewEncoder(w).Encode(out)
 }
 
 // count counts the recipients on the channel of the query.

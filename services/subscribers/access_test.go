@@ -27,7 +27,7 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 	}
 	base := peer.Prefix + "/organizations/" + o.id
 	internal := []door{
-		{http.MethodPost, base + "/recipients/concerned"}, {http.MethodPost, base + "/recipients/count"}, {http.MethodPost, base + "/recipients/resolve"},
+		{http.MethodPost, base + "/recipients/concerned"}, {http.MethodPost, base + "/recipients/count"}, {http.MethodPost, base + "/recipients/explain"}, {http.MethodPost, base + "/recipients/resolve"},
 		{http.MethodDelete, base + "/recipients/components/" + o.services[0].ID},
 	}
 	member := func(change func(*passport.Passport)) passport.Passport {

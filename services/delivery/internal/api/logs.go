@@ -63,6 +63,7 @@ func (a *API) operations() []web.Operation {
 		a.progressOperation(),
 		a.countsOperation(),
 		a.audienceOperation(),
+		a.whyOperation(),
 		a.channelsOperation(),
 		a.testMailOperation(),
 		a.testTextOperation(topic.SMS, "testSMS", "Send a test message to a phone by SMS"),

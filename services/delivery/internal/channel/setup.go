@@ -62,3 +62,6 @@ func SetupOf(name topic.Channel, mail boot.Mail, texts boot.Texts) Setup {
 	}
 	return Setup{Server: serverOf(texts.SMSURL), From: texts.From()}
 }
+
+// ToFiles reports whether messages are written to files.
+func (s Setup) ToFiles() bool { return s.Missing == "SMTP_URL" || s.Missing == "SMS_URL" }

@@ -24,6 +24,28 @@ func (d *Delivery) Made() *Attempt {
 	return nil
 }
 
+// LastLog returns the id and SentAt of the newest log of the row's delivery. It returns false if the delivery waits for
+// its first attempt.
+func (d *Delivery) LastLog() (id string, sentAt time.Time, logged bool) {
+	n := len(d.Attempts)
+	switch {
+	case n > 0 && (d.EndedAt == nil || d.Attempts[n-1].NextAttemptAt == nil):
+		return topic.LogID(d.ID, uint8(n-1)), d.Attempts[n-1].At, true //nolint:gosec // at most 21 attempts
+	case d.EndedAt != nil:
+		return topic.LogID(d.ID, uint8(n)), *d.EndedAt, true //nolint:gosec // at most 21 attempts
+	}
+	return "", time.Time{}, false
+}
+
+// LogIDs returns the ids of all logs that the row's delivery can have by now.
+func (d *Delivery) LogIDs() []string {
+	ids := make([]string, 0, len(d.Attempts)+1)
+	for n := range len(d.Attempts) + 1 {
+		ids = append(ids, topic.LogID(d.ID, uint8(n))) //nolint:gosec // at most 21 attempts
+	}
+	return ids
+}
+
 // LogStatus returns the status that the log shows. d is a row, which is the first log, or a later log. LogStatus
 // returns false for a row that waits for its first attempt. Such a row is no log yet.
 func (d *Delivery) LogStatus() (Status, bool) {

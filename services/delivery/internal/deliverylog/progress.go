@@ -28,7 +28,8 @@ type Progress struct {
 	Suppressed int64
 }
 
-func (p *Progress) begun() int64 {
+// Begun returns how many deliveries have a status.
+func (p *Progress) Begun() int64 {
 	return p.Delivered + p.Retrying + p.Failed + p.Skipped + p.Suppressed
 }
 
@@ -72,7 +73,7 @@ func (l *Logs) EventProgress(ctx context.Context, organization, event string) (P
 		return all, nil, err
 	}
 	for channel, progress := range channels {
-		progress.Planned = max(planned[channel], progress.begun())
+		progress.Planned = max(planned[channel], progress.Begun())
 		channels[channel] = progress
 		all.add(&progress)
 	}

@@ -14,6 +14,9 @@ const (
 	pruneRest = 19
 )
 
+// KeptFrom returns the time from which on logs and changes are available.
+func (l *Logs) KeptFrom() time.Time { return l.Now().Add(-retention) }
+
 // Retain deletes old records until ctx ends. Logs and changes are deleted after the retention time. Requests are
 // deleted after twice this time, because a log that shows a request may be younger than the request by up to the
 // retention time. pruneFiles deletes the message files that were written before a time. Several processes may run

@@ -69,6 +69,14 @@ type Store interface {
 	SaveRequests(ctx context.Context, requests []deliverylog.Request) error
 	// SavePage stores the page if no page with its id is stored.
 	SavePage(ctx context.Context, page deliverylog.PlannedPage) error
+	// ChangesOf returns the stored changes of an event, newest first.
+	ChangesOf(ctx context.Context, organization, event string, limit int) ([]topic.EventChange, error)
+	// PlannedPages returns which of the PlannedPages are stored.
+	PlannedPages(ctx context.Context, ids []string) (map[string]bool, error)
+	// Recorded returns the stored deliveries of the changes to the recipients, as rows.
+	Recorded(ctx context.Context, changes []string, recipients []Placed) ([]deliverylog.Delivery, error)
+	// Replays returns the rows of the replays of the logs.
+	Replays(ctx context.Context, logs []string) ([]deliverylog.Delivery, error)
 	// Waiting returns rows of the partition that wait for a retry, ordered by due time. after is next of the call
 	// before, or "" for the first rows. next is "" if there are no more rows.
 	Waiting(ctx context.Context, partition int, after string, limit int) (rows []deliverylog.Delivery, next string, err error)
@@ -90,6 +98,17 @@ type Recipients interface {
 // Counter counts the recipients of a service by an index. Recipients whose state is not active are not counted.
 type Counter interface {
 	Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error)
+}
+
+// Explainer finds the recipients of a service by an address or a URL, and says which changes concern them.
+type Explainer interface {
+	Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error)
+}
+
+// Placed is a recipient and the partition of its deliveries.
+type Placed struct {
+	Recipient string
+	Partition int
 }
 
 // Channel makes one attempt to reach a destination. Send is called concurrently, and returns within its own
@@ -125,6 +144,7 @@ type Parts struct {
 	Channels    map[topic.Channel]Channel // the channels whose recipients a service stores
 	Recipients  map[topic.RecipientService]Recipients
 	Subscribers Counter
+	Explainers  map[topic.RecipientService]Explainer
 	Events      Events
 	Policy      Policy
 	Timeout     time.Duration // time limit of one attempt

@@ -48,7 +48,7 @@ func NewPlanner(parts Parts) *Planner {
 // to move to another process.
 func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if len(change.Notify) == 0 {
-		work.Done()
+		p.takeSilent(ctx, stop, change, work)
 		return
 	}
 	var channels sync.WaitGroup
@@ -74,6 +74,22 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 		}
 		p.Observer.Planned(p.Now().Sub(change.OccurredAt))
 		work.Done()
+	}()
+}
+
+// takeSilent stores a change that notifies nobody, so that Why can say so. It stores no change that never has a message.
+func (p *Planner) takeSilent(ctx, stop context.Context, change topic.EventChange, work Work) {
+	if change.Silence == "" {
+		work.Done()
+		return
+	}
+	go func() {
+		cause := failurelog.Cause{Message: "Changes that notify nobody cannot be stored yet."}
+		if p.persist(ctx, stop, cause, func() error { return p.Store.SaveContent(ctx, Content{EventChange: &change}) }, "change", change.ID, "organization", change.Organization) {
+			work.Done()
+		} else {
+			work.Abandon()
+		}
 	}()
 }
 
@@ -151,13 +167,18 @@ func concernedBy(change *topic.EventChange, channel topic.Channel) topic.Recipie
 	return query
 }
 
+// pageID returns the ID of a deliverylog.PlannedPage.
+func pageID(change string, channel topic.Channel, page int) string {
+	return topic.DeriveID(change, "page", string(channel), strconv.Itoa(page))
+}
+
 // publish stores the number of recipients of a page, and then publishes the page as shards.
 func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) error {
 	for i := range recipients {
 		recipients[i].Destination = p.destination(channel, recipients[i].Destination)
 	}
 	planned := deliverylog.PlannedPage{
-		ID: topic.DeriveID(change.ID, "page", string(channel), strconv.Itoa(page)), Organization: change.Organization,
+		ID: pageID(change.ID, channel, page), Organization: change.Organization,
 		EventID: change.Event.ID, Channel: channel, Recipients: len(recipients), PlannedAt: p.Now(),
 	}
 	if err := p.Store.SavePage(ctx, planned); err != nil {

@@ -103,17 +103,24 @@ func (s *Store) Stored(ctx context.Context, change string, partition int, ids []
 	if err != nil {
 		return nil, err
 	}
-	for _, found := range blocks {
-		if packed, _ := found.Values[0].(string); !recipients.MayBeIn(packed) {
+	members, err := s.membersOf(ctx, blocks, recipients, func(b *deliverylog.Block) bool { return b.ChangeID == change && b.Partition == partition })
+	return append(rows, members...), err
+}
+
+// membersOf returns the members of the blocks that have one of the recipients, as rows. found are the keys and the
+// fieldRecipients of blocks. keep returns false for a block of another change or partition with the same hash.
+func (s *Store) membersOf(ctx context.Context, found []find.Row, recipients deliverylog.Wanted, keep func(*deliverylog.Block) bool) (rows []deliverylog.Delivery, err error) {
+	for _, block := range found {
+		if packed, _ := block.Values[0].(string); !recipients.MayBeIn(packed) {
 			continue
 		}
-		b, err := s.blocks.Get(ctx, found.Key)
+		b, err := s.blocks.Get(ctx, block.Key)
 		switch {
 		case fault.Is(err, fault.NotFound): // deleted after the retention time
 			continue
 		case err != nil:
 			return nil, err
-		case b.ChangeID != change || b.Partition != partition: // a block of another change or partition with the same hash
+		case !keep(&b):
 			continue
 		}
 		members, err := b.Rows(recipients)

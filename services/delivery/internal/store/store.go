@@ -36,9 +36,10 @@ func New(db *document.Database) *Store {
 			Name: "changes",
 			Key:  (*dispatch.Content).ChangeID,
 			Fields: []document.Field[dispatch.Content]{
-				{Name: "occurredAt", Value: func(c *dispatch.Content) any { return c.At() }},
+				{Name: fieldOccurredAt, Value: func(c *dispatch.Content) any { return c.At() }},
+				{Name: fieldOf, Value: changedEvent},
 			},
-			Indexes: []document.Index{{Name: "age", Fields: []string{"occurredAt"}}},
+			Indexes: []document.Index{{Name: "age", Fields: []string{fieldOccurredAt}}, {Name: fieldOf, Fields: []string{fieldOf, fieldOccurredAt}}},
 		}),
 		deliveries: document.Declare(db, document.Schema[deliverylog.Delivery]{
 			Name: "deliveries",
@@ -47,12 +48,14 @@ func New(db *document.Database) *Store {
 				document.Field[deliverylog.Delivery]{Name: fieldProgress, Value: progressOf},
 				document.Field[deliverylog.Delivery]{Name: fieldPlace, Value: rowPlace},
 				document.Field[deliverylog.Delivery]{Name: fieldWaits, Value: waits},
+				document.Field[deliverylog.Delivery]{Name: fieldReplayOf, Value: replayOf},
 				document.Field[deliverylog.Delivery]{Name: "waitsIn", Value: waitsIn},
 				document.Field[deliverylog.Delivery]{Name: "nextAttemptAt", Value: nextAttemptAt}),
 			Indexes: append(logIndexes(),
 				document.Index{Name: fieldPlace, Fields: []string{fieldPlace}},
 				document.Index{Name: fieldProgress, Fields: []string{fieldProgress, fieldSentAt}, Counted: true},
 				document.Index{Name: fieldWaits, Fields: []string{fieldWaits}},
+				document.Index{Name: fieldReplayOf, Fields: []string{fieldReplayOf}},
 				document.Index{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}),
 		}),
 		requests: document.Declare(db, document.Schema[deliverylog.Request]{
@@ -152,7 +155,7 @@ func (s *Store) Prune(ctx context.Context, before, requestsBefore time.Time, lim
 		query find.Query
 	}{
 		{s.deliveries.DeleteMany, ended}, {s.blocks.DeleteMany, older(fieldLast, before)}, {s.pages.DeleteMany, older(fieldPlannedAt, before)},
-		{s.changes.DeleteMany, older("occurredAt", before)}, {s.requests.DeleteMany, older("storedAt", requestsBefore)},
+		{s.changes.DeleteMany, older(fieldOccurredAt, before)}, {s.requests.DeleteMany, older("storedAt", requestsBefore)},
 	} {
 		n, err := of.prune(ctx, of.query)
 		if deleted += n; err != nil {

@@ -35,8 +35,9 @@ type EventEdit struct {
 	source  Source // source of the write
 	reminds bool   // the write only sends a reminder, and does not increase Version
 	request request
-	asked   topic.Notify // the channels that the request asks for
-	notify  topic.Notify // whom the write notifies; see decide
+	asked   topic.Notify  // the channels that the request asks for
+	notify  topic.Notify  // whom the write notifies; see decide
+	silence topic.Silence // why it notifies nobody
 }
 
 func NewEventEdit(event *Event, command Command, now time.Time) *EventEdit {

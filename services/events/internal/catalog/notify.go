@@ -97,8 +97,12 @@ func (d *EventEdit) Notify(channels topic.Notify) {
 // decide sets whom the write notifies, and marks the entries of the write as notified if it notifies anybody. named
 // means that messages may name a component of the event.
 func (d *EventEdit) decide(named bool) {
-	now, later := d.facts(named).decide()
-	d.notify = maps.Clone(d.channels(now))
+	facts := d.facts(named)
+	now, later := facts.decide()
+	d.notify, d.silence = maps.Clone(d.channels(now)), ""
+	if len(d.notify) == 0 {
+		d.silence = d.silent(facts)
+	}
 	if wording, there := d.notify[topic.Email]; there {
 		wording.Subject = d.EmailSubject
 		d.notify[topic.Email] = wording
@@ -109,6 +113,27 @@ func (d *EventEdit) decide(named bool) {
 		}
 	}
 	d.keep(d.channels(later))
+}
+
+// silent returns why the write notifies nobody. It is empty if no write of this sort has a message.
+func (d *EventEdit) silent(f facts) topic.Silence {
+	now, _ := f.wanted()
+	scheduled := f.occasion == step || f.occasion == reminder || f.occasion == lateReminder
+	switch {
+	case f.request == neverAsks && !scheduled, f.occasion == trifle, f.occasion == privatePostMortem:
+		return ""
+	case f.draft:
+		return topic.SilentDraft
+	case f.occasion == lateReminder:
+		return topic.SilentLate
+	case len(d.channels(now)) > 0:
+		return topic.SilentComponents
+	case now != nobody:
+		return topic.SilentRequest
+	case f.source == SourceLegacy:
+		return topic.SilentLegacy
+	}
+	return topic.SilentBackdated
 }
 
 func (d *EventEdit) facts(named bool) facts {
@@ -201,7 +226,7 @@ func (c *Catalog) EventState(ctx context.Context, organization, id string) (topi
 		return topic.EventState{}, err
 	}
 	nameable := slices.DeleteFunc(components, func(component Component) bool { return component.HiddenFromNotifications })
-	state := topic.EventState{Type: string(event.Type), Published: event.Published, Components: ComponentKeys(nameable), Dashboards: map[string][]string{}}
+	state := topic.EventState{Type: string(event.Type), CreatedAt: event.CreatedAt, Published: event.Published, Components: ComponentKeys(nameable), Dashboards: map[string][]string{}}
 	if len(nameable) > 0 {
 		state.Dashboards, err = c.DashboardsHolding(ctx, organization, state.Components)
 	}
@@ -256,7 +281,7 @@ func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: topic.NewID(), Kind: draft.kind(before), Organization: event.OrganizationID, OccurredAt: draft.Now,
-		Sequence: event.sequence(), Notify: topic.Notify{}, Event: messageEvent(event),
+		Sequence: event.sequence(), Notify: topic.Notify{}, Silence: draft.silence, Event: messageEvent(event),
 	}
 	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.nameable(event)
 	if before != nil && before.Status != event.Status && !draft.published() {

@@ -15,12 +15,11 @@ func (s *Endpoints) Concerned(ctx context.Context, organization string, query to
 	if query.Channel.RecipientService() != topic.Integrations || len(query.Components) == 0 {
 		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
 	}
-	where := ofKind(organization, query.Channel,
-		find.Eq(FieldPaused, false),
-		find.Has(FieldComponents, query.Components...),
-		find.Has(FieldKinds, AllKinds, string(query.Kind)))
-	if len(query.Endpoints) > 0 {
-		where = append(where, find.In(FieldLegacyID, query.Endpoints...))
+	where := ofKind(organization, query.Channel)
+	for _, rule := range rules(query) {
+		if rule.condition != nil {
+			where = append(where, *rule.condition)
+		}
 	}
 	rows, next, err := find.KeyPage(ctx, s.Store.Endpoints, find.Query{Where: where, Limit: query.Limit, After: query.After, Scan: IndexConcerned}, FieldLimit)
 	return topic.RecipientPage{Next: next, Recipients: find.Values(rows, func(row find.Row) topic.Recipient {

@@ -4,7 +4,6 @@ package store
 import (
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
 )
@@ -98,7 +97,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 				}
 				return e.Request.ExpiresAt
 			}},
-			{Name: endpoint.FieldKinds, Value: func(e *e) any { return kinds(e) }},
+			{Name: endpoint.FieldKinds, Value: func(e *e) any { return e.SentKinds() }},
 		},
 		Indexes: []document.Index{
 			{Name: "kind", Fields: kind()},
@@ -114,15 +113,4 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: "dashboard", Fields: []string{endpoint.FieldOrganization, endpoint.FieldDashboard}},
 		},
 	}
-}
-
-// kinds returns the value of endpoint.FieldKinds.
-func kinds(e *endpoint.Endpoint) []topic.Kind {
-	switch {
-	case e.VerifiedAt == nil:
-		return nil
-	case e.EventKinds == nil:
-		return []topic.Kind{endpoint.AllKinds}
-	}
-	return e.EventKinds
 }

@@ -1,0 +1,89 @@
+package endpoint
+
+import (
+	"context"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// rule is a rule of Concerned: the condition that selects endpoints by an index, and the same condition for one endpoint.
+// TestTheRulesOfOneEndpointSelectAsTheIndexDoes compares the two.
+type rule struct {
+	name      topic.Rule
+	condition *find.Condition // nil: another condition implies it
+	fulfilled func(*Endpoint) bool
+}
+
+// rules returns the rules for a change. An endpoint is a recipient if it fulfils all of them.
+func rules(query topic.RecipientQuery) []rule {
+	must := func(condition find.Condition) *find.Condition { return &condition }
+	all := []rule{
+		{topic.RuleUnverified, nil, func(e *Endpoint) bool { return e.VerifiedAt != nil }},
+		{topic.RulePaused, must(find.Eq(FieldPaused, false)), func(e *Endpoint) bool { return !e.Paused }},
+		{topic.RuleComponents, must(find.Has(FieldComponents, query.Components...)), func(e *Endpoint) bool {
+			return slices.ContainsFunc(e.ComponentIDs, func(id string) bool { return slices.Contains(query.Components, id) })
+		}},
+		{topic.RuleKind, must(find.Has(FieldKinds, AllKinds, string(query.Kind))), func(e *Endpoint) bool {
+			return slices.ContainsFunc(e.SentKinds(), func(kind topic.Kind) bool { return kind == AllKinds || kind == query.Kind })
+		}},
+	}
+	if len(query.Endpoints) > 0 {
+		all = append(all, rule{topic.RuleEndpoint, must(find.In(FieldLegacyID, query.Endpoints...)), func(e *Endpoint) bool {
+			return slices.Contains(query.Endpoints, e.LegacyID)
+		}})
+	}
+	return all
+}
+
+// SentKinds is the value of FieldKinds.
+func (e *Endpoint) SentKinds() []topic.Kind {
+	switch {
+	case e.VerifiedAt == nil:
+		return nil
+	case e.EventKinds == nil:
+		return []topic.Kind{AllKinds}
+	}
+	return e.EventKinds
+}
+
+// Explain returns the endpoints with the URL of the query, and for each change whether Concerned returns them today.
+func (s *Endpoints) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
+	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
+	if query.Channel.RecipientService() != topic.Integrations {
+		return out, fault.Field("channel", "must be a channel of endpoints")
+	}
+	found, err := s.Store.Endpoints.Find(ctx, find.Query{
+		Where: ofKind(organization, query.Channel, find.Eq(FieldURLHash, query.URLHash)), Limit: topic.MaxExplainedRecipients,
+	})
+	if err != nil || len(found.Items) == 0 {
+		return out, err
+	}
+	suppressions, err := s.suppressions(ctx, found.Items...)
+	if err != nil {
+		return out, err
+	}
+	for _, e := range found.Items {
+		one := topic.ExplainedRecipient{
+			Recipient: topic.Recipient{ID: e.ID, Destination: e.Limit()}, DashboardID: e.DashboardID, UpdatedAt: e.UpdatedAt,
+			Verdicts: find.Values(query.Changes, e.verdict),
+		}
+		if suppressed, is := suppressions[e.suppressionKey()]; is && e.VerifiedAt != nil {
+			one.Suppression = &topic.Suppression{Reason: string(suppressed.Reason), Since: suppressed.SuppressedAt}
+		}
+		out.Recipients = append(out.Recipients, one)
+	}
+	return out, nil
+}
+
+// verdict returns whether Concerned returns the endpoint for the change.
+func (e Endpoint) verdict(query topic.RecipientQuery) topic.Verdict {
+	for _, rule := range rules(query) {
+		if !rule.fulfilled(&e) {
+			return topic.Verdict{Rule: rule.name}
+		}
+	}
+	return topic.Verdict{CreatedAt: e.CreatedAt, ConfirmedAt: *e.VerifiedAt}
+}

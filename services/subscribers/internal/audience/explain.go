@@ -1,0 +1,115 @@
+package audience
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Explain returns the subscribers with the address of the query, and for each change whether Concerned returns them
+// today. It also returns, as Missing, the subscriber that the address had or would have on each dashboard that shows
+// a component of a change.
+func (a *Audience) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
+	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
+	if query.Channel.RecipientService() != topic.Subscribers {
+		return out, fault.Field("channel", "must be a channel of subscribers")
+	}
+	normal, ok := Normal(query.Channel, query.Address)
+	if !ok {
+		return out, fault.Field(kindOf(query.Channel).field, "%s", kindOf(query.Channel).needed)
+	}
+	addresses, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, query.Channel, find.Eq(FieldNormal, normal)), Limit: 1})
+	if err != nil || len(addresses.Items) == 0 {
+		return out, err
+	}
+	address := addresses.Items[0]
+	stored, err := a.Store.Subscribers.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldAddress, address.ID)}, Limit: topic.MaxExplainedRecipients})
+	if err != nil {
+		return out, err
+	}
+	wanted, dashboards := make([][]string, len(query.Changes)), []string(nil)
+	for i, change := range query.Changes {
+		values, err := a.concerning(ctx, organization, change)
+		if err != nil {
+			return out, err
+		}
+		wanted[i] = slices.Concat(values...)
+		for _, on := range change.Dashboards {
+			dashboards = append(dashboards, on...)
+		}
+	}
+	known := make(map[string]bool)
+	for _, s := range stored.Items {
+		if s.OrganizationID == organization && !s.Gone() && !s.Address.Removed {
+			known[s.DashboardID] = true
+			out.Recipients = append(out.Recipients, s.explained(wanted))
+		}
+	}
+	for _, dashboard := range distinct(dashboards) {
+		if !known[dashboard] && len(out.Recipients) < topic.MaxExplainedRecipients {
+			missing := topic.ExplainedRecipient{Recipient: recipient(query.Channel, SubscriberID(dashboard, address.ID), address.ID), DashboardID: dashboard, Missing: true}
+			for range wanted {
+				missing.Verdicts = append(missing.Verdicts, topic.Verdict{Rule: topic.RuleNotSubscribed})
+			}
+			out.Recipients = append(out.Recipients, missing)
+		}
+	}
+	return out, nil
+}
+
+// explained returns the subscriber with a verdict for each change. wanted has the values of FieldConcerned of each
+// change.
+func (s Subscriber) explained(wanted [][]string) topic.ExplainedRecipient {
+	out := topic.ExplainedRecipient{
+		Recipient: recipient(s.Channel, s.ID, s.AddressID), DashboardID: s.DashboardID, UpdatedAt: s.UpdatedAt,
+		Verdicts: find.Values(wanted, s.verdict),
+	}
+	if suppressed := s.Address.Suppression; suppressed != nil {
+		out.Suppression = &topic.Suppression{Reason: string(suppressed.Reason), Since: suppressed.At}
+	}
+	return out
+}
+
+// verdict returns whether Concerned of Audience returns the subscriber for a change with the values. It uses the value of
+// the index itself. To name the rule, it asks which one fact about the subscriber would have to differ.
+func (s Subscriber) verdict(wanted []string) topic.Verdict {
+	concerns := func(s Subscriber) bool {
+		return slices.ContainsFunc(s.Concerned(), func(value string) bool { return slices.Contains(wanted, value) })
+	}
+	if concerns(s) {
+		created, confirmed := s.since(concerns)
+		return topic.Verdict{CreatedAt: created, ConfirmedAt: confirmed}
+	}
+	resumed, confirmed := s, s
+	resumed.Paused, confirmed.Paused = false, false
+	confirmed.confirm(true, s.UpdatedAt)
+	switch {
+	case concerns(resumed):
+		return topic.Verdict{Rule: topic.RulePaused}
+	case concerns(confirmed):
+		return topic.Verdict{Rule: topic.RuleUnconfirmed}
+	case !slices.Contains(wanted, allOf(s.DashboardID)):
+		return topic.Verdict{Rule: topic.RuleOtherDashboard}
+	}
+	return topic.Verdict{Rule: topic.RuleComponents}
+}
+
+// since returns when that entry was created and confirmed which concerns a change first.
+func (s Subscriber) since(concerns func(Subscriber) bool) (created, confirmed time.Time) {
+	for _, e := range s.Entries {
+		one := s
+		one.Entries = []Entry{e}
+		if e.ConfirmedAt != nil && concerns(one) && (confirmed.IsZero() || e.ConfirmedAt.Before(confirmed)) {
+			created, confirmed = e.CreatedAt, *e.ConfirmedAt
+		}
+	}
+	return created, confirmed
+}
+
+func recipient(channel topic.Channel, id, address string) topic.Recipient {
+	return topic.Recipient{ID: id, Destination: digest(channel, address)}
+}
