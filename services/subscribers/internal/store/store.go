@@ -99,8 +99,8 @@ func subscribers() document.Schema[audience.Subscriber] {
 			}},
 		},
 		Indexes: []document.Index{
-			{Name: audience.IndexNormal, Fields: inChannel(audience.FieldNormal)},
-			{Name: audience.IndexDashboard, Fields: inChannel(audience.FieldDashboard, audience.FieldNormal)},
+			{Name: audience.IndexNormal, Fields: inChannel(audience.FieldNormal), Counted: true},
+			{Name: audience.IndexDashboard, Fields: inChannel(audience.FieldDashboard, audience.FieldNormal), Counted: true},
 			{Name: audience.IndexStates, Fields: inChannel(audience.FieldStates, audience.FieldNormal)},
 			{Name: audience.IndexDashboardStates, Fields: inChannel(audience.FieldDashboard, audience.FieldStates, audience.FieldNormal)},
 			{Name: audience.IndexSubscribed, Fields: inChannel(audience.FieldSubscribed, audience.FieldNormal)},
