@@ -23,6 +23,7 @@ type export struct {
 	channel app.Channel
 	query   url.Values
 	names   map[string]string            // names of dashboards, by id
+	choices map[string][]sheet.Component // components of each dashboard
 	labels  map[string]map[string]string // labels of the components of each dashboard, by ids
 	page    bytes.Buffer                 // the page that is sent next
 }
@@ -31,7 +32,7 @@ type export struct {
 // page of the list at a time, and reads the next one when the browser has taken it.
 func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
-		e := &export{app: v.app, channel: channel, query: v.subscriberFilter(), names: map[string]string{}, labels: map[string]map[string]string{}}
+		e := &export{app: v.app, channel: channel, query: v.subscriberFilter(), names: map[string]string{}, choices: map[string][]sheet.Component{}, labels: map[string]map[string]string{}}
 		e.query.Set("limit", "100")
 		ctx := v.Request.Context()
 		listed, err := v.app.Dashboards(ctx, url.Values{"limit": {"100"}})
@@ -111,7 +112,7 @@ func (e *export) read(ctx context.Context, next *string) (*string, error) {
 		if suppressed == "" {
 			suppressed = yesOrNo(s.Suppressed)
 		}
-		_ = list.Write(s.Address(), sheet.Cell(s.ComponentIDs, e.labels[s.DashboardID]), yesOrNo(s.Confirmed), locale, e.names[s.DashboardID],
+		_ = list.Write(s.Address(), sheet.Cell(s.ComponentIDs, e.choices[s.DashboardID], e.labels[s.DashboardID]), yesOrNo(s.Confirmed), locale, e.names[s.DashboardID],
 			yesOrNo(s.Paused), yesOrNo(s.Locked), suppressed, s.Source, s.CreatedAt.UTC().Format(time.RFC3339)) // a Buffer never fails
 	}
 	_ = list.Flush()
@@ -133,7 +134,8 @@ func (e *export) learn(ctx context.Context, id string) error {
 }
 
 func (e *export) know(d app.Dashboard) {
-	e.names[d.ID], e.labels[d.ID] = d.Name, sheet.Labels(componentsOf(d))
+	components := componentsOf(d)
+	e.names[d.ID], e.choices[d.ID], e.labels[d.ID] = d.Name, components, sheet.Labels(components)
 }
 
 func yesOrNo(is bool) string {

@@ -62,13 +62,15 @@ func TestAnExportThatFailsBreaksOff(t *testing.T) {
 
 // What an export writes, an import reads without a change, with names of components of any form.
 func TestAnImportOfAnExportSendsTheSameValues(t *testing.T) {
+	const joined = "01890a5d-ac96-774b-bcce-b302099a80ff"
 	b := open(t, "ada@example.com")
-	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "name": "Acme", "components": [{"componentId": "` + member + `", "name": "=Shop, \"EU\"\n2"}, {"componentId": "` + other + `", "name": "API"}, {"componentId": "` + session + `", "name": "Zahlungen – DE"}]}}`, false})
+	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "name": "Acme", "components": [{"componentId": "` + member + `", "name": "=Shop, \"EU\"\n2"}, {"componentId": "` + other + `", "name": "API"}, {"componentId": "` + session + `", "name": "Zahlungen – DE"}, {"componentId": "` + joined + `", "name": "api; Zahlungen – DE"}]}}`, false})
 	b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [], "nextToken": null}`, false})
 	rows := []string{
 		`"email": "=a@example.com", "componentIds": ["` + member + `", "` + other + `"], "confirmed": true, "locale": "de-AT"`,
 		`"email": "'+b@example.com", "componentIds": null, "confirmed": false, "locale": null`,
 		`"email": "c@example.com", "componentIds": ["` + session + `"], "confirmed": true, "locale": null, "paused": true`,
+		`"email": "d@example.com", "componentIds": ["` + other + `", "` + session + `"], "confirmed": true, "locale": null`,
 	}
 	for i, row := range rows {
 		rows[i] = fmt.Sprintf(`{"id": "%s", "dashboardId": "%s", "source": "app", "createdAt": "2026-01-31T09:30:00.000Z", %s}`, other, other, row)
@@ -78,9 +80,10 @@ func TestAnImportOfAnExportSendsTheSameValues(t *testing.T) {
 	if !strings.Contains(file, "c@example.com,Zahlungen – DE,yes,default,Acme,yes") {
 		t.Errorf("the file is %s", file)
 	}
-	b.expect(b.upload(importAt, file, "dashboard", other, "rows", ""), http.StatusOK, "3 rows are checked")
+	b.expect(b.upload(importAt, file, "dashboard", other, "rows", ""), http.StatusOK, "4 rows are checked")
 	want := `"rows":[{"email":"=a@example.com","componentIds":["` + member + `","` + other + `"],"confirmed":true,"locale":"de-AT"},` +
-		`{"email":"'+b@example.com","componentIds":null,"confirmed":false,"locale":null},{"email":"c@example.com","componentIds":["` + session + `"],"confirmed":true,"locale":null}]`
+		`{"email":"'+b@example.com","componentIds":null,"confirmed":false,"locale":null},{"email":"c@example.com","componentIds":["` + session + `"],"confirmed":true,"locale":null},` +
+		`{"email":"d@example.com","componentIds":["` + other + `","` + session + `"],"confirmed":true,"locale":null}]`
 	if body := b.app.body("POST /app/subscribers/email/import"); !strings.Contains(body, want) {
 		t.Errorf("sent %s", body)
 	}

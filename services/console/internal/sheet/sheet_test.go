@@ -83,20 +83,25 @@ func TestAnErrorOfAListNamesItsLine(t *testing.T) {
 // Each component is found by what an export writes, also if names are hostile or the same.
 func TestComponentsAreFoundByTheirLabels(t *testing.T) {
 	components := []Component{
-		{"1", "API"}, {"2", "Web, site"}, {"3", "api"}, {"4", "All"}, {"5", "=1+1"}, {"6", "'=x"}, {"7", " Shop "}, {"8", "none"}, {"9", "a;b|c"}, {"10", "1"}, {"11", "x\ny"}, {"12", ""}, {"13", "Zahlungen – DE"},
+		{"1", "API"}, {"2", "Web, site"}, {"3", "api"}, {"4", "All"}, {"5", "=1+1"}, {"6", "'=x"}, {"7", " Shop "}, {"8", "none"}, {"9", "a;b|c"}, {"10", "1"}, {"11", "x\ny"}, {"12", ""}, {"13", "Zahlungen – DE"}, {"14", "Shop; Zahlungen – DE"}, {"15", "7; 13"}, {"16", "\ufffd"},
 	}
 	labels := Labels(components)
 	var all []string
 	for _, c := range components {
 		all = append(all, c.ID)
-		if got, err := Chosen(Cell([]string{c.ID}, labels), components); err != nil || !slices.Equal(got, []string{c.ID}) {
+		if got, err := Chosen(Cell([]string{c.ID}, components, labels), components); err != nil || !slices.Equal(got, []string{c.ID}) {
 			t.Errorf("%q is written %q and read as %q, %v", c.Name, labels[c.ID], got, err)
 		}
 	}
-	if got, err := Chosen(Cell(all, labels), components); err != nil || !slices.Equal(got, all) {
-		t.Errorf("%q is read as %q, %v", Cell(all, labels), got, err)
+	if got, err := Chosen(Cell(all, components, labels), components); err != nil || !slices.Equal(got, all) {
+		t.Errorf("%q is read as %q, %v", Cell(all, components, labels), got, err)
 	}
-	if labels["7"] != "Shop" || labels["13"] != "Zahlungen – DE" || labels["2"] != "2" {
+	for _, ids := range [][]string{{"7", "13"}, {"13", "7"}, {"14", "7"}, {"7", "13", "14"}} {
+		if got, err := Chosen(Cell(ids, components, labels), components); err != nil || !slices.Equal(got, ids) {
+			t.Errorf("%q is written %q and read as %q, %v", ids, Cell(ids, components, labels), got, err)
+		}
+	}
+	if labels["16"] != "16" || labels["7"] != "Shop" || labels["13"] != "Zahlungen – DE" || labels["2"] != "2" {
 		t.Errorf("the labels are %q", labels)
 	}
 	for cell, want := range map[string]string{"API": "several components “API”", "Shop, Nothing": "no component “Nothing”"} {
@@ -110,7 +115,7 @@ func TestComponentsAreFoundByTheirLabels(t *testing.T) {
 	if got, err := Chosen("ALL", components); err != nil || got != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := Chosen(Cell([]string{}, labels), components); err != nil || got == nil || len(got) > 0 {
+	if got, err := Chosen(Cell([]string{}, components, labels), components); err != nil || got == nil || len(got) > 0 {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
@@ -32,9 +33,12 @@ func Chosen(cell string, components []Component) ([]string, error) {
 	if strings.EqualFold(cell, NoneOf) {
 		return ids, nil
 	}
-	texts := []string{cell} // the name of one component may contain a comma
-	if len(idsOf(cell, components)) == 0 {
-		texts = strings.FieldsFunc(cell, func(r rune) bool { return strings.ContainsRune(between, r) })
+	texts := strings.FieldsFunc(cell, func(r rune) bool { return strings.ContainsRune(between, r) })
+	known := func(text string) bool {
+		return slices.ContainsFunc(components, func(c Component) bool { return c.ID == strings.TrimSpace(text) })
+	}
+	if len(idsOf(cell, components)) > 0 && slices.ContainsFunc(texts, func(text string) bool { return !known(text) }) {
+		texts = []string{cell} // the name of one component may contain a comma
 	}
 	for _, text := range texts {
 		text = strings.TrimSpace(text)
@@ -72,15 +76,19 @@ func Labels(components []Component) map[string]string {
 		name := strings.TrimSpace(c.Name)
 		labels[c.ID] = name
 		found, err := Chosen(name, components)
-		if err != nil || !slices.Equal(found, []string{c.ID}) || strings.ContainsAny(name, between) || strings.ContainsFunc(name, unicode.IsControl) || guarded(name) != name || unguarded(name) != name {
+		if err != nil || !slices.Equal(found, []string{c.ID}) || strings.ContainsAny(name, between) || strings.ContainsFunc(name, unreadable) || guarded(name) != name || unguarded(name) != name {
 			labels[c.ID] = c.ID
 		}
 	}
 	return labels
 }
 
-// Cell returns the cell with the components. A component without a label is written by its id.
-func Cell(ids []string, labels map[string]string) string {
+// unreadable reports whether a list that has the character is refused.
+func unreadable(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+
+// Cell returns the cell with some of the components. A component without a label is written by its id, and so are all of them
+// if their labels together are the name of another component.
+func Cell(ids []string, components []Component, labels map[string]string) string {
 	switch {
 	case ids == nil:
 		return All
@@ -94,7 +102,10 @@ func Cell(ids []string, labels map[string]string) string {
 			texts[i] = label
 		}
 	}
-	return strings.Join(texts, "; ")
+	if cell := strings.Join(texts, "; "); len(ids) == 1 || len(idsOf(cell, components)) == 0 {
+		return cell
+	}
+	return strings.Join(ids, "; ")
 }
 
 // Decision returns what a cell says about a confirmation. It returns nil for an empty cell.
