@@ -347,7 +347,7 @@ const pages = [
   ['subscriber', subscriber], ['subscriber-confirm', [...subscriber, '/confirm']], ['subscriber-delete', [...subscriber, '/delete']],
   ['integrations', '/integrations/webhook'], ['integrations-none', '/integrations/gchat?state=failing'], ['suppressions', '/integrations/teams/suppression'], ['integration-new', '/integrations/webhook/new'],
   ['inbound', '/inbound'], ['inbound-arrivals', '/inbound/arrivals'],
-  ['deliveries', '/deliveries/email'], ['deliveries-none', '/deliveries/sms?status=failed'], ['deliveries-wrong', '/deliveries/email?from=x', 422],
+  ['deliveries', '/deliveries/email'], ['deliveries-none', '/deliveries/sms?status=failed'], ['deliveries-wrong', '/deliveries/email?from=x', 422], ['why', '/deliveries/why'], ['why-webhook', '/deliveries/why?kind=webhook'],
   ['find', '/find'], ['find-some', '/find?q=w'], ['find-none', '/find?q=nothing+like+that'], ['find-wrong', `/find?q=${'x'.repeat(201)}`, 422], ['shortcuts', '/profile/shortcuts'], ['report', '/reports/uptime'], ['report-year', '/reports/uptime?year=2026'], ['report-wrong', '/reports/uptime?month=x', 422],
   ['overview', '/'], ['profile', '/profile'], ['security', '/profile/security'], ['password', '/profile/security/password'], ['keys', '/profile/keys'], ['members', '/users'],
   ['nobody', '/users?q=nobody'], ['invite', '/users/new'], ['organization', '/organization'], ['sign-on', '/sign-on'], ['setup', '/setup'], ['audit', '/audit'], ['audit-none', '/audit?action=x.y'],

@@ -30,7 +30,6 @@ import (
 func withoutForm() map[string]string {
 	reasons := map[string]string{
 		"createEvent externalId": "the tools that report events set it", "changeEvent externalId": "the tools that report events set it",
-		"explainDeliveries":        "it changes nothing, and no page shows it yet",
 		"createComponent position": "dashboards have the order", "changeComponent position": "dashboards have the order",
 	}
 	for _, operation := range []string{"createDashboard", "previewDashboard", "replaceDashboardComponents"} {

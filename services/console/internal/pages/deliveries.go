@@ -62,7 +62,7 @@ type failedPage struct {
 
 // failedMessage is a message that did not arrive, with the form that sends it again.
 type failedMessage struct {
-	app.DeliveryLog
+	deliveryRow
 	Label  string
 	Replay *forms.Form
 }
@@ -107,7 +107,7 @@ func (p *pages) eventFailed(v *visit) error {
 	for i, list := range lists {
 		data.More = data.More || list.NextToken != nil
 		for _, log := range list.Logs {
-			data.Messages = append(data.Messages, failedMessage{log, options[i].Label, replayForm(e, options[i].Value, log)})
+			data.Messages = append(data.Messages, failedMessage{deliveryRow{log, options[i].Value}, options[i].Label, replayForm(e, options[i].Value, log)})
 		}
 	}
 	return v.show(http.StatusOK, "event_failed.html", "Failed messages", data)

@@ -54,6 +54,11 @@ type deliveriesPage struct {
 // At returns the path of the list.
 func (d deliveriesPage) At() string { return deliveriesAt(d.Kind) }
 
+// Why implements the path of the page that explains a message that is missing.
+func (d deliveriesPage) Why() string {
+	return whyAt(d.Kind, url.Values{"event": {d.Event}, "endpoint": {d.Endpoint}})
+}
+
 func deliveryFilter(at string) *forms.Form {
 	statuses := []forms.Option{{Value: "", Label: "All"}}
 	for _, status := range []string{"delivered", "retrying", "failed", "skipped", "suppressed"} {
@@ -122,6 +127,12 @@ type deliveryPage struct {
 	Reason   string
 	Events   bool   // the member may open the event
 	Replay   string // path of the page that sends the message again; empty: the member may not
+	Endpoint string // path of the page of the endpoint; empty: it has none, or the member may not open it
+}
+
+// Why implements the path of the page about all messages to the recipient about the event.
+func (d deliveryPage) Why() string {
+	return whyAt(d.Kind, url.Values{"event": {d.EventID}, "endpoint": {d.URLHash}})
 }
 
 type attemptRow struct {
@@ -151,6 +162,9 @@ func (p *pages) delivery(kind forms.Option) func(*visit) error {
 		}
 		for _, attempt := range log.Attempts {
 			data.Attempts = append(data.Attempts, attemptRow{attempt, deliveryAt(kind.Value, attempt.LogID, attempt.At), reasonOf(attempt.ErrorCode), attempt.LogID == log.LogID})
+		}
+		if v.caller.Features.Integrations && log.URLHash != "" && !isAddressed(kind.Value) {
+			data.Endpoint = integrationsPath + "/" + kind.Value + "/" + url.PathEscape(log.URLHash)
 		}
 		if v.caller.Features.Integrations && log.Status != "retrying" {
 			data.Replay = data.Path() + "/replay"

@@ -314,6 +314,7 @@ func (v *visit) actions() []navItem {
 		{Path: subscribersAt(app.Email) + "/new", Label: "Add a subscriber", Icon: "plus", role: passport.RoleSubscriber, words: "new mail address"},
 		{Path: subscribersAt(app.Email) + "/import", Label: "Import subscribers", Icon: "plus", role: passport.RoleSubscriber, words: "csv file rows addresses"},
 		{Path: integrationsAt(app.Webhook) + "/new", Label: "Add a webhook", Icon: "plus", role: passport.RoleSubscriber, without: !v.caller.Features.Integrations, words: "new endpoint integration outbound"},
+		{Path: whyPath, Label: "Why did somebody get nothing?", Icon: "message", role: passport.RoleSubscriber, words: "deliveries messages missing not received lost rule"},
 		{Path: usersPath + "/new", Label: "Invite a member", Icon: "plus", role: passport.RoleAdmin, words: "new user colleague"},
 		{Path: "/profile/security/password", Label: "Change the password", Icon: "lock", words: "new security account"},
 		{Path: "/profile/security/app", Label: "Authenticator app", Icon: "phone", words: "second factor totp two 2fa"},

@@ -256,6 +256,19 @@ func (s *service) usual(at string) string {
 		}
 		return fill(`{"log": {` + log + `, "request": {"method": "POST", "urlDisplay": TEXT, "headers": {"Webhook-Signature": TEXT}, "body": TEXT}, "response": {"httpStatus": 500, "headers": {"Date": TEXT}, "body": TEXT},
 			"attempts": [{"logId": "MEMBER", "at": "2026-01-31T09:29:00.000Z", "durationMs": 12, "httpStatus": 500, "errorCode": TEXT}, {"logId": "OTHER", "at": "2026-01-31T09:30:00.000Z", "durationMs": 2300, "httpStatus": null, "errorCode": "timeout"}]}}`)
+	case at == "POST /app/notifications/why":
+		const none = `"since": null, "suppression": null, "log": null, "attempts": 0, "nextAttemptAt": null, "replays": []`
+		if s.empty {
+			return `{"why": {"messages": [], "more": false, "keptFrom": "2026-01-02T09:30:00.000Z", "older": true}}`
+		}
+		return fill(`{"why": {"messages": [
+			{"eventKind": "incident.resolved", "occurredAt": "2026-01-31T09:31:00.000Z", "statusId": "OTHER", "results": [
+				{"dashboardId": "OTHER", "recipientId": "OTHER", "status": "failed", "code": "http_5xx", "text": TEXT, "asOfToday": false, "since": null, "suppression": {"reason": "bounce", "since": "2026-01-31T09:30:00.000Z"},
+				"log": {"logId": "OTHER", "sentAt": "2026-01-31T09:30:00.000Z", "status": "failed"}, "attempts": 7, "nextAttemptAt": "2026-01-31T09:35:00.000Z", "replays": [{"logId": "MEMBER", "sentAt": "2026-01-31T09:30:00.000Z", "status": "retrying"}]},
+				{"dashboardId": "MEMBER", "recipientId": "OTHER", "status": "none", "code": "paused", "text": TEXT, "asOfToday": true, ` + none + `}]},
+			{"eventKind": "incident.created", "occurredAt": "2026-01-31T09:30:00.000Z", "statusId": null, "results": [
+				{"dashboardId": null, "recipientId": null, "status": "none", "code": "notify_off", "text": TEXT, "asOfToday": false, ` + none + `}]}],
+			"more": true, "keptFrom": "2026-01-02T09:30:00.000Z", "older": true}}`)
 	case at == "POST /app/notifications/audience":
 		return `{"audience": {"email": {"recipients": 1204, "more": false}, "webhook": {"recipients": 3, "more": false}, "sms": {"recipients": 10000, "more": true}, "teams": {"recipients": 0, "more": false}}}`
 	case strings.HasSuffix(at, "/deliveries"):

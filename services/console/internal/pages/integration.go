@@ -26,6 +26,11 @@ type endpointPage struct {
 	Verify      string // program that checks a signature
 }
 
+// Why implements the path of the page that explains a message that is missing.
+func (d endpointPage) Why() string {
+	return whyAt(string(d.Kind), url.Values{"endpoint": {d.URLHash}})
+}
+
 // Do implements a form with one button, which changes the state of the endpoint.
 func (d endpointPage) Do(what, label string) *forms.Form { return forms.New(d.At()+"/"+what, label) }
 

@@ -245,6 +245,7 @@ func (p *pages) subscriberTable(role string) (routes []route) {
 
 // deliveryTable returns the routes of the deliveries of each kind.
 func (p *pages) deliveryTable(role string) (routes []route) {
+	routes = append(routes, route{get, whyPath, signedIn, role, p.why}, route{post, whyPath, signedIn, role, p.why})
 	for _, kind := range channels() {
 		one := deliveriesAt(kind.Value) + "/:log/:at"
 		routes = append(routes,

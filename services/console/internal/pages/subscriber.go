@@ -128,6 +128,7 @@ type subscriberPage struct {
 	Words      channelWords
 	At         string // path of the page
 	List       string // path of the list
+	Why        string // path of the page that explains a message that is missing; it names the subscriber by the id
 	Subscriber app.Subscriber
 	Dashboard  app.Dashboard
 	Gone       bool // the dashboard cannot be read
@@ -171,6 +172,7 @@ func (p *pages) subscriber(channel app.Channel) func(*visit) error {
 		}
 		s := found.Subscriber
 		data := subscriberPage{Words: wordsOf(channel), At: subscribersAt(channel) + "/" + s.ID, List: subscribersAt(channel), Subscriber: s, Reasons: silences(s)}
+		data.Why = whyAt(string(channel), url.Values{"subscriber": {s.ID}})
 		board, err := v.app.Dashboard(v.Request.Context(), s.DashboardID)
 		data.Dashboard, data.Gone = board.Dashboard, err != nil
 		form := forms.New(data.At, "Save changes", choiceFields(data.Dashboard)...)

@@ -1,0 +1,231 @@
+package pages
+
+import (
+	"fmt"
+
+	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+)
+
+// whyResult is what became of the messages to a recipient.
+type whyResult struct {
+	app.Why
+	Who      string     // address of the recipient, or how its URL is shown
+	Event    *app.Event // nil: the member may not see it
+	Messages []whyMessage
+}
+
+// whyMessage is a change of the event with its results.
+type whyMessage struct {
+	app.WhyMessage
+	Rows []whyRow
+}
+
+// whyRow is what became of a message, for a dashboard.
+type whyRow struct {
+	app.WhyReason
+	Kind      string
+	Dashboard string  // name; empty: none or not known
+	Fix       whyLink // page on which the reason can be changed; without a path there is none
+	Replay    string  // path of the page that sends the message again; empty: the member may not, or need not
+}
+
+type whyLink struct{ Path, Label string }
+
+// arrived reports whether the message has arrived, at first or when it was sent again.
+func (r whyRow) arrived() bool {
+	for _, log := range r.Replays {
+		if log.Status == "delivered" {
+			return true
+		}
+	}
+	return r.Status == "delivered" && !r.Filed()
+}
+
+// Filed reports whether the message was written to a file instead of sent.
+func (r whyRow) Filed() bool { return r.Code == "not_configured" }
+
+// Icon implements the icon of the result.
+func (r whyRow) Icon() string {
+	switch {
+	case r.Filed():
+		return "info"
+	case r.Status == "none":
+		return "close"
+	case r.Status == "waiting":
+		return "clock"
+	}
+	return deliveryRow{DeliveryLog: app.DeliveryLog{Status: r.Status}}.Icon()
+}
+
+// Class implements the class of the result.
+func (r whyRow) Class() string {
+	switch {
+	case r.Filed(), r.Status == "none", r.Status == "suppressed", r.Status == "skipped":
+		return "d"
+	}
+	return deliveryRow{DeliveryLog: app.DeliveryLog{Status: r.Status}}.Class()
+}
+
+// Word implements the result in words.
+func (r whyRow) Word() string {
+	switch {
+	case r.Filed():
+		return "Written to a file"
+	case r.Status == "none":
+		return "Not sent"
+	}
+	return deliveryStatus(r.Status)
+}
+
+// Delivery implements the path of the page of the delivery. It is empty before the first attempt.
+func (r whyRow) Delivery() string {
+	if r.Log == nil {
+		return ""
+	}
+	return r.path(*r.Log)
+}
+
+// Again implements the deliveries of the message that was sent again.
+func (r whyRow) Again() (rows []deliveryRow) {
+	for _, log := range r.Replays {
+		rows = append(rows, deliveryRow{app.DeliveryLog{LogID: log.LogID, SentAt: log.SentAt, Status: log.Status}, r.Kind})
+	}
+	return rows
+}
+
+// SuppressedBy implements why nothing is sent to the recipient.
+func (r whyRow) SuppressedBy() string {
+	return map[string]string{
+		"bounce": "messages came back", "complaint": "the owner reported a message as spam", "invalid": "the address does not exist",
+		"gone": "the receiver said that the address no longer exists", "failures": "too many messages failed in a row",
+	}[r.Suppression.Reason]
+}
+
+// Icon implements the icon of the message: that of its only result.
+func (m whyMessage) Icon() string {
+	if len(m.Rows) == 1 {
+		return m.Rows[0].Icon()
+	}
+	return "message"
+}
+
+// Class implements the class of the message.
+func (m whyMessage) Class() string {
+	if len(m.Rows) == 1 {
+		return m.Rows[0].Class()
+	}
+	return ""
+}
+
+// counts returns how many messages arrived, wait, and there are.
+func (r whyResult) counts() (arrived, waiting, all int) {
+	for _, m := range r.Messages {
+		for _, row := range m.Rows {
+			all++
+			switch {
+			case row.arrived():
+				arrived++
+			case row.Status == "waiting", row.Status == "retrying":
+				waiting++
+			}
+		}
+	}
+	return arrived, waiting, all
+}
+
+// Summary implements what the recipient got: "got 2 of 3 messages".
+func (r whyResult) Summary() string {
+	arrived, waiting, all := r.counts()
+	text := fmt.Sprintf("got %s of %s messages", amount(arrived, false), amount(all, false))
+	switch {
+	case all == 0:
+		return "got no message"
+	case arrived == 1 && all == 1:
+		text = "got the message"
+	case arrived == all:
+		text = fmt.Sprintf("got all %s messages", amount(all, false))
+	case all == 1:
+		text = "did not get the message"
+	case arrived == 0:
+		text = fmt.Sprintf("got none of %s messages", amount(all, false))
+	}
+	if all == 1 && waiting == 1 {
+		return "has not got the message yet"
+	}
+	if waiting == 1 {
+		return text + ", and 1 still waits"
+	} else if waiting > 1 {
+		return text + ", and " + amount(waiting, false) + " still wait"
+	}
+	return text
+}
+
+// State implements the class of the summary.
+func (r whyResult) State() string {
+	arrived, waiting, all := r.counts()
+	switch {
+	case all > 0 && arrived == all:
+		return "o"
+	case all > 0 && arrived+waiting == all:
+		return "m"
+	}
+	return "d"
+}
+
+// whyFix returns the page on which the member can change what kept the message back.
+func (v *visit) whyFix(r whyRow, event, hash string, e *app.Event) whyLink {
+	switch r.Code {
+	case "delivered", "held", "planning", "queued", "expired":
+		return whyLink{}
+	case "not_configured":
+		return v.linkFor(passport.RoleAdmin, setupPath, "Open the setup")
+	case "channel_off", "notify_off", "draft", "backdated", "legacy", "late_reminder", "event_withdrawn", "replaced", "endpoint_not_named":
+		return v.linkFor(passport.RoleEvent, eventAt(event), "Open the event")
+	case "components_hidden":
+		if e != nil && len(e.AffectedComponents) == 1 {
+			return whyLink{componentsPath + "/" + e.AffectedComponents[0].ComponentID, "Open the component"}
+		}
+		return whyLink{componentsPath, "Open the components"}
+	case "other_dashboard":
+		if r.DashboardID != "" {
+			return whyLink{dashboardsPath + "/" + r.DashboardID + "/components", "Open the components of the dashboard"}
+		}
+	}
+	return v.linkToRecipient(r, hash)
+}
+
+// linkFor returns a link if the member has the role.
+func (v *visit) linkFor(role, path, label string) whyLink {
+	if !v.caller.Has(role) {
+		return whyLink{}
+	}
+	return whyLink{path, label}
+}
+
+// linkToRecipient returns a link to the subscriber or the endpoint, or to the form that adds one.
+func (v *visit) linkToRecipient(r whyRow, hash string) whyLink {
+	gone := r.Code == "not_subscribed"
+	if hash == "" {
+		at := subscribersAt(app.Channel(r.Kind))
+		switch {
+		case gone:
+			return whyLink{at + "/new", "Add a subscriber"}
+		case r.RecipientID != "":
+			return whyLink{at + "/" + r.RecipientID, "Open the subscriber"}
+		}
+		return whyLink{}
+	}
+	at := integrationsAt(app.EndpointKind(r.Kind))
+	switch {
+	case !v.caller.Features.Integrations:
+		return whyLink{}
+	case gone:
+		return whyLink{at + "/new", "Add an endpoint"}
+	case r.RecipientID == "":
+		return whyLink{}
+	case r.DashboardID == "":
+		return whyLink{at + "/" + hash, "Open the endpoint"}
+	}
+	return whyLink{endpointAt(app.EndpointKind(r.Kind), hash, r.DashboardID), "Open the endpoint"}
+}
