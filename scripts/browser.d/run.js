@@ -112,7 +112,7 @@ async function main() {
   check('the console, from the first start', () => members.first(bench, JSON.parse(fs.readFileSync(credentials, 'utf8')), session));
   check('from the first start to a resolved incident, then by phone', walk(bench, Person, {}, 25, phone.all));
   check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
-  check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 250, directions.all));
+  check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 130, directions.all));
   check('an import of subscribers, with script and without', signedIn(bench, imports.all));
   check('a webhook to its suppression and back, and a key of the inbound webhook', integrations.all(bench));
   check('find, shortcuts and the height of rows', signedIn(bench, find.all));
