@@ -93,13 +93,13 @@ func TestAMemberImportsAListWithoutScript(t *testing.T) {
 	}
 	for range 2 { // a check can be repeated
 		upload(http.StatusOK)
-		ada.expect(at, "6 rows are checked. Nothing is written yet", "2to create", "1to update", "3refused", "Columns that are not read: Name.",
+		ada.expect(at, "6 rows are checked. Nothing is written yet", "to create2", "to update1", "refused3", "Columns that are not read: Name.",
 			"Line 6: The address is in line 4 too.", "Line 7: The mail address must be an email address.", "Line 8: The dashboard has no component “Nothing”.")
 	}
 	if found := subscribersOf(t, of, "email"); len(found) != 1 || found["known@example.com"].ComponentIDs != nil {
 		t.Errorf("the check has written: %+v", found)
 	}
-	ada.fill(at, nil, http.StatusOK).expect(at, "6 rows are imported", "2created", "1updated", "3refused")
+	ada.fill(at, nil, http.StatusOK).expect(at, "6 rows are imported", "created2", "updated1", "refused3")
 	check := func() {
 		t.Helper()
 		found := subscribersOf(t, of, "email")
@@ -133,7 +133,7 @@ func TestAMemberImportsAListWithoutScript(t *testing.T) {
 
 	// The same list again only updates, and asks nobody again.
 	upload(http.StatusOK)
-	ada.expect(at, "0to create", "3to update").fill(at, nil, http.StatusOK).expect(at, "0created", "3updated", "3refused")
+	ada.expect(at, "to create0", "to update3").fill(at, nil, http.StatusOK).expect(at, "created0", "updated3", "refused3")
 	check()
 	send(t, http.MethodPost, base+"/app/subscribers/email", of.app(), map[string]any{"dashboardId": of.DashboardID, "email": "last@example.com"}).expect(t, http.StatusCreated)
 	eventually(t, 30*time.Second, "the mail to the last one", func() error {
@@ -156,7 +156,7 @@ func TestAMemberImportsAListWithoutScript(t *testing.T) {
 
 	texts := "/subscribers/sms/import"
 	ada.open(texts, http.StatusOK).fill(texts, typed("rows", "number\tlocale\n+49 151 12345678\tde\n0151 1\t\n"), http.StatusOK).
-		expect(texts, "2 rows are checked", "Line 3: The phone number must be a possible phone number").fill(texts, nil, http.StatusOK).expect(texts, "1created")
+		expect(texts, "2 rows are checked", "Line 3: The phone number must be a possible phone number").fill(texts, nil, http.StatusOK).expect(texts, "created1")
 	if s := subscribersOf(t, of, "sms")["+4915112345678"]; s.Locale != "de" || s.Confirmed {
 		t.Errorf("the number is %+v", s)
 	}

@@ -59,8 +59,8 @@
     if (Math.floor(bar.value * 10) < Math.floor(done / work.all * 10)) status.textContent = text; // every tenth is announced
     bar.value = done / work.all;
     sums.forEach((n, i) => {
-      counts[i].firstChild.textContent = n.toLocaleString('en');
-      counts[i].lastChild.textContent = [['to create', 'to update', 'refused'], ['created', 'updated', 'refused']][+(step === 'write')][i];
+      counts[i].lastChild.textContent = n.toLocaleString('en');
+      counts[i].firstChild.textContent = [['to create', 'to update', 'refused'], ['created', 'updated', 'refused']][+(step === 'write')][i];
     });
   };
   const pause = (seconds) => new Promise((resolve) => {
