@@ -160,11 +160,15 @@ func (p *pages) endpoint(kind app.EndpointKind) func(*visit) error {
 			return &app.Error{Status: http.StatusServiceUnavailable, Service: "events"}
 		}
 		return v.submit(form, func() error {
-			in := app.EndpointChange{EndpointTarget: r.target(), ManagementEmail: new(form.Value("managementEmail")), ComponentIDs: form.Field("componentIds").Values}
+			in := app.EndpointChange{EndpointTarget: r.target(), ManagementEmail: new(form.Value("managementEmail"))}
+			// A component that is not on the dashboard now stays, unless the member chooses others.
+			if chosen := form.Field("componentIds"); !sameChoice(chosen.Values, shownOf(chosen, r.ComponentIDs)) {
+				in.ComponentIDs = chosen.Values
+			}
 			if form.Value("url") != "" {
 				in.URL = new(form.Value("url"))
 			}
-			if kind == app.Webhook && !sameKinds(form.Field("eventKinds").Values, r.EventKinds) {
+			if kind == app.Webhook && !sameChoice(form.Field("eventKinds").Values, r.EventKinds) {
 				in.EventKinds = form.Field("eventKinds").Values
 			}
 			changed, err := v.app.ChangeEndpoint(v.Request.Context(), kind, form.Version, in)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -17,8 +18,8 @@ func messageKinds() []string {
 	}
 }
 
-// sameKinds reports whether two lists have the same kinds.
-func sameKinds(a, b []string) bool {
+// sameChoice reports whether two lists have the same values.
+func sameChoice(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
@@ -43,13 +44,29 @@ func endpointFields(kind app.EndpointKind, d app.Dashboard) []*forms.Field {
 	return fields
 }
 
+// shownOf returns the values that the field offers.
+func shownOf(field *forms.Field, values []string) []string {
+	return slices.DeleteFunc(slices.Clone(values), func(value string) bool {
+		return !slices.ContainsFunc(field.Options, func(o forms.Option) bool { return o.Value == value })
+	})
+}
+
 // endpointForm returns the form that changes an endpoint.
 func endpointForm(r endpointRow, d app.Dashboard) *forms.Form {
 	form := forms.New(r.At(), "Save changes", endpointFields(r.Kind, d)...)
 	form.Version = r.Version
 	address := form.Field("url")
 	address.Label, address.Hint = "New URL", "Leave this empty to keep the URL. Bellbuoy shows no part of a URL that may be secret."
-	form.Field("managementEmail").Values, form.Field("componentIds").Values = []string{r.ManagementEmail}, r.ComponentIDs
+	form.Field("managementEmail").Values = []string{r.ManagementEmail}
+	components := form.Field("componentIds")
+	components.Values = shownOf(components, r.ComponentIDs)
+	components.Required = len(components.Values) > 0
+	switch hidden := len(r.ComponentIDs) - len(components.Values); {
+	case hidden == 1:
+		components.Hint = "One more component of the endpoint is not on the dashboard now. It stays unless you change this choice."
+	case hidden > 1:
+		components.Hint = strconv.Itoa(hidden) + " more components of the endpoint are not on the dashboard now. They stay unless you change this choice."
+	}
 	if r.Kind == app.Webhook {
 		form.Field("eventKinds").Values = r.EventKinds
 	}
