@@ -41,6 +41,7 @@ type crowded struct {
 	subscribers []string            // paths
 	endpoints   []map[string]string // dashboardId and urlHash
 	event       string              // the incident that the last round created
+	all         string              // the incident of fill
 }
 
 // some returns between 1 and all of the ids.
@@ -125,8 +126,8 @@ func (c *crowded) shuffle() {
 }
 
 // publish makes a random change that notifies the channels. It returns what is asked about the change before, and what it
-// does.
-func (c *crowded) publish(notify map[string]bool) (asked map[string]any, write func()) {
+// does. The write returns the id of the event.
+func (c *crowded) publish(notify map[string]bool) (asked map[string]any, write func() string) {
 	components := c.some(c.components)
 	body := map[string]any{
 		"type": "incident", "title": "Checkout is slow", "notify": notify,
@@ -142,12 +143,13 @@ func (c *crowded) publish(notify map[string]bool) (asked map[string]any, write f
 		body["type"], asked["kind"] = "maintenance", "maintenance.scheduled"
 		body["scheduledStartAt"], body["scheduledEndAt"] = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
 	}
-	return asked, func() {
+	return asked, func() string {
 		var made struct{ Event struct{ ID string } }
 		send(c.t, http.MethodPost, c.BaseURL+path, c.app(), body).expect(c.t, status).into(c.t, &made)
 		if made.Event.ID != c.event && body["type"] == "incident" {
 			c.event = made.Event.ID
 		}
+		return made.Event.ID
 	}
 }
 
@@ -207,7 +209,7 @@ func (c *crowded) fill() {
 		c.hook(n)
 	}
 	all := find.Values(c.components, func(id string) any { return map[string]any{"componentId": id} })
-	send(c.t, http.MethodPost, c.BaseURL+"/app/events", c.app(), map[string]any{"type": "incident", "title": "All fails", "affectedComponents": all}).expect(c.t, http.StatusCreated)
+	c.all = c.incident("", map[string]any{"title": "All fails", "affectedComponents": all})
 	eventually(c.t, time.Minute, "the suppressions", func() error {
 		var mails struct{ Counts struct{ Suppressed int } }
 		var hooks struct{ Entries []any }
@@ -221,13 +223,9 @@ func (c *crowded) fill() {
 	send(c.t, http.MethodPatch, c.BaseURL+"/app/components/"+c.components[0], c.app(), map[string]any{"hiddenFromNotifications": true}).expect(c.t, http.StatusOK)
 }
 
-// Before each of 1,000 random changes of events (40 in the short form), the audience is counted. Then exactly so many
-// messages arrive at the mail server, at the webhooks and as texts. Between the changes, dashboards get other components,
-// and recipients are paused, locked, confirmed and more. Some recipients are suppressed.
-func TestTheAudienceIsWhatArrives(t *testing.T) {
-	t.Parallel()
-	rounds, seed := setting(t, "AUDIENCE_ROUNDS", 40, 1000), uint64(setting(t, "AUDIENCE_SEED", int(rand.Int32()), int(rand.Int32())))
-	t.Logf("AUDIENCE_SEED=%d", seed)
+// emptyCrowd starts the platform with its receivers and an empty organization.
+func emptyCrowd(t *testing.T, seed uint64) *crowded {
+	t.Helper()
 	mails, mailEnv := startMailServer(t)
 	hooks := newTally(t)
 	hooks.answer = func(endpoint int) int {
@@ -238,7 +236,17 @@ func TestTheAudienceIsWhatArrives(t *testing.T) {
 	}
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, slices.Concat(mailEnv, hooks.env, []string{"BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN=" + operatorToken, "BELLBUOY_DATA=" + data})...)
-	c := &crowded{actor: actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}, Rand: rand.New(rand.NewPCG(seed, 0)), mails: mails, hooks: hooks, data: data}
+	return &crowded{actor: actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}, Rand: rand.New(rand.NewPCG(seed, 0)), mails: mails, hooks: hooks, data: data}
+}
+
+// Before each of 1,000 random changes of events (40 in the short form), the audience is counted. Then exactly so many
+// messages arrive at the mail server, at the webhooks and as texts. Between the changes, dashboards get other components,
+// and recipients are paused, locked, confirmed and more. Some recipients are suppressed.
+func TestTheAudienceIsWhatArrives(t *testing.T) {
+	t.Parallel()
+	rounds, seed := setting(t, "AUDIENCE_ROUNDS", 40, 1000), uint64(setting(t, "AUDIENCE_SEED", int(rand.Int32()), int(rand.Int32())))
+	t.Logf("AUDIENCE_SEED=%d", seed)
+	c := emptyCrowd(t, seed)
 	c.fill()
 	want := map[string]int{"webhook": 15, "sms": 10, "email": 20}
 	c.expect(want)

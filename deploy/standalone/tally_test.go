@@ -35,7 +35,7 @@ type tally struct {
 	inversions int
 	repeats    int
 	latest     time.Time
-	answer     func(endpoint int) int           // returns the status of a response; nil: always 204
+	answer     func(endpoint int) int           // returns the status of a response; nil: always 204; 503 asks for a pause
 	takes      func(endpoint int) time.Duration // returns the time until the response; nil: no time
 }
 
@@ -80,6 +80,9 @@ func (l *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		case <-timer.C:
 		case <-r.Context().Done():
 		}
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "600")
 	}
 	w.WriteHeader(status)
 }

@@ -51,7 +51,7 @@ func whyTexts() map[string]string {
 		"paused":             " is paused.",
 		"suppressed":         "Messages to this recipient are suppressed, so this one was not sent.",
 		"recipient_gone":     " was deleted or ended before the message was sent.",
-		"not_concerned":      " did not include a component of the event any more when the message was to be sent.",
+		"not_concerned":      " or its dashboard had no component that the message was to name.",
 		"replaced":           "A newer message about the event replaced this one before it was sent.",
 		"event_withdrawn":    "The event was deleted, became a draft or could name no component before the message was sent.",
 		"expired":            "The message is older than 30 days and no longer stored.",
