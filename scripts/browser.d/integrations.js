@@ -1,5 +1,6 @@
-// Follows a webhook from its creation by a test, failures, the alert and the suppression to its end, and makes a key of the
-// inbound webhook whose printed command works: with script, without script on a phone, and by keyboard alone.
+// Follows a webhook from its creation by a test, failures, the alert, the suppression and a message that is sent again to its end,
+// and makes a key of the inbound webhook whose printed command works: with script, without script on a phone, and by keyboard
+// alone.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -160,6 +161,9 @@ async function endpoint(walk, receiver, name) {
   await walk.shows('Gets messages');
   await walk.tell(`Back again ${name}`);
   await until('the message after the suppression', () => ours(`Back again ${name}`).length > 0);
+  await why(walk, receiver, name);
+  await walk.go('/integrations/webhook');
+  await person.use('main .rows .to a');
   await person.use('form[action*="/pause?"] button');
   await walk.shows('Messages are paused.');
   await walk.look('paused');
@@ -167,6 +171,35 @@ async function endpoint(walk, receiver, name) {
   assert.equal(walk.at(), '/integrations/webhook');
   const { events } = await walk.platform.app.send('GET', '/events?limit=100');
   for (const { id } of events) await walk.platform.app.send('DELETE', `/events/${id}`); // the next walk begins as this one
+}
+
+// why finds out from an event why a message did not arrive, and sends the message again.
+async function why(walk, receiver, name) {
+  const { person } = walk;
+  receiver.status = 500;
+  const title = `Lost by ${name}`;
+  await walk.tell(title);
+  const { events } = await walk.platform.app.send('GET', '/events?limit=1');
+  await walk.go(`/events/${events[0].id}`);
+  await walk.sees('Why did somebody get nothing?');
+  await person.use('a:has-text("Why did somebody get nothing?")');
+  await walk.look('why');
+  await person.use('.views a:has-text("Webhooks")');
+  await walk.shows(title);
+  const ask = 'form.card:has([name=endpoint]) .btn';
+  await until('the end of the delivery', async () => {
+    await walk.page.selectOption('[name=endpoint]', { index: 1 });
+    await person.use(ask);
+    return (await walk.page.innerText('main')).includes('Failed');
+  });
+  await walk.look('why-failed');
+  await person.use('main a:has-text("Show the attempts")');
+  await walk.look('why-attempts');
+  receiver.status = 200;
+  const arrived = () => receiver.requests.filter((one) => one.path === `/${name}` && one.body.includes(title)).length;
+  const before = arrived();
+  await walk.confirm('main a[href$="/replay"]', 'why-again');
+  await until('the message that is sent again', () => arrived() > before);
 }
 
 // inbound creates a key, and runs the command that the page shows.
