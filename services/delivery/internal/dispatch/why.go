@@ -125,22 +125,22 @@ func (e *explanation) read(ctx context.Context) error {
 		return err
 	}
 	ids := find.Values(e.changes, func(c topic.EventChange) string { return c.ID })
+	// The progress is read before the rows. So a row that is stored meanwhile is found, or counts as unfinished.
+	if e.planned, err = e.Store.PlannedPages(ctx, find.Values(ids, func(id string) string { return pageID(id, e.query.Channel, 0) })); err != nil {
+		return err
+	}
+	_, channels, err := e.Logs.EventProgress(ctx, e.query.Organization, e.query.EventID)
+	if err != nil {
+		return err
+	}
+	progress := channels[e.query.Channel]
+	e.unfinished = progress.Planned > progress.Begun()
 	rows, err := e.Store.Recorded(ctx, ids, placed)
 	if err != nil {
 		return err
 	}
 	e.deliveries = find.Index(rows, func(d deliverylog.Delivery) string { return d.ID })
-	if err := e.readReplays(ctx, rows); err != nil {
-		return err
-	}
-	e.planned, err = e.Store.PlannedPages(ctx, find.Values(ids, func(id string) string { return pageID(id, e.query.Channel, 0) }))
-	if err != nil || len(e.planned) == 0 {
-		return err
-	}
-	_, channels, err := e.Logs.EventProgress(ctx, e.query.Organization, e.query.EventID)
-	progress := channels[e.query.Channel]
-	e.unfinished = progress.Planned > progress.Begun()
-	return err
+	return e.readReplays(ctx, rows)
 }
 
 // explain requests the recipients with one verdict for each different query, and returns their places. Equal changes
