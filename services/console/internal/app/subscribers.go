@@ -39,6 +39,7 @@ type Subscriber struct {
 	Phone            string     `json:"phone"`
 	ComponentIDs     Choice     `json:"componentIds"`
 	Confirmed        bool       `json:"confirmed"`
+	PartlyConfirmed  bool       `json:"partlyConfirmed"`
 	ConfirmedAt      *time.Time `json:"confirmedAt"`
 	Paused           bool       `json:"paused"`
 	Locked           bool       `json:"locked"`

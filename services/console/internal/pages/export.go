@@ -112,7 +112,11 @@ func (e *export) read(ctx context.Context, next *string) (*string, error) {
 		if suppressed == "" {
 			suppressed = yesOrNo(s.Suppressed)
 		}
-		_ = list.Write(s.Address(), sheet.Cell(s.ComponentIDs, e.choices[s.DashboardID], e.labels[s.DashboardID]), yesOrNo(s.Confirmed), locale, e.names[s.DashboardID],
+		confirmed := yesOrNo(s.Confirmed)
+		if s.PartlyConfirmed { // an import leaves the confirmation of each component
+			confirmed = ""
+		}
+		_ = list.Write(s.Address(), sheet.Cell(s.ComponentIDs, e.choices[s.DashboardID], e.labels[s.DashboardID]), confirmed, locale, e.names[s.DashboardID],
 			yesOrNo(s.Paused), yesOrNo(s.Locked), suppressed, s.Source, s.CreatedAt.UTC().Format(time.RFC3339)) // a Buffer never fails
 	}
 	_ = list.Flush()

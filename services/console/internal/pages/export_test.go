@@ -71,6 +71,7 @@ func TestAnImportOfAnExportSendsTheSameValues(t *testing.T) {
 		`"email": "'+b@example.com", "componentIds": null, "confirmed": false, "locale": null`,
 		`"email": "c@example.com", "componentIds": ["` + session + `"], "confirmed": true, "locale": null, "paused": true`,
 		`"email": "d@example.com", "componentIds": ["` + other + `", "` + session + `"], "confirmed": true, "locale": null`,
+		`"email": "e@example.com", "componentIds": ["` + other + `"], "confirmed": false, "partlyConfirmed": true, "locale": null`,
 	}
 	for i, row := range rows {
 		rows[i] = fmt.Sprintf(`{"id": "%s", "dashboardId": "%s", "source": "app", "createdAt": "2026-01-31T09:30:00.000Z", %s}`, other, other, row)
@@ -80,10 +81,10 @@ func TestAnImportOfAnExportSendsTheSameValues(t *testing.T) {
 	if !strings.Contains(file, "c@example.com,Zahlungen – DE,yes,default,Acme,yes") {
 		t.Errorf("the file is %s", file)
 	}
-	b.expect(b.upload(importAt, file, "dashboard", other, "rows", ""), http.StatusOK, "4 rows are checked")
+	b.expect(b.upload(importAt, file, "dashboard", other, "rows", ""), http.StatusOK, "5 rows are checked")
 	want := `"rows":[{"email":"=a@example.com","componentIds":["` + member + `","` + other + `"],"confirmed":true,"locale":"de-AT"},` +
 		`{"email":"'+b@example.com","componentIds":null,"confirmed":false,"locale":null},{"email":"c@example.com","componentIds":["` + session + `"],"confirmed":true,"locale":null},` +
-		`{"email":"d@example.com","componentIds":["` + other + `","` + session + `"],"confirmed":true,"locale":null}]`
+		`{"email":"d@example.com","componentIds":["` + other + `","` + session + `"],"confirmed":true,"locale":null},{"email":"e@example.com","componentIds":["` + other + `"],"locale":null}]`
 	if body := b.app.body("POST /app/subscribers/email/import"); !strings.Contains(body, want) {
 		t.Errorf("sent %s", body)
 	}

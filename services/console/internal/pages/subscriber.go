@@ -154,7 +154,7 @@ func silences(s app.Subscriber) (reasons []string) {
 			"bounce": "Messages to the address come back.", "complaint": "The owner has reported a message as spam.", "invalid": "The address does not exist.",
 		}[s.SuppressedReason]+" Nothing is sent to it on any dashboard.")
 	}
-	if !s.Confirmed {
+	if !s.Confirmed && !s.PartlyConfirmed {
 		reasons = append(reasons, "The owner has not confirmed.")
 	}
 	if s.Paused {

@@ -75,6 +75,10 @@ func TestASubscriberSaysWhyItGetsNoMessages(t *testing.T) {
 	b := open(t, "ada@example.com")
 	at := mails + "/" + other
 	b.expect(b.get(at), http.StatusOK, "Gets no messages", "Messages to the address come back.", "The owner has not confirmed.", "Messages are paused.", "Unlock", at+"/clear", "the owner of the address", "The owner cannot be asked now")
+	b.app.answer("GET /app/subscribers/email/"+other, answer{200, `{"subscriber": {"id": "` + other + `", "dashboardId": "` + other + `", "email": "ada@example.com", "componentIds": ["` + other + `"], "confirmed": false, "partlyConfirmed": true}}`, false})
+	if got := b.get(at); strings.Contains(got.text, "Gets no messages") || !strings.Contains(got.text, "The owner has confirmed some of the components only") || !strings.Contains(got.text, "Partly confirmed") {
+		t.Errorf("the page of a mixed confirmation is %s", got.text)
+	}
 	b.app.answer("GET /app/subscribers/email/"+other, answer{200, `{"subscriber": {"id": "` + other + `", "dashboardId": "` + other + `", "email": "ada@example.com", "componentIds": null, "confirmed": true, "confirmedAt": "2026-01-31T09:30:00.000Z"}}`, false})
 	got := b.get(at)
 	if b.expect(got, http.StatusOK, "Gets messages by mail", "About all components", "Pause", "Lock"); strings.Contains(got.text, "/clear") || strings.Contains(got.text, "/confirm\"") || strings.Contains(got.text, "/resend") {

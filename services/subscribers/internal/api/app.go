@@ -82,7 +82,7 @@ func (a appChannel) exampleAddress() string {
 
 func (a appChannel) example() string {
 	return `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "channel": "` + string(a.channel) + `", "dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", ` + a.exampleAddress() + `,
-		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "confirmed": true, "confirmedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false,
+		"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "confirmed": true, "partlyConfirmed": false, "confirmedAt": "2026-01-31T09:30:00.000Z", "paused": false, "locked": false,
 		"suppressed": false, "suppressedReason": null, "locale": "de", "source": "app", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
 }
 
@@ -94,6 +94,7 @@ type subscriberView struct {
 	Phone            string                     `json:"phone,omitempty" description:"E.164."`
 	ComponentIDs     []string                   `json:"componentIds" nullable:"true" description:"Null: all components of the dashboard, also future ones. A component that the dashboard no longer has is not shown, and no message is sent about it."`
 	Confirmed        bool                       `json:"confirmed" description:"The owner of the address has confirmed all components."`
+	PartlyConfirmed  bool                       `json:"partlyConfirmed" description:"The owner has confirmed some of the components only. No message is sent about the others."`
 	ConfirmedAt      *web.Time                  `json:"confirmedAt"`
 	Paused           bool                       `json:"paused"`
 	Locked           bool                       `json:"locked" description:"Its owner cannot subscribe again, confirm or manage it, but unsubscribe."`
@@ -112,7 +113,7 @@ type oneSubscriberView struct {
 func subscriberViewOf(s audience.Subscriber) subscriberView {
 	out := subscriberView{
 		ID: s.ID, Channel: s.Channel, DashboardID: s.DashboardID, ComponentIDs: s.ComponentIDs(),
-		Confirmed: s.Confirmed(), ConfirmedAt: web.TimeOf(s.ConfirmedAt()), Paused: s.Paused, Locked: s.Locked, Locale: optional.OrNull(s.Locale),
+		Confirmed: s.Confirmed(), PartlyConfirmed: s.PartlyConfirmed(), ConfirmedAt: web.TimeOf(s.ConfirmedAt()), Paused: s.Paused, Locked: s.Locked, Locale: optional.OrNull(s.Locale),
 		Source: s.Source, CreatedAt: web.Time(s.CreatedAt), UpdatedAt: web.Time(s.UpdatedAt),
 	}
 	if out.Phone = s.Address.Text; s.Channel == topic.Email {

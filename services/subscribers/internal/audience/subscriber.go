@@ -130,6 +130,11 @@ func (s Subscriber) Confirmed() bool {
 	return !slices.ContainsFunc(s.Entries, func(e Entry) bool { return !e.Confirmed })
 }
 
+// PartlyConfirmed reports whether some entries are confirmed, and others are not.
+func (s Subscriber) PartlyConfirmed() bool {
+	return !s.Confirmed() && slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Confirmed })
+}
+
 // ConfirmedAt returns the time of the last confirmation of an entry. It returns nil if not all entries are confirmed.
 func (s Subscriber) ConfirmedAt() *time.Time {
 	if s.Gone() || !s.Confirmed() {
