@@ -61,7 +61,7 @@ func NewEngine(service string, process boot.Process, signer *passport.Signer) *g
 func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
 	seconds := boot.RequestSeconds(metrics)
 	return func(c *gin.Context) {
-		start := time.Now()
+		start, client := time.Now(), c.Request.Context()
 		c.Next()
 		route := c.FullPath()
 		if route == "" {
@@ -70,6 +70,9 @@ func observe(log *slog.Logger, metrics prometheus.Registerer) gin.HandlerFunc {
 		took := time.Since(start)
 		seconds.WithLabelValues(method(c.Request.Method), route, strconv.Itoa(c.Writer.Status())).Observe(took.Seconds())
 		for _, err := range c.Errors {
+			if client.Err() != nil { // nobody waits for the response any more
+				break
+			}
 			log.ErrorContext(c.Request.Context(), "request failed", "method", c.Request.Method, "route", route,
 				"status", c.Writer.Status(), "error", err.Err.Error())
 		}

@@ -151,6 +151,10 @@ func (c *Caller) send(ctx context.Context, r request) ([]byte, error) {
 	c.setHeader(out.Header, r)
 	response, err := c.client.http.Do(out)
 	if err != nil {
+		// The address in a url.Error may name people, so it must not get into a log.
+		if failed, is := errors.AsType[*url.Error](err); is {
+			err = failed.Err
+		}
 		return nil, &Error{Status: http.StatusServiceUnavailable, Service: r.service, Message: "A part of the platform cannot be reached.", Cause: err}
 	}
 	defer response.Body.Close()

@@ -473,6 +473,21 @@ func TestOnlyAGetIsRepeatedAndOnlyOnce(t *testing.T) {
 	}
 }
 
+func TestAnErrorNamesNoAddress(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	client := New(map[string]string{subscribers: server.URL}, passport.NewSigner(strings.Repeat("s", 32), time.Now), boot.Process{Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{}})
+	_, err := client.For(passport.Passport{}, http.Header{}).Subscribers(t.Context(), Email, url.Values{"q": {"ann@example.com"}, "nextToken": {"token"}})
+	if !As(err).Unavailable() || !strings.Contains(err.Error(), "connect") {
+		t.Errorf("the error is %v", err)
+	}
+	for _, text := range []string{"@", "token", "/app/"} {
+		if strings.Contains(err.Error(), text) {
+			t.Errorf("the error contains %q: %v", text, err)
+		}
+	}
+}
+
 func TestAnErrorNamesMemberAgainAndWait(t *testing.T) {
 	for status, want := range map[int]Error{
 		400: {Status: 400, Service: identity, Field: "preferences.timeZone", Message: "must be a time zone."},

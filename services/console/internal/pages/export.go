@@ -3,6 +3,7 @@ package pages
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -66,7 +67,9 @@ func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 		stream, end := web.NewStream(v.Context, exportTime)
 		defer end()
 		if err := e.send(stream, next); err != nil {
-			p.Process.Log.WarnContext(ctx, "export broke off", slog.Any("error", err))
+			if !errors.Is(stream.Err(), context.Canceled) { // else the client has left
+				p.Process.Log.WarnContext(ctx, "export broke off", slog.Any("error", err))
+			}
 			stream.Break()
 		}
 		return nil
