@@ -79,7 +79,7 @@ func TestAnExportGivesTheSameSubscribersBack(t *testing.T) {
 		}
 		body, media := multipartBody(t, file, map[string]string{"dashboard": of.DashboardID, "rows": ""})
 		ada.open(at+"/import", http.StatusOK).loadBody(http.MethodPost, ada.origin+"/console"+at+"/import", body, media, http.StatusOK)
-		ada.fill(at+"/import", nil, http.StatusOK).expect(at+"/import", fmt.Sprintf("%dcreated", len(rows)), "refused0")
+		ada.fill(at+"/import", nil, http.StatusOK).expect(at+"/import", fmt.Sprintf("created%d", len(rows)), "refused0")
 		after := subscribersOf(t, of, channel)
 		if len(after) != len(before) {
 			t.Errorf("%d subscribers became %d", len(before), len(after))
