@@ -12,14 +12,14 @@ const arrivalHeader = HeaderPrefix + "Arrival"
 // which compares it with the settings. It is not part of the passport, because the gateway uses a passport for many requests.
 type Arrival struct {
 	Scheme  string // https or http, as the platform understands it
-	Host    string // of the request
+	Host    string // host that the request names
 	Client  string // address of the client, as the platform understands it
 	Peer    string // address of the other end of the connection: the client, or the last proxy
 	Trusted bool   // Peer is in BELLBUOY_TRUSTED_PROXIES
 
 	ForwardedFor   bool   // the request has X-Forwarded-For or Forwarded, so there is a proxy, or the client pretends one
 	ForwardedProto string // http or https, if X-Forwarded-Proto says so
-	Version        string // of the gateway
+	Version        string // version of the gateway
 	RedisDown      bool   // the gateway cannot reach Redis
 }
 

@@ -68,7 +68,7 @@ type Endpoint struct {
 	Suppressed          bool       `json:"suppressed"`
 	ComponentIDs        []string   `json:"componentIds"`
 	EventKinds          []string   `json:"eventKinds"`
-	Secret              string     `json:"secret"` // of webhooks, when it is new
+	Secret              string     `json:"secret"` // only webhooks have one; only a new one is shown
 	ConsecutiveFailures int        `json:"consecutiveFailures"`
 	FirstFailureAt      *time.Time `json:"firstFailureAt"`
 	LastSuccessAt       *time.Time `json:"lastSuccessAt"`
@@ -92,7 +92,7 @@ type NewEndpoint struct {
 	ManagementEmail string   `json:"managementEmail"`
 	ComponentIDs    []string `json:"componentIds"`
 	Locked          bool     `json:"locked"`
-	EventKinds      []string `json:"eventKinds,omitempty"` // of webhooks; nil: all kinds, also future ones
+	EventKinds      []string `json:"eventKinds,omitempty"` // for webhooks; nil: all kinds, also future ones
 }
 
 // AddEndpoint creates an endpoint. The result of a webhook has the secret.
@@ -112,10 +112,10 @@ type EndpointChange struct {
 	URL             *string  `json:"url,omitempty"`
 	ManagementEmail *string  `json:"managementEmail,omitempty"`
 	ComponentIDs    []string `json:"componentIds,omitempty"`
-	EventKinds      []string `json:"eventKinds,omitempty"` // of webhooks
+	EventKinds      []string `json:"eventKinds,omitempty"` // for webhooks
 	Paused          *bool    `json:"paused,omitempty"`
 	Locked          *bool    `json:"locked,omitempty"`
-	RotateSecret    bool     `json:"rotateSecret,omitempty"` // of webhooks
+	RotateSecret    bool     `json:"rotateSecret,omitempty"` // for webhooks
 }
 
 // ChangeEndpoint changes an endpoint. The result has the new secret after a rotation.

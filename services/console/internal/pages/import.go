@@ -197,8 +197,8 @@ func reasonOfStop(err error) string {
 	return "Something went wrong on our side."
 }
 
-// nextStep returns the form of what follows: the rows that were checked are written, those that are left of a write are
-// written, or further rows are checked. It returns nil if nothing is left to do.
+// nextStep returns the form for the next step: to write the rows that were checked, to write the rows that a write has left,
+// or to check further rows. It returns nil if nothing is left to do.
 func nextStep(form *forms.Form, done *importReport, to int) *forms.Form {
 	step, from, submit := "check", done.Count, fmt.Sprintf("Check the other %s rows", amount(done.Left(), false))
 	switch {

@@ -27,7 +27,7 @@ type reportPage struct {
 	Empty      bool   // there is no dashboard, so there is no report
 	Shown      bool   // there is a report: the form has no problem
 	Year       bool
-	Name       string // of the dashboard or the component
+	Name       string // name of the dashboard or the component
 	Period     string // the month or the year, for people
 	Before     string // path of the period before
 	After      string // path of the period after; empty: it is in the future

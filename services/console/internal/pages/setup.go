@@ -178,7 +178,7 @@ type testResult struct {
 	app.DeliveryLog
 	Kind    string
 	Waiting bool   // it is not known yet
-	Answer  string // of the server, without addresses and secrets
+	Answer  string // what the server answered, without addresses and secrets
 	Again   string // address of the page that looks again
 }
 
