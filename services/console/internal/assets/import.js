@@ -124,6 +124,7 @@
         refused.push(...got.refused);
         ({ head } = got);
         if (at === 0) work.all = work.rows - got.named; // the header is no row
+        if (!work.all) throw new Halt('The list has no row with an address.', true);
         notes = (got.named ? '' : ' The list has no names of columns, so only its first column is read.') + (got.unread?.length ? ` Columns that are not read: ${got.unread.join(', ')}.` : '');
         progress();
         if (stopping.signal.aborted) {
