@@ -53,10 +53,16 @@ class Visitor {
     });
   }
 
-  // go opens the address and returns its HTML. The response has the status.
+  // go opens the address and returns its HTML. The response has the status. A session may send 600 requests in a minute, so go
+  // waits when it must.
   async go(url, status = 200) {
     this.origin = new URL(url).origin;
-    const response = await this.page.goto(url, { waitUntil: 'load' });
+    let response = await this.page.goto(url, { waitUntil: 'load' });
+    for (let tries = 0; response.status() === 429 && status !== 429 && tries < 3; tries++) {
+      this.trouble.splice(0); // the browser reports the refusal
+      await new Promise((resolve) => setTimeout(resolve, 1000 * (Number(response.headers()['retry-after']) || 10)));
+      response = await this.page.goto(url, { waitUntil: 'load' });
+    }
     if (response.status() !== status) throw new Error(`${url} has the status ${response.status()}`);
     return response.text();
   }
