@@ -59,7 +59,7 @@ class Visitor {
     this.origin = new URL(url).origin;
     let response = await this.page.goto(url, { waitUntil: 'load' });
     for (let tries = 0; response.status() === 429 && status !== 429 && tries < 3; tries++) {
-      this.trouble.splice(0); // the browser reports the refusal
+      this.trouble.splice(0, this.trouble.length, ...this.trouble.filter((text) => !String(text).includes('429'))); // the browser reports the refusal
       await new Promise((resolve) => setTimeout(resolve, 1000 * (Number(response.headers()['retry-after']) || 10)));
       response = await this.page.goto(url, { waitUntil: 'load' });
     }
