@@ -15,8 +15,8 @@ import (
 
 // BenchmarkConsoleRecords (goal C6) reads /find and each list of the console for an organization with BENCH_RECORDS (100,000)
 // subscribers, and for one with 1,000 on the same platform. Requests to the two alternate. It reports the 95th percentiles and their
-// ratio. The large organization has 4,000 components and events, and an entry in the audit log of each: a page compares at most 1,000
-// of them with a text, and P2 measures their lists at 100,000.
+// ratio. The large organization has 4,000 components and events, and an entry in the audit log of each: a page compares
+// at most 1,000 events with a text, and P2 measures their lists at 100,000.
 //
 //	BENCH_RECORDS=10000 go test -run '^$' -bench '^BenchmarkConsoleRecords$' -benchtime 1x ./deploy/standalone
 func BenchmarkConsoleRecords(b *testing.B) {
