@@ -148,7 +148,7 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 	if err != nil || !form.OK() {
 		return nil, err
 	}
-	head, rows, err := listOf(text)
+	head, rows, err := listOf(text, channel)
 	if err != nil {
 		form.Problem = err.Error()
 		return nil, nil
@@ -252,8 +252,8 @@ func rowsOf(r *http.Request, form *forms.Form) (string, error) {
 }
 
 // listOf returns the head and the rows of a whole list.
-func listOf(text string) (sheet.Head, []sheet.Row, error) {
-	head, err := sheet.HeadOf(sheet.First(text))
+func listOf(text string, channel app.Channel) (sheet.Head, []sheet.Row, error) {
+	head, err := sheet.HeadOf(sheet.First(text), channel != app.Email)
 	if err != nil {
 		return head, nil, err
 	}

@@ -186,7 +186,7 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 		form := importForm(channel, nil)
 		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Area, Name: "head", Max: sheet.MaxRecord}, &forms.Field{Kind: forms.Hidden, Name: "line"})
 		return v.submit(form, func() error {
-			head, err := sheet.HeadOf(v.Request.PostFormValue("head")) // as it was sent: a row may begin with a tab
+			head, err := sheet.HeadOf(v.Request.PostFormValue("head"), channel != app.Email) // as it was sent: a row may begin with a tab
 			if err != nil {
 				return v.json(map[string]string{"problem": err.Error()})
 			}

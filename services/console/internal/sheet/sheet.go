@@ -24,16 +24,28 @@ const (
 	Components Column = "components"
 	Confirmed  Column = "confirmed"
 	Locale     Column = "locale"
+	Dashboard  Column = "dashboard"
 )
 
-// names returns the columns by their names in a header, in the form that named returns. A mail address and a phone number
-// are both an Address, because a list belongs to one channel.
+// Columns of the address, of which a list may have both.
+const (
+	mail  Column = "mail"
+	phone Column = "phone"
+)
+
+// names returns the columns by their names in a header, in the form that named returns. The names are English and German.
 func names() map[string]Column {
 	return map[string]Column{
-		"email": Address, "emailaddress": Address, "mail": Address, "mailaddress": Address, "address": Address, "recipient": Address,
-		"phone": Address, "phonenumber": Address, "number": Address, "mobile": Address, "mobilenumber": Address, "cell": Address, "telephone": Address, "tel": Address, "sms": Address, "whatsapp": Address,
+		"email": mail, "emailaddress": mail, "mail": mail, "mailaddress": mail, "emailadresse": mail, "mailadresse": mail,
+		"address": Address, "recipient": Address, "adresse": Address,
+		"phone": phone, "phonenumber": phone, "number": phone, "mobile": phone, "mobilenumber": phone, "cell": phone, "telephone": phone, "tel": phone, "sms": phone, "whatsapp": phone,
+		"telefon": phone, "telefonnummer": phone, "telefonnr": phone, "handy": phone, "handynummer": phone, "handynr": phone,
+		"mobil": phone, "mobilnummer": phone, "mobiltelefon": phone, "rufnummer": phone, "nummer": phone,
 		"components": Components, "component": Components, "componentids": Components, "services": Components, "service": Components,
-		"confirmed": Confirmed, "optin": Confirmed, "locale": Locale, "language": Locale, "lang": Locale,
+		"komponenten": Components, "komponente": Components, "dienste": Components, "dienst": Components,
+		"confirmed": Confirmed, "optin": Confirmed, "bestätigt": Confirmed, "bestatigt": Confirmed, // the second is what named leaves of an ä of two characters
+		"locale": Locale, "language": Locale, "lang": Locale, "sprache": Locale,
+		"dashboard": Dashboard, "dashboardid": Dashboard,
 	}
 }
 
@@ -101,25 +113,37 @@ func First(text string) string {
 	return text[begin:]
 }
 
-// HeadOf returns what the first record of a list says. A record is a header if it has a known name of the address.
-func HeadOf(first string) (Head, error) {
+// HeadOf returns what the first record of a list says. A record is a header if it has a known name of the address. If byPhone
+// is true, a column for phone numbers is the address before a column for mail addresses. Else the reverse is true.
+func HeadOf(first string, byPhone bool) (Head, error) {
 	head := Head{comma: separator(first), at: map[Column]int{Address: 0}}
 	rows, err := head.records(first, 1)
 	if err != nil || len(rows) == 0 {
 		return head, err
 	}
 	found, known := map[Column]int{}, names()
-	var unread []string
 	for i, cell := range rows[0].Cells {
 		column, is := known[named(cell)]
-		if _, twice := found[column]; !is || twice {
-			unread = append(unread, cell)
-			continue
+		if _, twice := found[column]; is && !twice {
+			found[column] = i
 		}
-		found[column] = i
 	}
-	if _, is := found[Address]; is {
-		head.Names, head.Unread, head.at = rows[0].Cells, slices.DeleteFunc(unread, func(name string) bool { return name == "" }), found
+	order := []Column{mail, Address, phone}
+	if byPhone {
+		order = []Column{phone, Address, mail}
+	}
+	at := slices.IndexFunc(order, func(column Column) bool { _, is := found[column]; return is })
+	if at < 0 {
+		return head, nil
+	}
+	found[Address] = found[order[at]]
+	delete(found, mail)
+	delete(found, phone)
+	head.Names, head.at = rows[0].Cells, found
+	for i, name := range head.Names {
+		if name != "" && !head.reads(i) {
+			head.Unread = append(head.Unread, name)
+		}
 	}
 	return head, nil
 }
@@ -155,6 +179,16 @@ func (h Head) Read(text string, line int) ([]Row, error) {
 		rows = rows[1:]
 	}
 	return rows, err
+}
+
+// reads reports whether the column is read.
+func (h Head) reads(column int) bool {
+	for _, at := range h.at {
+		if at == column {
+			return true
+		}
+	}
+	return false
 }
 
 func (h Head) records(text string, line int) ([]Row, error) {

@@ -11,7 +11,7 @@ import (
 // read returns the rows of a whole list as "line: address|components|confirmed|locale".
 func read(t *testing.T, text string) (lines []string, head Head) {
 	t.Helper()
-	head, err := HeadOf(First(text))
+	head, err := HeadOf(First(text), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,8 +50,29 @@ func TestAListIsReadAsSpreadsheetsWriteIt(t *testing.T) {
 	}
 }
 
+// A list of phone numbers may have mail addresses too, and the reverse.
+func TestTheColumnOfTheChannelIsTheAddress(t *testing.T) {
+	for header, columns := range map[string][2]string{ // for mail addresses, and for phone numbers
+		"phone,email,locale": {"2", "1"}, "E-Mail,Telefon": {"1", "2"}, "E-Mail-Adresse,Handy-Nr.": {"1", "2"}, "Name,Rufnummer,Mobiltelefon": {"2", "2"}, "address,email": {"2", "1"}, "name,Telefonnummer": {"2", "2"}, "address,phone": {"1", "2"},
+	} {
+		for i, byPhone := range []bool{false, true} {
+			head, err := HeadOf(header, byPhone)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := head.Read("1,2,3\n", 2)
+			if err != nil || rows[0].Cell(Address) != columns[i] {
+				t.Errorf("%s, %t: %+v, %v", header, byPhone, rows, err)
+			}
+		}
+	}
+	if head, err := HeadOf("phone,email,locale", false); err != nil || !slices.Equal(head.Unread, []string{"phone"}) {
+		t.Errorf("%q, %v", head.Unread, err)
+	}
+}
+
 func TestAPieceOfAListHasTheLinesOfTheList(t *testing.T) {
-	head, err := HeadOf("email;locale")
+	head, err := HeadOf("email;locale", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +90,7 @@ func TestAnErrorOfAListNamesItsLine(t *testing.T) {
 		"email\na@example.com\nb\xff@example.com\n":           "Line 1: The list must be text in UTF-8.",
 		"email\na@example.com\n" + strings.Repeat("x", 40000): "Line 3: A row has at most 32768 characters.",
 	} {
-		head, err := HeadOf(First(text))
+		head, err := HeadOf(First(text), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +153,7 @@ func TestNoCellOfAListIsAFormula(t *testing.T) {
 	if err := list.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	head, err := HeadOf("email,components")
+	head, err := HeadOf("email,components", false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,15 +76,17 @@ func Labels(components []Component) map[string]string {
 		name := strings.TrimSpace(c.Name)
 		labels[c.ID] = name
 		found, err := Chosen(name, components)
-		if err != nil || !slices.Equal(found, []string{c.ID}) || strings.ContainsAny(name, between) || strings.ContainsFunc(name, unreadable) || guarded(name) != name || unguarded(name) != name {
+		if err != nil || !slices.Equal(found, []string{c.ID}) || strings.ContainsAny(name, between) || !Readable(name) || guarded(name) != name || unguarded(name) != name {
 			labels[c.ID] = c.ID
 		}
 	}
 	return labels
 }
 
-// unreadable reports whether a list that has the character is refused.
-func unreadable(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError }
+// Readable reports whether a list may contain the text.
+func Readable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
+}
 
 // Cell returns the cell with some of the components. A component without a label is written by its id, and so are all of them
 // if their labels together are the name of another component.
@@ -113,9 +115,9 @@ func Decision(cell string) (*bool, error) {
 	switch strings.ToLower(cell) {
 	case "":
 		return nil, nil
-	case Yes, "y", "true", "1", "x", "confirmed":
+	case Yes, "ja", "y", "true", "1", "x", "confirmed":
 		return new(true), nil
-	case No, "n", "false", "0", "unconfirmed":
+	case No, "nein", "n", "false", "0", "unconfirmed":
 		return new(false), nil
 	}
 	return nil, fault.New(fault.Invalid, "“%s” is neither yes nor no.", cell)
