@@ -27,7 +27,7 @@
       if (c !== -1 && (c !== 10 || quoted)) continue;
       const row = text.slice(record, i);
       if (row.length > longestRow) throw new Halt(`Line ${of}: A row has at most 32,768 characters. Perhaps a quotation mark is not closed.`, true);
-      if (/[^\s,;"]/.test(row)) {
+      if (/[^\s,;"]/.test(row) && !(of === 1 && /^\ufeff?"?sep=."?$/i.test(row))) { // the second is no row: it names the separator for Excel
         head ??= row;
         count++;
       }
@@ -159,7 +159,7 @@
     run.hidden = false;
     title.focus();
     try {
-      work = cut(await read());
+      work = cut((await read()).replace(/\r\n?/g, '\n'));
       if (!work.all) throw new Halt('The list has no row with an address.', true);
     } catch (wrong) {
       say(wrong.message);

@@ -76,6 +76,19 @@ func TestAnImportShowsTheResultOfEachRowBeforeItWrites(t *testing.T) {
 	}
 }
 
+// The first line names the separator for Excel, lines end with CR as on old Macs, and a column that is not read has any text.
+func TestAListOfAGermanSpreadsheetIsImported(t *testing.T) {
+	b := open(t, "Checkout")
+	const list = "\ufeffsep=;\rName;Telefonnummer;E-Mail;Sprache;Bestätigt\rAda\x0b;+49 151 1;ada@example.com;de;ja\r"
+	for channel, want := range map[string]string{"email": `{"email":"ada@example.com","confirmed":true,"locale":"de"}`, "sms": `{"phone":"+49 151 1","confirmed":true,"locale":"de"}`} {
+		at := "/subscribers/" + channel + "/import"
+		b.expect(b.upload("/console"+at, list, "dashboard", other, "rows", ""), http.StatusOK, "1 row is checked", "Columns that are not read: <bdi>Name, ")
+		if body := b.app.body("POST /app" + at); !strings.Contains(body, `"rows":[`+want+`]`) {
+			t.Errorf("sent %s", body)
+		}
+	}
+}
+
 func TestAWrongListIsShownWithItsLine(t *testing.T) {
 	b := open(t, "Checkout")
 	for _, row := range []struct{ rows, want string }{

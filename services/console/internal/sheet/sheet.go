@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -95,9 +96,28 @@ func (r Row) Cell(column Column) string {
 // Named reports whether the list has a header.
 func (r Row) Named() bool { return r.head.Names != nil }
 
+// Has reports whether the list has the column.
+func (h Head) Has(column Column) bool {
+	_, has := h.at[column]
+	return has
+}
+
+// separation matches a first line that names the separator for Excel.
+var separation = regexp.MustCompile(`(?i)^"?sep=."?(\n|$)`)
+
+// plain returns the text with LF as the only line end, and without a byte order mark and the line that separation matches. It
+// also returns the number of removed lines.
+func plain(text string) (string, int) {
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(strings.TrimPrefix(text, "\ufeff"))
+	if line := separation.FindString(text); line != "" {
+		return text[len(line):], 1
+	}
+	return text, 0
+}
+
 // First returns the first record of a text that is not empty, as it is written. The text may begin with a byte order mark.
 func First(text string) string {
-	text = strings.TrimPrefix(text, "\ufeff")
+	text, _ = plain(text)
 	quoted, begin := false, 0
 	for i, r := range text {
 		switch {
@@ -105,7 +125,7 @@ func First(text string) string {
 			quoted = !quoted
 		case r == '\n' && !quoted:
 			if record := text[begin:i]; strings.Trim(record, " \t\r\n,;\"") != "" {
-				return strings.TrimSuffix(record, "\r")
+				return record
 			}
 			begin = i + 1
 		}
@@ -170,12 +190,17 @@ func separator(record string) rune {
 // Read returns the rows of a part of a list. line is the number of its first line. The header is no row. Read omits empty
 // records.
 func (h Head) Read(text string, line int) ([]Row, error) {
-	if !utf8.ValidString(text) || strings.ContainsRune(text, utf8.RuneError) {
+	if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\ufffd") { // a browser sends U+FFFD for the others
 		return nil, &Error{line, "The list must be text in UTF-8. Save it as “CSV UTF-8”."}
 	}
-	text = strings.TrimPrefix(text, "\ufeff")
+	whole := line == 1
+	if whole {
+		var removed int
+		text, removed = plain(text)
+		line += removed
+	}
 	rows, err := h.records(text, line)
-	if err == nil && line == 1 && h.Names != nil && len(rows) > 0 {
+	if err == nil && whole && h.Names != nil && len(rows) > 0 {
 		rows = rows[1:]
 	}
 	return rows, err
@@ -210,7 +235,7 @@ func (h Head) records(text string, line int) ([]Row, error) {
 		}
 		empty := true
 		for i, cell := range cells {
-			if strings.ContainsFunc(cell, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+			if h.reads(i) && strings.ContainsFunc(cell, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
 				return nil, &Error{row.Line, "The row has a control character."}
 			}
 			cells[i] = strings.TrimSpace(unguarded(cell))

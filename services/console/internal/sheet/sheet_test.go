@@ -30,16 +30,19 @@ func TestAListIsReadAsSpreadsheetsWriteIt(t *testing.T) {
 		text string
 		want []string
 	}{
-		"addresses":            {"ada@example.com\ngrace@example.com", []string{"1: ada@example.com|||", "2: grace@example.com|||"}},
-		"a byte order mark":    {"\ufeffE-Mail;Components\r\nada@example.com;API\r\n", []string{"2: ada@example.com|API||"}},
-		"tabs":                 {"name\temail\tlanguage\nAda\tada@example.com\tde\n", []string{"2: ada@example.com|||de"}},
-		"a line break":         {"email,components,confirmed\nada@example.com,\"API,\nWebsite\",yes\ngrace@example.com,\"\",no\n", []string{"2: ada@example.com|API,\nWebsite|yes|", "4: grace@example.com||no|"}},
-		"quotation marks":      {"email,components\n\"ada@example.com\",\"The \"\"new\"\" API\"\n", []string{`2: ada@example.com|The "new" API||`}},
-		"empty lines and rows": {"\n;;\nemail;locale\n\n;\n ada@example.com ; de \n", []string{"6: ada@example.com|||de"}},
-		"short rows":           {"email,components,confirmed,locale\nada@example.com\n", []string{"2: ada@example.com|||"}},
-		"other columns":        {"ada@example.com;Ada\n", []string{"1: ada@example.com|||"}},
-		"a guarded cell":       {"phone\n'+4915112345678\n''=x\n'x\n", []string{"2: +4915112345678|||", "3: '=x|||", "4: 'x|||"}},
-		"an empty first cell":  {"locale\tphone\n\t+49 151\n", []string{"2: +49 151|||"}},
+		"addresses":                 {"ada@example.com\ngrace@example.com", []string{"1: ada@example.com|||", "2: grace@example.com|||"}},
+		"a byte order mark":         {"\ufeffE-Mail;Components\r\nada@example.com;API\r\n", []string{"2: ada@example.com|API||"}},
+		"tabs":                      {"name\temail\tlanguage\nAda\tada@example.com\tde\n", []string{"2: ada@example.com|||de"}},
+		"a line break":              {"email,components,confirmed\nada@example.com,\"API,\nWebsite\",yes\ngrace@example.com,\"\",no\n", []string{"2: ada@example.com|API,\nWebsite|yes|", "4: grace@example.com||no|"}},
+		"quotation marks":           {"email,components\n\"ada@example.com\",\"The \"\"new\"\" API\"\n", []string{`2: ada@example.com|The "new" API||`}},
+		"empty lines and rows":      {"\n;;\nemail;locale\n\n;\n ada@example.com ; de \n", []string{"6: ada@example.com|||de"}},
+		"short rows":                {"email,components,confirmed,locale\nada@example.com\n", []string{"2: ada@example.com|||"}},
+		"other columns":             {"ada@example.com;Ada\n", []string{"1: ada@example.com|||"}},
+		"a guarded cell":            {"phone\n'+4915112345678\n''=x\n'x\n", []string{"2: +4915112345678|||", "3: '=x|||", "4: 'x|||"}},
+		"lone carriage returns":     {"email,locale\rada@example.com,de\r\reve@example.com,\r", []string{"2: ada@example.com|||de", "4: eve@example.com|||"}},
+		"the separator of Excel":    {"\ufeffsep=;\r\nE-Mail-Adresse;Komponenten;Bestätigt;Sprache\r\nada@example.com;API;ja;de\r\n", []string{"3: ada@example.com|API|ja|de"}},
+		"columns that are not read": {"email,note\nada@example.com,\"a\x0bb\"\n", []string{"2: ada@example.com|||"}},
+		"an empty first cell":       {"locale\tphone\n\t+49 151\n", []string{"2: +49 151|||"}},
 	} {
 		if got, _ := read(t, row.text); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %q", name, got)
@@ -86,7 +89,8 @@ func TestAnErrorOfAListNamesItsLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"email\na@example.com\n\"b@example.com\n":             "Line 3: A field is in quotation marks only partly",
 		"email\nb\"@example.com\n":                            "Line 2: A field has a quotation mark",
-		"email\na\x00@example.com\n":                          "Line 2: The row has a control character.",
+		"email\na\x01@example.com\n":                          "Line 2: The row has a control character.",
+		"email;Name\na@example.com;\x00\n":                    "Line 1: The list must be text in UTF-8.",
 		"email\na@example.com\nb\xff@example.com\n":           "Line 1: The list must be text in UTF-8.",
 		"email\na@example.com\n" + strings.Repeat("x", 40000): "Line 3: A row has at most 32768 characters.",
 	} {
