@@ -105,7 +105,7 @@
       return row;
     }));
     $('[data-more]').hidden = refused.length <= shown;
-    $('#refused-text').textContent = head + '\n' + refused.map((r) => r.row).join('');
+    $('#refused-text').textContent = head + refused.map((r) => r.row).join('');
   };
   const ends = (on) => document.querySelectorAll('[data-end]').forEach((link) => { link.hidden = !on; });
   const buttons = (...on) => [write, go, stop].forEach((b) => { b.hidden = !on.includes(b); });

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -266,11 +267,19 @@ func refusedText(head sheet.Head, channel app.Channel, refused []refusal) string
 	if len(refused) == 0 {
 		return ""
 	}
+	records := [][]string{refusedHead(head, channel)}
+	for _, r := range refused {
+		records = append(records, r.record())
+	}
+	return listText(records...)
+}
+
+// listText returns records as the text of a list.
+func listText(records ...[]string) string {
 	var out strings.Builder
 	list := sheet.NewWriter(&out)
-	_ = list.Write(append(refusedHead(head, channel), "reason")...) // a Builder never fails
-	for _, r := range refused {
-		_ = list.Write(append(r.cells, r.Reason)...)
+	for _, record := range records {
+		_ = list.Write(record...) // a Builder never fails
 	}
 	_ = list.Flush()
 	return out.String()
@@ -279,10 +288,10 @@ func refusedText(head sheet.Head, channel app.Channel, refused []refusal) string
 // refusedHead returns the header of the list of refused rows.
 func refusedHead(head sheet.Head, channel app.Channel) []string {
 	if head.Names != nil {
-		return append([]string{}, head.Names...)
+		return append(slices.Clone(head.Names), "reason")
 	}
 	if channel == app.Email {
-		return []string{"email"}
+		return []string{"email", "reason"}
 	}
-	return []string{"phone"}
+	return []string{"phone", "reason"}
 }

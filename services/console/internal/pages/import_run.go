@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (r *importRun) piece(rows []sheet.Row) error {
 		row := rows[r.tried]
 		in, err := r.rowOf(row)
 		if err != nil {
-			refused = append(refused, r.refusal(row, err.Error()))
+			refused = append(refused, refusalOf(row, err.Error()))
 			continue
 		}
 		if size += sizeOf(in); size > pieceBytes && len(sent) > 0 {
@@ -110,9 +111,10 @@ func (r *importRun) piece(rows []sheet.Row) error {
 		case result.Status == "updated":
 			r.Updated++
 		default:
-			refused = append(refused, r.refusal(sent[i], r.explained(result.Error, sent)))
+			refused = append(refused, refusalOf(sent[i], r.explained(result.Error, sent)))
 		}
 	}
+	slices.SortFunc(refused, func(a, b refusal) int { return a.Line - b.Line }) // two rows never begin in one line
 	r.Refused = append(r.Refused, refused...)
 	r.Count += r.tried
 	return nil
@@ -148,13 +150,12 @@ func (r *importRun) rowOf(row sheet.Row) (in app.ImportRow, err error) {
 	return in, nil
 }
 
-func (r *importRun) refusal(row sheet.Row, reason string) refusal {
-	cells := row.Cells
-	if !row.Named() {
-		cells = cells[:1]
-	}
-	return refusal{Line: row.Line, Address: row.Cell(sheet.Address), Reason: reason, cells: append([]string{}, cells...)}
+func refusalOf(row sheet.Row, reason string) refusal {
+	return refusal{Line: row.Line, Address: row.Cell(sheet.Address), Reason: reason, cells: row.Record()}
 }
+
+// record returns the row with the reason, as a record of a list.
+func (r refusal) record() []string { return append(slices.Clone(r.cells), r.Reason) }
 
 // twice matches the error of a row whose address an earlier row of the same call has.
 var twice = regexp.MustCompile(`^The address is in row (\d+) too\.$`)
@@ -206,15 +207,14 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 				return &app.Error{Status: 503, Message: "The time of one request has run out."}
 			}
 			for i := range run.Refused {
-				one := refusedText(head, channel, run.Refused[i:i+1])
-				_, run.Refused[i].Row, _ = strings.Cut(one, "\n")
+				run.Refused[i].Row = listText(run.Refused[i].record())
 			}
 			return v.json(struct {
 				importOutcome
 				Head   string   `json:"head"` // header of the refused rows
 				Unread []string `json:"unread"`
 				Named  bool     `json:"named"`
-			}{run.importOutcome, strings.Join(append(refusedHead(head, channel), "reason"), ","), head.Unread, head.Names != nil})
+			}{run.importOutcome, listText(refusedHead(head, channel)), head.Unread, head.Names != nil})
 		}, func(status int) error {
 			return &app.Error{Status: status, Message: problemsOf(form)}
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime/multipart"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -130,7 +131,12 @@ func TestAPieceOfAnImportHasItsResultAsJSON(t *testing.T) {
 	b := open(t, "Checkout")
 	at := "/console/parts/subscribers/email/import"
 	got := b.upload(at, "", "dashboard", other, "ask", "", "step", "check", "head", "email;name", "line", "1001", "rows", "known@example.com;A\r\nbob;\"x;\r\ny\"\r\n")
-	b.expect(got, http.StatusOK, `"created":0,"updated":1,"refused":[{"line":1002,"address":"bob","reason":"The mail address must be an email address.","row":"bob,\"x;\ny\",The mail address must be an email address.\n"}],"head":"email,name,reason","unread":["name"],"named":true`)
+	b.expect(got, http.StatusOK, `"created":0,"updated":1,"refused":[{"line":1002,"address":"bob","reason":"The mail address must be an email address.","row":"bob,\"x;\ny\",The mail address must be an email address.\n"}],"head":"email,name,reason\n","unread":["name"],"named":true`)
+	got = b.upload(at, "", "dashboard", other, "step", "check", "head", "email,=cmd(),components,\"a,\"\"b\"", "line", "2", "rows", "bob\neve@example.com,@x,Nothing\nmal\n")
+	b.expect(got, http.StatusOK, `"head":"email,'=cmd(),components,\"a,\"\"b\",reason\n"`, `"row":"eve@example.com,'@x,Nothing,,The dashboard has no component “Nothing”.\n"`, `"line":2,"address":"bob"`)
+	if order := regexp.MustCompile(`"line":\d`).FindAllString(got.text, -1); strings.Join(order, " ") != `"line":2 "line":3 "line":4` {
+		t.Errorf("the refused rows are %s", order)
+	}
 	got = b.upload(at, "", "dashboard", other, "step", "write", "head", "email", "line", "1", "rows", "email\nada@example.com\n")
 	b.expect(got, http.StatusOK, `"created":1,"updated":0,"refused":[]`)
 	if body := b.app.body("POST /app/subscribers/email/import"); !strings.Contains(body, `"dryRun":false`) {

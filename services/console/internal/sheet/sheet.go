@@ -93,8 +93,13 @@ func (r Row) Cell(column Column) string {
 	return r.Cells[at]
 }
 
-// Named reports whether the list has a header.
-func (r Row) Named() bool { return r.head.Names != nil }
+// Record returns the cells, at least as many as the header has. If the list has no header, Record returns the address.
+func (r Row) Record() []string {
+	if r.head.Names == nil {
+		return r.Cells[:1]
+	}
+	return append(slices.Clone(r.Cells), make([]string, max(0, len(r.head.Names)-len(r.Cells)))...)
+}
 
 // Has reports whether the list has the column.
 func (h Head) Has(column Column) bool {
