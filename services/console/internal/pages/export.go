@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/web"
@@ -23,7 +24,8 @@ type export struct {
 	app     *app.Caller
 	channel app.Channel
 	query   url.Values
-	names   map[string]string            // names of dashboards, by id
+	named   map[string]int               // how many dashboards a cell may mean
+	names   map[string]string            // names of dashboards by id; the id itself if an import would not find the name
 	choices map[string][]sheet.Component // components of each dashboard
 	labels  map[string]map[string]string // labels of the components of each dashboard, by ids
 	page    bytes.Buffer                 // the page that is sent next
@@ -36,11 +38,12 @@ func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 		e := &export{app: v.app, channel: channel, query: v.subscriberFilter(), names: map[string]string{}, choices: map[string][]sheet.Component{}, labels: map[string]map[string]string{}}
 		e.query.Set("limit", "100")
 		ctx := v.Request.Context()
-		listed, err := v.app.Dashboards(ctx, url.Values{"limit": {"100"}})
+		all, err := allDashboards(ctx, v.app)
 		if err != nil {
 			return err
 		}
-		for _, d := range listed.Dashboards {
+		e.named = countNames(all)
+		for _, d := range all {
 			e.know(d)
 		}
 		e.page.WriteString("\ufeff") // without it, Excel does not take the file for UTF-8
@@ -142,7 +145,10 @@ func (e *export) learn(ctx context.Context, id string) error {
 
 func (e *export) know(d app.Dashboard) {
 	components := componentsOf(d)
-	e.names[d.ID], e.choices[d.ID], e.labels[d.ID] = d.Name, components, sheet.Labels(components)
+	e.names[d.ID], e.choices[d.ID], e.labels[d.ID] = strings.TrimSpace(d.Name), components, sheet.Labels(components)
+	if e.named[dashboardCell(d.Name)] != 1 || !sheet.Readable(d.Name) {
+		e.names[d.ID] = d.ID
+	}
 }
 
 func yesOrNo(is bool) string {

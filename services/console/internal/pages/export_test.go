@@ -12,11 +12,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
+// Two dashboards have the same name, so the file has their ids.
 func TestAnExportHasTheFilterOfTheListAndAllItsPages(t *testing.T) {
 	b := open(t, "=ada@example.com")
 	b.expect(b.get(mails+"?state=paused&q=ada&dashboard="+other), http.StatusOK, `href="/console/subscribers/email/export?dashboard=`+other+`&amp;q=ada&amp;state=paused" download`)
 	got := b.get(mails + "/export?state=paused&q=ada&dashboard=" + other)
-	row := "'=ada@example.com," + member + "; " + other + ",no,de,'=ada@example.com,yes,yes,bounce,public,2026-01-31T09:30:00Z\n"
+	row := "'=ada@example.com," + member + "; " + other + ",no,de," + other + ",yes,yes,bounce,public,2026-01-31T09:30:00Z\n"
 	all := strings.Replace(row, member+"; "+other, "all", 1)
 	b.expect(got, http.StatusOK)
 	if want := "\ufeffemail,components,confirmed,locale,dashboard,paused,locked,suppressed,source,since\n" + row + all + row + all; got.text != want {
@@ -63,9 +64,10 @@ func TestAnExportThatFailsBreaksOff(t *testing.T) {
 // What an export writes, an import reads without a change, with names of components of any form.
 func TestAnImportOfAnExportSendsTheSameValues(t *testing.T) {
 	const joined = "01890a5d-ac96-774b-bcce-b302099a80ff"
+	const components = `{"componentId": "` + member + `", "name": "=Shop, \"EU\"\n2"}, {"componentId": "` + other + `", "name": "API"}, {"componentId": "` + session + `", "name": "Zahlungen – DE"}, {"componentId": "` + joined + `", "name": "api; Zahlungen – DE"}`
 	b := open(t, "ada@example.com")
-	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "name": "Acme", "components": [{"componentId": "` + member + `", "name": "=Shop, \"EU\"\n2"}, {"componentId": "` + other + `", "name": "API"}, {"componentId": "` + session + `", "name": "Zahlungen – DE"}, {"componentId": "` + joined + `", "name": "api; Zahlungen – DE"}]}}`, false})
-	b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [], "nextToken": null}`, false})
+	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "name": "Acme", "components": [` + components + `]}}`, false})
+	b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [{"id": "` + other + `", "name": "Acme", "components": [` + components + `]}], "nextToken": null}`, false})
 	rows := []string{
 		`"email": "=a@example.com", "componentIds": ["` + member + `", "` + other + `"], "confirmed": true, "locale": "de-AT"`,
 		`"email": "'+b@example.com", "componentIds": null, "confirmed": false, "locale": null`,

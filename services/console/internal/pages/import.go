@@ -158,7 +158,7 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 		form.Problem = "The list has no row with an address."
 		return nil, nil
 	}
-	dashboard, err := v.app.Dashboard(v.Request.Context(), form.Value("dashboard"))
+	run, err := v.importing(channel, form, head)
 	if err != nil {
 		return nil, err
 	}
@@ -168,13 +168,12 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 	if !write {
 		to = len(rows)
 	}
-	run := v.importing(channel, dashboard.Dashboard, form.Ticked("ask"), write)
 	failed := run.each(rows, from, to, time.Now().Add(importTime))
 	if failed != nil && (!write || !app.As(failed).Unavailable()) && run.Count == from {
 		return nil, failed
 	}
 	report := &importReport{
-		importOutcome: run.importOutcome, Dashboard: dashboard.Dashboard.Name, Written: write, Rows: len(rows), First: from,
+		importOutcome: run.importOutcome, Dashboard: run.dashboard.Name, Written: write, Rows: len(rows), First: from,
 		Unread: strings.Join(head.Unread, ", "), Headless: head.Names == nil, Text: refusedText(head, channel, run.Refused),
 	}
 	switch {

@@ -1,13 +1,16 @@
 package pages
 
 import (
+	"context"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/sheet"
@@ -43,15 +46,68 @@ type importRun struct {
 	channel    app.Channel
 	in         app.Import
 	components []sheet.Component
-	tried      int // number of rows of the last piece
+	dashboard  app.Dashboard
+	named      map[string]int // how many dashboards a cell may mean; nil: the list has no such column
+	tried      int            // number of rows of the last piece
 }
 
-// importing returns a run for a dashboard.
-func (v *visit) importing(channel app.Channel, dashboard app.Dashboard, asks, write bool) *importRun {
-	run := &importRun{v: v, channel: channel, in: app.Import{DashboardID: dashboard.ID, SendConfirmations: asks, DryRun: !write}}
-	run.components = componentsOf(dashboard)
+// importing returns a run for the dashboard of the form.
+func (v *visit) importing(channel app.Channel, form *forms.Form, head sheet.Head) (*importRun, error) {
+	ctx := v.Request.Context()
+	found, err := v.app.Dashboard(ctx, form.Value("dashboard"))
+	if err != nil {
+		return nil, err
+	}
+	run := &importRun{v: v, channel: channel, dashboard: found.Dashboard, components: componentsOf(found.Dashboard)}
+	run.in = app.Import{DashboardID: found.Dashboard.ID, SendConfirmations: form.Ticked("ask"), DryRun: form.Value("step") != "write"}
 	run.Refused = []refusal{}
-	return run
+	if head.Has(sheet.Dashboard) {
+		all, err := allDashboards(ctx, v.app)
+		if err != nil {
+			return nil, err
+		}
+		run.named = countNames(all)
+	}
+	return run, nil
+}
+
+// allDashboards returns all dashboards of the organization.
+func allDashboards(ctx context.Context, caller *app.Caller) (all []app.Dashboard, err error) {
+	for query := (url.Values{"limit": {"100"}}); ; {
+		listed, err := caller.Dashboards(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, listed.Dashboards...); listed.NextToken == nil {
+			return all, nil
+		}
+		query.Set("nextToken", *listed.NextToken)
+	}
+}
+
+// dashboardCell returns what a cell of a list calls a dashboard: its name, in any case.
+func dashboardCell(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
+
+// countNames returns how many dashboards a cell may mean. A cell has a name or an id.
+func countNames(all []app.Dashboard) map[string]int {
+	count := map[string]int{}
+	for _, d := range all {
+		count[d.ID]++
+		count[dashboardCell(d.Name)]++
+	}
+	return count
+}
+
+// here returns an error if the cell names another dashboard than that of the run.
+func (r *importRun) here(cell string) error {
+	switch name := dashboardCell(cell); {
+	case name == "" || name == r.dashboard.ID:
+	case name != dashboardCell(r.dashboard.Name):
+		return fault.New(fault.Invalid, "The row is for the dashboard “%s”. Import it for that dashboard.", cell)
+	case r.named[name] > 1:
+		return fault.New(fault.Invalid, "There are several dashboards “%s”. Write the id instead.", cell)
+	}
+	return nil
 }
 
 // componentsOf returns the components of a dashboard for the cells of a list.
@@ -132,6 +188,9 @@ func sizeOf(row app.ImportRow) int {
 // rowOf returns a row for the App interface. An empty cell says nothing, so a known subscriber keeps its value.
 func (r *importRun) rowOf(row sheet.Row) (in app.ImportRow, err error) {
 	in.Address = row.Cell(sheet.Address)
+	if err := r.here(row.Cell(sheet.Dashboard)); err != nil {
+		return in, err
+	}
 	if cell := row.Cell(sheet.Components); cell != "" {
 		ids, err := sheet.Chosen(cell, r.components)
 		if err != nil {
@@ -195,11 +254,10 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 			if err != nil {
 				return v.json(map[string]string{"problem": err.Error()})
 			}
-			dashboard, err := v.app.Dashboard(v.Request.Context(), form.Value("dashboard"))
+			run, err := v.importing(channel, form, head)
 			if err != nil {
 				return err
 			}
-			run := v.importing(channel, dashboard.Dashboard, form.Ticked("ask"), form.Value("step") == "write")
 			if err := run.each(rows, 0, len(rows), time.Now().Add(importTime)); err != nil {
 				return err
 			}

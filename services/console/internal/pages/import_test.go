@@ -77,6 +77,25 @@ func TestAnImportShowsTheResultOfEachRowBeforeItWrites(t *testing.T) {
 	}
 }
 
+// A list may name the dashboard of each row, as an export does. An import is for one dashboard.
+func TestARowOfAnotherDashboardIsRefused(t *testing.T) {
+	b := open(t, "Checkout")
+	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "name": "Acme"}}`, false})
+	all := `{"id": "` + other + `", "name": "Acme"}, {"id": "` + member + `", "name": "Shop"}`
+	list := "email,dashboard\na@example.com,ACME\nb@example.com," + other + "\nc@example.com,\nd@example.com,Shop\ne@example.com," + member + "\n"
+	check := func(texts ...string) {
+		t.Helper()
+		b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [` + all + `], "nextToken": null}`, false})
+		b.expect(b.post(importAt, "dashboard", other, "rows", list), http.StatusOK, append(texts, "5 rows are checked", "Line 5: <bdi>The row is for the dashboard “Shop”. Import it for that dashboard.", "for the dashboard “"+member+"”.")...)
+	}
+	check("Import 3 subscribers")
+	all += `, {"id": "` + session + `", "name": " acme"}`
+	check("Import 2 subscribers", "Line 2: <bdi>There are several dashboards “ACME”. Write the id instead.")
+	if body := b.app.body("POST /app/subscribers/email/import"); !strings.Contains(body, `"rows":[{"email":"b@example.com"},{"email":"c@example.com"}]`) {
+		t.Errorf("sent %s", body)
+	}
+}
+
 // The first line names the separator for Excel, lines end with CR as on old Macs, and a column that is not read has any text.
 func TestAListOfAGermanSpreadsheetIsImported(t *testing.T) {
 	b := open(t, "Checkout")
