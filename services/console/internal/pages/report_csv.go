@@ -21,6 +21,7 @@ func (p *pages) uptimeFile(v *visit) error {
 		return v.show(http.StatusUnprocessableEntity, "report.html", "Uptime report", data)
 	}
 	var out bytes.Buffer
+	out.WriteString("\ufeff") // without it, Excel does not take the file for UTF-8
 	file := csv.NewWriter(&out)
 	file.UseCRLF = true
 	_ = file.Write([]string{"period", "component", "componentId", "uptimePercent", "downtimeSeconds", "majorOutageSeconds", "partialOutageSeconds", "degradedSeconds", "maintenanceSeconds", "measuredSeconds"})

@@ -103,7 +103,7 @@ func TestACSVFileIsPlainDataForPrograms(t *testing.T) {
 		got := b.get(reports + "/csv?dashboard=" + other + "&month=2026-01")
 		b.expect(got, http.StatusOK)
 		rows, err := csv.NewReader(strings.NewReader(got.text)).ReadAll()
-		if err != nil || len(rows) != 3 || strings.Count(got.text, "\r\n") != 3 {
+		if err != nil || len(rows) != 3 || rows[0][0] != "\ufeffperiod" || strings.Count(got.text, "\r\n") != 3 {
 			t.Fatal(err, got.text)
 		}
 		if !slices.Equal(rows[1], []string{"2026-01", want, other, "99.500000", "5", "5", "0", "0", "0", "1000"}) || !slices.Equal(rows[2][1:4], []string{"", "", "99.500000"}) {
