@@ -217,9 +217,9 @@ func TestAMemberKeepsEndpointsOfEveryKindWithoutScript(t *testing.T) {
 		in.open(at, http.StatusNotFound)
 
 		send(t, http.MethodPatch, in.BaseURL+"/operator/v1/organizations/"+in.OrganizationID, in.operator(), map[string]any{"limits": map[string]any{"uniqueEndpoints": 1}}).expect(t, http.StatusOK)
-		in.open(list, http.StatusOK).expect(list, "allows 1 URLs of this kind, and all are in use")
+		in.open(list, http.StatusOK).expect(list, "allows 1 URL of this kind, which is in use")
 		in.open(list+"/new", http.StatusOK).fill(list+"/new", typed("url", fmt.Sprintf(kind.url, "third"), "managementEmail", "ops@example.com"), http.StatusUnprocessableEntity)
-		if in.expect(list+"/new", "Your organization may have 1 unique endpoints"); !strings.Contains(in.text, `id="url-problem"`) {
+		if in.expect(list+"/new", "Your organization may have 1 unique endpoint of this kind"); !strings.Contains(in.text, `id="url-problem"`) {
 			t.Errorf("the limit is not at its field: %s", in.words())
 		}
 		send(t, http.MethodPatch, in.BaseURL+"/operator/v1/organizations/"+in.OrganizationID, in.operator(), map[string]any{"limits": map[string]any{"uniqueEndpoints": nil}}).expect(t, http.StatusOK)

@@ -10,6 +10,7 @@
   const [write, go, stop] = ['[data-write]', '[data-go]', '[data-stop]'].map($);
   const counts = [...run.querySelectorAll('dl > div')];
   const rows = (n, one = 'row') => `${n.toLocaleString('en')} ${one}${n === 1 ? '' : 's'}`;
+  const are = (n) => `${rows(n)} ${n === 1 ? 'is' : 'are'}`;
 
   // A Halt ends or interrupts the import. The member can go on after an interruption.
   class Halt extends Error {
@@ -132,13 +133,13 @@
           throw new Halt('Stopped.');
         }
       }
-      title.textContent = step === 'write' ? `${rows(done)} ${done === 1 ? 'is' : 'are'} imported` : `${rows(done)} ${done === 1 ? 'is' : 'are'} checked. Nothing is written yet`;
+      title.textContent = step === 'write' ? `${are(done)} imported` : `${are(done)} checked. Nothing is written yet`;
       say((refused.length ? `${rows(refused.length)} refused.` : 'No row is refused.') + notes);
       write.textContent = `Import ${rows(sums[0] + sums[1], 'subscriber')}`;
       buttons(...step === 'check' && sums[0] + sums[1] ? [write] : []);
       ends(step === 'write' || !(sums[0] + sums[1]));
     } catch (e) {
-      say(`${e.message} ${step === 'check' ? 'Nothing is written.' : `${done.toLocaleString('en')} of ${rows(work.all)} are written. Rows that are written already are not written twice.`}`);
+      say(`${e.message} ${step === 'check' ? 'Nothing is written.' : `${done.toLocaleString('en')} of ${are(work.all)} written. Rows that are written already are not written twice.`}`);
       buttons(...e.final ? [] : [go]);
       ends(true);
     }

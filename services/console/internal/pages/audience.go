@@ -81,10 +81,6 @@ func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 // recipientsText returns recipients as a text.
 func recipientsText(channel string, r app.Recipients) string {
 	count := amount(r.Recipients, r.More)
-	plural := "s"
-	if r.Recipients == 1 {
-		plural = ""
-	}
 	switch channel {
 	case "email":
 		return count + " by mail"
@@ -93,7 +89,7 @@ func recipientsText(channel string, r app.Recipients) string {
 	case "whatsapp":
 		return count + " by WhatsApp"
 	case "webhook":
-		return count + " webhook" + plural
+		return plural(count, "webhook", r.Recipients)
 	case "teams":
 		return count + " in Teams"
 	}
@@ -110,6 +106,24 @@ func amount(n int, more bool) string {
 		text += "+"
 	}
 	return text
+}
+
+// counted returns a number with a noun, as in "1 row" and "2,000 rows".
+func counted(n int, noun string) string { return plural(amount(n, false), noun, n) }
+
+func plural(amount, noun string, n int) string {
+	if n == 1 {
+		return amount + " " + noun
+	}
+	return amount + " " + noun + "s"
+}
+
+// are returns a number with a noun and a verb, as in "1 row is" and "2,000 rows are".
+func are(n int, noun string) string {
+	if n == 1 {
+		return counted(n, noun) + " is"
+	}
+	return counted(n, noun) + " are"
 }
 
 // audiencePart is the bar for the components, channels and the event that the address names.

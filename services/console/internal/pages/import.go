@@ -178,7 +178,7 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 	}
 	switch {
 	case failed != nil && write:
-		report.Stopped = fmt.Sprintf("It is not known whether the %s rows from line %d on are written: %s", amount(run.tried, false), rows[run.Count].Line, reasonOfStop(failed))
+		report.Stopped = fmt.Sprintf("It is not known whether %s written from line %d on: %s", are(run.tried, "row"), rows[run.Count].Line, reasonOfStop(failed))
 	case failed != nil:
 		report.Stopped = reasonOfStop(failed)
 	case run.Count < to:
@@ -200,15 +200,12 @@ func reasonOfStop(err error) string {
 // nextStep returns the form for the next step: to write the rows that were checked, to write the rows that a write has left,
 // or to check further rows. It returns nil if nothing is left to do.
 func nextStep(form *forms.Form, done *importReport, to int) *forms.Form {
-	step, from, submit := "check", done.Count, fmt.Sprintf("Check the other %s rows", amount(done.Left(), false))
+	step, from, submit := "check", done.Count, "Check the other "+counted(done.Left(), "row")
 	switch {
 	case !done.Written && done.Good() > 0:
-		step, from, to, submit = "write", done.First, done.Count, "Import "+amount(done.Good(), false)+" subscriber"
-		if done.Good() > 1 {
-			submit += "s"
-		}
+		step, from, to, submit = "write", done.First, done.Count, "Import "+counted(done.Good(), "subscriber")
 	case done.Written && done.Count < to:
-		step, submit = "write", fmt.Sprintf("Import the other %s rows", amount(to-done.Count, false))
+		step, submit = "write", "Import the other "+counted(to-done.Count, "row")
 	case done.Left() == 0:
 		return nil
 	}

@@ -139,9 +139,9 @@ func TestAnImportThatStopsSaysWhatIsWritten(t *testing.T) {
 	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusOK, "2,500 rows are checked", "Import 2,500 subscribers")
 	b.app.fails("POST /app/subscribers/email/import", 2, false)
 	got := b.post(importAt, "dashboard", other, "rows", list.String(), "step", "write", "from", "0", "to", "2500")
-	b.expect(got, http.StatusOK, "1,000 of 2,500 rows are written", "It is not known whether the 1,000 rows from line 1001 on are written", "subscribers.", "Import the other 1,500 rows", `name="from" value="1000"`, `name="to" value="2500"`)
+	b.expect(got, http.StatusOK, "1,000 of 2,500 rows are written", "It is not known whether 1,000 rows are written from line 1001 on: ", "subscribers.", "Import the other 1,500 rows", `name="from" value="1000"`, `name="to" value="2500"`)
 	got = b.post(importAt, "dashboard", other, "rows", list.String(), "step", "write", "from", "1000", "to", "2500")
-	b.expect(got, http.StatusOK, "1,500 rows are imported", "The 1,000 rows before are done.")
+	b.expect(got, http.StatusOK, "1,500 rows are imported", "1,000 rows are done before these.")
 	b.app.fails("POST /app/subscribers/email/import", 1, false)
 	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusServiceUnavailable, "Send it again in a moment.", "p2499@example.com")
 }

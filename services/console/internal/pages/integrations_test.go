@@ -31,7 +31,7 @@ func TestTheListOfEndpointsHasItsFilterInTheAddress(t *testing.T) {
 	b.app.answer("GET "+hookCall, answer{400, `{"error": "dashboardId: must be a UUID."}`, false})
 	b.expect(b.get(webhooks+"?dashboard=x"), http.StatusNotFound)
 	b.app.answer("GET "+hookCall, answer{200, `{"endpoints": [], "usage": {"uniqueEndpoints": 25, "limit": 25}}`, false})
-	b.expect(b.get(webhooks), http.StatusOK, "allows 25 URLs of this kind, and all are in use")
+	b.expect(b.get(webhooks), http.StatusOK, "allows 25 URLs of this kind, which are all in use")
 }
 
 func TestAPlanWithoutIntegrationsHasOnlyTheSuppressions(t *testing.T) {

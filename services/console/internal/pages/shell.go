@@ -38,7 +38,7 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"asset": files.Address,
 		"role":  roleLabel,
 		"face":  initials,
-		"plus":  func(a, b int) int { return a + b }, "amount": func(n int) string { return amount(n, false) },
+		"plus":  func(a, b int) int { return a + b }, "amount": func(n int) string { return amount(n, false) }, "counted": counted, "are": are,
 		"word": word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "inNotation": inNotation, "classOf": classOf, "kindOfMessage": kindOfMessage, "deliveryStatus": deliveryStatus, "reasonOf": reasonOf,
 	}).ParseFS(templateFiles, "templates/*.html")
 	return templates{parsed}, err

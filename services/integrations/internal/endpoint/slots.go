@@ -183,7 +183,11 @@ func (s *Endpoints) admit(ctx context.Context, slots *Slots, c Claim, limit int)
 			case len(slots.Claims) > 0:
 				return errWait
 			default:
-				return fault.New(fault.Forbidden, "Your organization may have %d unique endpoints of this kind. Delete one first.", limit)
+				noun := "endpoints"
+				if limit == 1 {
+					noun = "endpoint"
+				}
+				return fault.New(fault.Forbidden, "Your organization may have %d unique %s of this kind. Delete one first.", limit, noun)
 			}
 		}
 		if !held {
