@@ -72,7 +72,7 @@ func TestAMemberFindsWhySomebodyGotNothingWithoutScript(t *testing.T) {
 	ada.open(ada.link(`/subscribers/email/[0-9a-f-]{36}`), http.StatusOK).expect(ada.path(), "paused@example.com", "Messages are paused.")
 	asks("unconfirmed@example.com", "The subscription is not confirmed.")
 	asks("website@example.com", "The subscription includes none of the components of the event.")
-	asks("nobody@example.com", "The subscription does not exist.", "Add a subscriber")
+	asks("nobody@example.com", "There is no subscriber with this address now.", "Add a subscriber")
 	ada.fill(why, typed("address", "nobody"), http.StatusUnprocessableEntity).expect(why, "There is a problem", "Mail address")
 
 	// A link names the event and the endpoint, and shows the result at once.

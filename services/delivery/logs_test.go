@@ -117,6 +117,26 @@ func (s *service) list(t testing.TB, kind topic.Channel, query url.Values) (logs
 	return page.Logs, next
 }
 
+// why returns the status and the code of each result of the organization's messages about the event to an endpoint.
+func (s *service) why(t testing.TB, kind topic.Channel, event, hash string) (results []string) {
+	t.Helper()
+	var out struct {
+		Why struct {
+			Messages []struct{ Results []struct{ Status, Code string } }
+		}
+	}
+	status, text := s.app(t, organization, http.MethodPost, "/app/notifications/why", map[string]any{"eventId": event, "kind": kind, "urlHash": hash})
+	if err := json.Unmarshal(text, &out); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %s %v", status, text, err)
+	}
+	for _, message := range out.Why.Messages {
+		for _, result := range message.Results {
+			results = append(results, result.Status+" "+result.Code)
+		}
+	}
+	return results
+}
+
 // log returns one log and its text.
 func (s *service) log(t testing.TB, of shownLog) (shownLog, string) {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -60,30 +61,37 @@ func TestAServiceThatIsDownDelaysOnlyItsOwnRecipients(t *testing.T) {
 	}
 }
 
-// A repeated plan repeats no delivery, even while the first attempt is in flight.
+// A repeated plan repeats no delivery, even while the first attempt is in flight. Until the last page of recipients is
+// found, the messages to others wait for the plan.
 func TestARepeatedPlanRepeatsNoDelivery(t *testing.T) {
 	w := newWorld(t)
 	hooks, release := w.held("hooks.test")
-	w.peer.add("r1", "https://hooks.test/1")
-	w.peer.add("r2", "https://hooks.test/2")
+	first, second := w.peer.add("r1", "https://hooks.test/1").URLHash, w.peer.add("r2", "https://hooks.test/2").URLHash
 	w.peer.page = 1
-	complete := false // under the peer's lock
-	w.peer.listed = func(after string) bool { return after == "" || complete }
+	w.peer.lists(func(string) bool { return false })
 	c := w.config()
 	c.Timeout = patience
-	w.start(c)
+	s := w.start(c)
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
+	explained := func(when, hash, want string) {
+		t.Helper()
+		apitest.Eventually(t, when+": "+want, func() bool { return slices.Equal(s.why(t, topic.Webhook, sent.Event.ID, hash), []string{want}) })
+	}
+	explained("no page is found", first, "waiting planning")
+	explained("no page is found", second, "waiting planning")
+	w.peer.lists(func(after string) bool { return after == "" })
 	apitest.Eventually(t, "the first page to be handed out again and again", func() bool { return w.peer.questions() > 3 })
 	if n := len(hooks.got()); n != 1 {
 		t.Fatalf("%d requests arrived", n)
 	}
 	release()
 	w.ended(sent.ID, "r1")
-	w.peer.mu.Lock()
-	complete = true
-	w.peer.mu.Unlock()
+	explained("the first page is found", first, "delivered delivered")
+	explained("the first page is found", second, "waiting planning")
+	w.peer.lists(nil)
 	w.ended(sent.ID, "r1", "r2")
+	explained("all pages are found", second, "delivered delivered")
 	last := change(newEvent(), 1)
 	w.publish(last, nil)
 	w.ended(last.ID, "r1", "r2")

@@ -98,6 +98,12 @@ func TestEachRuleOfWhyLeadsToWhereItCanBeChanged(t *testing.T) {
 		got := b.post(whyAddress, "event", other, "address", "ann@example.com")
 		b.expect(got, http.StatusOK, `<span class="acts"><a href="/console/`+want+`">`, "The rule.", "did not get the message")
 	}
+	for code, says := range map[string]bool{"paused": true, "not_subscribed": false, "changed_since": false} {
+		b.app.answer("POST /app/notifications/why", whyOne(code, "none", `, "asOfToday": true`))
+		if got := b.post(whyAddress, "event", other, "address", "ann@example.com"); strings.Contains(got.text, "This is the rule of today.") != says {
+			t.Errorf("%s: %s", code, got.text)
+		}
+	}
 	b.app.answer("POST /app/notifications/why", whyOne("paused", "none", ""))
 	b.expect(b.get(whyAddress+"?kind=gchat&event="+other+"&endpoint="+other), http.StatusOK, `<span class="acts"><a href="/console/integrations/gchat/`+other+"/"+other+`">`)
 	b.app.answer("POST /app/notifications/why", whyOne("delivered", "delivered", ""))

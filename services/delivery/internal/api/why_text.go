@@ -13,9 +13,12 @@ const codeNotConfigured = "not_configured"
 
 // whyText returns the sentence for the code of a result.
 func whyText(r *dispatch.WhyResult, on topic.Channel) string {
-	subject := "The subscription"
+	subject, missing := "The subscription", "There is no subscriber with this address now"
 	if on.RecipientService() == topic.Integrations {
-		subject = "The endpoint"
+		subject, missing = "The endpoint", "There is no endpoint with this URL now"
+	}
+	if r.Code == string(topic.RuleNotSubscribed) {
+		return missing + ". No record says whether there was one when the message was sent."
 	}
 	failed := r.Status == dispatch.WhyStatus(deliverylog.StatusFailed) || r.Status == dispatch.WhyStatus(deliverylog.StatusRetrying)
 	if text, known := whyTexts()[r.Code]; known && !failed {
@@ -55,7 +58,6 @@ func whyTexts() map[string]string {
 		"replaced":           "A newer message about the event replaced this one before it was sent.",
 		"event_withdrawn":    "The event was deleted, became a draft or could name no component before the message was sent.",
 		"expired":            "The message is older than 30 days and no longer stored.",
-		"not_subscribed":     " does not exist.",
 		"other_dashboard":    " is for a dashboard that shows none of the components of the event.",
 		"unconfirmed":        " is not confirmed.",
 		"unverified":         " is not verified.",

@@ -8,7 +8,8 @@ import (
 )
 
 // PlannedPage stores how many recipients the planner found on one page of the list of a change's recipients. A repeated
-// plan does not change a stored page. A replay has its own page.
+// plan does not change a stored page. A replay has its own page. The last page of a list is stored together with an empty
+// page, which marks the end of the plan.
 type PlannedPage struct {
 	ID           string        `json:"id"` // hash of change, channel and page number; replay: id of the delivery
 	Organization string        `json:"organization"`

@@ -67,8 +67,8 @@ type Store interface {
 	Schedule(ctx context.Context, row deliverylog.Delivery, messages ...topic.Message) error
 	// SaveRequests stores the requests whose ids are not stored yet.
 	SaveRequests(ctx context.Context, requests []deliverylog.Request) error
-	// SavePage stores the page if no page with its id is stored.
-	SavePage(ctx context.Context, page deliverylog.PlannedPage) error
+	// SavePages stores the pages whose ids are not stored yet.
+	SavePages(ctx context.Context, pages ...deliverylog.PlannedPage) error
 	// ChangesOf returns the stored changes of an event, newest first.
 	ChangesOf(ctx context.Context, organization, event string, limit int) ([]topic.EventChange, error)
 	// PlannedPages returns which of the PlannedPages are stored.

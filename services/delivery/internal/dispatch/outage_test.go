@@ -50,7 +50,7 @@ func (a *away) Resolve(_ context.Context, _ string, query topic.ResolveQuery) ([
 // planned is a store that stores changes and pages.
 type planned struct{ plainParts }
 
-func (planned) SavePage(context.Context, deliverylog.PlannedPage) error { return nil }
+func (planned) SavePages(context.Context, ...deliverylog.PlannedPage) error { return nil }
 
 func (planned) SaveContent(context.Context, Content) error { return nil }
 

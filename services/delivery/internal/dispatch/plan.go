@@ -142,7 +142,7 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 		return fmt.Errorf("store the change: %w", failed)
 	}
 	for page := 0; err == nil; page++ {
-		if err := p.publish(ctx, &change, channel, page, found.Recipients); err != nil || found.Next == "" {
+		if err := p.publish(ctx, &change, channel, page, found); err != nil || found.Next == "" {
 			return err
 		}
 		if found.Next == query.After {
@@ -172,19 +172,28 @@ func pageID(change string, channel topic.Channel, page int) string {
 	return topic.DeriveID(change, "page", string(channel), strconv.Itoa(page))
 }
 
-// publish stores the number of recipients of a page, and then publishes the page as shards.
-func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channel topic.Channel, page int, recipients []topic.Recipient) error {
-	for i := range recipients {
-		recipients[i].Destination = p.destination(channel, recipients[i].Destination)
+// endOfPlan is the number of the page after the last one. That page has no recipients.
+const endOfPlan = -1
+
+// publish stores the number of recipients of a page, and then publishes the page as shards. With the last page it stores
+// endOfPlan, so that Why knows that the recipients of the other pages were found too.
+func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channel topic.Channel, page int, found topic.RecipientPage) error {
+	for i := range found.Recipients {
+		found.Recipients[i].Destination = p.destination(channel, found.Recipients[i].Destination)
 	}
 	planned := deliverylog.PlannedPage{
 		ID: pageID(change.ID, channel, page), Organization: change.Organization,
-		EventID: change.Event.ID, Channel: channel, Recipients: len(recipients), PlannedAt: p.Now(),
+		EventID: change.Event.ID, Channel: channel, Recipients: len(found.Recipients), PlannedAt: p.Now(),
 	}
-	if err := p.Store.SavePage(ctx, planned); err != nil {
+	pages := []deliverylog.PlannedPage{planned}
+	if found.Next == "" {
+		planned.ID, planned.Recipients = pageID(change.ID, channel, endOfPlan), 0
+		pages = append(pages, planned)
+	}
+	if err := p.Store.SavePages(ctx, pages...); err != nil {
 		return fmt.Errorf("store the number of recipients: %w", err)
 	}
-	if err := p.Bus.Shards(ctx, shards(change, channel, page, recipients)); err != nil {
+	if err := p.Bus.Shards(ctx, shards(change, channel, page, found.Recipients)); err != nil {
 		return fmt.Errorf("publish shards: %w", err)
 	}
 	return nil

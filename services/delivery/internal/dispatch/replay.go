@@ -50,7 +50,7 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	}
 	if again.EventID != "" {
 		page := deliverylog.PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
-		if err := p.Store.SavePage(ctx, page); err != nil {
+		if err := p.Store.SavePages(ctx, page); err != nil {
 			return "", err
 		}
 	}

@@ -115,7 +115,7 @@ type explanation struct {
 	recipients []topic.ExplainedRecipient
 	deliveries map[string]deliverylog.Delivery
 	replays    map[string][]deliverylog.Delivery // by the id of the first delivery
-	planned    map[string]bool                   // ids of PlannedPages
+	planned    map[string]bool                   // ids of the stored pages that end a plan
 	unfinished bool                              // not all planned deliveries of the event have begun
 }
 
@@ -125,8 +125,9 @@ func (e *explanation) read(ctx context.Context) error {
 		return err
 	}
 	ids := find.Values(e.changes, func(c topic.EventChange) string { return c.ID })
-	// The progress is read before the rows. So a row that is stored meanwhile is found, or counts as unfinished.
-	if e.planned, err = e.Store.PlannedPages(ctx, find.Values(ids, func(id string) string { return pageID(id, e.query.Channel, 0) })); err != nil {
+	// The ends of the plans are read before the progress, and the progress before the rows. So a row that is stored
+	// meanwhile is found, or counts as unfinished or not planned.
+	if e.planned, err = e.Store.PlannedPages(ctx, find.Values(ids, e.endOfPlan)); err != nil {
 		return err
 	}
 	_, channels, err := e.Logs.EventProgress(ctx, e.query.Organization, e.query.EventID)
@@ -141,6 +142,11 @@ func (e *explanation) read(ctx context.Context) error {
 	}
 	e.deliveries = find.Index(rows, func(d deliverylog.Delivery) string { return d.ID })
 	return e.readReplays(ctx, rows)
+}
+
+// endOfPlan returns the ID of the page that is stored when all recipients of a change are found.
+func (e *explanation) endOfPlan(change string) string {
+	return pageID(change, e.query.Channel, endOfPlan)
 }
 
 // explain requests the recipients with one verdict for each different query, and returns their places. Equal changes
@@ -287,7 +293,7 @@ func (e *explanation) result(change *topic.EventChange, to *topic.ExplainedRecip
 		r.Code, r.Since = whyLater, found.CreatedAt
 	case found.ConfirmedAt.After(change.OccurredAt):
 		r.Code, r.Since = whyConfirmed, found.ConfirmedAt
-	case !e.planned[pageID(change.ID, e.query.Channel, 0)]:
+	case !e.planned[e.endOfPlan(change.ID)]:
 		r.Status, r.Code = WhyWaiting, whyPlanning
 	case e.unfinished:
 		r.Status, r.Code = WhyWaiting, whyQueued

@@ -45,9 +45,9 @@ func progressHash(organization, event string, channel topic.Channel, status deli
 	return deliverylog.Hash("progress", organization, event, string(channel), string(status))
 }
 
-// SavePage implements dispatch.Store.
-func (s *Store) SavePage(ctx context.Context, page deliverylog.PlannedPage) error {
-	_, err := s.pages.InsertMany(ctx, []deliverylog.PlannedPage{page})
+// SavePages implements dispatch.Store.
+func (s *Store) SavePages(ctx context.Context, pages ...deliverylog.PlannedPage) error {
+	_, err := s.pages.InsertMany(ctx, pages)
 	return err
 }
 
