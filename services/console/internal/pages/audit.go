@@ -65,7 +65,7 @@ func (p *pages) audit(v *visit) error {
 		status = http.StatusUnprocessableEntity
 	} else {
 		found, err := v.app.AuditEntries(v.Request.Context(), query)
-		if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
 			data.Filter.Refuse(failed.Field, failed.Message)
 			status, err = http.StatusUnprocessableEntity, nil
 		}

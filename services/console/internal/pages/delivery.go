@@ -98,7 +98,7 @@ func (p *pages) deliveriesOf(kind forms.Option) func(*visit) error {
 			found, err := v.app.DeliveryLogs(v.Request.Context(), kind.Value, query)
 			failed := app.As(err)
 			switch {
-			case failed != nil && failed.Status == http.StatusBadRequest:
+			case failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed):
 				data.Filter.Refuse(failed.Field, failed.Message)
 			case err != nil:
 				return err

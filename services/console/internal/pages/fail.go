@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -26,6 +27,7 @@ type problem struct {
 	Message string
 	Retry   bool        // the same request may succeed later
 	Form    *forms.Form // what the member has sent, to be sent again; nil: nothing
+	List    string      // address of the first page of the list; empty: the page is not a later page of a list
 }
 
 // fail responds with the page for an error.
@@ -94,6 +96,11 @@ func (v *visit) problemOf(err error) problem {
 	case failed.Status == http.StatusTooManyRequests:
 		v.wait(failed.Wait)
 		return problem{Status: failed.Status, Message: tooMany(failed.Wait), Retry: true}
+	case isToken(failed):
+		query := v.Request.URL.Query()
+		query.Del("after")
+		list := url.URL{Path: v.Request.URL.Path, RawQuery: query.Encode()}
+		return problem{Status: failed.Status, Message: "The address of this page of the list is wrong, or its link was for another list. Begin at the first page.", List: list.String()}
 	case failed.Status == http.StatusNotFound:
 		return problem{Status: failed.Status, Message: errNotFound.Message}
 	case failed.Unavailable():
@@ -105,6 +112,17 @@ func (v *visit) problemOf(err error) problem {
 		return problem{Status: failed.Status, Message: "You are not allowed to do this."}
 	}
 	return problem{Status: failed.Status, Message: failed.Message}
+}
+
+// isGone reports whether there is no such record.
+func isGone(err error) bool {
+	failed := app.As(err)
+	return failed != nil && failed.Status == http.StatusNotFound
+}
+
+// isToken reports whether the error is about the position in a list, which the address of the page has.
+func isToken(failed *app.Error) bool {
+	return failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "nextToken"
 }
 
 // unavailable says which part of the platform gave no response.

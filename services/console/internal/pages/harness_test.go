@@ -27,8 +27,11 @@ import (
 )
 
 const (
-	member  = "01890a5d-ac96-774b-bcce-b302099a8057"
-	other   = "01890a5d-ac96-774b-bcce-b302099a8058"
+	member = "01890a5d-ac96-774b-bcce-b302099a8057"
+	other  = "01890a5d-ac96-774b-bcce-b302099a8058"
+	// wrongToken is a nextToken that no list accepts.
+	wrongToken = "of-another-list"
+
 	session = "01890a5d-ac96-774b-bcce-b302099a8070"
 	hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>'{{.}}` + "\u202e\u0000\ufffe ${x}"
 )
@@ -123,6 +126,11 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(a.status)
 		_, _ = io.WriteString(w, a.body)
+		return
+	}
+	if r.URL.Query().Get("nextToken") == wrongToken {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error": "nextToken: must be a nextToken of this list, unchanged"}`)
 		return
 	}
 	text := s.usual(at)

@@ -123,6 +123,10 @@ func (p *pages) inboundRevoke(v *visit) error {
 		if err != nil {
 			return err
 		}
+		if key.RevokedAt != nil {
+			v.notify("key-was-revoked", key.Name, "")
+			return v.redirect(inboundPath)
+		}
 		form := forms.New(inboundPath+"/"+v.Param("id")+"/revoke", "Revoke the key")
 		form.Danger = true
 		return v.ask("Revoke “"+isolate(key.Name)+"”?", confirm{
@@ -136,7 +140,7 @@ func (p *pages) inboundRevoke(v *visit) error {
 	})(v)
 }
 
-// findInboundKey returns the key with the id, if it is not revoked.
+// findInboundKey returns the key with the id. It may be revoked.
 func (v *visit) findInboundKey(id string) (app.InboundKey, error) {
 	query := url.Values{"limit": {"100"}}
 	for range 50 {
@@ -144,7 +148,7 @@ func (v *visit) findInboundKey(id string) (app.InboundKey, error) {
 		if err != nil {
 			return app.InboundKey{}, err
 		}
-		if at := slices.IndexFunc(found.Keys, func(k app.InboundKey) bool { return k.KeyID == id && k.RevokedAt == nil }); at >= 0 {
+		if at := slices.IndexFunc(found.Keys, func(k app.InboundKey) bool { return k.KeyID == id }); at >= 0 {
 			return found.Keys[at], nil
 		}
 		if found.NextToken == nil {

@@ -25,7 +25,8 @@ func TestASigningKeyIsCreatedAndRevoked(t *testing.T) {
 	b.app.answer("POST /app/integrations/webhooks/inbound/keys", answer{409, `{"error": "An organization may have 20 active keys."}`, false})
 	b.expect(b.post("/console/inbound", "name", "Alertmanager", "severity", ""), http.StatusUnprocessableEntity, "An organization may have 20 active keys.", `value="Alertmanager"`)
 	b.expect(b.get("/console/inbound/"+other+"/revoke"), http.StatusOK, "Revoke “Alertmanager”?", "The next message with the key is refused.")
-	b.expect(b.get("/console/inbound/"+member+"/revoke"), http.StatusNotFound)
+	b.expect(b.get("/console/inbound/"+member+"/revoke"), http.StatusSeeOther)
+	b.expect(b.get("/console/inbound/"+session+"/revoke"), http.StatusNotFound)
 	if got := b.send(post, "/console/inbound/"+other+"/revoke", url.Values{}); got.header.Get("Location") != "/console/inbound" {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}

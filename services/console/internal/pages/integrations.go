@@ -81,7 +81,7 @@ func entitled(handle func(*visit) error) func(*visit) error {
 
 // notFound returns errNotFound for the refusal of an id or a hash that has another form: there is no such record.
 func notFound(err error) error {
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
 		return errNotFound
 	}
 	return err

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -78,6 +79,9 @@ func (p *pages) keyAdd(v *visit) error {
 	}, func(status int) error { return v.showKeys(status, form) })
 }
 
+// errNoKey is about a key that the member does not have. A revoked key is deleted.
+var errNoKey = fault.New(fault.NotFound, "You have no such key. If it was in your list before, it is revoked.")
+
 // keyRevoke revokes a key.
 func (p *pages) keyRevoke(v *visit) error {
 	name := "this key"
@@ -88,12 +92,14 @@ func (p *pages) keyRevoke(v *visit) error {
 	if at := slices.IndexFunc(found.APIKeys, func(k app.Key) bool { return k.KeyID == v.Param("id") }); at >= 0 {
 		name = "“" + isolate(found.APIKeys[at].Name) + "”"
 	} else if found.NextToken == nil {
-		return errNotFound
+		return errNoKey
 	}
 	form := forms.New(keysPath+"/"+v.Param("id")+"/revoke", "Revoke the key")
 	form.Danger = true
 	return v.ask("Revoke "+name+"?", confirm{Back: keysPath, BackLabel: "Keys", Text: "The next request with the key is refused. A revoked key cannot come back.", Form: form}, func() error {
-		if _, err := v.app.RevokeKey(v.Request.Context(), v.Param("id")); err != nil {
+		if _, err := v.app.RevokeKey(v.Request.Context(), v.Param("id")); isGone(err) {
+			return errNoKey
+		} else if err != nil {
 			return err
 		}
 		return v.done(keysPath, "key-revoked")
@@ -116,7 +122,9 @@ func (p *pages) legacyKeyRevoke(v *visit) error {
 	form := forms.New("/profile/legacy-key/revoke", "Revoke the legacy key")
 	form.Danger = true
 	return v.ask("Revoke your legacy key?", confirm{Back: keysPath, BackLabel: "Keys", Text: "The next request with the key is refused.", Form: form}, func() error {
-		if _, err := v.app.RevokeLegacyKey(v.Request.Context()); err != nil {
+		if _, err := v.app.RevokeLegacyKey(v.Request.Context()); isGone(err) {
+			return v.done(keysPath, "no-legacy-key")
+		} else if err != nil {
 			return err
 		}
 		return v.done(keysPath, "key-revoked")

@@ -51,6 +51,67 @@ func TestEveryPageShowsHostileTextAsText(t *testing.T) {
 	}
 }
 
+func TestAWrongPositionInAListLeadsToItsFirstPage(t *testing.T) {
+	b := open(t, "Ada")
+	lists := 0
+	for _, r := range b.pages {
+		if r.method != get || r.access != signedIn {
+			continue
+		}
+		b.app.sent = nil
+		got := b.get(address(r) + "?q=a&after=" + wrongToken)
+		if !slices.ContainsFunc(b.app.sent, func(sent string) bool { return strings.Contains(sent, "nextToken="+wrongToken) }) {
+			continue
+		}
+		lists++
+		b.expect(got, http.StatusBadRequest, "Begin at the first page.", `href="`+address(r)+`?q=a"`)
+	}
+	if lists < 20 {
+		t.Errorf("only %d pages read a later page of a list", lists)
+	}
+}
+
+// A member who repeats a form in another tab learns what the state is.
+func TestWhatWasDoneBeforeIsSaidInstead(t *testing.T) {
+	b := open(t, "Ada")
+	none := func(at, name string) {
+		b.app.answer("GET "+at, answer{200, `{"` + name + `": [], "nextToken": null}`, false})
+	}
+	said := func(path, to, status string) {
+		t.Helper()
+		got := b.send(post, path, url.Values{})
+		if b.expect(got, http.StatusSeeOther); got.header.Get("Location") != to {
+			t.Errorf("%s leads to %s", path, got.header.Get("Location"))
+		}
+		b.expect(b.get(to), http.StatusOK, status)
+	}
+	gone := answer{404, `{"error": "There is no such record."}`, false}
+	const webhook = "/app/integrations/webhooks/outbound"
+
+	b.app.answer("DELETE "+webhook+"/suppression", gone)
+	at := "/console/integrations/webhook/" + other
+	b.app.answer("GET "+webhook+"/endpoints", answer{200, `{"endpoints": [{"urlHash": "` + other + `", "dashboardId": "` + other + `", "urlDisplay": "hooks.example.com"}, {"urlHash": "` + other + `", "dashboardId": "` + member + `"}], "nextToken": null}`, false})
+	said(at+"/clear", at, "hooks.example.com is not suppressed any more.")
+	none(webhook+"/suppression", "entries")
+	said(at+"/clear", at, "hooks.example.com is not suppressed any more.")
+	none(webhook+"/endpoints", "endpoints")
+	b.expect(b.send(post, at+"/clear", url.Values{}), http.StatusNotFound, "Go to Integrations")
+
+	b.app.answer("GET /app/subscribers/email/"+other, answer{200, `{"subscriber": {"id": "` + other + `", "email": "ann@example.com", "confirmed": true}}`, false})
+	said("/console/subscribers/email/"+other+"/clear", "/console/subscribers/email/"+other, "ann@example.com is not suppressed any more.")
+	if sent := b.app.body("PATCH /app/subscribers/email/" + other); sent != "" {
+		t.Errorf("a subscriber who is not suppressed is changed: %s", sent)
+	}
+
+	said("/console/inbound/"+member+"/revoke", "/console/inbound", "Ada was revoked before.")
+	b.app.answer("DELETE /app/legacy-key", gone)
+	said("/console/profile/legacy-key/revoke", "/console/profile/keys", "You have no legacy key any more.")
+	b.app.answer("DELETE /app/api-keys/"+other, gone)
+	b.expect(b.send(post, "/console/profile/keys/"+other+"/revoke", url.Values{}), http.StatusNotFound, "If it was in your list before, it is revoked.", "Go to Keys")
+	none("/app/api-keys", "apiKeys")
+	b.expect(b.send(post, "/console/profile/keys/"+other+"/revoke", url.Values{}), http.StatusNotFound, "If it was in your list before, it is revoked.", "Go to Keys")
+}
+
 func TestEveryResponseHasTheHeadersOfTheConsole(t *testing.T) {
 	b := open(t, "Ada")
 	for _, path := range []string{"/console/", "/console/nothing", "/console/sign-in", "/console/users"} {

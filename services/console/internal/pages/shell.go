@@ -252,13 +252,13 @@ func notices(key string) string {
 		"password":  "Your password is changed. Your other sessions have ended.", "app-removed": "The authenticator app is removed.",
 		"passkey-added": "The passkey %s is added.", "passkey-renamed": "The passkey is renamed.", "passkey-removed": "The passkey is removed.",
 		"session-ended": "The session has ended.", "sessions-ended": "All other sessions have ended.",
-		"key-revoked": "The key is revoked.", "disabled": "%s can no longer sign in.", "enabled": "%s can sign in again.",
+		"key-revoked": "The key is revoked.", "key-was-revoked": "%s was revoked before.", "no-legacy-key": "You have no legacy key any more.", "disabled": "%s can no longer sign in.", "enabled": "%s can sign in again.",
 		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
 		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "replayed": "The message is sent again.", "withdrawn": "The event is a draft now.",
 		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
 		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "dashboard-added": "%s is added. Choose its components.",
 		"added": "%s is added.", "subscriber-asked": "%s is added. The owner is asked for a confirmation.", "subscriber-confirmed": "%s is confirmed.", "resent": "A new confirmation is on its way. Former links no longer work.",
-		"pause": "%s gets no messages until you resume.", "resume": "%s gets messages again.", "lock": "%s is locked.", "unlock": "%s is unlocked.", "cleared": "The suppression of %s has ended.", "sent": "If there is a member with this name, a mail is on its way.",
+		"pause": "%s gets no messages until you resume.", "resume": "%s gets messages again.", "lock": "%s is locked.", "unlock": "%s is unlocked.", "cleared": "The suppression of %s has ended.", "not-suppressed": "%s is not suppressed any more.", "sent": "If there is a member with this name, a mail is on its way.",
 	}[key]
 }
 

@@ -266,10 +266,14 @@ func (p *pages) subscriberClear(channel app.Channel) func(*visit) error {
 			Text:   "Make sure that the cause is gone. Another failure suppresses the address again, and harms the reputation of your sender.",
 			Points: []string{"This concerns all dashboards.", "Messages that were kept back are not sent later."},
 		}, func(s app.Subscriber) error {
-			if _, err := v.app.ChangeSubscriber(v.Request.Context(), channel, s.ID, app.SubscriberChange{Suppressed: new(false)}); err != nil {
-				return err
+			notice := "not-suppressed"
+			if s.Suppressed {
+				if _, err := v.app.ChangeSubscriber(v.Request.Context(), channel, s.ID, app.SubscriberChange{Suppressed: new(false)}); err != nil {
+					return err
+				}
+				notice = "cleared"
 			}
-			v.notify("cleared", s.Address(), "")
+			v.notify(notice, s.Address(), "")
 			return v.redirect(subscribersAt(channel) + "/" + s.ID)
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -77,7 +78,7 @@ func (p *pages) suppressionClear(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		s, err := v.suppression(kind, v.Param("hash"))
 		if err != nil {
-			return err
+			return v.notSuppressed(kind, err)
 		}
 		at := integrationsAt(kind) + "/" + url.PathEscape(s.URLHash)
 		points := []string{"The next message is sent again, and failures count from 0.", "Messages that were kept back are not sent. Send one again from its delivery."}
@@ -88,12 +89,26 @@ func (p *pages) suppressionClear(kind app.EndpointKind) func(*visit) error {
 			Back: at, BackLabel: s.URLDisplay, Text: suppressionReason(s) + " Make sure that the cause is gone.", Points: points, Form: forms.New(at+"/clear", "End the suppression"),
 		}, func() error {
 			if _, err := v.app.ClearSuppression(v.Request.Context(), kind, app.SuppressedURL{URLHash: s.URLHash}); err != nil {
-				return err
+				return v.notSuppressed(kind, err)
 			}
 			v.notify("cleared", s.URLDisplay, "")
 			return v.redirect(at)
 		})
 	}
+}
+
+// notSuppressed says that messages to the URL in the path are sent, if there is such an endpoint and err says that there
+// is no suppression. Else it returns err.
+func (v *visit) notSuppressed(kind app.EndpointKind, err error) error {
+	if !isGone(err) && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	found, failed := v.app.Endpoints(v.Request.Context(), kind, url.Values{"urlHash": {v.Param("hash")}, "limit": {"1"}})
+	if failed != nil || len(found.Endpoints) == 0 {
+		return err
+	}
+	v.notify("not-suppressed", found.Endpoints[0].URLDisplay, "")
+	return v.redirect(integrationsAt(kind) + "/" + url.PathEscape(v.Param("hash")))
 }
 
 func boardNames(dashboards []app.SuppressedDashboard) string {
