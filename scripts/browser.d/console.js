@@ -63,7 +63,7 @@ class Member {
       await this.page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...(scripts ? themes[theme] : {}) });
       for (const width of widths) {
         await this.page.setViewportSize({ width, height: heights[width] });
-        const here = [...await layout(this.page), ...(scripts ? await axe(this.page) : [])];
+        const here = [...await layout(this.page), ...(scripts ? await axe(this.page, theme) : [])];
         this.found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
         if ([360, 1280].includes(width)) await this.bench.shoot(this.page, `console-${name}-${theme}-${width}`);
       }
@@ -151,7 +151,7 @@ async function look(bench, state, base, names, theme, widths) {
     if (theme === 'light') bench.keep(`console-page-${name}`, html);
     for (const width of widths) {
       await member.page.setViewportSize({ width, height: heights[width] });
-      const here = [...await layout(member.page), ...(theme === 'scriptless' ? [] : await axe(member.page))];
+      const here = [...await layout(member.page), ...(theme === 'scriptless' ? [] : await axe(member.page, theme))];
       member.found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
       if ([360, 1280].includes(width)) await bench.shoot(member.page, `console-${name}-${theme}-${width}`);
     }

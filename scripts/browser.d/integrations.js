@@ -76,7 +76,7 @@ class Walk {
     for (const [colorScheme, width] of [['light', 360], ['dark', 1280]]) {
       await this.page.emulateMedia({ colorScheme });
       await this.page.setViewportSize({ width, height: width < 1280 ? 740 : 800 });
-      this.person.problems.push(...[...await layout(this.page), ...(this.script ? await axe(this.page) : [])].map((text) => `${name} ${colorScheme} ${width}: ${text}`));
+      this.person.problems.push(...[...await layout(this.page), ...(this.script ? await axe(this.page, colorScheme) : [])].map((text) => `${name} ${colorScheme} ${width}: ${text}`));
       await this.bench.shoot(this.page, `integrations-${name}${this.script ? '' : '-scriptless'}-${colorScheme}-${width}`);
     }
     await this.page.emulateMedia({ colorScheme: 'light' });

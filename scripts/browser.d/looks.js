@@ -28,7 +28,7 @@ async function look(bench, dashboard, names, theme, widths) {
       for (const width of widths) {
         await visitor.page.setViewportSize({ width, height: heights[width] });
         const here = await layout(visitor.page);
-        if (theme !== 'scriptless') here.push(...await axe(visitor.page)); // axe waits for timers
+        if (theme !== 'scriptless') here.push(...await axe(visitor.page, theme)); // axe waits for timers
         found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
         if (bench.shows(name, width)) await bench.shoot(visitor.page, `${dashboard.name}-${name}-${theme}-${width}`);
       }

@@ -5,14 +5,16 @@ const fs = require('node:fs');
 
 const axeSource = fs.readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-// axe returns what axe-core finds: WCAG 2.2 up to AA, and its best practices.
-async function axe(page) {
+// axe returns what axe-core finds: WCAG 2.2 up to AA, and its best practices. The themes differ only in their colours, so in
+// the dark theme it checks only contrast. Pages in frames are checked as pages of their own.
+async function axe(page, theme = 'light') {
   await page.evaluate(axeSource);
-  const violations = await page.evaluate(async () => {
+  const violations = await page.evaluate(async (dark) => {
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-    const results = await window.axe.run({ runOnly: tags, rules: { 'target-size': { enabled: true } }, resultTypes: ['violations'] });
+    const what = dark ? { runOnly: { type: 'rule', values: ['color-contrast'] } } : { runOnly: tags, rules: { 'target-size': { enabled: true } } };
+    const results = await window.axe.run({ ...what, iframes: false, resultTypes: ['violations'] });
     return results.violations.map((v) => `${v.id}: ${v.help}\n${v.nodes.slice(0, 3).map((n) => `    ${n.html.slice(0, 200)}\n    ${n.failureSummary}`).join('\n')}`);
-  });
+  }, theme === 'dark');
   return violations.map((text) => `axe ${text}`);
 }
 

@@ -62,7 +62,7 @@ const few = [['light', [360]], ['dark', [1280]]];
 // lookAtConsole adds the checks of the console's pages, for a member and for everybody. 
 function lookAtConsole(bench, state) {
   const base = `${new URL(JSON.parse(fs.readFileSync(credentials, 'utf8')).consoleUrl).origin}/console`;
-  for (const [theme, at] of short ? few : all) {
+  for (const [theme, at] of short ? [['light', [1280]], ['dark', [360]]] : all) { // walks use the other widths
     check(`console ${theme} ${at}`, () => members.look(bench, state, base, members.pages, theme, at));
     check(`sign-in pages ${theme} ${at}`, () => members.look(bench, undefined, base, members.gates, theme, at));
   }
@@ -86,7 +86,7 @@ async function main() {
 
   const platform = { name: 'platform', url: new URL(calm.url).origin, pages: { index: '', missing: 'd/nobody/' } };
   for (const dashboard of [platform, troubled, hostile, secret]) looksOf(bench, dashboard, every(dashboard), short ? few : all);
-  for (const dashboard of [calm, german, japanese, dark]) looksOf(bench, dashboard, short ? ['index'] : every(dashboard), short ? [['dark', [360]]] : all);
+  for (const dashboard of [calm, german, japanese, dark]) looksOf(bench, dashboard, short ? ['index'] : every(dashboard), short ? [['light', [360]]] : all);
   for (const dashboard of [sample.trouble, sample.hostile]) looksOf(bench, dashboard, every(dashboard), short ? [['light', [768]]] : all);
   const rest = short ? [sample.large, sample.pl] : Object.values(sample).filter((one) => one !== sample.trouble && one !== sample.hostile);
   for (const dashboard of rest) looksOf(bench, dashboard, short ? ['index'] : ['index', 'subscribe', 'component-1'], short ? [['light', [360]]] : all);
