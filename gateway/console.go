@@ -131,6 +131,9 @@ func (e *edge) misdirect(r *request, hostname string) {
 // form, because members must be able to publish during an outage.
 func (e *edge) forwardForm(r *request, token string, owner []string) {
 	body, err := message.Body(r.in)
+	if fault.Is(err, fault.TooLarge) {
+		err = fault.Wrap(fault.TooLarge, err, "A form can have at most 1 MiB. Go back, and send less at once. Divide a longer list of subscribers into several files, or turn on JavaScript, which sends up to 64 MiB in pieces.")
+	}
 	if err != nil {
 		r.Refuse(err)
 		return

@@ -161,7 +161,7 @@ func TestAMemberImportsAListWithoutScript(t *testing.T) {
 		t.Errorf("the number is %+v", s)
 	}
 	ada.open(texts, http.StatusOK).fill(texts, typed("rows", "\"+49"), http.StatusUnprocessableEntity).expect(texts, "There is a problem", "Line 1: A field is in quotation marks only partly")
-	ada.fill(texts, typed("rows", strings.Repeat("+49 151 12345678\n", 80000)), http.StatusRequestEntityTooLarge)
+	ada.fill(texts, typed("rows", strings.Repeat("+49 151 12345678\n", 80000)), http.StatusRequestEntityTooLarge).expect(texts, "at most 1 MiB", "Divide a longer list of subscribers into several files")
 }
 
 // Only members with the role of subscribers import, and only for dashboards of their organization.

@@ -149,6 +149,11 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 	if err != nil || !form.OK() {
 		return nil, err
 	}
+	if sizeInForm(text) > web.MaxBody {
+		form.Field("rows").Values = nil // the page with the rows could not be sent either
+		form.Problem = "The list has more than 1 MiB in the form that imports the checked rows. Divide it into several files, or turn on JavaScript, which sends up to 64 MiB in pieces."
+		return nil, nil
+	}
 	head, rows, err := listOf(text, channel)
 	if err != nil {
 		form.Problem = err.Error()
@@ -246,6 +251,15 @@ func rowsOf(r *http.Request, form *forms.Form) (string, error) {
 		form.Field("file").Problem = "Choose a file, or paste rows."
 	}
 	return pasted, nil
+}
+
+// formBytes is an upper bound of the size of a form without the rows.
+const formBytes = 4 << 10
+
+// sizeInForm returns an upper bound of the size of the form that sends the text again. Browsers send each line end as CRLF.
+func sizeInForm(text string) int {
+	pairs := strings.Count(text, "\r\n")
+	return formBytes + len(text) + strings.Count(text, "\n") + strings.Count(text, "\r") - 2*pairs
 }
 
 // listOf returns the head and the rows of a whole list.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"html"
 	"mime/multipart"
 	"net/http"
 	"regexp"
@@ -126,6 +127,26 @@ func TestAWrongListIsShownWithItsLine(t *testing.T) {
 	b.expect(b.upload(importAt, strings.Repeat("a@example.com\n", 80000), "dashboard", other), http.StatusRequestEntityTooLarge, "The form is too large", "at most 1048576 bytes")
 	if body := b.app.body("POST /app/subscribers/email/import"); body != "" {
 		t.Errorf("a wrong list is sent: %s", body)
+	}
+}
+
+// The form that imports the checked rows is larger than the one with the file, because browsers send each line end as CRLF.
+func TestAListThatCanBeCheckedCanBeImported(t *testing.T) {
+	b := open(t, "Checkout")
+	const size = 1<<20 - 4<<10 // with CRLF
+	row := "known@example.com,\"" + strings.Repeat("\n", 10_000) + "\"\n"
+	list := "email,note\n" + strings.Repeat(row, 51)
+	list += "ada@example.com," + strings.Repeat("x", size-len(list)-strings.Count(list, "\n")-len("ada@example.com,"))
+	got := b.upload(importAt, list, "dashboard", other, "rows", "")
+	b.expect(got, http.StatusOK, "52 rows are checked")
+	_, rest, _ := strings.Cut(got.text, `<textarea name="rows" hidden>`+"\n")
+	rows, _, _ := strings.Cut(rest, "</textarea>")
+	got = b.upload(importAt, "", "dashboard", other, "ask", "", "step", "write", "from", "0", "to", "52", "rows", strings.ReplaceAll(html.UnescapeString(rows), "\n", "\r\n"))
+	b.expect(got, http.StatusOK, "52 rows are imported")
+	got = b.upload(importAt, list+"x", "dashboard", other, "rows", "")
+	b.expect(got, http.StatusUnprocessableEntity, "more than 1 MiB", "Divide it into several files")
+	if len(got.text) > 100_000 {
+		t.Error("the page has the rows, which cannot be sent again")
 	}
 }
 
