@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 # Clients wait for a response without a time limit. The program ends them.
 signal.alarm(900)
 
-with open(sys.argv[1], encoding="utf-8") as file:
+with open(sys.argv[-1], encoding="utf-8") as file:
     CREDENTIALS = json.load(file)
 
 BASE = CREDENTIALS["baseUrl"] + "/api/v1/"
