@@ -27,6 +27,9 @@ const (
 	onceParameter = "once"
 	// oncePause is the pause between two questions whether an earlier POST with the same value has ended.
 	oncePause = 100 * time.Millisecond
+	// secretLife is the time in which a repeated form gets the page with the secret that the first one made. A browser shows
+	// only the response to the second of two quick taps.
+	secretLife = time.Minute
 )
 
 // consoleRules are the rules for requests to the web console.
@@ -127,8 +130,9 @@ func (e *edge) misdirect(r *request, hostname string) {
 }
 
 // forwardForm forwards a form of the console. If the owner has sent this form with this content before, forwardForm
-// returns the first response. A form whose content was changed is another write. While Redis is down, it forwards every
-// form, because members must be able to publish during an outage.
+// returns the first response. It repeats a page with a secret only for secretLife. A form whose content was changed is
+// another write. While Redis is down, forwardForm forwards every form, because members must be able to publish during an
+// outage.
 func (e *edge) forwardForm(r *request, token string, owner []string) {
 	body, err := message.Body(r.in)
 	if fault.Is(err, fault.TooLarge) {
@@ -149,6 +153,8 @@ func (e *edge) forwardForm(r *request, token string, owner []string) {
 		e.forwardFirst(r, *mine, token, body)
 	case first.Response == nil || first.Response.Omitted:
 		r.Refuse(fault.New(fault.Conflict, "It is not known whether it was carried out. Look at the record before you send the form again."))
+	case first.Response.Secret && e.idempotency.now().Sub(first.Begun) > secretLife:
+		r.Refuse(fault.New(fault.Conflict, "It was carried out, and the secret was shown then. It is shown only once. If you did not save it, make a new one."))
 	default:
 		first.repeat(r)
 	}

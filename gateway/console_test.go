@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
 // cookie returns the Cookie header of a browser with the session.
@@ -405,6 +407,36 @@ func redirects(s *service) *atomic.Int64 {
 		w.WriteHeader(http.StatusSeeOther)
 	})
 	return &done
+}
+
+// Two quick taps show the page with a new secret. A browser that sends the form again later, such as for a reload, learns
+// that it was carried out. No second secret is made.
+func TestAPageWithASecretIsNotShownAgainLater(t *testing.T) {
+	w := newWorld(t)
+	var later, made atomic.Int64
+	d := w.gateway(t, func(c *Config) { c.Now = func() time.Time { return time.Now().Add(time.Duration(later.Load())) } })
+	m := w.keys.session(nil)
+	w.services[console].handle(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(web.SecretHeader, "shown")
+		_, _ = fmt.Fprintf(w, "secret %d", made.Add(1))
+	})
+	const path = "/console/profile/keys?once=1"
+	for range 2 {
+		g := d.do(t, "POST", path, "name=a", formOf(m.cookie()))
+		if wantStatus(t, g, 200); g.body != "secret 1" || g.header.Get(web.SecretHeader) != "" {
+			t.Errorf("%v %s", g.header, g.body)
+		}
+	}
+	later.Store(int64(2 * time.Minute))
+	for range 2 {
+		g := d.do(t, "POST", path, "name=a", formOf(m.cookie()))
+		if wantPage(t, g, 409, "This form was sent before", "It is shown only once"); strings.Contains(g.body, "secret 1") {
+			t.Error(g.body)
+		}
+	}
+	if made.Load() != 1 {
+		t.Errorf("%d secrets were made", made.Load())
+	}
 }
 
 func TestADoubleTapWritesOnce(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -58,6 +59,7 @@ type firstWrite struct {
 type storedResponse struct {
 	message.Response
 	Omitted bool `json:"omitted,omitempty"` // the body was too large to store
+	Secret  bool `json:"secret,omitempty"`  // a page that shows a new secret
 }
 
 // claim is the right to forward the first request with a key. sealed is the stored text of the claim.
@@ -165,6 +167,7 @@ func newStoredResponse(response *http.Response, body []byte, isPage bool) *store
 	stored := &storedResponse{Response: message.Response{Status: response.StatusCode, Header: http.Header{}, Body: body}}
 	if isPage {
 		message.CopyResponseHeader(stored.Header, response.Header)
+		stored.Secret = response.Header.Get(web.SecretHeader) != ""
 		stored.Header.Del("Content-Length")
 		stored.Header.Del("Date")
 	}

@@ -16,10 +16,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain.
+// SignInHeader has the value SignInAgain in the response to fault.ErrSignInAgain. SecretHeader is set by the console in the
+// response that shows a new secret. It tells the gateway not to show the page again later.
 const (
 	SignInHeader = "Bellbuoy-Sign-In"
 	SignInAgain  = "again"
+	SecretHeader = "Bellbuoy-Secret"
 )
 
 // Handle converts a function that returns an error into a gin handler, which responds with the error.

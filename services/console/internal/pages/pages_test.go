@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/assets"
 )
 
@@ -297,8 +298,8 @@ func TestASecretIsShownOnceAndNotCompressed(t *testing.T) {
 		b.post("/console/profile/security/app/confirm", "code", "123456", "secret", "JBSWY3DPEHPK3PXP", "url", "otpauth://totp/x"),
 		b.post("/console/profile/security/recovery-codes"),
 	} {
-		if got.status != http.StatusOK || got.header.Get("Content-Encoding") != "" {
-			t.Errorf("%d %s: %s", got.status, got.header.Get("Content-Encoding"), got.text)
+		if got.status != http.StatusOK || got.header.Get("Content-Encoding") != "" || got.header.Get(web.SecretHeader) == "" {
+			t.Errorf("%d %v: %s", got.status, got.header, got.text)
 		}
 	}
 	b.expect(b.post("/console/profile/keys", "name", "deploy"), http.StatusOK, other+":secret", "https://app.example.com/app/profile")

@@ -15,6 +15,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -239,10 +240,13 @@ func (v *visit) cookie(suffix string) string {
 
 const ended = -time.Second // life of a cookie that is to be removed
 
-// write responds with a page, compressed unless it shows a secret.
+// write responds with a page. A page that shows a secret is not compressed, and the gateway does not show it again later.
 func (v *visit) write(status int, page []byte) {
 	v.Header("Content-Type", "text/html; charset=utf-8")
 	v.Header("Vary", "Accept-Encoding")
+	if v.secret {
+		v.Header(web.SecretHeader, "shown")
+	}
 	if v.secret || !strings.Contains(v.GetHeader("Accept-Encoding"), "gzip") {
 		v.Status(status)
 		_, _ = v.Writer.Write(page) // an error means that the browser has gone
