@@ -236,3 +236,28 @@ func TestFailuresToSignInCountForNameAndAddress(t *testing.T) {
 		}
 	}
 }
+
+// A URL gets 10 test messages of an organization in an hour, and an organization sends 60.
+func TestTestMessagesAreLimitedByURLAndOrganization(t *testing.T) {
+	server := startRedis(t, "127.0.0.1:0")
+	defer server.Close()
+	counter, _, _ := open(t, server.URL())
+	sent := func(organization, hash string, tries int) (sent int) {
+		for range tries {
+			if counter.EndpointTest(t.Context(), organization, hash) == 0 {
+				sent++
+			}
+		}
+		return sent
+	}
+	total := 0
+	for n := range 8 {
+		total += sent("acme", fmt.Sprint(n), 15)
+	}
+	if total != 60 {
+		t.Errorf("%d tests of the organization", total)
+	}
+	if first, again := sent("umbrella", "0", 15), sent("umbrella", "1", 1); first != 10 || again != 1 {
+		t.Errorf("%d tests of another organization to the same URL, then %d to another", first, again)
+	}
+}

@@ -44,9 +44,12 @@ func TestOperations(t *testing.T) {
 		ours, small, others := p.organization(25), p.organization(2), p.organization(25)
 		plain := ours.member(passport.RoleAdmin)
 		plain.Features.Integrations = false
+		seated := ours.member(passport.RoleSubscriber)
+		seated.Session, seated.Caller = "s1", string(passport.Console)
 		vars := p.suppressedURLs(t.Name(), ours)
 		maps.Copy(vars, map[string]string{
 			"subscriber": p.signer.Sign(ours.member(passport.RoleSubscriber)),
+			"seated":     p.signer.Sign(seated),
 			"event":      p.signer.Sign(ours.member(passport.RoleEvent)),
 			"noplan":     p.signer.Sign(plain),
 			"small":      p.signer.Sign(small.member(passport.RoleAdmin)),

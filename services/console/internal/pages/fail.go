@@ -144,14 +144,17 @@ func (v *visit) wait(for_ time.Duration) {
 	}
 }
 
-func tooMany(wait time.Duration) string {
+func tooMany(wait time.Duration) string { return "There were too many tries. " + tryAgain(wait) }
+
+// tryAgain says when to try again.
+func tryAgain(wait time.Duration) string {
 	if wait <= 0 {
-		return "There were too many tries. Try again in a few minutes."
+		return "Try again in a few minutes."
 	}
 	if wait < 2*time.Minute {
-		return fmt.Sprintf("There were too many tries. Try again in %d seconds.", int(math.Ceil(wait.Seconds())))
+		return fmt.Sprintf("Try again in %d seconds.", int(math.Ceil(wait.Seconds())))
 	}
-	return fmt.Sprintf("There were too many tries. Try again in %d minutes.", int(math.Ceil(wait.Minutes())))
+	return fmt.Sprintf("Try again in %d minutes.", int(math.Ceil(wait.Minutes())))
 }
 
 func titleOf(status int) string {

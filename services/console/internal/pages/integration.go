@@ -235,7 +235,10 @@ func (p *pages) endpointTest(kind app.EndpointKind) func(*visit) error {
 		at := endpointAt(kind, v.Param("hash"), v.Param("dashboard"))
 		return v.act(at, func() error {
 			sent, err := v.app.TestEndpoint(v.Request.Context(), kind, app.EndpointTarget{DashboardID: v.Param("dashboard"), URLHash: v.Param("hash")})
-			if err != nil {
+			if failed := app.As(err); failed != nil && failed.Status == http.StatusTooManyRequests {
+				v.notify("not-tested", tryAgain(failed.Wait), "")
+				return v.redirect(at)
+			} else if err != nil {
 				return notFound(err)
 			}
 			return v.redirect(at + "?test=" + url.QueryEscape(sent.DeliveryID) + "#messages")

@@ -202,6 +202,9 @@ func TestATestMessageLeadsToItsDelivery(t *testing.T) {
 	b.expect(b.get(oneHook+"?test="+other), http.StatusOK, "The test message has not arrived.", "Show the delivery", `data-part="/console/parts/integrations/webhook/`+other+"/"+other+"?test="+other+`">`)
 	part := "/console/parts/integrations/webhook/" + other + "/" + other
 	b.expect(b.get(part+"?test="+member), http.StatusOK, "The test message is on its way.", `data-every="2"`)
+	b.app.answer("POST "+hookCall+"/test", answer{429, `{"error": "Too many test messages."}`, false})
+	b.expect(b.send(post, oneHook+"/test", url.Values{}), http.StatusSeeOther)
+	b.expect(b.get(oneHook), http.StatusOK, "No test message was sent", "Try again in a few minutes.", `class="say d"`)
 	b.app.answer("POST "+hookCall+"/test", answer{409, `{"error": "The endpoint is paused."}`, false})
 	b.expect(b.send(post, oneHook+"/test", url.Values{}), http.StatusConflict, "The endpoint is paused.")
 }

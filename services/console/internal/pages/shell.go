@@ -244,6 +244,9 @@ type notice struct {
 	key  string
 }
 
+// Refused implements whether the status line is about something that was not done.
+func (n *notice) Refused() bool { return n.key == "not-tested" }
+
 // notices are the texts of status lines. %s is replaced by a name.
 func notices(key string) string {
 	return map[string]string{
@@ -258,7 +261,7 @@ func notices(key string) string {
 		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
 		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "dashboard-added": "%s is added. Choose its components.",
 		"added": "%s is added.", "subscriber-asked": "%s is added. The owner is asked for a confirmation.", "subscriber-confirmed": "%s is confirmed.", "resent": "A new confirmation is on its way. Former links no longer work.",
-		"pause": "%s gets no messages until you resume.", "resume": "%s gets messages again.", "lock": "%s is locked.", "unlock": "%s is unlocked.", "cleared": "The suppression of %s has ended.", "not-suppressed": "%s is not suppressed any more.", "sent": "If there is a member with this name, a mail is on its way.",
+		"pause": "%s gets no messages until you resume.", "resume": "%s gets messages again.", "lock": "%s is locked.", "unlock": "%s is unlocked.", "cleared": "The suppression of %s has ended.", "not-tested": "No test message was sent, because a URL gets at most 10 in an hour, and an organization sends at most 60. %s", "not-suppressed": "%s is not suppressed any more.", "sent": "If there is a member with this name, a mail is on its way.",
 	}[key]
 }
 

@@ -231,7 +231,8 @@ func (r resource) named(query removeParameters, body removedEndpointBody) (strin
 
 func (r resource) testOperation() web.Operation {
 	test := r.declared("POST", "/endpoints/test", "test", "Endpoint", "Test an endpoint",
-		"Sends an endpoint.test delivery with an example. Its result is logged and does not count as a failure or success. 409 while the endpoint is paused or suppressed.", 202, 404, 409)
+		"Sends an endpoint.test delivery with an example. Its result is logged and does not count as a failure or success. 409 while the endpoint is paused or suppressed. "+
+			"At most 10 in an hour for each URL, and 60 for the organization. Then 403 for a key and 429 for a session, with Retry-After.", 202, 404, 409, 429)
 	test.Example = web.Example{
 		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060",
 			"urlHash": "9b74c9897bac770ffc029102a200c5de5f4f1f7a9f0c8d1b2a3f4e5d6c7b8a90"}`,
@@ -251,5 +252,8 @@ type deliveryView struct {
 
 func (r resource) test(c *web.Call[web.None, testBody], in testBody) (deliveryView, error) {
 	id, err := r.endpoints.Test(c, c.Caller.Organization, r.kind, in.DashboardID.Value, in.URLHash.Value)
+	if fault.Is(err, fault.TooMany) && c.Caller.Session == "" { // keys get no 429
+		err = fault.Wrap(fault.Forbidden, err, "%s", fault.As(err).Message)
+	}
 	return deliveryView{id}, err
 }

@@ -67,11 +67,12 @@ type Services interface {
 	UniqueEndpoints(ctx context.Context, organization string) (int, error)
 }
 
-// Quota limits the mail that visitors cause. Each method counts a mail and returns 0, or returns the time until the
-// next mail is allowed.
+// Quota limits the mail that visitors cause, and the test messages of members. Each method counts a message and returns 0,
+// or returns the time until the next message is allowed.
 type Quota interface {
 	MailFrom(ctx context.Context, ip string) time.Duration
 	MailTo(ctx context.Context, address string) time.Duration
+	EndpointTest(ctx context.Context, organization, urlHash string) time.Duration
 }
 
 // distinct returns the texts without duplicates, in the same order.

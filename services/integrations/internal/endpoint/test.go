@@ -14,8 +14,8 @@ import (
 const maxTestComponents = 100
 
 // Test sends an example to the endpoint with a URL on a dashboard. It returns the id of the delivery. The example is
-// sent for every choice of event kinds, and its outcome is not counted. Only the rate limit of the App interface
-// limits the number of tests.
+// sent for every choice of event kinds, and its outcome is not counted. Quota limits the number of tests, because a
+// receiver may belong to somebody else. A test that is refused for another reason does not count.
 func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string) (string, error) {
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {
@@ -32,19 +32,34 @@ func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, da
 	if _, suppressed := suppressions[e.suppressionKey()]; suppressed {
 		return "", fault.New(fault.Conflict, "The URL is suppressed: nothing is sent to it. Clear the suppression, then test the endpoint.")
 	}
+	if err := e.testable(); err != nil {
+		return "", err
+	}
+	if wait := s.Quota.EndpointTest(ctx, organization, urlHash); wait > 0 {
+		return "", fault.Wrap(fault.TooMany, fault.Throttled{Wait: wait}, "Too many test messages were sent to this URL or by your organization within this hour. Try again later.")
+	}
 	id, now := topic.NewID(), s.Now()
 	e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) {
-		switch {
-		case e.URLHash != urlHash:
+		if e.URLHash != urlHash {
 			return nil, missing()
-		case e.VerifiedAt == nil:
-			return nil, fault.New(fault.Conflict, "The endpoint is not verified: nothing is sent to it before.")
-		case e.Paused:
-			return nil, fault.New(fault.Conflict, "The endpoint is paused: nothing is sent to it. Resume it, then test it.")
+		}
+		if err := e.testable(); err != nil {
+			return nil, err
 		}
 		return append(audit.Entry(audit.From(ctx), "endpoint.test", now, e, e), test(*e, dashboard, id, now)), nil
 	})
 	return topic.DeliveryID(id, e.ID), fault.IfMissing(err, missing())
+}
+
+// testable returns an error if nothing is sent to the endpoint.
+func (e *Endpoint) testable() error {
+	switch {
+	case e.VerifiedAt == nil:
+		return fault.New(fault.Conflict, "The endpoint is not verified: nothing is sent to it before.")
+	case e.Paused:
+		return fault.New(fault.Conflict, "The endpoint is paused: nothing is sent to it. Resume it, then test it.")
+	}
+	return nil
 }
 
 // test returns the notice with the example: an incident that no dashboard shows, on the endpoint's components.

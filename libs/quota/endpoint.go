@@ -1,0 +1,22 @@
+package quota
+
+import (
+	"context"
+	"time"
+)
+
+// Limits of the test messages that members send to endpoints, in one window.
+const (
+	testsTo    = 10 // to one URL of an organization
+	testsOf    = 60 // of an organization
+	testWindow = time.Hour
+)
+
+// EndpointTest counts a test message of an organization to the URL with the hash. It returns the time until the next one
+// is allowed, or 0.
+func (c *Counter) EndpointTest(ctx context.Context, organization, urlHash string) (wait time.Duration) {
+	return c.takeAll(ctx, []counted{
+		{"endpoint-test-of:" + organization, Limit{testsOf, testWindow}},
+		{"endpoint-test-to:" + organization + "/" + urlHash, Limit{testsTo, testWindow}},
+	})
+}
