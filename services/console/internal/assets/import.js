@@ -53,6 +53,7 @@
   };
 
   let work, step, at, done, sums, refused, stopping;
+  const seen = new Map(); // line of each address that was checked
   const say = (text) => { said.textContent = status.textContent = text; };
   const progress = () => {
     const text = `${step === 'write' ? 'Imported' : 'Checked'} ${done.toLocaleString('en')} of ${rows(work.all)}.`;
@@ -72,7 +73,7 @@
   // A piece may be sent again: rows that are written already are only updated.
   const send = async (piece) => {
     const body = new FormData();
-    for (const [name, value] of Object.entries({ dashboard: form.elements.dashboard.value, ask: form.elements.ask.checked ? 'on' : '', step, head: work.head, line: piece.line, rows: piece.text })) body.append(name, value);
+    for (const [name, value] of Object.entries({ dashboard: form.elements.dashboard.value, ask: form.elements.ask.checked ? 'on' : '', step, head: work.head, line: piece.line, earlier: piece.earlier ?? '', rows: piece.text })) body.append(name, value);
     for (let wait = 1; ; wait = Math.min(2 * wait, longestPause)) {
       try {
         const response = await fetch(form.dataset.import, { method: 'POST', body, signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(30_000)]) });
@@ -118,8 +119,15 @@
     let head = '', notes = '';
     try {
       for (progress(); at < work.pieces.length; at++) {
-        const got = await send(work.pieces[at]);
+        const piece = work.pieces[at];
+        let got = await send(piece);
+        const earlier = Object.entries(got.addresses ?? {}).filter(([address]) => step === 'check' && seen.has(address)).map(([address, row]) => `${row}:${seen.get(address)}`);
+        if (earlier.length) { // the console knows this piece only, so that these rows are refused now and when they are written
+          piece.earlier = earlier.join(' ');
+          got = await send(piece);
+        }
         if (got.problem) throw new Halt(got.problem, true);
+        if (step === 'check') Object.entries(got.addresses).forEach(([address, row]) => seen.set(address, row));
         sums = [sums[0] + got.created, sums[1] + got.updated, sums[2] + got.refused.length];
         done += got.created + got.updated + got.refused.length;
         refused.push(...got.refused);

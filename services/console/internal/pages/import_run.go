@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
@@ -49,6 +50,8 @@ type importRun struct {
 	dashboard  app.Dashboard
 	named      map[string]int // how many dashboards a cell may mean; nil: the list has no such column
 	tried      int            // number of rows of the last piece
+	addresses  map[string]int // line of the first row with the address, of the pieces before
+	reasons    map[string]string
 }
 
 // importing returns a run for the dashboard of the form.
@@ -60,7 +63,7 @@ func (v *visit) importing(channel app.Channel, form *forms.Form, head sheet.Head
 	}
 	run := &importRun{v: v, channel: channel, dashboard: found.Dashboard, components: componentsOf(found.Dashboard)}
 	run.in = app.Import{DashboardID: found.Dashboard.ID, SendConfirmations: form.Ticked("ask"), DryRun: form.Value("step") != "write"}
-	run.Refused = []refusal{}
+	run.Refused, run.addresses, run.reasons = []refusal{}, map[string]int{}, map[string]string{}
 	if head.Has(sheet.Dashboard) {
 		all, err := allDashboards(ctx, v.app)
 		if err != nil {
@@ -118,9 +121,60 @@ func componentsOf(dashboard app.Dashboard) (components []sheet.Component) {
 	return components
 }
 
+// addressOf returns the address of a row in the form in which the App interface compares most addresses.
+func (r *importRun) addressOf(row sheet.Row) string {
+	address := strings.ToLower(row.Cell(sheet.Address))
+	if r.channel == app.Email {
+		return address
+	}
+	return strings.Map(func(c rune) rune {
+		if strings.ContainsRune(" ()./-", c) {
+			return -1
+		}
+		return c
+	}, address)
+}
+
+// keep records that the address is in the list, so that later rows with it are refused.
+func (r *importRun) keep(row sheet.Row) {
+	address := r.addressOf(row)
+	if _, twice := r.addresses[address]; !twice {
+		r.addresses[address] = row.Line
+	}
+}
+
+// know records the addresses of rows that are in other pieces too. The text has pairs of lines such as "1001:7": of a row of this
+// piece, and of the row with its address.
+func (r *importRun) know(rows []sheet.Row, pairs string) {
+	for pair := range strings.FieldsSeq(pairs) {
+		line, of, _ := strings.Cut(pair, ":")
+		at, is := slices.BinarySearchFunc(rows, position(line, math.MaxInt32, 0), func(row sheet.Row, line int) int { return row.Line - line })
+		if is {
+			r.addresses[r.addressOf(rows[at])] = position(of, math.MaxInt32, 0)
+		}
+	}
+}
+
+// repeated returns an error if another piece has the address of the row. The App interface finds it in the same piece.
+func (r *importRun) repeated(row sheet.Row) error {
+	if line, twice := r.addresses[r.addressOf(row)]; twice {
+		return inLineToo(line)
+	}
+	return nil
+}
+
+func inLineToo(line int) error {
+	return fault.New(fault.Invalid, "The address is in line %d too.", line)
+}
+
 // each sends the rows between two positions. It stops before the next piece after a time, and at an error. Count says how far
 // it has come.
 func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error {
+	for _, row := range rows[:from] { // those of an earlier step
+		if _, err := r.rowOf(row); err == nil {
+			r.keep(row)
+		}
+	}
 	r.Count = from
 	for r.Count < to {
 		if r.Count > from && time.Now().After(until) {
@@ -141,6 +195,9 @@ func (r *importRun) piece(rows []sheet.Row) error {
 	for size := 0; r.tried < min(len(rows), pieceRows); r.tried++ {
 		row := rows[r.tried]
 		in, err := r.rowOf(row)
+		if err == nil {
+			err = r.repeated(row)
+		}
 		if err != nil {
 			refused = append(refused, refusalOf(row, err.Error()))
 			continue
@@ -164,8 +221,10 @@ func (r *importRun) piece(rows []sheet.Row) error {
 		switch {
 		case result.Status == "created":
 			r.Created++
+			r.keep(sent[i])
 		case result.Status == "updated":
 			r.Updated++
+			r.keep(sent[i])
 		default:
 			refused = append(refused, refusalOf(sent[i], r.explained(result.Error, sent)))
 		}
@@ -219,13 +278,21 @@ func (r refusal) record() []string { return append(slices.Clone(r.cells), r.Reas
 // twice matches the error of a row whose address an earlier row of the same call has.
 var twice = regexp.MustCompile(`^The address is in row (\d+) too\.$`)
 
-// explained returns the error of a row for people.
+// explained returns the error of a row for people. Many rows may have the same.
 func (r *importRun) explained(message string, sent []sheet.Row) string {
 	if found := twice.FindStringSubmatch(message); found != nil {
 		if at, err := strconv.Atoi(found[1]); err == nil && at >= 1 && at <= len(sent) {
-			return "The address is in line " + strconv.Itoa(sent[at-1].Line) + " too."
+			return inLineToo(sent[at-1].Line).Error()
 		}
 	}
+	if _, known := r.reasons[message]; !known {
+		r.reasons[message] = r.worded(message)
+	}
+	return r.reasons[message]
+}
+
+// worded returns an error of the App interface with the name of the column.
+func (r *importRun) worded(message string) string {
 	member, rest, is := strings.Cut(message, ": ")
 	if !is {
 		return message
@@ -240,11 +307,11 @@ func (r *importRun) explained(message string, sent []sheet.Row) string {
 }
 
 // importPiece returns the handler to which the script sends a piece of a list: it checks or writes the rows, and responds with
-// their results. A piece may be sent again.
+// their results. A piece may be sent again. The script knows in which line of another piece the address of a row was before.
 func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		form := importForm(channel, nil)
-		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Area, Name: "head", Max: sheet.MaxRecord}, &forms.Field{Kind: forms.Hidden, Name: "line"})
+		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Area, Name: "head", Max: sheet.MaxRecord}, &forms.Field{Kind: forms.Hidden, Name: "line"}, &forms.Field{Kind: forms.Hidden, Name: "earlier", Max: sheet.MaxRecord})
 		return v.submit(form, func() error {
 			head, err := sheet.HeadOf(v.Request.PostFormValue("head"), channel != app.Email) // as it was sent: a row may begin with a tab
 			if err != nil {
@@ -258,6 +325,7 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 			if err != nil {
 				return err
 			}
+			run.know(rows, form.Value("earlier"))
 			if err := run.each(rows, 0, len(rows), time.Now().Add(importTime)); err != nil {
 				return err
 			}
@@ -269,10 +337,11 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 			}
 			return v.json(struct {
 				importOutcome
-				Head   string   `json:"head"` // header of the refused rows
-				Unread []string `json:"unread"`
-				Named  bool     `json:"named"`
-			}{run.importOutcome, listText(refusedHead(head, channel)), head.Unread, head.Names != nil})
+				Addresses map[string]int `json:"addresses"` // line of the row with the address
+				Head      string         `json:"head"`      // header of the refused rows
+				Unread    []string       `json:"unread"`
+				Named     bool           `json:"named"`
+			}{run.importOutcome, run.addresses, listText(refusedHead(head, channel)), head.Unread, head.Names != nil})
 		}, func(status int) error {
 			return &app.Error{Status: status, Message: problemsOf(form)}
 		})

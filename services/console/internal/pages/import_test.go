@@ -167,11 +167,35 @@ func TestAnImportThatStopsSaysWhatIsWritten(t *testing.T) {
 	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusServiceUnavailable, "Send it again in a moment.", "p2499@example.com")
 }
 
+// The App interface finds the same address only in the rows of one call.
+func TestAnAddressInTwoPiecesIsImportedOnce(t *testing.T) {
+	b := open(t, "Checkout")
+	var list strings.Builder
+	list.WriteString("email\nAda@example.com\nbob\n")
+	for i := range 999 {
+		fmt.Fprintf(&list, "p%d@example.com\n", i)
+	}
+	list.WriteString("ada@example.com\nbob\neve@example.com\n")
+	const twice, wrong = "Line 1003: <bdi>The address is in line 2 too.", "Line 1004: <bdi>The mail address must be an email address."
+	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusOK, "1,004 rows are checked", "Import 1,001 subscribers", twice, wrong)
+	b.expect(b.post(importAt, "dashboard", other, "rows", list.String(), "step", "write", "from", "1000", "to", "1004"), http.StatusOK, "4 rows are imported", twice)
+	if body := b.app.body("POST /app/subscribers/email/import"); strings.Contains(body, "ada@") {
+		t.Errorf("sent %s", body)
+	}
+
+	at := "/console/parts/subscribers/email/import" // the script collects the addresses of the pieces
+	b.expect(b.upload(at, "", "dashboard", other, "head", "email", "line", "2", "rows", "Ada@example.com\nbob\n"), http.StatusOK, `"addresses":{"ada@example.com":2}`)
+	rows := []string{"dashboard", other, "head", "email", "line", "1003", "rows", "ada@example.com\neve@example.com\nADA@example.com\n"}
+	b.expect(b.upload(at, "", rows...), http.StatusOK, `"created":3`, `"ada@example.com":1003`)
+	b.expect(b.upload(at, "", append(rows, "earlier", "1003:2")...), http.StatusOK, `"created":1`, `"line":1003,"address":"ada@example.com","reason":"The address is in line 2 too."`, `"line":1005,`)
+	b.expect(b.upload("/console/parts/subscribers/sms/import", "", "dashboard", other, "head", "phone", "line", "7", "rows", "+49 (151) 1\n+491511\n", "earlier", "7:2 99:1 x"), http.StatusOK, `"line":8,"address":"+491511","reason":"The address is in line 2 too."`)
+}
+
 func TestAPieceOfAnImportHasItsResultAsJSON(t *testing.T) {
 	b := open(t, "Checkout")
 	at := "/console/parts/subscribers/email/import"
 	got := b.upload(at, "", "dashboard", other, "ask", "", "step", "check", "head", "email;name", "line", "1001", "rows", "known@example.com;A\r\nbob;\"x;\r\ny\"\r\n")
-	b.expect(got, http.StatusOK, `"created":0,"updated":1,"refused":[{"line":1002,"address":"bob","reason":"The mail address must be an email address.","row":"bob,\"x;\ny\",The mail address must be an email address.\n"}],"head":"email,name,reason\n","unread":["name"],"named":true`)
+	b.expect(got, http.StatusOK, `"created":0,"updated":1,"refused":[{"line":1002,"address":"bob","reason":"The mail address must be an email address.","row":"bob,\"x;\ny\",The mail address must be an email address.\n"}],"addresses":{"known@example.com":1001},"head":"email,name,reason\n","unread":["name"],"named":true`)
 	got = b.upload(at, "", "dashboard", other, "step", "check", "head", "email,=cmd(),components,\"a,\"\"b\"", "line", "2", "rows", "bob\neve@example.com,@x,Nothing\nmal\n")
 	b.expect(got, http.StatusOK, `"head":"email,'=cmd(),components,\"a,\"\"b\",reason\n"`, `"row":"eve@example.com,'@x,Nothing,,The dashboard has no component “Nothing”.\n"`, `"line":2,"address":"bob"`)
 	if order := regexp.MustCompile(`"line":\d`).FindAllString(got.text, -1); strings.Join(order, " ") != `"line":2 "line":3 "line":4` {
