@@ -46,7 +46,9 @@
     if (!file) return form.elements.rows.value;
     if (file.size > largestFile) throw new Halt('The file has more than 64 MiB. Divide it.', true);
     try {
-      return new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const encoding = { '255,254': 'utf-16le', '254,255': 'utf-16be' }[bytes.slice(0, 2)] ?? 'utf-8'; // by the byte order mark
+      return new TextDecoder(encoding, { fatal: true }).decode(bytes);
     } catch {
       throw new Halt('The file must be text in UTF-8. Save it as “CSV UTF-8”.', true);
     }

@@ -240,6 +240,7 @@ func rowsOf(r *http.Request, form *forms.Form) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	file = sheet.Text(file)
 	pasted := r.PostFormValue("rows") // the value of the form has no spaces at its ends, such as tabs of empty columns
 	switch {
 	case file != "" && strings.TrimSpace(pasted) != "":

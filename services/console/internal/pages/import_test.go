@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf16"
 )
 
 // imported returns the results of an import: addresses that begin with "known" are updated, and those without an @ refused.
@@ -97,6 +99,21 @@ func TestARowOfAnotherDashboardIsRefused(t *testing.T) {
 	}
 }
 
+// Excel writes “Unicode text” in UTF-16 with tabs.
+func TestAFileInUTF16IsImported(t *testing.T) {
+	b := open(t, "Checkout")
+	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+		var file []byte
+		for _, unit := range utf16.Encode([]rune("\ufeffemail\tName\r\njörg@example.com\t😀\r\n")) {
+			file = order.AppendUint16(file, unit)
+		}
+		b.expect(b.upload(importAt, string(file), "dashboard", other, "rows", ""), http.StatusOK, "1 row is checked", "<bdi>Name</bdi>", "jörg@example.com\t😀")
+		if body := b.app.body("POST /app/subscribers/email/import"); !strings.Contains(body, `"email":"jörg@example.com"`) {
+			t.Errorf("sent %s", body)
+		}
+	}
+}
+
 // The first line names the separator for Excel, lines end with CR as on old Macs, and a column that is not read has any text.
 func TestAListOfAGermanSpreadsheetIsImported(t *testing.T) {
 	b := open(t, "Checkout")
@@ -120,7 +137,9 @@ func TestAWrongListIsShownWithItsLine(t *testing.T) {
 		b.expect(b.post(importAt, "dashboard", other, "rows", row.rows), http.StatusUnprocessableEntity, "There is a problem", row.want, `<option dir="auto" value="`+other+`" selected>`)
 	}
 	b.expect(b.upload(importAt, "a@example.com", "dashboard", other, "rows", "b@example.com"), http.StatusUnprocessableEntity, "not both", `aria-describedby="file-hint file-problem"`)
-	b.expect(b.upload(importAt, "a\xff@example.com", "dashboard", other), http.StatusUnprocessableEntity, "CSV UTF-8")
+	for _, file := range []string{"a\xff@example.com", "email\nj\xf6rg@example.com", "e\x00m\x00", "\xff\xfea\x00\x00\xd8"} { // the second in Latin-1, the last in broken UTF-16
+		b.expect(b.upload(importAt, file, "dashboard", other), http.StatusUnprocessableEntity, "CSV UTF-8")
+	}
 	b.expect(b.post(importAt, "dashboard", "", "rows", "a@example.com"), http.StatusUnprocessableEntity, "Choose an option.")
 	b.app.answer("GET /app/dashboards/"+other, answer{404, `{}`, false})
 	b.expect(b.post(importAt, "dashboard", other, "rows", "a@example.com"), http.StatusNotFound)

@@ -195,9 +195,6 @@ func separator(record string) rune {
 // Read returns the rows of a part of a list. line is the number of its first line. The header is no row. Read omits empty
 // records.
 func (h Head) Read(text string, line int) ([]Row, error) {
-	if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\ufffd") { // a browser sends U+FFFD for the others
-		return nil, &Error{line, "The list must be text in UTF-8. Save it as “CSV UTF-8”."}
-	}
 	whole := line == 1
 	if whole {
 		var removed int
@@ -222,6 +219,9 @@ func (h Head) reads(column int) bool {
 }
 
 func (h Head) records(text string, line int) ([]Row, error) {
+	if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\ufffd") { // a browser sends U+FFFD for the others
+		return nil, &Error{line, "The list must be text in UTF-8. Save it as “CSV UTF-8”."}
+	}
 	reader := csv.NewReader(strings.NewReader(text))
 	reader.Comma, reader.FieldsPerRecord = h.comma, -1
 	var rows []Row
