@@ -1,7 +1,9 @@
 package pages
 
 import (
+	"bufio"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -43,6 +45,71 @@ func TestAnExportHasTheFilterOfTheListAndAllItsPages(t *testing.T) {
 	}
 	b.app.answer("GET /app/subscribers/email", answer{503, `{}`, false})
 	b.expect(b.get(mails+"/export"), http.StatusServiceUnavailable, "request-1")
+}
+
+// oneConnection is a listener with one connection, which buffers nothing.
+type oneConnection struct {
+	net.Conn
+	accepted chan net.Conn
+}
+
+func (l oneConnection) Accept() (net.Conn, error) {
+	if conn, open := <-l.accepted; open {
+		return conn, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l oneConnection) Addr() net.Addr { return l.LocalAddr() }
+
+// The list has no end. The console reads its next page only when the browser has taken the one before, so it needs the memory of
+// one page, however slowly the browser reads.
+func TestAnExportReadsNoFurtherThanItsReader(t *testing.T) {
+	b := open(t, "ada@example.com")
+	const rows, pages = 100, 50
+	row := `{"id": "` + other + `", "dashboardId": "` + other + `", "email": "` + strings.Repeat("x", 100) + `@example.com", "componentIds": null, "confirmed": true, "locale": null, "source": "app", "createdAt": "2026-01-31T09:30:00.000Z"}`
+	b.app.answer("GET /app/subscribers/email", answer{200, `{"subscribers": [` + strings.Repeat(row+",", rows-1) + row + `], "nextToken": "more"}`, false})
+	client, server := net.Pipe()
+	listener := oneConnection{server, make(chan net.Conn, 1)}
+	listener.accepted <- server
+	ended := make(chan struct{})
+	web := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer close(ended)
+		b.engine.ServeHTTP(w, r)
+	})}
+	go func() { _ = web.Serve(listener) }()
+	defer web.Close()
+	defer close(listener.accepted)
+
+	r := httptest.NewRequest(http.MethodGet, mails+"/export", nil)
+	p := b.member
+	p.Audience, p.Surface = "console", passport.Console
+	r.Header.Set(passport.Header, b.signer.Sign(p))
+	if err := r.Write(client); err != nil {
+		t.Fatal(err)
+	}
+	got, err := http.ReadResponse(bufio.NewReader(client), r)
+	if err != nil || got.StatusCode != http.StatusOK {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	in := bufio.NewReader(got.Body)
+	if _, err := in.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	for read := 1; read <= pages; read++ {
+		for range rows {
+			if line, err := in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "xxx") {
+				t.Fatalf("page %d: %q, %v", read, line, err)
+			}
+		}
+		if asked := len(b.app.queries("GET /app/subscribers/email")); asked > read+2 { // one is sent, and the buffer above may have its end
+			t.Fatalf("the browser has read %d pages, and the console %d", read, asked)
+		}
+	}
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-ended // the export ends with its reader
 }
 
 // A file that lacks rows must not look whole, so its response breaks off.
