@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/etag"
@@ -45,10 +47,22 @@ func New(services map[string]string, signer *passport.Signer, process boot.Proce
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy, transport.MaxIdleConnsPerHost = nil, 64
 	return &Client{services: services, signer: signer, http: &http.Client{
-		Transport: otelhttp.NewTransport(transport,
+		Transport: otelhttp.NewTransport(withoutQuery{transport},
 			otelhttp.WithTracerProvider(process.Tracer), otelhttp.WithPropagators(process.Propagator)),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// withoutQuery removes the query from the URL in the span of a request. The query may have the address of a person.
+type withoutQuery struct{ http.RoundTripper }
+
+func (t withoutQuery) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.RawQuery != "" {
+		shown := *r.URL
+		shown.RawQuery = ""
+		trace.SpanFromContext(r.Context()).SetAttributes(attribute.String("url.full", shown.String()))
+	}
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // Caller makes calls for the sender of one request to the console.
