@@ -175,6 +175,10 @@ func TestDeclareRefusesContradictions(t *testing.T) {
 		"a counted list":    func(s *document.Schema[boat]) { s.Indexes[5].Counted = true },
 		"nothing to count":  func(s *document.Schema[boat]) { s.Indexes[6].Counted = true },
 		"numbers uncounted": func(s *document.Schema[boat]) { s.Indexes[1].Numbered = true },
+		"words of no list":  func(s *document.Schema[boat]) { s.Indexes[1].Words = true },
+		"unique words": func(s *document.Schema[boat]) {
+			s.Indexes = append(s.Indexes, document.Index{Name: "words", Fields: []string{"harbours"}, Words: true, Unique: true})
+		},
 		"a malformed field": func(s *document.Schema[boat]) { s.Fields[0].Name = `x"; --` },
 	} {
 		t.Run(name, func(t *testing.T) {

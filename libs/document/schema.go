@@ -62,6 +62,10 @@ type Index struct {
 	// counter. On SQLite, a page then takes about the same time for any Offset, if its conditions are equalities on
 	// all other fields and its order is that of the number. On MongoDB the time grows with the Offset.
 	Numbered bool
+	// Words: the first of Fields is a multi-valued field of words, which consist of ASCII lower-case letters and digits. A
+	// query that names the index in Scan has a condition find.All on this field. It reads the records with all of the words
+	// and sorts them. On SQLite, a word takes a few bytes. Other indexes of multi-valued fields take a row for each value.
+	Words bool
 }
 
 // Declare returns a collection of db. It panics if the declaration is not valid, which is a
@@ -138,7 +142,7 @@ func shapeOf[T any](schema Schema[T]) (*plan.Shape, error) {
 		s.Fields = append(s.Fields, plan.Field{Name: f.Name, Many: f.Many || yieldsList(f.Value), Revision: f.Revision})
 	}
 	for _, ix := range schema.Indexes {
-		if err := s.AddIndex(plan.Index{Name: ix.Name, Unique: ix.Unique, Counted: ix.Counted, Numbered: ix.Numbered}, ix.Fields); err != nil {
+		if err := s.AddIndex(plan.Index{Name: ix.Name, Unique: ix.Unique, Counted: ix.Counted, Numbered: ix.Numbered, Words: ix.Words}, ix.Fields); err != nil {
 			return nil, fmt.Errorf("index %q %w", ix.Name, err)
 		}
 	}

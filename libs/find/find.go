@@ -20,6 +20,7 @@ const (
 	OpLte    Op = "lte"    // less than or equal to Value
 	OpAbsent Op = "absent" // Value is a bool: true matches records without the field, false matches records with it
 	OpHas    Op = "has"    // the multi-valued field contains one of Values
+	OpAll    Op = "all"    // the multi-valued field contains all of Values
 	OpText   Op = "text"   // the text field matches Value in the way that Match and Fold say
 )
 
@@ -73,6 +74,11 @@ func Present(field string) Condition { return Condition{Field: field, Op: OpAbse
 // Has matches records whose multi-valued field contains at least one of values.
 func Has[V any](field string, values ...V) Condition {
 	return Condition{Field: field, Op: OpHas, Values: list(values)}
+}
+
+// All matches records whose multi-valued field of words contains all of words. The query names an index of words in Scan.
+func All(field string, words []string) Condition {
+	return Condition{Field: field, Op: OpAll, Values: list(words)}
 }
 
 // Text matches records whose text field contains value in the part that match names: at its start, for example. With

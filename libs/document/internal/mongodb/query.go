@@ -155,6 +155,8 @@ func (p query) match(c plan.Condition) bson.E {
 		return with("$lt")
 	case find.OpLte:
 		return with("$lte")
+	case find.OpAll:
+		return bson.E{Key: name, Value: bson.D{{Key: "$all", Value: bson.A(c.Values)}}}
 	case find.OpText:
 		return bson.E{Key: name, Value: regex(c)}
 	}

@@ -163,7 +163,7 @@ func (p *Plan) condition(c find.Condition) error {
 			return fmt.Errorf("%s of %q must have a value", c.Op, c.Field)
 		}
 		out.Values = []any{value}
-	case find.OpIn, find.OpHas:
+	case find.OpIn, find.OpHas, find.OpAll:
 		list, err := normalList(reflect.ValueOf(c.Values))
 		if err != nil {
 			return fmt.Errorf("%s of %q: %w", c.Op, c.Field, err)
@@ -187,7 +187,7 @@ func (p *Plan) condition(c find.Condition) error {
 			return err
 		}
 	}
-	if many != (out.Op == find.OpHas) && out.Op != find.OpAbsent {
+	if many != (out.Op == find.OpHas || out.Op == find.OpAll) && out.Op != find.OpAbsent {
 		return fmt.Errorf("%s must not be used with the field %q (multi-valued: %t)", c.Op, c.Field, many)
 	}
 	out.Again = out.Op == find.OpHas && p.pinned(at, false)
@@ -213,7 +213,7 @@ func (c *Condition) text() error {
 
 // pins reports whether a condition restricts its field to a few values. Such fields can be the first of an index.
 func (c *Condition) pins() bool {
-	return c.Op == find.OpEq || c.Op == find.OpHas || c.Op == find.OpAbsent && c.Absent
+	return c.Op == find.OpEq || c.Op == find.OpHas || c.Op == find.OpAll || c.Op == find.OpAbsent && c.Absent
 }
 
 // fixed reports whether a condition restricts its field to one value. Sorting by the field has no effect then.
@@ -224,8 +224,11 @@ func (c *Condition) fixed() bool {
 // choose takes the index scan, if it is named. Otherwise it takes the index that serves the query and has the most
 // bound fields, and of several such indexes the one with the fewest fields.
 func (p *Plan) choose(order []Term, scan string) error {
+	ix := p.Shape.indexNamed(scan)
+	if err := p.words(ix); err != nil {
+		return err
+	}
 	if scan != "" {
-		ix := p.Shape.indexNamed(scan)
 		if ix == nil {
 			return fmt.Errorf("index %q must be declared", scan)
 		}
@@ -245,7 +248,7 @@ func (p *Plan) choose(order []Term, scan string) error {
 	for i := range p.Shape.Indexes {
 		ix := &p.Shape.Indexes[i]
 		f := p.fit(ix, order)
-		if !f.usable || !f.covers || !f.sorted || f.bound == 0 && len(p.Where) > 0 {
+		if !f.usable || ix.Words || !f.covers || !f.sorted || f.bound == 0 && len(p.Where) > 0 {
 			continue
 		}
 		if best == nil || f.bound > bestFit.bound || f.bound == bestFit.bound && len(ix.Fields) < len(best.Fields) {
@@ -256,6 +259,28 @@ func (p *Plan) choose(order []Term, scan string) error {
 		return fmt.Errorf("no declared index serves it; declare one, or name in Scan an index whose prefix to examine")
 	}
 	p.take(best, bestFit)
+	return nil
+}
+
+// words returns an error unless the query has a condition All exactly if ix is an index of words, and on its first field.
+func (p *Plan) words(ix *Index) error {
+	all := 0
+	for _, c := range p.Where {
+		if c.Op != find.OpAll {
+			continue
+		}
+		if all++; ix == nil || !ix.Words || ix.Fields[0] != c.Field {
+			return fmt.Errorf("all of %q needs an index of words in Scan", p.Shape.Fields[c.Field].Name)
+		}
+		for _, value := range c.Values {
+			if text, _ := value.(string); !word.MatchString(text) {
+				return fmt.Errorf("all of %q must name words", p.Shape.Fields[c.Field].Name)
+			}
+		}
+	}
+	if ix != nil && ix.Words && all != 1 {
+		return fmt.Errorf("index %s needs one condition all", ix.Name)
+	}
 	return nil
 }
 
@@ -290,6 +315,7 @@ func (p *Plan) fit(ix *Index, order []Term) fit {
 		f.bound++
 	}
 	f.sorted, f.order = p.follows(ix.Fields[k:], wanted)
+	f.sorted = f.sorted && !ix.Words
 	return f
 }
 

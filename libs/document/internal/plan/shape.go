@@ -37,6 +37,7 @@ type Index struct {
 	Unique   bool
 	Counted  bool
 	Numbered bool
+	Words    bool
 	Many     int // position of the multi-valued field in Fields, or -1
 }
 
@@ -44,6 +45,8 @@ var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 // IsIdentifier reports whether name may be the name of a collection, a field or an index.
 func IsIdentifier(name string) bool { return identifier.MatchString(name) }
+
+var word = regexp.MustCompile(`^[a-z0-9]+$`)
 
 // AddIndex adds an index with the names of its fields. It returns an error if the declaration is not valid.
 func (s *Shape) AddIndex(ix Index, fields []string) error {
@@ -73,6 +76,9 @@ func (s *Shape) AddIndex(ix Index, fields []string) error {
 	}
 	if ix.Numbered && !ix.Counted {
 		return fmt.Errorf("must not be numbered: it is not counted")
+	}
+	if ix.Words && (ix.Many != 0 || ix.Unique) {
+		return fmt.Errorf("must not be of words: its first field is not multi-valued, or it is unique")
 	}
 	for i := range s.Indexes {
 		if slices.Equal(s.Indexes[i].Fields, ix.Fields) { // MongoDB cannot have two indexes of the same fields

@@ -98,6 +98,10 @@ func (s shape) objects() []object {
 	var out []object
 	for i := range s.Indexes {
 		ix := &s.Indexes[i]
+		if ix.Words {
+			out = append(out, s.worded(ix)...)
+			continue
+		}
 		if ix.Many >= 0 {
 			out = append(out, s.valued(ix)...)
 			continue
@@ -114,14 +118,16 @@ func (s shape) objects() []object {
 	return out
 }
 
-// dropObjects drops the objects that are not declared or have another definition.
+// dropObjects drops the objects that are not declared or have another definition. With an index of words, SQLite drops the
+// tables that FTS5 has created for the index.
 func (w *writer) dropObjects(s *plan.Shape, wanted []object) error {
 	declared := map[string]string{}
 	for _, o := range wanted {
 		declared[o.name] = o.sql
 	}
 	var drops []string
-	err := w.rows(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name GLOB ? ORDER BY type`,
+	err := w.rows(`SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL AND name GLOB ?
+		AND name NOT IN (SELECT name FROM pragma_table_list WHERE type = 'shadow') ORDER BY type`,
 		[]any{s.Name + "[.~]*"}, func(rows *sql.Rows) error {
 			var kind, name, text string
 			if err := rows.Scan(&kind, &name, &text); err != nil {

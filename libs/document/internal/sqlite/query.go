@@ -239,7 +239,9 @@ func (p *query) sequence(q *clause, first int) {
 	}
 }
 
-func (p *query) side() bool { return p.Index != nil && p.Index.Many >= 0 }
+// side reports whether a table with a row for each value implements the index. words reports whether an index of words does.
+func (p *query) side() bool  { return p.Index != nil && p.Index.Many >= 0 && !p.Index.Words }
+func (p *query) words() bool { return p.Index != nil && p.Index.Words }
 
 // within reports whether the index's table contains fields and the fields of all conditions. Then the query need not
 // read the records.
@@ -303,6 +305,8 @@ func (p *query) from() string {
 	switch {
 	case p.Index == nil:
 		return " FROM " + table + " d"
+	case p.words():
+		return " FROM " + quote(p.shape().sideTable(p.Index)) + " s CROSS JOIN " + table + " d ON d.id = s.rowid"
 	case p.side():
 		return p.fromSide() + " CROSS JOIN " + table + " d ON d.id = s.doc"
 	}
@@ -355,6 +359,8 @@ func (p *query) clause(c plan.Condition) clause {
 		return clause{text: name + " IS NOT NULL"}
 	case find.OpText:
 		return clause{textFunction + "(" + name + ", ?, ?, ?)", []any{string(c.Match), c.Values[0], plan.Scalar(c.Fold)}}
+	case find.OpAll:
+		return clause{"s." + quote(p.shape().sideTable(p.Index)) + " MATCH ?", []any{allOf(c.Values)}}
 	case find.OpHas:
 		if c.Again || strings.HasPrefix(name, "d.") {
 			name = "d." + quote(column(p.Shape.Fields[c.Field].Name))
