@@ -3,9 +3,13 @@ package subscribers_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
 // The App and the legacy interface find an address in each of its forms, although it is shown as it was given.
@@ -31,5 +35,61 @@ func TestAnAddressIsFoundInEachOfItsForms(t *testing.T) {
 	}
 	if id := uuid.MustParse(created.Subscriber.ID); id.Version() != 7 {
 		t.Errorf("the id %s has version %d", id, id.Version())
+	}
+}
+
+// found returns the addresses that a search for text finds.
+func (p *platform) found(o organization, path, text string) (addresses []string) {
+	p.t.Helper()
+	for _, s := range p.app(o, http.StatusOK, http.MethodGet, path+"q="+url.QueryEscape(text), nil).Subscribers {
+		addresses = append(addresses, s.Email+s.Phone)
+	}
+	return addresses
+}
+
+func TestASearchFindsAnAddressByEachOfItsParts(t *testing.T) {
+	p := start(t)
+	o, others := p.organization(), p.organization()
+	const address, number = "Zoë.O'Brien+7@Mail.Bücher.Example", "+4930901820"
+	for _, in := range []organization{o, others} {
+		p.app(in, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": in.dashboard, "email": address, "confirmed": true})
+		p.app(in, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": in.dashboard, "email": "someone@else.example", "confirmed": true})
+		p.app(in, http.StatusCreated, http.MethodPost, "sms", object{"dashboardId": in.dashboard, "phone": number, "confirmed": true})
+	}
+	characters := []rune(address)
+	for from := range characters {
+		for _, to := range []int{from + 1, from + 2, from + 3, from + 4, from + 9, len(characters)} {
+			part := string(characters[from:min(to, len(characters))])
+			for _, text := range []string{part, strings.ToUpper(part), strings.ToLower(part)} {
+				if found := p.found(o, "email?state=confirmed&", text); !slices.Contains(found, address) || len(found) > 2 {
+					t.Errorf("%q finds %v", text, found)
+				}
+			}
+		}
+	}
+	for _, text := range []string{"zoë.o'brien+7@mail.bücher.examples", "Zoe", "ëoz", "xq", "q", "+7@mail.bücher.example.", "zoë..o'brien"} {
+		if found := p.found(o, "email?", text); len(found) > 0 {
+			t.Errorf("%q finds %v", text, found)
+		}
+	}
+	for from := range number {
+		if found := p.found(o, "sms?", number[from:]); !slices.Equal(found, []string{number}) {
+			t.Errorf("%q finds %v", number[from:], found)
+		}
+	}
+
+	// The other organization changes and deletes its subscribers.
+	p.call(others, http.StatusOK, http.MethodPut, "/api/v1/email/"+p.legacyID(others, url.QueryEscape(address))+"/", object{"email": "new@name.example"})
+	apitest.Eventually(t, "the new address is found", func() bool { return len(p.found(others, "email?", "new@name")) == 1 })
+	if old := p.found(others, "email?", "o'brien"); len(old) > 0 {
+		t.Errorf("the former address finds %v", old)
+	}
+	changed := p.app(others, http.StatusOK, http.MethodGet, "email?q=name.example", nil).Subscribers
+	p.app(others, http.StatusNoContent, http.MethodDelete, "email/"+changed[0].ID, nil)
+	if left := p.found(others, "email?", "new@name"); len(left) > 0 {
+		t.Errorf("a deleted subscriber is found: %v", left)
+	}
+	if found := p.found(o, "email?", "O'BRIEN"); !slices.Equal(found, []string{address}) {
+		t.Errorf("the subscriber of the first organization: %v", found)
 	}
 }

@@ -32,6 +32,7 @@ const (
 	FieldChannel      = "channel"
 	FieldLegacyID     = "legacyId"
 	FieldText         = "text"       // Address.Text; of a subscriber: the result of Searched
+	FieldParts        = "parts"      // words for the parts of a subscriber's FieldText
 	FieldNormal       = "normal"     // Address.Normal
 	FieldBlocked      = "blocked"    // the address is suppressed; also of a subscriber
 	FieldRemoved      = "removed"    // an address is removed
@@ -47,8 +48,8 @@ const (
 	FieldRequested    = "requested"  // time of the subscriber's Request
 )
 
-// The indexes that queries name in Scan. Each begins with the organization and the channel. Then it has the field in
-// its name. The indexes of addresses and subscriptions end with the legacy id.
+// The indexes that queries name in Scan. Each but IndexParts begins with the organization and the channel. Then it has the
+// field in its name. The indexes of addresses and subscriptions end with the legacy id.
 const (
 	IndexLegacy          = "legacy"
 	IndexSame            = "same" // compared form of addresses
@@ -60,6 +61,7 @@ const (
 	IndexDashboardStates = "dashboardStates"
 	IndexSubscribed      = "subscribed"
 	IndexConcerned       = "concerned"
+	IndexParts           = "parts"
 )
 
 // Events is a client of the events service. Only DashboardsByID uses a cache. So a client can subscribe to a component

@@ -2,6 +2,7 @@ package audience
 
 import (
 	"context"
+	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -38,7 +39,12 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 		query.Where = append(query.Where, find.Has(FieldSubscribed, append(all, f.ComponentID)...))
 	}
 	if f.Text != "" {
-		query.Where = append(query.Where, find.Text(FieldText, find.Substring, kindOf(channel).searched(f.Text), true))
+		text := kindOf(channel).searched(f.Text)
+		query.Where = append(query.Where, find.Text(FieldText, find.Substring, text, true))
+		var err error
+		if query, err = a.byParts(ctx, query, parts(organization, channel, text)); err != nil {
+			return find.Page[Subscriber]{}, err
+		}
 	}
 	rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, query)
 	if err != nil {
@@ -53,6 +59,23 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 		shown[i] = &found[i]
 	}
 	return find.Page[Subscriber]{Items: found, Next: next}, a.limit(ctx, organization, shown...)
+}
+
+// manyFound is the number of subscribers from which a page is sooner full when all subscribers are compared in order.
+const manyFound = 1000
+
+// byParts returns the query with the index of parts, if this index finds few subscribers.
+func (a *Audience) byParts(ctx context.Context, query find.Query, words []string) (find.Query, error) {
+	if len(words) == 0 {
+		return query, nil
+	}
+	few := query
+	few.Where, few.Scan = append(slices.Clone(query.Where), find.All(FieldParts, words[:min(maxParts, len(words))])), IndexParts
+	found, err := a.Store.Subscribers.Count(ctx, find.Query{Where: few.Where, Scan: few.Scan, Limit: manyFound})
+	if found < manyFound {
+		query = few
+	}
+	return query, err
 }
 
 // index returns the index with which the fewest subscribers must be read.

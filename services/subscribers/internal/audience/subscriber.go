@@ -166,6 +166,14 @@ func (s Subscriber) ComponentIDs() []string {
 // Searched returns the address in the form that Filter.Text searches.
 func (s Subscriber) Searched() string { return kindOf(s.Channel).searched(s.Address.Text) }
 
+// Parts returns the words for the parts of the address, as Filter.Text searches it.
+func (s Subscriber) Parts() []string {
+	if s.Gone() || s.Address.Removed {
+		return nil
+	}
+	return parts(s.OrganizationID, s.Channel, s.Searched())
+}
+
 // States returns the states of the subscriber.
 func (s Subscriber) States() []State {
 	if s.Gone() {
