@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
 func TestFindShowsEveryKindWithItsFilteredList(t *testing.T) {
@@ -104,5 +106,14 @@ func TestTheShortcutsAreThoseOfTheMember(t *testing.T) {
 	b.expect(got, http.StatusOK, "They are switched off.", `data-density="compact"`)
 	if strings.Contains(got.text, "data-shortcuts") || strings.Contains(got.text, "<dialog id=\"shortcut-list\"") {
 		t.Error("shortcuts that are switched off are in the page")
+	}
+}
+
+func TestAMemberIsFoundByItsNamesInAnyOrder(t *testing.T) {
+	ada := app.User{FirstName: "Ada", LastName: "Lovelace", Username: "countess", Email: "ada@example.com"}
+	for text, want := range map[string]bool{"Lovelace Ada": true, "ada  lovelace": true, "LOVE": true, "countess ada@": true, "": true, "Ada Byron": false, "adalovelace": false} {
+		if got := isMember(ada, text); got != want {
+			t.Errorf("%q: %t", text, got)
+		}
 	}
 }

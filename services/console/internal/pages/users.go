@@ -3,6 +3,7 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -35,9 +36,10 @@ func (p *pages) users(v *visit) error {
 	return v.show(http.StatusOK, "users.html", "Members", data)
 }
 
-// isMember reports whether a name or the address of the member contains the text.
+// isMember reports whether the names and the address of the member contain each word of the text.
 func isMember(u app.User, text string) bool {
-	return strings.Contains(strings.ToLower(u.FirstName+" "+u.LastName+" "+u.Username+" "+u.Email), strings.ToLower(text))
+	known := strings.ToLower(u.FirstName + " " + u.LastName + " " + u.Username + " " + u.Email)
+	return !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(word string) bool { return !strings.Contains(known, word) })
 }
 
 // nameOf returns the name of a member, or the user name if there is none.
