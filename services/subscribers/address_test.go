@@ -93,3 +93,26 @@ func TestASearchFindsAnAddressByEachOfItsParts(t *testing.T) {
 		t.Errorf("the subscriber of the first organization: %v", found)
 	}
 }
+
+// A number is found in the forms in which people write numbers. A text that is in numbers is not taken for another form.
+func TestASearchFindsANumberAsPeopleWriteIt(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	const german, american, french = "+4915112345678", "+12004915550", "+33149110012"
+	for _, number := range []string{german, american, french} {
+		p.app(o, http.StatusCreated, http.MethodPost, "sms", object{"dashboardId": o.dashboard, "phone": number, "confirmed": true})
+	}
+	for text, want := range map[string][]string{
+		"+49 151 12345678": {german}, "+49 (0)151 123-456 78": {german}, "+49 (0151) 12345678": {german}, "0049 151 12345678": {german}, " 0049 (0)151/12345678 ": {german}, "0151 1234 5678": {german},
+		"0049 151": {german}, "+49 (0)151 12": {german}, "(0151) 12": {german}, "0151": {german}, "151-123": {german}, "0033 1 49 11": {french},
+		"0049": {american}, "0012": {french}, "00 49 15": {american}, "15112345678": {german}, "+49": {german}, "9": {american, french, german},
+		"0049 152": nil, "+49 (0)152 12345678": nil, "0 30": nil, "()": {american, french, german}, "00": {american, french},
+	} {
+		if found := p.found(o, "sms?", text); !slices.Equal(found, want) {
+			t.Errorf("%q finds %v, want %v", text, found, want)
+		}
+	}
+	if found := p.found(o, "sms?limit=1&", "0151 12"); !slices.Equal(found, []string{german}) {
+		t.Errorf("a page of one finds %v", found)
+	}
+}

@@ -41,6 +41,8 @@ type kind struct {
 	strict func(text string) (string, bool)
 	// searched returns the form of an address, or of a part of one, in which the App interface searches.
 	searched func(text string) string
+	// others returns other forms of a text to search. One is searched if no address contains the text and the forms before.
+	others func(text string) []string
 }
 
 // Normal returns the form in which addresses of the channel are compared, and false if the text is no address. A phone
@@ -58,7 +60,7 @@ func kindOf(channel topic.Channel) kind {
 	numbers := kind{
 		field: "phone", needed: "must be a plus sign, the country code and the number, with 8 to 15 digits",
 		wanted: phone.Wanted,
-		normal: normalNumber, strict: phone.Possible, searched: strings.NewReplacer(" ", "", "(", "", ")", "", ".", "", "/", "", "-", "").Replace,
+		normal: normalNumber, strict: phone.Possible, searched: searchedNumber, others: otherNumbers,
 	}
 	return map[topic.Channel]kind{
 		topic.Email: {
@@ -67,7 +69,7 @@ func kindOf(channel topic.Channel) kind {
 				_, ok := normalEmail(text)
 				return text, ok
 			},
-			searched: searchedEmail,
+			searched: searchedEmail, others: func(string) []string { return nil },
 		},
 		topic.SMS:      numbers,
 		topic.WhatsApp: numbers,
@@ -97,6 +99,25 @@ func searchedEmail(text string) string {
 		return text[:at] + domain
 	}
 	return text
+}
+
+// searchedNumber returns the text without the characters that people write between the digits of a number.
+func searchedNumber(text string) string {
+	return strings.NewReplacer(" ", "", "(", "", ")", "", ".", "", "/", "", "-", "").Replace(text)
+}
+
+// otherNumbers returns what a number, or the first part of one, may mean: 00 instead of the plus sign, and a 0 before
+// the number within the country.
+func otherNumbers(text string) (forms []string) {
+	international := strings.TrimSpace(text)
+	if after, is := strings.CutPrefix(searchedNumber(text), "00"); is {
+		international = "+" + after
+	}
+	if number, ok := phone.Possible(international); ok {
+		forms = append(forms, number)
+	}
+	short := searchedNumber(strings.Replace(international, "(0)", "", 1))
+	return append(forms, strings.TrimPrefix(short, "0"))
 }
 
 // normalNumber returns the E.164 form of a number that is possible in its country. It returns every other number of 8

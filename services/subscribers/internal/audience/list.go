@@ -38,15 +38,7 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 		}
 		query.Where = append(query.Where, find.Has(FieldSubscribed, append(all, f.ComponentID)...))
 	}
-	if f.Text != "" {
-		text := kindOf(channel).searched(f.Text)
-		query.Where = append(query.Where, find.Text(FieldText, find.Substring, text, true))
-		var err error
-		if query, err = a.byParts(ctx, query, parts(organization, channel, text)); err != nil {
-			return find.Page[Subscriber]{}, err
-		}
-	}
-	rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, query)
+	rows, next, err := a.search(ctx, organization, channel, query, f.Text)
 	if err != nil {
 		return find.Page[Subscriber]{}, err
 	}
@@ -61,8 +53,34 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 	return find.Page[Subscriber]{Items: found, Next: next}, a.limit(ctx, organization, shown...)
 }
 
+// search returns the keys of a page of the subscribers that match the query and have the text in their address.
+func (a *Audience) search(ctx context.Context, organization string, channel topic.Channel, query find.Query, text string) ([]find.Row, string, error) {
+	if text == "" {
+		return find.KeyPage(ctx, a.Store.Subscribers, query)
+	}
+	kind := kindOf(channel)
+	all := query.Where
+	var tried []string
+	for _, form := range append([]string{kind.searched(text)}, kind.others(text)...) {
+		if slices.Contains(tried, form) || form == "" && len(tried) > 0 {
+			continue
+		}
+		tried = append(tried, form)
+		query.Where = append(slices.Clone(all), find.Text(FieldText, find.Substring, form, true))
+		chosen, err := a.byParts(ctx, query, parts(organization, channel, form))
+		if err != nil {
+			return nil, "", err
+		}
+		rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, chosen)
+		if len(rows) > 0 || err != nil {
+			return rows, next, err
+		}
+	}
+	return nil, "", nil
+}
+
 // manyFound is the number of subscribers from which a page is sooner full when all subscribers are compared in order.
-const manyFound = 1000
+const manyFound = 500
 
 // byParts returns the query with the index of parts, if this index finds few subscribers.
 func (a *Audience) byParts(ctx context.Context, query find.Query, words []string) (find.Query, error) {

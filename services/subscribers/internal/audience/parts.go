@@ -28,7 +28,7 @@ func parts(organization string, channel topic.Channel, text string) []string {
 		for _, r := range characters[i : i+partLength] {
 			hash = (hash ^ uint64(r)) * prime
 		}
-		words = append(words, strconv.FormatUint(hash>>32, 36))
+		words = append(words, strconv.FormatUint(hash>>40, 36))
 	}
 	return words
 }
