@@ -29,7 +29,11 @@ type auditRow struct {
 	app.AuditEntry
 	Who, What, Class, Icon string
 	Changes                []change
+	Whole                  string // address of the page with whole values; empty: no value is cut
 }
+
+// maxValue is the longest value in the list of all entries, in characters. An import has up to 64 KiB of addresses.
+const maxValue = 1000
 
 // change is a field before and after a write. A missing value is empty.
 type change struct{ Field, Before, After string }
@@ -73,7 +77,11 @@ func (p *pages) audit(v *visit) error {
 			return err
 		}
 		for _, entry := range found.Entries {
-			data.Entries = append(data.Entries, rowOf(entry))
+			row := rowOf(entry)
+			if query.Get("entityId") == "" {
+				row.cut()
+			}
+			data.Entries = append(data.Entries, row)
 		}
 		if found.NextToken != nil {
 			next := v.Request.URL.Query()
@@ -153,6 +161,18 @@ func rowOf(e app.AuditEntry) auditRow {
 		}
 	}
 	return row
+}
+
+// cut shortens long values.
+func (r *auditRow) cut() {
+	for i := range r.Changes {
+		for _, value := range []*string{&r.Changes[i].Before, &r.Changes[i].After} {
+			if characters := []rune(*value); len(characters) > maxValue {
+				*value = string(characters[:maxValue]) + "…"
+				r.Whole = root + "/audit?" + url.Values{"entityId": {r.EntityID}, "action": {r.Action}}.Encode()
+			}
+		}
+	}
 }
 
 // phrase returns an action as words.

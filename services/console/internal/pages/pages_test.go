@@ -411,6 +411,30 @@ func TestTheRolesOfAProviderAreReadByLine(t *testing.T) {
 	}
 }
 
+func TestTheAuditLogCutsLongValuesUntilOneRecordIsChosen(t *testing.T) {
+	b := open(t, "Ada")
+	entry := func(value string) string {
+		return `{"entries": [{"id": "1", "occurredAt": "2026-01-31T09:30:00.000Z", "actor": {"type": "scheduler"}, "action": "subscriber.import", "entityType": "subscriber", "entityId": "` + other + `", "entityName": "x",
+			"changedFields": ["note"], "before": {"note": "` + value + `a"}, "after": {"note": "` + value + `b"}, "ip": null, "requestId": null, "surface": "app"}], "nextToken": null}`
+	}
+	long := strings.Repeat("ä", maxValue)
+	b.app.answer("GET /app/audit", answer{200, entry(long), false})
+	got := b.get("/console/audit?entityType=subscriber")
+	b.expect(got, http.StatusOK, ">"+long+"…<", `href="/console/audit?action=subscriber.import&amp;entityId=`+other+`">Show the whole values`)
+	if strings.Contains(got.text, long+"a") || strings.Contains(got.text, long+"b") {
+		t.Error("a value is not cut")
+	}
+	got = b.get("/console/audit?action=subscriber.import&entityId=" + other)
+	b.expect(got, http.StatusOK, ">"+long+"a<", ">"+long+"b<")
+	if strings.Contains(got.text, "Show the whole values") {
+		t.Error("the whole values link to themselves")
+	}
+	b.app.answer("GET /app/audit", answer{200, entry(long[2:]), false})
+	if got := b.get("/console/audit"); !strings.Contains(got.text, ">"+long[2:]+"a<") || strings.Contains(got.text, "Show the whole values") {
+		t.Error("a value of the longest length is cut")
+	}
+}
+
 func TestEveryActionOfTheAuditLogReadsAsWords(t *testing.T) {
 	for action, want := range map[string]string{
 		"event.timeline.create": "Event timeline created", "event.post_mortem.update": "Event post mortem updated", "endpoint.verify": "Endpoint verified",
