@@ -80,6 +80,10 @@ func (f AuditFilter) where(organization string) ([]find.Condition, bool) {
 	return where, true
 }
 
+// maxAuditPage is the size at which a page ends before its limit. The entry of an import of 1,000 rows has 25 KB, and an
+// entry has at most twice audit.MaxSnapshot.
+const maxAuditPage = 256 << 10
+
 // AuditEntries returns a page of the organization's audit entries, newest first.
 func (a *Accounts) AuditEntries(ctx context.Context, organization string, filter AuditFilter, limit int, after string) (find.Page[topic.AuditEntry], error) {
 	where, possible := filter.where(organization)
@@ -87,7 +91,7 @@ func (a *Accounts) AuditEntries(ctx context.Context, organization string, filter
 		return find.Page[topic.AuditEntry]{}, nil
 	}
 	return a.Store.Audit.Find(ctx, find.Query{
-		Where: where, Order: []find.Order{{Field: FieldOccurredAt, Descending: true}}, Limit: limit, After: after,
+		Where: where, Order: []find.Order{{Field: FieldOccurredAt, Descending: true}}, Limit: limit, MaxBytes: maxAuditPage, After: after,
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 func (a api) auditOperations() []web.Operation {
 	return []web.Operation{web.Declare(web.Operation{
 		Method: "GET", Path: "/app/audit", ID: "listAuditEntries", Tag: "audit", Summary: "List audit entries, newest first",
-		Description: "Every successful write on every interface leaves one entry. A sign-in to the console that is refused because of too many tries, or because there may be a copy of a passkey, leaves one with the action user.sign_in.refuse, at most one of a member in 15 minutes. A large record is cut; it has the member truncated then.",
+		Description: "Every successful write on every interface leaves one entry. A sign-in to the console that is refused because of too many tries, or because there may be a copy of a passkey, leaves one with the action user.sign_in.refuse, at most one of a member in 15 minutes. A large record is cut; it has the member truncated then. A page with large records has fewer entries than limit.",
 		Roles:       []string{passport.RoleAdmin}, Status: 200,
 		Example: web.Example{Response: `{"entries": [{"id": "01890a5d-ac96-774b-bcce-b302099a8064", "occurredAt": "2026-01-31T09:30:00.000Z",
 			"actor": {"type": "user", "id": "01890a5d-ac96-774b-bcce-b302099a8057", "email": "ada@example.com", "keyId": "01890a5d-ac96-774b-bcce-b302099a8059"},

@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +18,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/telemetry"
 )
 
-// Kafka may deliver an entry several times, also within one batch. Every combination of filters is served.
-func TestARepeatedAuditEntryIsOneRecord(t *testing.T) {
+// opened returns the domain on an empty database.
+func opened(t *testing.T) *account.Accounts {
+	t.Helper()
 	db, err := document.Open(apitest.Documents(t), "identity", document.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -27,6 +30,12 @@ func TestARepeatedAuditEntryIsOneRecord(t *testing.T) {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return accounts
+}
+
+// Kafka may deliver an entry several times, also within one batch. Every combination of filters is served.
+func TestARepeatedAuditEntryIsOneRecord(t *testing.T) {
+	accounts := opened(t)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	entry := topic.AuditEntry{
 		ID: "1", Organization: "ours", OccurredAt: at, Actor: topic.Actor{Type: topic.ActorUser, ID: "ada"}, Action: "event.update",
@@ -74,5 +83,38 @@ func TestARepeatedAuditEntryIsOneRecord(t *testing.T) {
 		if ids != want || string(found[len(found)-1].Before) != `{"title": "a"}` || string(found[0].After) != "null" {
 			t.Errorf("%+v finds %q", filter, ids)
 		}
+	}
+}
+
+func TestAPageOfLargeAuditEntriesEndsEarly(t *testing.T) {
+	accounts := opened(t)
+	large := json.RawMessage(`{"text": "` + strings.Repeat("x", 60<<10) + `"}`)
+	var entries []topic.AuditEntry
+	for i := range 12 {
+		entries = append(entries, topic.AuditEntry{
+			ID: fmt.Sprintf("%02d", i), Organization: "ours", OccurredAt: time.Date(2026, 1, 2, 3, 4, i, 0, time.UTC), Action: "event.update", EntityType: "event", EntityID: "e", Before: large, After: large,
+		})
+	}
+	if err := accounts.Record(t.Context(), entries); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for after := ""; ; {
+		page, err := accounts.AuditEntries(t.Context(), "ours", account.AuditFilter{}, 50, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Items) < 1 || len(page.Items) > 3 {
+			t.Fatalf("a page has %d entries", len(page.Items))
+		}
+		for _, e := range page.Items {
+			ids = append(ids, e.ID)
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if got := strings.Join(ids, " "); got != "11 10 09 08 07 06 05 04 03 02 01 00" {
+		t.Errorf("the pages have %s", got)
 	}
 }
