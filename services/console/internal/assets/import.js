@@ -48,10 +48,10 @@
     try {
       const bytes = new Uint8Array(await file.arrayBuffer());
       const encoding = { '255,254': 'utf-16le', '254,255': 'utf-16be' }[bytes.slice(0, 2)] ?? 'utf-8'; // by the byte order mark
-      return new TextDecoder(encoding, { fatal: true }).decode(bytes);
-    } catch {
-      throw new Halt('The file must be text in UTF-8. Save it as “CSV UTF-8”.', true);
-    }
+      const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+      if (!text.includes('\0')) return text;
+    } catch {}
+    throw new Halt('The file must be text in UTF-8. Save it as “CSV UTF-8”.', true);
   };
 
   let work, step, at, done, sums, refused, stopping;

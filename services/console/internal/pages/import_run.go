@@ -260,7 +260,7 @@ func (r *importRun) rowOf(row sheet.Row) (in app.ImportRow, err error) {
 	if in.Confirmed, err = sheet.Decision(row.Cell(sheet.Confirmed)); err != nil {
 		return in, err
 	}
-	if cell := row.Cell(sheet.Locale); cell == sheet.Default {
+	if cell := row.Cell(sheet.Locale); strings.EqualFold(cell, sheet.Default) {
 		in.Locale = new(app.Nullable)
 	} else if cell != "" {
 		in.Locale = new(app.Nullable(cell))

@@ -60,7 +60,7 @@ const importAt = mails + "/import"
 func TestAnImportShowsTheResultOfEachRowBeforeItWrites(t *testing.T) {
 	b := open(t, "Checkout")
 	b.expect(b.get(importAt+"?dashboard="+other), http.StatusOK, `<option dir="auto" value="`+other+`" selected>`, "At most 1 MiB", `data-import="/console/parts/subscribers/email/import"`, "import.")
-	const list = "Name;E-Mail;Components;Confirmed;Locale\r\nAda;ada@example.com;" + other + ";yes;de\r\n\"Grace\r\nHopper\";known@example.com;all;;default\r\nBob;bob;;;\r\n=cmd();eve@example.com;Nothing;;\r\nMallory;mal@example.com;;perhaps;\r\n"
+	const list = "Name;E-Mail;Components;Confirmed;Locale\r\nAda;ada@example.com;" + other + ";yes;de\r\n\"Grace\r\nHopper\";known@example.com;ALL;;Default\r\nBob;bob;;;\r\n=cmd();eve@example.com;Nothing;;\r\nMallory;mal@example.com;;perhaps;\r\n"
 	got := b.upload(importAt, list, "dashboard", other, "ask", "on", "rows", "")
 	b.expect(got, http.StatusOK, "5 rows are checked. Nothing is written yet", "Columns that are not read: <bdi>Name</bdi>", "Import 2 subscribers",
 		"Line 5: <bdi>The mail address must be an email address.", "Line 6: <bdi>The dashboard has no component “Nothing”.", "Line 7: <bdi>“perhaps” is neither yes nor no.", "&#39;=cmd(),eve@example.com",
