@@ -19,6 +19,8 @@ const (
 	// importTime is the time after which a page begins no further piece. With the call that is under way then, the page
 	// stays below the time limit of a request.
 	importTime = 9 * time.Second
+	// mostRefused is the number of refused rows after which a page begins no further piece. The page contains these rows.
+	mostRefused = 20_000
 	// shownRefusals is how many refused rows a page lists. All of them are in the text below.
 	shownRefusals = 20
 )
@@ -186,6 +188,8 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 		report.Stopped = fmt.Sprintf("It is not known whether %s written from line %d on: %s", are(run.tried, "row"), rows[run.Count].Line, reasonOfStop(failed))
 	case failed != nil:
 		report.Stopped = reasonOfStop(failed)
+	case run.Count < to && len(run.Refused) >= mostRefused:
+		report.Stopped = counted(len(run.Refused), "row") + " of this step are refused. See whether they have a mistake in common before you go on."
 	case run.Count < to:
 		report.Stopped = "The time of one request has run out."
 	}

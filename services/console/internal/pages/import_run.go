@@ -167,8 +167,8 @@ func inLineToo(line int) error {
 	return fault.New(fault.Invalid, "The address is in line %d too.", line)
 }
 
-// each sends the rows between two positions. It stops before the next piece after a time, and at an error. Count says how far
-// it has come.
+// each sends the rows between two positions. It stops before the next piece after a time, at many refused rows, and at an error.
+// Count says how far it has come.
 func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error {
 	for _, row := range rows[:from] { // those of an earlier step
 		if _, err := r.rowOf(row); err == nil {
@@ -177,7 +177,7 @@ func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error 
 	}
 	r.Count = from
 	for r.Count < to {
-		if r.Count > from && time.Now().After(until) {
+		if r.Count > from && time.Now().After(until) || len(r.Refused) >= mostRefused {
 			return nil
 		}
 		if err := r.piece(rows[r.Count:to]); err != nil {

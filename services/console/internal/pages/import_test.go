@@ -186,6 +186,13 @@ func TestAnImportThatStopsSaysWhatIsWritten(t *testing.T) {
 	b.expect(b.post(importAt, "dashboard", other, "rows", list.String()), http.StatusServiceUnavailable, "Send it again in a moment.", "p2499@example.com")
 }
 
+func TestAListThatIsWrongAsAWholeIsNotCheckedToItsEnd(t *testing.T) {
+	b := open(t, "Checkout")
+	list := strings.Repeat("bob\n", 21_500)
+	b.expect(b.post(importAt, "dashboard", other, "rows", list), http.StatusOK, "20,000 rows are checked", "20,000 rows of this step are refused. See whether they have a mistake in common", "Check the other 1,500 rows", `name="from" value="20000"`)
+	b.expect(b.post(importAt, "dashboard", other, "rows", list, "step", "check", "from", "20000"), http.StatusOK, "1,500 rows are checked", "20,000 rows are done before these.")
+}
+
 // The App interface finds the same address only in the rows of one call.
 func TestAnAddressInTwoPiecesIsImportedOnce(t *testing.T) {
 	b := open(t, "Checkout")
