@@ -81,7 +81,7 @@ type Head struct {
 type Row struct {
 	Line  int // number of the first line of the record
 	Cells []string
-	head  Head
+	head  *Head
 }
 
 // Cell returns the content of a column, or nothing if the list does not have it.
@@ -234,7 +234,7 @@ func (h Head) records(text string, line int) ([]Row, error) {
 			return nil, malformed(err, line)
 		}
 		at, _ := reader.FieldPos(0)
-		row := Row{Line: line + at - 1, Cells: cells, head: h}
+		row := Row{Line: line + at - 1, Cells: cells, head: &h}
 		if reader.InputOffset()-before > MaxRecord {
 			return nil, &Error{row.Line, fmt.Sprintf("A row has at most %d characters. Perhaps a quotation mark is not closed.", MaxRecord)}
 		}
