@@ -29,7 +29,7 @@ type reportPage struct {
 	Year       bool
 	Name       string // name of the dashboard or the component
 	Period     string // the month or the year, for people
-	Before     string // path of the period before
+	Before     string // path of the period before; empty: it is before the year 1
 	After      string // path of the period after; empty: it is in the future
 	File       string // path of the CSV file
 	Generated  string
@@ -230,6 +230,8 @@ func (v *visit) choosePeriod(data *reportPage, now time.Time) (at time.Time, ok 
 	field.Values = []string{typed}
 	at, err := time.Parse(form, typed)
 	switch {
+	case err == nil && at.Year() < 1:
+		at, field.Problem = now, field.Label+" must not be before the year 1."
 	case err != nil && !data.Year: // browsers show no other text in the input
 		at, field.Values, field.Problem = now, nil, example
 	case err != nil:
@@ -254,7 +256,10 @@ func (v *visit) choosePeriod(data *reportPage, now time.Time) (at time.Time, ok 
 		}
 		return at.AddDate(0, by, 0)
 	}
-	data.Before, data.File = data.pathOf(field.Name, step(-1).Format(form)), data.pathOf(field.Name, typed)
+	if before := step(-1); before.Year() > 0 {
+		data.Before = data.pathOf(field.Name, before.Format(form))
+	}
+	data.File = data.pathOf(field.Name, typed)
 	if after := step(1).Format(form); after <= now.Format(form) {
 		data.After = data.pathOf(field.Name, after)
 	}

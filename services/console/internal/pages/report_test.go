@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
@@ -22,10 +24,50 @@ func monthReport(month, name, percent string, major, partial, measured int64) an
 		"days": [], "eventIds": []}], "partialOutageWeight": 0.3, "formula": "the formula"}}`, month, month, month, percent, other, name, percent, major+partial, major, partial, measured), false}
 }
 
+// A page of the console has at most 12 KiB. This one has 120 components with 31 days each, and every third has an outage.
+func TestAReportOfAMonthWithManyComponentsIsSmall(t *testing.T) {
+	var components []string
+	for i := range 120 {
+		var days []string
+		down := map[bool]int{true: 60 + i*13}[i%3 == 0]
+		for day := 1; day <= 31; day++ {
+			percent, worst := "100", "operational"
+			if down > 0 && day == 1+i%31 {
+				percent, worst = fmt.Sprintf("99.%06d", i*7919), "partial_outage"
+			}
+			days = append(days, fmt.Sprintf(`{"date": "2026-01-%02d", "uptimePercent": %s, "worstStatus": %q}`, day, percent, worst))
+		}
+		components = append(components, fmt.Sprintf(`{"componentId": %q, "name": "Component %d", "uptimePercent": %v, "downtimeSeconds": %d, "majorOutageSeconds": 0, "partialOutageSeconds": %d,
+			"measuredSeconds": 2678400, "days": [%s], "eventIds": []}`, uuid.NewSHA1(uuid.Nil, []byte{byte(i)}), i, 100-float64(down)/26784, down, down, strings.Join(days, ",")))
+	}
+	b := open(t, "Checkout")
+	b.app.answer("GET /app/reports/uptime", answer{200, `{"report": {"month": "2026-01", "timezone": "UTC", "overallUptimePercent": 99.9, "components": [` + strings.Join(components, ",") + `]}}`, false})
+	got := b.get(reports + "?month=2026-01")
+	if b.expect(got, http.StatusOK, "Component 119"); strings.Count(got.text, `<use href="#sign-`) != 120*31 || got.size > 12<<10 {
+		t.Errorf("the page has %d bytes", got.size)
+	}
+}
+
+func TestAReportBeginsWithTheYear1(t *testing.T) {
+	b := open(t, "Checkout")
+	for query, problem := range map[string]string{"month=0000-01": "Month must not be before the year 1.", "year=0000": "Year must not be before the year 1.", "month=-001-01": "Enter a month as year-month"} {
+		got := b.get(reports + "?" + query)
+		if b.expect(got, http.StatusUnprocessableEntity, problem); strings.Contains(got.text, "before</a>") || strings.Contains(got.text, "=0000") || strings.Contains(got.text, "=-0") {
+			t.Errorf("%s leads to another period: %s", query, got.text)
+		}
+	}
+	for _, query := range []string{"month=0001-01", "year=0001"} {
+		got := b.get(reports + "?" + query)
+		if b.expect(got, http.StatusOK, "after"); strings.Contains(got.text, "before</a>") || strings.Contains(got.text, "=0000") {
+			t.Errorf("%s leads before the year 1: %s", query, got.text)
+		}
+	}
+}
+
 func TestAReportOfAMonthShowsTheFiguresOfTheAppInterface(t *testing.T) {
 	b := open(t, "Checkout")
 	got := b.get(reports + "?dashboard=" + other + "&month=2026-01")
-	b.expect(got, http.StatusOK, "<title>Uptime of Checkout, January 2026 · Bellbuoy</title>", `<p class="value">99.993729 %</p>`, "2 min 48 s", "31 d", "1: not measured", "2: 99.8 %, major outage",
+	b.expect(got, http.StatusOK, "<title>Uptime of Checkout, January 2026 · Bellbuoy</title>", `<p class="value">99.993729 %</p>`, "2 min 48 s", "31 d", `<li>1<svg class="i n" role="img"><title>not measured</title>`, `<li>2<svg class="i x" role="img"><title>99.8 %, major outage</title>`,
 		`href="/console/events/`+other+`"><bdi>Checkout`, `href="/console/events/`+member+`">An event`, "1 - (major &#43; 0.3 * partial)", "counts as 0.3 seconds", "Not over yet", "1 February 2026, 00:00:00 CET to 1 February 2026, 10:30:00 CET",
 		"month=2025-12", "month=2026-02", "year=2026", `href="/console/reports/uptime/csv?dashboard=`+other+`&amp;month=2026-01"`)
 	if sent := b.app.queries("GET /app/reports/uptime"); !slices.Equal(sent, []string{"dashboardId=" + other + "&month=2026-01"}) {

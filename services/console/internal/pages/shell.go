@@ -35,6 +35,10 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"icon":  func(name string) template.HTML { return use("g", name) },
 		"tint":  func(name, class string) template.HTML { return use("g "+class, name) },
 		"state": func(class string) template.HTML { return use("i "+class, "i-"+class) },
+		// The sign of a state has an id. A page that repeats the sign thousands of times is smaller with this id.
+		"sign": func(class string) template.HTML {
+			return template.HTML(`<svg class="i ` + class + `" aria-hidden="true"><g id="sign-` + class + `"><use href="` + icons + `#i-` + class + `"/></g></svg>`)
+		},
 		"asset": files.Address,
 		"role":  roleLabel,
 		"face":  initials,
