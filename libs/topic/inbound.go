@@ -24,6 +24,8 @@ type InboundMessage struct {
 	Timestamp       *time.Time        `json:"timestamp"`
 	Publish         bool              `json:"publish"`
 	Notify          *map[Channel]bool `json:"notify"` // nil: the default
+
+	Check bool `json:"check,omitempty"` // the message is checked and not applied
 }
 
 // InboundResult is the effect of a message: created, updated, resolved, reopened or ignored.

@@ -32,6 +32,9 @@ func (u *upstream) ingest(r *http.Request, organization string) (any, bool) {
 	if json.NewDecoder(r.Body).Decode(&in) != nil || in.ExternalID == "unknown" {
 		return nil, false
 	}
+	if in.Check {
+		return topic.InboundResult{}, !slices.Contains(in.Components, "unknown")
+	}
 	u.messages = append(u.messages, in)
 	key := organization + " " + in.ID
 	if _, is := u.applied[key]; !is {

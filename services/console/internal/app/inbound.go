@@ -24,6 +24,14 @@ type InboundKey struct {
 	LastUsedAt *time.Time      `json:"lastUsedAt"`
 	RevokedAt  *time.Time      `json:"revokedAt"`
 	Defaults   InboundDefaults `json:"defaults"`
+	InboundWaits
+}
+
+// InboundWaits are when a reported problem opens and resolves an event.
+type InboundWaits struct {
+	OpenAfter    string `json:"openAfter"`
+	ResolveAfter string `json:"resolveAfter"`
+	MinSources   int    `json:"minSources"`
 }
 
 // InboundDefaults are used for what a message does not say.
@@ -42,6 +50,7 @@ func (c *Caller) InboundKeys(ctx context.Context, query url.Values) (InboundKeys
 type NewInboundKey struct {
 	Name     string          `json:"name"`
 	Defaults InboundDefaults `json:"defaults"`
+	InboundWaits
 }
 
 // InboundKeyResult is one signing key.
@@ -52,6 +61,33 @@ type InboundKeyResult struct {
 // AddInboundKey creates a signing key. Only this result has the secret.
 func (c *Caller) AddInboundKey(ctx context.Context, in NewInboundKey) (InboundKeyResult, error) {
 	return call[InboundKeyResult](ctx, c, request{service: integrations, method: "POST", path: inboundPath + "/keys", body: in})
+}
+
+// ChangeInboundKey changes a signing key.
+func (c *Caller) ChangeInboundKey(ctx context.Context, id string, in NewInboundKey) (InboundKeyResult, error) {
+	return call[InboundKeyResult](ctx, c, request{service: integrations, method: "PATCH", path: inboundPath + "/keys/" + url.PathEscape(id), body: in})
+}
+
+// InboundProblems is a page of the list of reported problems.
+type InboundProblems struct {
+	Problems  []InboundProblem `json:"problems"`
+	NextToken *string          `json:"nextToken"`
+}
+
+// InboundProblem is what a monitoring tool reports about an externalId.
+type InboundProblem struct {
+	KeyID      string     `json:"keyId"`
+	ExternalID string     `json:"externalId"`
+	State      string     `json:"state"`
+	Sources    []string   `json:"sources"`
+	Since      time.Time  `json:"since"`
+	DueAt      *time.Time `json:"dueAt"`
+	EventID    string     `json:"eventId"`
+}
+
+// InboundProblems lists the reported problems, the one that changed last first.
+func (c *Caller) InboundProblems(ctx context.Context, query url.Values) (InboundProblems, error) {
+	return call[InboundProblems](ctx, c, request{service: integrations, method: "GET", path: inboundPath + "/problems", query: query})
 }
 
 // RevokeInboundKey revokes a signing key.

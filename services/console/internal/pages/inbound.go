@@ -22,7 +22,7 @@ func (v *visit) inboundViews(at string) (views []view) {
 	if v.caller.Features.Integrations {
 		views = append(views, view{inboundPath, "Keys", at == inboundPath})
 	}
-	return append(views, view{arrivalsPath, "Arrivals", at == arrivalsPath})
+	return append(views, view{problemsPath, "Problems", at == problemsPath}, view{arrivalsPath, "Arrivals", at == arrivalsPath})
 }
 
 // inboundPage is the data of inbound.html.
@@ -35,21 +35,36 @@ type inboundPage struct {
 	Form  *forms.Form
 }
 
-func inboundKeyForm() *forms.Form {
+// newInboundKey is a key with the defaults of a new one.
+func newInboundKey() app.InboundKey {
+	return app.InboundKey{Defaults: app.InboundDefaults{Publish: true, Notify: true}, InboundWaits: app.InboundWaits{OpenAfter: "0s", ResolveAfter: "0s", MinSources: 1}}
+}
+
+// inboundKeyForm returns the form of a new key, or of a change of a key.
+func inboundKeyForm(key app.InboundKey) *forms.Form {
 	severities := []forms.Option{{Value: "", Label: "None"}}
 	for _, name := range []string{"minor_performance", "major_performance", "minor_outage", "major_outage"} {
 		severities = append(severities, forms.Option{Value: name, Label: severityLabel(name)})
 	}
-	return forms.New(inboundPath, "Create the key",
-		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 80, Hint: "The tool that uses the key, such as “Alertmanager in Frankfurt”."},
-		&forms.Field{Kind: forms.Tick, Name: "publish", Label: "Publish new events", Hint: "Without this tick, a new event is a draft.", Values: []string{"on"}, Members: []string{"defaults.publish"}},
-		&forms.Field{Kind: forms.Tick, Name: "notify", Label: "Notify subscribers", Hint: "Without this tick, nobody is notified.", Values: []string{"on"}, Members: []string{"defaults.notify"}},
-		&forms.Field{Kind: forms.Select, Name: "severity", Label: "Severity of new events", Plain: true, Options: severities, Hint: "A message may say otherwise about all three.", Members: []string{"defaults.severity"}})
+	action, submit := inboundPath, "Create the key"
+	if key.KeyID != "" {
+		action, submit = inboundPath+"/"+key.KeyID, "Save"
+	}
+	ticked := func(set bool) []string {
+		return map[bool][]string{true: {"on"}}[set]
+	}
+	fields := []*forms.Field{
+		{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 80, Hint: "The tool that uses the key, such as “Alertmanager in Frankfurt”.", Values: []string{key.Name}},
+		{Kind: forms.Tick, Name: "publish", Label: "Publish new events", Hint: "Without this tick, a new event is a draft.", Values: ticked(key.Defaults.Publish), Members: []string{"defaults.publish"}},
+		{Kind: forms.Tick, Name: "notify", Label: "Notify subscribers", Hint: "Without this tick, nobody is notified.", Values: ticked(key.Defaults.Notify), Members: []string{"defaults.notify"}},
+		{Kind: forms.Select, Name: "severity", Label: "Severity of new events", Plain: true, Options: severities, Hint: "A message may say otherwise about all three.", Members: []string{"defaults.severity"}, Values: []string{string(key.Defaults.Severity)}},
+	}
+	return forms.New(action, submit, append(fields, inboundWaitFields(key.InboundWaits)...)...)
 }
 
 // inbound lists the signing keys.
 func (p *pages) inbound(v *visit) error {
-	form := inboundKeyForm()
+	form := inboundKeyForm(newInboundKey())
 	v.fill(form)
 	return entitled(func(v *visit) error { return v.showInbound(http.StatusOK, form) })(v)
 }
@@ -84,12 +99,10 @@ type newInboundPage struct {
 
 // inboundAdd creates a key, and shows its secret once with a command that works.
 func (p *pages) inboundAdd(v *visit) error {
-	form := inboundKeyForm()
+	form := inboundKeyForm(newInboundKey())
 	return entitled(func(v *visit) error {
 		return v.submit(form, func() error {
-			made, err := v.app.AddInboundKey(v.Request.Context(), app.NewInboundKey{Name: form.Value("name"), Defaults: app.InboundDefaults{
-				Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity")),
-			}})
+			made, err := v.app.AddInboundKey(v.Request.Context(), inboundKeyOf(form))
 			if err != nil {
 				return err
 			}

@@ -27,7 +27,7 @@ func TestEveryPageShowsHostileTextAsText(t *testing.T) {
 					continue
 				}
 				want := http.StatusOK
-				if empty && (strings.HasSuffix(r.path, "/revoke") && strings.Contains(r.path, ":id") || strings.Contains(r.path, "/passkeys/:id") || strings.Contains(r.path, ":hash") || strings.Contains(r.path, ":entry") || strings.Contains(r.path, ":note")) {
+				if empty && (strings.HasSuffix(r.path, "/revoke") && strings.Contains(r.path, ":id") || r.path == "/inbound/:id" || strings.Contains(r.path, "/passkeys/:id") || strings.Contains(r.path, ":hash") || strings.Contains(r.path, ":entry") || strings.Contains(r.path, ":note")) {
 					want = http.StatusNotFound
 				}
 				if r.path == findPath && len(text) > findMax {

@@ -17,6 +17,13 @@ func (a api) peerIngest(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
+	if in.Check {
+		if err := a.catalog.CheckInbound(c.Request.Context(), c.Param(web.OrganizationParam), inboundOf(in)); err != nil {
+			return err
+		}
+		c.PureJSON(http.StatusOK, topic.InboundResult{})
+		return nil
+	}
 	ctx := audit.WithInboundKey(c.Request.Context(), in.KeyID, in.IP, in.RequestID)
 	outcome, err := a.catalog.Ingest(ctx, catalog.Command{
 		Organization: c.Param(web.OrganizationParam), Source: catalog.SourceInbound, Author: catalog.Author{Name: in.KeyName},

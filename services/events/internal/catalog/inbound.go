@@ -81,6 +81,15 @@ func (c *Catalog) Ingest(ctx context.Context, command Command, in Inbound) (Inbo
 	}
 }
 
+// CheckInbound returns a fault if no event can take the message, because a field is wrong or a component is unknown.
+func (c *Catalog) CheckInbound(ctx context.Context, organization string, in Inbound) error {
+	if err := in.check(c.now()); err != nil {
+		return err
+	}
+	_, err := c.namedComponents(ctx, organization, in.Components)
+	return err
+}
+
 func (c *Catalog) ingest(ctx context.Context, command Command, in Inbound) (InboundOutcome, error) {
 	changed, err := c.store.Events.Keys(ctx, owned(command.Organization, find.Query{Where: []find.Condition{find.Has(FieldInbound, in.ID)}, Limit: 1}))
 	if err != nil {

@@ -72,10 +72,10 @@ type inboundBody struct {
 }
 
 type inboundView struct {
-	Result    string `json:"result" enum:"created,updated,resolved,reopened,ignored"`
-	EventID   string `json:"eventId" format:"uuid"`
-	LogID     string `json:"logId" format:"uuid"`
-	Duplicate bool   `json:"duplicate" description:"An earlier request had the same webhook-id. This is its response."`
+	Result    string  `json:"result" enum:"created,updated,resolved,reopened,ignored,waiting"`
+	EventID   *string `json:"eventId" format:"uuid" description:"Null if there is no event yet."`
+	LogID     string  `json:"logId" format:"uuid"`
+	Duplicate bool    `json:"duplicate" description:"An earlier request had the same webhook-id. This is its response."`
 }
 
 func (a *API) receive(c *gin.Context) error {
@@ -94,7 +94,7 @@ func (a *API) receive(c *gin.Context) error {
 	if err != nil {
 		return err
 	}
-	c.PureJSON(http.StatusOK, inboundView{response.Result, response.EventID, response.ID, response.Duplicate})
+	c.PureJSON(http.StatusOK, inboundView{response.Result, optional.OrNull(response.EventID), response.ID, response.Duplicate})
 	return nil
 }
 

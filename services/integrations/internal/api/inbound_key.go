@@ -1,6 +1,10 @@
 package api
 
 import (
+	"errors"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -12,7 +16,8 @@ import (
 func (a *API) inboundOperations() []web.Operation {
 	const key = `"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "name": "Alertmanager",
 		"createdBy": {"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}, "createdAt": "2026-01-31T09:30:00.000Z",
-		"lastUsedAt": null, "revokedAt": null, "defaults": {"publish": true, "notify": true, "severity": null}`
+		"lastUsedAt": null, "revokedAt": null, "defaults": {"publish": true, "notify": true, "severity": null},
+		"openAfter": "2m", "resolveAfter": "0s", "minSources": 1`
 	declared := func(method, path, id, summary, description string, status int) web.Operation {
 		return web.Operation{
 			Method: method, Path: "/app/integrations/webhooks/inbound" + path, ID: id, Tag: "inbound webhook", Summary: summary, Description: description,
@@ -24,9 +29,16 @@ func (a *API) inboundOperations() []web.Operation {
 	create := declared("POST", "/keys", "createInboundKey", "Create a signing key",
 		"The secret is shown in this response only. An organization has at most 20 active keys.", 201)
 	create.Example = web.Example{
-		Request:  `{"name": "Alertmanager", "defaults": {"severity": "minor_outage"}}`,
+		Request:  `{"name": "Alertmanager", "defaults": {"severity": "minor_outage"}, "openAfter": "2m"}`,
 		Response: `{"key": {` + key + `, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="}}`,
 	}
+	change := declared("PATCH", "/keys/{keyId}", "changeInboundKey", "Change a signing key", "At least one member is required. Problems that wait keep their time.", 200)
+	change.Example = web.Example{Request: `{"openAfter": "2m"}`, Response: `{"key": {` + key + `}}`}
+	problems := declared("GET", "/problems", "listInboundProblems", "List the problems that monitoring tools report",
+		"The one that changed last first. A problem that no source reports is listed for 24 h, any other for 30 days after its last message.", 200)
+	problems.Entitlement = web.NoEntitlement
+	problems.Example.Response = `{"problems": [{"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "externalId": "checkout-latency", "state": "waiting", "sources": ["default"],
+		"since": "2026-01-31T09:30:00.000Z", "dueAt": "2026-01-31T09:32:00.000Z", "eventId": null}], "nextToken": null}`
 	revoke := declared("DELETE", "/keys/{keyId}", "revokeInboundKey", "Revoke a signing key", "The revocation is permanent. The list still shows the key.", 204)
 	logs := declared("GET", "/logs", "listInboundLogs", "List the requests to the inbound webhook",
 		"Newest first, for 30 days. A repeated request whose response was kept, and refusals above 20 in a minute for one key, have no row.", 200)
@@ -35,7 +47,7 @@ func (a *API) inboundOperations() []web.Operation {
 		"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "remoteIp": "192.0.2.1", "action": "trigger", "externalId": "checkout-latency",
 		"eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "result": "created", "httpStatus": 200, "error": null}], "nextToken": null}`
 	return []web.Operation{
-		web.Declare(list, a.listKeys), web.Declare(create, web.WithBody(a.createKey)), web.Declare(revoke, a.revokeKey), web.Declare(logs, a.listLogs),
+		web.Declare(list, a.listKeys), web.Declare(create, web.WithBody(a.createKey)), web.Declare(change, a.changeKey), web.Declare(revoke, a.revokeKey), web.Declare(logs, a.listLogs), web.Declare(problems, a.listProblems),
 	}
 }
 
@@ -48,6 +60,10 @@ type inboundKeyView struct {
 	LastUsedAt *web.Time       `json:"lastUsedAt" description:"To the minute."`
 	RevokedAt  *web.Time       `json:"revokedAt"`
 	Defaults   keyDefaultsView `json:"defaults"`
+
+	OpenAfter    string `json:"openAfter"`
+	ResolveAfter string `json:"resolveAfter"`
+	MinSources   int    `json:"minSources"`
 }
 
 type createdByView struct {
@@ -74,13 +90,27 @@ func viewInboundKey(k inbound.Key, secret string) inboundKeyView {
 	return inboundKeyView{
 		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedBy: createdByView(k.CreatedBy), CreatedAt: web.Time(k.CreatedAt),
 		LastUsedAt: web.TimeOf(k.LastUsedAt), RevokedAt: web.TimeOf(k.RevokedAt),
-		Defaults: keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, optional.OrNull(k.Defaults.Severity)},
+		Defaults:  keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, optional.OrNull(k.Defaults.Severity)},
+		OpenAfter: k.OpenAfter.String(), ResolveAfter: k.ResolveAfter.String(), MinSources: k.MinSources,
 	}
 }
 
 type inboundKeyBody struct {
-	Name     optional.Value[string]          `json:"name" required:"true" minLength:"1" maxLength:"80"`
-	Defaults optional.Value[keyDefaultsBody] `json:"defaults" description:"For messages that are silent about it."`
+	Name optional.Value[string] `json:"name" required:"true" minLength:"1" maxLength:"80"`
+	inboundKeyMembers
+}
+
+type inboundKeyPatch struct {
+	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"80"`
+	inboundKeyMembers
+}
+
+// inboundKeyMembers are the members that create and PATCH have in common.
+type inboundKeyMembers struct {
+	Defaults     optional.Value[keyDefaultsBody] `json:"defaults" description:"For messages that are silent about it."`
+	OpenAfter    optional.Value[string]          `json:"openAfter" default:"0s" pattern:"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" description:"How long a problem must be reported before its event opens: 0s to 1h."`
+	ResolveAfter optional.Value[string]          `json:"resolveAfter" default:"0s" pattern:"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" description:"How long a problem must be over before its event is resolved: 0s to 1h."`
+	MinSources   optional.Value[int]             `json:"minSources" default:"1" minimum:"1" maximum:"10" description:"How many sources must report a problem."`
 }
 
 type keyDefaultsBody struct {
@@ -89,11 +119,47 @@ type keyDefaultsBody struct {
 	Severity optional.Value[string] `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage" description:"Of new events."`
 }
 
-func (a *API) createKey(c *web.Call[web.None, inboundKeyBody], in inboundKeyBody) (oneInboundKeyView, error) {
+// setOn sets the members that were sent.
+func (in inboundKeyMembers) setOn(k *inbound.Key) error {
 	sent := in.Defaults.Value
-	key, secret, err := a.inbound.CreateKey(c, c.Caller.Organization, inbound.Author{UserID: c.Caller.User, Name: c.Caller.Username}, in.Name.Value,
-		inbound.Defaults{Publish: !sent.Publish.Sent || sent.Publish.Value, Notify: !sent.Notify.Sent || sent.Notify.Value, Severity: sent.Severity.Value})
+	optional.Assign(&k.Defaults.Publish, sent.Publish.Pointer())
+	optional.Assign(&k.Defaults.Notify, sent.Notify.Pointer())
+	if sent.Severity.Sent {
+		k.Defaults.Severity = sent.Severity.Value
+	}
+	optional.Assign(&k.MinSources, in.MinSources.Pointer())
+	return errors.Join(setWait(&k.OpenAfter, in.OpenAfter, "openAfter"), setWait(&k.ResolveAfter, in.ResolveAfter, "resolveAfter"))
+}
+
+func setWait(field *inbound.Wait, in optional.Value[string], name string) (err error) {
+	if in.Sent {
+		*field, err = inbound.ParseWait(name, in.Value, 0, inbound.Wait(time.Hour))
+	}
+	return err
+}
+
+func (a *API) createKey(c *web.Call[web.None, inboundKeyBody], in inboundKeyBody) (oneInboundKeyView, error) {
+	key, secret, err := a.inbound.CreateKey(c, c.Caller.Organization, inbound.Author{UserID: c.Caller.User, Name: c.Caller.Username}, func(k *inbound.Key) error {
+		k.Name = in.Name.Value
+		return in.setOn(k)
+	})
 	return oneInboundKeyView{viewInboundKey(key, secret)}, err
+}
+
+// changeKey finds the key before it reads the body, so that an unknown key is the first error.
+func (a *API) changeKey(c *web.Call[inboundKeyParameters, inboundKeyPatch]) (oneInboundKeyView, error) {
+	key, err := a.inbound.ChangeKey(c, c.Caller.Organization, c.Parameters.KeyID, func(k *inbound.Key) error {
+		in, err := c.Body()
+		if err != nil {
+			return err
+		}
+		if in == (inboundKeyPatch{}) {
+			return fault.New(fault.Invalid, "Send at least one field to change.")
+		}
+		optional.Assign(&k.Name, in.Name.Pointer())
+		return in.setOn(k)
+	})
+	return oneInboundKeyView{viewInboundKey(key, "")}, err
 }
 
 func (a *API) listKeys(c *web.Call[web.Paging, web.None]) (inboundKeysView, error) {
@@ -119,7 +185,7 @@ type inboundLogView struct {
 	Action     *string  `json:"action" enum:"trigger,update,resolve" description:"Null if the message was not read."`
 	ExternalID *string  `json:"externalId"`
 	EventID    *string  `json:"eventId" format:"uuid"`
-	Result     *string  `json:"result" enum:"created,updated,resolved,reopened,ignored" description:"Null for an error."`
+	Result     *string  `json:"result" enum:"created,updated,resolved,reopened,ignored,waiting" description:"Null for an error."`
 	HTTPStatus int      `json:"httpStatus"`
 	Error      *string  `json:"error"`
 }
@@ -139,4 +205,28 @@ func (a *API) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView, erro
 		}
 	})
 	return inboundLogsView{logs, next}, err
+}
+
+type inboundProblemView struct {
+	KeyID      string    `json:"keyId" format:"uuid"`
+	ExternalID string    `json:"externalId"`
+	State      string    `json:"state" enum:"quiet,waiting,open,closing"`
+	Sources    []string  `json:"sources" description:"Those that report the problem."`
+	Since      web.Time  `json:"since" description:"Of the state."`
+	DueAt      *web.Time `json:"dueAt" description:"When the event opens or is resolved, if the sources do not change."`
+	EventID    *string   `json:"eventId" format:"uuid" description:"Of the last event."`
+}
+
+type inboundProblemsView struct {
+	Problems  []inboundProblemView `json:"problems"`
+	NextToken *string              `json:"nextToken"`
+}
+
+func (a *API) listProblems(c *web.Call[web.Paging, web.None]) (inboundProblemsView, error) {
+	problems, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[inbound.Problem], error) {
+		return a.inbound.Problems(c, c.Caller.Organization, limit, after)
+	}, func(p inbound.Problem) inboundProblemView {
+		return inboundProblemView{p.KeyID, p.ExternalID, string(p.State), p.Reporting(), web.Time(p.Since), web.TimeOf(p.DueAt), optional.OrNull(p.EventID)}
+	})
+	return inboundProblemsView{problems, next}, err
 }

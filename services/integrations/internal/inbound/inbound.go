@@ -8,6 +8,9 @@
 // Then this package stores the response in the log. A unique index on the id allows only one response. If the process
 // is killed between the two writes, the sender tries again. The events service finds the id in the event, and the log
 // is stored.
+//
+// A Problem is stored before the event. If the process is killed after that, Complete applies the message of the
+// problem.
 package inbound
 
 import (
@@ -26,12 +29,17 @@ const (
 	FieldSlot         = "slot" // Key.Slot of an active key; absent for a revoked key
 	FieldReceivedAt   = "receivedAt"
 	FieldWebhookID    = "webhookId" // Log.WebhookID; absent if empty
+	FieldKey          = "key"       // Problem.KeyID
+	FieldSince        = "since"     // Problem.Since
+	FieldDueAt        = "dueAt"     // Problem.DueAt; absent without a step
+	FieldExpiresAt    = "expiresAt" // Problem.ExpiresAt
 )
 
 // Store stores the domain's records.
 type Store struct {
-	Keys find.Collection[Key]
-	Logs find.Collection[Log]
+	Keys     find.Collection[Key]
+	Logs     find.Collection[Log]
+	Problems find.Collection[Problem]
 }
 
 // Services is a client of other services.
@@ -51,6 +59,7 @@ type Inbound struct {
 	Now      func() time.Time // UTC, whole milliseconds
 
 	refusals refusals
+	counted  counted
 }
 
 // message returns a message with the id of the request and the defaults of the key.

@@ -18,6 +18,8 @@ import (
 const (
 	maxKeys    = 20 // active keys of an organization
 	maxKeyName = 80
+	// maxMinSources is the largest MinSources.
+	maxMinSources = 10
 	// usedEvery is the minimum time between two writes of LastUsedAt.
 	usedEvery = time.Minute
 
@@ -35,6 +37,11 @@ type Key struct {
 	CreatedAt      time.Time  `json:"createdAt" audit:"createdAt"`
 	LastUsedAt     *time.Time `json:"lastUsedAt" audit:"lastUsedAt"` // rounded down to the minute
 	RevokedAt      *time.Time `json:"revokedAt" audit:"revokedAt"`
+	// A trigger opens an event when MinSources sources (0: one source) have reported the problem for OpenAfter. When fewer
+	// sources have reported it for ResolveAfter, the event is resolved.
+	OpenAfter    Wait `json:"openAfter" audit:"openAfter"`
+	ResolveAfter Wait `json:"resolveAfter" audit:"resolveAfter"`
+	MinSources   int  `json:"minSources" audit:"minSources"`
 	// Slot is 1 to maxKeys for an active key, and 0 for a revoked one. No two active keys of an organization have the
 	// same slot, so concurrent creates cannot exceed the limit.
 	Slot int64 `json:"slot"`
@@ -58,14 +65,32 @@ func (k Key) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: k.OrganizationID, Type: "inbound_key", ID: k.ID, Name: k.Name}
 }
 
-// CreateKey stores a new key and returns it with its secret, which is not shown again.
-func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author, name string, defaults Defaults) (Key, string, error) {
-	if strings.TrimSpace(name) == "" || utf8.RuneCountInString(name) > maxKeyName {
-		return Key{}, "", fault.Field("name", "must be 1 to %d characters and not only white space", maxKeyName)
+// minSources returns the number of sources that must report a problem.
+func (k Key) minSources() int { return max(k.MinSources, 1) }
+
+// check returns a fault if a member of the key is wrong.
+func (k Key) check() error {
+	switch {
+	case strings.TrimSpace(k.Name) == "" || utf8.RuneCountInString(k.Name) > maxKeyName:
+		return fault.Field("name", "must be 1 to %d characters and not only white space", maxKeyName)
+	case k.MinSources < 1 || k.MinSources > maxMinSources:
+		return fault.Field("minSources", "must be a whole number from 1 to %d", maxMinSources)
 	}
+	return nil
+}
+
+// CreateKey stores a new key and returns it with its secret, which is not shown again. set sets the members that the
+// request contains.
+func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author, set func(*Key) error) (Key, string, error) {
 	secret := seal.SigningSecret()
 	key := Key{
-		ID: topic.NewID(), OrganizationID: organization, Name: name, Defaults: defaults, CreatedBy: by, CreatedAt: s.Now(),
+		ID: topic.NewID(), OrganizationID: organization, Defaults: Defaults{Publish: true, Notify: true}, MinSources: 1, CreatedBy: by, CreatedAt: s.Now(),
+	}
+	if err := set(&key); err != nil {
+		return Key{}, "", err
+	}
+	if err := key.check(); err != nil {
+		return Key{}, "", err
 	}
 	key.Secret = s.Box.Seal(secret, key.ID)
 	for {
@@ -100,6 +125,27 @@ func (s *Inbound) freeSlots(ctx context.Context, organization string) ([]int64, 
 // Keys returns a page of the organization's keys, oldest first.
 func (s *Inbound) Keys(ctx context.Context, organization string, limit int, after string) (find.Page[Key], error) {
 	return s.Store.Keys.Find(ctx, find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization)}, Limit: limit, After: after})
+}
+
+// ChangeKey changes an active key. set sets the members that the request contains.
+func (s *Inbound) ChangeKey(ctx context.Context, organization, id string, set func(*Key) error) (Key, error) {
+	key, err := s.Store.Keys.Update(ctx, id, func(key *Key) ([]topic.Message, error) {
+		if key.OrganizationID != organization || key.RevokedAt != nil {
+			return nil, noKey()
+		}
+		before := *key
+		if err := set(key); err != nil {
+			return nil, err
+		}
+		if err := key.check(); err != nil {
+			return nil, err
+		}
+		if *key == before {
+			return nil, fault.ErrUnchanged
+		}
+		return audit.Entry(audit.From(ctx), "", s.Now(), &before, key), nil
+	})
+	return key, fault.IfMissing(err, noKey())
 }
 
 // RevokeKey revokes a key permanently.

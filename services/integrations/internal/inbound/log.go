@@ -2,6 +2,7 @@ package inbound
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -117,10 +118,16 @@ func (r *refusals) admit(keyID string, now time.Time) bool {
 	return r.count[keyID] <= maxRefusals
 }
 
-// Prune deletes logs that are older than the retention time. Several processes may call it.
+// Prune deletes logs that are older than the retention time, and problems that have expired. Several processes may call
+// it.
 func (s *Inbound) Prune(ctx context.Context) error {
+	err := prune(ctx, s.Store.Logs, find.Lt(FieldReceivedAt, s.Now().Add(-retention)))
+	return errors.Join(err, prune(ctx, s.Store.Problems, find.Lt(FieldExpiresAt, s.Now())))
+}
+
+func prune[T any](ctx context.Context, from find.Collection[T], old find.Condition) error {
 	for {
-		n, err := s.Store.Logs.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Lt(FieldReceivedAt, s.Now().Add(-retention))}, Limit: pruneSlice})
+		n, err := from.DeleteMany(ctx, find.Query{Where: []find.Condition{old}, Limit: pruneSlice})
 		if n < pruneSlice || err != nil {
 			return err
 		}

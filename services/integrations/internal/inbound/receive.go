@@ -48,7 +48,7 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	row.Action, row.ExternalID = message.Action, message.ExternalID
 	var outcome topic.InboundResult
 	if err == nil {
-		outcome, err = s.Services.Ingest(ctx, key.OrganizationID, message)
+		outcome, err = s.apply(ctx, key, heldMessage{message, "", DefaultSource}, message.Timestamp)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
 	defer cancel()

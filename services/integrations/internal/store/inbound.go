@@ -1,6 +1,8 @@
 package store
 
 import (
+	"time"
+
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
@@ -8,7 +10,38 @@ import (
 
 // NewInbound declares the collections of package inbound in db, and returns them as a Store.
 func NewInbound(db *document.Database) inbound.Store {
-	return inbound.Store{Keys: document.Declare(db, inboundKeys()), Logs: document.Declare(db, inboundLogs())}
+	return inbound.Store{
+		Keys: document.Declare(db, inboundKeys()), Logs: document.Declare(db, inboundLogs()), Problems: document.Declare(db, inboundProblems()),
+	}
+}
+
+func inboundProblems() document.Schema[inbound.Problem] {
+	type p = inbound.Problem
+	return document.Schema[p]{
+		Name: "inbound_problems",
+		Key:  func(p *p) string { return p.ID },
+		Fields: []document.Field[p]{
+			{Name: inbound.FieldOrganization, Value: func(p *p) any { return p.OrganizationID }},
+			{Name: inbound.FieldKey, Value: func(p *p) any { return p.KeyID }},
+			{Name: inbound.FieldSince, Value: func(p *p) any { return p.Since }},
+			{Name: inbound.FieldDueAt, Value: func(p *p) any { return timeOrNull(p.DueAt) }},
+			{Name: inbound.FieldExpiresAt, Value: func(p *p) any { return p.ExpiresAt() }},
+		},
+		Indexes: []document.Index{
+			{Name: "newest", Fields: []string{inbound.FieldOrganization, inbound.FieldSince}},
+			{Name: "keys", Fields: []string{inbound.FieldOrganization, inbound.FieldKey}},
+			{Name: "due", Fields: []string{inbound.FieldDueAt}},
+			{Name: "expired", Fields: []string{inbound.FieldExpiresAt}},
+		},
+	}
+}
+
+// timeOrNull returns a nil interface for nil, so that the field is absent.
+func timeOrNull(at *time.Time) any {
+	if at == nil {
+		return nil
+	}
+	return *at
 }
 
 func inboundKeys() document.Schema[inbound.Key] {

@@ -1,0 +1,124 @@
+package pages
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+const problemsPath = inboundPath + "/problems"
+
+// inboundWaitFields returns the fields of when a problem opens and resolves an event.
+func inboundWaitFields(set app.InboundWaits) []*forms.Field {
+	sources := []forms.Option{{Value: "1", Label: "1 source"}}
+	for n := 2; n <= 10; n++ {
+		sources = append(sources, forms.Option{Value: strconv.Itoa(n), Label: strconv.Itoa(n) + " sources"})
+	}
+	return []*forms.Field{
+		{Kind: forms.Select, Name: "openAfter", Label: "Open an event", Required: true, Options: waitOptions(set.OpenAfter), Values: []string{set.OpenAfter}, Hint: "A problem that is over by then opens none."},
+		{Kind: forms.Select, Name: "resolveAfter", Label: "Resolve the event", Required: true, Options: waitOptions(set.ResolveAfter), Values: []string{set.ResolveAfter}, Hint: "A problem that is back by then keeps its event open."},
+		{Kind: forms.Select, Name: "minSources", Label: "Sources that must report a problem", Required: true, Options: sources, Values: []string{strconv.Itoa(set.MinSources)}, Hint: "A source is one probe of a monitoring tool, which its address names: ?source=frankfurt."},
+	}
+}
+
+// waitOptions returns times to wait, and the present one if a request has set another one.
+func waitOptions(present string) []forms.Option {
+	options := []forms.Option{
+		{Value: "0s", Label: "At once"}, {Value: "1m", Label: "After 1 minute"}, {Value: "2m", Label: "After 2 minutes"}, {Value: "5m", Label: "After 5 minutes"},
+		{Value: "10m", Label: "After 10 minutes"}, {Value: "15m", Label: "After 15 minutes"}, {Value: "30m", Label: "After 30 minutes"}, {Value: "1h", Label: "After 1 hour"},
+	}
+	if !slices.ContainsFunc(options, func(o forms.Option) bool { return o.Value == present }) {
+		options = append(options, forms.Option{Value: present, Label: "After " + present})
+	}
+	return options
+}
+
+// inboundKeyOf returns what a form of a key contains.
+func inboundKeyOf(form *forms.Form) app.NewInboundKey {
+	sources, _ := strconv.Atoi(form.Value("minSources")) // 0 gets an error from the service
+	return app.NewInboundKey{
+		Name:         form.Value("name"),
+		Defaults:     app.InboundDefaults{Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity"))},
+		InboundWaits: app.InboundWaits{OpenAfter: form.Value("openAfter"), ResolveAfter: form.Value("resolveAfter"), MinSources: sources},
+	}
+}
+
+// inboundEdit changes a key.
+func (p *pages) inboundEdit(v *visit) error {
+	return entitled(func(v *visit) error {
+		key, err := v.findInboundKey(v.Param("id"))
+		if err != nil {
+			return err
+		}
+		form := inboundKeyForm(key)
+		v.fill(form)
+		show := func(status int) error {
+			return v.show(status, "form.html", "Change the key", formPage{Back: inboundPath, BackLabel: "Inbound webhook", Form: form})
+		}
+		if !v.isPost() {
+			return show(http.StatusOK)
+		}
+		return v.submit(form, func() error {
+			if _, err := v.app.ChangeInboundKey(v.Request.Context(), key.KeyID, inboundKeyOf(form)); err != nil {
+				return err
+			}
+			return v.done(inboundPath, "saved")
+		}, show)
+	})(v)
+}
+
+// problemsPage is the data of inbound_problems.html.
+type problemsPage struct {
+	Views []view
+	Rows  []reportedProblem
+	More  string // address of the next page; empty: there is none
+	First bool
+}
+
+// reportedProblem is what a tool reports.
+type reportedProblem struct {
+	app.InboundProblem
+	Key string // name of the key; empty: it cannot be read
+}
+
+// Title returns the state in words.
+func (r reportedProblem) Title() string {
+	switch {
+	case r.State == "waiting" && r.DueAt == nil:
+		return "Too few sources"
+	case r.State == "waiting":
+		return "Opens soon"
+	}
+	return map[string]string{"quiet": "Over", "open": "Open", "closing": "Resolves soon"}[r.State]
+}
+
+// inboundProblems lists the reported problems.
+func (p *pages) inboundProblems(v *visit) error {
+	data := problemsPage{Views: v.inboundViews(problemsPath), First: v.Query("after") == ""}
+	query := url.Values{"limit": {"50"}}
+	if after := v.Query("after"); after != "" {
+		query.Set("nextToken", after)
+	}
+	found, err := v.app.InboundProblems(v.Request.Context(), query)
+	if err != nil {
+		return err
+	}
+	names := map[string]string{}
+	if v.caller.Features.Integrations && len(found.Problems) > 0 {
+		keys, _ := v.app.InboundKeys(v.Request.Context(), url.Values{"limit": {"100"}}) // the page works without the names
+		for _, key := range keys.Keys {
+			names[key.KeyID] = key.Name
+		}
+	}
+	for _, problem := range found.Problems {
+		data.Rows = append(data.Rows, reportedProblem{problem, names[problem.KeyID]})
+	}
+	if found.NextToken != nil {
+		data.More = root + problemsPath + "?" + url.Values{"after": {*found.NextToken}}.Encode()
+	}
+	return v.show(http.StatusOK, "inbound_problems.html", "Problems", data)
+}

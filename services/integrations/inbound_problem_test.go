@@ -1,0 +1,220 @@
+package integrations_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+)
+
+const problemsPath = "/app/integrations/webhooks/inbound/problems"
+
+type problem struct {
+	KeyID, ExternalID, State string
+	Sources                  []string
+	Since                    time.Time
+	DueAt                    *time.Time
+	EventID                  *string
+}
+
+func (p *platform) problems(o organization) []problem {
+	p.t.Helper()
+	var page struct{ Problems []problem }
+	p.decode(p.call(o, http.StatusOK, http.MethodGet, problemsPath+"?limit=100", nil).text, &page)
+	return page.Problems
+}
+
+// tell posts a message of the action about p-1, and expects the result.
+func (p *platform) tell(key inboundKey, action, want string) {
+	p.t.Helper()
+	body := `{"action": "` + action + `", "externalId": "p-1"}`
+	if action == "trigger" {
+		body = trigger
+	}
+	if status, text, out := p.post(p.signed(key, body)); status != http.StatusOK || out.Result != want {
+		p.t.Errorf("%s: %d %s, want %s", action, status, text, want)
+	}
+}
+
+// actions returns the actions of the messages that reached the events service.
+func (p *platform) actions() string {
+	var actions []string
+	for _, message := range p.upstream.received() {
+		actions = append(actions, message.Action)
+	}
+	return strings.Join(actions, " ")
+}
+
+func (p *platform) awaitState(o organization, want string) problem {
+	p.t.Helper()
+	var last problem
+	apitest.Eventually(p.t, "the problem is "+want, func() bool {
+		last = p.problems(o)[0]
+		return last.State == want
+	})
+	return last
+}
+
+func TestAProblemOpensAndResolvesItsEventAfterTheTimesOfTheKey(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"openAfter": "2m", "resolveAfter": "5m"})
+	p.tell(key, "trigger", "waiting")
+	if got := p.problems(o)[0]; got.State != "waiting" || got.EventID != nil || got.DueAt == nil || got.DueAt.Sub(got.Since) != 2*time.Minute || fmt.Sprint(got.Sources) != "[default]" {
+		t.Errorf("waiting: %+v", got)
+	}
+	p.tell(key, "resolve", "ignored")
+	if got := p.problems(o)[0]; got.State != "quiet" || got.DueAt != nil || len(got.Sources) != 0 {
+		t.Errorf("over: %+v", got)
+	}
+	p.ahead.Add(int64(90 * time.Second))
+	p.tell(key, "trigger", "waiting")
+	p.ahead.Add(int64(90 * time.Second)) // 3 min after the first trigger, 90 s after the last one
+	p.tell(key, "trigger", "waiting")
+	if got := p.actions(); got != "" {
+		t.Errorf("the events service got %s", got)
+	}
+	p.ahead.Add(int64(31 * time.Second))
+	opened := p.awaitState(o, "open")
+	if opened.EventID == nil || opened.DueAt != nil {
+		t.Errorf("open: %+v", opened)
+	}
+	if row := p.logRows(o)[0]; row.Action == nil || *row.Action != "trigger" || *row.Result != "created" || *row.EventID != *opened.EventID || row.RemoteIP != "192.0.2.9" {
+		t.Errorf("the step is logged as %+v", row)
+	}
+	p.tell(key, "trigger", "created") // the test's events service calls each trigger that
+	p.tell(key, "resolve", "waiting")
+	p.awaitState(o, "closing")
+	p.ahead.Add(int64(4 * time.Minute))
+	p.tell(key, "trigger", "created") // goes on
+	if got := p.problems(o)[0]; got.State != "open" {
+		t.Errorf("triggered while closing: %+v", got)
+	}
+	p.tell(key, "resolve", "waiting")
+	p.ahead.Add(int64(5*time.Minute + time.Second))
+	p.awaitState(o, "quiet")
+	if got := p.actions(); got != "trigger trigger trigger resolve" {
+		t.Errorf("the events service got %s", got)
+	}
+	p.tell(key, "resolve", "resolved") // nothing waits, so the event decides
+	p.ahead.Add(int64(25 * time.Hour))
+	p.stop()
+	p.run(nil)
+	apitest.Eventually(t, "the quiet problem is deleted", func() bool { return len(p.problems(o)) == 0 })
+}
+
+// A process that dies after the record is stored and before the event exists leaves a step, which another process completes once.
+func TestAStepWhoseProcessDiedIsCompletedOnce(t *testing.T) {
+	p := start(t, nil)
+	p.beside()
+	o := p.organization(25)
+	key := p.key(o, nil)
+	in := p.signed(key, trigger)
+	lose := func() { p.upstream.down.Store(true) }
+	second := func() { p.upstream.meanwhile.Store(&lose) }
+	p.upstream.meanwhile.Store(&second) // the message is applied, and the response is lost
+	if status, text, _ := p.post(in); status != http.StatusServiceUnavailable {
+		t.Errorf("with a lost response: %d %s", status, text)
+	}
+	p.upstream.down.Store(false)
+	p.ahead.Add(int64(11 * time.Second))
+	opened := p.awaitState(o, "open")
+	if status, text, out := p.post(in); status != http.StatusOK || out.EventID != *opened.EventID || out.Result != "created" {
+		t.Errorf("the next attempt: %d %s", status, text)
+	}
+	ids := map[string]bool{}
+	for _, message := range p.upstream.received() {
+		ids[message.ID] = true
+	}
+	if len(ids) != 1 {
+		t.Errorf("the messages have the ids %v", ids)
+	}
+}
+
+func TestATriggerThatNoEventCanTakeDoesNotWait(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	damped, plain := p.key(o, object{"openAfter": "1m"}), p.key(o, nil)
+	for name, key := range map[string]inboundKey{"damped": damped, "plain": plain} {
+		unknown := strings.Replace(trigger, "p-1", "unknown", 1)
+		if status, text, _ := p.post(p.signed(key, unknown)); status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", name, status, text)
+		}
+	}
+	for _, problem := range p.problems(o) {
+		if problem.State != "quiet" || len(problem.Sources) != 0 {
+			t.Errorf("left is %+v", problem)
+		}
+	}
+}
+
+func TestARevokedKeyOpensNoEventLater(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"openAfter": "1m"})
+	p.tell(key, "trigger", "waiting")
+	p.call(o, http.StatusNoContent, http.MethodDelete, keysPath+"/"+key.KeyID, nil)
+	p.ahead.Add(int64(61 * time.Second))
+	p.awaitState(o, "quiet")
+	if got := p.actions(); got != "" {
+		t.Errorf("the events service got %s", got)
+	}
+}
+
+func TestAnOldTriggerDoesNotReopenWhatItsSourceHasResolved(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, nil)
+	dated := func(action string, ago time.Duration, want string) {
+		t.Helper()
+		body := fmt.Sprintf(`{"action": %q, "externalId": "p-1", "title": "t", "components": ["checkout"], "timestamp": %q}`, action, p.now().Add(-ago).Format(time.RFC3339Nano))
+		if status, text, out := p.post(p.signed(key, body)); status != http.StatusOK || out.Result != want {
+			t.Errorf("%s: %d %s, want %s", action, status, text, want)
+		}
+	}
+	dated("resolve", 5*time.Minute, "resolved") // arrives before its trigger
+	dated("trigger", 6*time.Minute, "ignored")
+	dated("trigger", 4*time.Minute, "created")
+	dated("trigger", 6*time.Minute, "ignored")
+	dated("resolve", 3*time.Minute, "resolved")
+	dated("trigger", 4*time.Minute, "ignored")
+	if got := p.actions(); got != "resolve trigger resolve" {
+		t.Errorf("the events service got %s", got)
+	}
+}
+
+// However many alerts flap in a minute, none opens an event if each is shorter than openAfter.
+func TestFlappingAlertsOpenNoEvent(t *testing.T) {
+	p := start(t, nil)
+	processes := []*platform{p, p.beside()}
+	o := p.organization(25)
+	key := p.key(o, object{"openAfter": "2m"})
+	const alerts = 500
+	began := time.Now()
+	var group sync.WaitGroup
+	for worker := range 16 {
+		group.Go(func() {
+			for i := worker; i < alerts; i += 16 {
+				for _, body := range []string{`{"action": "trigger", "externalId": "p-%d", "title": "Flaps", "components": ["checkout"]}`, `{"action": "resolve", "externalId": "p-%d"}`} {
+					if status, text, _ := processes[i%2].post(p.signed(key, fmt.Sprintf(body, i))); status != http.StatusOK {
+						t.Errorf("%d %s", status, text)
+						return
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("%d alerts in %v", alerts, time.Since(began))
+	p.ahead.Add(int64(3 * time.Minute))
+	p.tell(key, "trigger", "waiting")
+	p.ahead.Add(int64(121 * time.Second))
+	apitest.Eventually(t, "the loop has run", func() bool { return p.actions() != "" })
+	if got := p.actions(); got != "trigger" {
+		t.Errorf("the events service got %s", got)
+	}
+}

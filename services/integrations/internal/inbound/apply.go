@@ -1,0 +1,213 @@
+package inbound
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	maxSources = 50  // of a problem
+	maxDue     = 200 // problems that Complete reads at once
+	// applyTries is how often apply tries if other requests change the problem meanwhile.
+	applyTries = 10
+)
+
+// apply applies a message that was read. A trigger or a resolve changes the problem first. The problem decides whether
+// the event gets the message now, later or never.
+func (s *Inbound) apply(ctx context.Context, key Key, m heldMessage, at *time.Time) (topic.InboundResult, error) {
+	if m.Message.Action == "update" {
+		return s.Services.Ingest(ctx, key.OrganizationID, m.Message)
+	}
+	for range applyTries {
+		var what effect
+		id := problemID(key.ID, m.Message.ExternalID)
+		if err := s.admit(ctx, key, m, at, id); err != nil {
+			return topic.InboundResult{}, err
+		}
+		problem, err := s.Store.Problems.Upsert(ctx, id, func(p *Problem, exists bool) (_ []topic.Message, err error) {
+			what, err = s.change(p, exists, key, m, at)
+			return nil, err
+		})
+		if err != nil {
+			return topic.InboundResult{}, err
+		}
+		switch what {
+		case effectIgnore:
+			return topic.InboundResult{Result: resultIgnored, EventID: problem.EventID}, nil
+		case effectWait:
+			return topic.InboundResult{Result: resultWaiting, EventID: problem.EventID}, nil
+		case effectPass:
+			return s.Services.Ingest(ctx, key.OrganizationID, m.Message)
+		}
+		done, outcome, err := s.complete(ctx, problem)
+		if what == effectBegin || done.Message.ID == m.Message.ID && m.Message.ID != "" || retryable(err) {
+			return outcome, err
+		}
+	}
+	return topic.InboundResult{}, fault.New(fault.Unavailable, "The problem changed at the same time. Send the message again.")
+}
+
+// admit returns a fault for a trigger that the problem must not store: because the key has too many problems, or
+// because no event could take the trigger. The events service checks a trigger that may wait.
+func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) error {
+	known, err := s.Store.Problems.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) && m.Message.Action == "trigger" {
+		err = s.room(ctx, key)
+	}
+	if fault.UnlessMissing(err) != nil || m.Message.Action != "trigger" {
+		return fault.UnlessMissing(err)
+	}
+	if _, is := known.Sources[m.Source]; !is && len(known.Sources) >= maxSources {
+		return fault.New(fault.Conflict, "The problem already has %d sources.", maxSources)
+	}
+	if key.OpenAfter == 0 && key.minSources() == 1 || known.State == Open {
+		return nil
+	}
+	check := m.Message
+	check.Check = true
+	_, err = s.Services.Ingest(ctx, key.OrganizationID, check)
+	return err
+}
+
+// change changes the problem of a message. A resolve of an unknown problem is stored only if it has a date.
+func (s *Inbound) change(p *Problem, exists bool, key Key, m heldMessage, at *time.Time) (effect, error) {
+	now := s.Now()
+	if !exists {
+		if m.Message.Action == "resolve" && at == nil {
+			return effectPass, fault.ErrUnchanged
+		}
+		*p = Problem{
+			ID: problemID(key.ID, m.Message.ExternalID), OrganizationID: key.OrganizationID, KeyID: key.ID, ExternalID: m.Message.ExternalID,
+			State: Quiet, Since: now, TouchedAt: now, Sources: map[string]Source{},
+		}
+	}
+	before := *p
+	before.Sources = maps.Clone(p.Sources)
+	what := p.report(key, m, at, func(m heldMessage) string { return s.seal(p.ID, m) }, now)
+	if p.TouchedAt.Add(touchEvery).Before(now) || p.State != before.State {
+		p.TouchedAt = now
+	}
+	if exists && reflect.DeepEqual(before, *p) {
+		return what, fault.ErrUnchanged
+	}
+	return what, nil
+}
+
+func (s *Inbound) seal(id string, m heldMessage) string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		panic(err) // a message contains only texts, times and truth values
+	}
+	return s.Box.Seal(string(text), id)
+}
+
+// complete sends the message of the step that has begun to the events service, and ends the step. A message whose id
+// derives from the problem and the step is applied once, however often complete sends it.
+func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, topic.InboundResult, error) {
+	var held heldMessage
+	text, err := s.Box.Open(p.Held, p.ID)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &held)
+	}
+	if err != nil {
+		return held, topic.InboundResult{}, fault.Wrap(fault.Internal, err, "The message of the problem cannot be read.")
+	}
+	if held.Message.ID == "" {
+		held.Message.ID = fmt.Sprintf("%s-%d", p.ID, p.Step)
+	}
+	outcome, err := s.Services.Ingest(ctx, p.OrganizationID, held.Message)
+	if retryable(err) {
+		return held, outcome, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
+	defer cancel()
+	return held, outcome, s.end(ctx, p, outcome, err)
+}
+
+// end ends the step of p, and returns failure, which is the error of the events service, or the error of the write.
+func (s *Inbound) end(ctx context.Context, p Problem, outcome topic.InboundResult, failure error) error {
+	_, err := s.Store.Problems.Change(ctx, p.ID, func(now *Problem) error {
+		if now.Step != p.Step || !now.Begun {
+			return fault.ErrUnchanged // another process has ended the step
+		}
+		now.finish(outcome.EventID, failure != nil, s.Now())
+		now.TouchedAt = s.Now()
+		return nil
+	})
+	if err = fault.UnlessMissing(err); err != nil {
+		return err
+	}
+	return failure
+}
+
+// retryable reports whether the events service may take the message later.
+func retryable(err error) bool {
+	return err != nil && !slices.ContainsFunc([]fault.Kind{fault.Invalid, fault.NotFound, fault.Conflict}, func(kind fault.Kind) bool { return fault.Is(err, kind) })
+}
+
+// Complete takes the steps that are due, and those whose process has died. Several processes may call it.
+func (s *Inbound) Complete(ctx context.Context) error {
+	for {
+		due, err := s.Store.Problems.Find(ctx, find.Query{Where: []find.Condition{find.Lte(FieldDueAt, s.Now())}, Order: []find.Order{{Field: FieldDueAt}}, Limit: maxDue})
+		if err != nil {
+			return err
+		}
+		for _, p := range due.Items {
+			if err := s.take(ctx, p); err != nil {
+				return err
+			}
+		}
+		if len(due.Items) < maxDue {
+			return nil
+		}
+	}
+}
+
+// take begins the due step of a problem, completes it and stores its log. No other process takes the step before
+// completeAfter.
+func (s *Inbound) take(ctx context.Context, p Problem) error {
+	key, err := s.Store.Keys.Get(ctx, p.KeyID)
+	if err != nil {
+		return err
+	}
+	mine := false
+	p, err = s.Store.Problems.Change(ctx, p.ID, func(p *Problem) error {
+		now := s.Now()
+		if mine = p.DueAt != nil && !p.DueAt.After(now); !mine {
+			return fault.ErrUnchanged
+		}
+		if key.RevokedAt != nil {
+			p.finish("", true, now)
+			mine = false
+			return nil
+		}
+		due := now.Add(completeAfter)
+		p.DueAt, p.Begun = &due, true
+		return nil
+	})
+	if err != nil || !mine {
+		return fault.UnlessMissing(err)
+	}
+	held, outcome, err := s.complete(ctx, p)
+	if retryable(err) {
+		return err
+	}
+	row := s.newLog(key, Request{ID: held.Message.ID, IP: held.Message.IP})
+	row.Action, row.ExternalID = held.Message.Action, held.Message.ExternalID
+	if err != nil {
+		s.fail(ctx, row, err)
+		return nil
+	}
+	row.EventID, row.Result, row.HTTPStatus = outcome.EventID, outcome.Result, 200
+	_, err = s.keep(ctx, row)
+	return err
+}

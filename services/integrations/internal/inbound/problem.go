@@ -1,0 +1,279 @@
+package inbound
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	maxProblems = 10_000 // of a key
+	// countShare is the part of the room that one process uses before it counts again: 1/countShare.
+	countShare = 8
+	// DefaultSource is the source of messages that name none.
+	DefaultSource = "default"
+
+	keepQuiet = 24 * time.Hour
+	// keepProblem is how long a problem is kept of which no message arrives. A later message starts again.
+	keepProblem = 30 * 24 * time.Hour
+	// touchEvery is the minimum time between two writes of TouchedAt.
+	touchEvery = time.Hour
+	// completeAfter is when Complete takes over a step that has begun, because the process that began the step has died
+	// or another service could not be reached.
+	completeAfter = 10 * time.Second
+)
+
+// State is the state of a Problem.
+type State string
+
+const (
+	Quiet   State = "quiet"   // no source reports the problem
+	Waiting State = "waiting" // too few sources report the problem, or not long enough
+	Open    State = "open"    // the event exists
+	Closing State = "closing" // too few sources report the problem, but not long enough to resolve the event
+)
+
+// The results of messages that no event has.
+const (
+	resultIgnored = "ignored"
+	resultWaiting = "waiting"
+)
+
+// Problem is what the tool with a key reports about an externalId.
+type Problem struct {
+	ID             string    `json:"id"`
+	OrganizationID string    `json:"organizationId"`
+	KeyID          string    `json:"keyId"`
+	ExternalID     string    `json:"externalId"`
+	EventID        string    `json:"eventId"`
+	State          State     `json:"state"`
+	Since          time.Time `json:"since"` // when State began
+	TouchedAt      time.Time `json:"touchedAt"`
+	// Sources has each source that reports the problem, or that has sent a dated resolve.
+	Sources map[string]Source `json:"sources"`
+	// Step counts the steps of the problem. A step opens the event (Waiting) or resolves it (Closing).
+	Step int64 `json:"step"`
+	// DueAt is when Complete takes the step. It is nil if there is no step, or if too few sources report the problem.
+	DueAt *time.Time `json:"dueAt"`
+	Begun bool       `json:"begun"` // the message of the step is being applied
+	Held  string     `json:"held"`  // sealed heldMessage of the step
+}
+
+// Source is a source of a Problem.
+type Source struct {
+	Since      *time.Time `json:"since"`      // since when the source reports the problem; nil: the source does not
+	ResolvedAt *time.Time `json:"resolvedAt"` // date of the last dated resolve
+}
+
+// heldMessage is the message of a step.
+type heldMessage struct {
+	Message topic.InboundMessage `json:"message"` // without an ID if the step was not due when the message arrived
+	Format  string               `json:"format"`
+	Source  string               `json:"source"`
+}
+
+// problemID returns the id of the problem. An externalId can be long.
+func problemID(keyID, externalID string) string {
+	sum := sha256.Sum256([]byte(externalID))
+	return keyID + "-" + hex.EncodeToString(sum[:16])
+}
+
+// ExpiresAt returns when the problem is deleted.
+func (p Problem) ExpiresAt() time.Time {
+	if p.State == Quiet {
+		return p.TouchedAt.Add(keepQuiet)
+	}
+	return p.TouchedAt.Add(keepProblem)
+}
+
+// Reporting returns the names of the sources that report the problem, in order.
+func (p Problem) Reporting() []string {
+	names := []string{}
+	for name, source := range p.Sources {
+		if source.Since != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (p *Problem) turn(state State, now time.Time) {
+	p.State, p.Since, p.DueAt, p.Begun, p.Held = state, now, nil, false, ""
+	if state == Waiting || state == Closing {
+		p.Step++
+	}
+}
+
+// hold sets the message of the step, which is due after wait if the sources are as the step requires. It begins the
+// step if it is due now.
+func (p *Problem) hold(seal func(heldMessage) string, held heldMessage, required bool, wait Wait, now time.Time) effect {
+	switch {
+	case !required:
+		p.DueAt = nil
+	case p.DueAt == nil:
+		due := now.Add(time.Duration(wait))
+		p.DueAt = &due
+	}
+	if required && !p.DueAt.After(now) {
+		due := now.Add(completeAfter)
+		p.DueAt, p.Begun, p.Held = &due, true, seal(held)
+		return effectBegin
+	}
+	held.Message.ID = "" // the id derives from the record and the step
+	p.Held = seal(held)
+	return effectWait
+}
+
+// effect is what follows from a message for the event.
+type effect int
+
+const (
+	effectIgnore   effect = iota
+	effectWait            // the message waits
+	effectPass            // the event gets the message
+	effectBegin           // the step of the message begins
+	effectComplete        // a step that has begun must be completed before the message
+)
+
+// report applies a trigger or a resolve to the problem.
+func (p *Problem) report(key Key, m heldMessage, at *time.Time, seal func(heldMessage) string, now time.Time) effect {
+	if p.Begun {
+		return effectComplete
+	}
+	source := p.Sources[m.Source]
+	if m.Message.Action == "resolve" {
+		return p.resolve(key, m, at, seal, now)
+	}
+	if at != nil && source.ResolvedAt != nil && at.Before(*source.ResolvedAt) {
+		return effectIgnore
+	}
+	if source.Since == nil {
+		source.Since = &now
+		p.Sources[m.Source] = source
+	}
+	enough := len(p.Reporting()) >= key.minSources()
+	switch {
+	case p.State == Closing && !enough:
+		return effectWait
+	case p.State == Closing:
+		p.turn(Open, now)
+		return effectPass
+	case p.State == Open:
+		return effectPass
+	case p.State == Quiet:
+		p.turn(Waiting, now)
+	}
+	return p.hold(seal, m, enough, key.OpenAfter, now)
+}
+
+func (p *Problem) resolve(key Key, m heldMessage, at *time.Time, seal func(heldMessage) string, now time.Time) effect {
+	source := p.Sources[m.Source]
+	source.Since = nil
+	if at != nil && (source.ResolvedAt == nil || at.After(*source.ResolvedAt)) {
+		source.ResolvedAt = at
+	}
+	if source.ResolvedAt == nil {
+		delete(p.Sources, m.Source)
+	} else {
+		p.Sources[m.Source] = source
+	}
+	reporting := p.Reporting()
+	enough := len(reporting) >= key.minSources()
+	switch {
+	case p.State == Quiet:
+		return effectPass
+	case p.State == Waiting:
+		if len(reporting) == 0 {
+			p.turn(Quiet, now)
+		} else if !enough {
+			p.DueAt = nil
+		}
+		return effectIgnore
+	case enough:
+		return effectIgnore
+	case p.State == Open:
+		p.turn(Closing, now)
+	}
+	return p.hold(seal, m, true, key.ResolveAfter, now)
+}
+
+// finish ends the step. failed means that no event can take the message.
+func (p *Problem) finish(eventID string, failed bool, now time.Time) {
+	switch {
+	case failed:
+		p.Sources = maps.Clone(p.Sources)
+		for name, source := range p.Sources {
+			source.Since = nil
+			p.Sources[name] = source
+		}
+		p.turn(Quiet, now)
+	case p.State == Waiting:
+		p.EventID = eventID
+		p.turn(Open, now)
+	case len(p.Reporting()) > 0:
+		p.turn(Waiting, now)
+	default:
+		p.turn(Quiet, now)
+	}
+}
+
+// Problems returns a page of the organization's problems, the one that changed last first.
+func (s *Inbound) Problems(ctx context.Context, organization string, limit int, after string) (find.Page[Problem], error) {
+	return s.Store.Problems.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldOrganization, organization)}, Order: []find.Order{{Field: FieldSince, Descending: true}},
+		Limit: limit, After: after,
+	})
+}
+
+// room returns a Conflict fault if the key has maxProblems. A count covers a part of the new problems that still have
+// room, because a count reads an index entry of each problem.
+func (s *Inbound) room(ctx context.Context, key Key) error {
+	if s.counted.take(key.ID) {
+		return nil
+	}
+	n, err := s.Store.Problems.Count(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldOrganization, key.OrganizationID), find.Eq(FieldKey, key.ID)}, Limit: maxProblems,
+	})
+	if err != nil {
+		return err
+	}
+	if n >= maxProblems {
+		return fault.New(fault.Conflict, "The key already has %d problems. Problems that are over are deleted after 24 h.", maxProblems)
+	}
+	s.counted.put(key.ID, (maxProblems-n)/countShare)
+	return nil
+}
+
+// counted has the number of new problems of each key that need no count.
+type counted struct {
+	mu   sync.Mutex
+	left map[string]int64
+}
+
+func (c *counted) take(keyID string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left[keyID] == 0 {
+		return false
+	}
+	c.left[keyID]--
+	return true
+}
+
+func (c *counted) put(keyID string, left int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == nil {
+		c.left = map[string]int64{}
+	}
+	c.left[keyID] = left
+}
