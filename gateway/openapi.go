@@ -43,6 +43,7 @@ type pathItem struct {
 
 type operationObject struct {
 	Service    string `yaml:"x-service"`
+	Security   []map[string][]string
 	Parameters []parameterObject
 }
 
@@ -90,6 +91,7 @@ func operations(files fs.FS, path, base string, surface passport.Surface) ([]Rou
 			row := Route{Methods: []string{method}, Path: template, Service: operation.Service, Surface: surface, Idempotent: document.takesKey(parameters)}
 			if surface == passport.Public { // on the other surfaces the service checks the values
 				row.values = lastValues(template, parameters)
+				row.authorized = len(operation.Security) > 0
 			}
 			rows = append(rows, row)
 		}

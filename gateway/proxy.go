@@ -77,6 +77,7 @@ type outgoing struct {
 	body     []byte
 	// ip is the address of the client, and scheme the scheme of the client's request.
 	ip, scheme string
+	authorized bool              // the service gets the header Authorization
 	arrival    *passport.Arrival // nil except for the page Setup of the console
 }
 
@@ -98,6 +99,9 @@ func (p *proxy) send(ctx context.Context, r *http.Request, id string, s outgoing
 	out.Header["X-Forwarded-Proto"] = []string{s.scheme}
 	out.Header["X-Request-Id"] = []string{id}
 	out.Header[passport.Header] = []string{s.passport}
+	if sent := r.Header["Authorization"]; s.authorized && len(sent) > 0 {
+		out.Header["Authorization"] = sent
+	}
 	if s.arrival != nil {
 		s.arrival.Set(out.Header)
 	}

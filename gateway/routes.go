@@ -39,6 +39,9 @@ type Route struct {
 	Surface passport.Surface
 	// Idempotent means that the operation takes an Idempotency-Key.
 	Idempotent bool
+	// authorized means that the service, not the gateway, reads the header Authorization. Without it, no service gets
+	// this header.
+	authorized bool
 	file       *dashboards.File // for the paths of dashboards; newRouter sets it
 	// values are the values that the last segment of a public path can have, if this segment is a parameter that lists
 	// its values.

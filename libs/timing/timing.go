@@ -16,10 +16,15 @@ const Unit = 100 * time.Millisecond
 func Run[T any](ctx context.Context, operation func() (T, error)) (T, error) {
 	start := time.Now()
 	result, err := operation()
-	rest := Unit - time.Since(start)%Unit
+	Wait(ctx, start)
+	return result, err
+}
+
+// Wait returns when a multiple of Unit has passed since start. It is for an operation that hides its duration only if
+// it fails.
+func Wait(ctx context.Context, start time.Time) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(rest):
+	case <-time.After(Unit - time.Since(start)%Unit):
 	}
-	return result, err
 }

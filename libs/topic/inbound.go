@@ -20,12 +20,19 @@ type InboundMessage struct {
 	Severity        *string           `json:"severity"`        // empty: none; nil: not sent
 	DefaultSeverity string            `json:"defaultSeverity"` // severity of a new event if none is sent
 	Components      []string          `json:"components"`      // ids or external references
+	Named           *ComponentName    `json:"named,omitempty"` // the only component if the first of Components is unknown
 	Impact          string            `json:"impact"`
 	Timestamp       *time.Time        `json:"timestamp"`
 	Publish         bool              `json:"publish"`
 	Notify          *map[Channel]bool `json:"notify"` // nil: the default
 
 	Check bool `json:"check,omitempty"` // the message is checked and not applied
+}
+
+// ComponentName identifies a component that is the only one with its name in its group.
+type ComponentName struct {
+	Group string `json:"group"`
+	Name  string `json:"name"`
 }
 
 // InboundResult is the effect of a message: created, updated, resolved, reopened or ignored.

@@ -11,7 +11,9 @@ type Public struct {
 	Parameters   any // a struct whose fields have the tag path, query or header; nil: none
 	Bodies       []Content
 	BodyOptional bool // a request without a body is also valid
-	Responses    []Response
+	// Token: the header Authorization can have a token, which the gateway forwards for this operation only.
+	Token     bool
+	Responses []Response
 	// Errors are the statuses whose responses are {"error": "..."} in JSON, in addition to 405.
 	Errors []int
 }

@@ -138,6 +138,7 @@ func (p *platform) post(in signed) (status int, text string, out struct {
 type inboundLog struct {
 	LogID, KeyID, RemoteIP                     string
 	Action, ExternalID, EventID, Result, Error *string
+	Format, Source                             *string
 	HTTPStatus                                 int
 }
 
@@ -200,7 +201,7 @@ func TestInboundMessagesAreAppliedAndLogged(t *testing.T) {
 		"a wrong format":   {trigger, "?format=zabbix", "format: must be alertmanager or grafana", 400},
 		"another query":    {trigger, "?from=x", "from: is not a query parameter of this request", 400},
 		"no version":       {`{}`, "?format=alertmanager", `version: must be "4"`, 400},
-		"no alerts":        {`[]`, "?format=grafana", "The body must be the JSON of an alert group, as the webhook of the tool sends it.", 400},
+		"no alerts":        {`[]`, "?format=grafana", "The body must be a JSON object, as the tool sends it.", 400},
 		"unknown":          {`{"action": "resolve", "externalId": "unknown"}`, "", "refused by the test", 404},
 	} {
 		request := p.signed(key, in.body)

@@ -57,7 +57,7 @@ func TestOperations(t *testing.T) {
 			"dashboard":  ours.dashboard, "second": ours.second, "one": ours.one, "two": ours.two, "elsewhere": ours.elsewhere,
 			"smallDashboard": small.dashboard, "smallSecond": small.second, "smallOne": small.one,
 			"othersDashboard": others.dashboard, "othersOne": others.one,
-			"nobodys": id(),
+			"nobodys": id(), "tool": p.signer.Sign(passport.Passport{Audience: "integrations", Surface: passport.Public, IP: "192.0.2.9"}),
 		})
 		maps.Copy(vars, p.visitorsOf(t.Name(), ours, heard))
 		return apitest.Target{

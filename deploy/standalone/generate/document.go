@@ -50,12 +50,16 @@ func (o object) get(key string) any {
 	return nil
 }
 
+// inboundToken is the name of the security scheme of tokens of inbound keys.
+const inboundToken = "inboundToken"
+
 // document collects the parts of an OpenAPI document.
 type document struct {
 	*schemas
 	tags                           []any
 	paths                          object
 	parameters, headers, responses object // the components that a part of the document refers to
+	schemes                        object // security schemes of single operations
 }
 
 func newDocument() *document { return &document{schemas: newSchemas()} }
@@ -65,6 +69,7 @@ type operation struct {
 	service                                     string // empty: the gateway serves the operation
 	access                                      string // access of the operation; empty: a key or a session
 	keyless                                     bool   // needs no key, although the rest of the document needs one
+	token                                       bool   // takes a token of an inbound key
 	parameters                                  []any
 	body                                        any
 	responses                                   object
@@ -81,6 +86,7 @@ func (d *document) add(o operation) {
 	optional("x-service", o.service, o.service != "")
 	optional("x-access", o.access, o.access != "")
 	optional("security", []any{}, o.keyless)
+	optional("security", []any{object{{inboundToken, []any{}}}, object{}}, o.token)
 	optional("parameters", o.parameters, len(o.parameters) > 0)
 	optional("requestBody", o.body, o.body != nil)
 	slices.SortStableFunc(o.responses, func(a, b entry) int { return strings.Compare(a.key, b.key) })
@@ -98,7 +104,9 @@ func (d *document) write(title, description string, security object) ([]byte, er
 	components := object{}
 	for _, scheme := range security {
 		required = append(required, object{{scheme.key, []any{}}})
-		components = object{{"securitySchemes", security}}
+	}
+	if schemes := append(security, d.schemes...); len(schemes) > 0 {
+		components = object{{"securitySchemes", schemes}}
 	}
 	schemas, err := d.schemas.all()
 	if err != nil {

@@ -26,7 +26,10 @@ func writePublic() ([]byte, error) {
 
 func (d *document) describePublic(of declared.PublicOperation) (err error) {
 	out := operation{
-		path: of.Path, method: of.Method, id: of.ID, tag: of.Tag, summary: of.Summary, description: of.Description, service: of.Service,
+		path: of.Path, method: of.Method, id: of.ID, tag: of.Tag, summary: of.Summary, description: of.Description, service: of.Service, token: of.Token,
+	}
+	if of.Token {
+		d.schemes = d.schemes.set(inboundToken, object{{"type", "http"}, {"scheme", "bearer"}, {"description", "The keyId of a signing key with bearer, a colon, and the secret of the key."}})
 	}
 	if of.Parameters != nil {
 		if out.parameters, err = d.parametersOf(reflect.TypeOf(of.Parameters)); err != nil {

@@ -51,7 +51,7 @@ func (s *schemas) reflect(of reflect.Type, body bool) (any, error) {
 			if !in.Processed {
 				return nil
 			}
-			if !body && !strings.Contains(in.Field.Tag.Get("json"), "omit") {
+			if !body && !strings.Contains(in.Field.Tag.Get("json"), "omit") && !slices.Contains(in.ParentSchema.Required, in.Name) {
 				in.ParentSchema.Required = append(in.ParentSchema.Required, in.Name)
 			}
 			withChoices(in.PropertySchema, in.Field.Type)

@@ -41,6 +41,9 @@ func inboundOf(in topic.InboundMessage) catalog.Inbound {
 		Message: in.Message, Status: catalog.Status(in.Status), Severity: in.Severity, DefaultSeverity: in.DefaultSeverity,
 		Components: in.Components, Impact: catalog.Impact(in.Impact), Timestamp: in.Timestamp, Publish: in.Publish,
 	}
+	if in.Named != nil {
+		out.Named = &catalog.NamedComponent{Group: in.Named.Group, Name: in.Named.Name}
+	}
 	if in.Notify != nil {
 		out.Notify = web.Notify(*in.Notify).Wording()
 	}

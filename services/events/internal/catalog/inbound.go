@@ -45,7 +45,8 @@ type Inbound struct {
 	Status     Status   // empty: not sent
 	Severity   *string  // nil: not sent
 	Components []string // ids or external references
-	Impact     Impact   // impact on the components; empty: not sent
+	Named      *NamedComponent
+	Impact     Impact // impact on the components; empty: not sent
 	Timestamp  *time.Time
 	Notify     topic.Notify // nil: by default
 
@@ -55,6 +56,9 @@ type Inbound struct {
 	DefaultSeverity string
 	Publish         bool
 }
+
+// NamedComponent identifies the component of a message whose first name in Components is unknown.
+type NamedComponent struct{ Group, Name string }
 
 // InboundOutcome is the result of a message, and the event to which the message was applied.
 type InboundOutcome struct {
@@ -86,7 +90,7 @@ func (c *Catalog) CheckInbound(ctx context.Context, organization string, in Inbo
 	if err := in.check(c.now()); err != nil {
 		return err
 	}
-	_, err := c.namedComponents(ctx, organization, in.Components)
+	_, err := c.inboundComponents(ctx, organization, in)
 	return err
 }
 
@@ -98,7 +102,7 @@ func (c *Catalog) ingest(ctx context.Context, command Command, in Inbound) (Inbo
 	if len(changed) > 0 {
 		return c.ingestInto(ctx, command, changed[0].Key, in, nil)
 	}
-	components, err := c.namedComponents(ctx, command.Organization, in.Components)
+	components, err := c.inboundComponents(ctx, command.Organization, in)
 	if err != nil {
 		return InboundOutcome{}, err
 	}
@@ -153,6 +157,24 @@ func overtaken() error {
 // wasOvertaken reports whether err is a Conflict with another write. The store and ingestInto return such a Conflict
 // with a cause (Err). A Conflict with the rules of events has no cause.
 func wasOvertaken(err error) bool { return fault.Is(err, fault.Conflict) && fault.As(err).Err != nil }
+
+// inboundComponents returns the ids of the components of a message. If their names are unknown, and the message has a
+// NamedComponent, it returns the only component with that name in that group.
+func (c *Catalog) inboundComponents(ctx context.Context, organization string, in Inbound) ([]string, error) {
+	ids, err := c.namedComponents(ctx, organization, in.Components)
+	if in.Named == nil || !fault.Is(err, fault.Invalid) {
+		return ids, err
+	}
+	found, failed := c.store.Components.Find(ctx, owned(organization, find.Query{Where: []find.Condition{find.Eq(fieldName, in.Named.Name)}}))
+	if failed != nil {
+		return nil, failed
+	}
+	same := slices.DeleteFunc(found.Items, func(component Component) bool { return component.Group != in.Named.Group })
+	if len(same) != 1 {
+		return nil, err
+	}
+	return []string{same[0].ID}, nil
+}
 
 // namedComponents returns the ids of the components that a message names by id or external reference. It returns a
 // fault if the organization has no such component.

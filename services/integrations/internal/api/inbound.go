@@ -45,7 +45,7 @@ func inboundPublic() []web.Public {
 			{Status: 413, Description: "The body is larger than 65,536 bytes.", Contents: failed},
 		},
 		Errors: []int{400, 503},
-	}}
+	}, formatPublic(response, failed)}
 }
 
 type inboundParameters struct {
@@ -79,27 +79,38 @@ type inboundView struct {
 }
 
 func (a *API) receive(c *gin.Context) error {
-	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxMessage))
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxMessage)
-	}
+	body, err := readMessage(c)
 	if err != nil {
-		return fault.Wrap(fault.Invalid, err, "The body could not be read.")
+		return err
 	}
 	response, err := a.inbound.Receive(c.Request.Context(), inbound.Request{
 		KeyID: c.GetHeader("webhook-key-id"), ID: c.GetHeader("webhook-id"), Timestamp: c.GetHeader("webhook-timestamp"),
 		Signature: c.GetHeader("webhook-signature"), Body: body, IP: web.Caller(c).IP, RequestID: c.GetHeader("X-Request-Id"),
-		Read: func(out *topic.InboundMessage) error { return a.read(c, body, out) },
+		Read: func(out *inbound.Report) error { return a.read(c, body, out) },
 	})
-	if err != nil {
-		return err
+	return answer(c, response, err)
+}
+
+func answer(c *gin.Context, response inbound.Response, err error) error {
+	if err == nil {
+		c.PureJSON(http.StatusOK, inboundView{response.Result, optional.OrNull(response.EventID), response.ID, response.Duplicate})
 	}
-	c.PureJSON(http.StatusOK, inboundView{response.Result, optional.OrNull(response.EventID), response.ID, response.Duplicate})
-	return nil
+	return err
+}
+
+func readMessage(c *gin.Context) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxMessage))
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxMessage)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Invalid, err, "The body could not be read.")
+	}
+	return body, nil
 }
 
 // read decodes the body in the format that the query names, and adds the message to out.
-func (a *API) read(c *gin.Context, body []byte, out *topic.InboundMessage) error {
+func (a *API) read(c *gin.Context, body []byte, out *inbound.Report) error {
 	query := c.Request.URL.Query()
 	for name := range query {
 		if name != "format" {
@@ -116,7 +127,7 @@ func (a *API) read(c *gin.Context, body []byte, out *topic.InboundMessage) error
 	}
 	c.Request.Body = io.NopCloser(bytes.NewReader(body))
 	in, err := web.Body[inboundBody](c)
-	in.addTo(out)
+	in.addTo(&out.InboundMessage)
 	return err
 }
 

@@ -17,7 +17,7 @@ func (a *API) inboundOperations() []web.Operation {
 	const key = `"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "name": "Alertmanager",
 		"createdBy": {"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}, "createdAt": "2026-01-31T09:30:00.000Z",
 		"lastUsedAt": null, "revokedAt": null, "defaults": {"publish": true, "notify": true, "severity": null},
-		"openAfter": "2m", "resolveAfter": "0s", "minSources": 1`
+		"bearer": false, "openAfter": "2m", "resolveAfter": "0s", "minSources": 1`
 	declared := func(method, path, id, summary, description string, status int) web.Operation {
 		return web.Operation{
 			Method: method, Path: "/app/integrations/webhooks/inbound" + path, ID: id, Tag: "inbound webhook", Summary: summary, Description: description,
@@ -44,7 +44,7 @@ func (a *API) inboundOperations() []web.Operation {
 		"Newest first, for 30 days. A repeated request whose response was kept, and refusals above 20 in a minute for one key, have no row.", 200)
 	logs.Entitlement = web.NoEntitlement
 	logs.Example.Response = `{"logs": [{"logId": "01890a5d-ac96-774b-bcce-b302099a8071", "receivedAt": "2026-01-31T09:30:00.000Z",
-		"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "remoteIp": "192.0.2.1", "action": "trigger", "externalId": "checkout-latency",
+		"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "remoteIp": "192.0.2.1", "format": "alertmanager", "source": "default", "action": "trigger", "externalId": "checkout-latency",
 		"eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "result": "created", "httpStatus": 200, "error": null}], "nextToken": null}`
 	return []web.Operation{
 		web.Declare(list, a.listKeys), web.Declare(create, web.WithBody(a.createKey)), web.Declare(change, a.changeKey), web.Declare(revoke, a.revokeKey), web.Declare(logs, a.listLogs), web.Declare(problems, a.listProblems),
@@ -61,6 +61,7 @@ type inboundKeyView struct {
 	RevokedAt  *web.Time       `json:"revokedAt"`
 	Defaults   keyDefaultsView `json:"defaults"`
 
+	Bearer       bool   `json:"bearer"`
 	OpenAfter    string `json:"openAfter"`
 	ResolveAfter string `json:"resolveAfter"`
 	MinSources   int    `json:"minSources"`
@@ -90,8 +91,8 @@ func viewInboundKey(k inbound.Key, secret string) inboundKeyView {
 	return inboundKeyView{
 		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedBy: createdByView(k.CreatedBy), CreatedAt: web.Time(k.CreatedAt),
 		LastUsedAt: web.TimeOf(k.LastUsedAt), RevokedAt: web.TimeOf(k.RevokedAt),
-		Defaults:  keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, optional.OrNull(k.Defaults.Severity)},
-		OpenAfter: k.OpenAfter.String(), ResolveAfter: k.ResolveAfter.String(), MinSources: k.MinSources,
+		Defaults: keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, optional.OrNull(k.Defaults.Severity)},
+		Bearer:   k.Bearer, OpenAfter: k.OpenAfter.String(), ResolveAfter: k.ResolveAfter.String(), MinSources: k.MinSources,
 	}
 }
 
@@ -108,6 +109,7 @@ type inboundKeyPatch struct {
 // inboundKeyMembers are the members that create and PATCH have in common.
 type inboundKeyMembers struct {
 	Defaults     optional.Value[keyDefaultsBody] `json:"defaults" description:"For messages that are silent about it."`
+	Bearer       optional.Value[bool]            `json:"bearer" default:"false" description:"Tools may send the secret as a token, instead of signing."`
 	OpenAfter    optional.Value[string]          `json:"openAfter" default:"0s" pattern:"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" description:"How long a problem must be reported before its event opens: 0s to 1h."`
 	ResolveAfter optional.Value[string]          `json:"resolveAfter" default:"0s" pattern:"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" description:"How long a problem must be over before its event is resolved: 0s to 1h."`
 	MinSources   optional.Value[int]             `json:"minSources" default:"1" minimum:"1" maximum:"10" description:"How many sources must report a problem."`
@@ -127,6 +129,7 @@ func (in inboundKeyMembers) setOn(k *inbound.Key) error {
 	if sent.Severity.Sent {
 		k.Defaults.Severity = sent.Severity.Value
 	}
+	optional.Assign(&k.Bearer, in.Bearer.Pointer())
 	optional.Assign(&k.MinSources, in.MinSources.Pointer())
 	return errors.Join(setWait(&k.OpenAfter, in.OpenAfter, "openAfter"), setWait(&k.ResolveAfter, in.ResolveAfter, "resolveAfter"))
 }
@@ -182,12 +185,14 @@ type inboundLogView struct {
 	ReceivedAt web.Time `json:"receivedAt"`
 	KeyID      string   `json:"keyId" format:"uuid"`
 	RemoteIP   string   `json:"remoteIp"`
+	Format     *string  `json:"format" enum:"alertmanager,grafana,uptime-kuma,gatus,zabbix,generic" description:"Of the path. Null for a signed message."`
+	Source     *string  `json:"source" description:"Null for a signed message."`
 	Action     *string  `json:"action" enum:"trigger,update,resolve" description:"Null if the message was not read."`
 	ExternalID *string  `json:"externalId"`
 	EventID    *string  `json:"eventId" format:"uuid"`
 	Result     *string  `json:"result" enum:"created,updated,resolved,reopened,ignored,waiting" description:"Null for an error."`
 	HTTPStatus int      `json:"httpStatus"`
-	Error      *string  `json:"error"`
+	Error      *string  `json:"error" description:"Why the request failed, was ignored or waits."`
 }
 
 type inboundLogsView struct {
@@ -200,7 +205,7 @@ func (a *API) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView, erro
 		return a.inbound.Logs(c, c.Caller.Organization, limit, after)
 	}, func(log inbound.Log) inboundLogView {
 		return inboundLogView{
-			LogID: log.ID, ReceivedAt: web.Time(log.ReceivedAt), KeyID: log.KeyID, RemoteIP: log.RemoteIP, Action: optional.OrNull(log.Action),
+			LogID: log.ID, ReceivedAt: web.Time(log.ReceivedAt), KeyID: log.KeyID, RemoteIP: log.RemoteIP, Format: optional.OrNull(log.Format), Source: optional.OrNull(log.Source), Action: optional.OrNull(log.Action),
 			ExternalID: optional.OrNull(log.ExternalID), EventID: optional.OrNull(log.EventID), Result: optional.OrNull(log.Result), HTTPStatus: log.HTTPStatus, Error: optional.OrNull(log.Error),
 		}
 	})

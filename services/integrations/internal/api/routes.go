@@ -48,6 +48,7 @@ func (a *API) Mount(engine *gin.Engine) error {
 	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
 		web.Handle(a.isOnlyComponent))
 	engine.POST(inboundPath, web.Surface(passport.Public), web.Handle(a.receive))
+	engine.POST(inboundPath+"/:format", web.Surface(passport.Public), web.Handle(a.receiveFormat))
 	if err := a.mountVisitors(engine); err != nil {
 		return err
 	}

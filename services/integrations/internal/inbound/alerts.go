@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // The maximum lengths, in characters, of the texts of a message.
@@ -58,12 +56,13 @@ func severities() []severity {
 	}
 }
 
-// ReadAlerts decodes an AlertGroup into out. The whole group is one message. version is the version that the payload
+// ReadAlerts decodes an AlertGroup into out. The whole group is one message. It has no At: an alert whose silence ends
+// began before the group was resolved. version is the version that the payload
 // must have; "" allows any version.
-func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMessage) error {
+func (s *Inbound) ReadAlerts(body []byte, version string, out *Report) error {
 	var group AlertGroup
-	if err := json.Unmarshal(body, &group); err != nil {
-		return fault.Wrap(fault.Invalid, err, "The body must be the JSON of an alert group, as the webhook of the tool sends it.")
+	if err := decode(body, &group); err != nil {
+		return err
 	}
 	switch {
 	case version != "" && group.Version != version:
@@ -71,10 +70,10 @@ func (s *Inbound) ReadAlerts(body []byte, version string, out *topic.InboundMess
 	case strings.TrimSpace(group.GroupKey) == "":
 		return fault.Field("groupKey", "is required")
 	}
-	out.ExternalID = group.GroupKey
-	if utf8.RuneCountInString(out.ExternalID) > maxExternalID {
-		sum := sha256.Sum256([]byte(group.GroupKey))
-		out.ExternalID = "sha256:" + hex.EncodeToString(sum[:])
+	out.ExternalID = shortID(group.GroupKey)
+	if group.CommonLabels["bellbuoy"] == "heartbeat" {
+		out.Ignored = "The label bellbuoy of the alerts is heartbeat."
+		return nil
 	}
 	switch group.Status {
 	case "resolved":
@@ -140,6 +139,15 @@ func began(alerts []Alert, now time.Time) *time.Time {
 	return first
 }
 
+// shortID returns the externalId for the key of a tool, which is its SHA-256 if the key is too long.
+func shortID(key string) string {
+	if utf8.RuneCountInString(key) <= maxExternalID {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
 // components returns the components that labels and annotations of the group and of its alerts name, without
 // duplicates.
 func components(group AlertGroup, alerts []Alert) []string {
@@ -147,15 +155,15 @@ func components(group AlertGroup, alerts []Alert) []string {
 	for _, alert := range alerts {
 		places = append(places, alert.Labels, alert.Annotations)
 	}
-	var names []string
+	var found []string
 	for _, place := range places {
-		for name := range strings.SplitSeq(place["component"]+","+place["components"], ",") {
-			if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
-				names = append(names, name)
+		for _, name := range append(names(place["component"]), names(place["components"])...) {
+			if !slices.Contains(found, name) {
+				found = append(found, name)
 			}
 		}
 	}
-	return names
+	return found
 }
 
 func cut(text string, most int) string {

@@ -15,9 +15,9 @@ var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
 func readAlerts(body string) (topic.InboundMessage, error) {
 	s := &Inbound{Now: func() time.Time { return noon }}
-	var out topic.InboundMessage
+	var out Report
 	err := s.ReadAlerts([]byte(body), "", &out)
-	return out, err
+	return out.InboundMessage, err
 }
 
 func TestAlertsBecomeAMessage(t *testing.T) {
@@ -78,7 +78,7 @@ func TestAlertsThatCannotBecomeAMessage(t *testing.T) {
 		`{"status": "firing"}`:                  "groupKey: is required",
 		`{"groupKey": "k"}`:                     "status: must be firing or resolved",
 		`{"groupKey": "k", "status": "firing"}`: "components: must be named by a label (or annotation) component or components of the alerts: ids or external references of components, separated by commas",
-		`{"groupKey": 1}`:                       "The body must be the JSON of an alert group, as the webhook of the tool sends it.",
+		`{"groupKey": 1}`:                       "groupKey: must not be a JSON number",
 	} {
 		if _, err := readAlerts(body); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", body, err, want)

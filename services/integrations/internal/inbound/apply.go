@@ -23,37 +23,83 @@ const (
 
 // apply applies a message that was read. A trigger or a resolve changes the problem first. The problem decides whether
 // the event gets the message now, later or never.
-func (s *Inbound) apply(ctx context.Context, key Key, m heldMessage, at *time.Time) (topic.InboundResult, error) {
+func (s *Inbound) apply(ctx context.Context, key Key, m heldMessage, at *time.Time) (outcome, error) {
 	if m.Message.Action == "update" {
-		return s.Services.Ingest(ctx, key.OrganizationID, m.Message)
+		return s.pass(ctx, key, m)
 	}
 	for range applyTries {
 		var what effect
 		id := problemID(key.ID, m.Message.ExternalID)
 		if err := s.admit(ctx, key, m, at, id); err != nil {
-			return topic.InboundResult{}, err
+			return outcome{}, err
 		}
 		problem, err := s.Store.Problems.Upsert(ctx, id, func(p *Problem, exists bool) (_ []topic.Message, err error) {
 			what, err = s.change(p, exists, key, m, at)
 			return nil, err
 		})
 		if err != nil {
-			return topic.InboundResult{}, err
+			return outcome{}, err
 		}
 		switch what {
 		case effectIgnore:
-			return topic.InboundResult{Result: resultIgnored, EventID: problem.EventID}, nil
+			return ignored(problem.EventID, problem.ignores(m, key)), nil
 		case effectWait:
-			return topic.InboundResult{Result: resultWaiting, EventID: problem.EventID}, nil
+			return problem.waits(key), nil
 		case effectPass:
-			return s.Services.Ingest(ctx, key.OrganizationID, m.Message)
+			return s.pass(ctx, key, m)
 		}
-		done, outcome, err := s.complete(ctx, problem)
+		done, result, err := s.complete(ctx, problem)
 		if what == effectBegin || done.Message.ID == m.Message.ID && m.Message.ID != "" || retryable(err) {
-			return outcome, err
+			return outcome{result, ""}, err
 		}
 	}
-	return topic.InboundResult{}, fault.New(fault.Unavailable, "The problem changed at the same time. Send the message again.")
+	return outcome{}, fault.New(fault.Unavailable, "The problem changed at the same time. Send the message again.")
+}
+
+// pass sends the message to the events service now. A monitoring tool that has no ids of messages repeats a message that
+// is not found, so an update or a resolve of an unknown externalId is ignored.
+func (s *Inbound) pass(ctx context.Context, key Key, m heldMessage) (outcome, error) {
+	if m.Message.ID == "" {
+		m.Message.ID = topic.NewID()
+	}
+	result, err := s.Services.Ingest(ctx, key.OrganizationID, m.Message)
+	if fault.Is(err, fault.NotFound) && m.Format != "" {
+		return ignored("", "There is no event with this externalId."), nil
+	}
+	return outcome{result, ""}, err
+}
+
+// outcome is the result of a message. reason says why the message waits or is ignored.
+type outcome struct {
+	topic.InboundResult
+	reason string
+}
+
+func ignored(eventID, reason string) outcome {
+	return outcome{topic.InboundResult{Result: resultIgnored, EventID: eventID}, reason}
+}
+
+// waits returns the outcome of a message after which the problem waits.
+func (p Problem) waits(key Key) outcome {
+	reason := fmt.Sprintf("%d of %d sources report the problem.", len(p.Reporting()), key.minSources())
+	switch {
+	case p.State == Closing:
+		reason = "The event is resolved at " + p.DueAt.Format(time.RFC3339) + " unless the problem is back."
+	case p.DueAt != nil:
+		reason = "The event opens at " + p.DueAt.Format(time.RFC3339) + " unless the problem is over."
+	}
+	return outcome{topic.InboundResult{Result: resultWaiting, EventID: p.EventID}, reason}
+}
+
+// ignores returns why the problem ignores the message.
+func (p Problem) ignores(m heldMessage, key Key) string {
+	switch {
+	case m.Message.Action == "trigger":
+		return "The trigger is older than the last resolve of its source."
+	case p.State == Quiet:
+		return "The problem is over before an event opened."
+	}
+	return fmt.Sprintf("%d of %d sources report the problem.", len(p.Reporting()), key.minSources())
 }
 
 // admit returns a fault for a trigger that the problem must not store: because the key has too many problems, or
@@ -66,7 +112,7 @@ func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Ti
 	if fault.UnlessMissing(err) != nil || m.Message.Action != "trigger" {
 		return fault.UnlessMissing(err)
 	}
-	if _, is := known.Sources[m.Source]; !is && len(known.Sources) >= maxSources {
+	if _, is := known.Sources[m.source()]; !is && len(known.Sources) >= maxSources {
 		return fault.New(fault.Conflict, "The problem already has %d sources.", maxSources)
 	}
 	if key.OpenAfter == 0 && key.minSources() == 1 || known.State == Open {
@@ -201,7 +247,7 @@ func (s *Inbound) take(ctx context.Context, p Problem) error {
 	if retryable(err) {
 		return err
 	}
-	row := s.newLog(key, Request{ID: held.Message.ID, IP: held.Message.IP})
+	row := s.newLog(key, Request{ID: held.Message.ID, IP: held.Message.IP, Format: held.Format, Source: held.Source})
 	row.Action, row.ExternalID = held.Message.Action, held.Message.ExternalID
 	if err != nil {
 		s.fail(ctx, row, err)

@@ -42,6 +42,7 @@ type Key struct {
 	OpenAfter    Wait `json:"openAfter" audit:"openAfter"`
 	ResolveAfter Wait `json:"resolveAfter" audit:"resolveAfter"`
 	MinSources   int  `json:"minSources" audit:"minSources"`
+	Bearer       bool `json:"bearer" audit:"bearer"` // the secret may be sent as a token
 	// Slot is 1 to maxKeys for an active key, and 0 for a revoked one. No two active keys of an organization have the
 	// same slot, so concurrent creates cannot exceed the limit.
 	Slot int64 `json:"slot"`

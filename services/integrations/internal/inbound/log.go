@@ -29,12 +29,14 @@ type Log struct {
 	ReceivedAt     time.Time `json:"receivedAt"`
 	KeyID          string    `json:"keyId"`
 	RemoteIP       string    `json:"remoteIp"`
+	Format         string    `json:"format"` // of the path; empty: the message was signed
+	Source         string    `json:"source"`
 	Action         string    `json:"action"`
 	ExternalID     string    `json:"externalId"`
 	EventID        string    `json:"eventId"`
 	Result         string    `json:"result"`
 	HTTPStatus     int       `json:"httpStatus"`
-	Error          string    `json:"error"`
+	Error          string    `json:"error"` // why the request failed, was ignored or waits
 	// WebhookID is the id of a message that was applied. A repeated message with this id gets this log as its response.
 	// WebhookID is empty for an error. It becomes empty if a later message with the same id is applied, after
 	// keepResponse.
@@ -44,7 +46,7 @@ type Log struct {
 func (s *Inbound) newLog(key Key, in Request) Log {
 	return Log{
 		ID: topic.NewID(), OrganizationID: key.OrganizationID, ReceivedAt: s.Now(), KeyID: key.ID, RemoteIP: in.IP,
-		WebhookID: in.ID,
+		Format: in.Format, Source: in.Source, WebhookID: in.ID,
 	}
 }
 

@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -77,8 +78,11 @@ type Source struct {
 type heldMessage struct {
 	Message topic.InboundMessage `json:"message"` // without an ID if the step was not due when the message arrived
 	Format  string               `json:"format"`
-	Source  string               `json:"source"`
+	Source  string               `json:"source"` // empty: the message was signed
 }
+
+// source returns the source of the message.
+func (m heldMessage) source() string { return cmp.Or(m.Source, DefaultSource) }
 
 // problemID returns the id of the problem. An externalId can be long.
 func problemID(keyID, externalID string) string {
@@ -149,7 +153,7 @@ func (p *Problem) report(key Key, m heldMessage, at *time.Time, seal func(heldMe
 	if p.Begun {
 		return effectComplete
 	}
-	source := p.Sources[m.Source]
+	source := p.Sources[m.source()]
 	if m.Message.Action == "resolve" {
 		return p.resolve(key, m, at, seal, now)
 	}
@@ -158,7 +162,7 @@ func (p *Problem) report(key Key, m heldMessage, at *time.Time, seal func(heldMe
 	}
 	if source.Since == nil {
 		source.Since = &now
-		p.Sources[m.Source] = source
+		p.Sources[m.source()] = source
 	}
 	enough := len(p.Reporting()) >= key.minSources()
 	switch {
@@ -176,15 +180,15 @@ func (p *Problem) report(key Key, m heldMessage, at *time.Time, seal func(heldMe
 }
 
 func (p *Problem) resolve(key Key, m heldMessage, at *time.Time, seal func(heldMessage) string, now time.Time) effect {
-	source := p.Sources[m.Source]
+	source := p.Sources[m.source()]
 	source.Since = nil
 	if at != nil && (source.ResolvedAt == nil || at.After(*source.ResolvedAt)) {
 		source.ResolvedAt = at
 	}
 	if source.ResolvedAt == nil {
-		delete(p.Sources, m.Source)
+		delete(p.Sources, m.source())
 	} else {
-		p.Sources[m.Source] = source
+		p.Sources[m.source()] = source
 	}
 	reporting := p.Reporting()
 	enough := len(reporting) >= key.minSources()

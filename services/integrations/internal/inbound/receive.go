@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/libs/timing"
 	"github.com/google/uuid"
 )
 
@@ -18,9 +18,12 @@ type Request struct {
 	KeyID, ID, Timestamp, Signature string // headers
 	Body                            []byte
 	IP, RequestID                   string
+	// Format is the format of the path. Empty: the request is signed as Standard Webhooks require. A request with a format
+	// has the secret of the key as its Token, or a Signature of Grafana, and no ID.
+	Format, Source, Token string
 	// Read decodes the body into a message that has the defaults of the key. It returns an Invalid fault if the body is
 	// no valid message.
-	Read func(*topic.InboundMessage) error
+	Read func(*Report) error
 }
 
 // Response is the log of a message that was applied. Duplicate is true if an earlier request with the same id has
@@ -34,21 +37,37 @@ type Response struct {
 // organization does not allow the request. If a message with the same id was applied in the last 24 h, Receive changes
 // nothing and returns the first response.
 func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
+	start := time.Now()
+	if in.Format != "" && in.Signature != "" {
+		in.ID = grafanaID(in.Signature)
+	}
 	key, err := s.sender(ctx, in)
+	if fault.Is(err, fault.Denied) && in.Format != "" {
+		timing.Wait(ctx, start)
+	}
 	if err != nil {
 		return Response{}, err
 	}
 	s.touch(ctx, key)
 	row := s.newLog(key, in)
-	if former, kept, err := s.kept(ctx, row); err != nil || kept {
-		return Response{former, kept}, err
+	if row.WebhookID != "" {
+		if former, kept, err := s.kept(ctx, row); err != nil || kept {
+			return Response{former, kept}, err
+		}
 	}
-	message := key.message(in)
-	err = in.Read(&message)
-	row.Action, row.ExternalID = message.Action, message.ExternalID
-	var outcome topic.InboundResult
-	if err == nil {
-		outcome, err = s.apply(ctx, key, heldMessage{message, "", DefaultSource}, message.Timestamp)
+	report := Report{InboundMessage: key.message(in)}
+	err = in.Read(&report)
+	row.Action, row.ExternalID = report.Action, report.ExternalID
+	var outcome outcome
+	switch {
+	case err != nil:
+	case report.Ignored != "":
+		outcome = ignored("", report.Ignored)
+	default:
+		if report.At == nil {
+			report.At = report.Timestamp
+		}
+		outcome, err = s.apply(ctx, key, heldMessage{report.InboundMessage, in.Format, in.Source}, report.At)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
 	defer cancel()
@@ -56,7 +75,7 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 		s.fail(ctx, row, err)
 		return Response{}, err
 	}
-	row.EventID, row.Result, row.HTTPStatus, row.WebhookID = outcome.EventID, outcome.Result, 200, in.ID
+	row.EventID, row.Result, row.HTTPStatus, row.Error = outcome.EventID, outcome.Result, 200, outcome.reason
 	return s.keep(ctx, row)
 }
 
@@ -64,7 +83,7 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 func (s *Inbound) sender(ctx context.Context, in Request) (Key, error) {
 	key, err := s.keyOf(ctx, in.KeyID)
 	if fault.Is(err, fault.NotFound) {
-		s.Log.InfoContext(ctx, "inbound webhook with an unknown key", "ip", in.IP)
+		s.Log.InfoContext(ctx, "inbound webhook with an unknown key", "ip", in.IP, "format", in.Format)
 		return Key{}, fault.Wrap(fault.Denied, err, "The signing key is unknown.")
 	}
 	if err != nil {
@@ -93,15 +112,15 @@ func (s *Inbound) refusal(ctx context.Context, key Key, in Request) (string, err
 	if key.RevokedAt != nil {
 		return "The signing key is revoked.", nil
 	}
-	if reason := checkHeaders(in, s.Now()); reason != "" {
+	if reason := in.check(s.Now()); reason != "" {
 		return reason, nil
 	}
 	secret, err := s.Box.Open(key.Secret, key.ID)
 	if err != nil {
 		return "", fault.Wrap(fault.Internal, err, "The signing key cannot be read.")
 	}
-	if !isSigned(secret, in) {
-		return "No signature in the header webhook-signature is right.", nil
+	if reason := in.prove(key, secret); reason != "" {
+		return reason, nil
 	}
 	included, err := s.Services.HasIntegrations(ctx, key.OrganizationID)
 	if err == nil && !included {

@@ -1,0 +1,205 @@
+package inbound
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Report is a request of a monitoring tool as its format has it.
+type Report struct {
+	topic.InboundMessage
+	At *time.Time // when the problem began or ended; nil: unknown
+	// Ignored says why the request is about no problem. Empty: the message is applied.
+	Ignored string
+}
+
+// Text is a JSON string or number. Tools send ids as both.
+type Text string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Text) UnmarshalJSON(text []byte) error {
+	var number json.Number
+	if json.Unmarshal(text, &number) == nil && number != "" {
+		*t = Text(number)
+		return nil
+	}
+	return json.Unmarshal(text, (*string)(t))
+}
+
+// JSONSchemaBytes returns the schema for the generated document.
+func (Text) JSONSchemaBytes() ([]byte, error) { return []byte(`{"type": ["string", "number"]}`), nil }
+
+// Kuma is the webhook of Uptime Kuma. A test of the notification has neither a heartbeat nor a monitor.
+type Kuma struct {
+	Heartbeat *KumaHeartbeat `json:"heartbeat"`
+	Monitor   *KumaMonitor   `json:"monitor"`
+}
+
+// KumaHeartbeat is a result of a check.
+type KumaHeartbeat struct {
+	Status int    `json:"status" description:"0: down. 1: up. Other values are ignored."`
+	Time   string `json:"time,omitempty" description:"In UTC."`
+}
+
+// KumaMonitor is what Uptime Kuma watches.
+type KumaMonitor struct {
+	ID   Text      `json:"id"`
+	Name string    `json:"name"`
+	Tags []KumaTag `json:"tags,omitempty"`
+}
+
+// KumaTag is a tag of a monitor.
+type KumaTag struct {
+	Name  string `json:"name"`
+	Value string `json:"value,omitempty"`
+}
+
+// kumaTime is the layout of times of Uptime Kuma.
+const kumaTime = "2006-01-02 15:04:05.999"
+
+// ReadKuma decodes the webhook of Uptime Kuma into out.
+func (s *Inbound) ReadKuma(body []byte, out *Report) error {
+	var in Kuma
+	if err := decode(body, &in); err != nil {
+		return err
+	}
+	if in.Heartbeat == nil {
+		out.Ignored = "The request has no heartbeat."
+		return nil
+	}
+	if in.Heartbeat.Status != 0 && in.Heartbeat.Status != 1 {
+		out.Ignored = "The status of the heartbeat is neither down nor up."
+		return nil
+	}
+	if in.Monitor == nil || in.Monitor.ID == "" {
+		return fault.Field("monitor.id", "is required")
+	}
+	ref := "kuma:" + string(in.Monitor.ID)
+	out.ExternalID, out.Title = shortID(ref), cut(cmp.Or(strings.TrimSpace(in.Monitor.Name), ref)+" is down", maxTitle)
+	if at, err := time.Parse(kumaTime, in.Heartbeat.Time); err == nil {
+		out.At = &at
+	}
+	if out.Action = "resolve"; in.Heartbeat.Status == 1 {
+		return nil
+	}
+	out.Action, out.Timestamp = "trigger", past(out.At, s.Now())
+	for _, tag := range in.Monitor.Tags {
+		if tag.Name == "component" {
+			out.Components = append(out.Components, names(tag.Value)...)
+		}
+	}
+	if len(out.Components) == 0 {
+		out.Components = []string{ref}
+	}
+	return nil
+}
+
+// Gatus is the body that the file of bellbuoy export --gatus sets for the alerts of Gatus.
+type Gatus struct {
+	Name        string `json:"name"`
+	Group       string `json:"group,omitempty"`
+	Status      string `json:"status" enum:"TRIGGERED,RESOLVED"`
+	Description string `json:"description,omitempty"`
+}
+
+// ReadGatus decodes an alert of Gatus into out.
+func (s *Inbound) ReadGatus(body []byte, out *Report) error {
+	var in Gatus
+	if err := decode(body, &in); err != nil {
+		return err
+	}
+	if strings.TrimSpace(in.Name) == "" {
+		return fault.Field("name", "is required")
+	}
+	ref := "gatus:" + in.Group + "/" + in.Name
+	out.ExternalID = shortID(ref)
+	switch in.Status {
+	case "RESOLVED":
+		out.Action = "resolve"
+		return nil
+	case "TRIGGERED":
+	default:
+		return fault.Field("status", "must be TRIGGERED or RESOLVED")
+	}
+	out.Action, out.Title, out.Description = "trigger", cut(in.Name+" is down", maxTitle), cut(in.Description, maxDescription)
+	out.Components, out.Named = []string{ref}, &topic.ComponentName{Group: in.Group, Name: in.Name}
+	return nil
+}
+
+// Zabbix is the body that a webhook of Zabbix posts.
+type Zabbix struct {
+	EventID    Text   `json:"eventid" description:"{EVENT.ID}"`
+	Value      Text   `json:"value" description:"{EVENT.VALUE}: 1 or 0."`
+	Name       string `json:"name,omitempty" description:"{EVENT.NAME}"`
+	Severity   Text   `json:"severity,omitempty" description:"{EVENT.NSEVERITY}. 5: major_outage. 4: minor_outage. 3: major_performance. 2: minor_performance."`
+	Components string `json:"components,omitempty" description:"Ids or external references, separated by commas."`
+}
+
+// ReadZabbix decodes an event of Zabbix into out.
+func (s *Inbound) ReadZabbix(body []byte, out *Report) error {
+	var in Zabbix
+	if err := decode(body, &in); err != nil {
+		return err
+	}
+	if strings.TrimSpace(string(in.EventID)) == "" {
+		return fault.Field("eventid", "is required")
+	}
+	out.ExternalID = shortID("zabbix:" + string(in.EventID))
+	switch in.Value {
+	case "0":
+		out.Action = "resolve"
+		return nil
+	case "1":
+	default:
+		return fault.Field("value", "must be 1 or 0")
+	}
+	out.Action, out.Title = "trigger", cut(strings.TrimSpace(in.Name), maxTitle)
+	if out.Title == "" {
+		return fault.Field("name", "is required")
+	}
+	if n, err := strconv.Atoi(string(in.Severity)); err == nil && n >= 2 && n <= 5 {
+		out.Severity = &severities()[5-n].name
+	}
+	if out.Components = names(in.Components); len(out.Components) == 0 {
+		return fault.Field("components", "must name at least one component, by id or external reference")
+	}
+	return nil
+}
+
+// decode decodes the body of a tool, whose unknown members are ignored, because newer versions add members.
+func decode(body []byte, into any) error {
+	err := json.Unmarshal(body, into)
+	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is && wrong.Field != "" {
+		return fault.Field(wrong.Field, "must not be a JSON %s", wrong.Value)
+	}
+	if err != nil {
+		return fault.Wrap(fault.Invalid, err, "The body must be a JSON object, as the tool sends it.")
+	}
+	return nil
+}
+
+// names returns the parts of a list that is separated by commas.
+func names(list string) []string {
+	var found []string
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// past returns at, or nil if the clocks disagree about it.
+func past(at *time.Time, now time.Time) *time.Time {
+	if at == nil || at.After(now) {
+		return nil
+	}
+	return at
+}
