@@ -194,6 +194,20 @@ func TestAFillUnderWayCannotUndoAVoid(t *testing.T) {
 	wantEmpty403(t, d.get(t, "/app/users", header))
 }
 
+// Only the service that receives messages of monitoring tools reads the header Authorization itself, on one row.
+func TestOnlyTheFormatsOfTheInboundWebhookGetTheAuthorization(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": "Bearer key:secret", "Content-Type": "application/json"}
+	for path, want := range map[string]string{"/public/webhooks/inbound/gatus": "Bearer key:secret", "/public/webhooks/inbound/generic?source=a": "Bearer key:secret", "/public/webhooks/inbound": ""} {
+		if e := d.do(t, http.MethodPost, path, "{}", header).echo(t); e.Header.Get("Authorization") != want || e.Passport.Surface != passport.Public {
+			t.Errorf("%s: the service gets %q", path, e.Header.Get("Authorization"))
+		}
+	}
+	wantStatus(t, d.do(t, http.MethodPost, "/public/webhooks/inbound/pagerduty", "{}", header), 404)
+	wantStatus(t, d.get(t, "/public/webhooks/inbound/gatus", header), 405)
+}
+
 func TestClientsCannotSpeakForThePlatform(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)

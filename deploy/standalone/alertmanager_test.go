@@ -1,20 +1,16 @@
 package main_test
 
 import (
-	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/prometheus/alertmanager/template"
-
-	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
 // alertGroup is the body that Alertmanager posts to a webhook (notify/webhook.Message). It uses Alertmanager's own
@@ -45,8 +41,8 @@ func alerts(status string, startsAt time.Time) alertGroup {
 	}
 }
 
-// TestReadmeRecipeLetsAlertmanagerOpenIncidents runs the commands of deploy/README.md and posts to its relay what
-// Alertmanager posts.
+// TestReadmeRecipeLetsAlertmanagerOpenIncidents runs the commands of deploy/README.md and posts what Alertmanager posts,
+// with the token that they write.
 func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	p, base := started(t)
 	a := actor{t, seeded(t, p)}
@@ -57,54 +53,30 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	}
 	text := recipe(t, "deploy", "Let a monitoring tool open incidents")
 	blocks := regexp.MustCompile("(?s)```bash\n(.*?)```\n").FindAllStringSubmatch(text, -1)
-	url := regexp.MustCompile(`url: (http://[^,]+)`).FindStringSubmatch(text)
-	if len(blocks) != 2 || url == nil {
-		t.Fatalf("the recipe has %d blocks and the url %v", len(blocks), url)
+	path := regexp.MustCompile(`url: https://[^/]+(/[^ \n]+)`).FindStringSubmatch(text)
+	if len(blocks) != 2 || path == nil {
+		t.Fatalf("the recipe has %d blocks and the path %v", len(blocks), path)
 	}
-	address := apitest.FreeAddress(t) // not the recipe's address, which another program may use
-	relay := strings.Replace(url[1], "127.0.0.1:9097", address, 1)
-
-	// The shell sets the variables of the tour and then runs both blocks, like a reader of the README. The second block
-	// starts the relay, which keeps running.
-	shell := exec.Command("bash", "-e", "-c", values(t)+blocks[0][1]+"echo the relay follows\n"+strings.Replace(blocks[1][1], "127.0.0.1:9097", address, 1))
+	// The shell sets the variables of the tour and then runs both blocks, like a reader of the README.
+	shell := exec.CommandContext(t.Context(), "bash", "-e", "-c", values(t)+blocks[0][1]+blocks[1][1])
 	shell.Dir = clone
-	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	log, err := os.Create(filepath.Join(t.TempDir(), "shell.log"))
+	output, err := shell.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), `"result":"created"`) || !strings.Contains(string(output), `"result":"resolved"`) {
+		t.Fatalf("the recipe printed %s: %v", output, err)
+	}
+	token, err := os.ReadFile(filepath.Join(clone, "data", "inbound-token"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
-	shell.Stdout, shell.Stderr = log, log
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL) // the process group of the shell
-		_ = shell.Wait()
-	})
-	output := func() string {
-		content, _ := os.ReadFile(log.Name()) // empty if nothing was written
-		return string(content)
-	}
-	eventually(t, 120*time.Second, "the relay", func() error {
-		if !strings.Contains(output(), "relaying from http://"+address+"/") {
-			return fmt.Errorf("the recipe printed %s", output())
-		}
-		_, err := try(t.Context(), http.MethodGet, relay, "", nil)
-		return err
-	})
-	if before, _, _ := strings.Cut(output(), "the relay follows"); !strings.Contains(before, `"result":"created"`) || !strings.Contains(before, `"result":"resolved"`) {
-		t.Errorf("the first block printed %s", before)
-	}
+	authorization := "Bearer " + string(token)
 
 	type outcome struct {
 		Result, EventID string
-		Duplicate       bool
 	}
 	post := func(group alertGroup, want string) outcome {
 		t.Helper()
 		var out outcome
-		send(t, http.MethodPost, relay, "", group).expect(t, http.StatusOK).into(t, &out)
+		send(t, http.MethodPost, base+path[1], authorization, group).expect(t, http.StatusOK).into(t, &out)
 		if out.Result != want {
 			t.Errorf("%s: %+v, want %s", group.Status, out, want)
 		}
@@ -127,7 +99,7 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 		t.Errorf("the incident is %+v", got)
 	}
 	a.expectRow("Checkout", "active incident")
-	if again := post(alerts("firing", started), "created"); !again.Duplicate || again.EventID != first.EventID {
+	if again := post(alerts("firing", started), "ignored"); again.EventID != first.EventID {
 		t.Errorf("a retry gets %+v", again)
 	}
 	if done := post(alerts("resolved", started), "resolved"); done.EventID != first.EventID {
@@ -140,7 +112,7 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	// The tool gets the reason why a group is refused.
 	group := alerts("firing", started)
 	delete(group.CommonLabels, "component")
-	send(t, http.MethodPost, relay, "", group).expect(t, http.StatusBadRequest)
+	send(t, http.MethodPost, base+path[1], authorization, group).expect(t, http.StatusBadRequest)
 }
 
 // values returns the block of the README's tour that reads data/credentials.json.

@@ -241,7 +241,7 @@ func (w *walker) complete(t *testing.T) {
 	// Other tests check the audit entries of these paths. TestInboundMessagesLeaveAuditEntriesOfTheirKey sends signed
 	// messages. TestAPersonIsNotified and TestVisitorsEndpointReceivesIncidents use the tokens in messages, and a
 	// dashboard's own host. To enter the password of a private page changes no record.
-	elsewhere := regexp.MustCompile(`^(/d/\{slug\}/enter|/enter|/public/webhooks/inbound|/public/(confirm|manage|unsubscribe)|/public/endpoints/.*|/subscribe/.*)$`)
+	elsewhere := regexp.MustCompile(`^(/d/\{slug\}/enter|/enter|/public/webhooks/inbound(/\{format\})?|/public/(confirm|manage|unsubscribe)|/public/endpoints/.*|/subscribe/.*)$`)
 	for _, operation := range declared.Public() {
 		if operation.Method != http.MethodGet && !elsewhere.MatchString(operation.Path) && !walked(operation.Method, operation.Path) {
 			t.Errorf("%s %s is missing in testdata/audit/walk.txtar", operation.Method, operation.Path)

@@ -26,10 +26,10 @@ var unplayed = map[string]string{
 	`^POST /app/(profile/(totp|passkeys|passkeys/options)|sign-in/passkey/options) 409$`:                                                                                                               "it needs a right code, 10 passkeys or another setting; the tests of second factors in the identity service show them",
 	`^POST (/app|/operator/v1/users/\{id\})/api-keys 409$`:                                                                                                                                             "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
 	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestEveryFileOfADashboardIsServed, TestAPrivateDashboardOpensWithItsPassword and the gateway's tests play them, because their bodies are files",
-	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`: "the gateway decides who may see a private dashboard; TestVisitorsSubscribeOnAPrivateDashboard and its own tests play it",
-	`^GET /d? (200|302|304|404)$`:               "the number of dashboards of the installation decides; TestThePlatformsAddressLeadsSomewhere plays them",
-	`^POST /public/webhooks/inbound 409$`:       "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes",
-	`^GET /api/v1/.*/set/\{ids\}/ `:             "one implementation for all resources, which the scripts of libs/legacy play",
+	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`:         "the gateway decides who may see a private dashboard; TestVisitorsSubscribeOnAPrivateDashboard and its own tests play it",
+	`^GET /d? (200|302|304|404)$`:                       "the number of dashboards of the installation decides; TestThePlatformsAddressLeadsSomewhere plays them",
+	`^POST /public/webhooks/inbound(/\{format\})? 409$`: "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes, or 10,000 problems",
+	`^GET /api/v1/.*/set/\{ids\}/ `:                     "one implementation for all resources, which the scripts of libs/legacy play",
 }
 
 // A script plays each documented status of every operation, or unplayed contains the status. A status in unplayed must

@@ -1,5 +1,5 @@
-// The program inbound signs messages for the inbound webhook of Bellbuoy as Standard Webhooks require, and posts them.
-// Alertmanager and Grafana cannot sign; with -listen the program is a relay for them. scripts/inbound runs it.
+// The program inbound signs messages for the inbound webhook of Bellbuoy as Standard Webhooks require, and posts them. scripts/inbound
+// runs it.
 package main
 
 import (
@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -28,7 +27,6 @@ import (
 const usage = `Usage: inbound [flags] [FILE]
 
 Signs the message in FILE (default: standard input) and posts it to the inbound webhook of Bellbuoy. Prints the response.
-With -listen it relays what Alertmanager or Grafana posts to it.
 
 The signing key is in the file INBOUND_KEY_FILE, which is the response to its creation, or in INBOUND_KEY (the keyId) and
 INBOUND_SECRET. The URL is in INBOUND_URL, for example https://status.example.com/public/webhooks/inbound.
@@ -41,10 +39,6 @@ Flags:
 const (
 	maxBody = 65_536 // limit of the inbound webhook, in bytes
 	timeout = 30 * time.Second
-	// retryWindow is the time for which the relay gives the same payload the same webhook-id. Alertmanager retries a
-	// notification within its group_interval (5 min). After its repeat_interval (4 h) the same payload is a new
-	// message.
-	retryWindow = 10 * time.Minute
 )
 
 func main() {
@@ -66,9 +60,8 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("inbound", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	target := flags.String("url", os.Getenv("INBOUND_URL"), "URL of the inbound webhook; default INBOUND_URL")
-	format := flags.String("format", "", "format of the message: alertmanager or grafana; default: Bellbuoy's own, with -listen: alertmanager")
+	format := flags.String("format", "", "format of the message: alertmanager or grafana; default: Bellbuoy's own")
 	id := flags.String("id", "", "webhook-id of the message; default: a new one")
-	listen := flags.String("listen", "", "relay what is posted to this address, for example 127.0.0.1:9097")
 	showVersion := flags.Bool("version", false, "print the version of the program, and end")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
@@ -81,20 +74,12 @@ func run(args []string, in io.Reader, out io.Writer) error {
 		fmt.Fprintln(out, version.Line("inbound"))
 		return nil
 	}
-	if err != nil || flags.NArg() > 1 || *listen != "" && (flags.NArg() > 0 || *id != "") {
-		return misused("wrong arguments; inbound -h explains them: %v", cmp.Or(err, errors.New("one FILE, or -listen without -id and FILE")))
-	}
-	if *listen != "" {
-		*format = cmp.Or(*format, "alertmanager")
+	if err != nil || flags.NArg() > 1 {
+		return misused("wrong arguments; inbound -h explains them: %v", cmp.Or(err, errors.New("at most one FILE")))
 	}
 	s, err := newSender(*target, *format)
 	if err != nil {
 		return err
-	}
-	if *listen != "" {
-		fmt.Fprintf(out, "relaying from http://%s/ to %s\n", *listen, s.url)
-		server := &http.Server{Addr: *listen, Handler: s, ReadTimeout: timeout}
-		return server.ListenAndServe()
 	}
 	if flags.NArg() == 1 {
 		file, err := os.Open(flags.Arg(0))
@@ -180,30 +165,4 @@ func (s *sender) post(id string, message []byte) (status int, response []byte, e
 	defer got.Body.Close()
 	response, err = io.ReadAll(io.LimitReader(got.Body, maxBody))
 	return got.StatusCode, response, err
-}
-
-// ServeHTTP relays one request. The tool gets the response of the webhook. If the webhook cannot be reached, the tool
-// gets 502 and tries again.
-func (s *sender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost {
-		http.Error(w, "POST the payload of an alert webhook here.", http.StatusMethodNotAllowed)
-		return
-	}
-	message, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
-		return
-	}
-	sum := sha256.Sum256(message)
-	id := fmt.Sprintf("relay_%s_%d", hex.EncodeToString(sum[:]), time.Now().Truncate(retryWindow).Unix())
-	status, response, err := s.post(id, message)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "inbound:", err)
-		http.Error(w, "The inbound webhook cannot be reached.", http.StatusBadGateway)
-		return
-	}
-	fmt.Fprintf(os.Stderr, "inbound: %d %s\n", status, bytes.TrimSpace(response))
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(response) // if the tool has closed the connection, it tries again
 }

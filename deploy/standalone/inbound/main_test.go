@@ -92,14 +92,13 @@ func TestWrongArgumentsAndSettingsAreRefused(t *testing.T) {
 		key   string
 		value string
 	}{
-		"flag":       {args: []string{"-x"}},
-		"two files":  {args: []string{"a", "b"}},
-		"no file":    {args: []string{"missing.json"}},
-		"relay file": {args: []string{"-listen", "127.0.0.1:0", "a"}},
-		"url":        {key: "INBOUND_URL", value: "localhost"},
-		"key":        {key: "INBOUND_KEY"},
-		"secret":     {key: "INBOUND_SECRET", value: "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
-		"key file":   {key: "INBOUND_KEY_FILE", value: "missing.json"},
+		"flag":      {args: []string{"-x"}},
+		"two files": {args: []string{"a", "b"}},
+		"no file":   {args: []string{"missing.json"}},
+		"url":       {key: "INBOUND_URL", value: "localhost"},
+		"key":       {key: "INBOUND_KEY"},
+		"secret":    {key: "INBOUND_SECRET", value: "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+		"key file":  {key: "INBOUND_KEY_FILE", value: "missing.json"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if of.key != "" {
@@ -115,44 +114,7 @@ func TestWrongArgumentsAndSettingsAreRefused(t *testing.T) {
 		})
 	}
 	var help strings.Builder
-	if err := run([]string{"-h"}, nil, &help); err != nil || !strings.Contains(help.String(), "Exit codes") || !strings.Contains(help.String(), "-listen") {
+	if err := run([]string{"-h"}, nil, &help); err != nil || !strings.Contains(help.String(), "Exit codes") {
 		t.Errorf("%v: %s", err, help.String())
 	}
-}
-
-func TestRelayGivesTheSamePayloadTheSameID(t *testing.T) {
-	w := startWebhook(t)
-	s, err := newSender(os.Getenv("INBOUND_URL"), "alertmanager")
-	if err != nil {
-		t.Fatal(err)
-	}
-	relay := httptest.NewServer(s)
-	defer relay.Close()
-	post := func(method, body string, want int) {
-		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), method, relay.URL, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response.Body.Close()
-		if response.StatusCode != want {
-			t.Errorf("%s: %d, want %d", method, response.StatusCode, want)
-		}
-	}
-	post("POST", `{"status": "firing"}`, http.StatusOK)
-	post("POST", `{"status": "firing"}`, http.StatusOK)
-	w.status = http.StatusServiceUnavailable
-	post("POST", `{"status": "resolved"}`, http.StatusServiceUnavailable)
-	post("GET", "", http.StatusMethodNotAllowed)
-	post("POST", strings.Repeat("x", maxBody+1), http.StatusRequestEntityTooLarge)
-	id := func(i int) string { return w.requests[i].Header.Get("webhook-id") }
-	if len(w.requests) != 3 || id(0) != id(1) || id(0) == id(2) || w.requests[0].URL.RawQuery != "format=alertmanager" {
-		t.Errorf("%d requests", len(w.requests))
-	}
-	s.url = "http://127.0.0.1:1/"
-	post("POST", "{}", http.StatusBadGateway)
 }

@@ -24,11 +24,12 @@ type InboundKey struct {
 	LastUsedAt *time.Time      `json:"lastUsedAt"`
 	RevokedAt  *time.Time      `json:"revokedAt"`
 	Defaults   InboundDefaults `json:"defaults"`
-	InboundWaits
+	InboundRules
 }
 
-// InboundWaits are when a reported problem opens and resolves an event.
-type InboundWaits struct {
+// InboundRules are how a tool may authenticate, and when a reported problem opens and resolves an event.
+type InboundRules struct {
+	Bearer       bool   `json:"bearer"`
 	OpenAfter    string `json:"openAfter"`
 	ResolveAfter string `json:"resolveAfter"`
 	MinSources   int    `json:"minSources"`
@@ -50,7 +51,7 @@ func (c *Caller) InboundKeys(ctx context.Context, query url.Values) (InboundKeys
 type NewInboundKey struct {
 	Name     string          `json:"name"`
 	Defaults InboundDefaults `json:"defaults"`
-	InboundWaits
+	InboundRules
 }
 
 // InboundKeyResult is one signing key.
@@ -106,6 +107,8 @@ type InboundLog struct {
 	ReceivedAt time.Time `json:"receivedAt"`
 	KeyID      string    `json:"keyId"`
 	RemoteIP   string    `json:"remoteIp"`
+	Format     string    `json:"format"`
+	Source     string    `json:"source"`
 	Action     string    `json:"action"`
 	ExternalID string    `json:"externalId"`
 	EventID    string    `json:"eventId"`

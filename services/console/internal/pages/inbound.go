@@ -37,7 +37,7 @@ type inboundPage struct {
 
 // newInboundKey is a key with the defaults of a new one.
 func newInboundKey() app.InboundKey {
-	return app.InboundKey{Defaults: app.InboundDefaults{Publish: true, Notify: true}, InboundWaits: app.InboundWaits{OpenAfter: "0s", ResolveAfter: "0s", MinSources: 1}}
+	return app.InboundKey{Defaults: app.InboundDefaults{Publish: true, Notify: true}, InboundRules: app.InboundRules{Bearer: true, OpenAfter: "0s", ResolveAfter: "0s", MinSources: 1}}
 }
 
 // inboundKeyForm returns the form of a new key, or of a change of a key.
@@ -50,16 +50,13 @@ func inboundKeyForm(key app.InboundKey) *forms.Form {
 	if key.KeyID != "" {
 		action, submit = inboundPath+"/"+key.KeyID, "Save"
 	}
-	ticked := func(set bool) []string {
-		return map[bool][]string{true: {"on"}}[set]
-	}
 	fields := []*forms.Field{
 		{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 80, Hint: "The tool that uses the key, such as “Alertmanager in Frankfurt”.", Values: []string{key.Name}},
 		{Kind: forms.Tick, Name: "publish", Label: "Publish new events", Hint: "Without this tick, a new event is a draft.", Values: ticked(key.Defaults.Publish), Members: []string{"defaults.publish"}},
 		{Kind: forms.Tick, Name: "notify", Label: "Notify subscribers", Hint: "Without this tick, nobody is notified.", Values: ticked(key.Defaults.Notify), Members: []string{"defaults.notify"}},
 		{Kind: forms.Select, Name: "severity", Label: "Severity of new events", Plain: true, Options: severities, Hint: "A message may say otherwise about all three.", Members: []string{"defaults.severity"}, Values: []string{string(key.Defaults.Severity)}},
 	}
-	return forms.New(action, submit, append(fields, inboundWaitFields(key.InboundWaits)...)...)
+	return forms.New(action, submit, append(fields, inboundWaitFields(key.InboundRules)...)...)
 }
 
 // inbound lists the signing keys.
@@ -94,7 +91,12 @@ func (p *pages) inboundURL() string { return p.Links.DashboardBaseURL + "/public
 // newInboundPage is the data of inbound_new.html.
 type newInboundPage struct {
 	app.InboundKey
-	URL, Command, Relay string
+	URL, Command string
+}
+
+// Formats returns the formats of the address.
+func (newInboundPage) Formats() []string {
+	return []string{"alertmanager", "grafana", "uptime-kuma", "gatus", "zabbix", "generic"}
 }
 
 // inboundAdd creates a key, and shows its secret once with a command that works.
@@ -111,8 +113,7 @@ func (p *pages) inboundAdd(v *visit) error {
 				component = found.Components[0].ID
 			}
 			key := made.Key
-			return v.showSecret("inbound_new.html", "Your new signing key", newInboundPage{key, p.inboundURL(), inboundCommand(p.inboundURL(), key.KeyID, key.Secret, component),
-				"INBOUND_URL=" + p.inboundURL() + " INBOUND_KEY=" + key.KeyID + " INBOUND_SECRET=" + key.Secret + " scripts/inbound -listen 127.0.0.1:9097"})
+			return v.showSecret("inbound_new.html", "Your new signing key", newInboundPage{key, p.inboundURL(), inboundCommand(p.inboundURL(), key.KeyID, key.Secret, component)})
 		}, func(status int) error { return v.showInbound(status, form) })
 	})(v)
 }
@@ -191,7 +192,7 @@ func (a arrival) Title() string {
 	if a.Result == "" {
 		return "Refused"
 	}
-	return map[string]string{"created": "New event", "updated": "Event updated", "resolved": "Event resolved", "reopened": "Event reopened", "ignored": "Nothing new"}[a.Result]
+	return map[string]string{"created": "New event", "updated": "Event updated", "resolved": "Event resolved", "reopened": "Event reopened", "ignored": "Nothing new", "waiting": "Waits"}[a.Result]
 }
 
 // inboundArrivals lists the received messages.

@@ -13,12 +13,13 @@ import (
 const problemsPath = inboundPath + "/problems"
 
 // inboundWaitFields returns the fields of when a problem opens and resolves an event.
-func inboundWaitFields(set app.InboundWaits) []*forms.Field {
+func inboundWaitFields(set app.InboundRules) []*forms.Field {
 	sources := []forms.Option{{Value: "1", Label: "1 source"}}
 	for n := 2; n <= 10; n++ {
 		sources = append(sources, forms.Option{Value: strconv.Itoa(n), Label: strconv.Itoa(n) + " sources"})
 	}
 	return []*forms.Field{
+		{Kind: forms.Tick, Name: "bearer", Label: "Accept the secret as a token", Hint: "For tools that cannot sign: Alertmanager, Gatus, Grafana, Uptime Kuma, Zabbix.", Values: ticked(set.Bearer)},
 		{Kind: forms.Select, Name: "openAfter", Label: "Open an event", Required: true, Options: waitOptions(set.OpenAfter), Values: []string{set.OpenAfter}, Hint: "A problem that is over by then opens none."},
 		{Kind: forms.Select, Name: "resolveAfter", Label: "Resolve the event", Required: true, Options: waitOptions(set.ResolveAfter), Values: []string{set.ResolveAfter}, Hint: "A problem that is back by then keeps its event open."},
 		{Kind: forms.Select, Name: "minSources", Label: "Sources that must report a problem", Required: true, Options: sources, Values: []string{strconv.Itoa(set.MinSources)}, Hint: "A source is one probe of a monitoring tool, which its address names: ?source=frankfurt."},
@@ -43,7 +44,7 @@ func inboundKeyOf(form *forms.Form) app.NewInboundKey {
 	return app.NewInboundKey{
 		Name:         form.Value("name"),
 		Defaults:     app.InboundDefaults{Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity"))},
-		InboundWaits: app.InboundWaits{OpenAfter: form.Value("openAfter"), ResolveAfter: form.Value("resolveAfter"), MinSources: sources},
+		InboundRules: app.InboundRules{Bearer: form.Ticked("bearer"), OpenAfter: form.Value("openAfter"), ResolveAfter: form.Value("resolveAfter"), MinSources: sources},
 	}
 }
 
@@ -53,6 +54,9 @@ func (p *pages) inboundEdit(v *visit) error {
 		key, err := v.findInboundKey(v.Param("id"))
 		if err != nil {
 			return err
+		}
+		if key.RevokedAt != nil {
+			return errNotFound
 		}
 		form := inboundKeyForm(key)
 		v.fill(form)

@@ -11,11 +11,11 @@ func TestASigningKeyIsCreatedAndRevoked(t *testing.T) {
 	b := open(t, "Alertmanager")
 	b.expect(b.get("/console/inbound"), http.StatusOK, "Alertmanager", "Publishes, notifies nobody", "Revoked", `name="publish" value="on" checked`, "https://status.example.com/public/webhooks/inbound", "/console/inbound/"+other+"/revoke")
 	b.expect(b.post("/console/inbound", "name", "", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1"), http.StatusUnprocessableEntity, "Enter the name.")
-	got := b.post("/console/inbound", "name", "Alertmanager", "publish", "on", "severity", "major_outage", "openAfter", "2m", "resolveAfter", "0s", "minSources", "2")
-	if b.expect(got, http.StatusOK, "whsec_c2VjcmV0", "shown only this once", "webhook-key-id: "+other, "format=grafana", "openssl"); got.header.Get("Content-Encoding") != "" {
+	got := b.post("/console/inbound", "name", "Alertmanager", "publish", "on", "bearer", "on", "severity", "major_outage", "openAfter", "2m", "resolveAfter", "0s", "minSources", "2")
+	if b.expect(got, http.StatusOK, "whsec_c2VjcmV0", "shown only this once", "webhook-key-id: "+other, "inbound/uptime-kuma", other+":whsec_c2VjcmV0", "openssl"); got.header.Get("Content-Encoding") != "" {
 		t.Error("the page with the secret is compressed")
 	}
-	if body := b.app.body("POST /app/integrations/webhooks/inbound/keys"); body != `{"name":"Alertmanager","defaults":{"publish":true,"notify":false,"severity":"major_outage"},"openAfter":"2m","resolveAfter":"0s","minSources":2}` {
+	if body := b.app.body("POST /app/integrations/webhooks/inbound/keys"); body != `{"name":"Alertmanager","defaults":{"publish":true,"notify":false,"severity":"major_outage"},"bearer":true,"openAfter":"2m","resolveAfter":"0s","minSources":2}` {
 		t.Error(body)
 	}
 	b.post("/console/inbound", "name", "Alertmanager", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1")
@@ -39,11 +39,11 @@ func TestASigningKeyIsChanged(t *testing.T) {
 	if got := b.post(at, "name", "Gatus", "severity", "", "openAfter", "1m30s", "resolveAfter", "5m", "minSources", "3"); got.header.Get("Location") != "/console/inbound" {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
-	if body := b.app.body("PATCH /app/integrations/webhooks/inbound/keys/" + other); body != `{"name":"Gatus","defaults":{"publish":false,"notify":false,"severity":null},"openAfter":"1m30s","resolveAfter":"5m","minSources":3}` {
+	if body := b.app.body("PATCH /app/integrations/webhooks/inbound/keys/" + other); body != `{"name":"Gatus","defaults":{"publish":false,"notify":false,"severity":null},"bearer":false,"openAfter":"1m30s","resolveAfter":"5m","minSources":3}` {
 		t.Error(body)
 	}
 	b.expect(b.post(at, "name", "", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1"), http.StatusUnprocessableEntity, "Enter the name.")
-	b.expect(b.get("/console/inbound/"+member), http.StatusNotFound)
+	b.expect(b.get("/console/inbound/"+member), http.StatusNotFound) // revoked
 }
 
 func TestProblemsShowWhatWaits(t *testing.T) {
@@ -55,7 +55,7 @@ func TestProblemsShowWhatWaits(t *testing.T) {
 
 func TestArrivalsShowWhatBecameOfAMessage(t *testing.T) {
 	b := open(t, "disk is full")
-	b.expect(b.get("/console/inbound/arrivals?after=x"), http.StatusOK, "New event", "/console/events/"+other, "Trigger", "Refused", "Status 403", "192.0.2.1", "after=next%26token")
+	b.expect(b.get("/console/inbound/arrivals?after=x"), http.StatusOK, "New event", "/console/events/"+other, "Trigger", "Refused", "gatus", "frankfurt", "Status 403", "192.0.2.1", "after=next%26token")
 	b.app.answer("GET /app/integrations/webhooks/inbound/keys", answer{503, `{}`, false})
 	b.expect(b.get("/console/inbound/arrivals"), http.StatusOK, "New event")
 	b.app.empty = true
