@@ -35,7 +35,7 @@ func forKeys(method, path string) bool {
 
 // keptReads matches the operations about recipients that an organization may still use without the entitlement of
 // integrations.
-var keptReads = regexp.MustCompile(`^(GET /app/\S*/(suppression|logs|logs/\{logId\})|GET /app/notifications/(channels|counts)|POST /app/notifications/(audience|why|(email|sms|whatsapp)/test))$`)
+var keptReads = regexp.MustCompile(`^(GET /app/\S*/(suppression|problems|logs|logs/\{logId\})|GET /app/notifications/(channels|counts)|POST /app/notifications/(audience|why|(email|sms|whatsapp)/test))$`)
 
 // This test calls every App operation with every role and entitlement. The declarations define which calls are
 // admitted. An admitted request may fail for other reasons: the test only checks for the two errors of a refused role

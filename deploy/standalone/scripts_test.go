@@ -19,7 +19,7 @@ var unplayed = map[string]string{
 	`^(POST|PUT|PATCH|DELETE|GET) /app/(sign-in|invitations|sessions|legacy-key|profile|api-keys|organization/sign-on|users/\{id\}/second-factors)[^ ]* (400|413|429)$`: "the console alone calls them; TestErrorsOfTheConsole of the identity service plays them",
 	`^POST /app/notifications/(sms|whatsapp)/test 409$`: "it needs an installation without an account; TestWithoutAnAccountATestMessageIsRefused starts one",
 	` 503$`: "a part of the platform must be down; the gateway's tests and the kill tests stop parts",
-	`^(DELETE /app/(api-keys|integrations|subscribers).*|PATCH /app/subscribers/.*|POST /app/subscribers/.*/import|POST /app/dashboards/\{id\}/preview|POST /app/notifications/(audience|why)) 409$`: "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
+	`^(DELETE /app/(api-keys|integrations|subscribers).*|PATCH /app/(subscribers|integrations/webhooks/inbound)/.*|POST /app/subscribers/.*/import|POST /app/dashboards/\{id\}/preview|POST /app/notifications/(audience|why)) 409$`: "only an Idempotency-Key of another request conflicts, which the gateway's tests show",
 	`^POST /app/sign-in/(code|passkey) 200$`:      "it needs a second factor; TestACodeWorksOnceWithADriftOfOneStep and TestAPasskeySignsInWithoutAName show them",
 	`^POST /app/sign-in/sso(/finish)? (200|409)$`: "it needs a provider; TestSingleSignOnSignsInMembersOfTheProvider shows it",
 	`^(PUT /app/profile/totp|POST /app/profile/recovery-codes|POST /app/profile/passkeys|PATCH /app/profile/passkeys/\{id\}|DELETE /app/profile/passkeys/\{id\}) (200|201|204)$`:                       "it needs a right code or an authenticator; the tests of second factors in the identity service show them",
@@ -82,7 +82,7 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 		if path == "" {
 			path = "01890a5d-ac96-774b-bcce-b302099a8057"
 		}
-		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.ReplaceAll(of.Path, "{channel}", "webhook"), path)
+		path = regexp.MustCompile(`\{\w+\}`).ReplaceAllString(strings.NewReplacer("{channel}", "webhook", "{format}", "gatus").Replace(of.Path), path)
 		step := func(method, target, header string, status int, body string) {
 			if !slices.Contains(of.Statuses, fmt.Sprint(status)) {
 				return

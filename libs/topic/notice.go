@@ -17,6 +17,7 @@ type Notice struct {
 	Event       *Event          `json:"event,omitempty"`    // example of an event, for EndpointTest
 	Endpoint    *EndpointReport `json:"endpoint,omitempty"` // report for mail about an endpoint
 	Member      *MemberReport   `json:"member,omitempty"`   // report for mail to a member
+	Inbound     *InboundReport  `json:"inbound,omitempty"`  // report for mail about a signing key
 }
 
 // MemberReport is what a mail to a member describes.
@@ -33,6 +34,12 @@ type EndpointReport struct {
 	Since      *time.Time `json:"since,omitempty"`
 	HTTPStatus int        `json:"httpStatus,omitempty"` // status of the last failure
 	ErrorCode  string     `json:"errorCode,omitempty"`  // code of the last failure
+}
+
+// InboundReport is the state of a signing key that a mail describes.
+type InboundReport struct {
+	KeyName string    `json:"keyName"`
+	Since   time.Time `json:"since"` // time of the last request
 }
 
 // Topic implements topic.Message.

@@ -59,6 +59,7 @@ const (
 	EndpointManage     Kind = "endpoint.manage"     // mail with the link to the page of a visitor's endpoint
 	EndpointFailing    Kind = "endpoint.failing"    // mail after ALERT_AFTER failures
 	EndpointSuppressed Kind = "endpoint.suppressed" // mail after a suppression
+	InboundSilent      Kind = "inbound.silent"      // mail that a signing key is not used any more
 	SubscriberConfirm  Kind = "subscriber.confirm"  // message with the link or code that confirms a subscription
 	SubscriberManage   Kind = "subscriber.manage"   // message with the link to the page of a subscription
 

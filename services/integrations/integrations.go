@@ -78,7 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	return s.Serve(ctx, service.Work{
 		Background: []func(context.Context) error{
-			s.Relay, s.Every(time.Second, "due steps of reported problems could not be completed", tools.Complete), s.Every(c.Sweep(), "old logs of inbound messages cannot be deleted", tools.Prune), s.Every(c.Sweep(), "old claims and requests of endpoints could not be removed", endpoints.Sweep),
+			s.Relay, s.Every(time.Second, "due steps of reported problems could not be completed", tools.Complete), s.Every(time.Second, "silent signing keys could not be reported", tools.Listen), s.Every(c.Sweep(), "old logs of inbound messages cannot be deleted", tools.Prune), s.Every(c.Sweep(), "old claims and requests of endpoints could not be removed", endpoints.Sweep),
 		},
 		Topics: service.Topics(topic.DeliveryOutcomes, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Audit),
 		Consumers: []func(context.Context) error{

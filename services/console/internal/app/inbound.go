@@ -25,6 +25,7 @@ type InboundKey struct {
 	RevokedAt  *time.Time      `json:"revokedAt"`
 	Defaults   InboundDefaults `json:"defaults"`
 	InboundRules
+	SilentSince *time.Time `json:"silentSince"`
 }
 
 // InboundRules are how a tool may authenticate, and when a reported problem opens and resolves an event.
@@ -33,6 +34,9 @@ type InboundRules struct {
 	OpenAfter    string `json:"openAfter"`
 	ResolveAfter string `json:"resolveAfter"`
 	MinSources   int    `json:"minSources"`
+	// ManagementEmail gets a mail if no message arrives for ExpectEvery. Both are set, or none is.
+	ExpectEvery     Nullable `json:"expectEvery"`
+	ManagementEmail Nullable `json:"managementEmail"`
 }
 
 // InboundDefaults are used for what a message does not say.

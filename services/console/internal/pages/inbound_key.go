@@ -23,7 +23,21 @@ func inboundWaitFields(set app.InboundRules) []*forms.Field {
 		{Kind: forms.Select, Name: "openAfter", Label: "Open an event", Required: true, Options: waitOptions(set.OpenAfter), Values: []string{set.OpenAfter}, Hint: "A problem that is over by then opens none."},
 		{Kind: forms.Select, Name: "resolveAfter", Label: "Resolve the event", Required: true, Options: waitOptions(set.ResolveAfter), Values: []string{set.ResolveAfter}, Hint: "A problem that is back by then keeps its event open."},
 		{Kind: forms.Select, Name: "minSources", Label: "Sources that must report a problem", Required: true, Options: sources, Values: []string{strconv.Itoa(set.MinSources)}, Hint: "A source is one probe of a monitoring tool, which its address names: ?source=frankfurt."},
+		{Kind: forms.Select, Name: "expectEvery", Label: "Tell me if it is silent", Plain: true, Options: silenceOptions(string(set.ExpectEvery)), Values: []string{string(set.ExpectEvery)}, Hint: "The page never changes because of that."},
+		{Kind: forms.Email, Name: "managementEmail", Label: "Address for that", Max: 254, Values: []string{string(set.ManagementEmail)}},
 	}
+}
+
+// silenceOptions returns how long a tool may be silent, and the present time if a request has set another one.
+func silenceOptions(present string) []forms.Option {
+	options := []forms.Option{
+		{Value: "", Label: "Never"}, {Value: "5m", Label: "After 5 minutes"}, {Value: "15m", Label: "After 15 minutes"}, {Value: "1h", Label: "After 1 hour"},
+		{Value: "6h", Label: "After 6 hours"}, {Value: "24h", Label: "After 24 hours"},
+	}
+	if !slices.ContainsFunc(options, func(o forms.Option) bool { return o.Value == present }) {
+		options = append(options, forms.Option{Value: present, Label: "After " + present})
+	}
+	return options
 }
 
 // waitOptions returns times to wait, and the present one if a request has set another one.
@@ -44,7 +58,8 @@ func inboundKeyOf(form *forms.Form) app.NewInboundKey {
 	return app.NewInboundKey{
 		Name:         form.Value("name"),
 		Defaults:     app.InboundDefaults{Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity"))},
-		InboundRules: app.InboundRules{Bearer: form.Ticked("bearer"), OpenAfter: form.Value("openAfter"), ResolveAfter: form.Value("resolveAfter"), MinSources: sources},
+		InboundRules: app.InboundRules{Bearer: form.Ticked("bearer"), OpenAfter: form.Value("openAfter"), ResolveAfter: form.Value("resolveAfter"), MinSources: sources,
+			ExpectEvery: app.Nullable(form.Value("expectEvery")), ManagementEmail: app.Nullable(form.Value("managementEmail"))},
 	}
 }
 

@@ -9,21 +9,21 @@ import (
 
 func TestASigningKeyIsCreatedAndRevoked(t *testing.T) {
 	b := open(t, "Alertmanager")
-	b.expect(b.get("/console/inbound"), http.StatusOK, "Alertmanager", "Publishes, notifies nobody", "Revoked", `name="publish" value="on" checked`, "https://status.example.com/public/webhooks/inbound", "/console/inbound/"+other+"/revoke")
-	b.expect(b.post("/console/inbound", "name", "", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1"), http.StatusUnprocessableEntity, "Enter the name.")
-	got := b.post("/console/inbound", "name", "Alertmanager", "publish", "on", "bearer", "on", "severity", "major_outage", "openAfter", "2m", "resolveAfter", "0s", "minSources", "2")
+	b.expect(b.get("/console/inbound"), http.StatusOK, "Alertmanager", "Publishes, notifies nobody", "Silent", "Revoked", `name="publish" value="on" checked`, "https://status.example.com/public/webhooks/inbound", "/console/inbound/"+other+"/revoke")
+	b.expect(b.post("/console/inbound", "name", "", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1", "expectEvery", "", "managementEmail", ""), http.StatusUnprocessableEntity, "Enter the name.")
+	got := b.post("/console/inbound", "name", "Alertmanager", "publish", "on", "bearer", "on", "severity", "major_outage", "openAfter", "2m", "resolveAfter", "0s", "minSources", "2", "expectEvery", "", "managementEmail", "")
 	if b.expect(got, http.StatusOK, "whsec_c2VjcmV0", "shown only this once", "webhook-key-id: "+other, "inbound/uptime-kuma", other+":whsec_c2VjcmV0", "openssl"); got.header.Get("Content-Encoding") != "" {
 		t.Error("the page with the secret is compressed")
 	}
-	if body := b.app.body("POST /app/integrations/webhooks/inbound/keys"); body != `{"name":"Alertmanager","defaults":{"publish":true,"notify":false,"severity":"major_outage"},"bearer":true,"openAfter":"2m","resolveAfter":"0s","minSources":2}` {
+	if body := b.app.body("POST /app/integrations/webhooks/inbound/keys"); body != `{"name":"Alertmanager","defaults":{"publish":true,"notify":false,"severity":"major_outage"},"bearer":true,"openAfter":"2m","resolveAfter":"0s","minSources":2,"expectEvery":null,"managementEmail":null}` {
 		t.Error(body)
 	}
-	b.post("/console/inbound", "name", "Alertmanager", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1")
+	b.post("/console/inbound", "name", "Alertmanager", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1", "expectEvery", "", "managementEmail", "")
 	if body := b.app.body("POST /app/integrations/webhooks/inbound/keys"); !strings.Contains(body, `"severity":null`) {
 		t.Error(body)
 	}
 	b.app.answer("POST /app/integrations/webhooks/inbound/keys", answer{409, `{"error": "An organization may have 20 active keys."}`, false})
-	b.expect(b.post("/console/inbound", "name", "Alertmanager", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1"), http.StatusUnprocessableEntity, "An organization may have 20 active keys.", `value="Alertmanager"`)
+	b.expect(b.post("/console/inbound", "name", "Alertmanager", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1", "expectEvery", "", "managementEmail", ""), http.StatusUnprocessableEntity, "An organization may have 20 active keys.", `value="Alertmanager"`)
 	b.expect(b.get("/console/inbound/"+other+"/revoke"), http.StatusOK, "Revoke “Alertmanager”?", "The next message with the key is refused.")
 	b.expect(b.get("/console/inbound/"+member+"/revoke"), http.StatusSeeOther)
 	b.expect(b.get("/console/inbound/"+session+"/revoke"), http.StatusNotFound)
@@ -36,13 +36,13 @@ func TestASigningKeyIsChanged(t *testing.T) {
 	b := open(t, "Alertmanager")
 	at := "/console/inbound/" + other
 	b.expect(b.get(at), http.StatusOK, `value="Alertmanager"`, `name="publish" value="on" checked`, "After 1m30s", `value="2" selected>2 sources`)
-	if got := b.post(at, "name", "Gatus", "severity", "", "openAfter", "1m30s", "resolveAfter", "5m", "minSources", "3"); got.header.Get("Location") != "/console/inbound" {
+	if got := b.post(at, "name", "Gatus", "severity", "", "openAfter", "1m30s", "resolveAfter", "5m", "minSources", "3", "expectEvery", "1h", "managementEmail", "ops@example.com"); got.header.Get("Location") != "/console/inbound" {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
-	if body := b.app.body("PATCH /app/integrations/webhooks/inbound/keys/" + other); body != `{"name":"Gatus","defaults":{"publish":false,"notify":false,"severity":null},"bearer":false,"openAfter":"1m30s","resolveAfter":"5m","minSources":3}` {
+	if body := b.app.body("PATCH /app/integrations/webhooks/inbound/keys/" + other); body != `{"name":"Gatus","defaults":{"publish":false,"notify":false,"severity":null},"bearer":false,"openAfter":"1m30s","resolveAfter":"5m","minSources":3,"expectEvery":"1h","managementEmail":"ops@example.com"}` {
 		t.Error(body)
 	}
-	b.expect(b.post(at, "name", "", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1"), http.StatusUnprocessableEntity, "Enter the name.")
+	b.expect(b.post(at, "name", "", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1", "expectEvery", "", "managementEmail", ""), http.StatusUnprocessableEntity, "Enter the name.")
 	b.expect(b.get("/console/inbound/"+member), http.StatusNotFound) // revoked
 }
 

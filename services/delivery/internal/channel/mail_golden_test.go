@@ -60,6 +60,10 @@ func goldenMessages() map[string]dispatch.Message {
 		about.Change.Notice.Endpoint = &topic.EndpointReport{Channel: topic.GChat, URLDisplay: "chat.test/…", Failures: 5, Since: &at, HTTPStatus: 500, ErrorCode: "http_5xx"}
 		all[string(kind)] = about
 	}
+	silent := message(topic.InboundSilent, topic.Event{}, nil)
+	silent.To.Manage, silent.To.Unsubscribe = "", ""
+	silent.Change.Notice.Inbound = &topic.InboundReport{KeyName: "Alertmanager <in> Frankfurt", Since: at}
+	all[string(topic.InboundSilent)] = silent
 	for _, kind := range topic.MemberKinds() {
 		about := message(kind, topic.Event{}, nil)
 		about.To.Manage, about.To.Unsubscribe, about.To.Names = "", "", []string{"ada"}

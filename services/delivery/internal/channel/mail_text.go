@@ -57,6 +57,9 @@ func (e email) noticeText(ctx context.Context, l *locale.Locale, message dispatc
 		}
 		return executeMail(ctx, l, page, locale.MemberSubject, locale.MemberText, locale.MemberHTML)
 	}
+	if message.Change.Notice.Inbound != nil {
+		return executeMail(ctx, l, silentOf(l, message), locale.NoticeSubject, locale.NoticeText, locale.NoticeHTML)
+	}
 	page, err := noticeOf(l, message)
 	if err != nil {
 		return mailText{}, err

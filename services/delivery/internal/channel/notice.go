@@ -55,6 +55,7 @@ func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error)
 		Title: l.Word(keys.title, values...), Lead: l.Word(keys.lead, values...),
 		Facts: []locale.Fact{{Name: locale.Capital(endpoint), Value: locale.OneLine(report.URLDisplay)}},
 		Link:  message.To.Link, LinkTitle: l.Word(keys.link), Unsubscribe: message.To.Unsubscribe,
+		Footer: l.Word("notice.footer"),
 	}
 	if page.Link == dashboard.URL {
 		page.LinkTitle = l.Word("link.dashboard")
@@ -66,6 +67,16 @@ func noticeOf(l *locale.Locale, message dispatch.Message) (locale.Notice, error)
 		page.Next = append(page.Next, l.Word(key, values...))
 	}
 	return page, nil
+}
+
+// silentOf returns the data for the templates of a mail about a signing key that is not used any more.
+func silentOf(l *locale.Locale, message dispatch.Message) locale.Notice {
+	report := message.Change.Notice.Inbound
+	values := []any{"key", locale.OneLine(report.KeyName), "time", l.Time(&report.Since, message.To.Dashboard.Timezone)}
+	return locale.Notice{
+		Kind: string(message.Change.Kind), Title: l.Word("silent.title", values...), Lead: l.Word("silent.lead", values...),
+		Next: []string{l.Word("silent.check", values...)}, Footer: l.Word("silent.footer"),
+	}
 }
 
 // subscriberWords are the templates for a notice to a subscriber, and the key of its title.

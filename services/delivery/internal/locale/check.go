@@ -119,8 +119,8 @@ func eventSamples(field string, needs ...string) []sample {
 
 func noticeSamples(field string, needs ...string) []sample {
 	var all []sample
-	for _, kind := range []topic.Kind{topic.EndpointVerify, topic.EndpointManage, topic.EndpointFailing, topic.EndpointSuppressed} {
-		few := Notice{Kind: string(kind), Title: "Sample", Lead: "Lead.", Facts: []Fact{{"Webhook", "hooks.example"}}}
+	for _, kind := range []topic.Kind{topic.EndpointVerify, topic.EndpointManage, topic.EndpointFailing, topic.EndpointSuppressed, topic.InboundSilent} {
+		few := Notice{Kind: string(kind), Title: "Sample", Lead: "Lead.", Facts: []Fact{{"Webhook", "hooks.example"}}, Footer: "Footer."}
 		many := few
 		many.Dashboard, many.Link, many.LinkTitle, many.Unsubscribe = "Dashboard", sampleLink, "Open", sampleUnsubscribe
 		many.Facts, many.Next = append(many.Facts[:1:1], Fact{"Last error", "HTTP 500"}), []string{"Next."}

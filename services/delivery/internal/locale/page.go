@@ -43,6 +43,7 @@ type Notice struct {
 	Link, LinkTitle        string
 	Next                   []string // sentences about what happens next
 	Unsubscribe            string   // link that stops the notifications
+	Footer                 string   // why the recipient gets the mail
 }
 
 // Member is the input of the templates of mail to a member. These mails are in English, as the console is.

@@ -9,6 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 )
 
@@ -17,7 +18,8 @@ func (a *API) inboundOperations() []web.Operation {
 	const key = `"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "name": "Alertmanager",
 		"createdBy": {"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}, "createdAt": "2026-01-31T09:30:00.000Z",
 		"lastUsedAt": null, "revokedAt": null, "defaults": {"publish": true, "notify": true, "severity": null},
-		"bearer": false, "openAfter": "2m", "resolveAfter": "0s", "minSources": 1`
+		"bearer": false, "openAfter": "2m", "resolveAfter": "0s", "minSources": 1,
+		"expectEvery": null, "managementEmail": null, "silentSince": null`
 	declared := func(method, path, id, summary, description string, status int) web.Operation {
 		return web.Operation{
 			Method: method, Path: "/app/integrations/webhooks/inbound" + path, ID: id, Tag: "inbound webhook", Summary: summary, Description: description,
@@ -65,6 +67,10 @@ type inboundKeyView struct {
 	OpenAfter    string `json:"openAfter"`
 	ResolveAfter string `json:"resolveAfter"`
 	MinSources   int    `json:"minSources"`
+
+	ExpectEvery     *string   `json:"expectEvery"`
+	ManagementEmail *string   `json:"managementEmail" format:"email"`
+	SilentSince     *web.Time `json:"silentSince" description:"The last request, if none has arrived for longer than expectEvery."`
 }
 
 type createdByView struct {
@@ -88,12 +94,18 @@ type inboundKeysView struct {
 }
 
 func viewInboundKey(k inbound.Key, secret string) inboundKeyView {
-	return inboundKeyView{
+	out := inboundKeyView{
 		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedBy: createdByView(k.CreatedBy), CreatedAt: web.Time(k.CreatedAt),
 		LastUsedAt: web.TimeOf(k.LastUsedAt), RevokedAt: web.TimeOf(k.RevokedAt),
 		Defaults: keyDefaultsView{k.Defaults.Publish, k.Defaults.Notify, optional.OrNull(k.Defaults.Severity)},
 		Bearer:   k.Bearer, OpenAfter: k.OpenAfter.String(), ResolveAfter: k.ResolveAfter.String(), MinSources: k.MinSources,
+		ManagementEmail: optional.OrNull(k.ManagementEmail), SilentSince: web.TimeOf(k.SilentSince),
 	}
+	if k.ExpectEvery != 0 {
+		every := k.ExpectEvery.String()
+		out.ExpectEvery = &every
+	}
+	return out
 }
 
 type inboundKeyBody struct {
@@ -113,6 +125,9 @@ type inboundKeyMembers struct {
 	OpenAfter    optional.Value[string]          `json:"openAfter" default:"0s" pattern:"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" description:"How long a problem must be reported before its event opens: 0s to 1h."`
 	ResolveAfter optional.Value[string]          `json:"resolveAfter" default:"0s" pattern:"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" description:"How long a problem must be over before its event is resolved: 0s to 1h."`
 	MinSources   optional.Value[int]             `json:"minSources" default:"1" minimum:"1" maximum:"10" description:"How many sources must report a problem."`
+
+	ExpectEvery     optional.Value[string] `json:"expectEvery" nullable:"true" pattern:"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$" description:"How often a request is expected: 5m to 24h. With managementEmail, or both null. Downtime of the service does not count."`
+	ManagementEmail optional.Value[string] `json:"managementEmail" nullable:"true" format:"email" maxLength:"254" description:"Gets one mail if no request arrives for expectEvery, and the next after a new request."`
 }
 
 type keyDefaultsBody struct {
@@ -131,6 +146,24 @@ func (in inboundKeyMembers) setOn(k *inbound.Key) error {
 	}
 	optional.Assign(&k.Bearer, in.Bearer.Pointer())
 	optional.Assign(&k.MinSources, in.MinSources.Pointer())
+	if in.ExpectEvery.Sent {
+		k.ExpectEvery = 0
+	}
+	if every := in.ExpectEvery.Pointer(); every != nil {
+		wait, err := inbound.ParseWait("expectEvery", *every, inbound.Wait(5*time.Minute), inbound.Wait(24*time.Hour))
+		if err != nil {
+			return err
+		}
+		k.ExpectEvery = wait
+	}
+	if email := in.ManagementEmail.Pointer(); email != nil {
+		if err := endpoint.CheckEmail(*email); err != nil {
+			return err
+		}
+	}
+	if in.ManagementEmail.Sent {
+		k.ManagementEmail = in.ManagementEmail.Value
+	}
 	return errors.Join(setWait(&k.OpenAfter, in.OpenAfter, "openAfter"), setWait(&k.ResolveAfter, in.ResolveAfter, "resolveAfter"))
 }
 

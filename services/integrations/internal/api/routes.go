@@ -3,11 +3,13 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/bellbuoy/bellbuoy/libs/page"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
@@ -44,7 +46,7 @@ func (a *API) operations() []web.Operation {
 
 // Mount adds the routes to the engine.
 func (a *API) Mount(engine *gin.Engine) error {
-	web.MountRecipients(engine, a.endpoints)
+	web.MountRecipients(engine, recipients{a.endpoints, a.inbound})
 	engine.GET(peer.Prefix+"/organizations/:"+web.OrganizationParam+"/endpoints/components/:component/only", web.Surface(passport.Peer),
 		web.Handle(a.isOnlyComponent))
 	engine.POST(inboundPath, web.Surface(passport.Public), web.Handle(a.receive))
@@ -53,6 +55,20 @@ func (a *API) Mount(engine *gin.Engine) error {
 		return err
 	}
 	return web.Mount(engine, a.operations())
+}
+
+// recipients are the endpoints, and for mails about signing keys the keys.
+type recipients struct {
+	*endpoint.Endpoints
+	inbound *inbound.Inbound
+}
+
+// Resolve implements web.Recipients.
+func (r recipients) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
+	if query.Kind == topic.InboundSilent {
+		return r.inbound.Resolve(ctx, organization, query.IDs)
+	}
+	return r.Endpoints.Resolve(ctx, organization, query)
 }
 
 // isOnlyComponent handles the request that peer.Endpoints sends.

@@ -39,7 +39,7 @@ func (p Patch) check() (Patch, error) {
 		return p, err
 	}
 	if p.ManagementEmail != nil {
-		err = checkEmail(*p.ManagementEmail)
+		err = CheckEmail(*p.ManagementEmail)
 	}
 	return p, err
 }

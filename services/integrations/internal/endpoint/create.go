@@ -72,7 +72,7 @@ func (s *Endpoints) draft(kind Kind, dashboard topic.DashboardRecord, in Draft) 
 	if e.ComponentIDs, err = componentSet(in.ComponentIDs); err != nil {
 		return e, address, err
 	}
-	if err = checkEmail(in.ManagementEmail); err != nil {
+	if err = CheckEmail(in.ManagementEmail); err != nil {
 		return e, address, err
 	}
 	if e.EventKinds, err = kindSet(in.EventKinds); err != nil {

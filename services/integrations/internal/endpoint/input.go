@@ -46,9 +46,9 @@ func kindSet(kinds []topic.Kind) ([]topic.Kind, error) {
 	return distinct(kinds), nil
 }
 
-// checkEmail returns an error unless the text is an address without a name and without quoting, whose domain has a dot.
+// CheckEmail returns an error unless the text is an address without a name and without quoting, whose domain has a dot.
 // Mail to a domain without a dot would be delivered on the mail server itself.
-func checkEmail(text string) error {
+func CheckEmail(text string) error {
 	const field = "managementEmail"
 	if text == "" {
 		return fault.Field(field, "is required")

@@ -69,7 +69,7 @@ func TestManagementEmails(t *testing.T) {
 		"ops@localhost": false, "o.ps@mailhost": false, "": false, "ops": false, "ops@": false, "@example.com": false, "Ops <ops@example.com>": false, "<ops@example.com>": false, "a@b@c.org": false, `"a b"@example.com`: false,
 		"ops@example.com\r\nBcc: x@example.com": false, " ops@example.com": false, "ops@example.com,x@example.com": false, "a" + strings.Repeat("b", 10) + long: false,
 	} {
-		if err := checkEmail(text); (err == nil) != good {
+		if err := CheckEmail(text); (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

@@ -138,7 +138,7 @@ func (s *Endpoints) requested(offer Offer, kind Kind, wish Wish) (Endpoint, Addr
 		return e, address, err
 	}
 	e.URLHash, e.URLDisplay = address.Hash(), address.Display()
-	return e, address, checkEmail(wish.ManagementEmail)
+	return e, address, CheckEmail(wish.ManagementEmail)
 }
 
 // addRequest stores the first request for a URL on a dashboard.

@@ -16,6 +16,7 @@ package inbound
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -32,6 +33,7 @@ const (
 	FieldKey          = "key"       // Problem.KeyID
 	FieldSince        = "since"     // Problem.Since
 	FieldDueAt        = "dueAt"     // Problem.DueAt; absent without a step
+	FieldSilentAt     = "silentAt"  // Key.SilentAt
 	FieldExpiresAt    = "expiresAt" // Problem.ExpiresAt
 )
 
@@ -40,6 +42,7 @@ type Store struct {
 	Keys     find.Collection[Key]
 	Logs     find.Collection[Log]
 	Problems find.Collection[Problem]
+	Watches  find.Collection[Watch]
 }
 
 // Services is a client of other services.
@@ -60,6 +63,7 @@ type Inbound struct {
 
 	refusals refusals
 	counted  counted
+	down     atomic.Int64 // Watch.Down
 }
 
 // message returns a message with the id of the request and the defaults of the key.

@@ -42,7 +42,15 @@ type Key struct {
 	OpenAfter    Wait `json:"openAfter" audit:"openAfter"`
 	ResolveAfter Wait `json:"resolveAfter" audit:"resolveAfter"`
 	MinSources   int  `json:"minSources" audit:"minSources"`
-	Bearer       bool `json:"bearer" audit:"bearer"` // the secret may be sent as a token
+	// ManagementEmail gets a mail if no request arrives for ExpectEvery. 0: none is expected.
+	ExpectEvery     Wait   `json:"expectEvery" audit:"expectEvery"`
+	ManagementEmail string `json:"managementEmail" audit:"managementEmail,null"`
+	// HeardAt is LastUsedAt, or when ExpectEvery was set. HeardDown is how long the service had not run until then.
+	HeardAt     time.Time     `json:"heardAt"`
+	HeardDown   time.Duration `json:"heardDown"`
+	SilentSince *time.Time    `json:"silentSince"` // HeardAt, once the mail is sent
+
+	Bearer bool `json:"bearer" audit:"bearer"` // the secret may be sent as a token
 	// Slot is 1 to maxKeys for an active key, and 0 for a revoked one. No two active keys of an organization have the
 	// same slot, so concurrent creates cannot exceed the limit.
 	Slot int64 `json:"slot"`
@@ -76,6 +84,10 @@ func (k Key) check() error {
 		return fault.Field("name", "must be 1 to %d characters and not only white space", maxKeyName)
 	case k.MinSources < 1 || k.MinSources > maxMinSources:
 		return fault.Field("minSources", "must be a whole number from 1 to %d", maxMinSources)
+	case k.ExpectEvery == 0 && k.ManagementEmail != "":
+		return fault.Field("expectEvery", "is required with managementEmail")
+	case k.ExpectEvery != 0 && k.ManagementEmail == "":
+		return fault.Field("managementEmail", "is required with expectEvery")
 	}
 	return nil
 }
@@ -93,6 +105,7 @@ func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author,
 	if err := key.check(); err != nil {
 		return Key{}, "", err
 	}
+	key.HeardAt, key.HeardDown = key.CreatedAt, s.downtime()
 	key.Secret = s.Box.Seal(secret, key.ID)
 	for {
 		free, err := s.freeSlots(ctx, organization)
@@ -144,6 +157,9 @@ func (s *Inbound) ChangeKey(ctx context.Context, organization, id string, set fu
 		if *key == before {
 			return nil, fault.ErrUnchanged
 		}
+		if key.ExpectEvery != before.ExpectEvery {
+			key.HeardAt, key.HeardDown, key.SilentSince = s.Now(), s.downtime(), nil
+		}
 		return audit.Entry(audit.From(ctx), "", s.Now(), &before, key), nil
 	})
 	return key, fault.IfMissing(err, noKey())
@@ -174,7 +190,7 @@ func (s *Inbound) touch(ctx context.Context, key Key) {
 		if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {
 			return fault.ErrUnchanged
 		}
-		key.LastUsedAt = &now
+		key.LastUsedAt, key.HeardAt, key.HeardDown, key.SilentSince = &now, now, s.downtime(), nil
 		return nil
 	})
 	if err != nil {

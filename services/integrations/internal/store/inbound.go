@@ -12,6 +12,7 @@ import (
 func NewInbound(db *document.Database) inbound.Store {
 	return inbound.Store{
 		Keys: document.Declare(db, inboundKeys()), Logs: document.Declare(db, inboundLogs()), Problems: document.Declare(db, inboundProblems()),
+		Watches: document.Declare(db, document.Schema[inbound.Watch]{Name: "inbound_watches", Key: func(w *inbound.Watch) string { return w.ID }}),
 	}
 }
 
@@ -52,10 +53,12 @@ func inboundKeys() document.Schema[inbound.Key] {
 		Fields: []document.Field[k]{
 			{Name: inbound.FieldOrganization, Value: func(k *k) any { return k.OrganizationID }},
 			{Name: inbound.FieldSlot, Value: func(k *k) any { return optional.OrNull(k.Slot) }},
+			{Name: inbound.FieldSilentAt, Value: func(k *k) any { return k.SilentAt() }},
 		},
 		Indexes: []document.Index{
 			{Name: "organization", Fields: []string{inbound.FieldOrganization}},
 			{Name: "slots", Fields: []string{inbound.FieldOrganization, inbound.FieldSlot}, Unique: true},
+			{Name: "silent", Fields: []string{inbound.FieldSilentAt}},
 		},
 	}
 }

@@ -1,0 +1,109 @@
+package inbound
+
+import (
+	"context"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+const (
+	watchID = "watch"
+	// watchEvery is the minimum time between two writes of Watch.LastAt.
+	watchEvery = 10 * time.Second
+	// downAfter is the time without a write of Watch.LastAt after which the service counts as down.
+	downAfter = time.Minute
+)
+
+// Watch records when the service has run. Requests that arrive while it does not run are lost, so that this time does
+// not count as silence of a key.
+type Watch struct {
+	ID     string        `json:"id"`
+	LastAt time.Time     `json:"lastAt"` // when a process of the service ran last
+	Down   time.Duration `json:"down"`   // sum of the times in which none ran
+}
+
+// silentAt returns when the key is silent, apart from the downtime of the service. It returns nil if no request of the
+// key is expected, or if its silence is reported. HeardAt is rounded down to usedEvery.
+func (k Key) silentAt() *time.Time {
+	if k.ExpectEvery == 0 || k.SilentSince != nil || k.RevokedAt != nil {
+		return nil
+	}
+	at := k.HeardAt.Add(time.Duration(k.ExpectEvery) + usedEvery)
+	return &at
+}
+
+// SilentAt returns the value of FieldSilentAt.
+func (k Key) SilentAt() any {
+	if at := k.silentAt(); at != nil {
+		return *at
+	}
+	return nil
+}
+
+// downtime returns Watch.Down as Listen has read it.
+func (s *Inbound) downtime() time.Duration { return time.Duration(s.down.Load()) }
+
+// Listen sends a mail for each key from which no request has arrived for its ExpectEvery. Several processes may call it.
+func (s *Inbound) Listen(ctx context.Context) error {
+	watch, err := s.Store.Watches.Upsert(ctx, watchID, func(w *Watch, exists bool) ([]topic.Message, error) {
+		now := s.Now()
+		pause := now.Sub(w.LastAt)
+		switch {
+		case !exists:
+			*w = Watch{ID: watchID}
+		case pause < watchEvery:
+			return nil, fault.ErrUnchanged
+		case pause > downAfter:
+			w.Down += pause
+		}
+		w.LastAt = now
+		return nil, nil
+	})
+	if err != nil {
+		return err
+	}
+	s.down.Store(int64(watch.Down))
+	return s.Store.Keys.Each(ctx, find.Query{Where: []find.Condition{find.Lte(FieldSilentAt, s.Now())}, Order: []find.Order{{Field: FieldSilentAt}}}, func(key Key) error {
+		if !key.isSilent(s.Now(), watch.Down) {
+			return nil
+		}
+		_, err := s.Store.Keys.Update(ctx, key.ID, func(key *Key) ([]topic.Message, error) {
+			now := s.Now()
+			if !key.isSilent(now, watch.Down) {
+				return nil, fault.ErrUnchanged
+			}
+			since := key.HeardAt
+			key.SilentSince = &since
+			return []topic.Message{key.silent(now)}, nil
+		})
+		return err
+	})
+}
+
+func (k Key) isSilent(now time.Time, down time.Duration) bool {
+	at := k.silentAt()
+	return at != nil && !now.Before(at.Add(down-k.HeardDown))
+}
+
+// silent returns the notice for the mail that the key is silent.
+func (k Key) silent(now time.Time) topic.Notice {
+	return topic.Notice{
+		ID: topic.NewID(), Kind: topic.InboundSilent, Organization: k.OrganizationID, OccurredAt: now, Channel: topic.Email, Service: topic.Integrations,
+		Recipient: k.ID, Destination: k.ID, Inbound: &topic.InboundReport{KeyName: k.Name, Since: *k.SilentSince},
+	}
+}
+
+// Resolve returns the destinations of mails about the keys.
+func (s *Inbound) Resolve(ctx context.Context, organization string, ids []string) ([]topic.Destination, error) {
+	keys, err := find.ByKey(ctx, s.Store.Keys, ids, func(k Key) string { return k.ID })
+	return find.Values(ids, func(id string) topic.Destination {
+		out := topic.Destination{ID: id, Channel: topic.Email, State: topic.RecipientGone, Components: []string{}}
+		if key := keys[id]; key.OrganizationID == organization && key.ManagementEmail != "" && key.RevokedAt == nil {
+			out.State, out.Address = topic.RecipientActive, key.ManagementEmail
+		}
+		return out
+	}), err
+}
