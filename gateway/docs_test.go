@@ -71,7 +71,7 @@ func TestDocumentsListTheRoutesOfTheTable(t *testing.T) {
 				if !own {
 					security, _ = document["security"].([]any)
 				}
-				got[path] = append(got[path], fmt.Sprint(strings.ToUpper(method), " ", template, " key: ", len(security) > 0))
+				got[path] = append(got[path], fmt.Sprint(strings.ToUpper(method), " ", template, " key: ", needsKey(security)))
 			}
 		}
 	}
@@ -82,6 +82,11 @@ func TestDocumentsListTheRoutesOfTheTable(t *testing.T) {
 			t.Errorf("%s has\n%s\nthe table has\n%s", path, strings.Join(got[path], "\n"), strings.Join(want[path], "\n"))
 		}
 	}
+}
+
+// needsKey reports whether none of the alternatives is to send no credential.
+func needsKey(security []any) bool {
+	return len(security) > 0 && !slices.ContainsFunc(security, func(one any) bool { return len(one.(object)) == 0 })
 }
 
 // TestDocumentsAreOpenAPI checks rules of OpenAPI 3.1 on which readers of the documents rely: references have targets,

@@ -56,8 +56,8 @@ func waitOptions(present string) []forms.Option {
 func inboundKeyOf(form *forms.Form) app.NewInboundKey {
 	sources, _ := strconv.Atoi(form.Value("minSources")) // 0 gets an error from the service
 	return app.NewInboundKey{
-		Name:         form.Value("name"),
-		Defaults:     app.InboundDefaults{Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity"))},
+		Name:     form.Value("name"),
+		Defaults: app.InboundDefaults{Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity"))},
 		InboundRules: app.InboundRules{Bearer: form.Ticked("bearer"), OpenAfter: form.Value("openAfter"), ResolveAfter: form.Value("resolveAfter"), MinSources: sources,
 			ExpectEvery: app.Nullable(form.Value("expectEvery")), ManagementEmail: app.Nullable(form.Value("managementEmail"))},
 	}

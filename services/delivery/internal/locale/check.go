@@ -120,10 +120,13 @@ func eventSamples(field string, needs ...string) []sample {
 func noticeSamples(field string, needs ...string) []sample {
 	var all []sample
 	for _, kind := range []topic.Kind{topic.EndpointVerify, topic.EndpointManage, topic.EndpointFailing, topic.EndpointSuppressed, topic.InboundSilent} {
-		few := Notice{Kind: string(kind), Title: "Sample", Lead: "Lead.", Facts: []Fact{{"Webhook", "hooks.example"}}, Footer: "Footer."}
+		few := Notice{Kind: string(kind), Title: "Sample", Lead: "Lead.", Footer: "Footer."}
 		many := few
+		if kind != topic.InboundSilent {
+			few.Facts = []Fact{{"Webhook", "hooks.example"}}
+		}
 		many.Dashboard, many.Link, many.LinkTitle, many.Unsubscribe = "Dashboard", sampleLink, "Open", sampleUnsubscribe
-		many.Facts, many.Next = append(many.Facts[:1:1], Fact{"Last error", "HTTP 500"}), []string{"Next."}
+		many.Facts, many.Next = []Fact{{"Webhook", "hooks.example"}, {"Last error", "HTTP 500"}}, []string{"Next."}
 		all = append(all, sample{page: few, kind: string(kind)}, sample{many, string(kind), needs, field})
 	}
 	return all

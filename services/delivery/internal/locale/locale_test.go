@@ -244,7 +244,7 @@ func TestAnOperatorsLocaleThatLacksWordsIsLogged(t *testing.T) {
 // every field that a message may lack.
 func TestTheSamplesHaveEveryFieldAndLackEveryOptionalOne(t *testing.T) {
 	always := map[string][]string{
-		"Event": {"Kind", "Type", "Title", "Headline", "Status", "Unsubscribe"}, "Notice": {"Kind", "Title", "Lead", "Facts"},
+		"Event": {"Kind", "Type", "Title", "Headline", "Status", "Unsubscribe"}, "Notice": {"Kind", "Title", "Lead", "Footer"},
 		"Member": {"Kind", "Organization", "Title", "Lead", "Next"}, "Confirmation": {"Of", "Link", "Until"}, "Text": {"Kind", "Status", "Title"},
 	}
 	for _, name := range Templates() {
