@@ -10,7 +10,7 @@ import (
 )
 
 const publicDescription = `Everything that needs no API key: the page of a dashboard with its files, the forms of visitors, the links in messages, the inbound
-webhook, whose requests are signed, and the documents of the interfaces.
+webhook, whose requests are signed or have a token, and the documents of the interfaces.
 A dashboard's own host serves its paths without /d/{slug}. A path that has GET also has HEAD. Scripts of any
 origin may read the JSON, feeds and badges of public dashboards, and the documents.`
 
