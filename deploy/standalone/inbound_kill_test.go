@@ -44,6 +44,41 @@ func (s inboundTool) send(ctx context.Context, id, body string) (inboundResponse
 	return inboundResponse{}, false
 }
 
+// twoProbes reports problems with a key that waits for both probes and for a second, and returns the ids of their events
+// by externalId. A problem that has begun is completed; only the start of the next one checks ctx.
+func (a actor) twoProbes(ctx context.Context) map[string]string {
+	var made struct {
+		Key struct{ KeyID, Secret string }
+	}
+	send(a.t, http.MethodPost, a.BaseURL+"/app/integrations/webhooks/inbound/keys", a.app(), map[string]any{"name": "Gatus", "bearer": true, "openAfter": "1s", "minSources": 2}).
+		expect(a.t, http.StatusCreated).into(a.t, &made)
+	report := func(probe, action, problem string) (out inboundResponse) {
+		body := fmt.Sprintf(`{"action": %q, "externalId": %q, "title": %q, "components": ["checkout"]}`, action, problem, problem)
+		got, err := try(a.t.Context(), http.MethodPost, a.BaseURL+"/public/webhooks/inbound/generic?source="+probe, "Bearer "+made.Key.KeyID+":"+made.Key.Secret, body)
+		if err == nil && got.status == http.StatusOK {
+			err = json.Unmarshal(got.body, &out)
+		}
+		if err == nil && got.status != http.StatusOK && got.status < http.StatusInternalServerError {
+			a.t.Errorf("%s got %d %s", body, got.status, got.body)
+		}
+		return out // zero if a part of the platform is down
+	}
+	events := map[string]string{}
+	for n := 0; ctx.Err() == nil && a.t.Context().Err() == nil; n++ {
+		problem := fmt.Sprintf("probes-%d", n)
+		for events[problem] == "" && a.t.Context().Err() == nil {
+			report("b", "trigger", problem)
+			events[problem] = report("a", "trigger", problem).EventID
+			<-time.After(20 * time.Millisecond)
+		}
+		for result := ""; result != "resolved" && result != "ignored" && a.t.Context().Err() == nil; {
+			result = report("a", "resolve", problem).Result
+			<-time.After(20 * time.Millisecond)
+		}
+	}
+	return events
+}
+
 // However often the integrations and events services are killed, each message causes exactly one timeline entry and one
 // notification.
 func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
@@ -84,6 +119,8 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 				}
 			})
 		}
+		var probed map[string]string
+		group.Go(func() { probed = a.twoProbes(ctx) })
 		done := func() int {
 			mu.Lock()
 			defer mu.Unlock()
@@ -123,10 +160,10 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 			}
 		}
 		send(t, http.MethodGet, cluster.base+"/api/v1/event/list/?limit=1", a.legacy(), nil).expect(t, http.StatusOK).into(t, &list)
-		if list.Meta.TotalCount != len(problems) {
-			t.Errorf("%d events of %d problems", list.Meta.TotalCount, len(problems))
+		if list.Meta.TotalCount != len(problems)+len(probed) || len(probed) == 0 {
+			t.Errorf("%d events of %d problems and %d of two probes", list.Meta.TotalCount, len(problems), len(probed))
 		}
-		t.Logf("%d problems", len(problems))
+		t.Logf("%d problems, and %d of two probes", len(problems), len(probed))
 		notified := func() map[string]map[string]bool { // ids of notifications by event
 			ids := map[string]map[string]bool{}
 			for _, request := range r.Requests() {
@@ -139,7 +176,7 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 			return ids
 		}
 		eventually(t, 60*time.Second, "a notification of each problem", func() error {
-			if n := len(notified()); n < len(problems) {
+			if n := len(notified()); n < len(problems)+len(probed) {
 				return fmt.Errorf("%d of %d", n, len(problems))
 			}
 			return nil
