@@ -48,7 +48,7 @@ type Key struct {
 	// HeardAt is LastUsedAt, or when ExpectEvery was set. HeardDown is how long the service had not run until then.
 	HeardAt     time.Time     `json:"heardAt"`
 	HeardDown   time.Duration `json:"heardDown"`
-	SilentSince *time.Time    `json:"silentSince"` // HeardAt, once the mail is sent
+	SilentSince *time.Time    `json:"silentSince" audit:"silentSince"` // HeardAt, once the mail is sent
 
 	Bearer bool `json:"bearer" audit:"bearer"` // the secret may be sent as a token
 	// Slot is 1 to maxKeys for an active key, and 0 for a revoked one. No two active keys of an organization have the
