@@ -155,6 +155,9 @@ func (p *pages) noteAdd(v *visit) error {
 	form := forms.New(eventAt(v.Param("id"))+"/notes", "Add the note", &forms.Field{Kind: forms.Area, Name: "note", Label: "New note", Required: true, Max: 5000})
 	form.Page = eventAt(v.Param("id"))
 	show := func(status int) error {
+		if _, err := v.app.Event(v.Request.Context(), v.Param("id")); err != nil {
+			return err
+		}
 		return v.show(status, "form.html", "Add a note", formPage{form.Page, "Back to the event", "Notes are internal. Visitors never see them.", form})
 	}
 	return v.submit(form, func() error {
