@@ -41,6 +41,7 @@ type service struct {
 	mutex     sync.Mutex
 	text      string            // text of every name
 	empty     bool              // every list is empty
+	all       bool              // text is also the value of each other member, except ids, times and positions
 	answers   map[string]answer // by method and path; others get a usual response
 	passports []passport.Passport
 	bodies    map[string]string // last body by method and path
@@ -137,7 +138,42 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if (at == "GET /app/dashboards" || strings.HasPrefix(at, "GET /app/subscribers/")) && r.URL.Query().Get("nextToken") == "next&token" { // an export reads all pages
 		text = strings.Replace(text, `"next&token"`, "null", 1)
 	}
+	if s.all {
+		text = filledWith(text, s.text)
+	}
 	_, _ = io.WriteString(w, text)
+}
+
+// kept matches the values that filledWith keeps: ids, by which pages find a record, positions in lists, and times and
+// months, without which a response cannot be read.
+var kept = regexp.MustCompile(`^([0-9a-f-]{36}|next&token|\d{4}-\d\d(-\d\d)?(T.*Z)?)$`)
+
+// filledWith returns the JSON with the text as the value of each string.
+func filledWith(response, text string) string {
+	var fill func(value any) any
+	fill = func(value any) any {
+		switch value := value.(type) {
+		case map[string]any:
+			for name := range value {
+				value[name] = fill(value[name])
+			}
+		case []any:
+			for i := range value {
+				value[i] = fill(value[i])
+			}
+		case string:
+			if !kept.MatchString(value) {
+				return text
+			}
+		}
+		return value
+	}
+	var all any
+	if json.Unmarshal([]byte(response), &all) != nil {
+		return response
+	}
+	filled, _ := json.Marshal(fill(all)) // cannot fail for what was decoded
+	return string(filled)
 }
 
 // usual returns a response with s.text in every text.

@@ -52,6 +52,36 @@ func TestEveryPageShowsHostileTextAsText(t *testing.T) {
 	}
 }
 
+// Each string of each response is hostile, also those of which the documents name the values, and addresses. A page may
+// refuse such a response, and shows none of it as HTML or as an address.
+func TestNoMemberOfAResponseIsShownAsHTML(t *testing.T) {
+	for _, text := range []string{hostile, "javascript:alert(1)//<script>alert(1)</script>", strings.Repeat("W", 5000)} {
+		b := open(t, text)
+		b.app.all = true
+		shown := 0
+		for _, r := range b.pages {
+			if r.method != get || leavesAtOnce(r) {
+				continue
+			}
+			got := b.get(address(r))
+			if !strings.HasPrefix(got.header.Get("Content-Type"), "text/html") || strings.HasSuffix(r.path, "/preview") {
+				continue // the preview is sandboxed, and events makes its HTML
+			}
+			if got.status == http.StatusOK {
+				shown++
+			}
+			for _, bad := range []string{"<script>alert", "<img src=x", `href="javascript:`, `src="javascript:`, `action="javascript:`, "&lt;nil&gt;"} {
+				if strings.Contains(got.text, bad) {
+					t.Errorf("%s shows %s: %s", r, bad, got.text)
+				}
+			}
+		}
+		if shown < 100 {
+			t.Errorf("only %d pages were shown", shown)
+		}
+	}
+}
+
 func TestAWrongPositionInAListLeadsToItsFirstPage(t *testing.T) {
 	b := open(t, "Ada")
 	lists := 0
