@@ -122,7 +122,9 @@ func (s *service) why(t testing.TB, kind topic.Channel, event, hash string) (res
 	t.Helper()
 	var out struct {
 		Why struct {
-			Messages []struct{ Results []struct{ Status, Code string } }
+			Messages []struct {
+				Results []struct{ Status, Code string }
+			}
 		}
 	}
 	status, text := s.app(t, organization, http.MethodPost, "/app/notifications/why", map[string]any{"eventId": event, "kind": kind, "urlHash": hash})
