@@ -11,7 +11,7 @@ import (
 // of an Adaptive Card: bold, italic, links and lists. A heading becomes a bold line, all other
 // elements become text. CardText escapes characters of the text that have a meaning in
 // Markdown. It omits emphasis that Markdown cannot express in its place, such as within a word.
-func CardText(safe string) string { return joinCard(linesOf(safe, false)) }
+func CardText(safe string) string { return cardDialect().join(linesOf(safe, false)) }
 
 // CardPlain escapes plain text so that a text block of an Adaptive Card shows it unchanged. Each
 // line becomes a paragraph.
@@ -20,16 +20,31 @@ func CardPlain(text string) string {
 	for part := range strings.SplitSeq(visible(text), "\n") {
 		lines = append(lines, line{runs: []run{{text: part}}})
 	}
-	return joinCard(lines)
+	return cardDialect().join(lines)
 }
 
-// joinCard joins lines. List items follow each other. All other lines become paragraphs,
+// dialect is the notation of a chat program for formatted text.
+type dialect struct {
+	bold, italic string // the signs of emphasis, before and after the text
+	bullet       string // marker of an item in a bullet list
+	escape       func(text string) string
+	escapeStart  func(line string) string
+	link         func(href, shown string, d dialect) string
+}
+
+func cardDialect() dialect {
+	return dialect{"**", "_", "- ", escapeCard, escapeStart, func(href, shown string, d dialect) string {
+		return "[" + d.escape(shown) + "](" + cardLink(href) + ")"
+	}}
+}
+
+// join joins lines. List items follow each other. All other lines become paragraphs,
 // because Markdown ignores a single line break.
-func joinCard(lines []line) string {
+func (d dialect) join(lines []line) string {
 	var out strings.Builder
 	level := -1 // the depth of the previous item; -1 if there is none
 	for _, l := range lines {
-		text := l.markdown()
+		text := d.line(l)
 		if text == "" {
 			continue
 		}
@@ -46,12 +61,16 @@ func joinCard(lines []line) string {
 			level = min(l.depth, level+1) // the item around this one has no line if it has no text
 		}
 		// An indentation of four blanks nests an item, both in a bullet list and in a numbered list.
-		out.WriteString(strings.Repeat("    ", max(0, level)) + l.marker + text)
+		marker := l.marker
+		if marker == "- " {
+			marker = d.bullet
+		}
+		out.WriteString(strings.Repeat("    ", max(0, level)) + marker + text)
 	}
 	return out.String()
 }
 
-func (l line) markdown() string {
+func (d dialect) line(l line) string {
 	var out strings.Builder
 	before := ' '
 	for i, r := range l.runs {
@@ -62,16 +81,16 @@ func (l line) markdown() string {
 		if r.exact {
 			r.text = strings.ReplaceAll(r.text, " ", "\u00a0") // a card would merge ordinary blanks
 		}
-		text := r.markdown(before, after)
+		text := d.run(r, before, after)
 		before, _ = utf8.DecodeLastRuneInString(text)
 		out.WriteString(text)
 	}
-	return escapeStart(strings.Trim(out.String(), " "))
+	return d.escapeStart(strings.Trim(out.String(), " "))
 }
 
-// markdown returns a run between two characters. It writes white space at the ends of the run outside of the signs of
+// run returns a run between two characters. It writes white space at the ends of the run outside of the signs of
 // emphasis.
-func (r run) markdown(before, after rune) string {
+func (d dialect) run(r run, before, after rune) string {
 	core := strings.Trim(r.text, " \u00a0")
 	if core == "" {
 		return r.text
@@ -84,16 +103,19 @@ func (r run) markdown(before, after rune) string {
 	if trail != "" {
 		after = ' '
 	}
-	text := escapeCard(core)
-	if linkable(r.href) {
-		text = "[" + text + "](" + cardLink(r.href) + ")"
+	text := d.escape(core)
+	switch {
+	case text == "":
+		return lead + trail
+	case linkable(r.href):
+		text = d.link(r.href, core, d)
 	}
 	if apart(before) && apart(after) {
 		if r.italic {
-			text = "_" + text + "_"
+			text = d.italic + text + d.italic
 		}
 		if r.bold {
-			text = "**" + text + "**"
+			text = d.bold + text + d.bold
 		}
 	}
 	return lead + text + trail

@@ -1,0 +1,119 @@
+package richtext
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// SlackText converts HTML that this package has rendered into the notation of Slack (mrkdwn): bold, italic, links and
+// lists. A heading becomes a bold line, all other elements become text. No text of it mentions anybody.
+func SlackText(safe string) string { return slackDialect().join(linesOf(safe, false)) }
+
+// SlackPlain returns plain text for a text object of Slack that has no notation.
+func SlackPlain(text string) string {
+	return strings.TrimSpace(strings.ReplaceAll(Shown(text), "\t", " "))
+}
+
+// SlackEscape escapes the characters that can start a mention or a link in a text of Slack.
+func SlackEscape(text string) string { return slackEntities.Replace(Shown(text)) }
+
+// DiscordText converts HTML that this package has rendered into the Markdown of Discord: bold, italic, links and lists.
+// A heading becomes a bold line, all other elements become text. No text of it mentions anybody.
+func DiscordText(safe string) string { return discordDialect().join(linesOf(safe, false)) }
+
+// DiscordPlain escapes plain text so that Discord shows it unchanged.
+func DiscordPlain(text string) string {
+	lines := strings.Split(strings.TrimSpace(Shown(text)), "\n")
+	for i, line := range lines {
+		lines[i] = escapeStart(escapeDiscord(strings.Trim(line, " \t")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Shown returns a text without control characters except line breaks and tabs, and without the marks that change the
+// direction of text. Such marks can make an address look like another one.
+func Shown(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.Is(unicode.Bidi_Control, c) {
+			return -1
+		}
+		return c
+	}, visible(text))
+}
+
+// The replacers never change.
+var (
+	slackEntities   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	slackLookalikes = strings.NewReplacer("*", "∗", "_", "＿", "~", "∼", "`", "ˋ")
+)
+
+func slackDialect() dialect {
+	return dialect{"*", "_", "• ", escapeSlack, func(line string) string { return line }, func(href, shown string, d dialect) string {
+		return "<" + slackEntities.Replace(cardLink(href)) + "|" + strings.ReplaceAll(d.escape(trueText(href, shown)), "|", "¦") + ">"
+	}}
+}
+
+// escapeSlack replaces the signs of emphasis by similar characters, because Slack has no escape for them.
+func escapeSlack(text string) string {
+	return slackLookalikes.Replace(SlackEscape(strings.ReplaceAll(text, "\t", " ")))
+}
+
+func discordDialect() dialect {
+	return dialect{"**", "*", "- ", escapeDiscord, escapeStart, func(href, shown string, d dialect) string {
+		return "[" + d.escape(trueText(href, shown)) + "](" + cardLink(href) + ")"
+	}}
+}
+
+// escapeDiscord writes a backslash before each character that has a meaning in the Markdown of Discord within a line,
+// and a space without width after each @. It omits control characters. A tab becomes a blank.
+func escapeDiscord(text string) string {
+	var out strings.Builder
+	for _, c := range Shown(text) {
+		switch {
+		case c == '\t':
+			c = ' '
+		case strings.ContainsRune("\\`*_~|[]<>", c):
+			out.WriteByte('\\')
+		}
+		out.WriteRune(c)
+		if c == '@' {
+			out.WriteRune('\u200b')
+		}
+	}
+	return out.String()
+}
+
+// looksLikeAddress matches a text that a reader takes for an address: with a scheme, or a name with a dot. It never
+// changes.
+var looksLikeAddress = regexp.MustCompile(`^(?i:[a-z][a-z0-9+.-]*:)?(?://)?([^\s/?#@]+@)?([\pL\pN-]+(?:\.[\pL\pN-]+)+)(?::\d+)?(?:[/?#]\S*)?$`)
+
+// trueText returns the text of a link. It returns the address of the link instead of an address of another host, and
+// instead of a text without visible characters.
+func trueText(href, shown string) string {
+	shown = Shown(shown)
+	found := looksLikeAddress.FindStringSubmatch(strings.Trim(shown, " \u00a0\u200b.,;:!"))
+	switch {
+	case strings.TrimSpace(shown) == "":
+		return href
+	case found == nil:
+		return shown
+	}
+	target, err := url.Parse(href)
+	if err != nil {
+		return href
+	}
+	host := target.Hostname()
+	if target.Scheme == "mailto" {
+		_, host, _ = strings.Cut(target.Opaque, "@")
+		host, _, _ = strings.Cut(host, "?")
+	}
+	if bare(found[2]) != bare(host) {
+		return href
+	}
+	return shown
+}
+
+// bare returns a host in lower case without www.
+func bare(host string) string { return strings.TrimPrefix(strings.ToLower(host), "www.") }
