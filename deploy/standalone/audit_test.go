@@ -155,8 +155,8 @@ func (w *walker) keep(r *http.Request, status int, body []byte) {
 func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 	broker, _ := sharedEngines(t)
 	p, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "KAFKA_BROKERS="+broker,
-		"DELIVERY_RESOLVE=receiver.example:443=127.0.0.1:1,workflows.example:443=127.0.0.1:1,chat.example:443=127.0.0.1:1",
-		"TEAMS_WORKFLOW_HOSTS=workflows.example", "GCHAT_HOSTS=chat.example",
+		"DELIVERY_RESOLVE=receiver.example:443=127.0.0.1:1,workflows.example:443=127.0.0.1:1,chat.example:443=127.0.0.1:1,slack.example:443=127.0.0.1:1,discord.example:443=127.0.0.1:1",
+		"TEAMS_WORKFLOW_HOSTS=workflows.example", "GCHAT_HOSTS=chat.example", "SLACK_HOSTS=slack.example", "DISCORD_HOSTS=discord.example",
 		"SUPPRESS_AFTER=1", "DELIVERY_RETRY_SCHEDULE=10ms")
 	c := provision(t, base, "Acme", "ada", "admin", "api")
 	w := newWalker(t, base)
@@ -211,7 +211,7 @@ func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
 			places["the entry of "+entry.Action] += entry.text
 		}
 		places.addRecords(published(t, broker, len(entries)))
-		secrets := append(w.secrets, c.LegacyKey, strings.SplitN(c.AppKey, ":", 2)[1], operatorToken, "token-in-the-path", "token-in-a-teams-query", "token-in-a-gchat-query", "password-of-a-dashboard")
+		secrets := append(w.secrets, c.LegacyKey, strings.SplitN(c.AppKey, ":", 2)[1], operatorToken, "token-in-the-path", "token-in-a-teams-query", "token-in-a-gchat-query", "tokenInASlackPath", "token-in-a-discord-path", "password-of-a-dashboard")
 		if strings.Contains(places["the log"], "@example.com") {
 			t.Error("the log holds the address of a person")
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// slackHost is the host of the recipe's channel.
-const slackHost = "hooks.slack.com"
+// zulipHost is a host of the recipe's channel.
+const zulipHost = "acme.zulipchat.com"
 
 // TestReadmeRecipesChangeTheSource follows the recipes of services/README.md in a copy of the source tree and builds
 // the platform there.
@@ -37,45 +37,45 @@ func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	servers, env := startTeams(t, slackHost)
+	servers, env := startTeams(t, zulipHost)
 	p, base := standalone(t, env...)
 	p.binary = binary
 	p.start()
 	eventually(t, 30*time.Second, "ready", ready(base))
 	a := actor{t, seeded(t, p)}
-	t.Run("Add a channel", func(t *testing.T) { receiveOnSlack(t, actor{t, a.credentials}, base, servers[slackHost]) })
+	t.Run("Add a channel", func(t *testing.T) { receiveOnZulip(t, actor{t, a.credentials}, base, servers[zulipHost]) })
 	t.Run("Ship a locale or a word", func(t *testing.T) { readInSwedish(t, actor{t, a.credentials}, base, dataFolder(p)) })
 	t.Run("Add a page to the console", func(t *testing.T) { moveOnANewPage(t, p, base) })
 }
 
-// receiveOnSlack receives a message on the new channel. It then waits until the endpoint shows the success, which the
+// receiveOnZulip receives a message on the new channel. It then waits until the endpoint shows the success, which the
 // platform publishes when the row of the delivery log is durable.
-func receiveOnSlack(t *testing.T, a actor, base string, slack *receiver.Receiver) {
+func receiveOnZulip(t *testing.T, a actor, base string, zulip *receiver.Receiver) {
 	service, component := a.service("Checkout")
-	const path = "/services/T0/B0/token"
+	const path = "/api/v1/external/json"
 	register := func(url string) answer {
-		return send(t, http.MethodPost, base+"/app/integrations/slack/endpoints", a.app(), map[string]any{
+		return send(t, http.MethodPost, base+"/app/integrations/zulip/endpoints", a.app(), map[string]any{
 			"dashboardId": a.DashboardID, "url": url, "managementEmail": "ops@example.com", "componentIds": []string{component},
 		})
 	}
-	register("https://"+slackHost+path).expect(t, http.StatusCreated)
+	register("https://"+zulipHost+path+"?api_key=token").expect(t, http.StatusCreated)
 	var refusal struct{ Error string }
 	register("https://"+receiverHost+path).expect(t, http.StatusBadRequest).into(t, &refusal)
-	if want := "url: must be the URL of an incoming webhook of Slack"; refusal.Error != want {
+	if want := "url: must be the URL of an incoming webhook of Zulip"; refusal.Error != want {
 		t.Errorf("the URL of another host: %q instead of %q", refusal.Error, want)
 	}
 
 	body := incident(service, "Payments fail")
-	body["notifications"] = map[string]any{"slack": map[string]any{"enabled": true}}
+	body["notifications"] = map[string]any{"zulip": map[string]any{"enabled": true}}
 	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), body).expect(t, http.StatusCreated)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	requests, err := slack.Wait(ctx, func(all []receiver.Request) bool { return len(all) > 0 })
+	requests, err := zulip.Wait(ctx, func(all []receiver.Request) bool { return len(all) > 0 })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, want := string(requests[0].Body), `{"text":"Payments fail: investigating"}`; got != want || requests[0].Path != path {
-		t.Errorf("Slack received %s at %s, want %s", got, requests[0].Path, want)
+		t.Errorf("Zulip received %s at %s, want %s", got, requests[0].Path, want)
 	}
 	eventually(t, 30*time.Second, "the logged success", func() error {
 		var list struct {
@@ -84,8 +84,8 @@ func receiveOnSlack(t *testing.T, a actor, base string, slack *receiver.Receiver
 				LastSuccessAt *time.Time
 			}
 		}
-		send(t, http.MethodGet, base+"/app/integrations/slack/endpoints", a.app(), nil).expect(t, http.StatusOK).into(t, &list)
-		if len(list.Endpoints) != 1 || list.Endpoints[0].Channel != "slack" || list.Endpoints[0].LastSuccessAt == nil {
+		send(t, http.MethodGet, base+"/app/integrations/zulip/endpoints", a.app(), nil).expect(t, http.StatusOK).into(t, &list)
+		if len(list.Endpoints) != 1 || list.Endpoints[0].Channel != "zulip" || list.Endpoints[0].LastSuccessAt == nil {
 			return fmt.Errorf("the endpoints are %+v", list.Endpoints)
 		}
 		return nil

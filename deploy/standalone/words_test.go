@@ -62,7 +62,7 @@ var wordValues = []string{
 	"investigating", "identified", "monitoring", "resolved", "planning", "started", "inprogress", "verifying", "completed", "update",
 	"minor_performance", "major_performance", "minor_outage", "major_outage",
 	"operational", "degraded_performance", "partial_outage", "under_maintenance",
-	"email", "sms", "whatsapp", "webhook", "teams", "gchat",
+	"email", "sms", "whatsapp", "webhook", "teams", "gchat", "slack", "discord",
 	"timeout", "dns", "connect", "tls", "blocked_address", "http_3xx", "http_4xx", "http_5xx", "rate_limited", "gone",
 }
 

@@ -14,6 +14,8 @@ type Providers struct {
 	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" check:"host" help:"Hosts of Teams platform URLs."`
 	TeamsConnectorHosts []string `name:"teams-connector-hosts" env:"TEAMS_CONNECTOR_HOSTS" default:"*.webhook.office.com,outlook.office.com,outlook.office365.com" check:"host" help:"Hosts of classic Teams connectors, which are refused."`
 	GChatHosts          []string `name:"gchat-hosts" env:"GCHAT_HOSTS" default:"chat.googleapis.com" check:"host" help:"Hosts of Google Chat webhook URLs."`
+	SlackHosts          []string `name:"slack-hosts" env:"SLACK_HOSTS" default:"hooks.slack.com" check:"host" help:"Hosts of Slack webhook URLs."`
+	DiscordHosts        []string `name:"discord-hosts" env:"DISCORD_HOSTS" default:"discord.com,*.discord.com,discordapp.com" check:"host" help:"Hosts of Discord webhook URLs."`
 }
 
 // Mail are the settings of mail. The URL may contain a password.

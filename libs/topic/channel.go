@@ -10,11 +10,13 @@ const (
 	Webhook   Channel = "webhook"
 	Teams     Channel = "teams"
 	GChat     Channel = "gchat"
+	Slack     Channel = "slack"
+	Discord   Channel = "discord"
 	Email     Channel = "email"
 	SMS       Channel = "sms"
 	WhatsApp  Channel = "whatsapp"
 	Chatroom  Channel = "chatroom"  // legacy room chat
-	Workspace Channel = "workspace" // legacy workspace chat
+	Workspace Channel = "workspace" // legacy workspace chat: the legacy name of Slack
 	Microblog Channel = "microblog" // legacy short posts
 )
 
@@ -43,6 +45,8 @@ func Channels() []Registration {
 		{Webhook, Integrations},
 		{Teams, Integrations},
 		{GChat, Integrations},
+		{Slack, Integrations},
+		{Discord, Integrations},
 		{Email, Subscribers},
 		{SMS, Subscribers},
 		{WhatsApp, Subscribers},

@@ -188,6 +188,8 @@ type Wording struct {
 	Details   bool    `json:"details,omitempty"`   // chats: show all fields of the event
 	Color     string  `json:"color,omitempty"`     // teams: # and 3 or 6 hex digits
 	Endpoints []int64 `json:"endpoints,omitempty"` // legacy ids of the only endpoints to notify; empty: all endpoints that the change concerns
+	// SkippedAs is the channel whose delivery is logged as skipped if the change concerns no recipient; empty: none.
+	SkippedAs Channel `json:"skippedAs,omitempty"`
 }
 
 // Topic implements topic.Message.

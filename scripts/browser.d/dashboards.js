@@ -32,7 +32,7 @@ class App {
     }
     const placements = ids.map((componentId, n) => ({ componentId, groupName: components[n][1] }));
     await this.send('PUT', `/dashboards/${dashboard.id}/components`, { components: placements });
-    const channels = { email: true, sms: true, whatsapp: true, webhook: true, teams: true, gchat: true };
+    const channels = { email: true, sms: true, whatsapp: true, webhook: true, teams: true, gchat: true, slack: true, discord: true };
     await this.send('PATCH', `/dashboards/${dashboard.id}`, { subscriptions: channels, ...settings });
     const old = (await this.send('GET', `/dashboards/${dashboard.id}/content`)).content;
     const modules = Object.fromEntries(Object.keys(old.modules).map((module) => [module, true]));

@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/ecdsa"
@@ -694,6 +695,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
 	answer(w, request)
 }
 

@@ -139,7 +139,7 @@ func TestWhoIsNotifiedOfRequests(t *testing.T) {
 			{"incident", `"notify": {"whatsapp": true, "sms": true}`, "incident.created to sms whatsapp about shop"},
 		},
 		"each channel": {
-			{"incident", `"notify": {"email": true, "gchat": true, "sms": true, "teams": true, "webhook": true, "whatsapp": true}`, "incident.created to all about shop"},
+			{"incident", `"notify": {"discord": true, "email": true, "gchat": true, "slack": true, "sms": true, "teams": true, "webhook": true, "whatsapp": true}`, "incident.created to all about shop"},
 		},
 		"hidden component": {
 			{"incident", `"affectedComponents": [<cellar>]`, "incident.created to all about cellar, no link"},
@@ -256,6 +256,8 @@ func TestWhoIsNotifiedOfRequests(t *testing.T) {
 		"legacy notifications": {
 			{"legacy incident", `"notifications": {"email": {"enabled": true}, "sms": {"enabled": false}, "chatroom": {"enabled": true}}`, "incident.created to chatroom email about shop"},
 			{"legacy PUT", `"notifications": {"webhook": {"enabled": true}}`, "incident.updated to webhook about shop"},
+			{"legacy PUT", `"notifications": {"workspace": {"enabled": true, "details": true, "channels": ["7"]}}`, "incident.updated to slack about shop"},
+			{"legacy PUT", `"severity": {"id": 4}, "notifications": {"slack": {"enabled": true}, "discord": {"enabled": true}}`, "incident.updated to nobody about shop"},
 		},
 		"legacy hidden": {
 			{"legacy incident", `"hidden_db": true, "notifications": {"email": {"enabled": true}}`, "incident.created to email about shop, no link"},

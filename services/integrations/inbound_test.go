@@ -197,7 +197,7 @@ func TestInboundMessagesAreAppliedAndLogged(t *testing.T) {
 		"a wrong action":   {`{"action": "close", "externalId": "p-1"}`, "", "action: must be one of trigger, update, resolve", 400},
 		"no externalId":    {`{"action": "resolve"}`, "", "externalId: is required", 400},
 		"a wrong status":   {`{"action": "update", "externalId": "p-1", "status": "planning"}`, "", "status: must be one of investigating, identified, monitoring, resolved", 400},
-		"a wrong channel":  {`{"action": "update", "externalId": "p-1", "notify": {"pigeon": true}}`, "", "notify.pigeon: must be one of the channels email, gchat, sms, teams, webhook, whatsapp", 400},
+		"a wrong channel":  {`{"action": "update", "externalId": "p-1", "notify": {"pigeon": true}}`, "", "notify.pigeon: must be one of the channels discord, email, gchat, slack, sms, teams, webhook, whatsapp", 400},
 		"a wrong format":   {trigger, "?format=zabbix", "format: must be alertmanager or grafana", 400},
 		"another query":    {trigger, "?from=x", "from: is not a query parameter of this request", 400},
 		"no version":       {`{}`, "?format=alertmanager", `version: must be "4"`, 400},

@@ -57,6 +57,7 @@ func Run(ctx context.Context, c Config) error {
 	defer s.Close()
 	kinds := endpoint.Kinds(endpoint.Providers{
 		TeamsWorkflow: c.TeamsWorkflowHosts, TeamsPlatform: c.TeamsPlatformHosts, TeamsConnector: c.TeamsConnectorHosts, GChat: c.GChatHosts,
+		Slack: c.SlackHosts, Discord: c.DiscordHosts,
 	})
 	counter, err := quota.New(c.Redis, c.Log, c.Now)
 	if err != nil {

@@ -51,6 +51,7 @@ func TestOperations(t *testing.T) {
 			"subscriber": p.signer.Sign(ours.member(passport.RoleSubscriber)),
 			"seated":     p.signer.Sign(seated),
 			"event":      p.signer.Sign(ours.member(passport.RoleEvent)),
+			"admin":      p.signer.Sign(ours.member(passport.RoleAdmin)),
 			"noplan":     p.signer.Sign(plain),
 			"small":      p.signer.Sign(small.member(passport.RoleAdmin)),
 			"others":     p.signer.Sign(others.member(passport.RoleAdmin)),
@@ -114,7 +115,8 @@ func TestNoDoorOpensWithoutTheRightPassport(t *testing.T) {
 func TestHostileURLsAreRefusedAtCreation(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)
-	kinds := map[string]string{"webhook": path, "teams": "/app/integrations/teams/endpoints", "gchat": "/app/integrations/gchat/endpoints"}
+	kinds := map[string]string{"webhook": path, "teams": "/app/integrations/teams/endpoints", "gchat": "/app/integrations/gchat/endpoints",
+		"slack": "/app/integrations/slack/endpoints", "discord": "/app/integrations/discord/endpoints"}
 	made := p.create(o, "https://hooks.example.com/good", nil)
 	var hostile map[string][]string
 	if content, err := os.ReadFile("testdata/hostile.json"); err != nil || json.Unmarshal(content, &hostile) != nil {

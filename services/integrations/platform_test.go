@@ -87,6 +87,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 			TeamsWorkflowHosts: []string{"*.logic.azure.com"}, TeamsPlatformHosts: []string{"*.environment.api.powerplatform.com"},
 			TeamsConnectorHosts: []string{"*.webhook.office.com", "outlook.office.com"},
 			GChatHosts:          []string{"chat.googleapis.com"},
+			SlackHosts:          []string{"hooks.slack.com"}, DiscordHosts: []string{"discord.com", "*.discord.com", "discordapp.com"},
 		},
 	}
 	p.t.Cleanup(func() {

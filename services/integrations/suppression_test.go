@@ -9,7 +9,8 @@ import (
 )
 
 // suppressedURLs suppresses URLs for the scripts about suppression and tests, in this order: a webhook URL of both
-// dashboards that is gone, a webhook URL that failed too often, and one URL of each other kind that is gone. A last URL has
+// dashboards that is gone, a webhook URL that failed too often, and one URL of each other kind that is gone. Slack and Discord
+// have a second one that failed too often. A last URL has
 // failed, but is not suppressed. It returns the variables with their hashes.
 func (p *platform) suppressedURLs(script string, o organization) map[string]string {
 	p.t.Helper()
@@ -27,6 +28,10 @@ func (p *platform) suppressedURLs(script string, o organization) map[string]stri
 		{"failing", "webhooks/outbound", "https://hooks.example.com/failing", topic.Webhook, 10, []string{o.dashboard}},
 		{"teams", "teams", "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke?sig=secret", topic.Teams, 1, []string{o.dashboard}},
 		{"gchat", "gchat", "https://chat.googleapis.com/v1/spaces/AAAA/messages?key=secret&token=secret", topic.GChat, 1, []string{o.dashboard}},
+		{"slack", "slack", "https://hooks.slack.com/services/T0/B0/secret", topic.Slack, 1, []string{o.dashboard}},
+		{"slack2", "slack", "https://hooks.slack.com/services/T0/B0/secret2", topic.Slack, 10, []string{o.dashboard}},
+		{"discord", "discord", "https://discord.com/api/webhooks/1/secret", topic.Discord, 1, []string{o.dashboard}},
+		{"discord2", "discord", "https://discord.com/api/webhooks/2/secret", topic.Discord, 10, []string{o.dashboard}},
 		{"troubled", "webhooks/outbound", "https://hooks.example.com/troubled", topic.Webhook, 3, []string{o.dashboard}},
 	} {
 		target := "/app/integrations/" + s.kind + "/endpoints"

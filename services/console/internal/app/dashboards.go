@@ -74,6 +74,8 @@ type Subscriptions struct {
 	Webhook  bool `json:"webhook"`
 	Teams    bool `json:"teams"`
 	GChat    bool `json:"gchat"`
+	Slack    bool `json:"slack"`
+	Discord  bool `json:"discord"`
 }
 
 // Access says who may read a dashboard.

@@ -15,6 +15,8 @@ const (
 	Webhook EndpointKind = "webhook"
 	Teams   EndpointKind = "teams"
 	GChat   EndpointKind = "gchat"
+	Slack   EndpointKind = "slack"
+	Discord EndpointKind = "discord"
 )
 
 func (k EndpointKind) path() string {

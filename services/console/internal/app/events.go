@@ -133,6 +133,8 @@ type Channels struct {
 	Webhook  bool `json:"webhook"`
 	Teams    bool `json:"teams"`
 	GChat    bool `json:"gchat"`
+	Slack    bool `json:"slack"`
+	Discord  bool `json:"discord"`
 }
 
 // AffectedChange is a component of a new or changed event. Without an Impact, the severity sets it.

@@ -35,7 +35,7 @@ func withoutForm() map[string]string {
 	for _, operation := range []string{"createDashboard", "previewDashboard", "replaceDashboardComponents"} {
 		reasons[operation+" components.position"] = "the order of the array decides"
 	}
-	for _, kind := range []string{"Webhook", "Teams", "Gchat"} {
+	for _, kind := range []string{"Webhook", "Teams", "Gchat", "Slack", "Discord"} {
 		reasons["delete"+kind+"Endpoint url"] = "urlHash names the endpoint"
 		reasons["clear"+kind+"Suppression url"] = "urlHash names the URL"
 	}
@@ -148,16 +148,16 @@ func everyCall(t *testing.T) (calls []sentCall) {
 		passport.NewSigner(strings.Repeat("s", 32), time.Now), boot.Process{Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{}}).For(passport.Passport{}, http.Header{}))
 	for i := range caller.NumMethod() {
 		method := caller.Type().Method(i)
-		for n := range 3 { // as many channels and as many kinds of endpoints
+		for n := range 5 { // at least as many as channels, and as kinds of endpoints
 			in := []reflect.Value{reflect.ValueOf(t.Context())}
 			var fields []string
 			for at := 2; at < method.Type.NumIn(); at++ {
 				value := filled(method.Type.In(at))
 				switch value.Type() {
 				case reflect.TypeFor[Channel]():
-					value = reflect.ValueOf(AddressChannels()[n])
+					value = reflect.ValueOf(AddressChannels()[min(n, 2)])
 				case reflect.TypeFor[EndpointKind]():
-					value = reflect.ValueOf([]EndpointKind{Webhook, Teams, GChat}[n])
+					value = reflect.ValueOf([]EndpointKind{Webhook, Teams, GChat, Slack, Discord}[n])
 				}
 				in, fields = append(in, value), append(fields, fieldsOf(value.Type())...)
 			}

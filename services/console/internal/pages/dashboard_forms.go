@@ -234,7 +234,7 @@ func subscriptionsForm(d dashboardRecord) *forms.Form {
 
 // channelFlags returns the members of Subscriptions by channel.
 func channelFlags(s *app.Subscriptions) map[string]*bool {
-	return map[string]*bool{"email": &s.Email, "sms": &s.SMS, "whatsapp": &s.WhatsApp, "webhook": &s.Webhook, "teams": &s.Teams, "gchat": &s.GChat}
+	return map[string]*bool{"email": &s.Email, "sms": &s.SMS, "whatsapp": &s.WhatsApp, "webhook": &s.Webhook, "teams": &s.Teams, "gchat": &s.GChat, "slack": &s.Slack, "discord": &s.Discord}
 }
 
 func subscriptionsChange(form *forms.Form, _ dashboardRecord) app.Preview {

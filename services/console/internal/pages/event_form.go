@@ -14,6 +14,7 @@ func channels() []forms.Option {
 	return []forms.Option{
 		{Value: "email", Label: "Mail"}, {Value: "sms", Label: "SMS"}, {Value: "whatsapp", Label: "WhatsApp"},
 		{Value: "webhook", Label: "Webhooks"}, {Value: "teams", Label: "Teams"}, {Value: "gchat", Label: "Google Chat"},
+		{Value: "slack", Label: "Slack"}, {Value: "discord", Label: "Discord"},
 	}
 }
 
@@ -30,7 +31,7 @@ func notifyField() *forms.Field {
 func channelsOf(field *forms.Field) *app.Channels {
 	return &app.Channels{
 		Email: field.Has("email"), SMS: field.Has("sms"), WhatsApp: field.Has("whatsapp"),
-		Webhook: field.Has("webhook"), Teams: field.Has("teams"), GChat: field.Has("gchat"),
+		Webhook: field.Has("webhook"), Teams: field.Has("teams"), GChat: field.Has("gchat"), Slack: field.Has("slack"), Discord: field.Has("discord"),
 	}
 }
 

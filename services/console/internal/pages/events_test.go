@@ -48,7 +48,7 @@ func TestASwitchedOffChannelIsNotNotified(t *testing.T) {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
 	body := b.app.body("POST /app/events/" + other + "/timeline")
-	for _, part := range []string{`"notify":{"email":true,"sms":false,"whatsapp":false,"webhook":true,"teams":false,"gchat":false}`, `"status":"update"`, `\"bold\"`} {
+	for _, part := range []string{`"notify":{"email":true,"sms":false,"whatsapp":false,"webhook":true,"teams":false,"gchat":false,"slack":false,"discord":false}`, `"status":"update"`, `\"bold\"`} {
 		if !strings.Contains(body, part) {
 			t.Errorf("the body lacks %s: %s", part, body)
 		}

@@ -21,7 +21,7 @@ func endpointAt(kind app.EndpointKind, hash, dashboard string) string {
 
 // endpointKinds are all kinds, in the order of the tabs.
 func endpointKinds() []app.EndpointKind {
-	return []app.EndpointKind{app.Webhook, app.Teams, app.GChat}
+	return []app.EndpointKind{app.Webhook, app.Teams, app.GChat, app.Slack, app.Discord}
 }
 
 // kindWords is how a page names a kind of endpoints.
@@ -35,6 +35,10 @@ func wordsOfKind(kind app.EndpointKind) kindWords {
 			"No channel of Microsoft Teams gets messages yet. A workflow of Teams posts each event as a card."},
 		app.GChat: {"Google Chat", "Add a Google Chat space", "A space of Google Chat that gets a card", "In Google Chat, open the menu of the space, then Apps & integrations, Webhooks. The space then shows this URL.",
 			"No space of Google Chat gets messages yet. A webhook of the space shows each event in a thread."},
+		app.Slack: {"Slack", "Add a Slack channel", "A channel of Slack that gets a message", "In Slack, create an app with incoming webhooks, and add a webhook to a channel. Slack then shows this URL.",
+			"No channel of Slack gets messages yet. An incoming webhook of Slack posts each event as a message."},
+		app.Discord: {"Discord", "Add a Discord channel", "A channel of Discord that gets a message", "In Discord, open the settings of the channel, then Integrations, Webhooks. Copy the URL of a webhook.",
+			"No channel of Discord gets messages yet. A webhook of Discord posts each event as a message."},
 	}[kind]
 }
 

@@ -18,7 +18,7 @@ func (a *API) audienceOperation() web.Operation {
 		Roles: []string{passport.RoleEvent}, Status: 200,
 		Example: web.Example{
 			Request: `{"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "kind": "incident.updated"}`,
-			Response: `{"audience": {"email": {"recipients": 1204, "more": false}, "gchat": {"recipients": 0, "more": false}, "sms": {"recipients": 10000, "more": true},
+			Response: `{"audience": {"email": {"recipients": 1204, "more": false}, "gchat": {"recipients": 0, "more": false}, "slack": {"recipients": 0, "more": false}, "discord": {"recipients": 0, "more": false}, "sms": {"recipients": 10000, "more": true},
 				"teams": {"recipients": 0, "more": false}, "webhook": {"recipients": 3, "more": false}, "whatsapp": {"recipients": 0, "more": false}}}`,
 		},
 	}, a.audience)

@@ -17,7 +17,7 @@ func (a *API) channelsOperation() web.Operation {
 		Roles: []string{passport.RoleEvent, passport.RoleSubscriber}, Status: 200,
 		Example: web.Example{Response: `{"channels": {
 			"email": {"configured": true, "server": {"host": "smtp.example.com", "port": 587, "security": "startTLSIfOffered"}, "from": "Acme status <status@example.com>", "missing": null},
-			"gchat": {"configured": true, "server": null, "from": null, "missing": null}, "sms": {"configured": false, "server": null, "from": null, "missing": "SMS_URL"},
+			"gchat": {"configured": true, "server": null, "from": null, "missing": null}, "slack": {"configured": true, "server": null, "from": null, "missing": null}, "discord": {"configured": true, "server": null, "from": null, "missing": null}, "sms": {"configured": false, "server": null, "from": null, "missing": "SMS_URL"},
 			"teams": {"configured": true, "server": null, "from": null, "missing": null}, "webhook": {"configured": true, "server": null, "from": null, "missing": null},
 			"whatsapp": {"configured": false, "server": null, "from": null, "missing": "SMS_URL"}}}`},
 	}, a.channels)

@@ -14,7 +14,7 @@ func (a *API) countsOperation() web.Operation {
 			"that wait for an attempt now, also older ones. The counts may be 5 seconds old.",
 		Roles: []string{passport.RoleSubscriber}, Status: 200,
 		Example: web.Example{Response: `{"counts": {"email": {"delivered": 1204, "retrying": 0, "failed": 2, "skipped": 0, "suppressed": 1},
-			"gchat": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0}, "sms": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0},
+			"gchat": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0}, "slack": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0}, "discord": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0}, "sms": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0},
 			"teams": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0}, "webhook": {"delivered": 3, "retrying": 1, "failed": 0, "skipped": 0, "suppressed": 0},
 			"whatsapp": {"delivered": 0, "retrying": 0, "failed": 0, "skipped": 0, "suppressed": 0}}, "since": "2026-01-30T09:30:00.000Z"}`},
 	}, a.counts)

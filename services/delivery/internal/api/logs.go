@@ -77,7 +77,7 @@ const example = `{"logId": "01890a5d-ac96-874b-bcce-b302099a8100", "sentAt": "20
 	"attempt": 1, "maxAttempts": 7, "httpStatus": 204, "durationMs": 12, "errorCode": null, "nextAttemptAt": null, "replayOf": null`
 
 type listParameters struct {
-	Kind string `path:"kind" description:"webhook, teams, gchat, email, sms or whatsapp."`
+	Kind string `path:"kind" description:"webhook, teams, gchat, slack, discord, email, sms or whatsapp."`
 	web.Paging
 	DashboardID *string    `query:"dashboardId" format:"uuid"`
 	URLHash     *string    `query:"urlHash" format:"sha256"`
@@ -106,7 +106,7 @@ func (a *API) list(c *web.Call[listParameters, web.None]) (logsView, error) {
 }
 
 type getParameters struct {
-	Kind   string    `path:"kind" description:"webhook, teams, gchat, email, sms or whatsapp."`
+	Kind   string    `path:"kind" description:"webhook, teams, gchat, slack, discord, email, sms or whatsapp."`
 	LogID  string    `path:"logId" format:"uuid" record:"log"`
 	SentAt time.Time `query:"sentAt" required:"true" description:"The sentAt of the log."`
 }
@@ -125,7 +125,7 @@ func (a *API) get(c *web.Call[getParameters, web.None]) (oneLogView, error) {
 }
 
 type replayParameters struct {
-	Kind  string `path:"kind" description:"webhook, teams, gchat, email, sms or whatsapp."`
+	Kind  string `path:"kind" description:"webhook, teams, gchat, slack, discord, email, sms or whatsapp."`
 	LogID string `path:"logId" format:"uuid" record:"log"`
 }
 

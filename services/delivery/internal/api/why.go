@@ -34,7 +34,7 @@ func (a *API) whyOperation() web.Operation {
 
 type whyBody struct {
 	EventID optional.Value[string] `json:"eventId" format:"uuid" required:"true"`
-	Kind    optional.Value[string] `json:"kind" required:"true" enum:"email,sms,whatsapp,webhook,teams,gchat"`
+	Kind    optional.Value[string] `json:"kind" required:"true" enum:"email,sms,whatsapp,webhook,teams,gchat,slack,discord"`
 	Email   optional.Value[string] `json:"email" maxLength:"254"`
 	Phone   optional.Value[string] `json:"phone" maxLength:"40"`
 	URLHash optional.Value[string] `json:"urlHash" format:"sha256"`

@@ -81,8 +81,8 @@ func newAccount(o Options) (*account, error) {
 	return a, nil
 }
 
-// Account implements dispatch.Account.
-func (a *account) Account() string { return "account of SMS_URL" }
+// Bucket implements dispatch.Account.
+func (a *account) Bucket() string { return "account of SMS_URL" }
 
 // sendText makes one attempt. Only the request contains the number and the token.
 func (a *account) sendText(ctx context.Context, message dispatch.Message, key string, t text) dispatch.Result {

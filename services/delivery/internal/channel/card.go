@@ -3,14 +3,16 @@ package channel
 import (
 	"strings"
 	"time"
+	"unicode/utf16"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 const cardText = 6_000 // fitCard first shortens each text of a card to this number of bytes
 
-// card is the content of a card. Teams and Google Chat show the same content in their own formats.
+// card is the content of a card. Each chat program shows the same content in its own format.
 type card struct {
 	dashboard string
 	status    []string // the status and the severity
@@ -41,25 +43,61 @@ type cardMarkup struct{ rich, plain func(string) string }
 // within returns the text in the provider's markup. It cuts the plain text to keep bytes. A negative keep means the
 // whole text.
 func (p prosePart) within(keep int, markup cardMarkup) string {
-	switch {
-	case keep >= 0 && len(p.plain) > keep:
-		return markup.plain(cut(p.plain, keep))
-	case keep >= 0 && len(p.html) > 4*keep, p.html == "":
-		return markup.plain(p.plain)
-	}
-	return markup.rich(p.html)
+	text, _ := p.marked(keep, markup)
+	return text
 }
 
-// fitCard returns a body of at most limit bytes. compose returns the body with texts of at most keep bytes each.
+// marked is like within. It also reports whether the text was converted by markup.rich.
+func (p prosePart) marked(keep int, markup cardMarkup) (text string, rich bool) {
+	switch {
+	case keep >= 0 && len(p.plain) > keep:
+		return markup.plain(cut(p.plain, keep)), false
+	case keep >= 0 && len(p.html) > 4*keep, p.html == "":
+		return markup.plain(p.plain), false
+	}
+	return markup.rich(p.html), true
+}
+
+// limited is like marked, but cuts the plain text further until the result has at most limit characters.
+func (p prosePart) limited(keep, limit int, markup cardMarkup) (text string, rich bool) {
+	text, rich = p.marked(keep, markup)
+	for fewer := limit; characters(text) > limit; fewer = fewer * 3 / 4 {
+		text, rich = p.marked(fewer, markup)
+	}
+	return text, rich
+}
+
+// characters returns the number of UTF-16 code units of a text. A chat program may count these or, which are fewer, the
+// code points.
+func characters(text string) (n int) {
+	for _, c := range text {
+		n += utf16.RuneLen(c)
+	}
+	return n
+}
+
+// oneLine returns a text in one line, cut to limit characters.
+func oneLine(text string, limit int) string {
+	text = locale.OneLine(richtext.Shown(text))
+	plain, _ := prosePart{plain: text}.limited(-1, limit, cardMarkup{plain: func(text string) string { return text }})
+	return plain
+}
+
+// fitCard returns a body whose size is at most limit. compose returns the body with texts of at most keep bytes each.
 // fitCard calls compose first with a negative keep, which means whole texts, then with smaller and smaller values until
 // the body fits.
-func fitCard[T any](limit int, compose func(keep int) T) ([]byte, error) {
-	body, err := write(compose(-1))
-	for keep := cardText; err == nil && len(body) > limit && keep > 0; keep = keep * 3 / 4 {
-		body, err = write(compose(keep))
+func fitCard[T any](limit int, size func(body T, written []byte) int, compose func(keep int) T) ([]byte, error) {
+	body := compose(-1)
+	written, err := write(body)
+	for keep := cardText; err == nil && size(body, written) > limit && keep > 0; keep = keep * 3 / 4 {
+		body = compose(keep)
+		written, err = write(body)
 	}
-	return body, err
+	return written, err
 }
+
+// bytesOf returns the size of a body in bytes.
+func bytesOf[T any](_ T, written []byte) int { return len(written) }
 
 // cardOf returns the content of the card about an event for a dashboard and components. It uses the words of the locale
 // and the dashboard's time zone.

@@ -51,12 +51,11 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 	}
 	table := map[topic.Channel]dispatch.Channel{
 		topic.Webhook:  webhook{caller},
-		topic.Teams:    teams{caller, o.Locales},
-		topic.GChat:    gchat{caller, o.Locales},
 		topic.Email:    mail,
 		topic.SMS:      texts,
 		topic.WhatsApp: chats,
 	}
+	addChats(table, caller, o)
 	return table, complete(table)
 }
 

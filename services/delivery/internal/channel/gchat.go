@@ -1,43 +1,14 @@
 package channel
 
 import (
-	"context"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
-
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 // gchatGap is the minimum time between two messages to a space. A space accepts 60 messages a minute from all senders
 // together. The 20 ms above one second allow for different transmission times.
 const gchatGap = 1020 * time.Millisecond
-
-// gchat posts a card to a space of Google Chat.
-type gchat struct {
-	caller  *caller
-	locales *locale.Locales
-}
-
-// Send makes one attempt. Recipients with the same dashboard, components, locale and time zone share the rendered card.
-func (g gchat) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	l := localeOf(g.locales, message)
-	key := "gchat " + wordsKey(l, message)
-	body, err := message.Change.Rendered(key, func() ([]byte, error) {
-		return renderChat(l, &message.Change.EventChange, message.To.Dashboard, message.Components)
-	})
-	if err != nil {
-		return dispatch.Result{Code: codeUnsendable}
-	}
-	result := g.caller.post(ctx, chatURL(message.To.URL, message.DeliveryID), http.Header{"Content-Type": {"application/json"}}, body)
-	result.Sent.Text = key
-	return result
-}
-
-// Gap implements dispatch.Paced. All endpoints of a space share the limit.
-func (gchat) Gap() time.Duration { return gchatGap }
 
 // chatURL returns an endpoint's URL with messageReplyOption and requestId. messageReplyOption makes the message a reply
 // in the thread that the body names, or starts this thread. Google posts only one message for each requestId, and all

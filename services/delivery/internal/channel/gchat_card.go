@@ -74,7 +74,7 @@ func renderChat(l *locale.Locale, change *topic.EventChange, dashboard topic.Das
 	if change.Kind == topic.EndpointTest {
 		summary, thread = content.title, change.ID
 	}
-	return fitCard(chatLimit, func(keep int) chatMessage {
+	return fitCard(chatLimit, bytesOf, func(keep int) chatMessage {
 		var message chatMessage
 		message.Fallback = chatLine(content.dashboard + " · " + summary)
 		message.Thread.Key = thread

@@ -145,7 +145,7 @@ func failureFacts(l *locale.Locale, report *topic.EndpointReport, zone string) [
 // endpointWord returns the word for an endpoint of the channel.
 func endpointWord(l *locale.Locale, channel topic.Channel) string {
 	switch channel {
-	case topic.Webhook, topic.Teams, topic.GChat:
+	case topic.Webhook, topic.Teams, topic.GChat, topic.Slack, topic.Discord:
 		return l.Name("endpoint", string(channel))
 	}
 	return l.Word("endpoint.other", "channel", l.Name("endpoint", string(channel)))

@@ -3,6 +3,7 @@ package channel
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -10,6 +11,10 @@ import (
 )
 
 const cardLimit = 24_000 // bytes of a whole body
+
+// teamsGap is the minimum time between two requests to one URL. A Teams workflow accepts four requests a second. The 10
+// ms above a quarter of a second allow for different transmission times.
+const teamsGap = 260 * time.Millisecond
 
 // cardMessage is the body of the request to a Teams workflow: a message with one Adaptive Card of version 1.4. The
 // workflow posts the card to a channel or chat of Teams.
@@ -68,7 +73,7 @@ func renderCard(l *locale.Locale, change *topic.EventChange, dashboard topic.Das
 	if change.Kind == topic.EndpointTest {
 		style = "accent"
 	}
-	return fitCard(cardLimit, func(keep int) cardMessage { return composeCard(content, style, keep) })
+	return fitCard(cardLimit, bytesOf, func(keep int) cardMessage { return composeCard(content, style, keep) })
 }
 
 func composeCard(content card, style string, keep int) cardMessage {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -14,18 +15,22 @@ import (
 // attempt, its begin is stored in SendingAt. If the process is killed during the attempt, the message may have been
 // sent. The delivery then fails with CodeAmbiguous and is not repeated.
 type Account interface {
-	// Account returns a name of the account. It decides the bucket.
-	Account() string
+	Shared
 	// Hold returns how long a request must wait because the provider asked for a pause. It returns 0 if there is no
 	// pause. Each wait ends at a different time, so that the deliveries do not all wake together.
 	Hold(now time.Time) time.Duration
 }
 
-// destination returns the text from which the recipient's bucket is derived: the name of the account, or digest if the
-// channel is no Account.
+// Shared is a Channel whose destinations all share a limit. Bucket returns the text from which the bucket of all its
+// deliveries is derived, so that one process sends them. If it returns "", each destination has its own bucket.
+type Shared interface {
+	Bucket() string
+}
+
+// destination returns the text from which the recipient's bucket is derived: that of a Shared channel, or digest.
 func (p *Parts) destination(channel topic.Channel, digest string) string {
-	if account, is := p.Channels[channel].(Account); is {
-		return account.Account()
+	if shared, is := p.Channels[channel].(Shared); is {
+		return cmp.Or(shared.Bucket(), digest)
 	}
 	return digest
 }

@@ -18,7 +18,8 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
 	}
-	if wait, _ := s.pace(m, false); wait > 0 && !s.crowded(m) { // the cheapest check is first
+	wait, held := s.pace(m, false) // the cheapest check is first
+	if wait > 0 && !held {
 		return row, wait, nil
 	}
 	if m.shard.duplicate {
@@ -37,7 +38,7 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 		return s.ambiguous(m), 0, nil
 	}
 	event := s.events.of(m) // before the destination, which must be the newest
-	if now := s.queue.now(); now.Sub(m.requestedAt) > strictlyAfter {
+	if now := s.queue.now(); now.Sub(m.requestedAt) > strictlyAfter && !held {
 		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
 		if err != nil {
 			return row, m.again(), nil
@@ -48,12 +49,15 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if s.decided(m, row, event, slot) {
 		return row, 0, nil
 	}
-	if wait, gap := s.pace(m, true); wait > 0 {
-		if !s.crowded(m) {
-			return row, wait, nil
-		}
-		s.retryAt(m, row, deliverylog.CodeHeld, s.Now().Add(gap*time.Duration(s.locks.waiting(m))))
+	if !held {
+		wait, held = s.pace(m, true)
+	}
+	switch {
+	case held:
+		s.retryAt(m, row, deliverylog.CodeHeld, s.Now().Add(wait))
 		return row, 0, nil
+	case wait > 0:
+		return row, wait, nil
 	}
 	if err := s.begin(m, row); err != nil {
 		return row, 0, err
@@ -104,6 +108,7 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 		m.components = nameable(event, componentsFor(&m.shard.change.EventChange, m.to, event))
 	}
 	receiver := s.receivers.get(m.limit())
+	paused, of := s.paused(m, receiver, now)
 	refused, code := refusal(&m.shard.change.EventChange, m.to, m.components)
 	switch {
 	case !s.replaceOlder(row):
@@ -112,8 +117,8 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeWithdrawn, now)
 	case code != "":
 		row.Skip(refused, code, now)
-	case now.Before(receiver.pausedUntil):
-		s.retryAt(m, row, deliverylog.CodeHeld, s.afterPause(m, receiver.pausedUntil))
+	case !paused.IsZero():
+		s.retryAt(m, row, deliverylog.CodeHeld, s.afterPause(m, paused, of))
 	case now.Before(receiver.slowUntil) && !slot.Move():
 		s.retryAt(m, row, deliverylog.CodeHeld, now.Add(fullPause+jitter(fullPause)))
 	default:
@@ -182,6 +187,7 @@ func (s *Sender) send(m *member, row *deliverylog.Delivery) error {
 		return nil
 	}
 	s.receivers.record(m.limit(), result, now)
+	s.rest(m, &result, now)
 	made := deliverylog.Attempt{At: at, DurationMS: took.Milliseconds(), HTTPStatus: result.HTTPStatus, ErrorCode: result.Code}
 	count := len(row.Attempts) + 1
 	row.SentAt, row.MaxAttempts = at, s.Policy.granted(count, result)

@@ -134,6 +134,7 @@ type Observer interface {
 	SlowSlots(delta int)
 	Waiting(deliveries int)
 	Planned(lag time.Duration)
+	HostPaused(until time.Time)
 }
 
 // Parts are the dependencies and settings of a Planner and a Sender.
@@ -189,6 +190,8 @@ type Result struct {
 	HTTPStatus int
 	Code       deliverylog.Code
 	RetryAfter time.Duration // requested by the receiver; 0: nothing requested
+	Rest       time.Duration // how long the destination wants no request, also after a success
+	HostPause  time.Duration // how long no destination of a Shared channel wants a request
 	Again      Again
 	Sent       deliverylog.Sent
 	Received   deliverylog.Received

@@ -17,26 +17,43 @@ const (
 	maxPaces  = 50_000 // maximum number of limits in memory
 	// slightlyLate limits how long a member that had its turn waits without a second turn: at most gap/slightlyLate.
 	slightlyLate = 4
+	// longestTurn is how long a first attempt waits in memory for its turn. If the turn is later, it is stored as a row.
+	longestTurn = 5 * time.Second
+	// roomInHeld makes the turns of rows gap/roomInHeld longer than gap. Rows are late by the time that reading them takes,
+	// and new deliveries overtake them. Without room, rows that are due would fill the memory.
+	roomInHeld = 8
 )
 
-// Paced is a Channel whose receivers limit the rate of requests. Gap returns the minimum time between two requests
-// to destinations that share a limit.
+// Paced is a Channel whose receivers limit the rate of requests. Limits returns the limits of a destination. The first
+// one is its own (OwnLimit). A request waits for all of them.
 //
 // The times of the requests are in the memory of one process. This suffices, because destinations that share a limit
-// are in one bucket, and only one process sends the deliveries of a bucket.
+// are in one bucket, and only one process sends the deliveries of a bucket. A process that gets a partition lets the
+// gap pass before its first request, because it does not know the last request of the former owner.
 type Paced interface {
-	Gap() time.Duration
+	Limits(to *topic.Destination) []Limit
 }
 
-// paces stores a pace for each limit.
+// Limit is the minimum time between two requests to destinations of a channel whose limits have the same Key.
+type Limit struct {
+	Key string
+	Gap time.Duration
+}
+
+// OwnLimit returns the limit that a destination shares with those that have the same URL or topic.Destination.Paced.
+func OwnLimit(to *topic.Destination, gap time.Duration) Limit {
+	return Limit{cmp.Or(to.Paced, to.URLHash), gap}
+}
+
+// paces stores a pace for each limit, and the times since when this process owns partitions.
 type paces struct {
 	mu    sync.Mutex
 	known map[sharedLimit]pace
+	owned map[int]time.Time
 }
 
 // pace is the earliest time of the next request under a limit, the turns of the members that wait in memory, and those of
-// the rows that wait for the end of a pause. A member that got a turn behind such rows would keep its shard open during
-// the whole pause.
+// rows that are not due yet. A member that got a turn behind such rows would keep its shard open for a long time.
 type pace struct {
 	next          time.Time
 	waiting, held Turns
@@ -53,18 +70,52 @@ func (t *Turns) Turn(earliest time.Time, gap time.Duration) time.Time {
 	return t.last
 }
 
-// wait returns how long the next request must wait. If the result is 0 and reserve is true, the request counts as made
-// now.
-func (p *paces) wait(limit sharedLimit, gap time.Duration, reserve bool, now time.Time) time.Duration {
+// assigned notes that this process owns the partition from now on.
+func (p *paces) assigned(partition int, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.owned[partition] = now
+}
+
+// getLocked returns the pace of a limit.
+func (p *paces) getLocked(limit sharedLimit, gap time.Duration, partition int) pace {
 	known := p.known[limit]
-	if wait := known.next.Sub(now); wait > 0 || !reserve {
-		return max(0, wait)
+	if first := p.owned[partition].Add(gap); first.After(known.next) {
+		known.next = first
 	}
-	known.next = now.Add(gap)
-	p.keepLocked(limit, known, now)
-	return 0
+	return known
+}
+
+// wait returns how long the next request of m must wait, and the first of its limits for which it must wait. If the
+// result is 0 and reserve is true, the request counts as made now.
+func (p *paces) wait(m *member, limits []Limit, reserve bool, now time.Time) (time.Duration, Limit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, limit := range limits {
+		if wait := p.getLocked(m.under(limit), limit.Gap, m.shard.partition).next.Sub(now); wait > 0 {
+			return wait, limit
+		}
+	}
+	if reserve {
+		for _, limit := range limits {
+			p.delayLocked(m.under(limit), now.Add(limit.Gap), now)
+		}
+	}
+	return 0, Limit{}
+}
+
+// delay lets the next request under the limit wait until a time.
+func (p *paces) delay(limit sharedLimit, until, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.delayLocked(limit, until, now)
+}
+
+func (p *paces) delayLocked(limit sharedLimit, until, now time.Time) {
+	if known := p.known[limit]; until.After(known.next) {
+		known.next = until
+		p.keepLocked(limit, known, now)
+	}
 }
 
 // keepLocked stores the pace of a limit. If maxPaces limits are stored, it first removes those whose times are in the
@@ -78,21 +129,31 @@ func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	p.known[limit] = known
 }
 
-// turn returns the time of a new turn: for a member that waits in memory, or, if until is after now, for a row that waits
-// for the end of a pause.
-func (p *paces) turn(limit sharedLimit, gap time.Duration, until, now time.Time) time.Time {
+// turn returns the time of a new turn of m, and whether m must wait for it as a row. A row that was due waits in memory.
+func (p *paces) turn(m *member, limit Limit, now time.Time) (at time.Time, held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	known := p.known[limit]
-	turns, earliest := &known.waiting, known.next
-	if until.After(now) {
-		turns = &known.held
+	known := p.getLocked(m.under(limit), limit.Gap, m.shard.partition)
+	waiting := known.waiting
+	if at = waiting.Turn(known.next, limit.Gap); m.row == nil && at.Sub(now) > longestTurn {
+		at, held = known.held.Turn(at, limit.Gap+limit.Gap/roomInHeld), true
+	} else {
+		known.waiting = waiting
 	}
-	if until.After(earliest) {
-		earliest = until
+	p.keepLocked(m.under(limit), known, now)
+	return at, held
+}
+
+// turnAfter returns the time of a new turn of a row that waits for the end of a pause.
+func (p *paces) turnAfter(m *member, limit Limit, until, now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.getLocked(m.under(limit), limit.Gap, m.shard.partition)
+	if until.Before(known.next) {
+		until = known.next
 	}
-	turn := turns.Turn(earliest, gap)
-	p.keepLocked(limit, known, now)
+	turn := known.held.Turn(until, limit.Gap+limit.Gap/roomInHeld)
+	p.keepLocked(m.under(limit), known, now)
 	return turn
 }
 
@@ -103,42 +164,87 @@ type sharedLimit struct {
 	digest  string
 }
 
-// limit returns the rate limit that applies to the member.
-func (m *member) limit() sharedLimit {
-	digest := cmp.Or(m.to.Paced, m.to.URLHash)
-	if digest == "" {
-		return sharedLimit{}
-	}
-	return sharedLimit{m.shard.channel, digest}
-}
+// under identifies a limit of the member's channel.
+func (m *member) under(limit Limit) sharedLimit { return sharedLimit{m.shard.channel, limit.Key} }
 
-// pace returns how long m must wait because of the rate limit of its destination, and the gap of the channel. If the
-// channel is not Paced, both are 0. If m need not wait and reserve is true, its request counts as made now. The first
-// time that m must wait, it gets a turn and waits for it. If m must wait again after its turn, because an earlier
-// request was late, there are two cases. For at most gap/slightlyLate it waits only this time. For a longer time it
-// gets another turn. Otherwise the delays would add up, and more and more members would wake for each request.
-func (s *Sender) pace(m *member, reserve bool) (wait, gap time.Duration) {
-	channel, paced := s.Channels[m.shard.channel].(Paced)
-	if !paced {
-		return 0, 0
-	}
-	gap = channel.Gap()
-	now, limit := time.Now(), m.limit()
-	wait = s.paces.wait(limit, gap, reserve, now)
-	if wait > 0 && (!m.hadTurn || wait > gap/slightlyLate) && !s.crowded(m) {
-		m.hadTurn = true
-		wait = s.paces.turn(limit, gap, now, now).Sub(now)
-	}
-	return wait, gap
-}
+// limit identifies the limit of the member's own destination, also if its channel is not Paced.
+func (m *member) limit() sharedLimit { return m.under(OwnLimit(m.to, 0)) }
 
-// afterPause returns when m may try again. until is the end of the pause of its receiver. If the channel is Paced, the
-// members that share a limit wake one after the other.
-func (s *Sender) afterPause(m *member, until time.Time) time.Time {
+// limits returns the rate limits that apply to the member.
+func (s *Sender) limits(m *member) []Limit {
 	if channel, paced := s.Channels[m.shard.channel].(Paced); paced {
-		return s.paces.turn(m.limit(), channel.Gap(), until, time.Now())
+		return channel.Limits(m.to)
 	}
-	return until
+	return nil
+}
+
+// pace returns how long m must wait because of the rate limits of its destination, and whether it must wait as a row. If
+// m need not wait and reserve is true, its request counts as made now. The first time that m must wait for a limit, it
+// gets a turn and waits for it. If m must wait again after its turn, because an earlier request was late, there are two
+// cases. For at most gap/slightlyLate it waits only this time. For a longer time it gets another turn. Otherwise the
+// delays would add up, and more and more members would wake for each request.
+func (s *Sender) pace(m *member, reserve bool) (wait time.Duration, held bool) {
+	limits := s.limits(m)
+	if len(limits) == 0 {
+		return 0, false
+	}
+	now := time.Now()
+	wait, limit := s.paces.wait(m, limits, reserve, now)
+	switch {
+	case wait == 0 || m.hadTurn == limit.Key && wait <= limit.Gap/slightlyLate:
+		return wait, false
+	case s.crowded(m):
+		return limit.Gap * time.Duration(s.locks.waiting(m)), true
+	case m.heldUntil.After(now):
+		return m.heldUntil.Sub(now), true
+	}
+	at, held := s.paces.turn(m, limit, now)
+	if m.hadTurn = limit.Key; held {
+		m.heldUntil = at
+	}
+	return at.Sub(now), held
+}
+
+// paused returns until when the receiver of m, or the host of all receivers of the channel, wants no request, and the
+// limit whose pause ends last. The time is zero if there is no pause.
+func (s *Sender) paused(m *member, own receiver, now time.Time) (until time.Time, of Limit) {
+	limits := s.limits(m)
+	if len(limits) > 0 {
+		of = limits[0]
+	}
+	if until = own.pausedUntil; !now.Before(until) {
+		until = time.Time{}
+	}
+	for _, limit := range limits[min(1, len(limits)):] {
+		if host := s.receivers.get(m.under(limit)).pausedUntil; now.Before(host) && host.After(until) {
+			until, of = host, limit
+		}
+	}
+	return until, of
+}
+
+// afterPause returns when m may try again after a pause. If the channel is Paced, the members that share the limit wake
+// one after the other.
+func (s *Sender) afterPause(m *member, until time.Time, of Limit) time.Time {
+	if of.Gap == 0 {
+		return until
+	}
+	return s.paces.turnAfter(m, of, until, time.Now())
+}
+
+// rest applies the pauses that the result of m's attempt asks for, other than Result.RetryAfter.
+func (s *Sender) rest(m *member, result *Result, now time.Time) {
+	if result.Rest > 0 {
+		s.paces.delay(m.limit(), time.Now().Add(result.Rest), time.Now())
+	}
+	if result.HostPause == 0 {
+		return
+	}
+	if limits := s.limits(m); len(limits) > 1 {
+		until := now.Add(result.HostPause)
+		s.receivers.pause(m.under(limits[len(limits)-1]), until)
+		s.Observer.HostPaused(until)
+	}
 }
 
 // crowded reports whether m is a first attempt (m.row is nil) and more than maxQueued members wait for the lock of its

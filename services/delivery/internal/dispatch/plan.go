@@ -141,6 +141,9 @@ func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel to
 	if failed := <-saved; failed != nil {
 		return fmt.Errorf("store the change: %w", failed)
 	}
+	if as := change.Notify[channel].SkippedAs; err == nil && as != "" && len(found.Recipients) == 0 && found.Next == "" {
+		return p.skip(ctx, change, as)
+	}
 	for page := 0; err == nil; page++ {
 		if err := p.publish(ctx, &change, channel, page, found); err != nil || found.Next == "" {
 			return err

@@ -56,3 +56,13 @@ func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
 	}
 	r.known.Add(limit, known)
 }
+
+// pause pauses a receiver, or all receivers of a host, until a time. A pause is never shortened.
+func (r *receivers) pause(limit sharedLimit, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known, _ := r.known.Get(limit); until.After(known.pausedUntil) {
+		known.pausedUntil = until
+		r.known.Add(limit, known)
+	}
+}

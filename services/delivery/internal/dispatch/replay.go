@@ -46,7 +46,7 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	again.EventID, again.Service, again.ReplayOf = row.EventID, row.Service, log.ID
 	again.DashboardID, again.Partition = to.Dashboard.ID, row.Partition
 	if row.Channel.RecipientService() == topic.Integrations {
-		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, deliverylog.BucketOf(cmp.Or(to.Paced, to.URLHash))
+		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, deliverylog.BucketOf(p.destination(row.Channel, cmp.Or(to.Paced, to.URLHash)))
 	}
 	if again.EventID != "" {
 		page := deliverylog.PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}

@@ -86,7 +86,7 @@ func NewSender(parts Parts) *Sender {
 		},
 		locks:     recipientLocks{queues: make(map[lockKey][]*member)},
 		receivers: newReceivers(),
-		paces:     paces{known: make(map[sharedLimit]pace)},
+		paces:     paces{known: make(map[sharedLimit]pace), owned: make(map[int]time.Time)},
 		tasks:     make(chan task),
 		snapshots: newSnapshots(parts.Store),
 		events:    &eventStates{events: parts.Events, outages: parts.outages, known: make(map[eventKey]eventState)},
@@ -101,6 +101,7 @@ func NewSender(parts Parts) *Sender {
 
 // Assigned adds a partition that this process now owns. It is called before Take gets a shard of the partition.
 func (s *Sender) Assigned(owned Ownership) {
+	s.paces.assigned(owned.Partition, time.Now())
 	s.retries.assign(owned)
 	context.AfterFunc(owned.Open, s.sweep)
 }

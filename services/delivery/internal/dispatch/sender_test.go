@@ -45,6 +45,7 @@ func (unobserved) InFlight(int)                                   {}
 func (unobserved) SlowSlots(int)                                  {}
 func (unobserved) Waiting(int)                                    {}
 func (unobserved) Planned(time.Duration)                          {}
+func (unobserved) HostPaused(time.Time)                           {}
 
 type untraced struct{}
 

@@ -72,7 +72,8 @@ type member struct {
 	components  []topic.Component
 	locked      bool                 // the member has the lock of its recipient
 	leased      bool                 // this process has leased the row
-	hadTurn     bool                 // the member has had a turn (Sender.pace)
+	hadTurn     string               // the Key of the limit for which the member had its last turn (Sender.pace)
+	heldUntil   time.Time            // the turn for which the member waits as a row, once it has one
 	failures    int                  // failures of the store or another service since the member was taken
 	request     *deliverylog.Request // request of the attempt that must still be stored
 }

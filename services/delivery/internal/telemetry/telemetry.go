@@ -3,6 +3,7 @@ package telemetry
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -18,6 +19,7 @@ type Metrics struct {
 	slow     prometheus.Gauge
 	waiting  prometheus.Gauge
 	lag      prometheus.Histogram
+	paused   atomic.Int64 // end of the newest pause of a host, in Unix ns
 }
 
 // New registers the metrics.
@@ -38,7 +40,13 @@ func New(registerer prometheus.Registerer) *Metrics {
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300},
 		}),
 	}
-	registerer.MustRegister(m.attempts, m.inFlight, m.slow, m.waiting, m.lag)
+	paused := prometheus.NewGaugeFunc(name("host_paused", "1 while nothing is sent to any endpoint of a chat program, because its host refused too many requests."), func() float64 {
+		if time.Now().UnixNano() < m.paused.Load() {
+			return 1
+		}
+		return 0
+	})
+	registerer.MustRegister(m.attempts, m.inFlight, m.slow, m.waiting, m.lag, paused)
 	return m
 }
 
@@ -53,6 +61,14 @@ func (m *Metrics) SlowSlots(delta int) { m.slow.Add(float64(delta)) }
 func (m *Metrics) Waiting(deliveries int) { m.waiting.Set(float64(deliveries)) }
 
 func (m *Metrics) Planned(lag time.Duration) { m.lag.Observe(lag.Seconds()) }
+
+func (m *Metrics) HostPaused(until time.Time) {
+	for end := until.UnixNano(); ; {
+		if known := m.paused.Load(); end <= known || m.paused.CompareAndSwap(known, end) {
+			return
+		}
+	}
+}
 
 // Traces implements dispatch.Traces.
 type Traces struct{ Propagator propagation.TextMapPropagator }

@@ -45,7 +45,7 @@ const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacy
 	"customDomains": ["status.example.com"], "domains": [{"host": "status.example.com", "verified": true, "txt": null}],
 	"branding": {"logoUrl": "https://example.com/logo.svg", "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"},
 	"links": {"homepageUrl": "https://example.com", "supportUrl": "mailto:help@example.com", "navigation": [{"text": "Docs", "href": "https://docs.example.com"}]},
-	"subscriptions": {"email": true, "sms": false, "whatsapp": false, "webhook": true, "teams": false, "gchat": false},
+	"subscriptions": {"email": true, "sms": false, "whatsapp": false, "webhook": true, "teams": false, "gchat": false, "slack": false, "discord": false},
 	"searchIndexing": true, "access": {"mode": "public", "passwordSet": false, "allowedIps": []},
 	"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "name": "Checkout", "groupName": "default", "position": 0}],
 	"indicator": "none", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`

@@ -111,6 +111,8 @@ type subscriptionsBody struct {
 	Webhook  optional.Value[bool] `json:"webhook"`
 	Teams    optional.Value[bool] `json:"teams"`
 	GChat    optional.Value[bool] `json:"gchat"`
+	Slack    optional.Value[bool] `json:"slack"`
+	Discord  optional.Value[bool] `json:"discord"`
 }
 
 type accessBody struct {
@@ -163,4 +165,6 @@ func (b subscriptionsBody) apply(s *catalog.Subscriptions) {
 	optional.Assign(&s.Webhook, b.Webhook.Pointer())
 	optional.Assign(&s.Teams, b.Teams.Pointer())
 	optional.Assign(&s.GChat, b.GChat.Pointer())
+	optional.Assign(&s.Slack, b.Slack.Pointer())
+	optional.Assign(&s.Discord, b.Discord.Pointer())
 }

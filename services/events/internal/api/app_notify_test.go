@@ -26,11 +26,11 @@ func TestNotifyMember(t *testing.T) {
 		}](c)
 		return in.Notify, err
 	}
-	all := []topic.Channel{topic.Email, topic.GChat, topic.SMS, topic.Teams, topic.Webhook, topic.WhatsApp}
+	all := []topic.Channel{topic.Discord, topic.Email, topic.GChat, topic.Slack, topic.SMS, topic.Teams, topic.Webhook, topic.WhatsApp}
 	for value, want := range map[string][]topic.Channel{
 		"true": all, "false": nil, "{}": nil, `{"email": false}`: nil,
 		`{"email": true, "webhook": false}`: {topic.Email},
-		`{"teams": true, "sms": true, "email": true, "webhook": true, "gchat": true, "whatsapp": true}`: all,
+		`{"teams": true, "sms": true, "email": true, "webhook": true, "gchat": true, "slack": true, "discord": true, "whatsapp": true}`: all,
 		`{"\u0065mail": true}`: {topic.Email},
 	} {
 		sent, err := read(value)
@@ -44,7 +44,7 @@ func TestNotifyMember(t *testing.T) {
 			t.Errorf("%s: %v (%v), want %v", value, on, err, want)
 		}
 	}
-	const kind, channels = "must be true, false or an object with a boolean for each channel", "must be one of the channels email, gchat, sms, teams, webhook, whatsapp"
+	const kind, channels = "must be true, false or an object with a boolean for each channel", "must be one of the channels discord, email, gchat, slack, sms, teams, webhook, whatsapp"
 	for value, want := range map[string]string{
 		"null": "notify: must not be null", `"true"`: "notify: " + kind, "1": "notify: " + kind, `["email"]`: "notify: " + kind,
 		`{"email": 1}`: "notify.email: must be true or false", `{"email": null}`: "notify.email: must be true or false",

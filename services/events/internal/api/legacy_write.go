@@ -262,9 +262,14 @@ func applyNotifications(d *catalog.EventEdit, in legacy.Input) error {
 		if err != nil {
 			problems = append(problems, fault.Field("notifications", "%s: %s", field.Name, err))
 		}
-		if *object.Flag("enabled") {
-			notify[topic.Channel(field.Name)] = wording
+		if !*object.Flag("enabled") {
+			continue
 		}
+		channel := topic.Channel(field.Name)
+		if channel == topic.Workspace { // the legacy name of Slack
+			channel, wording.SkippedAs = topic.Slack, topic.Workspace
+		}
+		notify[channel] = wording
 	}
 	d.Notify(notify)
 	return errors.Join(problems...)

@@ -62,6 +62,8 @@ type Subscriptions struct {
 	Webhook  bool `json:"webhook" audit:"webhook"`
 	Teams    bool `json:"teams" audit:"teams"`
 	GChat    bool `json:"gchat" audit:"gchat"`
+	Slack    bool `json:"slack" audit:"slack"`
+	Discord  bool `json:"discord" audit:"discord"`
 }
 
 // Channels returns the channels that visitors may subscribe to.
@@ -71,7 +73,7 @@ func (d *Dashboard) Channels() []topic.Channel {
 		channel topic.Channel
 		allowed bool
 	}{
-		{topic.Email, s.Email}, {topic.SMS, s.SMS}, {topic.WhatsApp, s.WhatsApp}, {topic.Webhook, s.Webhook}, {topic.Teams, s.Teams}, {topic.GChat, s.GChat},
+		{topic.Email, s.Email}, {topic.SMS, s.SMS}, {topic.WhatsApp, s.WhatsApp}, {topic.Webhook, s.Webhook}, {topic.Teams, s.Teams}, {topic.GChat, s.GChat}, {topic.Slack, s.Slack}, {topic.Discord, s.Discord},
 	} {
 		if of.allowed && !(d.NoIntegrations && of.channel.RecipientService() == topic.Integrations) {
 			channels = append(channels, of.channel)

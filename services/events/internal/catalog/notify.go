@@ -160,7 +160,7 @@ func (d *EventEdit) channels(of audience) topic.Notify {
 func (d *EventEdit) keep(channels topic.Notify) {
 	kept := topic.Notify{}
 	for channel, wording := range channels {
-		kept[channel] = topic.Wording{Details: wording.Details, Color: wording.Color, Endpoints: wording.Endpoints}
+		kept[channel] = topic.Wording{Details: wording.Details, Color: wording.Color, Endpoints: wording.Endpoints, SkippedAs: wording.SkippedAs}
 	}
 	if !maps.EqualFunc(d.Announced, kept, sameWording) {
 		d.Announced = kept
@@ -168,7 +168,7 @@ func (d *EventEdit) keep(channels topic.Notify) {
 }
 
 func sameWording(a, b topic.Wording) bool {
-	return a.Details == b.Details && a.Color == b.Color && slices.Equal(a.Endpoints, b.Endpoints)
+	return a.Details == b.Details && a.Color == b.Color && a.SkippedAs == b.SkippedAs && slices.Equal(a.Endpoints, b.Endpoints)
 }
 
 func (d *EventEdit) occasion() occasion {

@@ -334,7 +334,7 @@ func TestAppNotifiesAllChannels(t *testing.T) {
 	d.Notify(nil)
 	err := d.Post(NewEntry{Message: "m"})
 	d.finish(true)
-	if got := slices.Sorted(maps.Keys(d.notify)); err != nil || !slices.Equal(got, []topic.Channel{"email", "gchat", "sms", "teams", "webhook", "whatsapp"}) {
+	if got := slices.Sorted(maps.Keys(d.notify)); err != nil || !slices.Equal(got, []topic.Channel{"discord", "email", "gchat", "slack", "sms", "teams", "webhook", "whatsapp"}) {
 		t.Errorf("notifies %v, %v", got, err)
 	}
 }

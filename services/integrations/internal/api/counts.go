@@ -13,7 +13,7 @@ func (a *API) countsOperation() web.Operation {
 		Description: "By kind. An endpoint may be in several states. The lists of endpoints have the same states as a filter.",
 		Roles:       []string{passport.RoleSubscriber}, Entitlement: web.Integrations, Status: 200,
 		Example: web.Example{Response: `{"counts": {"webhook": {"failing": 1, "paused": 0, "suppressed": 0}, "teams": {"failing": 0, "paused": 0, "suppressed": 0},
-			"gchat": {"failing": 0, "paused": 0, "suppressed": 0}}}`},
+			"gchat": {"failing": 0, "paused": 0, "suppressed": 0}, "slack": {"failing": 0, "paused": 0, "suppressed": 0}, "discord": {"failing": 0, "paused": 0, "suppressed": 0}}}`},
 	}, a.counts)
 }
 

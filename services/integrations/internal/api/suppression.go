@@ -27,7 +27,7 @@ type suppressionView struct {
 	Kind                topic.Channel     `json:"kind"`
 	URLHash             string            `json:"urlHash" format:"sha256"`
 	URLDisplay          string            `json:"urlDisplay" description:"The host and a hint of the path."`
-	Reason              endpoint.Reason   `json:"reason" enum:"failures,gone" description:"failures: too many deliveries failed. gone: the receiver responded with 410."`
+	Reason              endpoint.Reason   `json:"reason" enum:"failures,gone" description:"failures: too many deliveries failed. gone: the receiver responded with 410, or as its chat program does for a webhook that no longer exists."`
 	ConsecutiveFailures int               `json:"consecutiveFailures" description:"Of the endpoint that caused the suppression."`
 	FirstFailureAt      *web.Time         `json:"firstFailureAt"`
 	SuppressedAt        web.Time          `json:"suppressedAt"`

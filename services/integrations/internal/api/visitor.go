@@ -149,6 +149,10 @@ func wrongURL(kind endpoint.Kind) string {
 		return "wrong.url_teams"
 	case topic.GChat:
 		return "wrong.url_gchat"
+	case topic.Slack:
+		return "wrong.url_slack"
+	case topic.Discord:
+		return "wrong.url_discord"
 	}
 	return "wrong.url"
 }

@@ -24,7 +24,7 @@ func Public() []web.Public {
 }
 
 type channelParameters struct {
-	Channel string `path:"channel" enum:"webhook,teams,gchat" description:"A channel that the dashboard allows."`
+	Channel string `path:"channel" enum:"webhook,teams,gchat,slack,discord" description:"A channel that the dashboard allows."`
 }
 
 type slugChannelParameters struct {

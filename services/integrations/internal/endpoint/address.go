@@ -101,12 +101,19 @@ func dropPort(authority string) (string, error) {
 
 // pacedBy returns a digest of the part of the URL to which the provider's rate limit applies. It returns "" if each URL
 // has a limit of its own. The limit of Google Chat applies to a space. The space is the URL without its key and token.
+// The limit of Discord applies to a webhook, on each of its hosts and for each thread.
 func pacedBy(channel topic.Channel, a Address) string {
-	if channel != topic.GChat {
+	path, _, _ := strings.Cut(a.rest, "?")
+	var paced string
+	switch webhook := discordPath.FindStringSubmatch(path); {
+	case channel == topic.GChat:
+		paced = "https://" + a.host + path
+	case channel == topic.Discord && webhook != nil:
+		paced = "discord webhook " + webhook[1]
+	default:
 		return ""
 	}
-	space, _, _ := strings.Cut(a.URL(), "?")
-	sum := sha256.Sum256([]byte(space))
+	sum := sha256.Sum256([]byte(paced))
 	return hex.EncodeToString(sum[:])
 }
 

@@ -96,7 +96,7 @@ type Reason string
 
 const (
 	ReasonFailures Reason = "failures" // the endpoint reached SuppressAfter
-	ReasonGone     Reason = "gone"     // the receiver responded with 410
+	ReasonGone     Reason = "gone"     // the receiver responded with 410, or as its chat program does for a webhook that no longer exists
 )
 
 // Suppression stops all messages to a URL of the organization, for every endpoint with this URL. It exists as long as a

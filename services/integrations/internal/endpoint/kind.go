@@ -32,6 +32,8 @@ type Providers struct {
 	TeamsPlatform  []string
 	TeamsConnector []string // classic connectors, which Teams is retiring
 	GChat          []string
+	Slack          []string
+	Discord        []string
 }
 
 // Kinds returns the kinds of all channels of topic.Integrations.
@@ -48,6 +50,14 @@ func Kinds(at Providers) []Kind {
 			Allowed: []Place{{Hosts: at.GChat, Path: regexp.MustCompile(`^/v1/spaces/[A-Za-z0-9_-]+/messages$`), Query: []string{"key", "token"}}},
 			Needed:  "must be the webhook URL of a Google Chat space: its host, the path /v1/spaces/{space}/messages, and key and token in the query",
 		}},
+		topic.Slack: {Name: "Slack", Path: "slack", Example: "https://hooks.slack.com/services/T0/B0/token", Rule: Rule{
+			Allowed: []Place{{Hosts: at.Slack, Path: regexp.MustCompile(`^/services/[A-Za-z0-9]+/[A-Za-z0-9]+/[A-Za-z0-9]+$`), Others: []string{}}},
+			Needed:  "must be the URL of an incoming webhook of Slack: its host, and the path /services/{team}/{webhook}/{token}, without a query",
+		}},
+		topic.Discord: {Name: "Discord", Path: "discord", Example: "https://discord.com/api/webhooks/1/token", Rule: Rule{
+			Allowed: []Place{{Hosts: at.Discord, Path: discordPath, Others: []string{"thread_id"}}},
+			Needed:  "must be the URL of a webhook of Discord: its host, the path /api/webhooks/{id}/{token}, and no query but thread_id",
+		}},
 	}
 	var kinds []Kind
 	for _, channel := range topic.ChannelsOf(topic.Integrations) {
@@ -57,6 +67,9 @@ func Kinds(at Providers) []Kind {
 	}
 	return kinds
 }
+
+// discordPath matches the path of a webhook. The first group is its id. It never changes.
+var discordPath = regexp.MustCompile(`^/api/(?:v[0-9]+/)?webhooks/([0-9]+)/[A-Za-z0-9_-]+$`)
 
 // Rule decides which URLs a kind allows. Refused is checked before Allowed. So the operator can refuse one host of an
 // allowed wildcard. The zero Rule allows every public URL.
@@ -68,11 +81,13 @@ type Rule struct {
 }
 
 // Place is a set of URLs. The host "*.x" matches every subdomain of x at any depth, but not x. If Path is
-// set, the URL's path, as written, must match Path. The query must have each parameter of Query once and not empty.
+// set, the URL's path, as written, must match Path. The query must have each parameter of Query once and not empty. If
+// Others is not nil, the query may have these parameters, each once and not empty, and no other ones.
 type Place struct {
-	Hosts []string
-	Path  *regexp.Regexp
-	Query []string
+	Hosts  []string
+	Path   *regexp.Regexp
+	Query  []string
+	Others []string
 }
 
 // check returns an error about the field url if the Rule does not allow the URL.
@@ -94,15 +109,24 @@ func (r Rule) check(a Address) error {
 }
 
 func (p Place) contains(a Address) bool {
-	path, query, _ := strings.Cut(a.rest, "?")
+	path, query, queried := strings.Cut(a.rest, "?")
 	if p.Path != nil && !p.Path.MatchString(path) {
 		return false
 	}
 	parameters, err := url.ParseQuery(query)
+	once := func(name string) bool { return err == nil && len(parameters[name]) == 1 && parameters[name][0] != "" }
 	for _, name := range p.Query {
-		if values := parameters[name]; err != nil || len(values) != 1 || values[0] == "" {
+		if !once(name) {
 			return false
 		}
+	}
+	for name := range parameters {
+		if p.Others != nil && !(once(name) && (slices.Contains(p.Others, name) || slices.Contains(p.Query, name))) {
+			return false
+		}
+	}
+	if p.Others != nil && (err != nil || queried && len(parameters) == 0) {
+		return false
 	}
 	return slices.ContainsFunc(p.Hosts, func(pattern string) bool { return matches(pattern, a.host) })
 }

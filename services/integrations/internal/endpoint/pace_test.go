@@ -32,7 +32,18 @@ func TestPacedBy(t *testing.T) {
 			t.Errorf("%s shares the limit of %s: %t", url, first, got)
 		}
 	}
-	for _, channel := range []topic.Channel{topic.Webhook, topic.Teams} {
+	// The limit of Discord applies to a webhook: on all hosts, in all threads, with any token.
+	const webhook = "https://discord.com/api/webhooks/12/t"
+	for url, same := range map[string]bool{
+		"https://discordapp.com/api/v10/webhooks/12/u?thread_id=3": true,
+		"https://discord.com/api/webhooks/123/t":                   false,
+		"https://discord.com/api/webhooks/1/t":                     false,
+	} {
+		if got := limit(topic.Discord, url) == limit(topic.Discord, webhook); got != same {
+			t.Errorf("%s shares the limit of %s: %t", url, webhook, got)
+		}
+	}
+	for _, channel := range []topic.Channel{topic.Webhook, topic.Teams, topic.Slack} {
 		if limit(channel, first) == limit(channel, first+"2") || limit(channel, first) == limit(topic.GChat, first) {
 			t.Errorf("%s: two URLs share a limit", channel)
 		}
