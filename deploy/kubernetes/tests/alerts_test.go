@@ -119,6 +119,7 @@ var healthy = []string{
 	`bellbuoy_stream_handler_errors_total{service="identity", group="identity-audit"} 0x10 3x30`,
 	`bellbuoy_delivery_plan_lag_seconds_bucket{le="30"} 0+100x40`, `bellbuoy_delivery_plan_lag_seconds_bucket{le="60"} 0+100x40`,
 	`bellbuoy_delivery_plan_lag_seconds_bucket{le="+Inf"} 0+100x40`,
+	`bellbuoy_delivery_host_paused 0x10 1x3 0x30`,
 	`bellbuoy_delivery_attempt_seconds_count{channel="webhook", result="success"} 0+900x40`,
 	`bellbuoy_delivery_attempt_seconds_count{channel="webhook", result="timeout"} 0+100x40`,
 	`bellbuoy_delivery_attempt_seconds_count{channel="teams", result="timeout"} 0 1x40`, // all attempts of a channel with little traffic
@@ -147,6 +148,7 @@ var problems = map[string]struct {
 	"BellbuoyHandlerErrors": {[]string{`bellbuoy_stream_handler_errors_total{service="identity", group="identity-audit"} 0x10 0+2x30`}, []string{`{group="identity-audit", service="identity"}`}},
 	"BellbuoyDeliveryBehind": {[]string{`bellbuoy_stream_lag{group="delivery-send", topic="deliveries", partition="1"} 0x10 300x30`,
 		`bellbuoy_stream_lag{group="delivery-send", topic="deliveries", partition="2"} 0x10 300x30`}, []string{`{}`}},
+	"BellbuoyHostPaused":   {[]string{`bellbuoy_delivery_host_paused 1x40`}, []string{`{}`}},
 	"BellbuoyPlanningSlow": {[]string{`bellbuoy_delivery_plan_lag_seconds_bucket{le="30"} 0+90x40`}, []string{`{}`}},
 	"BellbuoyAttemptsFail": {[]string{`bellbuoy_delivery_attempt_seconds_count{channel="webhook", result="timeout"} 0x5 0+2000x35`}, []string{`{channel="webhook"}`}},
 	"BellbuoyRestarts":     {[]string{`process_start_time_seconds{service="delivery"} 100+60x40`}, []string{`{service="delivery"}`}},
