@@ -5,6 +5,7 @@ package forms
 import (
 	"cmp"
 	"errors"
+	"hash/fnv"
 	"io"
 	"mime"
 	"net/http"
@@ -249,6 +250,18 @@ func (f *Form) Values() url.Values {
 		values.Set(versionName, strconv.FormatInt(f.Version, 10))
 	}
 	return values
+}
+
+// Sum returns a Version for the form of a record that has none: forms with the same values have the same one.
+func (f *Form) Sum() int64 {
+	values := f.Values()
+	values.Del(versionName)
+	for name, list := range values {
+		values[name] = slices.Sorted(slices.Values(list))
+	}
+	sum := fnv.New64a()
+	_, _ = io.WriteString(sum, values.Encode()) // a hash never fails
+	return int64(sum.Sum64()>>1) | 1
 }
 
 func (f *Field) check() {

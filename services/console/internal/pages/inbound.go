@@ -56,7 +56,11 @@ func inboundKeyForm(key app.InboundKey) *forms.Form {
 		{Kind: forms.Tick, Name: "notify", Label: "Notify subscribers", Hint: "Without this tick, nobody is notified.", Values: ticked(key.Defaults.Notify), Members: []string{"defaults.notify"}},
 		{Kind: forms.Select, Name: "severity", Label: "Severity of new events", Plain: true, Options: severities, Hint: "A message may say otherwise about all three.", Members: []string{"defaults.severity"}, Values: []string{string(key.Defaults.Severity)}},
 	}
-	return forms.New(action, submit, append(fields, inboundWaitFields(key.InboundRules)...)...)
+	form := forms.New(action, submit, append(fields, inboundWaitFields(key.InboundRules)...)...)
+	if key.KeyID != "" {
+		form.Version = form.Sum()
+	}
+	return form
 }
 
 // inbound lists the signing keys.

@@ -82,6 +82,9 @@ func (p *pages) inboundEdit(v *visit) error {
 			return show(http.StatusOK)
 		}
 		return v.submit(form, func() error {
+			if stored := inboundKeyForm(key); form.Version != 0 && form.Version != stored.Version {
+				return v.conflict(form, stored, key.KeyID, key.Name)
+			}
 			if _, err := v.app.ChangeInboundKey(v.Request.Context(), key.KeyID, inboundKeyOf(form)); err != nil {
 				return err
 			}

@@ -44,6 +44,10 @@ func TestASigningKeyIsChanged(t *testing.T) {
 	}
 	b.expect(b.post(at, "name", "", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1", "expectEvery", "", "managementEmail", ""), http.StatusUnprocessableEntity, "Enter the name.")
 	b.expect(b.get("/console/inbound/"+member), http.StatusNotFound) // revoked
+	version := versionIn(b.get(at).text)
+	b.app.answer("GET /app/integrations/webhooks/inbound/keys", answer{200, `{"keys": [{"keyId": "` + other + `", "name": "Zabbix", "openAfter": "0s", "resolveAfter": "0s", "minSources": 1}]}`, false})
+	got := b.post(at, "name", "Gatus", "severity", "", "openAfter", "0s", "resolveAfter", "0s", "minSources", "1", "expectEvery", "", "managementEmail", "", "version", version)
+	b.expect(got, http.StatusConflict, "Keep mine", "Take theirs", "<bdi>Gatus</bdi>", "<bdi>Zabbix</bdi>")
 }
 
 func TestProblemsShowWhatWaits(t *testing.T) {

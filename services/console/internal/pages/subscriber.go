@@ -147,6 +147,34 @@ func (d subscriberPage) Source() string {
 	return map[string]string{"app": "a member or a program", "legacy": "the legacy interface", "import": "an import", "public": "the owner of the address"}[d.Subscriber.Source]
 }
 
+// subscriberForm returns the form that changes what a subscriber gets.
+func subscriberForm(at string, s app.Subscriber, d app.Dashboard) *forms.Form {
+	form := forms.New(at, "Save changes", choiceFields(d)...)
+	language := form.Field("locale")
+	if language.Values = []string{s.Locale}; len(shownOf(language, language.Values)) == 0 {
+		language.Options = append(language.Options, forms.Option{Value: s.Locale, Label: s.Locale})
+	}
+	if s.ComponentIDs != nil {
+		components := form.Field("components")
+		form.Field("scope").Values, components.Values = []string{scopeSome}, shownOf(components, s.ComponentIDs)
+	}
+	form.Version = form.Sum()
+	return form
+}
+
+// subscriberChange returns what a form changes of the values that are stored. A component that the dashboard does not show
+// stays, unless the member chooses others.
+func subscriberChange(form, stored *forms.Form) (in app.SubscriberChange) {
+	scope := form.Value("scope")
+	if scope != stored.Value("scope") || scope == scopeSome && !sameChoice(form.Field("components").Values, stored.Field("components").Values) {
+		in.ComponentIDs = new(choiceOf(form))
+	}
+	if form.Value("locale") != stored.Value("locale") {
+		in.Locale = new(app.Nullable(form.Value("locale")))
+	}
+	return in
+}
+
 // silences returns why a subscriber gets no messages.
 func silences(s app.Subscriber) (reasons []string) {
 	if s.Suppressed {
@@ -175,11 +203,7 @@ func (p *pages) subscriber(channel app.Channel) func(*visit) error {
 		data.Why = whyAt(string(channel), url.Values{"subscriber": {s.ID}})
 		board, err := v.app.Dashboard(v.Request.Context(), s.DashboardID)
 		data.Dashboard, data.Gone = board.Dashboard, err != nil
-		form := forms.New(data.At, "Save changes", choiceFields(data.Dashboard)...)
-		form.Field("locale").Values = []string{s.Locale}
-		if s.ComponentIDs != nil {
-			form.Field("scope").Values, form.Field("components").Values = []string{scopeSome}, s.ComponentIDs
-		}
+		form, stored := subscriberForm(data.At, s, data.Dashboard), subscriberForm(data.At, s, data.Dashboard)
 		v.fill(form)
 		data.Form = form
 		show := func(status int) error { return v.show(status, "subscriber.html", s.Address(), data) }
@@ -190,12 +214,16 @@ func (p *pages) subscriber(channel app.Channel) func(*visit) error {
 			return err
 		}
 		return v.submit(form, func() error {
-			chosen, locale := choiceOf(form), app.Nullable(form.Value("locale"))
-			if !form.OK() {
+			in := subscriberChange(form, stored)
+			switch {
+			case !form.OK():
 				return show(http.StatusUnprocessableEntity)
-			}
-			if _, err := v.app.ChangeSubscriber(v.Request.Context(), channel, s.ID, app.SubscriberChange{ComponentIDs: &chosen, Locale: &locale}); err != nil {
-				return err
+			case form.Version != 0 && form.Version != stored.Version:
+				return v.conflict(form, stored, s.ID, s.Address())
+			case in != app.SubscriberChange{}:
+				if _, err := v.app.ChangeSubscriber(v.Request.Context(), channel, s.ID, in); err != nil {
+					return err
+				}
 			}
 			return v.done(data.At, "saved")
 		}, show)

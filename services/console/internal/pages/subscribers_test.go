@@ -117,3 +117,42 @@ func TestASubscriberIsChangedByItsFormAndByButtons(t *testing.T) {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
 }
+
+// versionIn returns the version that the form of a page has.
+func versionIn(page string) string {
+	_, after, _ := strings.Cut(page, `name="version" value="`)
+	version, _, _ := strings.Cut(after, `"`)
+	return version
+}
+
+func TestTwoMembersDoNotOverwriteEachOthersChangeOfASubscriber(t *testing.T) {
+	b := open(t, "ada@example.com")
+	at, call := mails+"/"+other, "/app/subscribers/email/"+other
+	stored := func(components, locale string) {
+		b.app.answer("GET "+call, answer{200, `{"subscriber": {"id": "` + other + `", "dashboardId": "` + other + `", "email": "ada@example.com", "componentIds": ["` + components + `"], "locale": "` + locale + `", "confirmed": true}}`, false})
+	}
+	stored(member, "de")
+	version := versionIn(b.get(at).text)
+	mine := []string{"scope", "some", "components", member, "locale", "es"}
+	b.expect(b.post(at, append(mine, "version", version)...), http.StatusSeeOther)
+	if body := b.app.body("PATCH " + call); body != `{"locale":"es"}` {
+		t.Errorf("only the language has changed, and the console sends %s", body)
+	}
+	stored(other, "de")
+	got := b.post(at, append(mine, "version", version)...)
+	b.expect(got, http.StatusConflict, "Keep mine", "Take theirs", "<bdi>es</bdi>", "<bdi>de</bdi>")
+	if body := b.app.body("PATCH " + call); body != `{"locale":"es"}` {
+		t.Errorf("the change of somebody else is lost: %s", body)
+	}
+	b.expect(b.post(at, append(mine, "version", versionIn(got.text))...), http.StatusSeeOther)
+	if body := b.app.body("PATCH " + call); body != `{"componentIds":["`+member+`"],"locale":"es"}` {
+		t.Error(body)
+	}
+	stored(member, "pt-BR")
+	page := b.get(at)
+	b.expect(page, http.StatusOK, `value="pt-BR" selected`)
+	b.expect(b.post(at, "scope", "some", "components", member, "locale", "pt-BR", "version", versionIn(page.text)), http.StatusSeeOther)
+	if body := b.app.body("PATCH " + call); strings.Contains(body, "pt-BR") {
+		t.Errorf("nothing has changed, and the console sends %s", body)
+	}
+}
