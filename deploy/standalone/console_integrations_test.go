@@ -138,7 +138,7 @@ func TestAMemberFollowsAWebhookThroughFailureAndSuppressionWithoutScript(t *test
 	clearing := list + "/" + h.hash + "/clear"
 	in.open(clearing, http.StatusOK).expect(clearing, "failures count from 0")
 	in.fill(clearing, nil, http.StatusOK).expect(at, "has ended.", "Gets messages")
-	in.open(clearing, http.StatusNotFound)
+	in.open(clearing, http.StatusOK).expect(at, "is not suppressed any more.")
 
 	in.open("/deliveries/webhook?event="+kept, http.StatusOK)
 	log := in.link(`/deliveries/webhook/[^"?]+`)
