@@ -42,8 +42,9 @@ type Suppression struct {
 // Verdict says whether the list of a change's recipients has a recipient today.
 type Verdict struct {
 	Rule        Rule      `json:"rule,omitempty"`       // the first rule that keeps the recipient off the list; empty: the list has it
-	CreatedAt   time.Time `json:"createdAt,omitzero"`   // with an empty Rule: when the subscription that concerns the change was created
-	ConfirmedAt time.Time `json:"confirmedAt,omitzero"` // with an empty Rule: when the subscription was confirmed or verified
+	CreatedAt   time.Time `json:"createdAt,omitzero"`   // with an empty Rule: when the recipient was created
+	ChosenAt    time.Time `json:"chosenAt,omitzero"`    // with an empty Rule: since when the recipient includes a component of the change; zero: not recorded
+	ConfirmedAt time.Time `json:"confirmedAt,omitzero"` // with an empty Rule: since when such a choice is confirmed or verified
 }
 
 // Rule names why a recipient is not on the list of a change's recipients.

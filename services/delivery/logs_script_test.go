@@ -110,8 +110,9 @@ func (w *world) explain(owner string, people *integrations, vars map[string]stri
 		{"halted", topic.Verdict{Rule: topic.RulePaused}, now}, {"longHalted", topic.Verdict{Rule: topic.RulePaused}, now.Add(-time.Hour)},
 		{"otherComponent", topic.Verdict{Rule: topic.RuleComponents}, now}, {"otherKind", topic.Verdict{Rule: topic.RuleKind}, now},
 		{"otherEndpoint", topic.Verdict{Rule: topic.RuleEndpoint}, now}, {"late", topic.Verdict{CreatedAt: now, ConfirmedAt: now}, now},
-		{"lateConfirmed", topic.Verdict{CreatedAt: now.Add(-time.Hour), ConfirmedAt: now}, now},
-		{"changed", topic.Verdict{CreatedAt: now.Add(-time.Hour), ConfirmedAt: now.Add(-time.Hour)}, now},
+		{"lateChosen", topic.Verdict{CreatedAt: now.Add(-time.Hour), ChosenAt: now, ConfirmedAt: now}, now},
+		{"lateConfirmed", topic.Verdict{CreatedAt: now.Add(-time.Hour), ChosenAt: now.Add(-time.Hour), ConfirmedAt: now}, now},
+		{"changed", topic.Verdict{CreatedAt: now.Add(-time.Hour), ChosenAt: now.Add(-time.Hour), ConfirmedAt: now.Add(-time.Hour)}, now},
 	} {
 		vars[to.name] = fmt.Sprintf("+4930900000%02d", i)
 		people.mu.Lock()

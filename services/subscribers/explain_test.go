@@ -3,8 +3,10 @@ package subscribers_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
@@ -89,5 +91,56 @@ func TestTheExplanationAgreesWithTheListOfRecipients(t *testing.T) {
 	}
 	if found, err := people.Explain(t.Context(), id(), topic.ExplainQuery{Channel: topic.Email, Address: "a1@example.com", Changes: changes}); err != nil || len(found.Recipients) != 0 {
 		t.Errorf("another organization sees %+v, %v", found, err)
+	}
+}
+
+// A subscriber of Zürich chooses API an hour later. The explanation of a change of API has the time of the choice, not as
+// the time at which the subscriber was created.
+func TestALaterChoiceOfComponentsIsNotALaterSubscriber(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	api, other := o.services[0].ID, o.services[2].ID
+	change := topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Email, Components: []string{api}, Dashboards: map[string][]string{api: {o.dashboard}}}
+	verdict := func(email string) topic.Verdict {
+		t.Helper()
+		found, err := p.recipients().Explain(t.Context(), o.id, topic.ExplainQuery{Channel: topic.Email, Address: email, Changes: []topic.RecipientQuery{change}})
+		if err != nil || len(found.Recipients) != 1 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		return found.Recipients[0].Verdicts[0]
+	}
+	choices := map[string]func(email, id string){
+		"all": func(_, id string) {
+			p.app(o, http.StatusOK, http.MethodPatch, "email/"+id, object{"componentIds": nil})
+		},
+		"both": func(_, id string) {
+			p.app(o, http.StatusOK, http.MethodPatch, "email/"+id, object{"componentIds": []string{other, api}})
+		},
+		"imported": func(email, _ string) {
+			p.app(o, http.StatusOK, http.MethodPost, "email/import", object{"dashboardId": o.dashboard, "rows": []object{{"email": email, "componentIds": []string{api}}}})
+		},
+		"legacy": func(email, _ string) { p.subscribe(o, email, 0) },
+	}
+	created, ids := p.now(), map[string]string{}
+	for name := range choices {
+		body := object{"dashboardId": o.dashboard, "email": name + "@example.com", "confirmed": true, "componentIds": []string{other}}
+		ids[name] = p.app(o, http.StatusCreated, http.MethodPost, "email", body).Subscriber.ID
+	}
+	late := p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "late@example.com", "confirmed": false}).Subscriber.ID
+	p.ahead.Add(int64(time.Hour))
+	chosen := p.now()
+	for name, choose := range choices {
+		email := name + "@example.com"
+		if v := verdict(email); v.Rule != topic.RuleComponents {
+			t.Errorf("%s before: %+v", name, v)
+		}
+		choose(email, ids[name])
+		if v := verdict(email); v.Rule != "" || v.CreatedAt.Before(created) || !v.CreatedAt.Before(chosen) || v.ChosenAt.Before(chosen) || v.ConfirmedAt.Before(chosen) {
+			t.Errorf("%s: %+v, created at %s, chosen at %s", name, v, created, chosen)
+		}
+	}
+	p.app(o, http.StatusOK, http.MethodPatch, "email/"+late, object{"confirmed": true})
+	if v := verdict("late@example.com"); v.Rule != "" || !v.CreatedAt.Before(chosen) || !v.ChosenAt.Before(chosen) || v.ConfirmedAt.Before(chosen) {
+		t.Errorf("confirmed later: %+v, at %s", v, chosen)
 	}
 }

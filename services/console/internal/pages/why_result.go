@@ -45,9 +45,9 @@ func (r whyRow) arrived() bool {
 // Filed reports whether the message was written to a file instead of sent.
 func (r whyRow) Filed() bool { return r.Code == "not_configured" }
 
-// RuleOfToday reports whether the rule may not have held at the time of the message. Two codes say so in their text.
+// RuleOfToday reports whether the rule may not have held at the time of the message. Three codes say so in their text.
 func (r whyRow) RuleOfToday() bool {
-	return r.AsOfToday && r.Code != "not_subscribed" && r.Code != "changed_since"
+	return r.AsOfToday && r.Code != "not_subscribed" && r.Code != "chosen_later" && r.Code != "changed_since"
 }
 
 // Icon implements the icon of the result.

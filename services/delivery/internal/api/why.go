@@ -85,7 +85,7 @@ type whyResultView struct {
 	Code          string              `json:"code" description:"Of a delivery: delivered, not_configured, or its errorCode. Waiting: held, planning, queued. None: the rule."`
 	Text          string              `json:"text"`
 	AsOfToday     bool                `json:"asOfToday"`
-	Since         *web.Time           `json:"since" description:"Of codes subscribed_later and confirmed_later."`
+	Since         *web.Time           `json:"since" description:"Of codes subscribed_later, chosen_later and confirmed_later."`
 	Suppression   *whySuppressionView `json:"suppression" description:"The suppression of the recipient today."`
 	Log           *whyLogView         `json:"log" description:"Of the delivery; null before its first attempt."`
 	Attempts      int                 `json:"attempts"`

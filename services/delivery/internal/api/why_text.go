@@ -65,6 +65,7 @@ func whyTexts() map[string]string {
 		"kind_not_chosen":    " did not choose messages of this kind.",
 		"endpoint_not_named": "The message was only for other endpoints, which the request named.",
 		"subscribed_later":   " was created after this message.",
+		"chosen_later":       "The components of the event were chosen after this message. No record says what was chosen before.",
 		"confirmed_later":    " was confirmed after this message.",
 		"changed_since":      " would get this message today. When the message was sent, it was set otherwise, and no record says how.",
 		"channel_off":        "Messages on this channel were switched off for this change.",

@@ -53,6 +53,7 @@ const (
 	whyQueued     = "queued"      // the recipients are found, and not all messages were sent
 	whyChannelOff = "channel_off" // the channel was switched off for this change
 	whyLater      = "subscribed_later"
+	whyChosen     = "chosen_later" // what the recipient included before is not recorded
 	whyConfirmed  = "confirmed_later"
 	whyChanged    = "changed_since" // today the message would be sent, but then the recipient was not found
 )
@@ -291,6 +292,8 @@ func (e *explanation) result(change *topic.EventChange, to *topic.ExplainedRecip
 		r.Code, r.Today = string(found.Rule), to.Missing || to.UpdatedAt.After(change.OccurredAt)
 	case found.CreatedAt.After(change.OccurredAt):
 		r.Code, r.Since = whyLater, found.CreatedAt
+	case found.ChosenAt.After(change.OccurredAt):
+		r.Code, r.Since, r.Today = whyChosen, found.ChosenAt, true
 	case found.ConfirmedAt.After(change.OccurredAt):
 		r.Code, r.Since = whyConfirmed, found.ConfirmedAt
 	case !e.planned[e.endOfPlan(change.ID)]:

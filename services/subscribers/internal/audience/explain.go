@@ -81,8 +81,8 @@ func (s Subscriber) verdict(wanted []string) topic.Verdict {
 		return slices.ContainsFunc(s.Concerned(), func(value string) bool { return slices.Contains(wanted, value) })
 	}
 	if concerns(s) {
-		created, confirmed := s.since(concerns)
-		return topic.Verdict{CreatedAt: created, ConfirmedAt: confirmed}
+		chosen, confirmed := s.since(concerns)
+		return topic.Verdict{CreatedAt: s.CreatedAt, ChosenAt: chosen, ConfirmedAt: confirmed}
 	}
 	resumed, confirmed := s, s
 	resumed.Paused, confirmed.Paused = false, false
@@ -98,16 +98,23 @@ func (s Subscriber) verdict(wanted []string) topic.Verdict {
 	return topic.Verdict{Rule: topic.RuleComponents}
 }
 
-// since returns when that entry was created and confirmed which concerns a change first.
-func (s Subscriber) since(concerns func(Subscriber) bool) (created, confirmed time.Time) {
+// since returns the first time at which an entry that concerns a change was created, and the first at which one was
+// confirmed. Entries that were removed may have concerned the change before.
+func (s Subscriber) since(concerns func(Subscriber) bool) (chosen, confirmed time.Time) {
 	for _, e := range s.Entries {
 		one := s
 		one.Entries = []Entry{e}
-		if e.ConfirmedAt != nil && concerns(one) && (confirmed.IsZero() || e.ConfirmedAt.Before(confirmed)) {
-			created, confirmed = e.CreatedAt, *e.ConfirmedAt
+		if e.ConfirmedAt == nil || !concerns(one) {
+			continue
+		}
+		if chosen.IsZero() || e.CreatedAt.Before(chosen) {
+			chosen = e.CreatedAt
+		}
+		if confirmed.IsZero() || e.ConfirmedAt.Before(confirmed) {
+			confirmed = *e.ConfirmedAt
 		}
 	}
-	return created, confirmed
+	return chosen, confirmed
 }
 
 func recipient(channel topic.Channel, id, address string) topic.Recipient {
