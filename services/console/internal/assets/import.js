@@ -78,7 +78,7 @@
     for (const [name, value] of Object.entries({ dashboard: form.elements.dashboard.value, ask: form.elements.ask.checked ? 'on' : '', step, head: work.head, line: piece.line, earlier: piece.earlier ?? '', rows: piece.text })) body.append(name, value);
     for (let wait = 1; ; wait = Math.min(2 * wait, longestPause)) {
       try {
-        const response = await fetch(form.dataset.import, { method: 'POST', body, signal: AbortSignal.any([stopping.signal, AbortSignal.timeout(30_000)]) });
+        const response = await fetch(form.dataset.import, { method: 'POST', body, signal: AbortSignal.timeout(30_000) });
         if (response.ok && response.headers.get('Content-Type')?.startsWith('application/json')) return await response.json();
         if (response.redirected) throw new Halt('You are signed out. Sign in in another tab, then go on.');
         if (response.status < 500 && response.status !== 429) {
@@ -138,7 +138,7 @@
         if (!work.all) throw new Halt('The list has no row with an address.', true);
         notes = (got.named ? '' : ' The list has no names of columns, so only its first column is read.') + (got.unread?.length ? ` Columns that are not read: ${got.unread.join(', ')}.` : '');
         progress();
-        if (stopping.signal.aborted) {
+        if (stopping.signal.aborted && at < work.pieces.length - 1) {
           at++;
           throw new Halt('Stopped.');
         }
@@ -181,6 +181,10 @@
   });
   write.addEventListener('click', () => begin('write'));
   go.addEventListener('click', proceed);
-  stop.addEventListener('click', () => stopping?.abort());
+  stop.addEventListener('click', () => { // the piece that is under way is counted
+    if (!stopping) return;
+    say('Stopping …');
+    stopping.abort();
+  });
   addEventListener('beforeunload', (e) => { if (stopping && step === 'write') e.preventDefault(); });
 })();
