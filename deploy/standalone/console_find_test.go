@@ -47,6 +47,9 @@ func TestAMemberFindsRecordsAndPagesWithoutScript(t *testing.T) {
 	}
 	expect(ada, "LIGHTHOUSE", "/events/"+event, "/components/"+component, "/dashboards/"+dashboard, "/subscribers/email/"+subscriber)
 	ada.expect("/find", "The lighthouse is <b>dark</b>")
+	expect(ada, "dark lighthouse", "/events/"+event)
+	expect(ada, "lamp light", "/components/"+component)
+	expect(ada, "board lighthouse", "/dashboards/"+dashboard)
 	expect(ada, "lights", "/dashboards/"+dashboard)
 	expect(ada, event, "/events/"+event)
 	expect(ada, subscriber, "/subscribers/email/"+subscriber)

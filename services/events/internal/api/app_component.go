@@ -70,7 +70,7 @@ type componentsView struct {
 type componentListParameters struct {
 	web.Paging
 	Status *catalog.Impact `query:"status" enum:"operational,degraded_performance,partial_outage,major_outage,under_maintenance"`
-	Text   *string         `query:"q" maxLength:"255" description:"A part of the name, in any case."`
+	Text   *string         `query:"q" maxLength:"255" description:"Words of the name, or parts of them, in any order and case."`
 	legacyIDParameter
 }
 

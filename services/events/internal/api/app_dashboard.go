@@ -88,7 +88,7 @@ type dashboardsView struct {
 
 type dashboardListParameters struct {
 	web.Paging
-	Text *string `query:"q" maxLength:"255" description:"A part of the name or the slug, in any case."`
+	Text *string `query:"q" maxLength:"255" description:"Words of the name or the slug, or parts of them, in any order and case."`
 	legacyIDParameter
 }
 

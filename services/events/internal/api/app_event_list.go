@@ -39,7 +39,7 @@ type eventListParameters struct {
 	ComponentID *string    `query:"componentId" format:"uuid" description:"Events that affect the component, which need not be on the dashboard of dashboardId."`
 	From        *time.Time `query:"from" description:"Only events that end after this time. An open event has no end."`
 	To          *time.Time `query:"to" description:"Only events that start before this time, which must be after from."`
-	Text        *string    `query:"q" maxLength:"255" description:"A part of the title or of the text of the description, in any case."`
+	Text        *string    `query:"q" maxLength:"255" description:"Words of the title or of the text of the description, or parts of them, in any order and case."`
 	legacyIDParameter
 }
 

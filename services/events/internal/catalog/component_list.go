@@ -15,7 +15,7 @@ import (
 
 // ComponentFilter selects the components of a list. A zero field does not filter.
 type ComponentFilter struct {
-	Text   string // part of the name, in upper or lower case
+	Text   string // words of the name, or parts of them, in upper or lower case
 	Status Impact
 	// LegacyID selects the only component with this id of the legacy interface. The other fields are empty then.
 	LegacyID int64
@@ -40,19 +40,29 @@ func (c *Catalog) PageOfComponents(ctx context.Context, organization string, fil
 			return find.Page[Component]{}, err
 		}
 	}
-	text := find.Fold(filter.Text)
+	text := soughtIn(filter.Text)
 	if filter.Status != "" && filter.Status != Operational {
 		return c.pageOfAffected(ctx, organization, withStatus(healths, filter.Status), text, limit, after)
 	}
 	keys, next, err := searchKeys(ctx, c.store.Components, owned(organization, find.Query{After: after}), limit, func(row find.Row) bool {
 		name, _ := row.Values[0].(string)
-		return cmp.Or(healths[row.Key].Status, Operational) == Operational && strings.Contains(find.Fold(name), text)
+		return cmp.Or(healths[row.Key].Status, Operational) == Operational && text.in(find.Fold(name))
 	}, fieldName)
 	if err != nil {
 		return find.Page[Component]{}, err
 	}
 	components, err := c.store.Components.GetMany(ctx, keys)
 	return find.Page[Component]{Items: components, Next: next}, err
+}
+
+// sought is the folded words of a text to search.
+type sought []string
+
+func soughtIn(text string) sought { return strings.Fields(find.Fold(text)) }
+
+// in reports whether each word is in the folded text, in any order.
+func (s sought) in(folded string) bool {
+	return !slices.ContainsFunc(s, func(word string) bool { return !strings.Contains(folded, word) })
 }
 
 // withStatus returns the ids of the components with the status, in the order of their creation. status is not
@@ -62,9 +72,9 @@ func withStatus(healths map[string]Health, status Impact) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return healths[id].Status != status })
 }
 
-// pageOfAffected returns a page of the components with the ids whose name contains the folded text. The position of the
+// pageOfAffected returns a page of the components with the ids whose name contains the text. The position of the
 // page is the id of its last component.
-func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids []string, text string, limit int, after string) (page find.Page[Component], err error) {
+func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids []string, text sought, limit int, after string) (page find.Page[Component], err error) {
 	if after != "" && uuid.Validate(after) != nil {
 		return page, fault.Field("nextToken", "must be a nextToken of this list with the same filters")
 	}
@@ -74,7 +84,7 @@ func (c *Catalog) pageOfAffected(ctx context.Context, organization string, ids [
 	}
 	for _, id := range ids {
 		component, there := found[id]
-		if !there || id <= after || !strings.Contains(find.Fold(component.Name), text) {
+		if !there || id <= after || !text.in(find.Fold(component.Name)) {
 			continue
 		}
 		if len(page.Items) == limit {

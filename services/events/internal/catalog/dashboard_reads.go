@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -41,7 +40,7 @@ func (c *Catalog) DashboardsByID(ctx context.Context, organization string, ids [
 
 // DashboardFilter selects the dashboards of a list. A zero field does not filter. At most one field is not zero.
 type DashboardFilter struct {
-	Text     string // part of the name or the slug, in upper or lower case
+	Text     string // words of the name or the slug, or parts of them, in upper or lower case
 	LegacyID int64
 }
 
@@ -57,12 +56,11 @@ func (c *Catalog) PageOfDashboards(ctx context.Context, organization string, fil
 	if filter.Text == "" {
 		return c.store.Dashboards.Find(ctx, query)
 	}
-	text := find.Fold(filter.Text)
+	text := soughtIn(filter.Text)
 	keys, next, err := searchKeys(ctx, c.store.Dashboards, query, limit, func(row find.Row) bool {
-		return slices.ContainsFunc(row.Values, func(value any) bool {
-			part, _ := value.(string)
-			return strings.Contains(find.Fold(part), text)
-		})
+		name, _ := row.Values[0].(string)
+		slug, _ := row.Values[1].(string)
+		return text.in(find.Fold(name + "\n" + slug))
 	}, fieldName, FieldSlug)
 	if err != nil {
 		return find.Page[Dashboard]{}, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -21,7 +20,7 @@ type EventFilter struct {
 	DashboardID string     // only events that affect a component that is on the dashboard now
 	ComponentID string     // only events that affect the component
 	From, To    *time.Time // only events that overlap the time from From until before To
-	Text        string     // part of the title or of the plain text of the description, in upper or lower case
+	Text        string     // words of the title or of the plain text of the description, or parts of them, in upper or lower case
 }
 
 func (f *EventFilter) check() error {
@@ -242,13 +241,14 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 		return page, err
 	}
 	list := eventList{read: c.store.Events.Keys, batch: limit + 1, after: after}
-	if filter.Text != "" {
+	text := soughtIn(filter.Text)
+	if len(text) > 0 {
 		list.fields, list.batch = []string{FieldSearch}, searchBatch
 	}
 	for _, query := range filter.queries(organization, scopes, c.now(), also...) {
 		list.parts = append(list.parts, &eventPart{query: query})
 	}
-	keys, next, err := list.page(ctx, find.Fold(filter.Text), limit)
+	keys, next, err := list.page(ctx, text, limit)
 	if err != nil {
 		return page, err
 	}
@@ -308,9 +308,9 @@ type eventPart struct {
 	ended bool       // the query has no further rows
 }
 
-// page returns the keys of the next events whose text contains the folded text. next is the position after which the
-// next page begins; it is empty if the list ends.
-func (l *eventList) page(ctx context.Context, text string, limit int) (keys []string, next string, err error) {
+// page returns the keys of the next events whose text contains the text. next is the position after which the next page
+// begins; it is empty if the list ends.
+func (l *eventList) page(ctx context.Context, text sought, limit int) (keys []string, next string, err error) {
 	position, examined := "", 0
 	for {
 		row, more, err := l.take(ctx)
@@ -318,12 +318,12 @@ func (l *eventList) page(ctx context.Context, text string, limit int) (keys []st
 			return keys, "", err
 		}
 		matches := true
-		if text != "" {
+		if len(text) > 0 {
 			if examined == maxExamined {
 				return keys, position, nil
 			}
 			examined++
-			matches = strings.Contains(row.Values[1].(string), text)
+			matches = text.in(row.Values[1].(string))
 		}
 		if matches && len(keys) == limit {
 			return keys, next, nil
