@@ -137,7 +137,7 @@ func unreadable(err error) bool {
 // exactly returns the record of a kind whose id, or id of the legacy interface, is the text, or nil.
 func (v *visit) exactly(kind, text string) *findHit {
 	ctx := v.Request.Context()
-	if id, err := strconv.ParseInt(text, 10, 52); err == nil && id > 0 {
+	if id, err := strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 52); err == nil && id > 0 {
 		return v.byLegacyID(kind, url.Values{"limit": {"1"}, "legacyId": {strconv.FormatInt(id, 10)}})
 	}
 	if uuid.Validate(text) != nil {
@@ -293,34 +293,42 @@ func (v *visit) findPages(text string) (hits []findHit) {
 		items = append(items, group.Items...)
 	}
 	for _, item := range items {
-		words := strings.ToLower(" " + item.Label + " " + item.words)
-		if item.State == "" && item.Path != "" && !slices.ContainsFunc(strings.Fields(strings.ToLower(text)), func(word string) bool { return !strings.Contains(words, " "+word) }) {
+		words := plain(" " + item.Label + " " + item.words)
+		if item.State == "" && item.Path != "" && !slices.ContainsFunc(strings.Fields(plain(text)), func(word string) bool { return !strings.Contains(words, " "+word) }) {
 			hits = append(hits, findHit{Path: item.Path, Title: item.Label, Icon: cmp.Or(item.Icon, "next")})
 		}
 	}
 	return hits
 }
 
+// plain returns a text in lower case, with the parts of words such as two-factor as words.
+func plain(text string) string { return strings.ReplaceAll(strings.ToLower(text), "-", " ") }
+
 // actions returns the pages that are not in the navigation and that the member may open.
 func (v *visit) actions() []navItem {
 	either := passport.RoleEvent + "|" + passport.RoleSubscriber
-	return slices.DeleteFunc([]navItem{
+	items := []navItem{
 		{Path: newEventPath, Label: "Report an incident", Icon: "plus", role: passport.RoleEvent, words: "new event outage"},
 		{Path: newEventPath + "/maintenance", Label: "Plan maintenance", Icon: "calendar", role: passport.RoleEvent, words: "new event schedule"},
 		{Path: eventsPath + "?view=drafts", Label: "Drafts", Icon: "edit", role: passport.RoleEvent, words: "events unpublished"},
 		{Path: newTemplatePath, Label: "New template", Icon: "plus", role: passport.RoleEvent},
 		{Path: componentsPath + "/new", Label: "Add a component", Icon: "plus", role: passport.RoleAdmin, words: "new"},
 		{Path: dashboardsPath, Label: "Dashboards", Icon: "screen", role: either, words: "public pages status"},
-		{Path: subscribersAt(app.Email) + "/new", Label: "Add a subscriber", Icon: "plus", role: passport.RoleSubscriber, words: "new mail address"},
-		{Path: subscribersAt(app.Email) + "/import", Label: "Import subscribers", Icon: "plus", role: passport.RoleSubscriber, words: "csv file rows addresses"},
 		{Path: integrationsAt(app.Webhook) + "/new", Label: "Add a webhook", Icon: "plus", role: passport.RoleSubscriber, without: !v.caller.Features.Integrations, words: "new endpoint integration outbound"},
+		{Path: integrationsAt(app.Webhook) + "/suppression", Label: "Suppressed URLs", Icon: "lock", role: passport.RoleSubscriber, words: "suppressions endpoints integrations failed"},
 		{Path: whyPath, Label: "Why did somebody get nothing?", Icon: "message", role: passport.RoleSubscriber, words: "deliveries messages missing not received lost rule"},
 		{Path: usersPath + "/new", Label: "Invite a member", Icon: "plus", role: passport.RoleAdmin, words: "new user colleague"},
 		{Path: "/profile/security/password", Label: "Change the password", Icon: "lock", words: "new security account"},
 		{Path: "/profile/security/app", Label: "Authenticator app", Icon: "phone", words: "second factor totp two 2fa"},
 		{Path: shortcutsPath, Label: "Keyboard shortcuts", Icon: "key", words: "keys help"},
 		{Path: "/sign-out", Label: "Sign out", Icon: "out", words: "leave log out end session"},
-	}, func(item navItem) bool { return !v.mayOpen(item) })
+	}
+	for _, channel := range app.AddressChannels() {
+		at, of := subscribersAt(channel), wordsOf(channel)
+		items = append(items, navItem{Path: at + "/new", Label: "Add a subscriber " + of.By, Icon: "plus", role: passport.RoleSubscriber, words: "new " + of.Address},
+			navItem{Path: at + "/import", Label: "Import subscribers " + of.By, Icon: "plus", role: passport.RoleSubscriber, words: "csv file rows " + of.Address})
+	}
+	return slices.DeleteFunc(items, func(item navItem) bool { return !v.mayOpen(item) })
 }
 
 // mayOpen reports whether role and plan let the member open the page.

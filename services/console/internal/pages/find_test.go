@@ -32,6 +32,11 @@ func TestFindKnowsThePagesThatTheMemberMayOpen(t *testing.T) {
 	b := open(t, "Acme")
 	b.app.empty = true
 	b.expect(b.get("/console/find?q=COLLEAGUE+invite"), http.StatusOK, `href="/console/users/new"><bdi>Invite a member`)
+	for text, path := range map[string]string{
+		"suppression": "/integrations/webhook/suppression", "time zone": "/profile", "two-factor": "/profile/security", "import sms": "/subscribers/sms/import", "subscriber mail add": "/subscribers/email/new", "sign-on": "/sign-on",
+	} {
+		b.expect(b.get("/console/find?q="+url.QueryEscape(text)), http.StatusOK, `href="/console`+path+`"><bdi>`)
+	}
 	b.expect(b.get("/console/find?q=availability"), http.StatusOK, `href="/console/reports/uptime"`)
 	b.expect(b.get("/console/find"), http.StatusOK, `href="/console/profile/shortcuts"`, `href="/console/audit"`)
 	b.expect(b.get("/console/find?q=nothing+like+that"), http.StatusOK, "Nothing matches “<bdi>nothing like that</bdi>”.")
@@ -62,12 +67,13 @@ func TestAnIdLeadsToItsRecord(t *testing.T) {
 		t.Error("a record that is not there is found")
 	}
 	b.app.empty = false
-	b.expect(b.get("/console/find?q=12"), http.StatusOK, "Exactly this")
+	b.expect(b.get("/console/find?q=%2312"), http.StatusOK, "Exactly this")
 	for _, at := range []string{"events", "components", "dashboards"} {
 		if sent := b.app.queries("GET /app/" + at); !slices.Contains(sent, "legacyId=12&limit=1") {
 			t.Errorf("%s is asked for %v", at, sent)
 		}
 	}
+	b.expect(b.get("/console/find?q=12"), http.StatusOK, "Exactly this")
 }
 
 func TestFindNamesTheKindThatCannotBeSearched(t *testing.T) {

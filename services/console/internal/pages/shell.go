@@ -111,8 +111,8 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 			{Path: "/audit", Label: "Audit log", Icon: "list", role: passport.RoleAdmin, key: "a", words: "history changes who"},
 		}},
 		{"Your account", []navItem{
-			{Path: "/profile", Label: "Profile", Icon: "person", alone: true, key: "p", words: "name zone theme dark density shortcuts preferences"},
-			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: !v.caller.Has(passport.RoleEvent), key: "s", words: "password passkeys second factor sessions"},
+			{Path: "/profile", Label: "Profile", Icon: "person", alone: true, key: "p", words: "name time zone theme dark density shortcuts preferences"},
+			{Path: "/profile/security", Label: "Security", Icon: "shield", tab: !v.caller.Has(passport.RoleEvent), key: "s", words: "password passkeys second factor two 2fa sessions"},
 			{Path: "/profile/keys", Label: "Keys", Icon: "key", key: "k", words: "api token legacy curl"},
 		}},
 	} {
