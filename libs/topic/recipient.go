@@ -65,10 +65,11 @@ type RecipientState string
 
 // The states of a recipient. Delivery asks for the state right before it sends.
 const (
-	RecipientActive     RecipientState = "active"
-	RecipientPaused     RecipientState = "paused"
-	RecipientSuppressed RecipientState = "suppressed"
-	RecipientGone       RecipientState = "gone" // deleted, or no longer subscribed
+	RecipientActive      RecipientState = "active"
+	RecipientPaused      RecipientState = "paused"
+	RecipientSuppressed  RecipientState = "suppressed"
+	RecipientUnconfirmed RecipientState = "unconfirmed" // its subscription is not confirmed
+	RecipientGone        RecipientState = "gone"        // deleted, or no longer subscribed
 )
 
 // Destination is a resolved recipient: its state and the data to reach it. It contains secrets. Delivery never logs

@@ -84,7 +84,7 @@ func TestAReplayReplacesNoDeliveryAndIsReplacedByNone(t *testing.T) {
 	}
 }
 
-// A replay to a recipient that is gone, paused or suppressed is refused, and so is one of a message that is no longer
+// A replay to a recipient that is gone, paused, suppressed or not confirmed is refused, and so is one of a message that is no longer
 // stored.
 func TestAReplayToNoActiveRecipientOrWithoutItsMessageIsRefused(t *testing.T) {
 	w := newWorld(t)
@@ -104,7 +104,7 @@ func TestAReplayToNoActiveRecipientOrWithoutItsMessageIsRefused(t *testing.T) {
 		status int
 		text   string
 	}{
-		topic.RecipientGone: {404, "no longer exists"}, topic.RecipientPaused: {409, "is paused"}, topic.RecipientSuppressed: {409, "is suppressed"},
+		topic.RecipientGone: {404, "no longer exists"}, topic.RecipientPaused: {409, "is paused"}, topic.RecipientUnconfirmed: {409, "is not confirmed"}, topic.RecipientSuppressed: {409, "is suppressed"},
 	} {
 		w.peer.set("r1", func(d *topic.Destination) { d.State = state })
 		if code, text := replay(organization, topic.Webhook, logs[0].SentAt); code != want.status || !strings.Contains(text, want.text) {

@@ -290,7 +290,7 @@ func TestAnUnconfirmedSubscriberIsAskedForAConfirmation(t *testing.T) {
 		len(first.Code) != 6 || strings.Trim(first.Code, "0123456789") != "" || fmt.Sprint(first.Names) != "[API]" || first.Dashboard.ID != o.dashboard {
 		t.Errorf("resolved %+v", first)
 	}
-	if d := p.resolve(o, ann)[0]; d.State != topic.RecipientGone {
+	if d := p.resolve(o, ann)[0]; d.State != topic.RecipientUnconfirmed || d.Address != "" || d.Dashboard.ID != o.dashboard {
 		t.Errorf("an unconfirmed one hears of events: %+v", d)
 	}
 	delivery := p.app(o, http.StatusAccepted, http.MethodPost, "email/"+ann+"/resend-confirmation", nil).DeliveryID

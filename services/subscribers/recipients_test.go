@@ -126,9 +126,9 @@ func TestResolveFollowsEveryChangeAtOnce(t *testing.T) {
 	email := "/api/v1/email/" + p.legacyID(o, "ann@example.com") + "/"
 	step(http.MethodPut, email, object{"email": "anna@example.org"}, http.StatusOK, "active anna@example.org 2")
 	step(http.MethodPut, uris[0], object{"confirmed": false}, http.StatusOK, "active anna@example.org 1")
-	step(http.MethodPut, uris[1], object{"confirmed": false}, http.StatusOK, "gone  0")
+	step(http.MethodPut, uris[1], object{"confirmed": false}, http.StatusOK, "unconfirmed  0")
 	step(http.MethodPut, uris[1], object{"confirmed": true}, http.StatusOK, "active anna@example.org 1")
-	step(http.MethodDelete, uris[1], nil, http.StatusNoContent, "gone  0")
+	step(http.MethodDelete, uris[1], nil, http.StatusNoContent, "unconfirmed  0")
 	step(http.MethodPut, uris[0], object{"confirmed": true}, http.StatusOK, "active anna@example.org 1")
 	step(http.MethodDelete, email, nil, http.StatusNoContent, "gone  0")
 	if got := state(bob); got != "active bob@example.com 1" {

@@ -113,6 +113,19 @@ func (p *pages) eventFailed(v *visit) error {
 	return v.show(http.StatusOK, "event_failed.html", "Failed messages", data)
 }
 
+// replay sends the message of a log again. If the log is there, but its recipient, event or message is not, replay returns
+// the reason as a conflict, so that the page shows it.
+func (v *visit) replay(kind, log, sentAt string) error {
+	_, err := v.app.Replay(v.Request.Context(), kind, log, app.LogTime{SentAt: sentAt})
+	if !isGone(err) {
+		return err
+	}
+	if _, missing := v.app.DeliveryLog(v.Request.Context(), kind, log, sentAt); missing == nil {
+		app.As(err).Status = http.StatusConflict
+	}
+	return err
+}
+
 // eventReplay sends a failed message again.
 func (p *pages) eventReplay(v *visit) error {
 	e, err := v.failedEvent()
@@ -124,7 +137,7 @@ func (p *pages) eventReplay(v *visit) error {
 	if err := form.Read(v.Request); err != nil {
 		return err
 	}
-	if _, err := v.app.Replay(v.Request.Context(), v.Param("kind"), v.Param("log"), app.LogTime{SentAt: form.Value("sentAt")}); err != nil {
+	if err := v.replay(v.Param("kind"), v.Param("log"), form.Value("sentAt")); err != nil {
 		return err
 	}
 	return v.done(eventAt(e.ID), "replayed")

@@ -188,8 +188,7 @@ func (p *pages) deliveryReplay(kind forms.Option) func(*visit) error {
 		return v.ask("Send this message again?", confirm{
 			Back: at, BackLabel: "Delivery", Text: kindOfMessage(log.EventKind) + ".", Points: points, Form: forms.New(at+"/replay", "Send again"),
 		}, func() error {
-			in := app.LogTime{SentAt: log.SentAt.UTC().Format(isoTime)}
-			if _, err := v.app.Replay(v.Request.Context(), kind.Value, log.LogID, in); err != nil {
+			if err := v.replay(kind.Value, log.LogID, log.SentAt.UTC().Format(isoTime)); err != nil {
 				return err
 			}
 			return v.done(at, "replayed")

@@ -57,4 +57,7 @@ func TestADeliveryIsSentAgainAfterAQuestion(t *testing.T) {
 	b.expect(b.get(at), http.StatusOK, "The message is sent again.")
 	b.app.answer("POST /app/notifications/webhook/logs/"+other+"/replay", answer{409, `{"error": "The recipient is paused. Resume it, then replay the delivery."}`, false})
 	b.expect(b.post(at+"/replay"), http.StatusUnprocessableEntity, "The recipient is paused. Resume it, then replay the delivery.")
+	gone := answer{404, `{"error": "The recipient of this log no longer exists."}`, false}
+	b.app.answer("POST /app/notifications/webhook/logs/"+other+"/replay", gone)
+	b.expect(b.post(at+"/replay"), http.StatusUnprocessableEntity, "The recipient of this log no longer exists.")
 }

@@ -97,6 +97,11 @@ func TestAFailedMessageIsSentAgainByWhoMayReadTheLog(t *testing.T) {
 	}
 	b.app.answer("POST /app/notifications/webhook/logs/"+other+"/replay", answer{409, `{"error": "The endpoint is paused."}`, false})
 	b.expect(b.post(at+"/failed/webhook/"+other, "sentAt", "2026-01-31T09:30:00.000Z"), http.StatusConflict, "The endpoint is paused.")
+	gone := answer{404, `{"error": "The recipient of this log no longer exists."}`, false}
+	b.app.answer("POST /app/notifications/webhook/logs/"+other+"/replay", gone)
+	b.expect(b.post(at+"/failed/webhook/"+other, "sentAt", "2026-01-31T09:30:00.000Z"), http.StatusConflict, "The recipient of this log no longer exists.")
+	b.app.answer("GET /app/notifications/webhook/logs/"+other, gone)
+	b.expect(b.post(at+"/failed/webhook/"+other, "sentAt", "2026-01-31T09:30:00.000Z"), http.StatusNotFound)
 	b.member.Roles = []string{"event"}
 	b.expect(b.get(at+"/failed"), http.StatusForbidden, "Subscribers")
 	if got := b.get(at); strings.Contains(got.text, at+"/failed") {

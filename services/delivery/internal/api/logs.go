@@ -42,7 +42,7 @@ func (a *API) operations() []web.Operation {
 	}
 	replay := declared("POST", "/{logId}/replay", "replayDelivery", "Send the message of a log again",
 		"A new delivery of the same message to the same recipient. Its logs have this log as replayOf. "+
-			"404: the recipient, the event or the message no longer exists. 409: the recipient is paused or suppressed, the event is a draft or "+
+			"404: the recipient, the event or the message no longer exists. 409: the recipient is paused, suppressed or not confirmed, the event is a draft or "+
 			"names no component any more, the message is a test to a phone, or the delivery of the log waits for its next attempt.",
 		202, web.Example{Request: `{"sentAt": "2026-01-31T09:30:00.000Z"}`, Response: `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8100"}`})
 	replay.Entitlement = web.Integrations

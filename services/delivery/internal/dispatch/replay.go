@@ -86,7 +86,7 @@ func (p *Planner) shown(ctx context.Context, row *deliverylog.Delivery, change *
 // recipient returns the current destination of the recipient of row. It returns an error if the recipient is not
 // active.
 func (p *Planner) recipient(ctx context.Context, row *deliverylog.Delivery, kind topic.Kind) (topic.Destination, error) {
-	gone := fault.New(fault.NotFound, "The recipient of this log no longer exists.")
+	gone := fault.New(fault.NotFound, "The recipient of this log no longer exists, or has no component any more.")
 	service, kept := p.Recipients[cmp.Or(row.Service, row.Channel.RecipientService())]
 	if row.Recipient == "" || !kept {
 		return topic.Destination{}, gone
@@ -103,6 +103,8 @@ func (p *Planner) recipient(ctx context.Context, row *deliverylog.Delivery, kind
 		return found[0], nil
 	case topic.RecipientPaused:
 		return topic.Destination{}, fault.New(fault.Conflict, "The recipient is paused. Resume it, then replay the delivery.")
+	case topic.RecipientUnconfirmed:
+		return topic.Destination{}, fault.New(fault.Conflict, "The recipient is not confirmed. Confirm it, then replay the delivery.")
 	case topic.RecipientSuppressed:
 		return topic.Destination{}, fault.New(fault.Conflict, "The recipient is suppressed. Clear the suppression, then replay the delivery.")
 	}

@@ -168,6 +168,9 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 	notice := confirms || manages
 	components, any := s.confirmed(shows)
 	switch {
+	case !notice && !any && slices.ContainsFunc(s.Entries, func(e Entry) bool { return !e.Confirmed && shows(s, e) }):
+		d.State, d.Dashboard.ID = topic.RecipientUnconfirmed, s.DashboardID
+		return d
 	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // dead links, or no components
 		return d
 	case s.Address.Suppression != nil:
