@@ -217,11 +217,20 @@ func (v *visit) whyResultOf(data *whyPage, found app.Why, dashboards []app.Dashb
 	if who.Name == "endpoint" {
 		hash = who.Value()
 	}
+	if out.Who == hash && hash != "" { // the member cannot list endpoints, but their deliveries show their URLs
+		logs, err := v.app.DeliveryLogs(v.Request.Context(), data.Kind, url.Values{"urlHash": {hash}, "limit": {"1"}})
+		if err == nil && len(logs.Logs) > 0 && logs.Logs[0].URLDisplay != "" {
+			out.Who = logs.Logs[0].URLDisplay
+		}
+	}
 	for _, m := range found.Messages {
 		shown := whyMessage{WhyMessage: m}
 		for _, r := range m.Results {
 			row := whyRow{WhyReason: r, Kind: data.Kind, Dashboard: dashboardName(dashboards, r.DashboardID)}
 			row.Fix = v.whyFix(row, event, hash, out.Event)
+			if row.changed() && r.RecipientID != "" && v.caller.Has(passport.RoleAdmin) {
+				row.Audit = "/audit?" + url.Values{"entityId": {r.RecipientID}}.Encode()
+			}
 			ended := r.Log != nil && r.Status != "delivered" && r.Status != "retrying" && !row.arrived()
 			if ended && v.caller.Features.Integrations {
 				row.Replay = row.path(*r.Log) + "/replay"

@@ -27,6 +27,7 @@ type whyRow struct {
 	Kind      string
 	Dashboard string  // name; empty: none or not known
 	Fix       whyLink // page on which the reason can be changed; without a path there is none
+	Audit     string  // path of the changes of the recipient; empty: they do not matter, or the member may not
 	Replay    string  // path of the page that sends the message again; empty: the member may not, or need not
 }
 
@@ -35,7 +36,7 @@ type whyLink struct{ Path, Label string }
 // arrived reports whether the message has arrived, at first or when it was sent again.
 func (r whyRow) arrived() bool {
 	for _, log := range r.Replays {
-		if log.Status == "delivered" {
+		if log.Status == "delivered" && !r.Filed() {
 			return true
 		}
 	}
@@ -45,9 +46,12 @@ func (r whyRow) arrived() bool {
 // Filed reports whether the message was written to a file instead of sent.
 func (r whyRow) Filed() bool { return r.Code == "not_configured" }
 
+// changed reports whether the recipient was set otherwise when the message was sent.
+func (r whyRow) changed() bool { return r.Code == "chosen_later" || r.Code == "changed_since" }
+
 // RuleOfToday reports whether the rule may not have held at the time of the message. Three codes say so in their text.
 func (r whyRow) RuleOfToday() bool {
-	return r.AsOfToday && r.Code != "not_subscribed" && r.Code != "chosen_later" && r.Code != "changed_since"
+	return r.AsOfToday && r.Code != "not_subscribed" && !r.changed()
 }
 
 // Icon implements the icon of the result.

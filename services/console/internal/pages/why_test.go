@@ -72,7 +72,7 @@ func TestWhyWorksWithoutTheListsThatAMemberMayNotRead(t *testing.T) {
 	b.member.Roles, b.member.Features.Integrations = []string{"subscriber"}, false
 	b.expect(b.get(whyAddress+"?kind=webhook&event="+other), http.StatusOK, `name="event" type="text"`, `value="`+other+`"`, "The hash of its URL", "Webhooks")
 	got := b.post(whyAddress+"?kind=webhook", "event", other, "endpoint", other)
-	b.expect(got, http.StatusOK, "got none of 3 messages")
+	b.expect(got, http.StatusOK, "<bdi>Acme</bdi> got none of 3 messages")
 	for _, not := range []string{"/replay", "/console/integrations", `href="/console/events`, "Google Chat"} {
 		if strings.Contains(got.text, not) {
 			t.Errorf("the page has %s, which the member may not open: %s", not, got.text)
@@ -98,9 +98,10 @@ func TestEachRuleOfWhyLeadsToWhereItCanBeChanged(t *testing.T) {
 		got := b.post(whyAddress, "event", other, "address", "ann@example.com")
 		b.expect(got, http.StatusOK, `<span class="acts"><a href="/console/`+want+`">`, "The rule.", "did not get the message")
 	}
-	for code, says := range map[string]bool{"paused": true, "not_subscribed": false, "changed_since": false} {
+	for code, says := range map[string]bool{"paused": true, "not_subscribed": false, "changed_since": false, "chosen_later": false} {
 		b.app.answer("POST /app/notifications/why", whyOne(code, "none", `, "asOfToday": true`))
-		if got := b.post(whyAddress, "event", other, "address", "ann@example.com"); strings.Contains(got.text, "This is the rule of today.") != says {
+		got := b.post(whyAddress, "event", other, "address", "ann@example.com")
+		if audit := `href="/console/audit?entityId=` + member + `"`; strings.Contains(got.text, "This is the rule of today.") != says || strings.Contains(got.text, audit) != (code == "changed_since" || code == "chosen_later") {
 			t.Errorf("%s: %s", code, got.text)
 		}
 	}
