@@ -47,6 +47,7 @@ type deliveriesPage struct {
 	Endpoint string // urlHash of the endpoint; empty: any
 	Filtered bool
 	Rows     []deliveryRow
+	Files    string // why messages of the kind are written to files; empty: they are sent
 	More     string // address of the next page; empty: there is none
 	First    bool
 }
@@ -114,6 +115,7 @@ func (p *pages) deliveriesOf(kind forms.Option) func(*visit) error {
 				data.More = root + data.At() + "?" + next.Encode()
 			}
 		}
+		data.Files = v.filesOf(kind.Value)
 		return v.show(status, "deliveries.html", "Deliveries", data)
 	}
 }
@@ -125,6 +127,7 @@ type deliveryPage struct {
 	Label    string // name of the kind
 	Attempts []attemptRow
 	Reason   string
+	Files    string // why the message was written to a file instead of sent; empty: it was not
 	Events   bool   // the member may open the event
 	Replay   string // path of the page that sends the message again; empty: the member may not
 	Endpoint string // path of the page of the endpoint; empty: it has none, or the member may not open it
@@ -139,6 +142,22 @@ type attemptRow struct {
 	app.DeliveryAttempt
 	Path, Reason string
 	Current      bool
+}
+
+// filesOf returns why messages of the kind are written to files. It returns an empty text if they are sent, or if the setup
+// cannot be read. As for the explanation of a message, the setup of today counts.
+func (v *visit) filesOf(kind string) string {
+	if !isAddressed(kind) {
+		return ""
+	}
+	found, err := v.app.Channels(v.Request.Context())
+	if missing := found.Channels[kind].Missing; err == nil && missing != nil {
+		return map[string]string{
+			"SMTP_URL": "Messages are written to files, because no mail server is set up.",
+			"SMS_URL":  "Messages are written to files, because no SMS server is set up.",
+		}[*missing]
+	}
+	return ""
 }
 
 // readDelivery returns the log in the path. A time that no log has is in the path of a page that does not exist.
@@ -166,6 +185,9 @@ func (p *pages) delivery(kind forms.Option) func(*visit) error {
 		if v.caller.Features.Integrations && log.URLHash != "" && !isAddressed(kind.Value) {
 			data.Endpoint = integrationsPath + "/" + kind.Value + "/" + url.PathEscape(log.URLHash)
 		}
+		if log.Status == "delivered" {
+			data.Files = v.filesOf(kind.Value)
+		}
 		if v.caller.Features.Integrations && log.Status != "retrying" {
 			data.Replay = data.Path() + "/replay"
 		}
@@ -183,7 +205,11 @@ func (p *pages) deliveryReplay(kind forms.Option) func(*visit) error {
 		at := deliveryAt(kind.Value, log.LogID, log.SentAt)
 		points := []string{"The same message goes to the same recipient, as it is now.", "It has its own entry in the list."}
 		if log.Status == "delivered" {
-			points = slices.Insert(points, 0, "The message has arrived already. The recipient gets it twice.")
+			arrived := "The message has arrived already. The recipient gets it twice."
+			if files := v.filesOf(kind.Value); files != "" {
+				arrived = files + " This one is written to another file."
+			}
+			points = slices.Insert(points, 0, arrived)
 		}
 		return v.ask("Send this message again?", confirm{
 			Back: at, BackLabel: "Delivery", Text: kindOfMessage(log.EventKind) + ".", Points: points, Form: forms.New(at+"/replay", "Send again"),

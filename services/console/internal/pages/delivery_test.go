@@ -46,6 +46,26 @@ func TestADeliveryShowsEachAttemptAndWhatWasSent(t *testing.T) {
 	b.expect(b.get(at), http.StatusNotFound)
 }
 
+func TestADeliveryToAFileIsNotCalledArrived(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("GET /app/notifications/channels", answer{200, `{"channels": {"email": {"configured": false, "server": null, "from": null, "missing": "SMTP_URL"}}}`, false})
+	log := `{"logId": "` + other + `", "sentAt": "` + sentAt + `", "eventKind": "incident.created", "status": "delivered"}`
+	b.app.answer("GET /app/notifications/email/logs", answer{200, `{"logs": [` + log + `], "nextToken": null}`, false})
+	b.app.answer("GET /app/notifications/email/logs/"+other, answer{200, `{"log": ` + strings.TrimSuffix(log, "}") + `, "attempts": [{"logId": "` + other + `", "at": "` + sentAt + `", "durationMs": 1, "httpStatus": null, "errorCode": null}]}}`, false})
+	at := "/console/deliveries/email/" + other + "/" + sentAt
+	for path, texts := range map[string][]string{
+		"/console/deliveries/email": {"Messages are written to files, because no mail server is set up.", "Written to a file"},
+		at:                          {"Messages are written to files, because no mail server is set up.", "Written to a file", "It was written to a file."},
+		at + "/replay":              {"Messages are written to files, because no mail server is set up. This one is written to another file."},
+	} {
+		got := b.get(path)
+		b.expect(got, http.StatusOK, texts...)
+		if strings.Contains(got.text, "arrived") {
+			t.Errorf("%s: %s", path, got.text)
+		}
+	}
+}
+
 func TestADeliveryIsSentAgainAfterAQuestion(t *testing.T) {
 	b := open(t, "Ada")
 	at := "/console/deliveries/webhook/" + other + "/" + sentAt
