@@ -172,9 +172,9 @@ func TestAnImportNeedsItsRoleAndItsDashboard(t *testing.T) {
 	of.BaseURL, of.OperatorToken = base, operatorToken
 	theirs := provision(t, base, "Other", "other-admin", "admin")
 	at := "/subscribers/email/import"
-	pieces := func(user *consoleUser, dashboard string, status int) {
+	pieces := func(user *consoleUser, dashboard string, page, part int) {
 		t.Helper()
-		for _, path := range []string{at, "/parts" + at} {
+		for path, status := range map[string]int{at: page, "/parts" + at: part} {
 			body, media := multipartBody(t, "", map[string]string{"dashboard": dashboard, "head": "email", "line": "1", "rows": "email\neve@example.com\n", "step": "write"})
 			if path == at {
 				body, media = multipartBody(t, "", map[string]string{"dashboard": dashboard, "rows": "eve@example.com", "step": "write"})
@@ -182,14 +182,14 @@ func TestAnImportNeedsItsRoleAndItsDashboard(t *testing.T) {
 			user.loadBody(http.MethodPost, user.origin+"/console"+path, body, media, status)
 		}
 	}
-	pieces(ada, theirs.DashboardID, http.StatusNotFound)
+	pieces(ada, theirs.DashboardID, http.StatusUnprocessableEntity, http.StatusNotFound)
 	bob := addUser(t, of, "bob", "event")
 	var link struct{ URL string }
 	send(t, http.MethodPost, base+"/operator/v1/users/"+bob.UserID+"/invitation", of.operator(), nil).expect(t, http.StatusCreated).into(t, &link)
 	member := newConsoleUser(t, base)
 	member.open(link.URL, http.StatusOK).fill("/welcome", typed("password", memberPassword), http.StatusOK)
 	member.open(at, http.StatusForbidden).expect(at, "This page needs the role Subscribers.")
-	pieces(member, of.DashboardID, http.StatusForbidden)
+	pieces(member, of.DashboardID, http.StatusForbidden, http.StatusForbidden)
 	if found := subscribersOf(t, of, "email"); len(found) != 0 {
 		t.Errorf("there are %+v", found)
 	}

@@ -166,6 +166,13 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 		return nil, nil
 	}
 	run, err := v.importing(channel, form, head)
+	if isGone(err) {
+		form.Field("dashboard").Problem = "There is no such dashboard now. Choose one."
+		for _, name := range []string{"step", "from", "to"} { // the rows are checked for the other dashboard first
+			form.Field(name).Values = nil
+		}
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

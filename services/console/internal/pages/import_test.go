@@ -142,7 +142,11 @@ func TestAWrongListIsShownWithItsLine(t *testing.T) {
 	}
 	b.expect(b.post(importAt, "dashboard", "", "rows", "a@example.com"), http.StatusUnprocessableEntity, "Choose an option.")
 	b.app.answer("GET /app/dashboards/"+other, answer{404, `{}`, false})
-	b.expect(b.post(importAt, "dashboard", other, "rows", "a@example.com"), http.StatusNotFound)
+	gone := b.post(importAt, "dashboard", other, "rows", "a@example.com", "ask", "on", "step", "write")
+	b.expect(gone, http.StatusUnprocessableEntity, "There is no such dashboard now.", `id="dashboard-problem"`, "a@example.com</textarea>", `name="ask" value="on" checked`)
+	if strings.Contains(gone.text, `value="write"`) {
+		t.Error("rows that were not checked for another dashboard are written to it")
+	}
 	b.expect(b.upload(importAt, strings.Repeat("a@example.com\n", 80000), "dashboard", other), http.StatusRequestEntityTooLarge, "The form is too large", "at most 1048576 bytes")
 	if body := b.app.body("POST /app/subscribers/email/import"); body != "" {
 		t.Errorf("a wrong list is sent: %s", body)

@@ -104,6 +104,7 @@ func (p *pages) setupTest(kind string) func(*visit) error {
 			if err != nil {
 				return err
 			}
+			v.setCookie(testCookie, sent.DeliveryID, stepLife)
 			query := url.Values{"sent": {sent.DeliveryID}, "by": {kind}, "at": {strconv.FormatInt(began.UnixMilli(), 10)}}
 			return v.redirect(setupPath + "?" + query.Encode() + "#" + kind)
 		}, func(status int) error { return v.showSetup(status, form) })
@@ -186,11 +187,11 @@ type testResult struct {
 func (r testResult) Path() string { return deliveryAt(r.Kind, r.LogID, r.SentAt) }
 
 // testResult returns what became of the test message that the address of the page names. It waits a moment for the
-// message. It returns nil if the address names none.
+// message. It returns nil if the address names none that this browser has sent a moment ago: a link of somebody else claims nothing.
 func (v *visit) testResult() *testResult {
 	query := v.Request.URL.Query()
 	at, err := strconv.ParseInt(query.Get("at"), 10, 64)
-	if testForm(query.Get("by")) == nil || query.Get("sent") == "" || err != nil || v.isPost() {
+	if testForm(query.Get("by")) == nil || query.Get("sent") == "" || query.Get("sent") != v.cookie(testCookie) || err != nil || v.isPost() {
 		return nil
 	}
 	result := &testResult{Kind: query.Get("by"), Waiting: true, Again: v.Request.URL.RequestURI()}

@@ -145,7 +145,7 @@ func TestATestMessageShowsItsResult(t *testing.T) {
 	b.app.answer("POST /app/notifications/email/test", answer{429, `{"error": "x"}`, false})
 	b.expect(b.post("/console/setup/email"), http.StatusTooManyRequests, "There were too many tries.")
 	b.expect(b.post("/console/setup/email", "to", "eve@example.com"), http.StatusBadRequest)
-	for _, wrong := range []string{"?sent=x&by=webhook&at=1", "?sent=x&by=sms&at=x", "?sent=&by=sms&at=1"} {
+	for _, wrong := range []string{"?sent=x&by=sms&at=1", "?sent=x&by=webhook&at=1", "?sent=x&by=sms&at=x", "?sent=&by=sms&at=1"} {
 		if got := b.setup(arrived(), "/setup"+wrong); strings.Contains(got.text, "test message") {
 			t.Errorf("%s shows a result: %s", wrong, got.text)
 		}

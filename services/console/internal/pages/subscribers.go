@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 const subscribersPath = "/subscribers"
@@ -46,6 +47,7 @@ type subscribersPage struct {
 	Query       string
 	Dashboard   string
 	Dashboards  []app.Dashboard
+	Filter      *forms.Form // shows the problems of the filter
 	Filtered    bool
 	Subscribers []app.Subscriber
 	More        string // address of the next page; empty: there is none
@@ -80,10 +82,19 @@ func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
 		if !data.First {
 			query.Set("nextToken", v.Query("after"))
 		}
-		if err := v.readSubscribers(&data, query); err != nil {
+		data.Filter = forms.New(data.At(), "Search", &forms.Field{Kind: forms.Text, Name: "q", Label: "Search addresses"},
+			&forms.Field{Kind: forms.Select, Name: "dashboard", Label: "Dashboard", Members: []string{"dashboardId"}})
+		err, status := v.readSubscribers(&data, query), http.StatusOK
+		switch failed := app.As(err); {
+		case failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "state":
+			status, data.State, data.Filter.Problem = http.StatusUnprocessableEntity, "", "There is no such state. Choose one below."
+		case failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed):
+			status = http.StatusUnprocessableEntity
+			data.Filter.Refuse(failed.Field, failed.Message)
+		case err != nil:
 			return err
 		}
-		return v.show(http.StatusOK, "subscribers.html", "Subscribers "+data.Words.By, data)
+		return v.show(status, "subscribers.html", "Subscribers "+data.Words.By, data)
 	}
 }
 
@@ -91,7 +102,7 @@ func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
 func (v *visit) subscriberFilter() url.Values {
 	query := url.Values{}
 	for name, value := range map[string]string{"q": strings.TrimSpace(v.Query("q")), "state": v.Query("state"), "dashboardId": v.Query("dashboard")} {
-		if value != "" && (name != "state" || slices.Contains(subscriberStates(), value)) {
+		if value != "" {
 			query.Set(name, value)
 		}
 	}
@@ -103,11 +114,12 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 	var counts app.SubscriberCounts
 	var setup map[string]app.ChannelSetup
 	var listed app.Subscribers
+	var unlisted error
 	var work errgroup.Group
 	ctx := v.Request.Context()
-	work.Go(func() (err error) {
-		listed, err = v.app.Subscribers(ctx, data.Channel, query)
-		return err
+	work.Go(func() error {
+		listed, unlisted = v.app.Subscribers(ctx, data.Channel, query)
+		return nil
 	})
 	work.Go(func() error {
 		found, err := v.app.SubscriberCounts(ctx, data.Channel, data.Dashboard)
@@ -124,9 +136,7 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 		data.Dashboards = found.Dashboards
 		return nil
 	})
-	if err := work.Wait(); err != nil {
-		return err
-	}
+	_ = work.Wait() // none returns an error
 	data.Subscribers, data.Total = listed.Subscribers, counts.Total
 	data.Views, data.Missing = channelViews(setup, data.Channel)
 	for i, count := range []int{counts.Total, counts.Confirmed, counts.Unconfirmed, counts.Paused, counts.Suppressed} {
@@ -138,7 +148,7 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 		next.Set("after", *listed.NextToken)
 		data.More = root + data.At() + "?" + next.Encode()
 	}
-	return nil
+	return unlisted
 }
 
 // Export implements the address of the download, which has the filter of the list.

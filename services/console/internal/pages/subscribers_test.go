@@ -26,6 +26,19 @@ func TestTheListOfSubscribersHasItsFilterInTheAddress(t *testing.T) {
 	b.expect(b.get(mails+"?q=x"), http.StatusOK, "No subscriber matches.", "Show all subscribers")
 }
 
+func TestAWrongFilterOfSubscribersIsShownAtItsField(t *testing.T) {
+	b := open(t, "ada@example.com")
+	for query, x := range map[string]struct{ refusal, text string }{
+		"state=nonsense": {"state: must be one of confirmed, paused", "There is no such state. Choose one below."},
+		"q=long":         {"q: must have at most 254 characters", `id="q-problem"`},
+		"dashboard=zz":   {"dashboardId: must be a UUID", `id="dashboard-problem"`},
+	} {
+		b.app.answer("GET /app/subscribers/email", answer{400, `{"error": "` + x.refusal + `"}`, false})
+		b.expect(b.get(mails+"?"+query), http.StatusUnprocessableEntity, "There is a problem", x.text, `id="q"`, "1,204")
+	}
+	b.expect(b.get(mails+"/export?state=nonsense"), http.StatusBadRequest)
+}
+
 func TestATabOfAChannelThatIsNotSetUpSaysWhy(t *testing.T) {
 	b := open(t, "SMS_URL")
 	b.expect(b.get(mails), http.StatusOK, "SMS (not set up)", "WhatsApp (not set up)")

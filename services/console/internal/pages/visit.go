@@ -211,6 +211,7 @@ const (
 	signOnCookie  = "-sign-on" // state of a single sign-on
 	codeCookie    = "-code"    // ticket of a sign-in that waits for a second factor
 	noticeCookie  = "-notice"  // status line of the next page
+	testCookie    = "-test"    // id of the test message that was sent last
 )
 
 const (
