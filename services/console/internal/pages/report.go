@@ -40,6 +40,7 @@ type reportPage struct {
 	Parts      []reportPart
 	Months     []reportMonth
 	EventsGone bool // the events cannot be read
+	Elsewhere  bool // the address has a component that is not on the dashboard
 
 	slug       string // the dashboard or the component in the name of a file
 	period     string // yyyy-mm or yyyy
@@ -212,7 +213,7 @@ func (v *visit) chooseSubject(data *reportPage) error {
 		data.Empty = data.component == ""
 	}
 	if id != "" && !data.shows(data.dashboard) { // the form has another dashboard now
-		data.component = ""
+		data.Elsewhere, data.component = data.component != "", ""
 	}
 	data.Name, data.slug = data.dashboard.Name, data.dashboard.Slug
 	return nil

@@ -17,6 +17,9 @@ func (p *pages) uptimeFile(v *visit) error {
 	if err != nil {
 		return err
 	}
+	if data.Elsewhere { // nobody would see that the file is about something else
+		return errNotFound
+	}
 	if data.Filter != nil && !data.Filter.OK() {
 		return v.show(http.StatusUnprocessableEntity, "report.html", "Uptime report", data)
 	}

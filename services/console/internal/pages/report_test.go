@@ -68,7 +68,7 @@ func TestAReportOfAMonthShowsTheFiguresOfTheAppInterface(t *testing.T) {
 	b := open(t, "Checkout")
 	got := b.get(reports + "?dashboard=" + other + "&month=2026-01")
 	b.expect(got, http.StatusOK, "<title>Uptime of Checkout, January 2026 · Bellbuoy</title>", `<p class="value">99.993729 %</p>`, "2 min 48 s", "31 d", `<li>1<svg class="i n" role="img"><title>not measured</title>`, `<li>2<svg class="i x" role="img"><title>99.8 %, major outage</title>`,
-		`href="/console/events/`+other+`"><bdi>Checkout`, `href="/console/events/`+member+`">An event`, "1 - (major &#43; 0.3 * partial)", "counts as 0.3 seconds", "Not over yet", "1 February 2026, 00:00:00 CET to 1 February 2026, 10:30:00 CET",
+		`href="/console/events/`+other+`"><bdi>Checkout`, `href="/console/events/`+member+`">An event`, "1 - (major &#43; 0.3 * partial)", "In the uptime, a second of a partial outage counts as 0.3 seconds of an outage. The downtime above counts it in full.", "Not over yet", "1 February 2026, 00:00:00 CET to 1 February 2026, 10:30:00 CET",
 		"month=2025-12", "month=2026-02", "year=2026", `href="/console/reports/uptime/csv?dashboard=`+other+`&amp;month=2026-01"`)
 	if sent := b.app.queries("GET /app/reports/uptime"); !slices.Equal(sent, []string{"dashboardId=" + other + "&month=2026-01"}) {
 		t.Error(sent)
@@ -83,6 +83,9 @@ func TestAReportOfAMonthShowsTheFiguresOfTheAppInterface(t *testing.T) {
 	if sent := b.app.queries("GET /app/reports/uptime"); sent[len(sent)-1] != "componentId="+member+"&month=2026-01" {
 		t.Error(sent)
 	}
+	elsewhere := "?dashboard=" + other + "&component=" + session + "&month=2026-01"
+	b.expect(b.get(reports+elsewhere), http.StatusOK, "The component is not on this dashboard. The report is about the whole dashboard.")
+	b.expect(b.get(reports+"/csv"+elsewhere), http.StatusNotFound)
 	b.app.answer("GET /app/events", answer{503, `{}`, false})
 	b.expect(b.get(reports), http.StatusOK, "The titles of the events cannot be shown right now.", "99.993729 %", `">An event`)
 }
