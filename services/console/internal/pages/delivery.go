@@ -150,8 +150,13 @@ func (v *visit) filesOf(kind string) string {
 	if !isAddressed(kind) {
 		return ""
 	}
-	found, err := v.app.Channels(v.Request.Context())
-	if missing := found.Channels[kind].Missing; err == nil && missing != nil {
+	found, _ := v.app.Channels(v.Request.Context())
+	return filesWith(found.Channels, kind)
+}
+
+// filesWith is filesOf with the setup of all channels.
+func filesWith(channels map[string]app.ChannelSetup, kind string) string {
+	if missing := channels[kind].Missing; missing != nil {
 		return map[string]string{
 			"SMTP_URL": "Messages are written to files, because no mail server is set up.",
 			"SMS_URL":  "Messages are written to files, because no SMS server is set up.",

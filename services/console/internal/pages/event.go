@@ -27,6 +27,7 @@ type eventPage struct {
 	Messages   []preparedMessage
 	Templates  []app.Template
 	Deliveries *deliveriesPart
+	Files      []string // why messages of channels are written to files
 	Reach      reach
 }
 
@@ -129,7 +130,17 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays
 		data.Deliveries = v.deliveriesOf(e.Event)
 		return nil
 	})
+	var setup app.ChannelsResult
+	work.Go(func() error {
+		setup, _ = v.app.Channels(v.Request.Context())
+		return nil
+	})
 	_ = work.Wait() // none of them fails: the page shows what is missing
+	for _, channel := range data.Deliveries.Channels {
+		if files := filesWith(setup.Channels, channel.Kind); files != "" && !slices.Contains(data.Files, files) {
+			data.Files = append(data.Files, files)
+		}
+	}
 	return v.show(status, "event.html", e.Title, data)
 }
 

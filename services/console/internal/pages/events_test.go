@@ -109,6 +109,16 @@ func TestAFailedMessageIsSentAgainByWhoMayReadTheLog(t *testing.T) {
 	}
 }
 
+func TestAnEventSaysThatItsMessagesAreWrittenToFiles(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("GET /app/notifications/channels", answer{200, `{"channels": {"email": {"configured": false, "missing": "SMTP_URL"}, "sms": {"configured": false, "missing": "SMS_URL"}}}`, false})
+	got := b.get("/console/events/" + other)
+	b.expect(got, http.StatusOK, "Messages are written to files, because no mail server is set up.")
+	if strings.Contains(got.text, "no SMS server") {
+		t.Error("the event has no SMS")
+	}
+}
+
 func TestTheDraftsAreReadWithOneCall(t *testing.T) {
 	b := open(t, "Ada")
 	b.expect(b.get("/console/events?view=drafts&type=incident&after=x"), http.StatusOK, "after=next%26token&amp;type=incident&amp;view=drafts")
