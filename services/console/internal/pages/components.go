@@ -19,6 +19,7 @@ const componentsPath = "/components"
 // componentsPage is the data of components.html.
 type componentsPage struct {
 	Views    []view
+	Filter   *forms.Form // shows the problem of the search
 	Query    string
 	Status   string
 	Filtered bool
@@ -59,7 +60,11 @@ func (p *pages) components(v *visit) error {
 		listed, err = v.app.Components(v.Request.Context(), query)
 		return err
 	})
-	if err := work.Wait(); err != nil {
+	data.Filter = searchFilter(componentsPath)
+	status, err := http.StatusOK, work.Wait()
+	if refused(data.Filter, err) {
+		status = http.StatusUnprocessableEntity
+	} else if err != nil {
 		return err
 	}
 	data.Views = componentViews(counts, data.Status, data.Query)
@@ -69,7 +74,7 @@ func (p *pages) components(v *visit) error {
 		next.Set("after", *listed.NextToken)
 		data.More = root + componentsPath + "?" + next.Encode()
 	}
-	return v.show(http.StatusOK, "components.html", "Components", data)
+	return v.show(status, "components.html", "Components", data)
 }
 
 // componentViews returns the states that the list can be filtered by: those that a component has, and the chosen one.

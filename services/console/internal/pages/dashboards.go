@@ -7,11 +7,13 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 // dashboardsPage is the data of dashboards.html.
 type dashboardsPage struct {
 	Query      string
+	Filter     *forms.Form // shows the problem of the search
 	Dashboards []app.Dashboard
 	More       string // address of the next page; empty: there is none
 	First      bool
@@ -44,15 +46,19 @@ func (p *pages) dashboards(v *visit) error {
 	if !data.First {
 		query.Set("nextToken", v.Query("after"))
 	}
+	data.Filter = searchFilter(dashboardsPath)
 	found, err := v.app.Dashboards(v.Request.Context(), query)
-	if err != nil {
+	status := http.StatusOK
+	if refused(data.Filter, err) {
+		status = http.StatusUnprocessableEntity
+	} else if err != nil {
 		return err
 	}
 	if data.Dashboards = found.Dashboards; found.NextToken != nil {
 		own.Set("after", *found.NextToken)
 		data.More = root + dashboardsPath + "?" + own.Encode()
 	}
-	return v.show(http.StatusOK, "dashboards.html", "Dashboards", data)
+	return v.show(status, "dashboards.html", "Dashboards", data)
 }
 
 // dashboardClass returns the class of the state of a dashboard.

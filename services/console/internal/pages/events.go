@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 const (
@@ -29,7 +30,8 @@ type view struct {
 // eventsPage is the data of events.html.
 type eventsPage struct {
 	Views      []view
-	At         string // current view
+	At         string      // current view
+	Filter     *forms.Form // shows the problems of the filter
 	Query      string
 	Type       string
 	Dashboard  string
@@ -79,11 +81,15 @@ func (p *pages) events(v *visit) error {
 		return nil
 	})
 	work.Go(func() error { return v.listEvents(&data, filter) })
-	if err := work.Wait(); err != nil {
+	data.Filter = searchFilter(eventsPath)
+	status, err := http.StatusOK, work.Wait()
+	if refused(data.Filter, err) {
+		status = http.StatusUnprocessableEntity
+	} else if err != nil {
 		return err
 	}
 	data.nameComponent(v.Query("component"))
-	return v.show(http.StatusOK, "events.html", "Events", data)
+	return v.show(status, "events.html", "Events", data)
 }
 
 // listEvents reads a page of the view.

@@ -125,6 +125,21 @@ func isToken(failed *app.Error) bool {
 	return failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "nextToken"
 }
 
+// searchFilter returns the form of a list that shows the problem of its search.
+func searchFilter(at string) *forms.Form {
+	return forms.New(at, "Search", &forms.Field{Kind: forms.Text, Name: "q", Label: "Search"})
+}
+
+// refused shows a refusal of the App interface in the filter of a list. It returns false for another error.
+func refused(filter *forms.Form, err error) bool {
+	failed := app.As(err)
+	if failed == nil || failed.Status != http.StatusBadRequest || isToken(failed) {
+		return false
+	}
+	filter.Refuse(failed.Field, failed.Message)
+	return true
+}
+
 // unavailable says which part of the platform gave no response.
 func unavailable(failed *app.Error) string {
 	part := map[string]string{

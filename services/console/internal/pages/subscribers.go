@@ -88,9 +88,8 @@ func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
 		switch failed := app.As(err); {
 		case failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "state":
 			status, data.State, data.Filter.Problem = http.StatusUnprocessableEntity, "", "There is no such state. Choose one below."
-		case failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed):
+		case refused(data.Filter, err):
 			status = http.StatusUnprocessableEntity
-			data.Filter.Refuse(failed.Field, failed.Message)
 		case err != nil:
 			return err
 		}

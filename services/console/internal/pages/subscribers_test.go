@@ -26,7 +26,7 @@ func TestTheListOfSubscribersHasItsFilterInTheAddress(t *testing.T) {
 	b.expect(b.get(mails+"?q=x"), http.StatusOK, "No subscriber matches.", "Show all subscribers")
 }
 
-func TestAWrongFilterOfSubscribersIsShownAtItsField(t *testing.T) {
+func TestAWrongFilterOfAListIsShownAtItsField(t *testing.T) {
 	b := open(t, "ada@example.com")
 	for query, x := range map[string]struct{ refusal, text string }{
 		"state=nonsense": {"state: must be one of confirmed, paused", "There is no such state. Choose one below."},
@@ -35,6 +35,10 @@ func TestAWrongFilterOfSubscribersIsShownAtItsField(t *testing.T) {
 	} {
 		b.app.answer("GET /app/subscribers/email", answer{400, `{"error": "` + x.refusal + `"}`, false})
 		b.expect(b.get(mails+"?"+query), http.StatusUnprocessableEntity, "There is a problem", x.text, `id="q"`, "1,204")
+	}
+	for _, list := range []string{"events", "components", "dashboards"} {
+		b.app.answer("GET /app/"+list, answer{400, `{"error": "q: must be at most 255 characters"}`, false})
+		b.expect(b.get("/console/"+list+"?view=all&q=long"), http.StatusUnprocessableEntity, "There is a problem", `id="q-problem"`, `value="long"`)
 	}
 	b.expect(b.get(mails+"/export?state=nonsense"), http.StatusBadRequest)
 }
