@@ -170,7 +170,7 @@ func inLineToo(line int) error {
 // each sends the rows between two positions. It stops before the next piece after a time, at many refused rows, and at an error.
 // Count says how far it has come.
 func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error {
-	for _, row := range rows[:from] { // those of an earlier step
+	for _, row := range rows[:from] { // rows of an earlier step
 		if _, err := r.rowOf(row); err == nil {
 			r.keep(row)
 		}

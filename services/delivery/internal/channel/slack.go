@@ -45,7 +45,7 @@ type slackBlock struct {
 type slackText struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
-	Emoji    *bool  `json:"emoji,omitempty"` // of plain_text: false
+	Emoji    *bool  `json:"emoji,omitempty"` // false in an object plain_text, so that :words: stay as they are
 	Verbatim bool   `json:"verbatim,omitempty"`
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	maxSources = 50  // of a problem
+	maxSources = 50  // number of sources that a problem keeps
 	maxDue     = 200 // problems that Complete reads at once
 	// applyTries is how often apply tries if other requests change the problem meanwhile.
 	applyTries = 10

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// check returns why the request cannot be of the key, whatever its secret is. It returns "" if it can.
+// check returns why the key may not be used for the request, whatever the secret is. It returns "" if it may be used.
 func (in Request) check(now time.Time) string {
 	switch {
 	case in.Format == "":

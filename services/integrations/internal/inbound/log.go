@@ -29,7 +29,7 @@ type Log struct {
 	ReceivedAt     time.Time `json:"receivedAt"`
 	KeyID          string    `json:"keyId"`
 	RemoteIP       string    `json:"remoteIp"`
-	Format         string    `json:"format"` // of the path; empty: the message was signed
+	Format         string    `json:"format"` // format that the path names; empty: the message was signed
 	Source         string    `json:"source"`
 	Action         string    `json:"action"`
 	ExternalID     string    `json:"externalId"`

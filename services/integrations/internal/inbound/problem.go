@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	maxProblems = 10_000 // of a key
+	maxProblems = 10_000 // number of problems that a key may have
 	// countShare is the part of the room that one process uses before it counts again: 1/countShare.
 	countShare = 8
 	// DefaultSource is the source of messages that name none.
