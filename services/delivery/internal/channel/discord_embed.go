@@ -44,10 +44,7 @@ var discordMarkup = cardMarkup{rich: richtext.DiscordText, plain: richtext.Disco
 func renderDiscord(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	wording := change.Notify[topic.Discord]
 	content := cardOf(l, change, wording, dashboard, components)
-	style := cardStyle(wording.Color, &change.Event)
-	if change.Kind == topic.EndpointTest {
-		style = "accent"
-	}
+	style := cardStyle(wording.Color, change)
 	return fitCard(discordDescription, discordMessage.size, func(keep int) discordMessage {
 		message := discordMessage{Embeds: []discordEmbed{composeEmbed(content, keep)}}
 		message.Embeds[0].Color = embedColor(style)

@@ -69,10 +69,7 @@ var teamsMarkup = cardMarkup{rich: richtext.CardText, plain: richtext.CardPlain}
 func renderCard(l *locale.Locale, change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) ([]byte, error) {
 	wording := change.Notify[topic.Teams]
 	content := cardOf(l, change, wording, dashboard, components)
-	style := cardStyle(wording.Color, &change.Event)
-	if change.Kind == topic.EndpointTest {
-		style = "accent"
-	}
+	style := cardStyle(wording.Color, change)
 	return fitCard(cardLimit, bytesOf, func(keep int) cardMessage { return composeCard(content, style, keep) })
 }
 
@@ -116,15 +113,18 @@ func cardBlock(text prosePart, keep int) cardElement {
 // cardStyle returns the style of the container with the title. Adaptive Cards have a few named styles instead
 // of colors. A color becomes the style of the nearest hue: red is attention, orange and yellow are warning,
 // green is good, blue and violet are accent, and gray is emphasis. Without a color, an ended event is good, a
-// maintenance is accent, and an incident is attention.
-func cardStyle(color string, event *topic.Event) string {
+// maintenance is accent, and an incident is attention. A test message is accent.
+func cardStyle(color string, change *topic.EventChange) string {
+	if change.Kind == topic.EndpointTest {
+		return "accent"
+	}
 	if r, g, b, ok := hexColor(color); ok {
 		return nearestStyle(r, g, b)
 	}
 	switch {
-	case event.EndAt != nil:
+	case change.Event.EndAt != nil:
 		return "good"
-	case event.Type == "maintenance":
+	case change.Event.Type == "maintenance":
 		return "accent"
 	default:
 		return "attention"

@@ -85,14 +85,14 @@ func TestTheColorOfACardBecomesTheNearestStyle(t *testing.T) {
 		"#0f0": "good", "#2eb886": "good", "#00f": "accent", "#8000ff": "accent", "#0078d4": "accent", "#000": "emphasis", "#fff": "emphasis", "#889": "emphasis",
 		"": "attention", "c00": "attention", "#12345": "attention", "#ggg": "attention",
 	} {
-		if got := cardStyle(color, &incident); got != want {
+		if got := cardStyle(color, &topic.EventChange{Event: incident}); got != want {
 			t.Errorf("%q: %s, want %s", color, got, want)
 		}
 	}
-	if got := cardStyle("", &over); got != "good" {
+	if got := cardStyle("", &topic.EventChange{Event: over}); got != "good" {
 		t.Errorf("over: %s", got)
 	}
-	if got := cardStyle("", &topic.Event{Type: "maintenance"}); got != "accent" {
+	if got := cardStyle("", &topic.EventChange{Event: topic.Event{Type: "maintenance"}}); got != "accent" {
 		t.Errorf("maintenance: %s", got)
 	}
 }
