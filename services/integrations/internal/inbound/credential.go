@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// check returns why the key may not be used for the request, whatever the secret is. It returns "" if it may be used.
+// check returns why the request is refused before its secret or signature is compared. It returns "" if there is no reason.
 func (in Request) check(now time.Time) string {
 	switch {
 	case in.Format == "":
