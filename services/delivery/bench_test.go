@@ -30,12 +30,18 @@ import (
 // (raw_ratio), the processor time of both per delivery, and the maximum memory of the service. Broker, peer and
 // receiver run in this process.
 //
+// With BENCH_PACED, half of the receivers are on Discord, where most requests wait for their turn. The numbers are those
+// of the other half.
+//
 //	BENCH_ENDPOINTS=100000 go test -run '^$' -bench Fanout -benchtime 3x ./services/delivery
 func BenchmarkFanout(b *testing.B) {
-	n := endpoints(b)
+	n, paced := endpoints(b), os.Getenv("BENCH_PACED") != ""
 	w := newWorld(b)
 	hooks := w.counter("hooks.test")
-	w.crowd(organization, n, "hooks.test", 0)
+	w.crowd(organization, n, "hooks.test", 0, paced)
+	if paced {
+		n -= n / 2
+	}
 	service := w.child("BELLBUOY_INTERNAL_ADDR=" + orElse("BENCH_INTERNAL_ADDR", "127.0.0.1:0"))
 	w.publishAndCount(hooks, 0) // joined and warm
 	var product, raw time.Duration
@@ -69,14 +75,23 @@ func endpoints(b *testing.B) int {
 	return n
 }
 
-// crowd adds endpoints of an organization on a host, and a percentage of them on a host that hangs.
-func (w *world) crowd(owner string, n int, host string, hanging int) {
+// crowd adds endpoints of an organization on a host, and a percentage of them on a host that hangs. If paced is true,
+// each second endpoint is a webhook of Discord, which has a limit of 45 requests a second for all of them.
+func (w *world) crowd(owner string, n int, host string, hanging int, paced bool) {
+	suffix := owner[len(owner)-12:]
 	for i := range n {
 		at := host
 		if i%100 < hanging {
 			at = "hanging.test"
 		}
-		w.peer.addFor(owner, fmt.Sprintf("%s-%012d", owner[len(owner)-12:], i), fmt.Sprintf("https://%s/t/%s%020d", at, owner[len(owner)-12:], i))
+		d := w.peer.addFor(owner, fmt.Sprintf("%s-%012d", suffix, i), fmt.Sprintf("https://%s/t/%s%020d", at, suffix, i))
+		if paced && i%2 == 1 {
+			d.Channel, d.Secrets, d.URL = topic.Discord, nil, fmt.Sprintf("https://discord.test/api/webhooks/%d/%s", i, suffix)
+		}
+	}
+	if paced && !w.peer.byChannel {
+		w.peer.byChannel = true
+		w.counter("discord.test")
 	}
 }
 
@@ -126,6 +141,9 @@ func (w *world) serve(host string, handler http.Handler) (address string) {
 func (w *world) publishAndCount(c *counter, n int) (arrived, recorded time.Duration) {
 	w.t.Helper()
 	sent := change(newEvent(), 1)
+	if w.peer.byChannel {
+		sent.Notify[topic.Discord] = topic.Wording{}
+	}
 	if n == 0 {
 		sent.Notify = topic.Notify{topic.Chatroom: {}}
 	}

@@ -4,22 +4,28 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // BenchmarkFlood sends changes, one after the other, to the only receiver of an organization: first without other
 // work, then while a change of another organization goes to BENCH_ENDPOINTS receivers. It reports the time from
-// the change to the request, and the ratio (flood_ratio).
+// the change to the request, and the ratio (flood_ratio). With BENCH_PACED, half of the BENCH_ENDPOINTS are on Discord and
+// wait for their turn.
 func BenchmarkFlood(b *testing.B) {
-	n := endpoints(b)
+	n, paced := endpoints(b), os.Getenv("BENCH_PACED") != ""
 	w := newWorld(b)
 	flood, single := w.counter("flood.test"), w.counter("single.test")
-	w.crowd(organization, n, "flood.test", 0)
+	w.crowd(organization, n, "flood.test", 0, paced)
+	if paced {
+		n -= n / 2
+	}
 	const bystander = "0190a000-0000-7000-8000-000000000002"
 	w.peer.addFor(bystander, "single", "https://single.test/")
 	w.child()
@@ -53,9 +59,10 @@ func BenchmarkFlood(b *testing.B) {
 	b.ReportMetric(float64(quantile(busy, 0.5))/float64(quantile(idle, 0.5)), "flood_ratio")
 }
 
-// BenchmarkHanging sends a change to BENCH_ENDPOINTS receivers of three organizations. In the second organization
-// 1 % of the receivers hang, in the third 5 %. It reports the 99th percentile of the time from the change to the
-// requests to the other receivers, and the ratios to the first organization.
+// BenchmarkHanging sends a change to BENCH_ENDPOINTS receivers of four organizations. In the second organization
+// 1 % of the receivers hang, in the third 5 %. In the fourth, half of the receivers are on Discord and wait
+// for their turn. It reports the 99th percentile of the time from the change to the requests to the other receivers, and the
+// ratios to the first organization.
 func BenchmarkHanging(b *testing.B) {
 	n := endpoints(b)
 	w := newWorld(b)
@@ -66,11 +73,15 @@ func BenchmarkHanging(b *testing.B) {
 	for i, share := range shares {
 		host := fmt.Sprintf("hooks%d.test", i)
 		arrivals[i] = w.arrivals(host)
-		w.crowd(name(i), n, host, share)
+		w.crowd(name(i), n, host, share, false)
 	}
+	const owner = "0190a000-0000-7000-8000-0000000000af"
+	others := w.arrivals("others.test")
+	w.crowd(owner, n, "others.test", 0, true)
 	w.child()
 	w.publishAndCount(nil, 0) // joined and warm
 	times := make([][]time.Duration, len(shares))
+	var beside []time.Duration
 	for b.Loop() {
 		for i, share := range shares {
 			ended := w.outcomes.count()
@@ -80,6 +91,11 @@ func BenchmarkHanging(b *testing.B) {
 			times[i] = append(times[i], quantile(arrivals[i].all(), 0.99))
 			apitest.Eventually(b, "the end of those that hang", func() bool { return w.outcomes.count() == ended+n })
 		}
+		// Last, because those on Discord wait longer than the benchmark runs.
+		others.begin()
+		w.tell(owner)
+		apitest.Eventually(b, "those that need not wait", func() bool { return others.count() == n-n/2 })
+		beside = append(beside, quantile(others.all(), 0.99))
 	}
 	none := quantile(times[0], 0.5)
 	b.ReportMetric(0, "ns/op")
@@ -89,12 +105,17 @@ func BenchmarkHanging(b *testing.B) {
 		b.ReportMetric(milliseconds(p99), fmt.Sprintf("ms-p99-%d%%", share))
 		b.ReportMetric(float64(p99)/float64(none), fmt.Sprintf("hanging%d%%_ratio", share))
 	}
+	b.ReportMetric(milliseconds(quantile(beside, 0.5)), "ms-p99-paced")
+	b.ReportMetric(float64(quantile(beside, 0.5))/float64(none), "paced_ratio")
 }
 
 // tell publishes a change of the organization.
 func (w *world) tell(organization string) {
 	sent := change(newEvent(), 1)
 	sent.Organization = organization
+	if w.peer.byChannel {
+		sent.Notify[topic.Discord] = topic.Wording{}
+	}
 	w.publish(sent, nil)
 }
 

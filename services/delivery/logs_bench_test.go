@@ -141,7 +141,7 @@ func BenchmarkRetention(b *testing.B) {
 	for i := range sides {
 		w := newWorld(b)
 		sides[i] = side{world: w, hooks: w.counter("hooks.test")}
-		w.crowd(organization, n, "hooks.test", 0)
+		w.crowd(organization, n, "hooks.test", 0, false)
 		if i == 1 {
 			db, kept := w.openStore()
 			j := newJournal(1, 5, 100, 100)
