@@ -187,6 +187,10 @@ require (
 
 replace github.com/bellbuoy/bellbuoy/gateway => ../../gateway
 
+require github.com/bellbuoy/bellbuoy/libs/moving v0.0.0-00010101000000-000000000000
+
+replace github.com/bellbuoy/bellbuoy/libs/moving => ../../libs/moving
+
 require (
 	github.com/bellbuoy/bellbuoy/services/console v0.0.0-00010101000000-000000000000
 	github.com/descope/virtualwebauthn v1.0.3

@@ -99,6 +99,20 @@ var walls = []wall{
 		},
 		why: "the gateway decides who the caller is and forwards; it stores no records and consumes no messages",
 	},
+	{
+		of: func(pkg string) bool {
+			return !strings.HasPrefix(pkg, module+"deploy/") && !strings.HasPrefix(pkg, module+"libs/moving")
+		},
+		admits: func(_, imported string) bool { return !strings.HasPrefix(imported, module+"libs/moving") },
+		why:    "the readers of other products parse foreign files; no service and no gateway does that",
+	},
+	{
+		of: func(pkg string) bool { return strings.HasPrefix(pkg, module+"libs/moving") },
+		admits: func(_, imported string) bool {
+			return isStandard(imported) && imported != "net/http" || !strings.HasPrefix(imported, module) && !strings.HasPrefix(imported, "net/") || oneOf(imported, "libs/moving/lines", "libs/richtext", "libs/phone")
+		},
+		why: "a reader is a function from files to lines; it calls no server and knows no record of ours",
+	},
 }
 
 func TestImportsKeepToTheWalls(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package command is the command line of the operator of an installation: backup and restore of a data folder, and the
-// operator interface (/operator/v1) as commands.
+// Package command is the command line of the operator of an installation: backup and restore of a data folder, the
+// operator interface (/operator/v1) as commands, and the readers of other products.
 //
 // Results go to the standard output: tables for people, or with --json the JSON of the interface. An error is one line
 // on the standard error output, and an exit code other than 0. The operator token comes from the environment only,
@@ -8,6 +8,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/moving/source"
 )
 
 // grammar declares the commands.
@@ -26,6 +28,7 @@ type grammar struct {
 	Org        organizationCommands      `cmd:"" help:"Organizations: list, show, create, change."`
 	User       userCommands              `cmd:"" help:"Users of an organization: list, create, change, invite, delete."`
 	Key        keyCommands               `cmd:"" help:"Keys of a user: create, legacy."`
+	Import     importCommand             `cmd:"" help:"Read a status page of another product and write its records as lines of JSON."`
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on the completion of commands in bash, zsh or fish."`
 }
 
@@ -40,11 +43,15 @@ func Asked(arguments []string) bool {
 // and ends the process.
 func Main(ctx context.Context, arguments []string) {
 	parser := kong.Must(&grammar{}, kong.Name("bellbuoy"), kong.Description("Operates an installation of Bellbuoy."),
-		boot.VersionOf("bellbuoy"), kong.BindTo(ctx, (*context.Context)(nil)))
+		boot.VersionOf("bellbuoy"), kong.Vars{"sources": strings.Join(source.Names(), ", ")}, kong.BindTo(ctx, (*context.Context)(nil)))
 	kongcompletion.Register(parser)
 	parsed, err := parser.Parse(arguments)
 	parser.FatalIfErrorf(err)
-	if err := parsed.Run(); err != nil {
+	err = parsed.Run()
+	if lossy, is := errors.AsType[incomplete](err); is { // the command has printed the warnings
+		parser.Exit(lossy.ExitCode())
+	}
+	if err != nil {
 		parser.Fatalf("%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // a joined error has several lines
 	}
 }

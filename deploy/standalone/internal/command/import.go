@@ -1,0 +1,145 @@
+package command
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/source"
+)
+
+type importCommand struct {
+	Source   string   `arg:"" help:"Product that the file is from: ${sources}."`
+	File     string   `arg:"" help:"File or folder of that product. deploy/moving.md says what to hand over."`
+	Lines    string   `name:"lines" placeholder:"OUT" help:"File to write. An existing file of lines is replaced; another file is not."`
+	Only     []string `name:"only" default:"components,events" help:"Kinds to take, with commas between them: components, events, subscribers, endpoints."`
+	Timezone string   `name:"timezone" placeholder:"ZONE" help:"IANA time zone of the times in the file that name none. UTC if absent."`
+}
+
+// Help is printed below the description of the command.
+func (importCommand) Help() string {
+	return "The command reads FILE, checks each record and writes the records to OUT, one in a line. It prints what is in OUT, and to the " +
+		"standard error output one line for each record that was lost or changed. OUT is for you to read and to keep; the command writes to no platform. " +
+		"Exit code 0: OUT has everything. 1: nothing was written. 2: OUT was written, and something was lost or changed."
+}
+
+// incomplete is the error of an import that lost or changed something.
+type incomplete struct{ count int }
+
+func (e incomplete) Error() string { return fmt.Sprintf("%d warnings", e.count) }
+
+// ExitCode returns the exit code of the process.
+func (incomplete) ExitCode() int { return 2 }
+
+// Run reads the source and writes the lines.
+func (c *importCommand) Run(ctx context.Context) error {
+	if c.Lines == "" {
+		return errors.New("import writes a file of lines only: give --lines OUT")
+	}
+	o := source.Options{Only: c.Only, Now: time.Now()}
+	for _, kind := range c.Only {
+		if !slices.Contains([]string{"components", "events", "subscribers", "endpoints"}, kind) {
+			return fmt.Errorf("--only: %q is unknown; possible are components, events, subscribers, endpoints", kind)
+		}
+	}
+	if c.Timezone != "" {
+		zone, err := time.LoadLocation(c.Timezone)
+		if err != nil || c.Timezone == "Local" {
+			return fmt.Errorf("--timezone: %q is no IANA time zone", c.Timezone)
+		}
+		o.Zone = zone
+	}
+	set, err := source.Read(ctx, c.Source, c.File, o)
+	if err != nil {
+		return err
+	}
+	if err := writeLines(c.Lines, set); err != nil {
+		return err
+	}
+	for _, w := range set.Warnings {
+		fmt.Fprintln(os.Stderr, plain(strings.Join(slices.DeleteFunc([]string{w.Key, w.Field, w.Text}, func(part string) bool { return part == "" }), ": ")))
+	}
+	if err := printTable(contents(set)); err != nil {
+		return err
+	}
+	if len(set.Warnings) > 0 {
+		return incomplete{len(set.Warnings)}
+	}
+	return nil
+}
+
+// contents returns the rows of the table of what a set has.
+func contents(set *lines.Set) [][]string {
+	hidden, entries := 0, 0
+	for _, c := range set.Components {
+		if c.Hidden {
+			hidden++
+		}
+	}
+	for _, e := range set.Events {
+		entries += len(e.Timeline)
+	}
+	rows := [][]string{{"KIND", "LINES"}}
+	for _, row := range []struct {
+		name  string
+		count int
+	}{
+		{"dashboards", len(set.Dashboards)}, {"components, shown", len(set.Components) - hidden}, {"components, hidden", hidden},
+		{"events", len(set.Events)}, {"entries of events", entries}, {"subscribers", len(set.Subscribers)},
+		{"endpoints", len(set.Endpoints)}, {"warnings", len(set.Warnings)},
+	} {
+		rows = append(rows, []string{row.name, strconv.Itoa(row.count)})
+	}
+	return rows
+}
+
+// writeLines writes the lines to a new file, which replaces the file at path when it is whole. Only the owner can read
+// the file, because it may have addresses of subscribers.
+func writeLines(path string, set *lines.Set) error {
+	if err := replaceable(path); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".bellbuoy-lines-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name()) // has no effect after the rename
+	if err := cmp.Or(set.Write(file), file.Sync()); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// replaceable returns an error if there is a file at path that has no lines.
+func replaceable(path string) error {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	start, err := io.ReadAll(io.LimitReader(file, 8))
+	if err != nil {
+		return err
+	}
+	if len(start) > 0 && !bytes.HasPrefix(start, []byte(`{"kind"`)) {
+		return fmt.Errorf("%s exists and is no file of lines; choose another name", path)
+	}
+	return nil
+}

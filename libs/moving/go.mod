@@ -1,0 +1,21 @@
+module github.com/bellbuoy/bellbuoy/libs/moving
+
+go 1.26.0
+
+require (
+	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	golang.org/x/net v0.62.0
+)
+
+require (
+	github.com/aymerick/douceur v0.2.0 // indirect
+	github.com/gorilla/css v1.0.1 // indirect
+	github.com/microcosm-cc/bluemonday v1.0.27 // indirect
+	github.com/nyaruka/phonenumbers v1.8.1 // indirect
+	github.com/yuin/goldmark v1.8.7 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	google.golang.org/protobuf v1.36.12 // indirect
+)
+
+replace github.com/bellbuoy/bellbuoy/libs => ../

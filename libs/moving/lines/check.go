@@ -1,0 +1,302 @@
+package lines
+
+import (
+	"fmt"
+	"maps"
+	"net/mail"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Limits of the members.
+const (
+	MaxText       = 20_000 // characters of the HTML of an entry or description
+	MaxTitle      = 255
+	MaxName       = 100
+	MaxShort      = 250 // characters of the description of a component
+	maxPostMortem = 50_000
+	maxNote       = 5000
+	maxKey        = 255
+	maxAffected   = 500
+	maxEntries    = 1000
+)
+
+// Words of the members.
+var (
+	incidentStatuses    = []string{"investigating", "identified", "monitoring", "resolved"}
+	maintenanceStatuses = []string{"planning", "started", "inprogress", "verifying", "completed"}
+	severities          = []string{"", "minor_performance", "major_performance", "minor_outage", "major_outage"}
+	impacts             = []string{"operational", "degraded_performance", "partial_outage", "major_outage", "under_maintenance"}
+	locales             = []string{"", "en", "de", "es", "fr", "it", "nl", "pl", "pt", "ja", "zh"}
+	subscriberChannels  = []string{"email", "sms", "whatsapp"}
+	subscriberStates    = []string{"confirmed", "unconfirmed", "quarantined", "unsubscribed"}
+	endpointChannels    = []string{"webhook", "teams", "gchat", "slack", "discord"}
+	formats             = []string{"", "bellbuoy", "statuspage", "slack"}
+
+	keyForm    = regexp.MustCompile(`^[a-z0-9-]+:[^:\s]+:\S(.*\S)?$`)
+	idForm     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	slugForm   = regexp.MustCompile(`^[a-z0-9-]{3,63}$`)
+	pathForm   = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`)
+	colorForm  = regexp.MustCompile(`^#[0-9A-Fa-f]{6}$`)
+	numberForm = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
+)
+
+// Check removes each record that no file may have, and adds a warning for it.
+func (s *Set) Check() { s.check(nil) }
+
+// check is Check. The warnings name the line of the record if places has the line.
+func (s *Set) check(places map[string]int) {
+	c := checker{set: s, places: places, kind: map[string]string{}}
+	s.Dashboards = keep(&c, "dashboard", s.Dashboards, func(d *Dashboard) string { return d.Key }, c.dashboard)
+	s.Components = keep(&c, "component", s.Components, func(r *Component) string { return r.Key }, c.component)
+	s.Events = keep(&c, "event", s.Events, func(e *Event) string { return e.Key }, c.event)
+	s.Subscribers = keep(&c, "subscriber", s.Subscribers, func(r *Subscriber) string { return r.Key }, c.subscriber)
+	s.Endpoints = keep(&c, "endpoint", s.Endpoints, func(r *Endpoint) string { return r.Key }, c.endpoint)
+}
+
+// Statuses returns the statuses of a type of event.
+func Statuses(eventType string) []string {
+	if eventType == "maintenance" {
+		return maintenanceStatuses
+	}
+	return incidentStatuses
+}
+
+// checker is the state of check.
+type checker struct {
+	set    *Set
+	places map[string]int
+	kind   map[string]string // by key, of the records that stay
+	events int
+	found  *fault // first fault of the present record
+}
+
+// keep returns the records of a kind that check accepts.
+func keep[T any](c *checker, kind string, records []T, keyOf func(*T) string, check func(*T)) []T {
+	return slices.DeleteFunc(records, func(record T) bool {
+		key := keyOf(&record)
+		c.found = nil
+		c.that(keyForm.MatchString(key) && utf8.RuneCountInString(key) <= maxKey, "key", "must be source:scope:id, at most %d characters", maxKey)
+		c.that(c.kind[key] == "", "key", "belongs to an earlier record")
+		check(&record)
+		if c.found == nil {
+			c.kind[key] = kind
+			return false
+		}
+		text, line := c.found.text, c.places[key]
+		if line > 0 {
+			text = fmt.Sprintf("line %d: %s", line, text)
+		}
+		if key == "" {
+			key = fmt.Sprintf("lines:line:%d", line)
+		}
+		c.set.Warn(key, c.found.field, text)
+		return true
+	})
+}
+
+// that notes a fault of the present record unless it has one already.
+func (c *checker) that(ok bool, field, format string, args ...any) {
+	if !ok && c.found == nil {
+		c.found = &fault{field, fmt.Sprintf(format, args...)}
+	}
+}
+
+func (c *checker) text(field, value string, least, most int) {
+	length := utf8.RuneCountInString(value)
+	c.that(length >= least && (least == 0 || strings.TrimSpace(value) != ""), field, "must not be empty")
+	c.that(length <= most, field, "has %d characters; at most %d are possible", length, most)
+}
+
+func (c *checker) word(field, value string, of []string) {
+	c.that(slices.Contains(of, value), field, "%q is unknown; possible are %s", value, strings.TrimPrefix(strings.Join(of, ", "), ", "))
+}
+
+func (c *checker) publicID(id string) {
+	c.that(id == "" || idForm.MatchString(id), "publicId", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+}
+
+func (c *checker) url(field, address string) {
+	parsed, err := url.Parse(address)
+	c.that(address == "" || err == nil && len(address) <= 2048 && (parsed.Host != "" || parsed.Scheme == "mailto"), field, "must be a URL of at most 2048 characters")
+}
+
+func (c *checker) aliases(paths []string) {
+	for i, p := range paths {
+		c.that(pathForm.MatchString(p) && !strings.Contains(p, ".."), fmt.Sprintf("aliases[%d]", i), "must be 1 to 200 of A-Z, a-z, 0-9, . _ / and -, without ..")
+	}
+}
+
+// refer notes a fault if a key is not that of an earlier record of the kind, or is there twice.
+func (c *checker) refer(field, kind string, keys []string) {
+	seen := map[string]bool{}
+	for i, key := range keys {
+		c.that(c.kind[key] == kind, fmt.Sprintf("%s[%d]", field, i), "%s is not the key of an earlier %s", key, kind)
+		c.that(!seen[key], fmt.Sprintf("%s[%d]", field, i), "%s is there twice", key)
+		seen[key] = true
+	}
+}
+
+func (c *checker) dashboard(d *Dashboard) {
+	c.text("name", d.Name, 1, MaxName)
+	c.that(d.Slug == "" || slugForm.MatchString(d.Slug), "slug", "must be 3 to 63 of a-z, 0-9 and -")
+	c.text("description", d.Description, 0, 1000)
+	_, err := time.LoadLocation(d.Timezone)
+	c.that(err == nil && d.Timezone != "Local", "timezone", "must be the name of an IANA time zone")
+	c.word("locale", d.Locale, locales)
+	c.that(len(d.CustomDomains) <= 5, "customDomains", "has more than 5 hosts")
+	if b := d.Branding; b != nil {
+		c.url("branding.faviconUrl", b.FaviconURL)
+		c.url("branding.logoUrl", b.LogoURL)
+		c.that(b.PrimaryColor == "" || colorForm.MatchString(b.PrimaryColor), "branding.primaryColor", "must be # and 6 hexadecimal digits")
+		c.word("branding.theme", b.Theme, []string{"", "auto", "light", "dark"})
+	}
+	if l := d.Links; l != nil {
+		c.url("links.homepageUrl", l.HomepageURL)
+		c.url("links.supportUrl", l.SupportURL)
+		c.that(len(l.Navigation) <= 4, "links.navigation", "has more than 4 links")
+	}
+	if a := d.Access; a != nil {
+		c.word("access.mode", a.Mode, []string{"public", "password", "ipAllowlist"})
+		c.that(len(a.AllowedIPs) <= 200, "access.allowedIps", "has more than 200 addresses")
+		c.that((a.Mode == "ipAllowlist") == (len(a.AllowedIPs) > 0), "access.allowedIps", "belongs to the mode ipAllowlist")
+	}
+	for channel := range d.Subscriptions {
+		c.word("subscriptions", channel, slices.Concat(subscriberChannels, endpointChannels))
+	}
+	c.publicID(d.PublicID)
+	for _, id := range d.GroupPublicIDs {
+		c.that(idForm.MatchString(id), "groupPublicIds", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+	}
+	c.aliases(slices.Sorted(maps.Keys(d.Aliases)))
+}
+
+func (c *checker) component(r *Component) {
+	c.text("name", r.Name, 1, MaxName)
+	c.text("description", r.Description, 0, MaxShort)
+	c.text("groupName", r.GroupName, 0, MaxName)
+	c.that(r.Position == nil || *r.Position >= 0 && *r.Position <= 1_000_000, "position", "must be from 0 to 1000000")
+	c.that(len(r.ExternalRefs) <= 19, "externalRefs", "has more than 19 ids; the key becomes one too")
+	c.refer("dashboardIds", "dashboard", r.DashboardIDs)
+	if o := r.StatusOverride; o != nil {
+		c.word("statusOverride.status", o.Status, impacts)
+	}
+	c.url("checkUrl", r.CheckURL)
+	c.publicID(r.PublicID)
+	c.aliases(r.Aliases)
+}
+
+func (c *checker) event(e *Event) {
+	c.events++
+	c.that(c.events <= MaxEvents, "", "is beyond the %d events that a file may have", MaxEvents)
+	c.word("type", e.Type, []string{"incident", "maintenance"})
+	statuses := Statuses(e.Type)
+	c.text("title", e.Title, 1, MaxTitle)
+	c.word("status", e.Status, statuses)
+	c.word("severity", e.Severity, severities)
+	c.text("html", e.HTML, 0, MaxText)
+	c.text("impactAnalysis", e.ImpactAnalysis, 0, 8000)
+	c.text("coordinator", e.Coordinator, 0, 1000)
+	c.times(e)
+	keys := make([]string, len(e.Components))
+	for i, a := range e.Components {
+		keys[i] = a.Key
+		if a.Impact != "" {
+			c.word(fmt.Sprintf("components[%d].impact", i), a.Impact, impacts)
+		}
+	}
+	c.refer("components", "component", keys)
+	c.that(len(keys) <= maxAffected, "components", "has more than %d components", maxAffected)
+	c.refer("dashboardIds", "dashboard", e.DashboardIDs)
+	if len(keys) > 0 {
+		c.that(len(e.DashboardIDs) == 0, "dashboardIds", "must be absent beside components")
+	} else {
+		c.that(len(e.DashboardIDs) >= 1 && len(e.DashboardIDs) <= 50, "dashboardIds", "must name 1 to 50 dashboards, since the event has no components")
+	}
+	c.timeline(e, keys, statuses)
+	if p := e.PostMortem; p != nil {
+		c.text("postMortem.html", p.HTML, 1, maxPostMortem)
+	}
+	for i, note := range e.Notes {
+		c.text(fmt.Sprintf("notes[%d]", i), note, 1, maxNote)
+	}
+	c.publicID(e.PublicID)
+	c.aliases(e.Aliases)
+}
+
+// times checks the times of an event, and what of it a scheduler does at a time.
+func (c *checker) times(e *Event) {
+	closed := e.Status == "resolved" || e.Status == "completed"
+	c.that(e.EndAt == nil || closed, "endAt", "must be absent while the event is open")
+	c.that(e.EndAt == nil || e.StartAt == nil || !e.EndAt.Before(*e.StartAt), "endAt", "is before startAt")
+	if e.Type == "maintenance" {
+		c.that(e.ScheduledStartAt != nil, "scheduledStartAt", "is needed for a maintenance")
+		c.that(e.ScheduledEndAt != nil, "scheduledEndAt", "is needed for a maintenance")
+		if c.found == nil {
+			c.that(e.ScheduledEndAt.After(*e.ScheduledStartAt), "scheduledEndAt", "is not after scheduledStartAt")
+		}
+	} else {
+		c.that(e.StartAt != nil, "startAt", "is needed for an incident")
+		c.that(!e.AutoStart && !e.AutoEnd && len(e.ReminderMinutes) == 0, "autoStart", "an incident has no autoStart, autoEnd and reminderMinutes")
+	}
+	c.that(len(e.ReminderMinutes) <= 5, "reminderMinutes", "has more than 5 times")
+	for i, minutes := range e.ReminderMinutes {
+		c.that(minutes >= 5 && minutes <= 1440, fmt.Sprintf("reminderMinutes[%d]", i), "must be from 5 to 1440")
+	}
+	switch later := e.NotifyLater.(type) {
+	case nil, bool:
+	case map[string]any:
+		for channel, on := range later {
+			c.word("notifyLater", channel, slices.Concat(subscriberChannels, endpointChannels))
+			_, ok := on.(bool)
+			c.that(ok, "notifyLater."+channel, "must be true or false")
+		}
+	default:
+		c.that(false, "notifyLater", "must be true, false or an object of channels")
+	}
+}
+
+func (c *checker) timeline(e *Event, components, statuses []string) {
+	c.that(len(e.Timeline) <= maxEntries, "timeline", "has more than %d entries", maxEntries)
+	seen := map[string]bool{}
+	for i, entry := range e.Timeline {
+		field := fmt.Sprintf("timeline[%d].", i)
+		c.that(keyForm.MatchString(entry.Key), field+"key", "must be source:scope:id")
+		c.that(!seen[entry.Key], field+"key", "belongs to an earlier entry")
+		seen[entry.Key] = true
+		c.that(!entry.At.IsZero(), field+"at", "is needed")
+		c.that(i == 0 || !entry.At.Before(e.Timeline[i-1].At), field+"at", "is before the entry above; the oldest comes first")
+		if entry.Status != "update" {
+			c.word(field+"status", entry.Status, statuses)
+		}
+		c.text(field+"html", entry.HTML, 1, MaxText)
+		for _, key := range slices.Sorted(maps.Keys(entry.Impacts)) {
+			c.that(slices.Contains(components, key), field+"impacts", "%s is not a component of the event", key)
+			c.word(field+"impacts", entry.Impacts[key], impacts)
+		}
+		c.that(entry.PublicID == "" || idForm.MatchString(entry.PublicID), field+"publicId", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+	}
+}
+
+func (c *checker) subscriber(r *Subscriber) {
+	c.word("channel", r.Channel, subscriberChannels)
+	_, err := mail.ParseAddress(r.Address)
+	c.that(r.Channel != "email" || err == nil && !strings.ContainsAny(r.Address, "<> "), "address", "is no mail address")
+	c.that(r.Channel == "email" || numberForm.MatchString(r.Address), "address", "must be a telephone number with + and country code")
+	c.refer("components", "component", r.Components)
+	c.word("state", r.State, subscriberStates)
+	c.that(r.ConfirmedAt == nil || r.State != "unconfirmed", "confirmedAt", "must be absent for an unconfirmed subscriber")
+	c.word("locale", r.Locale, locales)
+}
+
+func (c *checker) endpoint(r *Endpoint) {
+	c.word("channel", r.Channel, endpointChannels)
+	parsed, err := url.Parse(r.URL)
+	c.that(err == nil && parsed.Host != "" && (parsed.Scheme == "https" || parsed.Scheme == "http") && len(r.URL) <= 2048, "url", "must be an http or https URL of at most 2048 characters")
+	c.refer("components", "component", r.Components)
+	c.word("format", r.Format, formats)
+}

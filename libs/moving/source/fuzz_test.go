@@ -1,0 +1,54 @@
+package source_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/source"
+)
+
+// fuzz reads a source whose file name has any content. The reader must not panic, and what it writes must be valid lines.
+func fuzz(f *testing.F, name, file string, others map[string]string, seeds ...string) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	root := folder(f, others)
+	path := filepath.Join(root, file)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, content []byte) {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set, err := source.Read(t.Context(), name, root, options())
+		if err != nil {
+			return
+		}
+		text := written(t, set)
+		again, err := lines.Read(bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other := written(t, again); !bytes.Equal(other, text) {
+			t.Errorf("the lines are refused:\n%s\nbecome\n%s", text, other)
+		}
+	})
+}
+
+// seed returns the content of a file of testdata.
+func seed(f *testing.F, name string) string {
+	f.Helper()
+	content, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return string(content)
+}
+
+func FuzzStatuspage(f *testing.F) {
+	fuzz(f, "statuspage", "records.json", nil, seed(f, "statuspage/incidents-1.json"), seed(f, "statuspage/components.json"), seed(f, "statuspage/subscribers-active.json"), seed(f, "statuspage/page.json"))
+}

@@ -1,0 +1,118 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+// input is the file or folder of a source. No name leads out of the folder, also not through a symbolic link.
+type input struct {
+	files  fs.FS
+	folder bool
+	names  []string // of a file: its name; of a folder: all files, in order
+	close  func() error
+}
+
+// openInput opens a file or folder. In a folder, files and folders whose names begin with a dot are left out, except
+// .upptimerc.yml.
+func openInput(path string) (*input, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	in := &input{folder: info.IsDir()}
+	folder := path
+	if !in.folder {
+		folder = filepath.Dir(path)
+		in.names = []string{filepath.Base(path)}
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	in.files, in.close = root.FS(), root.Close
+	if !in.folder {
+		return in, nil
+	}
+	err = fs.WalkDir(in.files, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case !entry.IsDir() && (!strings.HasPrefix(entry.Name(), ".") || entry.Name() == ".upptimerc.yml"):
+			in.names = append(in.names, name)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	slices.Sort(in.names)
+	return in, nil
+}
+
+// read returns a file in valid UTF-8, without its byte order mark, and with \n for every line break.
+func (in *input) read(name string) ([]byte, error) {
+	file, err := in.files.Open(name)
+	if err != nil {
+		if path, is := errors.AsType[*fs.PathError](err); is {
+			return nil, fmt.Errorf("cannot be opened: %w", path.Err)
+		}
+		return nil, err
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, lines.MaxFile+1))
+	if err != nil {
+		return nil, errors.New("cannot be read")
+	}
+	if len(content) > lines.MaxFile {
+		return nil, fmt.Errorf("has more than %d bytes", lines.MaxFile)
+	}
+	content = bytes.TrimPrefix(bytes.ToValidUTF8(content, []byte("\uFFFD")), []byte("\ufeff"))
+	return bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), nil
+}
+
+// elements calls each with every element of the JSON array at the decoder. It returns an error if the array is cut off
+// or wrong; each was called with the elements before that place.
+func elements(decoder *jsontext.Decoder, each func(value jsontext.Value)) error {
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
+		return errors.New("is no JSON array")
+	}
+	for n := 0; ; n++ {
+		if decoder.PeekKind() == ']' {
+			_, err := decoder.ReadToken()
+			return err
+		}
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return fmt.Errorf("is wrong JSON or cut off after %d records", n)
+		}
+		each(value)
+	}
+}
+
+// record decodes a JSON record of another product. It ignores members that into lacks. It reports the member that has a
+// wrong type.
+func record(value jsontext.Value, into any) (field, text string) {
+	err := json.Unmarshal(value, into, jsontext.AllowDuplicateNames(true))
+	if err == nil {
+		return "", ""
+	}
+	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
+		return strings.TrimPrefix(strings.ReplaceAll(string(semantic.JSONPointer), "/", "."), "."), "has another JSON type than expected; the record is left out"
+	}
+	return "", "is no valid JSON; the record is left out"
+}

@@ -1,0 +1,211 @@
+// Package source reads the status pages of other products from files and returns interchange lines (package lines). It
+// calls no server and writes nothing.
+//
+// Decisions: Each reader is a function from a file or folder to a set of lines, with the tables of its mapping at the
+// top of its file. A record that cannot be read becomes a warning that names the record and the field, and the others
+// go on. What a reader loses or changes becomes a warning too. The set passes the checks of package lines at the end,
+// so no reader can write a file that the next program refuses.
+package source
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+// Options are what a person may say about a source.
+type Options struct {
+	Only    []string       // components, events, subscribers, endpoints
+	Zone    *time.Location // zone of times that name none; nil: UTC
+	Outages time.Duration  // shortest outage that becomes an incident; 0: none does
+	Now     time.Time
+}
+
+// reader fills the builder from the file or folder at path.
+type reader struct {
+	name string
+	read func(ctx context.Context, b *builder, path string) error
+}
+
+func readers() []reader {
+	return []reader{
+		{"lines", readLines},
+		{"statuspage", readStatuspage},
+	}
+}
+
+// Names returns the names of the sources.
+func Names() []string {
+	var names []string
+	for _, r := range readers() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// Read reads a source. It returns an error if nothing can be read.
+func Read(ctx context.Context, name, path string, o Options) (*lines.Set, error) {
+	place := slices.IndexFunc(readers(), func(r reader) bool { return r.name == name })
+	if place < 0 {
+		return nil, fmt.Errorf("the source %q is unknown; possible are %s", name, strings.Join(Names(), ", "))
+	}
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	b := &builder{Options: o, set: &lines.Set{}}
+	if err := readers()[place].read(ctx, b, path); err != nil {
+		return nil, err
+	}
+	return b.done(), nil
+}
+
+// builder collects the lines of a source.
+type builder struct {
+	Options
+	set *lines.Set
+}
+
+// warn adds a warning about a record of the source.
+func (b *builder) warn(key, field, format string, args ...any) {
+	b.set.Warn(key, field, fmt.Sprintf(format, args...))
+}
+
+// event adds an event. It orders the timeline, cuts the title, and moves an end that lies before the start.
+func (b *builder) event(e lines.Event) {
+	e.Title = b.cut(e.Key, "title", e.Title, lines.MaxTitle)
+	slices.SortStableFunc(e.Timeline, func(one, other lines.Entry) int { return one.At.Compare(other.At) })
+	start := cmp.Or(e.StartAt, e.ScheduledStartAt)
+	if e.EndAt != nil && start != nil && e.EndAt.Before(*start) {
+		b.warn(e.Key, "endAt", "is %s, before the start; it becomes the start", e.EndAt.Format(time.RFC3339))
+		e.EndAt = start
+	}
+	if e.ScheduledEndAt != nil && e.ScheduledStartAt != nil && !e.ScheduledEndAt.After(*e.ScheduledStartAt) {
+		if e.EndAt == nil || !e.EndAt.Equal(*start) {
+			b.warn(e.Key, "scheduledEndAt", "is %s, not after the planned start; it becomes 1 min later", e.ScheduledEndAt.Format(time.RFC3339))
+		}
+		later := e.ScheduledStartAt.Add(time.Minute)
+		e.ScheduledEndAt = &later
+	}
+	b.set.Events = append(b.set.Events, e)
+}
+
+// entry adds an entry to the timeline of an event. A text that is too long becomes several entries. A status that the
+// type of the event does not have becomes an update.
+func (b *builder) entry(e *lines.Event, entry lines.Entry) {
+	if entry.Status != "update" && !slices.Contains(lines.Statuses(e.Type), entry.Status) {
+		b.warn(e.Key, "timeline", "the status %.60q of the entry of %s is unknown; it becomes update", entry.Status, entry.At.Format(time.RFC3339))
+		entry.Status = "update"
+	}
+	if strings.TrimSpace(entry.HTML) == "" {
+		entry.HTML = "<p>" + strings.ToUpper(entry.Status[:1]) + entry.Status[1:] + "</p>"
+	}
+	parts := split(entry.HTML)
+	if len(parts) > 1 {
+		b.warn(e.Key, "timeline", "the text of the entry of %s has more than %d characters; it becomes %d entries", entry.At.Format(time.RFC3339), lines.MaxText, len(parts))
+	}
+	key := entry.Key
+	for i, part := range parts {
+		if i > 0 {
+			entry = lines.Entry{Key: fmt.Sprintf("%s-%d", key, i+1), At: entry.At, Status: "update"}
+		}
+		entry.HTML = part
+		e.Timeline = append(e.Timeline, entry)
+	}
+}
+
+// postMortem returns a post-mortem, or nil if there is no text.
+func (b *builder) postMortem(key, html string, published *time.Time) *lines.PostMortem {
+	if strings.TrimSpace(html) == "" {
+		return nil
+	}
+	if parts := split(html); utf8.RuneCountInString(html) > 50_000 {
+		b.warn(key, "postMortem", "has more than 50000 characters; what follows the first %d is missing", utf8.RuneCountInString(parts[0]))
+		html = parts[0]
+	}
+	return &lines.PostMortem{HTML: html, PublishedAt: published}
+}
+
+// component adds a component. It cuts the name and the description.
+func (b *builder) component(c lines.Component) {
+	c.Name = b.cut(c.Key, "name", c.Name, lines.MaxName)
+	c.GroupName = b.cut(c.Key, "groupName", c.GroupName, lines.MaxName)
+	c.Description = b.cut(c.Key, "description", c.Description, lines.MaxShort)
+	b.set.Components = append(b.set.Components, c)
+}
+
+// done returns the set: the kinds that were asked for, the oldest event first, checked.
+func (b *builder) done() *lines.Set {
+	s := b.set
+	slices.SortStableFunc(s.Events, func(one, other lines.Event) int { return begin(one).Compare(begin(other)) })
+	if len(b.Only) > 0 {
+		s.Events = only(b.Only, "events", s.Events)
+		s.Subscribers = only(b.Only, "subscribers", s.Subscribers)
+		s.Endpoints = only(b.Only, "endpoints", s.Endpoints)
+		if !slices.Contains(b.Only, "components") {
+			b.dropUnused()
+		}
+	}
+	s.Check()
+	return s
+}
+
+func begin(e lines.Event) time.Time {
+	if t := cmp.Or(e.StartAt, e.ScheduledStartAt); t != nil {
+		return *t
+	}
+	return time.Time{}
+}
+
+func only[T any](wanted []string, kind string, records []T) []T {
+	if slices.Contains(wanted, kind) {
+		return records
+	}
+	return nil
+}
+
+// dropUnused removes the components to which no line refers. The others stay, because a line may refer to earlier lines
+// only.
+func (b *builder) dropUnused() {
+	used := map[string]bool{}
+	for _, e := range b.set.Events {
+		for _, a := range e.Components {
+			used[a.Key] = true
+		}
+	}
+	for _, s := range b.set.Subscribers {
+		for _, key := range s.Components {
+			used[key] = true
+		}
+	}
+	for _, e := range b.set.Endpoints {
+		for _, key := range e.Components {
+			used[key] = true
+		}
+	}
+	b.set.Components = slices.DeleteFunc(b.set.Components, func(c lines.Component) bool { return !used[c.Key] })
+}
+
+// readLines reads interchange lines, which only are checked.
+func readLines(_ context.Context, b *builder, path string) error {
+	in, err := openInput(path)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	if in.folder {
+		return fmt.Errorf("%s is a folder; give a file of lines", path)
+	}
+	file, err := in.files.Open(in.names[0])
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	b.set, err = lines.Read(file)
+	return err
+}
