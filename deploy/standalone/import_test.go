@@ -49,6 +49,7 @@ func TestImportWritesLinesAndSaysWhatWasLost(t *testing.T) {
 	refuse(t, "exists and is no file of lines", nil, "import", "statuspage", page, "--lines", page)
 	refuse(t, "no IANA time zone", nil, "import", "statuspage", page, "--lines", out, "--timezone", "Mars")
 	refuse(t, `"pigeons" is unknown`, nil, "import", "statuspage", page, "--lines", out, "--only", "pigeons")
+	refuse(t, "is for uptime-kuma", nil, "import", "statuspage", page, "--lines", out, "--outages", "5m")
 	if _, _, code := command(t, nil, "import", "statuspage", page); code != 1 {
 		t.Errorf("an import that wrote nothing ended with code %d", code)
 	}

@@ -52,3 +52,7 @@ func seed(f *testing.F, name string) string {
 func FuzzStatuspage(f *testing.F) {
 	fuzz(f, "statuspage", "records.json", nil, seed(f, "statuspage/incidents-1.json"), seed(f, "statuspage/components.json"), seed(f, "statuspage/subscribers-active.json"), seed(f, "statuspage/page.json"))
 }
+
+func FuzzKuma(f *testing.F) {
+	fuzz(f, "uptime-kuma", "page.json", nil, seed(f, "kuma/harbour.json"), seed(f, "kuma/history.json"))
+}

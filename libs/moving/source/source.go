@@ -37,6 +37,7 @@ func readers() []reader {
 	return []reader{
 		{"lines", readLines},
 		{"statuspage", readStatuspage},
+		{"uptime-kuma", readKuma},
 	}
 }
 

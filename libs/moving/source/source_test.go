@@ -3,6 +3,8 @@ package source_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,17 +24,23 @@ func options() source.Options {
 	}
 }
 
-// goldens names the file or folder of each golden file.
+// goldens names the file or folder of each golden file. Of a file of SQL, the database is read that it makes.
 func goldens() map[string]struct{ source, path string } {
 	return map[string]struct{ source, path string }{
 		"statuspage": {"statuspage", "testdata/statuspage"},
+		"kuma":       {"uptime-kuma", "testdata/kuma.sql"},
+		"kuma-saved": {"uptime-kuma", "testdata/kuma"},
 	}
 }
 
 func TestEachReaderGivesItsGoldenLines(t *testing.T) {
 	for name, golden := range goldens() {
 		t.Run(name, func(t *testing.T) {
-			set, err := source.Read(t.Context(), golden.source, golden.path, options())
+			path := golden.path
+			if strings.HasSuffix(path, ".sql") {
+				path = database(t, path)
+			}
+			set, err := source.Read(t.Context(), golden.source, path, options())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,6 +133,27 @@ func folder(t testing.TB, files map[string]string) string {
 		}
 	}
 	return root
+}
+
+// database makes a database of SQLite from a file of SQL.
+func database(t testing.TB, script string) string {
+	t.Helper()
+	content, err := os.ReadFile(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "made ?&%.db") // characters that have a meaning in a URL
+	db, err := sql.Open("sqlite", "file:"+url.PathEscape(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), string(content)); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // ugly is a source with bad records, what it is warned about, and what stays.

@@ -20,11 +20,12 @@ import (
 )
 
 type importCommand struct {
-	Source   string   `arg:"" help:"Product that the file is from: ${sources}."`
-	File     string   `arg:"" help:"File or folder of that product. deploy/moving.md says what to hand over."`
-	Lines    string   `name:"lines" placeholder:"OUT" help:"File to write. An existing file of lines is replaced; another file is not."`
-	Only     []string `name:"only" default:"components,events" help:"Kinds to take, with commas between them: components, events, subscribers, endpoints."`
-	Timezone string   `name:"timezone" placeholder:"ZONE" help:"IANA time zone of the times in the file that name none. UTC if absent."`
+	Source   string        `arg:"" help:"Product that the file is from: ${sources}."`
+	File     string        `arg:"" help:"File or folder of that product. deploy/moving.md says what to hand over."`
+	Lines    string        `name:"lines" placeholder:"OUT" help:"File to write. An existing file of lines is replaced; another file is not."`
+	Only     []string      `name:"only" default:"components,events" help:"Kinds to take, with commas between them: components, events, subscribers, endpoints."`
+	Timezone string        `name:"timezone" placeholder:"ZONE" help:"IANA time zone of the times in the file that name none. UTC if absent."`
+	Outages  time.Duration `name:"outages" placeholder:"5m" help:"For uptime-kuma: each outage of at least this time becomes a resolved incident."`
 }
 
 // Help is printed below the description of the command.
@@ -47,11 +48,14 @@ func (c *importCommand) Run(ctx context.Context) error {
 	if c.Lines == "" {
 		return errors.New("import writes a file of lines only: give --lines OUT")
 	}
-	o := source.Options{Only: c.Only, Now: time.Now()}
+	o := source.Options{Only: c.Only, Outages: c.Outages, Now: time.Now()}
 	for _, kind := range c.Only {
 		if !slices.Contains([]string{"components", "events", "subscribers", "endpoints"}, kind) {
 			return fmt.Errorf("--only: %q is unknown; possible are components, events, subscribers, endpoints", kind)
 		}
+	}
+	if c.Outages < 0 || c.Outages > 0 && c.Source != "uptime-kuma" {
+		return errors.New("--outages must be a positive time, and is for uptime-kuma")
 	}
 	if c.Timezone != "" {
 		zone, err := time.LoadLocation(c.Timezone)
