@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,7 +31,8 @@ func BenchmarkList(b *testing.B) { besideNginx(b, "/api/v1/dashboard/", "identit
 // besideNginx sends requests for a file of a dashboard five times, in turn to the platform and to nginx. wrk sends the
 // requests over 64 kept connections and measures the time of each response. besideNginx reports medians: requests per
 // second, the 99th percentile of the time, processor time per request, and the ratios of both servers. The platform
-// logs each request to a file, and nginx logs nothing. wrk uses processor time that both servers lack.
+// logs each request to a file, and nginx logs nothing. wrk uses processor time that both servers lack. If BENCH_FLAPPING is
+// set, a monitoring tool posts 10,000 flapping alerts meanwhile, at the rate of those of a minute.
 func besideNginx(b *testing.B, path, coding string) {
 	const rounds = 5
 	for _, program := range []string{"nginx", "wrk"} {
@@ -49,6 +51,13 @@ func besideNginx(b *testing.B, path, coding string) {
 	}{{"gateway", a.DashboardURL + path, p}, {"nginx", address, control}}
 	type result struct{ rate, p99, cpu []float64 }
 	results := map[string]*result{"gateway": {}, "nginx": {}}
+	var posts sync.WaitGroup
+	var refused int64
+	if os.Getenv("BENCH_FLAPPING") != "" {
+		a.component("Flaps", "checkout")
+		tool := a.tool(map[string]any{"name": "Flapping", "openAfter": "2m"})
+		posts.Go(func() { refused = tool.flap(10_000, time.Minute) })
+	}
 	for b.Loop() {
 		for range rounds {
 			for _, subject := range subjects {
@@ -59,6 +68,8 @@ func besideNginx(b *testing.B, path, coding string) {
 			}
 		}
 	}
+	posts.Wait()
+	b.ReportMetric(float64(refused), "refused")
 	middle := func(all []float64) float64 { return slices.Sorted(slices.Values(all))[len(all)/2] }
 	for name, of := range results {
 		b.ReportMetric(middle(of.rate), name+"-req/s")

@@ -98,6 +98,7 @@ replace github.com/bellbuoy/bellbuoy/libs => ../../libs
 
 require (
 	github.com/bellbuoy/bellbuoy/libs/engines v0.0.0-00010101000000-000000000000
+	github.com/hashicorp/golang-lru/v2 v2.0.7
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 )
 

@@ -235,6 +235,22 @@ func TestRequestsWithoutARightTokenGetAnEmpty403(t *testing.T) {
 	}
 }
 
+// A tool may send hundreds of messages in a second, and each of them needs the plan of the organization.
+func TestMessagesOfOneSecondAskForThePlanOnce(t *testing.T) {
+	p := start(t, nil)
+	key := p.key(p.organization(25), object{"bearer": true})
+	const messages = 50
+	began := p.now()
+	for range messages {
+		if status, text, _ := p.push("generic", `{"action": "heartbeat"}`, token(key)); status != http.StatusOK {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	if asked, most := p.upstream.plans.Load(), int64(p.now().Sub(began)/time.Second)+1; asked > most {
+		t.Errorf("%d messages asked for the plan %d times, at most %d are needed", messages, asked, most)
+	}
+}
+
 func TestGrafanaMaySignInsteadOfSendingAToken(t *testing.T) {
 	p := start(t, nil)
 	o, other := p.organization(25), p.organization(25)

@@ -65,7 +65,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer counter.Close()
 	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
-	services := client.New(events, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
+	services, err := client.New(events, peer.Identity{Client: s.Peer("identity", c.IdentityURL)}, c.Now)
+	if err != nil {
+		return err
+	}
 	tools := &inbound.Inbound{
 		Store: store.NewInbound(s.Database), Services: services, Box: seal.NewBox(c.Secret.Secret, "inbound"), Log: c.Log, Now: c.Now,
 	}

@@ -19,6 +19,7 @@ import (
 type upstream struct {
 	server *httptest.Server
 	down   atomic.Bool
+	plans  atomic.Int64 // questions for the plan of an organization
 	// meanwhile is called once, between the next question and its answer, which it does not change.
 	meanwhile atomic.Pointer[func()]
 
@@ -133,6 +134,7 @@ func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 		return found, true
 	}))
 	mux.HandleFunc("GET "+base+"/features", answer("identity", func(_ *http.Request, organization string) (any, bool) {
+		u.plans.Add(1)
 		return passport.Features{API: true, Integrations: !u.without[organization]}, true
 	}))
 	mux.HandleFunc("POST "+base+"/inbound", answer("events", u.ingest))
