@@ -107,6 +107,28 @@ func TestAProblemOpensAndResolvesItsEventAfterTheTimesOfTheKey(t *testing.T) {
 	apitest.Eventually(t, "the quiet problem is deleted", func() bool { return len(p.problems(o)) == 0 })
 }
 
+// The event of a problem remembers the ids of its messages for longer than the problem is kept.
+func TestAProblemThatReturnsAfterItsRecordWasDeletedOpensAnotherEvent(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"bearer": true})
+	down := captured(t, "gatus")
+	status, text, first := p.push("gatus", down, token(key))
+	if status != http.StatusOK || first.Result != "created" {
+		t.Fatalf("the first time: %d %s", status, text)
+	}
+	if status, text, out := p.push("gatus", strings.Replace(down, "TRIGGERED", "RESOLVED", 1), token(key)); status != http.StatusOK || out.Result != "resolved" {
+		t.Fatalf("over: %d %s", status, text)
+	}
+	p.ahead.Add(int64(25 * time.Hour))
+	p.stop()
+	p.run(nil)
+	apitest.Eventually(t, "the quiet problem is deleted", func() bool { return len(p.problems(o)) == 0 })
+	if status, text, again := p.push("gatus", down, token(key)); status != http.StatusOK || again.Result != "created" || *again.EventID == *first.EventID {
+		t.Errorf("a day later: %d %s, and the first event was %s", status, text, *first.EventID)
+	}
+}
+
 // A process that dies after the record is stored and before the event exists leaves a step, which another process completes once.
 func TestAStepWhoseProcessDiedIsCompletedOnce(t *testing.T) {
 	p := start(t, nil)

@@ -30,7 +30,8 @@ func (s *Inbound) apply(ctx context.Context, key Key, m heldMessage, at *time.Ti
 	for range applyTries {
 		var what effect
 		id := problemID(key.ID, m.Message.ExternalID)
-		if err := s.admit(ctx, key, m, at, id); err != nil {
+		at, err := s.admit(ctx, key, m, at, id)
+		if err != nil {
 			return outcome{}, err
 		}
 		problem, err := s.Store.Problems.Upsert(ctx, id, func(p *Problem, exists bool) (_ []topic.Message, err error) {
@@ -102,26 +103,31 @@ func (p Problem) ignores(m heldMessage, key Key) string {
 	return fmt.Sprintf("%d of %d sources report the problem.", len(p.Reporting()), key.minSources())
 }
 
-// admit returns a fault for a trigger that the problem must not store: because the key has too many problems, or
-// because no event could take the trigger. The events service checks a trigger that may wait.
-func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) error {
+// admit returns a fault for a trigger that the problem must not store: because the key has too many problems or the
+// problem too many sources, or because no event could take the trigger. The events service checks a trigger that may
+// wait. A resolve is applied without its date instead, so that it is not stored for an unknown problem or source. admit
+// returns the date to apply.
+func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) (*time.Time, error) {
+	if m.Message.Action == "resolve" && at == nil {
+		return nil, nil
+	}
 	known, err := s.Store.Problems.Get(ctx, id)
-	if fault.Is(err, fault.NotFound) && m.Message.Action == "trigger" {
+	if fault.Is(err, fault.NotFound) {
 		err = s.room(ctx, key)
 	}
-	if fault.UnlessMissing(err) != nil || m.Message.Action != "trigger" {
-		return fault.UnlessMissing(err)
+	if _, is := known.Sources[m.source()]; err == nil && !is && len(known.Sources) >= maxSources {
+		err = fault.New(fault.Conflict, "The problem already has %d sources.", maxSources)
 	}
-	if _, is := known.Sources[m.source()]; !is && len(known.Sources) >= maxSources {
-		return fault.New(fault.Conflict, "The problem already has %d sources.", maxSources)
+	if fault.Is(err, fault.Conflict) && m.Message.Action == "resolve" {
+		return nil, nil
 	}
-	if key.OpenAfter == 0 && key.minSources() == 1 || known.State == Open {
-		return nil
+	if err != nil || m.Message.Action == "resolve" || key.OpenAfter == 0 && key.minSources() == 1 || known.State == Open {
+		return at, err
 	}
 	check := m.Message
 	check.Check = true
 	_, err = s.Services.Ingest(ctx, key.OrganizationID, check)
-	return err
+	return at, err
 }
 
 // change changes the problem of a message. A resolve of an unknown problem is stored only if it has a date.
@@ -133,7 +139,7 @@ func (s *Inbound) change(p *Problem, exists bool, key Key, m heldMessage, at *ti
 		}
 		*p = Problem{
 			ID: problemID(key.ID, m.Message.ExternalID), OrganizationID: key.OrganizationID, KeyID: key.ID, ExternalID: m.Message.ExternalID,
-			State: Quiet, Since: now, TouchedAt: now, Sources: map[string]Source{},
+			State: Quiet, Since: now, TouchedAt: now, Sources: map[string]Source{}, Step: now.UnixMilli(),
 		}
 	}
 	before := *p
