@@ -19,6 +19,8 @@ const (
 	maxProblems = 10_000 // number of problems that a key may have
 	// countShare is the part of the room that one process uses before it counts again: 1/countShare.
 	countShare = 8
+	// countLife is how long a count is used.
+	countLife = 10 * time.Second
 	// DefaultSource is the source of messages that name none.
 	DefaultSource = "default"
 
@@ -60,7 +62,9 @@ type Problem struct {
 	TouchedAt      time.Time `json:"touchedAt"`
 	// Sources has each source that reports the problem, or that has sent a dated resolve.
 	Sources map[string]Source `json:"sources"`
-	// Step counts the steps of the problem. A step opens the event (Waiting) or resolves it (Closing).
+	// Step counts the steps of the problem. A step opens the event (Waiting) or resolves it (Closing). It starts at the
+	// milliseconds since 1970, because the ids of messages derive from it: a problem that returns after its record was
+	// deleted must not repeat the id of a message that its former event remembers.
 	Step int64 `json:"step"`
 	// DueAt is when Complete takes the step. It is nil if there is no step, or if too few sources report the problem.
 	DueAt *time.Time `json:"dueAt"`
@@ -241,7 +245,7 @@ func (s *Inbound) Problems(ctx context.Context, organization string, limit int, 
 // room returns a Conflict fault if the key has maxProblems. A count covers a part of the new problems that still have
 // room, because a count reads an index entry of each problem.
 func (s *Inbound) room(ctx context.Context, key Key) error {
-	if s.counted.take(key.ID) {
+	if s.counted.take(key.ID, s.Now()) {
 		return nil
 	}
 	n, err := s.Store.Problems.Count(ctx, find.Query{
@@ -253,31 +257,39 @@ func (s *Inbound) room(ctx context.Context, key Key) error {
 	if n >= maxProblems {
 		return fault.New(fault.Conflict, "The key already has %d problems. Problems that are over are deleted after 24 h.", maxProblems)
 	}
-	s.counted.put(key.ID, (maxProblems-n)/countShare)
+	s.counted.put(key.ID, allowance{(maxProblems - n) / countShare, s.Now().Add(countLife)})
 	return nil
 }
 
 // counted has the number of new problems of each key that need no count.
 type counted struct {
 	mu   sync.Mutex
-	left map[string]int64
+	left map[string]allowance
 }
 
-func (c *counted) take(keyID string) bool {
+// allowance is a number of problems. It ends at until, because other processes store problems of the key, too.
+type allowance struct {
+	problems int64
+	until    time.Time
+}
+
+func (c *counted) take(keyID string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left[keyID] == 0 {
+	of := c.left[keyID]
+	if of.problems == 0 || now.After(of.until) {
 		return false
 	}
-	c.left[keyID]--
+	of.problems--
+	c.left[keyID] = of
 	return true
 }
 
-func (c *counted) put(keyID string, left int64) {
+func (c *counted) put(keyID string, of allowance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left == nil {
-		c.left = map[string]int64{}
+		c.left = map[string]allowance{}
 	}
-	c.left[keyID] = left
+	c.left[keyID] = of
 }

@@ -31,6 +31,22 @@ type listener struct {
 	key inbound.Key
 }
 
+func newListener(t *testing.T) (*listener, *document.Database) {
+	t.Helper()
+	db, err := document.Open(apitest.Documents(t), "integrations", document.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	records := store.NewInbound(db)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l := &listener{t: t, now: time.Date(2026, 1, 31, 9, 30, 0, 0, time.UTC)}
+	l.Inbound = &inbound.Inbound{Store: records, Services: everyPlan{}, Box: seal.NewBox("s", "inbound"), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return l.now }}
+	return l, db
+}
+
 // pass lets time pass while the service runs.
 func (l *listener) pass(by time.Duration) {
 	l.t.Helper()
@@ -73,19 +89,10 @@ func (l *listener) expect(what string, silent bool) {
 // A tool that is silent for longer than its key expects causes one mail, the next after a new request. The time in which
 // the service does not run does not count.
 func TestASilentKeyIsReportedOnce(t *testing.T) {
-	db, err := document.Open(apitest.Documents(t), "integrations", document.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	records := store.NewInbound(db)
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	l := &listener{t: t, now: time.Date(2026, 1, 31, 9, 30, 0, 0, time.UTC)}
-	l.Inbound = &inbound.Inbound{Store: records, Services: everyPlan{}, Box: seal.NewBox("s", "inbound"), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return l.now }}
+	l, db := newListener(t)
 	l.listen()
 	var secret string
+	var err error
 	l.key, secret, err = l.CreateKey(t.Context(), "o", inbound.Author{}, func(k *inbound.Key) error {
 		k.Name, k.Bearer, k.ExpectEvery, k.ManagementEmail = "Gatus", true, inbound.Wait(5*time.Minute), "ops@example.com"
 		return nil
