@@ -145,7 +145,7 @@ func (d *EventEdit) channels(of audience) topic.Notify {
 	case askedChannels:
 		return d.asked
 	case keptChannels:
-		return d.Announced
+		return withSlack(d.Announced)
 	case allChannels:
 		all := topic.Notify{}
 		for _, channel := range topic.AppChannels() {
@@ -154,6 +154,20 @@ func (d *EventEdit) channels(of audience) topic.Notify {
 		return all
 	}
 	return nil
+}
+
+// withSlack returns the channels of Announced. An event that was stored before there were Slack endpoints has the channel
+// workspace, the legacy name of Slack.
+func withSlack(announced topic.Notify) topic.Notify {
+	wording, is := announced[topic.Workspace]
+	if _, both := announced[topic.Slack]; !is || both {
+		return announced
+	}
+	channels := maps.Clone(announced)
+	delete(channels, topic.Workspace)
+	wording.SkippedAs = topic.Workspace
+	channels[topic.Slack] = wording
+	return channels
 }
 
 // keep stores the channels for the scheduler in Announced. It leaves out the texts, which are for this write only.

@@ -328,6 +328,24 @@ func TestWordingOfNotify(t *testing.T) {
 	}
 }
 
+// The steps of a maintenance that was stored when workspace was a channel without recipients notify Slack endpoints.
+func TestAStoredWorkspaceNotifiesSlack(t *testing.T) {
+	for name, c := range map[string]struct{ announced, want topic.Notify }{
+		"workspace": {topic.Notify{topic.Workspace: {Details: true, Endpoints: []int64{7}}, topic.SMS: {}}, topic.Notify{topic.Slack: {Details: true, Endpoints: []int64{7}, SkippedAs: topic.Workspace}, topic.SMS: {}}},
+		"both":      {topic.Notify{topic.Workspace: {}, topic.Slack: {Details: true}}, topic.Notify{topic.Workspace: {}, topic.Slack: {Details: true}}},
+		"none":      {topic.Notify{topic.SMS: {}}, topic.Notify{topic.SMS: {}}},
+	} {
+		e := stored(Maintenance, Planning, nil)
+		e.Announced = c.announced
+		d := NewEventEdit(e, Command{Source: SourceScheduler}, at(12, 0))
+		err := d.Post(NewEntry{Message: "m", Status: Started})
+		d.finish(true)
+		if err != nil || !maps.EqualFunc(d.notify, c.want, sameWording) || !maps.EqualFunc(d.Announced, c.want, sameWording) {
+			t.Errorf("%s: notifies %+v, then %+v, want %+v: %v", name, d.notify, d.Announced, c.want, err)
+		}
+	}
+}
+
 // TestAppNotifiesAllChannels checks that the default is every channel with recipients, and none that only the legacy interface knows.
 func TestAppNotifiesAllChannels(t *testing.T) {
 	d := NewEventEdit(stored(Incident, Monitoring, nil), Command{Source: SourceApp}, at(12, 0))
