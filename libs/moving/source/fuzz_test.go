@@ -56,3 +56,11 @@ func FuzzStatuspage(f *testing.F) {
 func FuzzKuma(f *testing.F) {
 	fuzz(f, "uptime-kuma", "page.json", nil, seed(f, "kuma/harbour.json"), seed(f, "kuma/history.json"))
 }
+
+func FuzzCStateIssue(f *testing.F) {
+	fuzz(f, "cstate", "content/issues/x.md", map[string]string{"config.yml": "title: H\n"}, seed(f, "cstate/content/issues/2025-01-10-gateway-down.md"), seed(f, "cstate/content/issues/2026-12-24-planned.md"))
+}
+
+func FuzzCStateConfig(f *testing.F) {
+	fuzz(f, "cstate", "config.yml", nil, seed(f, "cstate/config.yml"))
+}

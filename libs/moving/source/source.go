@@ -38,6 +38,7 @@ func readers() []reader {
 		{"lines", readLines},
 		{"statuspage", readStatuspage},
 		{"uptime-kuma", readKuma},
+		{"cstate", readCState},
 	}
 }
 

@@ -30,6 +30,7 @@ func goldens() map[string]struct{ source, path string } {
 		"statuspage": {"statuspage", "testdata/statuspage"},
 		"kuma":       {"uptime-kuma", "testdata/kuma.sql"},
 		"kuma-saved": {"uptime-kuma", "testdata/kuma"},
+		"cstate":     {"cstate", "testdata/cstate"},
 	}
 }
 
