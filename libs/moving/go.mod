@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/bellbuoy/bellbuoy/libs v0.0.0-00010101000000-000000000000
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/net v0.62.0
 	modernc.org/sqlite v1.55.0
 )
