@@ -34,7 +34,7 @@ func (r *restless) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	r.mu.Unlock()
 	if refuse {
-		w.Header().Set("Retry-After", "3")
+		w.Header().Set("Retry-After", "8")
 		w.WriteHeader(r.status)
 		return
 	}
@@ -57,7 +57,7 @@ func TestRetryAfterOfTheTextServerHoldsTheWholeAccount(t *testing.T) {
 			t.Cleanup(server.Close)
 			c := w.config()
 			c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
-			const n, pause, onTheWay = 250, 3 * time.Second, time.Second
+			const n, pause, onTheWay = 250, 8 * time.Second, 5 * time.Second
 			people := newPeer(t, "subscribers")
 			c.SubscribersURL = people.server.URL
 			ids := map[string][]string{}
