@@ -218,7 +218,7 @@ func (e *edge) forwardBody(r *request, token string, body []byte) {
 	defer cancel(nil)
 	late := time.AfterFunc(upstreamTimeout, func() { cancel(context.DeadlineExceeded) })
 	defer late.Stop()
-	out := outgoing{method: r.in.Method, service: r.found.route.Service, passport: token, body: body, ip: r.ip, scheme: r.scheme, authorized: r.found.route.authorized, arrival: e.arrival(r)}
+	out := outgoing{method: r.in.Method, service: r.found.route.Service, passport: token, body: body, ip: r.ip, scheme: r.scheme, authorized: r.found.route.Authorized, arrival: e.arrival(r)}
 	if r.bare {
 		out.method, out.body = http.MethodHead, nil
 	}

@@ -5,8 +5,8 @@
 //
 // Decisions:
 //
-//   - The App and operator rows come from the OpenAPI documents, which are generated from the operations that the
-//     services declare (openapi.go). The gateway does not start with a wrong document.
+//   - The public, App and operator rows are generated from the operations that the services declare, together with the
+//     OpenAPI documents (openapi.go).
 //   - Each request asks Redis whether the credential is unchanged, so a revocation holds for the next request at every
 //     gateway. Requests that arrive during a round trip share the next round trip, so a busy gateway needs fewer round
 //     trips than requests.
@@ -99,10 +99,6 @@ func Run(ctx context.Context, c Config) error {
 // newEdge returns the handler of all requests. Redis and the services may be down when it is called.
 func newEdge(c Config) (*edge, error) {
 	signer := passport.NewSigner(c.Secret.Secret, c.Now)
-	table, err := routes(documents)
-	if err != nil {
-		return nil, err
-	}
 	redis, err := newRedisClient(c.Redis, c.Log, c.Metrics)
 	if err != nil {
 		return nil, err
@@ -141,7 +137,7 @@ func newEdge(c Config) (*edge, error) {
 	}
 	return &edge{
 		console: console,
-		router:  newRouter(table, platformHosts(c.Links)),
+		router:  newRouter(Routes(), platformHosts(c.Links)),
 		guard: &guard{
 			redis: redis, memory: newMemory(c.Now), identity: keys, callers: callers, signer: signer, now: c.Now,
 		},

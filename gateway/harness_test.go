@@ -76,7 +76,7 @@ func newWorldOn(t testing.TB, redisURL string) *world {
 		w.client.CloseIdleConnections()
 		w.redis.Close()
 	})
-	for _, name := range append(services(), console) {
+	for _, name := range []string{identity, events, subscribers, integrations, delivery, console} {
 		w.services[name] = newService(t, name, w.signer, w.keys)
 	}
 	return w

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/engines"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
@@ -287,4 +289,36 @@ func TestAnIdempotentWriteWithoutRedisIsRefused(t *testing.T) {
 	header["Idempotency-Key"] = "k"
 	wantError(t, d.do(t, "POST", endpointsPath, "{}", header), 503, noOnceCheck)
 	wantStatus(t, d.get(t, endpointsPath, header), 200)
+}
+
+// If an operation does not declare the header Idempotency-Key, it ignores the header.
+func TestOnlyOperationsThatDeclareTheHeaderAreIdempotent(t *testing.T) {
+	w := newWorld(t)
+	c := w.config(t, io.Discard)
+	defer c.Listener.Close()
+	edge, err := newEdge(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table []Route
+	for base, surface := range map[string]passport.Surface{"/app/": passport.App, "/operator/v1/": passport.Operator} {
+		for name, once := range map[string]bool{"once": true, "often": false} {
+			table = append(table, Route{Methods: []string{"POST"}, Path: base + name, Service: events, Surface: surface, Idempotent: once})
+		}
+	}
+	edge.router = newRouter(table, edge.router.isPlatformHost)
+	server := httptest.NewServer(edge)
+	defer server.Close()
+	d := &door{base: server.URL, http: w.client}
+	for base, authorization := range map[string]string{"/app/": w.keys.member(nil).bearer(), "/operator/v1/": "Operator " + operatorToken} {
+		for name, want := range map[string]int64{"once": 1, "often": 2} {
+			done := writes(w.services[events], http.StatusCreated)
+			for range 2 {
+				wantStatus(t, d.do(t, "POST", base+name, "{}", map[string]string{"Authorization": authorization, "Idempotency-Key": name}), 201)
+			}
+			if done.Load() != want {
+				t.Errorf("%s%s: written %d times, want %d", base, name, done.Load(), want)
+			}
+		}
+	}
 }

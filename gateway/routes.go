@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -23,42 +22,31 @@ const (
 	console      = "console"
 )
 
-// services returns the services with operations in the OpenAPI documents.
-func services() []string { return []string{identity, events, subscribers, integrations, delivery} }
-
 // Route is a row of the route table.
 type Route struct {
 	// Methods are in the order of the Allow header. On the legacy and the public surface, GET includes HEAD.
-	Methods []string
+	Methods []string `json:"methods"`
 	// Path is a template: {name} stands for one segment. Legacy and public paths are served with and without a slash at
 	// the end. The files of dashboards redirect.
-	Path string
+	Path string `json:"path"`
 	// Service is the upstream. An empty Service means the gateway itself.
-	Service string
+	Service string `json:"service,omitempty"`
 	// Surface is the interface of the route. It decides which key a route with a Service requires.
-	Surface passport.Surface
+	Surface passport.Surface `json:"surface"`
 	// Idempotent means that the operation takes an Idempotency-Key.
-	Idempotent bool
-	// authorized means that the service, not the gateway, reads the header Authorization. Without it, no service gets
+	Idempotent bool `json:"idempotent,omitempty"`
+	// Authorized means that the service, not the gateway, reads the header Authorization. Without it, no service gets
 	// this header.
-	authorized bool
-	file       *dashboards.File // for the paths of dashboards; newRouter sets it
-	// values are the values that the last segment of a public path can have, if this segment is a parameter that lists
+	Authorized bool `json:"authorized,omitempty"`
+	// Values are the values that the last segment of a public path can have, if this segment is a parameter that lists
 	// its values.
-	values []string
+	Values []string `json:"values,omitempty"`
+
+	file *dashboards.File // for the paths of dashboards; newRouter sets it
 }
 
-// Routes returns the route table of the embedded documents. For clients, a path outside the table does not exist.
-// Routes panics if a document is wrong. Run returns that error instead.
+// Routes returns the route table. For clients, a path outside the table does not exist.
 func Routes() []Route {
-	table, err := routes(documents)
-	if err != nil {
-		panic(err)
-	}
-	return table
-}
-
-func routes(documents fs.FS) ([]Route, error) {
 	get := []string{http.MethodGet}
 	table := append(legacyRoutes(), Route{Methods: []string{http.MethodGet, http.MethodPost}, Path: consolePath, Service: console, Surface: passport.Console})
 	for path := range docsFiles() {
@@ -66,19 +54,7 @@ func routes(documents fs.FS) ([]Route, error) {
 			table = append(table, Route{Methods: get, Path: path, Surface: passport.Public})
 		}
 	}
-	for _, of := range []struct {
-		document, base string
-		surface        passport.Surface
-	}{
-		{publicDocument, "/", passport.Public}, {appDocument, "/app/", passport.App}, {operatorDocument, "/operator/v1/", passport.Operator},
-	} {
-		rows, err := operations(documents, of.document, of.base, of.surface)
-		if err != nil {
-			return nil, err
-		}
-		table = append(table, rows...)
-	}
-	return table, nil
+	return append(table, declaredRoutes()...)
 }
 
 // dashboardPath is the prefix of a dashboard's paths on the platform's hosts.
@@ -180,7 +156,7 @@ func (s *segment) add(row *Route) {
 	for _, name := range names[:last] {
 		s = s.child(name)
 	}
-	ends := row.values
+	ends := row.Values
 	if len(ends) == 0 {
 		ends = names[last:]
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,12 +11,13 @@ import (
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
+	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 func TestDocumentsAreCurrent(t *testing.T) {
-	for name, write := range documents() {
+	for name, write := range files() {
 		want, err := write()
 		if err != nil {
 			t.Fatal(err)
@@ -28,6 +30,38 @@ func TestDocumentsAreCurrent(t *testing.T) {
 			t.Errorf("%s/%s is not what the services declare; run make generate and commit the result", folder, name)
 		}
 	}
+}
+
+// The rows have the service of the operation, whether it takes an Idempotency-Key or a token, and the values of the last
+// segment of a public path. A document whose rows would contradict each other, or belong to another surface, is refused.
+func TestRoutesComeFromTheDocument(t *testing.T) {
+	d := newDocument()
+	d.add(operation{path: "/app/b/{id}", method: "PATCH", service: "events", parameters: []any{d.parameter("Key", idempotencyKey)}})
+	d.add(operation{path: "/app/b/{id}", method: "GET", service: "events", parameters: []any{object{{"name", "Idempotency-Key"}, {"in", "query"}}}})
+	d.add(operation{path: "/app/a/{kind}", method: "POST", service: "identity", token: true,
+		parameters: []any{object{{"name", "kind"}, {"in", "path"}, {"schema", object{{"enum", []string{"x", "y"}}}}}}})
+	rows := func(base string, surface passport.Surface) string {
+		text, err := d.write("", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := routesOf(text, base, surface)
+		if err != nil {
+			return err.Error()
+		}
+		return strings.Trim(fmt.Sprint(rows), "[]")
+	}
+	is := func(base string, surface passport.Surface, want string) {
+		t.Helper()
+		if got := rows(base, surface); !strings.Contains(got, want) {
+			t.Errorf("%s %s: %s, want %s", base, surface, got, want)
+		}
+	}
+	is("/app/", passport.App, "{[POST] /app/a/{kind} identity app false false [] <nil>} {[GET] /app/b/{id} events app false false [] <nil>} {[PATCH] /app/b/{id} events app true false [] <nil>}")
+	is("/", passport.Public, "{[POST] /app/a/{kind} identity public false true [x y] <nil>}")
+	is("/operator/v1/", passport.Operator, "the path /app/a/{kind} must start with /operator/v1/")
+	d.add(operation{path: "/app/b/{name}", method: "GET", service: "events"})
+	is("/app/", passport.App, "the paths /app/b/{id} and /app/b/{name} differ only in the names of parameters")
 }
 
 // Every example in a served document is valid for its schema.
