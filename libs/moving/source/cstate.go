@@ -95,11 +95,6 @@ func (c *cstate) key(kind, id string) string {
 	return "cstate:" + c.scope + ":" + kind + "/" + strings.Join(strings.Fields(id), " ")
 }
 
-// yamlError returns an error of the YAML parser in one line.
-func yamlError(err error) error {
-	return errors.New("is wrong YAML: " + strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " "))
-}
-
 func (c *cstate) config(in *input) error {
 	var content []byte
 	err := errors.New("has no config.yml; give the folder of the repository")

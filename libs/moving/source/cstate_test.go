@@ -12,11 +12,7 @@ import (
 func TestBadRecordsOfCStateAreNamedAndTheOthersStay(t *testing.T) {
 	const config = "title: H\nbaseURL: https://h.example\nparams:\n  systems:\n    - name: API\n"
 	const good = "---\ntitle: T\ndate: 2025-01-01 00:00:00\nresolved: true\nresolvedWhen: 2025-01-01 01:00:00\nseverity: down\naffected: [API]\n---\nText\n"
-	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
-	for last := 'a'; last < 'i'; last++ {
-		next := string(last + 1)
-		bomb += next + ": &" + next + " [" + strings.TrimSuffix(strings.Repeat("*"+string(last)+",", 9), ",") + "]\n"
-	}
+	bomb := aliasBomb()
 	with := func(bad string) map[string]string {
 		return map[string]string{"config.yml": config, "content/issues/bad.md": bad, "content/issues/ok.md": good}
 	}

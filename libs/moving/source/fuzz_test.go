@@ -64,3 +64,15 @@ func FuzzCStateIssue(f *testing.F) {
 func FuzzCStateConfig(f *testing.F) {
 	fuzz(f, "cstate", "config.yml", nil, seed(f, "cstate/config.yml"))
 }
+
+func FuzzUpptimeIssues(f *testing.F) {
+	fuzz(f, "upptime", "issues.json", map[string]string{".upptimerc.yml": "owner: o\nrepo: r\nsites: [{name: Harbour Shop}]\n"}, seed(f, "upptime/issues.json"), seed(f, "upptime/issues-comments.json"))
+}
+
+func FuzzUpptimeConfig(f *testing.F) {
+	fuzz(f, "upptime", ".upptimerc.yml", nil, seed(f, "upptime/.upptimerc.yml"))
+}
+
+func FuzzGatus(f *testing.F) {
+	fuzz(f, "gatus", "config.yaml", nil, seed(f, "gatus/config.yaml"))
+}

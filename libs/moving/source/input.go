@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
@@ -115,4 +116,14 @@ func record(value jsontext.Value, into any) (field, text string) {
 		return strings.TrimPrefix(strings.ReplaceAll(string(semantic.JSONPointer), "/", "."), "."), "has another JSON type than expected; the record is left out"
 	}
 	return "", "is no valid JSON; the record is left out"
+}
+
+// yamlError returns an error of the YAML parser in one line, which names the place.
+func yamlError(err error) error {
+	text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
+	if wrong, is := errors.AsType[*yaml.TypeError](err); is && len(wrong.Errors) > 0 {
+		line, _, _ := strings.Cut(wrong.Errors[0], ": ")
+		text = line + ": a value has another type than expected"
+	}
+	return errors.New("is wrong YAML: " + text)
 }

@@ -39,6 +39,8 @@ func readers() []reader {
 		{"statuspage", readStatuspage},
 		{"uptime-kuma", readKuma},
 		{"cstate", readCState},
+		{"upptime", readUpptime},
+		{"gatus", readGatus},
 	}
 }
 

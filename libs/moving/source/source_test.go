@@ -31,6 +31,8 @@ func goldens() map[string]struct{ source, path string } {
 		"kuma":       {"uptime-kuma", "testdata/kuma.sql"},
 		"kuma-saved": {"uptime-kuma", "testdata/kuma"},
 		"cstate":     {"cstate", "testdata/cstate"},
+		"upptime":    {"upptime", "testdata/upptime"},
+		"gatus":      {"gatus", "testdata/gatus/config.yaml"},
 	}
 }
 
