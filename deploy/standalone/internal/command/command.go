@@ -1,9 +1,9 @@
 // Package command is the command line of the operator of an installation: backup and restore of a data folder, the
-// operator interface (/operator/v1) as commands, and the readers of other products.
+// operator interface (/operator/v1) as commands, the readers of other products, and the export for a monitoring tool.
 //
 // Results go to the standard output: tables for people, or with --json the JSON of the interface. An error is one line
-// on the standard error output, and an exit code other than 0. The operator token comes from the environment only,
-// because other users of the machine can read arguments.
+// on the standard error output, and an exit code other than 0. The operator token and the key of export come from the environment
+// only, because other users of the machine can read arguments.
 package command
 
 import (
@@ -29,6 +29,7 @@ type grammar struct {
 	User       userCommands              `cmd:"" help:"Users of an organization: list, create, change, invite, delete."`
 	Key        keyCommands               `cmd:"" help:"Keys of a user: create, legacy."`
 	Import     importCommand             `cmd:"" help:"Read a status page of another product and write its records as lines of JSON."`
+	Export     exportCommand             `cmd:"" help:"Write a configuration file for a monitoring tool, with the components that have a checkUrl."`
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on the completion of commands in bash, zsh or fish."`
 }
 

@@ -16,27 +16,46 @@ import (
 )
 
 const (
-	tokenSetting = "BELLBUOY_OPERATOR_TOKEN"
-	callTimeout  = 30 * time.Second
-	maxResponse  = 16 << 20 // in bytes
+	callTimeout = 30 * time.Second
+	maxResponse = 16 << 20 // in bytes
 )
 
-type connection struct {
-	URL  string `name:"url" env:"BELLBUOY_URL" default:"http://127.0.0.1:8080" help:"Address of the platform. The token of the interface comes from BELLBUOY_OPERATOR_TOKEN."`
-	JSON bool   `name:"json" help:"Print the JSON of the interface."`
+// credential is what an interface of the platform requires. Its value is in the environment.
+type credential struct{ setting, name, scheme, source string }
+
+func operatorToken() credential {
+	return credential{"BELLBUOY_OPERATOR_TOKEN", "operator token", "Operator", "make run writes the token to data/operator-token"}
 }
 
-// Validate checks the settings. The parser calls it.
-func (c connection) Validate() error {
-	u, err := url.Parse(c.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(c.URL, "?#") {
+func appKey() credential {
+	return credential{"BELLBUOY_APP_KEY", "key", "Bearer", "an admin of the organization creates one in the console, or the operator with key create"}
+}
+
+// platform is where a command sends requests.
+type platform struct {
+	URL string `name:"url" env:"BELLBUOY_URL" default:"http://127.0.0.1:8080" help:"Address of the platform. The token of the operator interface comes from BELLBUOY_OPERATOR_TOKEN, the key of export from BELLBUOY_APP_KEY."`
+}
+
+// check checks the settings.
+func (p platform) check(with credential) error {
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(p.URL, "?#") {
 		return errors.New("BELLBUOY_URL must be a URL that starts with http:// or https://, without user info, query or fragment")
 	}
-	if os.Getenv(tokenSetting) == "" {
-		return errors.New(tokenSetting + " must be set to the operator token; make run writes the token to data/operator-token")
+	if os.Getenv(with.setting) == "" {
+		return fmt.Errorf("%s must be set to the %s; %s", with.setting, with.name, with.source)
 	}
 	return nil
 }
+
+// connection is the settings of a command that calls the operator interface.
+type connection struct {
+	platform
+	JSON bool `name:"json" help:"Print the JSON of the interface."`
+}
+
+// Validate checks the settings. The parser calls it.
+func (c connection) Validate() error { return c.check(operatorToken()) }
 
 // address returns the path below /operator/v1 that consists of the segments.
 func address(segments ...string) string {
@@ -47,23 +66,28 @@ func address(segments ...string) string {
 	return path
 }
 
-// call sends a request. It decodes the response into out, unless out is nil, and returns the body of the response.
+// call sends a request to the operator interface as platform.call does.
 func (c connection) call(ctx context.Context, method, path string, in, out any) ([]byte, error) {
+	return c.platform.call(ctx, operatorToken(), method, path, in, out)
+}
+
+// call sends a request. It decodes the response into out, unless out is nil, and returns the body of the response.
+func (p platform) call(ctx context.Context, with credential, method, path string, in, out any) ([]byte, error) {
 	body := &bytes.Buffer{}
 	if in != nil {
 		if err := json.NewEncoder(body).Encode(in); err != nil {
 			return nil, err
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.URL, "/")+path, body)
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(p.URL, "/")+path, body)
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Operator "+os.Getenv(tokenSetting))
+	request.Header.Set("Authorization", with.scheme+" "+os.Getenv(with.setting))
 	if in != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	// If the client followed a redirect, it would send the token to another address.
+	// If the client followed a redirect, it would send the credential to another address.
 	client := http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
@@ -77,12 +101,12 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 	case len(content) > maxResponse:
 		return nil, fmt.Errorf("the response to %s %s is longer than %d bytes", method, path, maxResponse)
 	case response.StatusCode >= http.StatusMultipleChoices:
-		return nil, refusal(method, path, response, content)
+		return nil, refusal(with, method, path, response, content)
 	case out == nil:
 		return content, nil
 	}
 	if err := json.Unmarshal(content, out); err != nil {
-		return nil, fmt.Errorf("%s does not return the JSON of the operator interface; check BELLBUOY_URL", c.URL)
+		return nil, fmt.Errorf("%s does not return the JSON of the platform; check BELLBUOY_URL", p.URL)
 	}
 	return content, nil
 }
@@ -101,14 +125,14 @@ func (c connection) show(ctx context.Context, method, path string, in, out any, 
 }
 
 // refusal returns the error for a response with an error status.
-func refusal(method, path string, response *http.Response, content []byte) error {
+func refusal(with credential, method, path string, response *http.Response, content []byte) error {
 	var said struct{ Error string }
 	wait, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	switch {
 	case response.StatusCode == http.StatusForbidden && len(content) == 0 && err == nil:
-		return fmt.Errorf("too many wrong operator tokens came from this address; check %s and try again in %d s", tokenSetting, wait)
+		return fmt.Errorf("too many wrong %ss came from this address; check %s and try again in %d s", with.name, with.setting, wait)
 	case response.StatusCode == http.StatusForbidden && len(content) == 0:
-		return fmt.Errorf("the operator token is refused; check %s", tokenSetting)
+		return fmt.Errorf("the %s is refused; check %s", with.name, with.setting)
 	case json.Unmarshal(content, &said) == nil && said.Error != "":
 		return errors.New(plain(said.Error))
 	}

@@ -27,6 +27,7 @@ type Component struct {
 	ActiveEventIDs          []string  `json:"activeEventIds"`
 	DashboardIDs            []string  `json:"dashboardIds"`
 	ExternalRefs            []string  `json:"externalRefs"`
+	CheckURL                Nullable  `json:"checkUrl"`
 	StartAt                 time.Time `json:"startAt"`
 	Version                 int64     `json:"version"`
 }
@@ -83,6 +84,7 @@ type ComponentFields struct {
 	Hidden                  *bool      `json:"hidden,omitempty"`
 	HiddenFromNotifications *bool      `json:"hiddenFromNotifications,omitempty"`
 	ExternalRefs            *[]string  `json:"externalRefs,omitempty"`
+	CheckURL                *Nullable  `json:"checkUrl,omitempty"`
 	StartAt                 *time.Time `json:"startAt,omitempty"`
 }
 

@@ -13,10 +13,15 @@ func TestANewComponentNeedsOnlyAName(t *testing.T) {
 		t.Error(got.header.Get("Location"))
 	}
 	b.expect(b.get("/console/components/"+other), http.StatusOK, "Checkout is added.")
-	if body := b.app.body("POST /app/components"); body != `{"name":"Checkout","description":"","hidden":false,"hiddenFromNotifications":false,"externalRefs":[]}` {
+	if body := b.app.body("POST /app/components"); body != `{"name":"Checkout","description":"","hidden":false,"hiddenFromNotifications":false,"externalRefs":[],"checkUrl":null}` {
 		t.Error(body)
 	}
 	b.expect(b.post("/console/components/new", "name", ""), http.StatusUnprocessableEntity, "Enter the name.")
+	b.app.answer("POST /app/components", answer{400, `{"error": "checkUrl: must not have a fragment, which no tool sends"}`, false})
+	b.expect(b.post("/console/components/new", "name", "Checkout", "checkUrl", "https://shop.example.com/#top"), http.StatusUnprocessableEntity, "Address to check must not have a fragment, which no tool sends.")
+	if body := b.app.body("POST /app/components"); !strings.Contains(body, `"checkUrl":"https://shop.example.com/#top"`) {
+		t.Error(body)
+	}
 	b.app.answer("POST /app/components", answer{409, `{"error": "externalRefs[1]: is that of another component."}`, false})
 	b.expect(b.post("/console/components/new", "name", "Checkout", "externalRefs", "a\nb"), http.StatusUnprocessableEntity, "Ids in other tools is that of another component.", "a\nb", "<details open>")
 }
@@ -26,7 +31,7 @@ func TestAReaderSeesAComponentWithoutItsForms(t *testing.T) {
 	b.member.Roles = []string{"subscriber"}
 	b.expect(b.get("/console/components"), http.StatusOK, "Partial outage, set by hand", "Major outage 1", "1 open event", "On 1 dashboard")
 	got := b.get("/console/components/" + other)
-	b.expect(got, http.StatusOK, "Partial outage", "Set by hand by", "Shown on")
+	b.expect(got, http.StatusOK, "Partial outage", "Set by hand by", "Shown on", "Address to check")
 	if strings.Contains(got.text, `name="groupName"`) || strings.Contains(got.text, "/delete") || strings.Contains(got.text, "/console/events") {
 		t.Errorf("a subscriber sees a form: %s", got.text)
 	}

@@ -190,7 +190,7 @@ func (s *service) usual(at string) string {
 		"source": "app", "createdBy": {"name": TEXT}, "updatedAt": "2026-01-31T09:30:00.000Z", "version": 4`
 	const component = `{"id": "OTHER", "name": TEXT, "description": TEXT, "groupName": TEXT, "hidden": true, "hiddenFromNotifications": true, "status": "partial_outage",
 		"statusOverride": {"status": "partial_outage", "until": "2026-02-02T09:30:00.000Z", "countInUptime": true, "since": "2026-01-31T09:30:00.000Z", "setBy": {"name": TEXT}},
-		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
+		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "checkUrl": TEXT, "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
 	const log = `"logId": "OTHER", "sentAt": "2026-01-31T09:30:00.000Z", "deliveryId": "OTHER", "urlHash": TEXT, "urlDisplay": TEXT, "eventId": "OTHER", "eventKind": "incident.created", "status": "failed", "attempt": 7, "maxAttempts": 7,
 		"httpStatus": null, "durationMs": 2300, "errorCode": TEXT, "nextAttemptAt": null, "replayOf": null`
 	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`

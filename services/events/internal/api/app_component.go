@@ -19,7 +19,7 @@ func (a api) componentOperations() []web.Operation {
 		"statusOverride": {"status": "degraded_performance", "until": "2026-02-01T00:00:00.000Z", "countInUptime": false, "since": "2026-01-31T09:30:00.000Z",
 		"setBy": ` + authorExample + `},
 		"activeEventIds": ["01890a5d-ac96-774b-bcce-b302099a8062"], "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "externalRefs": ["checkout-prod"],
-		"startAt": "2025-06-01T00:00:00.000Z", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
+		"checkUrl": "https://shop.example.com/health", "startAt": "2025-06-01T00:00:00.000Z", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 1}`
 	const one = `{"component": ` + component + `}`
 	list := operation("components", readers, "GET", "", "listComponents", "List components",
 		"In the order of their creation. A component is a service of the legacy interface. With q or status a page can have fewer components "+
@@ -29,7 +29,7 @@ func (a api) componentOperations() []web.Operation {
 	count.Versioned = false
 	count.Example.Response = `{"counts": {"total": 12, "operational": 10, "underMaintenance": 0, "degradedPerformance": 1, "partialOutage": 0, "majorOutage": 1}}`
 	create := operation("components", writers, "POST", "", "createComponent", "Create a component", "It joins the organization's first dashboard.", 201, 409)
-	create.Example = web.Example{Request: `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"]}`, Response: one}
+	create.Example = web.Example{Request: `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"], "checkUrl": "https://shop.example.com/health"}`, Response: one}
 	get := operation("components", readers, "GET", "/{id}", "getComponent", "Get a component", "", 200)
 	get.Example.Response = one
 	change := operation("components", writers, "PATCH", "/{id}", "changeComponent", "Change a component", "At least one member is required.", 200, 409)
@@ -56,6 +56,7 @@ type componentView struct {
 	ActiveEventIDs          []string       `json:"activeEventIds"`
 	DashboardIDs            []string       `json:"dashboardIds"`
 	ExternalRefs            []string       `json:"externalRefs"`
+	CheckURL                *string        `json:"checkUrl" format:"uri" description:"For the export to a monitoring tool. Visitors do not see it."`
 	StartAt                 web.Time       `json:"startAt" description:"The time since which the component exists. Earlier time is not measured."`
 	CreatedAt               web.Time       `json:"createdAt"`
 	UpdatedAt               web.Time       `json:"updatedAt"`
@@ -135,6 +136,7 @@ type componentBody struct {
 	HiddenFromNotifications optional.Value[bool]      `json:"hiddenFromNotifications"`
 	Position                optional.Value[int64]     `json:"position" minimum:"0" maximum:"1000000"`
 	ExternalRefs            optional.Value[[]string]  `json:"externalRefs" description:"At most 20 ids of 1 to 255 characters, which other tools use. No two components of an organization have one in common."`
+	CheckURL                optional.Value[string]    `json:"checkUrl" nullable:"true" format:"uri" maxLength:"2048" description:"http or https, without user name and fragment. bellbuoy export --gatus writes the addresses for a monitoring tool. The platform never requests them, and no visitor sees them."`
 	StartAt                 optional.Value[time.Time] `json:"startAt" nullable:"true" description:"The time since which the component exists, not in the future. Earlier time is not measured. Null and on create absent: the time of creation."`
 }
 
@@ -180,6 +182,9 @@ func (b componentBody) apply(c *catalog.Component) {
 	optional.Assign(&c.HiddenFromNotifications, b.HiddenFromNotifications.Pointer())
 	optional.Assign(&c.Position, b.Position.Pointer())
 	optional.Assign(&c.ExternalRefs, b.ExternalRefs.Pointer())
+	if b.CheckURL.Sent {
+		c.CheckURL = b.CheckURL.Value
+	}
 	b.StartAt.SetNullable(&c.StartAt)
 }
 
@@ -212,6 +217,6 @@ func viewComponent(c catalog.Component, health catalog.Health, dashboards []stri
 		HiddenFromNotifications: c.HiddenFromNotifications, Position: c.Position,
 		Status: cmp.Or(health.Status, catalog.Operational), StatusOverride: viewOverride(override), ActiveEventIDs: append([]string{}, health.EventIDs...),
 		DashboardIDs: append([]string{}, dashboards...), ExternalRefs: append([]string{}, c.ExternalRefs...),
-		StartAt: web.Time(c.Since()), CreatedAt: web.Time(c.CreatedAt), UpdatedAt: web.Time(c.UpdatedAt), Version: c.Version,
+		CheckURL: optional.OrNull(c.CheckURL), StartAt: web.Time(c.Since()), CreatedAt: web.Time(c.CreatedAt), UpdatedAt: web.Time(c.UpdatedAt), Version: c.Version,
 	}
 }

@@ -3,6 +3,7 @@ package catalog
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ type Component struct {
 	HiddenFromNotifications bool     `json:"hiddenFromNotifications" audit:"hiddenFromNotifications"` // notifications do not name it
 	Position                int64    `json:"position" audit:"position"`
 	ExternalRefs            []string `json:"externalRefs" audit:"externalRefs"`
+	CheckURL                string   `json:"checkUrl" audit:"checkUrl"` // what a monitoring tool requests; the platform never does. Empty: none
 	// StartAt is the time since which the component exists. nil: it exists since CreatedAt.
 	StartAt  *time.Time `json:"startAt" audit:"startAt"`
 	Override *Override  `json:"override" audit:"statusOverride"` // nil: none
@@ -82,6 +84,11 @@ func (c *Component) check(now time.Time) error {
 		return fault.Field("position", "must be from 0 to %d", maxPosition)
 	case c.Since().After(now):
 		return fault.Field("startAt", "must not be in the future")
+	case strings.Contains(c.CheckURL, "#"):
+		return fault.Field("checkUrl", "must not have a fragment, which no tool sends")
+	}
+	if err := checkURL("checkUrl", c.CheckURL, "http", "https"); err != nil {
+		return err
 	}
 	refs := []string{}
 	for i, ref := range c.ExternalRefs {

@@ -1,0 +1,155 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+type exportCommand struct {
+	platform
+	Gatus    bool   `name:"gatus" required:"" help:"Write the configuration file of Gatus to the standard output. It posts to the platform with the token in Gatus's variable BELLBUOY_INBOUND_KEY: the id and the secret of a signing key with bearer, as KEYID:SECRET."`
+	Database string `name:"database" default:"/data/gatus.db" help:"File in which Gatus keeps what is down. Without it, Gatus would forget it at a restart."`
+}
+
+// Validate checks the settings. The parser calls it.
+func (c *exportCommand) Validate() error { return c.check(appKey()) }
+
+type checkedComponent struct {
+	ID, Name, GroupName, CheckURL string
+	ExternalRefs                  []string
+}
+
+// ref returns the external reference that the platform looks up for an alert of Gatus about the component.
+func (c checkedComponent) ref() string { return "gatus:" + c.GroupName + "/" + c.Name }
+
+// Run writes the file, and a line on the standard error output for each component that Gatus cannot hold.
+func (c *exportCommand) Run(ctx context.Context) error {
+	components, err := c.components(ctx)
+	if err != nil {
+		return err
+	}
+	problems := problemsOf(components)
+	file := c.header()
+	written := 0
+	for i, component := range components {
+		switch {
+		case component.CheckURL == "":
+		case problems[i] != "":
+			fmt.Fprintf(os.Stderr, "bellbuoy: %s in group %s is left out: %s\n", strconv.Quote(component.Name), strconv.Quote(component.GroupName), problems[i])
+		default:
+			file += component.entry()
+			written++
+		}
+	}
+	if written == 0 {
+		return errors.New("no component with a checkUrl can be written; set checkUrl of a component in the console or by PATCH /app/components/{id}")
+	}
+	_, err = os.Stdout.WriteString(file)
+	return err
+}
+
+// components returns all components of the organization of the key.
+func (c *exportCommand) components(ctx context.Context) (all []checkedComponent, err error) {
+	query := url.Values{"limit": {"100"}}
+	for {
+		var page struct {
+			Components []checkedComponent
+			NextToken  string
+		}
+		if _, err := c.call(ctx, appKey(), http.MethodGet, "/app/components?"+query.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		if all = append(all, page.Components...); page.NextToken == "" {
+			return all, nil
+		}
+		query.Set("nextToken", page.NextToken)
+	}
+}
+
+// problemsOf returns why Gatus cannot hold the component at each index, or why the platform could not find the component
+// of an alert. An empty text: no problem.
+func problemsOf(components []checkedComponent) []string {
+	owners := map[string]string{} // id of the component by external reference
+	named, keyed := map[string]int{}, map[string]int{}
+	for _, c := range components {
+		named[c.ref()]++
+		if c.CheckURL != "" {
+			keyed[gatusKey(c.GroupName)+"_"+gatusKey(c.Name)]++
+		}
+		for _, ref := range c.ExternalRefs {
+			owners[ref] = c.ID
+		}
+	}
+	problems := make([]string, len(components))
+	for i, c := range components {
+		owner, owned := owners[c.ref()]
+		switch text := c.GroupName + c.Name; {
+		case strings.ContainsAny(text, `"\`):
+			problems[i] = `Gatus refuses names with " or \`
+		case strings.ContainsFunc(text, unicode.IsControl):
+			problems[i] = "the name has a control character, which Gatus would put into its JSON"
+		case containsAny(text, "[ENDPOINT_", "[RESULT_", "[ALERT_"), containsAny(text+c.CheckURL, literalDollar):
+			problems[i] = "Gatus would replace a part of the text"
+		case owned && owner != c.ID:
+			problems[i] = "another component has the external reference " + strconv.Quote(c.ref())
+		case !owned && named[c.ref()] > 1:
+			problems[i] = "another component of the group has this name"
+		case keyed[gatusKey(c.GroupName)+"_"+gatusKey(c.Name)] > 1:
+			problems[i] = "for Gatus, another component of the group has this name; case, blanks and . , / _ # + & make no difference"
+		}
+	}
+	return problems
+}
+
+func containsAny(text string, parts ...string) bool {
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// gatusKey returns the form of a name that must be unique in Gatus.
+func gatusKey(name string) string {
+	return strings.NewReplacer("/", "-", "_", "-", ".", "-", ",", "-", " ", "-", "#", "-", "+", "-", "&", "-").Replace(strings.TrimSpace(strings.ToLower(name)))
+}
+
+// literalDollar is a text that Gatus replaces with $.
+const literalDollar = "__GATUS_LITERAL_DOLLAR_SIGN__"
+
+// text returns a string of YAML in which Gatus expands no variable.
+func text(value string) string { return strings.ReplaceAll(strconv.QuoteToGraphic(value), "$", "$$") }
+
+// header returns the file up to the endpoints. If a changed file is wrong, Gatus goes on with the former one.
+func (c *exportCommand) header() string {
+	return `# Written by bellbuoy export --gatus, which replaces it.
+skip-invalid-config-update: true
+storage: {type: sqlite, path: ` + text(c.Database) + `}
+alerting:
+  custom:
+    url: ` + text(strings.TrimSuffix(c.URL, "/")+"/public/webhooks/inbound/gatus") + `
+    method: POST
+    headers: {Authorization: "Bearer ${BELLBUOY_INBOUND_KEY}", Content-Type: application/json}
+    body: '{"name": "[ENDPOINT_NAME]", "group": "[ENDPOINT_GROUP]", "status": "[ALERT_TRIGGERED_OR_RESOLVED]", "description": "[ALERT_DESCRIPTION]"}'
+    default-alert: {failure-threshold: 3, success-threshold: 2, send-on-resolved: true}
+endpoints:
+`
+}
+
+// entry returns the component in the list of endpoints.
+func (c checkedComponent) entry() string {
+	address := c.CheckURL
+	if scheme, rest, found := strings.Cut(address, ":"); found { // Gatus knows schemes in lower case only
+		address = strings.ToLower(scheme) + ":" + rest
+	}
+	return "  - name: " + text(c.Name) + "\n    group: " + text(c.GroupName) + "\n    url: " + text(address) +
+		"\n    interval: 60s\n    conditions: [\"[STATUS] < 400\"]\n    alerts: [{type: custom}]\n"
+}
