@@ -69,6 +69,7 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 		t.Fatal(err)
 	}
 	authorization := "Bearer " + string(token)
+	checkWithGatus(t, clone, base, string(token))
 
 	type outcome struct {
 		Result, EventID string
@@ -113,6 +114,50 @@ func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
 	group := alerts("firing", started)
 	delete(group.CommonLabels, "component")
 	send(t, http.MethodPost, base+path[1], authorization, group).expect(t, http.StatusBadRequest)
+}
+
+// checkWithGatus runs the commands of README.md and deploy/README.md that write the file for Gatus, and loads
+// docker-compose.yml with the settings that they write.
+func checkWithGatus(t *testing.T, clone, base, token string) {
+	t.Helper()
+	component := regexp.MustCompile(`(?m)^component=.*\n`).FindString(readme(t, ""))
+	sample := regexp.MustCompile("(?s)```bash\n(.*?)```").FindStringSubmatch(recipe(t, "", "Checks"))
+	containers := regexp.MustCompile("(?s)```bash\n(.*?)make up\n```").FindStringSubmatch(recipe(t, "deploy", "Check components with Gatus"))
+	if err := os.Mkdir(filepath.Join(clone, "bin"), 0o700); err != nil || component == "" || sample == nil || containers == nil {
+		t.Fatal("the READMEs lack a block", err)
+	}
+	if err := os.Symlink(filepath.Join(binaries, "standalone"), filepath.Join(clone, "bin", "bellbuoy")); err != nil {
+		t.Fatal(err)
+	}
+	const docker = `docker() { test "$*" = "compose run --rm -T -e BELLBUOY_APP_KEY bellbuoy export --gatus" && bin/bellbuoy export --gatus; }` + "\n"
+	shell := exec.CommandContext(t.Context(), "bash", "-e", "-c", values(t)+component+sample[1]+"cp data/gatus.yaml data/first.yaml\n"+docker+containers[1])
+	shell.Dir, shell.Env = clone, append(os.Environ(), "BELLBUOY_URL="+base)
+	if output, err := shell.CombinedOutput(); err != nil || len(output) > 0 {
+		t.Fatalf("the commands printed %s: %v", output, err)
+	}
+	var files [3]string
+	for i, name := range []string{"data/first.yaml", "data/gatus.yaml", ".env"} {
+		content, err := os.ReadFile(filepath.Join(clone, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[i] = string(content)
+	}
+	if read := readGatus(t, files[1], token); files[0] != files[1] || len(read.Endpoints) != 1 || read.Endpoints[0].Name != "Checkout" || read.Endpoints[0].URL != "https://shop.example.com/health" {
+		t.Errorf("the files are\n%s\n%s", files[0], files[1])
+	}
+	variables := map[string]string{}
+	for line := range strings.Lines(files[2]) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		variables[name] = value
+	}
+	checks := loadProfiles(t, variables, variables["COMPOSE_PROFILES"]).Services["checks"]
+	if given := checks.Environment["BELLBUOY_INBOUND_KEY"]; given == nil || *given != token {
+		t.Errorf("Gatus gets the token %v", given)
+	}
+	if at := checks.Volumes[1]; !strings.HasSuffix(at.Source, "/data/gatus.yaml") || at.Target != *checks.Environment["GATUS_CONFIG_PATH"] {
+		t.Errorf("Gatus gets the file %+v", at)
+	}
 }
 
 // values returns the block of the README's tour that reads data/credentials.json.

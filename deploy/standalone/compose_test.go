@@ -141,7 +141,7 @@ func TestLinksFollowThePublishedAddress(t *testing.T) {
 // it stops in time. Only the gateway and Jaeger publish a port, on loopback.
 func TestComposeFileBoundsEachContainer(t *testing.T) {
 	project := loadCompose(t, map[string]string{})
-	pinned := regexp.MustCompile(`:\d+\.\d+\.\d+(-[a-z0-9.]+)?$`)
+	pinned := regexp.MustCompile(`:v?\d+\.\d+\.\d+(-[a-z0-9.]+)?$`)
 	for name, service := range project.Services {
 		job := name == "bellbuoy"
 		for what, right := range map[string]bool{
@@ -154,7 +154,7 @@ func TestComposeFileBoundsEachContainer(t *testing.T) {
 			"the restart policy":          service.Restart == types.RestartPolicyUnlessStopped || job && service.Restart == types.RestartPolicyNo,
 			"rotated logs":                service.Logging != nil && service.Logging.Options["max-size"] != "" && service.Logging.Options["max-file"] != "",
 			"time to stop":                service.StopGracePeriod != nil && time.Duration(*service.StopGracePeriod) >= 20*time.Second,
-			"a check of health":           service.Build != nil || service.HealthCheck != nil && len(service.HealthCheck.Test) > 0,
+			"a check of health":           service.Build != nil || name == "checks" || service.HealthCheck != nil && len(service.HealthCheck.Test) > 0, // Gatus's image has no other program
 			"no check of health by a JVM": service.HealthCheck == nil || !strings.Contains(strings.Join(service.HealthCheck.Test, " "), ".sh"),
 		} {
 			if !right {

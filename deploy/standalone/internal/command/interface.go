@@ -28,7 +28,7 @@ func operatorToken() credential {
 }
 
 func appKey() credential {
-	return credential{"BELLBUOY_APP_KEY", "key", "Bearer", "an admin of the organization creates one in the console, or the operator with key create"}
+	return credential{"BELLBUOY_APP_KEY", "key", "Bearer", "a member creates a key in the console, the operator with key create"}
 }
 
 // platform is where a command sends requests.
