@@ -25,7 +25,7 @@ test: ## every test of every module; `make lint` runs vet
 	$(COMPILE) go test -exec 'env -u GOGC' -ldflags=-w $(RACE) -vet=off -parallel 4 -timeout 30m $(MODULES:%=%/...)
 	cd $(CHART) && $(COMPILE) GOWORK=off go test -exec 'env -u GOGC' -vet=off ./...
 
-test-long: ## what takes too long for CI: Helm, Jaeger, the soak, the proofs, fuzzing, the clients, the browser; about an hour and a half
+test-long: ## what takes too long for CI: Helm, Jaeger, Alertmanager, the soak, the proofs, fuzzing, the clients, the browser; about an hour and a half
 	scripts/long
 
 up: ## the platform as containers: MongoDB, Redis, Kafka, Jaeger and the seven binaries; settings in .env

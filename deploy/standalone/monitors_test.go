@@ -58,15 +58,15 @@ func startPosts(t *testing.T, base string) *posts {
 	return p
 }
 
-// watched is a system that a monitoring tool watches. While it is down it responds with status 503.
-type watched struct {
+// watchedSystem is a system that a monitoring tool watches. While it is down it responds with status 503.
+type watchedSystem struct {
 	URL  string
 	down atomic.Bool
 }
 
-func startWatched(t *testing.T) *watched {
+func startWatchedSystem(t *testing.T) *watchedSystem {
 	t.Helper()
-	w := &watched{}
+	w := &watchedSystem{}
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
 		if w.down.Load() {
 			out.WriteHeader(http.StatusServiceUnavailable)
@@ -77,15 +77,15 @@ func startWatched(t *testing.T) *watched {
 	return w
 }
 
-// monitor starts a monitoring tool that watches w and posts to p with the token. It returns a function that the test
+// monitoringTool starts a tool that watches w and posts to p with the token. It returns a function that the test
 // calls after each change of w, for a tool that does not request w itself.
-type monitor func(t *testing.T, a actor, p *posts, w *watched, token string) (changed func())
+type monitoringTool func(t *testing.T, a actor, p *posts, w *watchedSystem, token string) (changed func())
 
 // eachMonitor runs the test with each tool. The tool is in this process; it is also the real program if its path is in
 // BELLBUOY_TEST_ALERTMANAGER or BELLBUOY_TEST_GATUS.
-func eachMonitor(t *testing.T, test func(*testing.T, monitor)) {
+func eachMonitor(t *testing.T, test func(*testing.T, monitoringTool)) {
 	t.Run("Gatus in this process", func(t *testing.T) { test(t, gatusInProcess) })
-	for name, start := range map[string]func(program string) monitor{"Alertmanager": alertmanager, "Gatus": gatus} {
+	for name, start := range map[string]func(program string) monitoringTool{"Alertmanager": alertmanager, "Gatus": gatus} {
 		if program := os.Getenv("BELLBUOY_TEST_" + strings.ToUpper(name)); program != "" {
 			t.Run(name, func(t *testing.T) { test(t, start(program)) })
 		}
@@ -98,7 +98,7 @@ func exported(t *testing.T, a actor, p *posts, options ...string) string {
 	return succeed(t, []string{"BELLBUOY_URL=" + p.URL, "BELLBUOY_APP_KEY=" + strings.TrimPrefix(a.app(), "Bearer ")}, append([]string{"export", "--gatus"}, options...)...)
 }
 
-func gatusInProcess(t *testing.T, a actor, p *posts, w *watched, token string) func() {
+func gatusInProcess(t *testing.T, a actor, p *posts, w *watchedSystem, token string) func() {
 	read := readGatus(t, exported(t, a, p), token)
 	return func() {
 		read.alert(t, 0, map[bool]string{true: "TRIGGERED", false: "RESOLVED"}[w.down.Load()]).expect(t, http.StatusOK)
@@ -106,8 +106,8 @@ func gatusInProcess(t *testing.T, a actor, p *posts, w *watched, token string) f
 }
 
 // gatus checks each second instead of each minute.
-func gatus(program string) monitor {
-	return func(t *testing.T, a actor, p *posts, _ *watched, token string) func() {
+func gatus(program string) monitoringTool {
+	return func(t *testing.T, a actor, p *posts, _ *watchedSystem, token string) func() {
 		folder, address := t.TempDir(), apitest.FreeAddress(t)
 		file := strings.ReplaceAll(exported(t, a, p, "--database", filepath.Join(folder, "gatus.db")), "interval: 60s", "interval: 1s") +
 			"web: {address: 127.0.0.1, port: " + strings.TrimPrefix(address, "127.0.0.1:") + "}\n"
@@ -117,8 +117,8 @@ func gatus(program string) monitor {
 }
 
 // alertmanager reads its file as deploy/README.md has it, and gets alerts as Prometheus sends them.
-func alertmanager(program string) monitor {
-	return func(t *testing.T, _ actor, p *posts, w *watched, token string) func() {
+func alertmanager(program string) monitoringTool {
+	return func(t *testing.T, _ actor, p *posts, w *watchedSystem, token string) func() {
 		folder, address := t.TempDir(), apitest.FreeAddress(t)
 		readme, err := os.ReadFile("../README.md")
 		if err != nil {
@@ -180,10 +180,10 @@ func TestAMonitorMovesThePageByItself(t *testing.T) {
 	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	organizations := 0
-	eachMonitor(t, func(t *testing.T, start monitor) {
+	eachMonitor(t, func(t *testing.T, start monitoringTool) {
 		organizations++
 		a := actor{t, provision(t, base, "Acme", fmt.Sprintf("ann%d", organizations), "admin", "api")}
-		w, p := startWatched(t), startPosts(t, base)
+		w, p := startWatchedSystem(t), startPosts(t, base)
 		a.checked("Shop", map[string]any{"name": "Checkout", "externalRefs": []string{"checkout"}, "checkUrl": w.URL + "/health"})
 		changed := start(t, a, p, w, a.inboundToken())
 		var before *post
