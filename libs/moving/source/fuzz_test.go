@@ -76,3 +76,11 @@ func FuzzUpptimeConfig(f *testing.F) {
 func FuzzGatus(f *testing.F) {
 	fuzz(f, "gatus", "config.yaml", nil, seed(f, "gatus/config.yaml"))
 }
+
+func FuzzCachetTables(f *testing.F) {
+	fuzz(f, "cachet", "incidents.csv", map[string]string{"components.csv": "id,name\n1,Shop\n"}, seed(f, "cachet2/incidents.csv"))
+}
+
+func FuzzCachetSaved(f *testing.F) {
+	fuzz(f, "cachet", "incidents.json", nil, seed(f, "cachet3/incidents.json"), seed(f, "cachet3/schedules.json"), seed(f, "cachet3/components.json"))
+}

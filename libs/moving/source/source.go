@@ -41,6 +41,7 @@ func readers() []reader {
 		{"cstate", readCState},
 		{"upptime", readUpptime},
 		{"gatus", readGatus},
+		{"cachet", readCachet},
 	}
 }
 
@@ -59,10 +60,8 @@ func Read(ctx context.Context, name, path string, o Options) (*lines.Set, error)
 	if place < 0 {
 		return nil, fmt.Errorf("the source %q is unknown; possible are %s", name, strings.Join(Names(), ", "))
 	}
-	if o.Zone == nil {
-		o.Zone = time.UTC
-	}
-	b := &builder{Options: o, set: &lines.Set{}}
+	b := &builder{Options: o, set: &lines.Set{}, zoned: o.Zone != nil}
+	b.Zone = cmp.Or(o.Zone, time.UTC)
 	if err := readers()[place].read(ctx, b, path); err != nil {
 		return nil, err
 	}
@@ -72,7 +71,8 @@ func Read(ctx context.Context, name, path string, o Options) (*lines.Set, error)
 // builder collects the lines of a source.
 type builder struct {
 	Options
-	set *lines.Set
+	set   *lines.Set
+	zoned bool // Options.Zone was given
 }
 
 // warn adds a warning about a record of the source.

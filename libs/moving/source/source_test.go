@@ -27,12 +27,15 @@ func options() source.Options {
 // goldens names the file or folder of each golden file. Of a file of SQL, the database is read that it makes.
 func goldens() map[string]struct{ source, path string } {
 	return map[string]struct{ source, path string }{
-		"statuspage": {"statuspage", "testdata/statuspage"},
-		"kuma":       {"uptime-kuma", "testdata/kuma.sql"},
-		"kuma-saved": {"uptime-kuma", "testdata/kuma"},
-		"cstate":     {"cstate", "testdata/cstate"},
-		"upptime":    {"upptime", "testdata/upptime"},
-		"gatus":      {"gatus", "testdata/gatus/config.yaml"},
+		"statuspage":      {"statuspage", "testdata/statuspage"},
+		"kuma":            {"uptime-kuma", "testdata/kuma.sql"},
+		"kuma-saved":      {"uptime-kuma", "testdata/kuma"},
+		"cstate":          {"cstate", "testdata/cstate"},
+		"upptime":         {"upptime", "testdata/upptime"},
+		"gatus":           {"gatus", "testdata/gatus/config.yaml"},
+		"cachet-database": {"cachet", "testdata/cachet3.sql"},
+		"cachet-tables":   {"cachet", "testdata/cachet2"},
+		"cachet-saved":    {"cachet", "testdata/cachet3"},
 	}
 }
 

@@ -36,6 +36,15 @@ func (r row) number(column string) int {
 	return n
 }
 
+// by returns the rows for each value of a column.
+func by(rows []row, column string) map[string][]row {
+	found := map[string][]row{}
+	for _, r := range rows {
+		found[r[column]] = append(found[r[column]], r)
+	}
+	return found
+}
+
 // database is a file of SQLite, opened for reading.
 type database struct {
 	db     *sql.DB
