@@ -24,10 +24,23 @@ func SlackEscape(text string) string { return slackEntities.Replace(Shown(text))
 func DiscordText(safe string) string { return discordDialect().join(linesOf(safe, false)) }
 
 // DiscordPlain escapes plain text so that Discord shows it unchanged.
-func DiscordPlain(text string) string {
+func DiscordPlain(text string) string { return plainLines(text, escapeDiscord) }
+
+// MarkdownText converts HTML that this package has rendered into the Markdown of chat programs that accept the messages of
+// Slack, such as Mattermost and Rocket.Chat: bold, italic, links and lists. A heading becomes a bold line, all other
+// elements become text. No text of it mentions anybody.
+func MarkdownText(safe string) string { return markdownDialect().join(linesOf(safe, false)) }
+
+// MarkdownPlain escapes plain text so that the chat programs of MarkdownText show it unchanged.
+func MarkdownPlain(text string) string { return plainLines(text, escapeMarkdown) }
+
+// Unmentioned writes a space without width after each @, so that no name in the text is notified.
+func Unmentioned(text string) string { return strings.ReplaceAll(text, "@", "@\u200b") }
+
+func plainLines(text string, escape func(string) string) string {
 	lines := strings.Split(strings.TrimSpace(Shown(text)), "\n")
 	for i, line := range lines {
-		lines[i] = escapeStart(escapeDiscord(strings.Trim(line, " \t")))
+		lines[i] = escapeStart(escape(strings.Trim(line, " \t")))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -66,15 +79,34 @@ func discordDialect() dialect {
 	}}
 }
 
-// escapeDiscord writes a backslash before each character that has a meaning in the Markdown of Discord within a line,
-// and a space without width after each @. It omits control characters. A tab becomes a blank.
-func escapeDiscord(text string) string {
+// The signs that have a meaning within a line. Mattermost makes a mention of <!channel>, and an image of ! before a link.
+const (
+	discordSigns  = "\\`*_~|[]<>"
+	markdownSigns = discordSigns + "!"
+)
+
+func escapeDiscord(text string) string  { return escapeSigns(text, discordSigns) }
+func escapeMarkdown(text string) string { return escapeSigns(text, markdownSigns) }
+
+func markdownDialect() dialect {
+	return dialect{"**", "_", "- ", escapeMarkdown, escapeStart, func(href, shown string, d dialect) string {
+		target := cardLink(href)
+		if !strings.HasPrefix(target, "mailto:") {
+			target = strings.ReplaceAll(target, "@", "%40")
+		}
+		return "[" + d.escape(trueText(href, shown)) + "](" + target + ")"
+	}}
+}
+
+// escapeSigns writes a backslash before each of the signs, and a space without width after each @. It omits control
+// characters. A tab becomes a blank.
+func escapeSigns(text, signs string) string {
 	var out strings.Builder
 	for _, c := range Shown(text) {
 		switch {
 		case c == '\t':
 			c = ' '
-		case strings.ContainsRune("\\`*_~|[]<>", c):
+		case strings.ContainsRune(signs, c):
 			out.WriteByte('\\')
 		}
 		out.WriteRune(c)

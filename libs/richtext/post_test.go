@@ -57,19 +57,20 @@ func FuzzPlainTextsOfPosts(f *testing.F) {
 		if escaped := SlackEscape(text); strings.ContainsAny(escaped, "<>") {
 			t.Errorf("%q becomes %q", text, escaped)
 		}
-		plain := DiscordPlain(text)
-		if mention.MatchString(plain) {
-			t.Errorf("%q mentions: %q", text, plain)
-		}
-		var out strings.Builder
-		if err := goldmark.New().Convert([]byte(plain), &out); err != nil {
-			t.Fatal(err)
-		}
-		for _, tag := range []string{"<em", "<strong", "<a ", "<img", "<h", "<li", "<code", "<pre", "<blockquote"} {
-			if strings.Contains(out.String(), tag) {
-				t.Errorf("%q becomes %q", text, out.String())
+		for _, plain := range []string{DiscordPlain(text), MarkdownPlain(text)} {
+			if mention.MatchString(plain) {
+				t.Errorf("%q mentions: %q", text, plain)
+			}
+			var out strings.Builder
+			if err := goldmark.New().Convert([]byte(plain), &out); err != nil {
+				t.Fatal(err)
+			}
+			for _, tag := range []string{"<em", "<strong", "<a ", "<img", "<h", "<li", "<code", "<pre", "<blockquote"} {
+				if strings.Contains(out.String(), tag) {
+					t.Errorf("%q becomes %q", text, out.String())
+				}
 			}
 		}
-		_, _ = SlackText(HTML(Markdown, text)), DiscordText(HTML(Markdown, text))
+		_, _, _ = SlackText(HTML(Markdown, text)), DiscordText(HTML(Markdown, text)), MarkdownText(HTML(Markdown, text))
 	})
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // PackedDestinations is the media type of Pack. A caller that does not accept it gets JSON.
-const PackedDestinations = "application/vnd.bellbuoy.destinations-1"
+const PackedDestinations = "application/vnd.bellbuoy.destinations-2"
 
 var errPacked = errors.New("the packed destinations are damaged")
 
@@ -24,6 +24,7 @@ func Pack(destinations []Destination) []byte {
 			out = packText(out, *text)
 		}
 		out = packList(packList(out, d.Secrets), d.Names)
+		out = binary.AppendUvarint(out, uint64(d.MinIntervalMs)) //nolint:gosec // not negative
 		if d.Dashboard == before.Dashboard {
 			out = append(out, same)
 		} else {
@@ -63,6 +64,7 @@ func Unpack(data []byte) ([]Destination, error) {
 			*text = in.text()
 		}
 		d.Secrets, d.Names = in.list(), in.list()
+		d.MinIntervalMs = int(in.number()) //nolint:gosec // from an int
 		if d.Dashboard = before.Dashboard; in.number() == uint64(other) {
 			for _, text := range d.Dashboard.texts() {
 				*text = in.text()
@@ -80,10 +82,10 @@ func Unpack(data []byte) ([]Destination, error) {
 }
 
 // texts returns pointers to the text fields, except those of the dashboard.
-func (d *Destination) texts() [13]*string {
+func (d *Destination) texts() [14]*string {
 	return [...]*string{
 		&d.ID, (*string)(&d.Channel), (*string)(&d.State), &d.URL, &d.URLHash, &d.URLDisplay, &d.Paced, &d.Address, &d.Locale,
-		&d.Unsubscribe, &d.Manage, &d.Link, &d.Code,
+		&d.Unsubscribe, &d.Manage, &d.Link, &d.Code, (*string)(&d.Format),
 	}
 }
 

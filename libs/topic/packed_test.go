@@ -25,6 +25,8 @@ func filled(t *testing.T, seed int) topic.Destination {
 			for i := range v.NumField() {
 				fill(v.Field(i))
 			}
+		case reflect.Int:
+			v.SetInt(int64(seed))
 		default:
 			t.Fatalf("fields of the kind %s are not packed", v.Kind())
 		}

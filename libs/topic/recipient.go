@@ -85,8 +85,11 @@ type Destination struct {
 	URLDisplay string         `json:"urlDisplay,omitempty"`
 	Paced      string         `json:"paced,omitempty"`   // the digest in Recipient.Destination
 	Secrets    []string       `json:"secrets,omitempty"` // signing secrets of a webhook, the newest first
-	Address    string         `json:"address,omitempty"` // mail address or phone number
-	Locale     string         `json:"locale,omitempty"`  // locale of the subscriber, BCP 47; empty: that of the dashboard
+	Format     Format         `json:"format,omitempty"`  // of a webhook; empty: FormatBellbuoy
+	// MinIntervalMs is the minimum time between two messages to the URL of a webhook.
+	MinIntervalMs int    `json:"minIntervalMs,omitempty"`
+	Address       string `json:"address,omitempty"` // mail address or phone number
+	Locale        string `json:"locale,omitempty"`  // locale of the subscriber, BCP 47; empty: that of the dashboard
 	// Unsubscribe is the URL that unsubscribes with one click (RFC 8058). Manage is the URL of the page on which the
 	// subscriber changes the subscription. Both apply to one dashboard.
 	Unsubscribe string   `json:"unsubscribe,omitempty"`

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Slack and Discord accept each message and never respond with 429, although several events go to one URL. The responses
+// Slack, Discord and a Slack-compatible receiver accept each message and never respond with 429, although several events go to one URL. The responses
 // that mean gone do so, and what Discord refuses is not repeated. The legacy key workspace reaches Slack endpoints; if the
 // change concerns none, it is logged as skipped.
 func TestSlackAndDiscordAcceptWhatTheyGet(t *testing.T) {
@@ -34,15 +34,17 @@ func TestSlackAndDiscordAcceptWhatTheyGet(t *testing.T) {
 		"/services/T/B/well": "200 ok", "/services/T/B/gone": "404 no_service", "/services/T/B/lost": "404 channel_not_found"})}
 	discord := &chattest.Receiver{Check: chattest.CheckDiscord, Gap: 900 * time.Millisecond, Early: early, Respond: respond(map[string]string{
 		"/api/webhooks/2/gone": `404 {"code": 10015}`, "/api/webhooks/3/invalid": `401 {"code": 50027}`, "/api/webhooks/4/forbidden": `403 {"code": 50013}`})}
+	mattermost := &chattest.Receiver{Check: chattest.CheckSlackCompatible, Gap: time.Second, Early: early, Respond: respond(nil)}
 	w := newWorld(t)
 	w.peer.byChannel = true
+	w.receiver("chat.test", mattermost.ServeHTTP)
 	w.receiver("slack.test", slack.ServeHTTP)
 	w.receiver("discord.test", discord.ServeHTTP)
 	s := w.start(w.config(10*time.Millisecond, 10*time.Millisecond))
 
 	toWorkspace := func() topic.EventChange {
 		sent := change(newEvent(), 1)
-		sent.Notify = topic.Notify{topic.Slack: {Details: true, Message: "<!channel> @everyone", SkippedAs: topic.Workspace}, topic.Discord: {Message: "@everyone <@1>"}}
+		sent.Notify = topic.Notify{topic.Slack: {Details: true, Message: "<!channel> @everyone", SkippedAs: topic.Workspace}, topic.Discord: {Message: "@everyone <@1>"}, topic.Webhook: {}}
 		return sent
 	}
 	skipped := func(sent topic.EventChange) bool {
@@ -56,10 +58,17 @@ func TestSlackAndDiscordAcceptWhatTheyGet(t *testing.T) {
 	add := func(channel topic.Channel, url string) string {
 		id := url[strings.LastIndexByte(url, '/')+1:] + "-" + string(channel)
 		w.peer.add(id, url)
-		w.peer.set(id, func(d *topic.Destination) { d.Channel, d.Secrets = channel, nil })
+		w.peer.set(id, func(d *topic.Destination) {
+			if d.Channel = channel; channel == topic.Webhook {
+				d.Format, d.MinIntervalMs = topic.FormatSlack, 1000
+				return
+			}
+			d.Secrets = nil
+		})
 		return id
 	}
 	want := map[string]deliverylog.Code{
+		add(topic.Webhook, "https://chat.test/hooks/well"):       "",
 		add(topic.Slack, "https://slack.test/services/T/B/well"): "", add(topic.Slack, "https://slack.test/services/T/B/gone"): deliverylog.CodeGone,
 		add(topic.Slack, "https://slack.test/services/T/B/lost"):       deliverylog.CodeGone,
 		add(topic.Discord, "https://discord.test/api/webhooks/1/well"): "", add(topic.Discord, "https://discord.test/api/webhooks/2/gone"): deliverylog.CodeGone,
@@ -84,7 +93,7 @@ func TestSlackAndDiscordAcceptWhatTheyGet(t *testing.T) {
 			t.Error("a delivery to Slack endpoints is logged as skipped too")
 		}
 	}
-	for name, r := range map[string]*chattest.Receiver{"Slack": slack, "Discord": discord} {
+	for name, r := range map[string]*chattest.Receiver{"Slack": slack, "Discord": discord, "Mattermost": mattermost} {
 		if refused := r.Refused(); len(refused) > 0 || len(r.Bodies()) == 0 {
 			t.Errorf("%s accepted %d messages, and refused: %s", name, len(r.Bodies()), refused)
 		}

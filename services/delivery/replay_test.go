@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/chattest"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
@@ -19,7 +20,10 @@ func TestAReplayIsANewDeliveryOfTheSameMessage(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://hooks.test/hook")
 	hooks := w.receiver("hooks.test", inTurn(status(http.StatusInternalServerError), status(http.StatusInternalServerError), status(http.StatusNoContent),
-		status(http.StatusInternalServerError), status(http.StatusNoContent)))
+		status(http.StatusInternalServerError), status(http.StatusNoContent), func(out http.ResponseWriter, _ *http.Request) {
+			w.peer.set("r1", func(d *topic.Destination) { d.Format = topic.FormatBellbuoy })
+			out.WriteHeader(http.StatusInternalServerError)
+		}, status(http.StatusNoContent)))
 	s := w.start(w.config(50 * time.Millisecond))
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
@@ -45,6 +49,19 @@ func TestAReplayIsANewDeliveryOfTheSameMessage(t *testing.T) {
 		t.Errorf("logs %+v", logs)
 	}
 	if one, text := s.log(t, logs[0]); one.Request == nil || !strings.Contains(one.Request.Body, again) || len(one.Attempts) != 2 {
+		t.Errorf("%s", text)
+	}
+
+	// A replay has the format that the endpoint has at the attempt. Here the format changes between two attempts.
+	w.peer.set("r1", func(d *topic.Destination) { d.Format = topic.FormatSlack })
+	last := s.replay(t, logs[0])
+	w.outcomes.of(t, last)
+	arrivals = hooks.got()
+	if chat, own := string(arrivals[5].body), string(arrivals[6].body); chattest.CheckSlackCompatible(arrivals[5].body) != nil || arrivals[5].id() != last || strings.Contains(chat, last) || body(6) != body(0) {
+		t.Errorf("%v: %s, then %s", chattest.CheckSlackCompatible(arrivals[5].body), chat, own)
+	}
+	logs, _ = s.list(t, topic.Webhook, nil)
+	if one, text := s.log(t, logs[0]); len(one.Attempts) != 2 || !strings.Contains(one.Request.Body, last) {
 		t.Errorf("%s", text)
 	}
 }

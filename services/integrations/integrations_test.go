@@ -213,6 +213,23 @@ func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
 		t.Errorf("a day after a rotation: %d secrets", len(d.Secrets))
 	}
 
+	// The largest gap of the organization's webhooks with the URL counts for each of them.
+	p.call(o, http.StatusCreated, http.MethodPost, path, object{"dashboardId": o.second, "url": "https://hooks.example.com/services/token",
+		"managementEmail": "ops@example.com", "componentIds": []string{o.elsewhere}, "format": "slack"})
+	beside := p.only(o, o.elsewhere)
+	intervals := func(want int, format topic.Format) {
+		t.Helper()
+		found := append(p.resolve(o, recipient, beside), p.resolve(other, gone)...)
+		if found[0].MinIntervalMs != want || found[1].MinIntervalMs != want || found[2].MinIntervalMs != 0 || found[0].Format != format || found[1].Format != topic.FormatSlack {
+			t.Errorf("gaps of %d, %d and %d instead of %d; format %q", found[0].MinIntervalMs, found[1].MinIntervalMs, found[2].MinIntervalMs, want, found[0].Format)
+		}
+	}
+	intervals(1000, topic.FormatBellbuoy)
+	patch(object{"minIntervalMs": 7000, "format": "slack"})
+	intervals(7000, topic.FormatSlack)
+	patch(object{"minIntervalMs": 10})
+	intervals(1000, topic.FormatSlack)
+
 	patch(object{"paused": true})
 	if ids := p.concerned(o, nil, o.one); len(ids) != 0 {
 		t.Errorf("paused, but concerned: %v", ids)

@@ -70,6 +70,8 @@ type Endpoint struct {
 	Suppressed          bool       `json:"suppressed"`
 	ComponentIDs        []string   `json:"componentIds"`
 	EventKinds          []string   `json:"eventKinds"`
+	Format              string     `json:"format"` // of webhooks
+	MinIntervalMs       *int       `json:"minIntervalMs"`
 	Secret              string     `json:"secret"` // only webhooks have one; only a new one is shown
 	ConsecutiveFailures int        `json:"consecutiveFailures"`
 	FirstFailureAt      *time.Time `json:"firstFailureAt"`
@@ -95,6 +97,13 @@ type NewEndpoint struct {
 	ComponentIDs    []string `json:"componentIds"`
 	Locked          bool     `json:"locked"`
 	EventKinds      []string `json:"eventKinds,omitempty"` // for webhooks; nil: all kinds, also future ones
+	WebhookForm
+}
+
+// WebhookForm says in which form and how often a webhook gets messages. A member that is empty is not sent.
+type WebhookForm struct {
+	Format        string `json:"format,omitempty"`
+	MinIntervalMs *int   `json:"minIntervalMs,omitempty"`
 }
 
 // AddEndpoint creates an endpoint. The result of a webhook has the secret.
@@ -118,6 +127,7 @@ type EndpointChange struct {
 	Paused          *bool    `json:"paused,omitempty"`
 	Locked          *bool    `json:"locked,omitempty"`
 	RotateSecret    bool     `json:"rotateSecret,omitempty"` // for webhooks
+	WebhookForm
 }
 
 // ChangeEndpoint changes an endpoint. The result has the new secret after a rotation.

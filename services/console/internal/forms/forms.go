@@ -39,6 +39,7 @@ const (
 	Area     Kind = "area"           // several lines
 	Select   Kind = "select"
 	Segments Kind = "segments" // radio buttons as a row of segments
+	Radios   Kind = "radios"   // radio buttons below each other, each with a hint
 	Tick     Kind = "tick"     // one checkbox; its value is "on" or empty
 	Ticks    Kind = "ticks"    // checkboxes of which several can be chosen
 	Order    Kind = "order"    // values whose order a member sets
@@ -46,7 +47,7 @@ const (
 	File     Kind = "file" // a file, which a form with several parts contains; Upload returns its content
 )
 
-// Option is a choice of a Select, Segments or Ticks.
+// Option is a choice of a Select, Segments, Radios or Ticks.
 type Option struct {
 	Value, Label, Hint string
 	Icon               string // icon of a segment; empty: none
@@ -287,7 +288,7 @@ func (f *Field) missing() string {
 		return f.Missing
 	}
 	switch f.Kind {
-	case Select, Segments, Ticks:
+	case Select, Segments, Radios, Ticks:
 		return "Choose an option."
 	case Tick:
 		return "Tick this box to continue."

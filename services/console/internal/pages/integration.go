@@ -171,6 +171,9 @@ func (p *pages) endpoint(kind app.EndpointKind) func(*visit) error {
 			if kind == app.Webhook && !sameChoice(form.Field("eventKinds").Values, r.EventKinds) {
 				in.EventKinds = form.Field("eventKinds").Values
 			}
+			if kind == app.Webhook {
+				in.WebhookForm = webhookFormOf(form, r.Endpoint)
+			}
 			changed, err := v.app.ChangeEndpoint(v.Request.Context(), kind, form.Version, in)
 			if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != r.Version {
 				return v.conflict(form, endpointForm(r, data.Dashboard), "", r.URLDisplay)

@@ -40,6 +40,7 @@ func endpointFields(kind app.EndpointKind, d app.Dashboard) []*forms.Field {
 			kinds.Options = append(kinds.Options, forms.Option{Value: kind, Label: kindOfMessage(kind)})
 		}
 		fields = append(fields, kinds)
+		fields = append(fields, webhookFields()...)
 	}
 	return fields
 }
@@ -69,6 +70,7 @@ func endpointForm(r endpointRow, d app.Dashboard) *forms.Form {
 	}
 	if r.Kind == app.Webhook {
 		form.Field("eventKinds").Values = r.EventKinds
+		fillWebhook(form, r.Endpoint)
 	}
 	return form
 }
@@ -115,6 +117,9 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 			}
 			if kind == app.Webhook && len(form.Field("eventKinds").Values) < len(messageKinds()) {
 				in.EventKinds = form.Field("eventKinds").Values
+			}
+			if kind == app.Webhook {
+				in.WebhookForm = webhookFormOf(form, app.Endpoint{})
 			}
 			made, err := v.app.AddEndpoint(v.Request.Context(), kind, in)
 			if err != nil {

@@ -52,7 +52,8 @@ func TestAPlanWithoutIntegrationsHasOnlyTheSuppressions(t *testing.T) {
 func TestAWebhookIsCreatedAndItsSecretIsShownOnce(t *testing.T) {
 	b := open(t, "Checkout")
 	got := b.get(webhooks + "/new?dashboard=" + other)
-	b.expect(got, http.StatusOK, `name="componentIds" value="`+member+`" checked`, `value="incident.post_mortem_published" checked`, `action="/console/integrations/webhook/new?dashboard=`+other+`&amp;once=`)
+	b.expect(got, http.StatusOK, `name="componentIds" value="`+member+`" checked`, `value="incident.post_mortem_published" checked`, `action="/console/integrations/webhook/new?dashboard=`+other+`&amp;once=`,
+		`type="radio" id="format-0" name="format" value="bellbuoy" checked`, "Mattermost", `<option dir="auto" value="usual" selected>As usual for the format`)
 	at := webhooks + "/new?dashboard=" + other
 	fields := []string{"url", "https://hooks.example.com/x", "managementEmail", "ops@example.com", "locked", "on"}
 	b.expect(b.post(at, fields...), http.StatusUnprocessableEntity, "Choose a component.", "Choose a kind of messages.", `value="https://hooks.example.com/x"`)
@@ -64,6 +65,15 @@ func TestAWebhookIsCreatedAndItsSecretIsShownOnce(t *testing.T) {
 	if body := b.app.body("POST " + hookCall); body != `{"dashboardId":"`+other+`","url":"https://hooks.example.com/x","managementEmail":"ops@example.com","componentIds":["`+other+`"],"locked":true,"eventKinds":["incident.created"]}` {
 		t.Error(body)
 	}
+	for _, form := range [][]string{
+		{"format", "slack", "minIntervalMs", "usual", `,"format":"slack"}`}, {"format", "bellbuoy", "minIntervalMs", "5000", `,"format":"bellbuoy","minIntervalMs":5000}`},
+	} {
+		b.post(at, append(slices.Clone(some), form[:4]...)...)
+		if body := b.app.body("POST " + hookCall); !strings.HasSuffix(body, form[4]) {
+			t.Error(body)
+		}
+	}
+	b.expect(b.post(at, append(slices.Clone(some), "format", "discord", "minIntervalMs", "7")...), http.StatusUnprocessableEntity, `href="#format-0"`, `href="#minIntervalMs"`, "Choose one of the options.")
 	all := append(slices.Clone(fields), "componentIds", other)
 	for _, kind := range messageKinds() {
 		all = append(all, "eventKinds", kind)
@@ -157,6 +167,15 @@ func TestAnEndpointIsChangedByItsFormAndByButtons(t *testing.T) {
 	b.expect(b.post(oneHook, fields...), http.StatusSeeOther)
 	if body := b.app.body("PATCH " + hookCall); body != target+`,"managementEmail":"ops@example.com"}` || b.app.version() != `"3"` {
 		t.Errorf("%s of version %s", body, b.app.version())
+	}
+	b.expect(b.get(oneHook), http.StatusOK, `value="slack" checked`, `<option dir="auto" value="2500" selected>2.5 seconds`, "<dd>Slack-compatible</dd>", "2.5 seconds</dd>")
+	b.expect(b.post(oneHook, append(slices.Clone(fields), "format", "slack", "minIntervalMs", "2500")...), http.StatusSeeOther)
+	if body := b.app.body("PATCH " + hookCall); body != target+`,"managementEmail":"ops@example.com"}` {
+		t.Error(body)
+	}
+	b.expect(b.post(oneHook, append(slices.Clone(fields), "format", "bellbuoy", "minIntervalMs", "0")...), http.StatusSeeOther)
+	if body := b.app.body("PATCH " + hookCall); !strings.HasSuffix(body, `,"format":"bellbuoy","minIntervalMs":0}`) {
+		t.Error(body)
 	}
 	fields[1], fields[7] = "https://hooks.example.com/new", "incident.updated"
 	b.expect(b.post(oneHook, fields...), http.StatusSeeOther)

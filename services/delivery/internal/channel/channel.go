@@ -50,7 +50,7 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 		return nil, err
 	}
 	table := map[topic.Channel]dispatch.Channel{
-		topic.Webhook:  webhook{caller},
+		topic.Webhook:  webhook{caller, o.Locales},
 		topic.Email:    mail,
 		topic.SMS:      texts,
 		topic.WhatsApp: chats,

@@ -57,7 +57,7 @@ func composeEmbed(content card, keep int) discordEmbed {
 	out := discordEmbed{URL: content.link.url}
 	out.Title, _ = prosePart{plain: locale.OneLine(content.title)}.limited(-1, discordTitle, discordMarkup)
 	if footer := oneLine(content.dashboard, discordLine); footer != "" { // has no Markdown
-		out.Footer = &discordText{strings.ReplaceAll(footer, "@", "@\u200b")}
+		out.Footer = &discordText{richtext.Unmentioned(footer)}
 	}
 	parts := []string{richtext.DiscordPlain(oneLine(strings.Join(content.status, " · "), discordLine))}
 	if content.message != "" {
@@ -85,8 +85,11 @@ func (m discordMessage) size(_ []byte) int { return characters(m.Embeds[0].Descr
 
 // embedColor returns the color of the bar beside an embed for a style of cardStyle.
 func embedColor(style string) int64 {
-	color, _ := strconv.ParseInt(map[string]string{
-		"good": "2e7d32", "warning": "ed8b00", "attention": "c62828", "accent": "1565c0",
-	}[style], 16, 32)
+	color, _ := strconv.ParseInt(cardColor(style), 16, 32)
 	return color // 0, which Discord shows as its own gray, for emphasis
+}
+
+// cardColor returns the six hexadecimal digits of the color for a style of cardStyle, and "" for emphasis.
+func cardColor(style string) string {
+	return map[string]string{"good": "2e7d32", "warning": "ed8b00", "attention": "c62828", "accent": "1565c0"}[style]
 }

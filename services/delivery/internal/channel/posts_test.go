@@ -17,6 +17,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
+// compatible stands for a webhook with the format slack.
+const compatible = topic.Channel("a Slack-compatible receiver")
+
 // posts are the chat programs with strict receivers.
 func posts() map[topic.Channel]struct {
 	render renderer
@@ -25,7 +28,7 @@ func posts() map[topic.Channel]struct {
 	return map[topic.Channel]struct {
 		render renderer
 		check  func([]byte) error
-	}{topic.Slack: {renderSlack, chattest.CheckSlack}, topic.Discord: {renderDiscord, chattest.CheckDiscord}}
+	}{topic.Slack: {renderSlack, chattest.CheckSlack}, topic.Discord: {renderDiscord, chattest.CheckDiscord}, compatible: {renderCompatible, chattest.CheckSlackCompatible}}
 }
 
 // The whole bodies.
@@ -47,6 +50,9 @@ func TestTheMessagesOfSlackAndDiscordAreAsDocumented(t *testing.T) {
 			`**Affected**\nCore / API (Partial outage)\n\n**Resolved, 2026-03-04 05:06 UTC**\nFixed.\n\n**Description**\nWe **know** \\*it\\*.\n\n**Impact**\nSlow\n\n**Coordinator**\nKim\n\n` +
 			`**Times**\nStart: 2026-03-04 05:06 UTC\nEnd: 2026-03-04 06:06 UTC\n\n[Open the event](<https://status.test/d/main/events/e>)","color":12986408,` +
 			`"footer":{"text":"Status"}}],"allowed_mentions":{"parse":[]}}`,
+		compatible: `{"text":"Status · Resolved: A & B \\<fail\\>","attachments":[{"fallback":"Status · Resolved: A & B \\<fail\\>","color":"#2e7d32","title":"A & B <` + "\u200b" + `fail>",` +
+			`"title_link":"https://status.test/d/main/events/e","text":"Resolved · Minor outage","fields":[{"title":"Affected","value":"Core / API (Partial outage)","short":false},` +
+			`{"title":"Resolved, 2026-03-04 05:06 UTC","value":"Fixed.","short":false}]}]}`,
 	} {
 		body, err := posts()[channel].render(in(t, "en"), &change, dashboard, change.Event.Components)
 		if err != nil || string(body) != want {
@@ -64,7 +70,7 @@ func TestSlackAndDiscordAcceptMessagesWithAnyText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vectors := append(strings.Split(strings.TrimSpace(string(lines)), "\n"), "<!channel> <!here> <@U1> <#C1> <!subteam^S1>", "<https://evil.test|bank.example>", "@everyone @here <@1> <@&2> <#3>",
+	vectors := append(strings.Split(strings.TrimSpace(string(lines)), "\n"), "<!channel>", "x <!here> <!all> y", "![x](https://evil.test/i.png)", "! [x](https://evil.test)", "<https://evil.test|![x]>", "<!channel> <!here> <@U1> <#C1> <!subteam^S1>", "<https://evil.test|bank.example>", "@everyone @here <@1> <@&2> <#3>",
 		"[https://bank.example](https://evil.test)", "\u202eelpmaxe.knab\u202c", "[\u200fbank.example](https://evil.test)", "\\", "\\\\<@1>", "\\@everyone", "*b* _i_ ~s~ `c` ||s||", "<", "\u2066", "&lt;!channel&gt;", "```\n@everyone\n```",
 		`<a href="https://evil.test">www.bank.example/login</a>`, `<a href="https://e.test/|<!channel>">x</a>`, " ", "")
 	for _, long := range []string{"word ", "*[", "<&>", "@", "€😀", "a\x01", "a\n", "\xff", "- **a** b\n", "[bank.example](https://evil.test/aaaaaaaaaaaaaaaaaaaaaaaa) ", "\\"} {

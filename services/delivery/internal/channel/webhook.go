@@ -4,24 +4,26 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
 // webhook posts the event as JSON with a signature of Standard Webhooks.
-type webhook struct{ caller *caller }
+type webhook struct {
+	caller  *caller
+	locales *locale.Locales
+}
 
-// Send makes one attempt. The id and the body are the same for all retries. Each attempt has its own timestamp
-// and signature.
+// Send makes one attempt. The id and the body are the same for all retries, unless the format of the endpoint is changed
+// meanwhile. Each attempt has its own timestamp and signature.
 func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
-	key := textKey(message)
-	shared, err := message.Change.Rendered(key, func() ([]byte, error) {
-		return render(&message.Change.EventChange, message.To.Dashboard, message.Components)
-	})
+	body, key, err := w.body(message)
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	body := bodyOf(message.DeliveryID, shared)
 	timestamp := strconv.FormatInt(message.At.Unix(), 10)
 	signature, err := sign(message.To.Secrets, message.DeliveryID, timestamp, body)
 	if err != nil {
@@ -35,6 +37,37 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 	}, body)
 	result.Sent.Text = key
 	return result
+}
+
+// body returns the body in the format of the endpoint, and the key of its text.
+func (w webhook) body(message dispatch.Message) (body []byte, key string, err error) {
+	change, to := message.Change, message.To
+	switch to.Format {
+	case topic.FormatSlack:
+		l := localeOf(w.locales, message)
+		key = "webhook " + string(to.Format) + " " + wordsKey(l, message) // differs from the key of the channel slack
+		body, err = change.Rendered(key, func() ([]byte, error) {
+			return renderCompatible(l, &change.EventChange, to.Dashboard, message.Components)
+		})
+		return body, key, err
+	default:
+		key = textKey(message)
+		shared, err := change.Rendered(key, func() ([]byte, error) {
+			return render(&change.EventChange, to.Dashboard, message.Components)
+		})
+		if err != nil {
+			return nil, key, err
+		}
+		return bodyOf(message.DeliveryID, shared), key, nil
+	}
+}
+
+// Limits implements dispatch.Paced.
+func (w webhook) Limits(to *topic.Destination) []dispatch.Limit {
+	if to.MinIntervalMs == 0 {
+		return nil
+	}
+	return []dispatch.Limit{dispatch.OwnLimit(to, time.Duration(to.MinIntervalMs)*time.Millisecond)}
 }
 
 // textKey returns a key that is the same for recipients of the same dashboard and components. They get the same text.

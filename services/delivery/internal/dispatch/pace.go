@@ -52,10 +52,10 @@ type paces struct {
 	owned map[int]time.Time
 }
 
-// pace is the earliest time of the next request under a limit, the turns of the members that wait in memory, and those of
-// rows that are not due yet. A member that got a turn behind such rows would keep its shard open for a long time.
+// pace is the times of the last and of the earliest next request under a limit, the turns of the members that wait in
+// memory, and those of rows that are not due yet. A member that got a turn behind such rows would keep its shard open for a long time.
 type pace struct {
-	next          time.Time
+	last, next    time.Time
 	waiting, held Turns
 }
 
@@ -80,8 +80,10 @@ func (p *paces) assigned(partition int, now time.Time) {
 // getLocked returns the pace of a limit.
 func (p *paces) getLocked(limit sharedLimit, gap time.Duration, partition int) pace {
 	known := p.known[limit]
-	if first := p.owned[partition].Add(gap); first.After(known.next) {
-		known.next = first
+	for _, first := range []time.Time{p.owned[partition].Add(gap), known.last.Add(gap)} { // the gap may be longer than at the last request
+		if first.After(known.next) {
+			known.next = first
+		}
 	}
 	return known
 }
@@ -98,7 +100,9 @@ func (p *paces) wait(m *member, limits []Limit, reserve bool, now time.Time) (ti
 	}
 	if reserve {
 		for _, limit := range limits {
-			p.delayLocked(m.under(limit), now.Add(limit.Gap), now)
+			known := p.known[m.under(limit)]
+			known.last, known.next = now, now.Add(limit.Gap)
+			p.keepLocked(m.under(limit), known, now)
 		}
 	}
 	return 0, Limit{}

@@ -164,6 +164,56 @@ func TestAllEndpointsOfAURLShareItsLimit(t *testing.T) {
 	})
 }
 
+// gaps is a Channel whose destinations have a URL in common and gaps of their own, by the letter after the hyphen.
+type gaps struct {
+	slowly
+	sent []sentTo
+}
+
+type sentTo struct {
+	id string
+	at time.Time
+}
+
+func (*gaps) Limits(to *topic.Destination) []Limit {
+	return []Limit{OwnLimit(to, map[byte]time.Duration{'a': time.Second, 'b': 5 * time.Second}[to.ID[len(to.ID)-1]])}
+}
+
+func (g *gaps) Send(ctx context.Context, message Message) Result {
+	g.mu.Lock()
+	g.sent = append(g.sent, sentTo{message.To.ID, time.Now()})
+	g.mu.Unlock()
+	return g.slowly.Send(ctx, message)
+}
+
+// Two endpoints of one URL have different gaps, as after a change of the gap while deliveries wait. A request is never
+// nearer to another one than the gap of either.
+func TestARequestKeepsItsOwnGapAndThatOfTheRequestBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		receiver := &gaps{}
+		pacing(t, receiver, &workflows{}, &remembering{}, func(s *Sender, ctx context.Context) {
+			for i, of := range []string{"url-a", "url-b", "url-a", "url-a", "url-b", "url-a"} {
+				id := string(rune('1' + i))
+				s.Take(ctx, 0, topic.Shard{ID: id, ChangeID: id, Organization: "a", Channel: topic.GChat, Recipients: []string{of}}, plainParts{})
+			}
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if len(receiver.sent) != 6 {
+				t.Fatalf("%d of 6 messages were sent", len(receiver.sent))
+			}
+			for i, one := range receiver.sent[1:] {
+				before, want := receiver.sent[i], time.Second
+				if before.id == "url-b" || one.id == "url-b" {
+					want = 5 * time.Second
+				}
+				if apart := one.at.Sub(before.at); apart < want {
+					t.Errorf("a message to %s is %v after one to %s", one.id, apart, before.id)
+				}
+			}
+		})
+	})
+}
+
 // If one endpoint of a space is asked to pause, no endpoint of the space sends before the pause is over.
 func TestAPauseHoldsAllEndpointsOfASpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
@@ -25,6 +27,8 @@ type endpointView struct {
 	Suppressed          bool          `json:"suppressed" description:"Nothing is sent after too many failures."`
 	ComponentIDs        []string      `json:"componentIds"`
 	EventKinds          []topic.Kind  `json:"eventKinds,omitempty" description:"Of webhooks."`
+	Format              topic.Format  `json:"format,omitempty" enum:"bellbuoy,slack" description:"Of webhooks."`
+	MinIntervalMs       *int          `json:"minIntervalMs,omitempty" description:"Of webhooks: least time between two messages to the URL."`
 	Secret              string        `json:"secret,omitempty" description:"Of webhooks, on create and rotation only: whsec_ and Base64, for Standard Webhooks."`
 	ConsecutiveFailures int           `json:"consecutiveFailures"`
 	FirstFailureAt      *web.Time     `json:"firstFailureAt" description:"Of the consecutive failures; null without one."`
@@ -66,7 +70,7 @@ func view(kind endpoint.Kind, v endpoint.View) endpointView {
 		out.ComponentIDs = []string{}
 	}
 	if kind.Signed {
-		out.EventKinds = e.Kinds()
+		out.EventKinds, out.Format, out.MinIntervalMs = e.Kinds(), cmp.Or(e.Format, topic.FormatBellbuoy), new(e.MinInterval())
 	}
 	return out
 }

@@ -21,12 +21,14 @@ type Patch struct {
 	Paused          *bool
 	Locked          *bool
 	RotateSecret    bool
+	Format          *topic.Format
+	MinIntervalMs   *int
 }
 
 // check checks the patch. It returns the patch with the lists in the form in which they are stored.
 func (p Patch) check() (Patch, error) {
 	if p.ComponentIDs == nil && p.URL == nil && p.ManagementEmail == nil && p.EventKinds == nil &&
-		p.Paused == nil && p.Locked == nil && !p.RotateSecret {
+		p.Paused == nil && p.Locked == nil && !p.RotateSecret && p.Format == nil && p.MinIntervalMs == nil {
 		return p, fault.New(fault.Invalid, "Send at least one field to change.")
 	}
 	var err error
@@ -39,9 +41,11 @@ func (p Patch) check() (Patch, error) {
 		return p, err
 	}
 	if p.ManagementEmail != nil {
-		err = CheckEmail(*p.ManagementEmail)
+		if err = CheckEmail(*p.ManagementEmail); err != nil {
+			return p, err
+		}
 	}
-	return p, err
+	return p, checkInterval(p.MinIntervalMs)
 }
 
 func (p Patch) apply(e *Endpoint) {
@@ -54,6 +58,10 @@ func (p Patch) apply(e *Endpoint) {
 	optional.Assign(&e.ManagementEmail, p.ManagementEmail)
 	optional.Assign(&e.Paused, p.Paused)
 	optional.Assign(&e.Locked, p.Locked)
+	optional.Assign(&e.Format, p.Format)
+	if p.MinIntervalMs != nil {
+		e.MinIntervalMs = p.MinIntervalMs
+	}
 }
 
 // Change changes an endpoint. After it has found the endpoint, it calls read, which returns the input. If the input

@@ -18,6 +18,8 @@ type Draft struct {
 	ComponentIDs    []string
 	EventKinds      []topic.Kind // nil: all
 	Locked          bool
+	Format          topic.Format // empty: topic.FormatBellbuoy
+	MinIntervalMs   *int         // nil: the default of the format
 }
 
 // Create stores an endpoint on a dashboard. The endpoint is verified immediately. After Create has found the dashboard,
@@ -63,7 +65,7 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 func (s *Endpoints) draft(kind Kind, dashboard topic.DashboardRecord, in Draft) (Endpoint, Address, error) {
 	e := Endpoint{
 		Channel: kind.Channel, DashboardID: dashboard.ID, DashboardName: dashboard.Name,
-		ManagementEmail: in.ManagementEmail, Locked: in.Locked,
+		ManagementEmail: in.ManagementEmail, Locked: in.Locked, Format: in.Format, MinIntervalMs: in.MinIntervalMs,
 	}
 	address, err := s.addressOf(kind, in.URL)
 	if err != nil {
@@ -76,6 +78,9 @@ func (s *Endpoints) draft(kind Kind, dashboard topic.DashboardRecord, in Draft) 
 		return e, address, err
 	}
 	if e.EventKinds, err = kindSet(in.EventKinds); err != nil {
+		return e, address, err
+	}
+	if err = checkInterval(in.MinIntervalMs); err != nil {
 		return e, address, err
 	}
 	return e, address, onDashboard(dashboard, e.ComponentIDs)

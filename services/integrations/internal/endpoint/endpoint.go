@@ -37,8 +37,10 @@ type Endpoint struct {
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
-	EventKinds       []topic.Kind `json:"eventKinds,omitempty" audit:"eventKinds"` // nil: all kinds, including future ones
-	Secrets          []Secret     `json:"secrets,omitempty" audit:"secrets"`       // newest first
+	EventKinds       []topic.Kind `json:"eventKinds,omitempty" audit:"eventKinds"`       // nil: all kinds, including future ones
+	Secrets          []Secret     `json:"secrets,omitempty" audit:"secrets"`             // newest first
+	Format           topic.Format `json:"format,omitempty" audit:"format"`               // of a signed kind; empty: topic.FormatBellbuoy
+	MinIntervalMs    *int         `json:"minIntervalMs,omitempty" audit:"minIntervalMs"` // nil: the default of the format
 	CreatedAt        time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt        time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
 }

@@ -39,10 +39,12 @@ type Providers struct {
 // Kinds returns the kinds of all channels of topic.Integrations.
 func Kinds(at Providers) []Kind {
 	rules := map[topic.Channel]Kind{
-		topic.Webhook: {Name: "Webhook", Path: "webhooks/outbound", Signed: true},
+		topic.Webhook: {Name: "Webhook", Path: "webhooks/outbound", Signed: true, Rule: Rule{Refused: []Place{
+			{Hosts: at.Slack, Refusal: "must not be on a host of Slack; create an endpoint of the kind slack, which keeps Slack's limits"},
+			{Hosts: at.Discord, Refusal: "must not be on a host of Discord; create an endpoint of the kind discord, which keeps Discord's limits"},
+		}}},
 		topic.Teams: {Name: "Microsoft Teams", Path: "teams", Example: "https://acme.logic.azure.com/workflows/1/triggers/manual/paths/invoke", Rule: Rule{
-			Refused: []Place{{Hosts: at.TeamsConnector}},
-			Refusal: `must be a Teams workflow URL; this is the URL of a classic connector, which Teams is retiring. Create a workflow with the template "Post to a channel when a webhook request is received", and use its URL`,
+			Refused: []Place{{Hosts: at.TeamsConnector, Refusal: `must be a Teams workflow URL; this is the URL of a classic connector, which Teams is retiring. Create a workflow with the template "Post to a channel when a webhook request is received", and use its URL`}},
 			Allowed: []Place{{Hosts: at.TeamsWorkflow, Path: regexp.MustCompile(`/workflows/`)}, {Hosts: at.TeamsPlatform}},
 			Needed:  "must be a Teams workflow URL, as Teams shows it for the workflow that posts to a channel when a webhook request is received",
 		}},
@@ -75,7 +77,6 @@ var discordPath = regexp.MustCompile(`^/api/(?:v[0-9]+/)?webhooks/([0-9]+)/[A-Za
 // allowed wildcard. The zero Rule allows every public URL.
 type Rule struct {
 	Refused []Place
-	Refusal string // the error message for a URL in Refused
 	Allowed []Place
 	Needed  string // the error message for a URL outside Allowed
 }
@@ -88,13 +89,15 @@ type Place struct {
 	Path   *regexp.Regexp
 	Query  []string
 	Others []string
+	// Refusal is the error message for a URL in a place that is refused.
+	Refusal string
 }
 
 // check returns an error about the field url if the Rule does not allow the URL.
 func (r Rule) check(a Address) error {
 	for _, place := range r.Refused {
 		if place.contains(a) {
-			return fault.Field("url", "%s", r.Refusal)
+			return fault.Field("url", "%s", place.Refusal)
 		}
 	}
 	for _, place := range r.Allowed {

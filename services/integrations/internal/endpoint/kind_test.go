@@ -23,7 +23,7 @@ func TestTheRuleOfTeamsAdmitsWorkflowURLs(t *testing.T) {
 			kind = k
 		}
 	}
-	refused, needed := "url: "+kind.Rule.Refusal, "url: "+kind.Rule.Needed
+	refused, needed := "url: "+kind.Rule.Refused[0].Refusal, "url: "+kind.Rule.Needed
 	for url, want := range map[string]string{
 		"https://a.flows.example.com/workflows/x":             "",
 		"https://A.FLOWS.example.com:443/v1/workflows/x?y#z":  "",

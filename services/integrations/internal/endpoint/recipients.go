@@ -54,6 +54,10 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 	if err != nil {
 		return nil, err
 	}
+	intervals, err := s.intervals(ctx, organization, query.Channel)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]topic.Destination, len(ids))
 	for i, id := range ids {
 		out[i] = topic.Destination{ID: id, State: topic.RecipientGone, Components: []string{}}
@@ -74,6 +78,7 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 			s.Log.ErrorContext(ctx, "An endpoint cannot be decrypted: it was sealed with another BELLBUOY_SECRET, or it is damaged.",
 				"endpoint", id, "organization", organization, "error", err)
 		}
+		out[i].MinIntervalMs = intervals[e.URLHash]
 	}
 	return out, nil
 }
@@ -108,7 +113,7 @@ func (s *Endpoints) destination(e Endpoint, dashboard topic.DashboardRecord, sup
 	d := topic.Destination{
 		ID: e.ID, Channel: e.Channel, State: topic.RecipientActive,
 		Dashboard:  dashboard.Reference(),
-		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Paced: e.Limit(),
+		Components: e.ComponentIDs, URLHash: e.URLHash, URLDisplay: e.URLDisplay, Paced: e.Limit(), Format: e.Format,
 	}
 	if d.Components == nil {
 		d.Components = []string{} // in a Destination nil means all components

@@ -23,6 +23,7 @@ const (
 	FieldOnly         = "only"       // the only component of a verified endpoint; absent if it has several
 	FieldExpires      = "expires"    // time when a visitor's request expires; absent otherwise
 	FieldKinds        = "kinds"      // several values; AllKinds: all kinds; absent before verification
+	FieldInterval     = "interval"   // Endpoint.MinInterval of a verified endpoint; absent for 0
 )
 
 // FieldSuppressedAt is a field of suppressions. They also have FieldOrganization and FieldChannel.

@@ -98,6 +98,12 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 				return e.Request.ExpiresAt
 			}},
 			{Name: endpoint.FieldKinds, Value: func(e *e) any { return e.SentKinds() }},
+			{Name: endpoint.FieldInterval, Value: func(e *e) any {
+				if e.VerifiedAt == nil || e.MinInterval() == 0 {
+					return nil
+				}
+				return int64(e.MinInterval())
+			}},
 		},
 		Indexes: []document.Index{
 			{Name: "kind", Fields: kind()},
@@ -111,6 +117,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: "only", Fields: []string{endpoint.FieldOrganization, endpoint.FieldOnly}},
 			{Name: "expired", Fields: []string{endpoint.FieldExpires}},
 			{Name: "dashboard", Fields: []string{endpoint.FieldOrganization, endpoint.FieldDashboard}},
+			{Name: "intervals", Fields: []string{endpoint.FieldOrganization, endpoint.FieldInterval}},
 		},
 	}
 }

@@ -1,0 +1,9 @@
+package topic
+
+// Format is the form of the body of a webhook.
+type Format string
+
+const (
+	FormatBellbuoy Format = "bellbuoy" // the default
+	FormatSlack    Format = "slack"    // for chat programs that accept the messages of Slack's legacy webhooks, such as Mattermost and Rocket.Chat
+)

@@ -1,0 +1,87 @@
+package pages
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// usualInterval is the value of the choice that leaves the gap to the format.
+const usualInterval = "usual"
+
+// formatOptions are the formats of a webhook.
+func formatOptions() []forms.Option {
+	return []forms.Option{
+		{Value: "bellbuoy", Label: "Bellbuoy", Hint: "JSON with all data of the event, for a program of yours."},
+		{Value: "slack", Label: "Slack-compatible", Hint: "A chat message for Mattermost, Rocket.Chat and others that accept what Slack accepts."},
+	}
+}
+
+// webhookFields are the inputs for the form of a webhook's messages.
+func webhookFields() []*forms.Field {
+	return []*forms.Field{
+		{Kind: forms.Radios, Name: "format", Label: "Format", Options: formatOptions(), Values: []string{"bellbuoy"}},
+		{Kind: forms.Select, Name: "minIntervalMs", Label: "Gap between messages", Plain: true, Options: append([]forms.Option{{Value: usualInterval, Label: "As usual for the format"}}, intervalOptions(0)...), Values: []string{usualInterval},
+			Hint: "Usually there is no gap, and 1 second for Slack-compatible programs. Of several webhooks with this URL, the longest gap counts."},
+	}
+}
+
+// intervalOptions returns gaps in milliseconds, and the present one if a request has set another one.
+func intervalOptions(present int) (options []forms.Option) {
+	gaps := []int{0, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000}
+	if !slices.Contains(gaps, present) {
+		gaps = append(gaps, present)
+		slices.Sort(gaps)
+	}
+	for _, gap := range gaps {
+		options = append(options, forms.Option{Value: strconv.Itoa(gap), Label: intervalWord(gap)})
+	}
+	return options
+}
+
+// intervalWord names a gap in milliseconds.
+func intervalWord(milliseconds int) string {
+	switch milliseconds {
+	case 0:
+		return "No gap"
+	case 1_000:
+		return "1 second"
+	}
+	return strconv.FormatFloat(float64(milliseconds)/1000, 'f', -1, 64) + " seconds"
+}
+
+// fillWebhook sets the fields of webhookFields to those of an endpoint.
+func fillWebhook(form *forms.Form, e app.Endpoint) {
+	form.Field("format").Values = []string{e.Format}
+	gap := form.Field("minIntervalMs")
+	present := optional.OrZero(e.MinIntervalMs)
+	gap.Options, gap.Values = intervalOptions(present), []string{strconv.Itoa(present)}
+	gap.Hint = "Of several webhooks with this URL, the longest gap counts."
+}
+
+// webhookFormOf returns what the form changes. A gap that stays as it is follows the format.
+func webhookFormOf(form *forms.Form, before app.Endpoint) (in app.WebhookForm) {
+	if format := form.Value("format"); format != before.Format {
+		in.Format = format
+	}
+	gap, err := strconv.Atoi(form.Value("minIntervalMs"))
+	if err == nil && (before.MinIntervalMs == nil || gap != *before.MinIntervalMs) {
+		in.MinIntervalMs = &gap
+	}
+	return in
+}
+
+// FormatWord names the format of the endpoint's messages.
+func (r endpointRow) FormatWord() string {
+	at := slices.IndexFunc(formatOptions(), func(o forms.Option) bool { return o.Value == r.Format })
+	if at < 0 {
+		return r.Format
+	}
+	return formatOptions()[at].Label
+}
+
+// IntervalWord names the gap between the endpoint's messages.
+func (r endpointRow) IntervalWord() string { return intervalWord(optional.OrZero(r.MinIntervalMs)) }
