@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +37,21 @@ func TestSignatureOfTheStandard(t *testing.T) {
 		if isSigned(vectorSecret, other) {
 			t.Errorf("another %s is accepted", name)
 		}
+	}
+}
+
+// The headers are those that the webhook notifier of Grafana sent with the captured body and the secret of the vector.
+func TestTheSignatureThatGrafanaSentIsAccepted(t *testing.T) {
+	body, err := os.ReadFile("../../testdata/monitors/grafana.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := Request{Timestamp: "1795708248", Signature: "52f9bd8994c7fb8f763052e8d7e7ed3b960ad14750c7679e08ddf0d1573fde60", Body: body}
+	if !isSignedByGrafana(vectorSecret, in) {
+		t.Error("the signature is refused")
+	}
+	if in.Timestamp = "1795708249"; isSignedByGrafana(vectorSecret, in) {
+		t.Error("another timestamp is accepted")
 	}
 }
 
