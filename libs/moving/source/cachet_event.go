@@ -175,14 +175,7 @@ func (c *cachet) schedule(s row, key, former string) {
 	if s["message"] != "" {
 		c.entry(&e, lines.Entry{Key: key + "-text", At: at, Status: "planning", HTML: markdown(s["message"])})
 	}
-	switch {
-	case !end.After(c.Now):
-		e.Status, e.StartAt, e.EndAt = "completed", start, end
-	case !start.After(c.Now):
-		e.Status, e.StartAt, e.AutoEnd = "inprogress", start, true
-	default:
-		e.Status, e.AutoStart, e.AutoEnd = "planning", true, true
-	}
+	c.progress(&e)
 	if former[:1] == "s" { // schedules/
 		for _, u := range c.updates(s["id"], "schedule") {
 			if entry, ok := c.update(&e, u); ok {

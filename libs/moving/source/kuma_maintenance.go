@@ -39,17 +39,11 @@ func (k *kuma) maintenance(m row) {
 		return
 	}
 	e.ScheduledStartAt, e.ScheduledEndAt = &start, &end
-	draft := m["strategy"] == "manual" || !m.is("active") && start.After(k.Now)
-	switch {
-	case draft:
+	if m["strategy"] == "manual" || !m.is("active") && start.After(k.Now) {
 		off := false
 		e.Status, e.Publish = "planning", &off
-	case !end.After(k.Now):
-		e.Status, e.StartAt, e.EndAt = "completed", &start, &end
-	case !start.After(k.Now):
-		e.Status, e.StartAt, e.AutoEnd = "inprogress", &start, true
-	default:
-		e.Status, e.AutoStart, e.AutoEnd = "planning", true, true
+	} else {
+		k.progress(&e)
 	}
 	k.event(e)
 }

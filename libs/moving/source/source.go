@@ -42,6 +42,7 @@ func readers() []reader {
 		{"upptime", readUpptime},
 		{"gatus", readGatus},
 		{"cachet", readCachet},
+		{"openstatus", readOpenStatus},
 	}
 }
 
@@ -97,6 +98,18 @@ func (b *builder) event(e lines.Event) {
 		e.ScheduledEndAt = &later
 	}
 	b.set.Events = append(b.set.Events, e)
+}
+
+// progress sets the status of a maintenance by its planned times, and lets the scheduler take the steps that are left.
+func (b *builder) progress(e *lines.Event) {
+	switch {
+	case !e.ScheduledEndAt.After(b.Now):
+		e.Status, e.StartAt, e.EndAt = "completed", e.ScheduledStartAt, e.ScheduledEndAt
+	case !e.ScheduledStartAt.After(b.Now):
+		e.Status, e.StartAt, e.AutoEnd = "inprogress", e.ScheduledStartAt, true
+	default:
+		e.Status, e.AutoStart, e.AutoEnd = "planning", true, true
+	}
 }
 
 // entry adds an entry to the timeline of an event. A text that is too long becomes several entries. A status that the

@@ -36,6 +36,7 @@ func goldens() map[string]struct{ source, path string } {
 		"cachet-database": {"cachet", "testdata/cachet3.sql"},
 		"cachet-tables":   {"cachet", "testdata/cachet2"},
 		"cachet-saved":    {"cachet", "testdata/cachet3"},
+		"openstatus":      {"openstatus", "testdata/openstatus.sql"},
 	}
 }
 

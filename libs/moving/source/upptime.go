@@ -258,14 +258,9 @@ func (u *upptime) maintenance(e *lines.Event, i upptimeIssue) error {
 	if errStart != nil || errEnd != nil {
 		return errors.New("has no comment with start and end")
 	}
-	e.Type, e.ScheduledStartAt, e.ScheduledEndAt, e.StartAt, e.EndAt = "maintenance", &start, &end, &start, nil
-	switch {
-	case i.State == "closed" || !end.After(u.Now):
-		e.Status, e.EndAt = "completed", &end
-	case start.After(u.Now):
-		e.Status, e.StartAt, e.AutoStart, e.AutoEnd = "planning", nil, true, true
-	default:
-		e.Status, e.AutoEnd = "inprogress", true
+	e.Type, e.ScheduledStartAt, e.ScheduledEndAt, e.StartAt, e.EndAt = "maintenance", &start, &end, nil, nil
+	if u.progress(e); i.State == "closed" {
+		e.Status, e.StartAt, e.EndAt, e.AutoStart, e.AutoEnd = "completed", &start, &end, false, false
 	}
 	for _, id := range strings.Split(values["expectedDown"]+","+values["expectedDegraded"], ",") {
 		if id = strings.TrimSpace(id); id != "" && u.known[id] != "" {

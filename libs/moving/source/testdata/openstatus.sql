@@ -1,0 +1,25 @@
+CREATE TABLE page (id INTEGER PRIMARY KEY, workspace_id INTEGER NOT NULL, title TEXT NOT NULL, description TEXT NOT NULL, icon TEXT, slug TEXT NOT NULL UNIQUE, custom_domain TEXT NOT NULL, published INTEGER DEFAULT 0, force_theme TEXT NOT NULL DEFAULT 'system', custom_theme TEXT, password TEXT, access_type TEXT DEFAULT 'public', auth_email_domains TEXT, allowed_ip_ranges TEXT, homepage_url TEXT, contact_url TEXT, default_locale TEXT NOT NULL DEFAULT 'en', allow_index INTEGER NOT NULL DEFAULT 1, created_at INTEGER, updated_at INTEGER);
+CREATE TABLE page_component_groups (id INTEGER PRIMARY KEY, workspace_id INTEGER, page_id INTEGER NOT NULL, name TEXT NOT NULL, default_open INTEGER DEFAULT 0);
+CREATE TABLE page_component (id INTEGER PRIMARY KEY, workspace_id INTEGER, page_id INTEGER NOT NULL, type TEXT NOT NULL DEFAULT 'monitor', monitor_id INTEGER, name TEXT NOT NULL, description TEXT, "order" INTEGER DEFAULT 0, group_id INTEGER, group_order INTEGER DEFAULT 0);
+CREATE TABLE status_report (id INTEGER PRIMARY KEY, status TEXT NOT NULL, title TEXT NOT NULL, workspace_id INTEGER, page_id INTEGER, created_at INTEGER, updated_at INTEGER);
+CREATE TABLE status_report_update (id INTEGER PRIMARY KEY, status TEXT NOT NULL, date INTEGER NOT NULL, message TEXT NOT NULL, status_report_id INTEGER NOT NULL, created_at INTEGER, updated_at INTEGER);
+CREATE TABLE status_report_to_page_component (status_report_id INTEGER NOT NULL, page_component_id INTEGER NOT NULL, created_at INTEGER);
+CREATE TABLE status_report_update_to_page_component (status_report_update_id INTEGER NOT NULL, page_component_id INTEGER NOT NULL, impact TEXT NOT NULL, created_at INTEGER);
+CREATE TABLE maintenance (id INTEGER PRIMARY KEY, title TEXT NOT NULL, message TEXT NOT NULL, "from" INTEGER NOT NULL, "to" INTEGER NOT NULL, workspace_id INTEGER, page_id INTEGER, created_at INTEGER, updated_at INTEGER);
+CREATE TABLE maintenance_to_page_component (maintenance_id INTEGER NOT NULL, page_component_id INTEGER NOT NULL, created_at INTEGER);
+CREATE TABLE page_subscriber (id INTEGER PRIMARY KEY, email TEXT, page_id INTEGER NOT NULL, channel_type TEXT NOT NULL DEFAULT 'email', webhook_url TEXT, slack_channel_id TEXT, source TEXT, token TEXT, accepted_at INTEGER, expires_at INTEGER, unsubscribed_at INTEGER, created_at INTEGER);
+CREATE TABLE page_subscriber_to_page_component (page_subscriber_id INTEGER NOT NULL, page_component_id INTEGER NOT NULL);
+INSERT INTO page VALUES (1, 1, 'Harbour', 'What the harbour does.', '', 'harbour', 'status.harbour.example', 1, 'dark', NULL, NULL, 'public', NULL, NULL, 'https://harbour.example', 'mailto:help@harbour.example', 'fr', 1, 1700000000, NULL),
+ (2, 1, 'Inside', '', '', 'inside', '', 1, 'system', NULL, 'secret', 'password', NULL, NULL, NULL, NULL, 'en', 0, 1700000000, NULL),
+ (3, 1, 'Office', '', '', 'office', '', 1, 'system', '{"light": {}}', NULL, 'ip-restriction', NULL, '10.0.0.0/8,192.0.2.1', NULL, NULL, 'en', 0, 1700000000, NULL);
+INSERT INTO page_component_groups VALUES (1, 1, 1, 'Web', 0);
+INSERT INTO page_component VALUES (1, 1, 1, 'monitor', 7, 'Shop', 'The shop.', 2, 1, 1), (2, 1, 1, 'static', NULL, 'Mail', NULL, 1, NULL, 0), (3, 1, 2, 'static', NULL, 'Wiki', NULL, 1, NULL, 0), (4, 1, 99, 'static', NULL, 'Lost', NULL, 1, NULL, 0);
+INSERT INTO status_report VALUES (1, 'resolved', 'Shop fails', 1, 1, 1735725600, 1735740000), (2, 'monitoring', 'Wiki is slow', 1, 2, 1764140400, NULL), (3, 'resolved', 'A note', 1, 1, 1735725600, 1735725600), (4, 'resolved', 'Lost', 1, 99, 1735725600, 1735725600);
+INSERT INTO status_report_update VALUES (2, 'resolved', 1735732800, 'All is **well**.', 1, 1735732800, NULL), (1, 'investigating', 1735725600, 'We look at it.', 1, 1735725600, NULL), (3, 'monitoring', 1764140400, 'We watch it.', 2, 1764140400, NULL), (4, 'resolved', 1735725600, 'Only a note.', 3, 1735725600, NULL);
+INSERT INTO status_report_to_page_component VALUES (1, 1, 1735725600), (1, 2, 1735725600), (2, 3, 1764140400);
+INSERT INTO status_report_update_to_page_component VALUES (1, 1, 'major_outage', 1), (1, 2, 'degraded_performance', 1), (2, 1, 'operational', 1), (2, 2, 'operational', 1);
+INSERT INTO maintenance VALUES (1, 'Disks', 'We exchange disks.', 1735768800, 1735776000, 1, 1, 1735725600, NULL), (2, 'Cables', '', 1796162400, 1796166000, 1, 2, 1764140400, NULL), (3, 'Backwards', 'x', 1735776000, 1735768800, 1, 1, 1735725600, NULL);
+INSERT INTO maintenance_to_page_component VALUES (1, 1, 1735725600);
+INSERT INTO page_subscriber VALUES (1, 'ada@reader.example', 1, 'email', NULL, NULL, 'self_signup', 'x', 1735725600, NULL, NULL, 1735725000), (2, 'bob@reader.example', 1, 'email', NULL, NULL, 'self_signup', 'x', NULL, NULL, NULL, 1735725000), (3, 'eve@reader.example', 1, 'email', NULL, NULL, 'self_signup', 'x', 1735725600, NULL, 1735729200, 1735725000),
+ (4, NULL, 1, 'webhook', 'https://hooks.reader.example/status', NULL, 'vendor', 'x', 1735725600, NULL, NULL, 1735725000), (5, NULL, 1, 'slack', NULL, 'C123', 'vendor', 'x', 1735725600, NULL, NULL, 1735725000);
+INSERT INTO page_subscriber_to_page_component VALUES (1, 2);
