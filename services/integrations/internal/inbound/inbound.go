@@ -63,7 +63,7 @@ type Inbound struct {
 
 	refusals refusals
 	counted  counted
-	down     atomic.Int64 // Watch.Down
+	down     atomic.Pointer[time.Duration] // Watch.Down; nil before it is read
 }
 
 // message returns a message with the id of the request and the defaults of the key.

@@ -105,7 +105,11 @@ func (s *Inbound) CreateKey(ctx context.Context, organization string, by Author,
 	if err := key.check(); err != nil {
 		return Key{}, "", err
 	}
-	key.HeardAt, key.HeardDown = key.CreatedAt, s.downtime()
+	down, err := s.downtime(ctx)
+	if err != nil {
+		return Key{}, "", err
+	}
+	key.HeardAt, key.HeardDown = key.CreatedAt, down
 	key.Secret = s.Box.Seal(secret, key.ID)
 	for {
 		free, err := s.freeSlots(ctx, organization)
@@ -143,6 +147,10 @@ func (s *Inbound) Keys(ctx context.Context, organization string, limit int, afte
 
 // ChangeKey changes an active key. set sets the members that the request contains.
 func (s *Inbound) ChangeKey(ctx context.Context, organization, id string, set func(*Key) error) (Key, error) {
+	down, err := s.downtime(ctx)
+	if err != nil {
+		return Key{}, err
+	}
 	key, err := s.Store.Keys.Update(ctx, id, func(key *Key) ([]topic.Message, error) {
 		if key.OrganizationID != organization || key.RevokedAt != nil {
 			return nil, noKey()
@@ -158,7 +166,7 @@ func (s *Inbound) ChangeKey(ctx context.Context, organization, id string, set fu
 			return nil, fault.ErrUnchanged
 		}
 		if key.ExpectEvery != before.ExpectEvery {
-			key.HeardAt, key.HeardDown, key.SilentSince = s.Now(), s.downtime(), nil
+			key.HeardAt, key.HeardDown, key.SilentSince = s.Now(), down, nil
 		}
 		return audit.Entry(audit.From(ctx), "", s.Now(), &before, key), nil
 	})
@@ -186,13 +194,16 @@ func (s *Inbound) touch(ctx context.Context, key Key) {
 	if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {
 		return
 	}
-	_, err := s.Store.Keys.Change(ctx, key.ID, func(key *Key) error {
-		if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {
-			return fault.ErrUnchanged
-		}
-		key.LastUsedAt, key.HeardAt, key.HeardDown, key.SilentSince = &now, now, s.downtime(), nil
-		return nil
-	})
+	down, err := s.downtime(ctx)
+	if err == nil {
+		_, err = s.Store.Keys.Change(ctx, key.ID, func(key *Key) error {
+			if key.LastUsedAt != nil && !now.After(*key.LastUsedAt) {
+				return fault.ErrUnchanged
+			}
+			key.LastUsedAt, key.HeardAt, key.HeardDown, key.SilentSince = &now, now, down, nil
+			return nil
+		})
+	}
 	if err != nil {
 		s.Log.WarnContext(ctx, "the use of a signing key is not noted", "key", key.ID, "error", err.Error())
 	}

@@ -43,11 +43,8 @@ func (k Key) SilentAt() any {
 	return nil
 }
 
-// downtime returns Watch.Down as Listen has read it.
-func (s *Inbound) downtime() time.Duration { return time.Duration(s.down.Load()) }
-
-// Listen sends a mail for each key from which no request has arrived for its ExpectEvery. Several processes may call it.
-func (s *Inbound) Listen(ctx context.Context) error {
+// watch notes that the service runs, and returns how long it has not run until now.
+func (s *Inbound) watch(ctx context.Context) (time.Duration, error) {
 	watch, err := s.Store.Watches.Upsert(ctx, watchID, func(w *Watch, exists bool) ([]topic.Message, error) {
 		now := s.Now()
 		pause := now.Sub(w.LastAt)
@@ -62,17 +59,33 @@ func (s *Inbound) Listen(ctx context.Context) error {
 		w.LastAt = now
 		return nil, nil
 	})
+	if err == nil {
+		s.down.Store(&watch.Down)
+	}
+	return watch.Down, err
+}
+
+// downtime returns Watch.Down as watch has read it. The first request can arrive before the first call of Listen.
+func (s *Inbound) downtime(ctx context.Context) (time.Duration, error) {
+	if down := s.down.Load(); down != nil {
+		return *down, nil
+	}
+	return s.watch(ctx)
+}
+
+// Listen sends a mail for each key from which no request has arrived for its ExpectEvery. Several processes may call it.
+func (s *Inbound) Listen(ctx context.Context) error {
+	down, err := s.watch(ctx)
 	if err != nil {
 		return err
 	}
-	s.down.Store(int64(watch.Down))
 	return s.Store.Keys.Each(ctx, find.Query{Where: []find.Condition{find.Lte(FieldSilentAt, s.Now())}, Order: []find.Order{{Field: FieldSilentAt}}}, func(key Key) error {
-		if !key.isSilent(s.Now(), watch.Down) {
+		if !key.isSilent(s.Now(), down) {
 			return nil
 		}
 		_, err := s.Store.Keys.Update(ctx, key.ID, func(key *Key) ([]topic.Message, error) {
 			now := s.Now()
-			if !key.isSilent(now, watch.Down) {
+			if !key.isSilent(now, down) {
 				return nil, fault.ErrUnchanged
 			}
 			since := key.HeardAt

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
@@ -26,10 +28,18 @@ func (everyPlan) Ingest(context.Context, string, topic.InboundMessage) (topic.In
 // listener is the domain with a clock that the test moves.
 type listener struct {
 	*inbound.Inbound
-	t   *testing.T
-	now time.Time
-	key inbound.Key
+	second *inbound.Inbound // another process; nil: none
+	t      *testing.T
+	now    time.Time
+	key    inbound.Key
 }
+
+// process returns a process of the service.
+func (l *listener) process() *inbound.Inbound {
+	return &inbound.Inbound{Store: l.Store, Services: everyPlan{}, Box: seal.NewBox("s", "inbound"), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return l.now }}
+}
+
+func (l *listener) restart() { l.Inbound = l.process() }
 
 func newListener(t *testing.T) (*listener, *document.Database) {
 	t.Helper()
@@ -42,8 +52,8 @@ func newListener(t *testing.T) (*listener, *document.Database) {
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l := &listener{t: t, now: time.Date(2026, 1, 31, 9, 30, 0, 0, time.UTC)}
-	l.Inbound = &inbound.Inbound{Store: records, Services: everyPlan{}, Box: seal.NewBox("s", "inbound"), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return l.now }}
+	l := &listener{Inbound: &inbound.Inbound{Store: records}, t: t, now: time.Date(2026, 1, 31, 9, 30, 0, 0, time.UTC)}
+	l.restart()
 	return l, db
 }
 
@@ -58,7 +68,12 @@ func (l *listener) pass(by time.Duration) {
 
 func (l *listener) listen() {
 	l.t.Helper()
-	if err := l.Listen(l.t.Context()); err != nil {
+	var group errgroup.Group
+	group.Go(func() error { return l.Listen(l.t.Context()) })
+	if l.second != nil {
+		group.Go(func() error { return l.second.Listen(l.t.Context()) })
+	}
+	if err := group.Wait(); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -116,8 +131,21 @@ func TestASilentKeyIsReportedOnce(t *testing.T) {
 	l.expect("5 min after it", false)
 	l.pass(90 * time.Second)
 	l.expect("6 min after it", true)
+	l.now = l.now.Add(time.Hour)
+	l.restart() // a request arrives before the first look for silence
+	l.beat(secret)
+	l.pass(5*time.Minute + 90*time.Second)
+	l.expect("6 min after a request right after a start", true)
+	l.beat(secret)
+	l.pass(3 * time.Minute)
+	l.restart()
+	l.pass(2*time.Minute - time.Second)
+	l.expect("within the time, after a start", false)
+	l.second = l.process() // both see the silence at the same moment
+	l.pass(90 * time.Second)
+	l.expect("6 min later, with two processes", true)
 
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	var sent []topic.Notice
 	relayed := make(chan error, 1)
@@ -129,14 +157,14 @@ func TestASilentKeyIsReportedOnce(t *testing.T) {
 					sent = append(sent, notice)
 				}
 			}
-			if len(sent) >= 2 {
+			if len(sent) >= 4 {
 				stop()
 			}
 			return nil
 		})
 	}()
 	<-relayed
-	if len(sent) != 2 || sent[0].Recipient != l.key.ID || sent[0].Inbound.KeyName != "Gatus" || !sent[0].Inbound.Since.Equal(time.Date(2026, 1, 31, 9, 34, 0, 0, time.UTC)) {
+	if len(sent) != 4 || sent[0].Recipient != l.key.ID || sent[0].Inbound.KeyName != "Gatus" || !sent[0].Inbound.Since.Equal(time.Date(2026, 1, 31, 9, 34, 0, 0, time.UTC)) {
 		t.Errorf("the mails are %+v", sent)
 	}
 	for organization, want := range map[string]topic.RecipientState{"o": topic.RecipientActive, "another": topic.RecipientGone} {
