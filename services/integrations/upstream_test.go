@@ -22,6 +22,9 @@ type upstream struct {
 	plans  atomic.Int64 // questions for the plan of an organization
 	// meanwhile is called once, between the next question and its answer, which it does not change.
 	meanwhile atomic.Pointer[func()]
+	// at is called at each moment of an inbound message: "before" the message is applied, "after" that, and when the
+	// response is "sent". If it returns false, the caller gets no response.
+	at atomic.Pointer[func(moment string) bool]
 
 	mu         sync.Mutex
 	limits     map[string]int
@@ -137,7 +140,21 @@ func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 		u.plans.Add(1)
 		return passport.Features{API: true, Integrations: !u.without[organization]}, true
 	}))
-	mux.HandleFunc("POST "+base+"/inbound", answer("events", u.ingest))
+	ingest := answer("events", u.ingest)
+	mux.HandleFunc("POST "+base+"/inbound", func(w http.ResponseWriter, r *http.Request) {
+		reached := func(moment string) bool { at := u.at.Load(); return at == nil || (*at)(moment) }
+		if !reached("before") {
+			panic(http.ErrAbortHandler)
+		}
+		response := httptest.NewRecorder()
+		if ingest(response, r); !reached("after") {
+			panic(http.ErrAbortHandler)
+		}
+		w.WriteHeader(response.Code)
+		_, _ = w.Write(response.Body.Bytes())
+		_ = http.NewResponseController(w).Flush()
+		reached("sent")
+	})
 	u.server = httptest.NewServer(mux)
 	t.Cleanup(u.server.Close)
 	return u
