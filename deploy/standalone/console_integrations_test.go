@@ -26,7 +26,7 @@ type integrator struct {
 
 func startIntegrator(t *testing.T) *integrator {
 	t.Helper()
-	servers, env := startReceivers(t, receiverHost, teamsHost1, spaceHost)
+	servers, env := startReceivers(t, outboundHosts()...)
 	in := &integrator{servers: servers}
 	in.answer.Store(http.StatusOK)
 	for _, server := range servers {
@@ -82,7 +82,7 @@ func (in *integrator) create(kind outbound, name string) *hook {
 	list := "/integrations/" + kind.kind
 	in.open(list+"/new", http.StatusOK)
 	component := in.choice("componentIds", "API")
-	h := &hook{actor: in.actor, outbound: kind, server: in.servers[kind.host], component: component, url: fmt.Sprintf(kind.url, name)}
+	h := &hook{actor: in.actor, outbound: kind, server: in.servers[kind.host], component: component, url: kind.at(name)}
 	in.fill(list+"/new", typed("url", h.url, "managementEmail", name+"@example.com", "componentIds", component), http.StatusOK)
 	if kind.kind == "webhook" {
 		in.expect(list+"/new", "Copy the secret now.", "webhook-signature")
@@ -209,7 +209,7 @@ func TestAMemberKeepsEndpointsOfEveryKindWithoutScript(t *testing.T) {
 		h.patch(map[string]any{"managementEmail": "colleague@example.com"})
 		in.fill(at, typed("managementEmail", "mine@example.com"), http.StatusConflict).expect(at, "Keep mine", "colleague@example.com", "mine@example.com")
 		in.fill(at, nil, http.StatusOK).expect(at, "Saved.")
-		in.fill(at, typed("url", fmt.Sprintf(kind.url, "second")), http.StatusOK)
+		in.fill(at, typed("url", kind.at("second")), http.StatusOK)
 		moved := in.path()
 		if in.expect(moved, "Saved.", "Gets messages"); moved == at {
 			t.Error("the endpoint has the same hash with another URL")
@@ -218,12 +218,12 @@ func TestAMemberKeepsEndpointsOfEveryKindWithoutScript(t *testing.T) {
 
 		send(t, http.MethodPatch, in.BaseURL+"/operator/v1/organizations/"+in.OrganizationID, in.operator(), map[string]any{"limits": map[string]any{"uniqueEndpoints": 1}}).expect(t, http.StatusOK)
 		in.open(list, http.StatusOK).expect(list, "allows 1 URL of this kind, which is in use")
-		in.open(list+"/new", http.StatusOK).fill(list+"/new", typed("url", fmt.Sprintf(kind.url, "third"), "managementEmail", "ops@example.com"), http.StatusUnprocessableEntity)
+		in.open(list+"/new", http.StatusOK).fill(list+"/new", typed("url", kind.at("third"), "managementEmail", "ops@example.com"), http.StatusUnprocessableEntity)
 		if in.expect(list+"/new", "Your organization may have 1 unique endpoint of this kind"); !strings.Contains(in.text, `id="url-problem"`) {
 			t.Errorf("the limit is not at its field: %s", in.words())
 		}
 		send(t, http.MethodPatch, in.BaseURL+"/operator/v1/organizations/"+in.OrganizationID, in.operator(), map[string]any{"limits": map[string]any{"uniqueEndpoints": nil}}).expect(t, http.StatusOK)
-		in.open(list+"/new", http.StatusOK).fill(list+"/new", typed("url", fmt.Sprintf(kind.url, "second"), "managementEmail", "ops@example.com"), http.StatusUnprocessableEntity).expect(list+"/new", "already")
+		in.open(list+"/new", http.StatusOK).fill(list+"/new", typed("url", kind.at("second"), "managementEmail", "ops@example.com"), http.StatusUnprocessableEntity).expect(list+"/new", "already")
 	}
 }
 

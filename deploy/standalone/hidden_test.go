@@ -17,6 +17,7 @@ import (
 
 // everyChannel has one receiver on each channel. Each is notified of events on one component.
 type everyChannel struct {
+	chat *hook // a webhook with the format slack
 	actor
 	data  string // folder that contains the mails and texts
 	hooks []*hook
@@ -35,6 +36,8 @@ func onEveryChannel(a actor, servers map[string]*receiver.Receiver, component, d
 	for _, kind := range outbounds() {
 		all.hooks = append(all.hooks, a.hook(kind, servers, component, "hidden"))
 	}
+	all.chat = a.hook(outbounds()[0], servers, component, "compatible")
+	all.chat.patch(map[string]any{"format": "slack", "minIntervalMs": 0})
 	for channel, address := range map[string][2]string{"email": {"email", reader}, "sms": {"phone", phone}, "whatsapp": {"phone", chatter}} {
 		send(a.t, http.MethodPost, a.BaseURL+"/app/subscribers/"+channel, a.app(), map[string]any{
 			"dashboardId": a.DashboardID, address[0]: address[1], "componentIds": []string{component}, "confirmed": true,
@@ -85,7 +88,7 @@ func (e everyChannel) got(title string, channels ...string) map[string]string {
 // that it hides. Only the messages about events that it shows contain a link to its page.
 func TestHiddenEventsHaveNoLink(t *testing.T) {
 	t.Parallel()
-	servers, env := startTeams(t, receiverHost, teamsHost1, spaceHost)
+	servers, env := startTeams(t, outboundHosts()...)
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)...)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
@@ -101,19 +104,22 @@ func TestHiddenEventsHaveNoLink(t *testing.T) {
 			"type": "incident", "title": title, "description": title, "affectedComponents": []any{map[string]any{"componentId": component}}, "hiddenFromDashboard": hidden,
 		})
 	}
+	everywhere := []string{"gchat", "whatsapp", "slack", "discord"}
 	channels := []string{"email", "sms", "teams", "webhook"} // the channels of the legacy interface
 	expect := func(title string, linked bool, more ...string) {
 		t.Helper()
-		for channel, message := range all.got(title, append(more, channels...)...) {
+		messages := all.got(title, append(channels[:len(channels):len(channels)], more...)...)
+		messages["a Slack-compatible receiver"] = string(all.chat.got(title, 1)[0].Body)
+		for channel, message := range messages {
 			if strings.Contains(message, a.DashboardURL) != linked || strings.Contains(message, "/events/") != linked {
 				t.Errorf("%s: the message on %s is %s", title, channel, message)
 			}
 		}
 	}
 	create("Visible event", false)
-	expect("Visible event", true, "gchat", "whatsapp")
+	expect("Visible event", true, everywhere...)
 	create("Hidden event", true)
-	expect("Hidden event", false, "gchat", "whatsapp")
+	expect("Hidden event", false, everywhere...)
 	on := map[string]any{"enabled": true}
 	legacy := incident(service, "Hidden legacy event")
 	legacy["hidden_db"], legacy["notifications"] = true, map[string]any{"email": on, "sms": on, "webhook": on, "teams": on}
@@ -121,12 +127,12 @@ func TestHiddenEventsHaveNoLink(t *testing.T) {
 	expect("Hidden legacy event", false)
 	app(http.MethodPatch, "/components/"+component, http.StatusOK, map[string]any{"hidden": true})
 	create("Event of a hidden component", false)
-	expect("Event of a hidden component", false, "gchat", "whatsapp")
+	expect("Event of a hidden component", false, everywhere...)
 	app(http.MethodPatch, "/components/"+component, http.StatusOK, map[string]any{"hidden": false, "hiddenFromNotifications": true})
 	create("Event that nobody hears of", false)
 	app(http.MethodPatch, "/components/"+component, http.StatusOK, map[string]any{"hiddenFromNotifications": false})
 	create("Last event", false)
-	expect("Last event", true, "gchat", "whatsapp")
+	expect("Last event", true, everywhere...)
 	for _, h := range all.hooks {
 		if heard := h.among(h.server.Requests(), "nobody hears"); len(heard) > 0 {
 			t.Errorf("%s: %s", h.kind, heard[0].Body)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,7 +17,31 @@ import (
 // outbound is a kind of endpoint.
 type outbound struct {
 	kind, path, host string
-	url              string // %[1]s stands for the name of an endpoint
+	url              string // %[1]s stands for the name of an endpoint, %[2]d for a number of its own
+}
+
+// at returns the URL of the endpoint with a name. Tokens of Slack have letters and digits only.
+func (o outbound) at(name string) string {
+	if o.kind == "slack" {
+		name = strings.ReplaceAll(name, "-", "")
+	}
+	if !strings.Contains(o.url, "%[2]d") {
+		return fmt.Sprintf(o.url, name)
+	}
+	return fmt.Sprintf(o.url, name, crc32.ChecksumIEEE([]byte(name)))
+}
+
+const (
+	slackHost   = "hooks.slack.com"
+	discordHost = "discord.com"
+)
+
+// outboundHosts returns the hosts of outbounds.
+func outboundHosts() (hosts []string) {
+	for _, kind := range outbounds() {
+		hosts = append(hosts, kind.host)
+	}
+	return hosts
 }
 
 // outbounds returns every kind of endpoint. Each kind has its own host among those of startReceivers.
@@ -25,6 +50,8 @@ func outbounds() []outbound {
 		{"webhook", "/app/integrations/webhooks/outbound", receiverHost, "https://" + receiverHost + "/hooks/%[1]s?token=token-of-%[1]s"},
 		{"teams", "/app/integrations/teams", teamsHost1, "https://" + teamsHost1 + "/workflows/%[1]s/triggers/manual/paths/invoke?sig=token-of-%[1]s"},
 		{"gchat", "/app/integrations/gchat", spaceHost, "https://" + spaceHost + "/v1/spaces/%[1]s/messages?key=k&token=token-of-%[1]s"},
+		{"slack", "/app/integrations/slack", slackHost, "https://" + slackHost + "/services/T0/B0/%[1]s"},
+		{"discord", "/app/integrations/discord", discordHost, "https://" + discordHost + "/api/webhooks/%[2]d/%[1]s"},
 	}
 }
 
@@ -54,7 +81,7 @@ func (a actor) hook(kind outbound, servers map[string]*receiver.Receiver, compon
 
 func (a actor) hookFor(address string, kind outbound, servers map[string]*receiver.Receiver, component, name string) *hook {
 	a.t.Helper()
-	h := &hook{actor: a, outbound: kind, server: servers[kind.host], component: component, url: fmt.Sprintf(kind.url, name)}
+	h := &hook{actor: a, outbound: kind, server: servers[kind.host], component: component, url: kind.at(name)}
 	made := h.send("POST", "/endpoints", map[string]any{
 		"dashboardId": a.DashboardID, "url": h.url, "managementEmail": address, "componentIds": []string{component},
 	}).expect(a.t, http.StatusCreated).endpoint(a.t)
@@ -214,12 +241,12 @@ func (h *hook) suppressions() []map[string]any {
 func (a actor) invites() {
 	a.t.Helper()
 	send(a.t, http.MethodPatch, a.BaseURL+"/app/dashboards/"+a.DashboardID, a.app(),
-		map[string]any{"subscriptions": map[string]any{"webhook": true, "teams": true, "gchat": true}}).expect(a.t, http.StatusOK)
+		map[string]any{"subscriptions": map[string]any{"webhook": true, "teams": true, "gchat": true, "slack": true, "discord": true}}).expect(a.t, http.StatusOK)
 }
 
 // asks requests an endpoint, as a visitor of the dashboard does.
 func (a actor) asks(kind outbound, name, address string) {
 	a.t.Helper()
 	send(a.t, http.MethodPost, a.DashboardURL+"/subscribe/"+kind.kind, "",
-		map[string]any{"url": fmt.Sprintf(kind.url, name), "managementEmail": address}).expect(a.t, http.StatusAccepted)
+		map[string]any{"url": kind.at(name), "managementEmail": address}).expect(a.t, http.StatusAccepted)
 }

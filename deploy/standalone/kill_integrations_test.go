@@ -60,7 +60,7 @@ func TestKillLosesNothingOfIntegrations(t *testing.T) {
 		browser.do(http.MethodPost, link, nil).expect(t, http.StatusOK)
 		again()
 		browser.do(http.MethodPost, link, nil).expect(t, http.StatusGone)
-		verified := &hook{actor: a, outbound: kind, server: servers[receiverHost], component: component, url: fmt.Sprintf(kind.url, name("visitor"))}
+		verified := &hook{actor: a, outbound: kind, server: servers[receiverHost], component: component, url: kind.at(name("visitor"))}
 		verified.tell(name("to the visitor"))
 		verified.got(name("to the visitor"), 1)
 	}

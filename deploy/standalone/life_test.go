@@ -21,7 +21,7 @@ const alertAfter, suppressAfter = 1, 2
 func TestAnEndpointPassesThroughEveryState(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	servers, env := startReceivers(t, receiverHost, teamsHost1, spaceHost)
+	servers, env := startReceivers(t, outboundHosts()...)
 	// broken contains paths for which receivers respond with an error status.
 	var broken sync.Map
 	for _, server := range servers {
@@ -104,7 +104,7 @@ func (l *life) pauses() {
 	// The receiver notes the time after it has read a request, which may be late on a busy machine.
 	const slack = 150 * time.Millisecond
 	// The rate limits of providers allow fewer messages in the same time.
-	before, after := map[string]int{"webhook": 60, "teams": 4, "gchat": 1}[l.kind], map[string]int{"webhook": 40, "teams": 2, "gchat": 1}[l.kind]
+	before, after := map[string]int{"webhook": 60, "teams": 4, "gchat": 1, "slack": 1, "discord": 2}[l.kind], map[string]int{"webhook": 40, "teams": 2, "gchat": 1, "slack": 1, "discord": 1}[l.kind]
 	var events []string
 	var paused time.Time
 	for n := range before + after {
@@ -235,7 +235,7 @@ func (l *life) moves() {
 	l.breaks(http.StatusBadGateway)
 	event := l.fails(1, 1)
 	l.logged(event, "failed", "retrying")
-	was, moved := l.hash, fmt.Sprintf(l.outbound.url, "moved-"+l.kind)
+	was, moved := l.hash, l.outbound.at("moved-"+l.kind)
 	row := l.patch(map[string]any{"url": moved})
 	if row.URLHash == was || row.URL != "" || row.ConsecutiveFailures != 1 || row.LastSuccessAt == nil {
 		l.t.Errorf("moved as %+v", row)
@@ -311,7 +311,7 @@ func (l *life) ends() {
 func TestGoneSuppressesAtOnceAndATestChangesNothing(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	servers, env := startReceivers(t, receiverHost, teamsHost1, spaceHost)
+	servers, env := startReceivers(t, outboundHosts()...)
 	var status atomic.Int64
 	status.Store(http.StatusGone)
 	for _, server := range servers {

@@ -52,7 +52,7 @@ func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 	}
 	create := func(kind outbound, dashboard, component, name string) (answer, error) {
 		return write(http.MethodPost, endpoints(kind), map[string]any{
-			"dashboardId": dashboard, "url": fmt.Sprintf(kind.url, name), "managementEmail": "ops@example.com", "componentIds": []string{component},
+			"dashboardId": dashboard, "url": kind.at(name), "managementEmail": "ops@example.com", "componentIds": []string{component},
 		})
 	}
 	expect := func(what string, got, want map[int]int) {
@@ -91,7 +91,7 @@ func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 		}
 		expect("moves at the limit", together(t, len(rows), func(n int) (answer, error) {
 			return write(http.MethodPatch, endpoints(kind), map[string]any{
-				"dashboardId": a.DashboardID, "urlHash": rows[n].URLHash, "url": fmt.Sprintf(kind.url, fmt.Sprintf("moved-%d", n)),
+				"dashboardId": a.DashboardID, "urlHash": rows[n].URLHash, "url": kind.at(fmt.Sprintf("moved-%d", n)),
 			})
 		}), map[int]int{200: limit})
 		drop(kind, used(kind, limit))
@@ -187,7 +187,7 @@ func TestHostileURLsAreRefusedAtCreation(t *testing.T) {
 		"https://[::ffff:127.0.0.1]/", "https://[64:ff9b::7f00:1]/", "https://[2606:4700::1111]/", "https://hooks.example.com/" + strings.Repeat("x", 2048),
 	}
 	only := map[string][]string{
-		"webhook": nil,
+		"webhook": {"https://hooks.slack.com/services/T/B/x", "https://discord.com/api/webhooks/1/x/slack"},
 		"teams": {
 			"https://hooks.example.com/workflows/1", "https://logic.azure.com/workflows/1", "https://prod.logic.azure.com.example.com/workflows/1", "https://prod.logic.azure.com/other/1",
 			"https://evil-logic.azure.com/workflows/1", "https://acme.webhook.office.com/webhookb2/1", "https://outlook.office.com/webhook/1", "https://hooks.example.com/#.logic.azure.com/workflows/1",
@@ -195,6 +195,14 @@ func TestHostileURLsAreRefusedAtCreation(t *testing.T) {
 		"gchat": {
 			"https://hooks.example.com/v1/spaces/A/messages?key=k&token=t", "https://chat.googleapis.com.example.com/v1/spaces/A/messages?key=k&token=t",
 			"https://chat.googleapis.com/v2/spaces/A/messages?key=k&token=t", "https://www.googleapis.com/v1/spaces/A/messages?key=k&token=t",
+		},
+		"slack": {
+			"https://hooks.example.com/services/T/B/x", "https://hooks.slack.com.example.com/services/T/B/x", "https://slack.com/services/T/B/x", "https://hooks.slack.com/services/T/B",
+			"https://hooks.slack.com/services/T/B/x?a=b", "https://hooks.slack.com/services/T/B/..", "https://hooks.slack.com/services/T/B/x/../../../api",
+		},
+		"discord": {
+			"https://hooks.example.com/api/webhooks/1/x", "https://evil-discord.com/api/webhooks/1/x", "https://discord.com.example.com/api/webhooks/1/x", "https://discord.com/api/webhooks/x/x",
+			"https://discord.com/api/webhooks/1/x?wait=true", "https://discord.com/api/webhooks/1/x/slack",
 		},
 	}
 	for _, kind := range outbounds() {
