@@ -107,7 +107,9 @@ var walls = []wall{
 		why:    "the readers of other products parse foreign files; no service and no gateway does that",
 	},
 	{
-		of: func(pkg string) bool { return strings.HasPrefix(pkg, module+"libs/moving") },
+		of: func(pkg string) bool {
+			return strings.HasPrefix(pkg, module+"libs/moving") && pkg != module+"libs/moving/download"
+		},
 		admits: func(_, imported string) bool {
 			return isStandard(imported) && imported != "net/http" || !strings.HasPrefix(imported, module) && !strings.HasPrefix(imported, "net/") || oneOf(imported, "libs/moving/lines", "libs/richtext", "libs/phone")
 		},

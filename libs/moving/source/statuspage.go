@@ -12,7 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
-	"github.com/bellbuoy/bellbuoy/libs/phone"
 )
 
 // The mapping of Statuspage. What is not in a table has the same name in both products.
@@ -266,18 +265,6 @@ func keepRecord[T any](value jsontext.Value, records *[]T) (field, text string) 
 	return field, text
 }
 
-// subscriberState returns the state of a subscriber that has no member for it. A list with state=active has active
-// ones only; its file says so in its name.
-func subscriberState(file, quarantined string) string {
-	switch {
-	case quarantined != "":
-		return "quarantined"
-	case strings.Contains(file, "active"):
-		return "active"
-	}
-	return "unconfirmed"
-}
-
 func (s *statuspage) key(id string) string {
 	return "statuspage:" + cmp.Or(s.page.ID, "page") + ":" + id
 }
@@ -381,46 +368,4 @@ func (s *statuspage) writeComponent(c statuspageComponent, open bool) {
 	}
 	s.known[c.ID] = true
 	s.component(out)
-}
-
-func (s *statuspage) writeSubscriber(r statuspageSubscriber) {
-	key := s.key(r.ID)
-	var components []string
-	for _, id := range r.Components {
-		if s.known[id] {
-			components = append(components, s.key(id))
-		}
-	}
-	if len(r.Components) > 0 && len(components) == 0 {
-		s.warn(key, "components", "are all missing; the subscriber is left out")
-		return
-	}
-	state := map[string]string{"active": "confirmed", "quarantined": "quarantined", "unconfirmed": "unconfirmed"}[r.State]
-	out := lines.Subscriber{Key: key, Channel: r.Mode, Address: r.Email, Components: components, State: cmp.Or(state, "unconfirmed")}
-	switch r.Mode {
-	case "email":
-		if state == "confirmed" {
-			out.ConfirmedAt = s.when(key, "created_at", r.CreatedAt)
-		}
-	case "sms":
-		number, ok := phone.Possible(cmp.Or(r.Display, r.Phone))
-		if !ok {
-			s.warn(key, "phone_number", "is no telephone number with a country code; the subscriber is left out")
-			return
-		}
-		out.Address = number
-		if state == "confirmed" {
-			out.State = "unconfirmed"
-			s.warn(key, "state", "becomes unconfirmed, since messages come from another sender")
-		}
-	case "webhook":
-		s.set.Endpoints = append(s.set.Endpoints, lines.Endpoint{
-			Key: key, Channel: "webhook", URL: r.Endpoint, ManagementEmail: r.Email, Components: components, Format: "statuspage",
-		})
-		return
-	default:
-		s.warn(key, "mode", "%.30q has no address that could be taken over; the subscriber is left out", r.Mode)
-		return
-	}
-	s.set.Subscribers = append(s.set.Subscribers, out)
 }

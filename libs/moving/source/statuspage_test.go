@@ -111,3 +111,16 @@ func TestOnlyEventsKeepsTheComponentsOfEvents(t *testing.T) {
 		t.Errorf("events: %d components, %d events; components: %d, %d", len(set.Components), len(set.Events), len(others.Components), len(others.Events))
 	}
 }
+
+// Only the name of the file says that a list has confirmed subscribers, so a similar word must not count.
+func TestSubscribersAreConfirmedOnlyInAListOfActiveOnes(t *testing.T) {
+	for file, want := range map[string]string{
+		"subscribers-active-0.json": "confirmed", "active.json": "confirmed", "inactive.json": "unconfirmed", "subscribers.json": "unconfirmed", "active/subscribers.json": "unconfirmed", "reactive_0.json": "unconfirmed",
+	} {
+		root := folder(t, map[string]string{file: `[{"id": "s", "mode": "email", "email": "ada@reader.example", "components": [], "created_at": "2022-01-01T00:00:00Z"}]`})
+		set, err := source.Read(t.Context(), "statuspage", root, options())
+		if err != nil || len(set.Subscribers) != 1 || set.Subscribers[0].State != want {
+			t.Errorf("%s: %v, %v, want %s", file, err, set, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,13 +16,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/moving/download"
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/moving/source"
 )
 
 type importCommand struct {
 	Source   string        `arg:"" help:"Product that the file is from: ${sources}."`
-	File     string        `arg:"" help:"File or folder of that product. deploy/moving.md says what to hand over."`
+	File     string        `arg:"" help:"File or folder of that product; for statuspage also https://api.statuspage.io/v1/pages/ID. deploy/moving.md says what to hand over."`
 	Lines    string        `name:"lines" placeholder:"OUT" help:"File to write. An existing file of lines is replaced; another file is not."`
 	Only     []string      `name:"only" default:"components,events" help:"Kinds to take, with commas between them: components, events, subscribers, endpoints."`
 	Timezone string        `name:"timezone" placeholder:"ZONE" help:"IANA time zone of the times in the file that name none. UTC if absent."`
@@ -32,6 +34,7 @@ type importCommand struct {
 func (importCommand) Help() string {
 	return "The command reads FILE, checks each record and writes the records to OUT, one in a line. It prints what is in OUT, and to the " +
 		"standard error output one line for each record that was lost or changed. OUT is for you to read and to keep; the command writes to no platform. " +
+		"It reads the key for an address from IMPORT_TOKEN. " +
 		"Exit code 0: OUT has everything. 1: nothing was written. 2: OUT was written, and something was lost or changed."
 }
 
@@ -64,7 +67,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 		}
 		o.Zone = zone
 	}
-	set, err := source.Read(ctx, c.Source, c.File, o)
+	set, err := c.read(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -81,6 +84,26 @@ func (c *importCommand) Run(ctx context.Context) error {
 		return incomplete{len(set.Warnings)}
 	}
 	return nil
+}
+
+// read reads the source. It saves what an address returns to a folder that exists only meanwhile.
+func (c *importCommand) read(ctx context.Context, o source.Options) (*lines.Set, error) {
+	if !strings.Contains(c.File, "://") {
+		return source.Read(ctx, c.Source, c.File, o)
+	}
+	if c.Source != "statuspage" {
+		return nil, errors.New("only statuspage can be read from an address: give a file or folder")
+	}
+	folder, err := os.MkdirTemp("", "bellbuoy-import-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	subscribers := slices.Contains(c.Only, "subscribers") || slices.Contains(c.Only, "endpoints")
+	if err := download.Statuspage(ctx, &http.Client{Timeout: time.Minute}, c.File, os.Getenv("IMPORT_TOKEN"), folder, subscribers); err != nil {
+		return nil, err
+	}
+	return source.Read(ctx, c.Source, folder, o)
 }
 
 // contents returns the rows of the table of what a set has.

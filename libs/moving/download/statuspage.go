@@ -1,0 +1,167 @@
+// Package download saves what the interface of another product returns as files, which a reader of package source reads.
+//
+// Decisions: Only this package of the readers calls a server. So a reader has no state of a connection, and a person can
+// save the same files with other tools. A request goes to the host that the person named, over https and without
+// redirects, because it has the person's key.
+package download
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+const (
+	gap        = time.Second      // Statuspage admits one request a second
+	pause      = time.Minute      // after 420 or 429 without Retry-After
+	maxPause   = 10 * time.Minute // longest pause that a response may ask for
+	maxRepeats = 10               // of one request after 420 or 429
+	maxPages   = 10_000           // of one list
+	perPage    = 100
+)
+
+// list is a list of Statuspage: the query of its pages, the number of its first page, and the start of its file names.
+type list struct {
+	path, query, file string
+	first             int
+}
+
+// Statuspage saves the page at base (https://api.statuspage.io/v1/pages/{id}) to a folder: components, groups,
+// incidents, and with subscribers also these. Each list of subscribers has one state, since a subscriber does not name
+// it.
+func Statuspage(ctx context.Context, client *http.Client, base, token, folder string, subscribers bool) error {
+	address, err := url.Parse(base)
+	if err != nil || address.Scheme != "https" || address.Host == "" || address.RawQuery != "" {
+		return errors.New("the address must be https://api.statuspage.io/v1/pages/ and the id of the page")
+	}
+	if token == "" {
+		return errors.New("set IMPORT_TOKEN to the key of the interface")
+	}
+	one := *client
+	one.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	d := &statuspage{client: &one, base: strings.TrimRight(base, "/"), token: token, folder: folder}
+	if _, err := d.save(ctx, "", "page"); err != nil {
+		return err
+	}
+	size := strconv.Itoa(perPage)
+	lists := []list{
+		{"/component-groups", "per_page=" + size, "component-groups", 1},
+		{"/components", "per_page=" + size, "components", 1},
+		{"/incidents", "limit=" + size, "incidents", 1},
+	}
+	for _, state := range []string{"active", "unconfirmed", "quarantined"} {
+		if subscribers {
+			lists = append(lists, list{"/subscribers", "limit=" + size + "&state=" + state, "subscribers-" + state, 0})
+		}
+	}
+	for _, l := range lists {
+		if err := d.pages(ctx, l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type statuspage struct {
+	client              *http.Client
+	base, token, folder string
+	last                time.Time // of the last request
+}
+
+// pages saves the pages of a list until one is empty.
+func (d *statuspage) pages(ctx context.Context, l list) error {
+	var before []byte
+	for n := range maxPages {
+		content, err := d.save(ctx, fmt.Sprintf("%s?%s&page=%d", l.path, l.query, l.first+n), fmt.Sprintf("%s-%05d", l.file, n))
+		if err != nil {
+			return err
+		}
+		if string(bytes.Join(bytes.Fields(content), nil)) == "[]" {
+			return nil
+		}
+		if bytes.Equal(content, before) {
+			return fmt.Errorf("%s returns the same page again", l.path)
+		}
+		before = content
+	}
+	return fmt.Errorf("%s has more than %d pages", l.path, maxPages)
+}
+
+// save saves a response as a file.
+func (d *statuspage) save(ctx context.Context, path, file string) ([]byte, error) {
+	for range maxRepeats {
+		content, wait, err := d.get(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if wait == 0 {
+			return content, os.WriteFile(filepath.Join(d.folder, file+".json"), content, 0o600)
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("GET %s is refused because of too many requests; try again later", path)
+}
+
+// get returns the content of a response, or how long to wait before the request is sent again.
+func (d *statuspage) get(ctx context.Context, path string) (content []byte, wait time.Duration, err error) {
+	if err := sleep(ctx, time.Until(d.last.Add(gap))); err != nil {
+		return nil, 0, err
+	}
+	d.last = time.Now()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.base+path, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	request.Header.Set("Authorization", "OAuth "+d.token)
+	response, err := d.client.Do(request)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer response.Body.Close()
+	content, err = io.ReadAll(io.LimitReader(response.Body, lines.MaxFile+1))
+	switch {
+	case err != nil:
+		return nil, 0, fmt.Errorf("GET %s: %w", path, err)
+	case response.StatusCode == 420 || response.StatusCode == http.StatusTooManyRequests:
+		seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+		if err != nil || seconds < 1 {
+			return nil, pause, nil
+		}
+		return nil, min(time.Duration(seconds)*time.Second, maxPause), nil
+	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
+		return nil, 0, fmt.Errorf("GET %s returned status %d; check IMPORT_TOKEN", path, response.StatusCode)
+	case response.StatusCode != http.StatusOK:
+		return nil, 0, fmt.Errorf("GET %s returned status %d; check the address", path, response.StatusCode)
+	case len(content) > lines.MaxFile:
+		return nil, 0, fmt.Errorf("GET %s returned more than %d bytes", path, lines.MaxFile)
+	}
+	return content, 0, nil
+}
+
+// sleep waits, and returns an error if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
