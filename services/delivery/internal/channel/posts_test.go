@@ -105,6 +105,34 @@ func TestSlackAndDiscordAcceptMessagesWithAnyText(t *testing.T) {
 	}
 }
 
+// The chat programs accept a message of every kind, in each language, with and without an end, an entry and a page.
+func TestChatProgramsAcceptEveryKindOfMessage(t *testing.T) {
+	for _, kind := range append(topic.Kinds(), topic.EndpointTest) {
+		for _, tag := range []string{"en", "de", "ja"} {
+			for _, sparse := range []bool{false, true} {
+				change := told(topic.Wording{})
+				change.Kind = kind
+				if event := &change.Event; strings.HasPrefix(string(kind), "maintenance.") {
+					event.Type, event.Status, event.ScheduledStartAt, event.ScheduledEndAt = "maintenance", "planning", &event.StartAt, event.EndAt
+				}
+				components := change.Event.Components
+				if sparse {
+					change.Entry, change.Event.EndAt, change.Event.Severity, change.Event.Hidden, components = nil, nil, "", true, nil
+				}
+				for channel, to := range posts() {
+					body, err := to.render(in(t, tag), &change, dashboard, components)
+					if err == nil {
+						err = to.check(body)
+					}
+					if err != nil {
+						t.Errorf("%s refuses %s in %s: %v", channel, kind, tag, err)
+					}
+				}
+			}
+		}
+	}
+}
+
 // What the response says about the webhook, and about the host of all webhooks.
 func TestResponsesOfSlackAndDiscord(t *testing.T) {
 	limited := http.Header{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset-After": {"1.5"}}
