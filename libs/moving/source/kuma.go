@@ -300,14 +300,22 @@ func (k *kuma) outages() {
 		names[c.Key] = c.Name
 	}
 	var down *time.Time
-	for i, beat := range k.beats {
-		if i > 0 && beat["monitor_id"] != k.beats[i-1]["monitor_id"] {
-			down = nil
+	lasting := func(key string) {
+		if down != nil {
+			k.warn(key, "outages", "the outage since %s has not ended; it is left out", down.Format(time.RFC3339))
 		}
+		down = nil
+	}
+	last := "" // component of the beat before
+	for _, beat := range k.beats {
 		key := k.component[beat["monitor_id"]]
 		at, err := parseTime(beat["time"], time.UTC)
 		if err != nil || key == "" {
 			continue
+		}
+		if key != last {
+			lasting(last)
+			last = key
 		}
 		switch {
 		case beat["status"] == "0" && down == nil:
@@ -324,4 +332,5 @@ func (k *kuma) outages() {
 			down = nil
 		}
 	}
+	lasting(last)
 }
