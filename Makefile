@@ -11,6 +11,9 @@ UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory gola
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race $(UNWATCHED:%=-gcflags=%=-race=false))
 # With a larger heap, the compiler needs a fifth less processor time, and up to 1 GB of memory.
 COMPILE := GOGC=400
+# The tests run with the usual heap. The race detector has reported every race by the end of the tests of a package: it need not
+# wait a second for more, as it does by itself.
+EXEC := env -u GOGC GORACE=atexit_sleep_ms=0
 MODULES = $(shell go list -m -f '{{.Dir}}')
 # The tests of the Helm chart are outside the workspace, because their requirements would change the versions of other modules.
 CHART = deploy/kubernetes/tests
@@ -22,8 +25,8 @@ run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
 	@$(COMPILE) go build -o bin/bellbuoy ./deploy/standalone && exec bin/bellbuoy
 
 test: ## every test of every module; `make lint` runs vet
-	$(COMPILE) go test -exec 'env -u GOGC' -ldflags=-w $(RACE) -vet=off -parallel 4 -timeout 30m $(MODULES:%=%/...)
-	cd $(CHART) && $(COMPILE) GOWORK=off go test -exec 'env -u GOGC' -vet=off ./...
+	$(COMPILE) go test -exec '$(EXEC)' -ldflags=-w $(RACE) -vet=off -parallel 4 -timeout 30m $(MODULES:%=%/...)
+	cd $(CHART) && $(COMPILE) GOWORK=off go test -exec '$(EXEC)' -vet=off ./...
 
 test-long: ## what takes too long for CI: Helm, Jaeger, Alertmanager, the soak, the proofs, fuzzing, the clients, the browser; about an hour and a half
 	scripts/long

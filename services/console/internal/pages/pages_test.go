@@ -20,6 +20,9 @@ func leavesAtOnce(r route) bool {
 func TestEveryPageShowsHostileTextAsText(t *testing.T) {
 	for _, text := range []string{hostile, "", strings.Repeat("W", 5000)} {
 		for _, empty := range []bool{false, true} {
+			if empty && text != hostile {
+				continue // the same pages, without records that could have the text
+			}
 			b := open(t, text)
 			b.app.empty = empty
 			for _, r := range b.pages {
@@ -55,7 +58,7 @@ func TestEveryPageShowsHostileTextAsText(t *testing.T) {
 // Each string of each response is hostile, also those of which the documents name the values, and addresses. A page may
 // refuse such a response, and shows none of it as HTML or as an address.
 func TestNoMemberOfAResponseIsShownAsHTML(t *testing.T) {
-	for _, text := range []string{hostile, "javascript:alert(1)//<script>alert(1)</script>", strings.Repeat("W", 5000)} {
+	for _, text := range []string{hostile, "javascript:alert(1)//<script>alert(1)</script>"} {
 		b := open(t, text)
 		b.app.all = true
 		shown := 0
