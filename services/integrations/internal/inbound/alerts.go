@@ -156,10 +156,11 @@ func components(group AlertGroup, alerts []Alert) []string {
 		places = append(places, alert.Labels, alert.Annotations)
 	}
 	var found []string
+	known := map[string]bool{}
 	for _, place := range places {
 		for _, name := range append(names(place["component"]), names(place["components"])...) {
-			if !slices.Contains(found, name) {
-				found = append(found, name)
+			if !known[name] {
+				known[name], found = true, append(found, name)
 			}
 		}
 	}
