@@ -45,16 +45,17 @@ func (s inboundTool) send(ctx context.Context, id, body string) (inboundResponse
 }
 
 // twoProbes reports problems with a key that waits for both probes and for a second, and returns the ids of their events
-// by externalId. A problem that has begun is completed; only the start of the next one checks ctx.
-func (a actor) twoProbes(ctx context.Context) map[string]string {
+// by externalId. Each report reaches all gateways at once. A problem that has begun is completed; only the start of the
+// next one checks ctx.
+func (a actor) twoProbes(ctx context.Context, gateways []string) map[string]string {
 	var made struct {
 		Key struct{ KeyID, Secret string }
 	}
 	send(a.t, http.MethodPost, a.BaseURL+"/app/integrations/webhooks/inbound/keys", a.app(), map[string]any{"name": "Gatus", "bearer": true, "openAfter": "1s", "minSources": 2}).
 		expect(a.t, http.StatusCreated).into(a.t, &made)
-	report := func(probe, action, problem string) (out inboundResponse) {
+	at := func(base, probe, action, problem string) (out inboundResponse) {
 		body := fmt.Sprintf(`{"action": %q, "externalId": %q, "title": %q, "components": ["checkout"]}`, action, problem, problem)
-		got, err := try(a.t.Context(), http.MethodPost, a.BaseURL+"/public/webhooks/inbound/generic?source="+probe, "Bearer "+made.Key.KeyID+":"+made.Key.Secret, body)
+		got, err := try(a.t.Context(), http.MethodPost, base+"/public/webhooks/inbound/generic?source="+probe, "Bearer "+made.Key.KeyID+":"+made.Key.Secret, body)
 		if err == nil && got.status == http.StatusOK {
 			err = json.Unmarshal(got.body, &out)
 		}
@@ -62,6 +63,15 @@ func (a actor) twoProbes(ctx context.Context) map[string]string {
 			a.t.Errorf("%s got %d %s", body, got.status, got.body)
 		}
 		return out // zero if a part of the platform is down
+	}
+	report := func(probe, action, problem string) (out inboundResponse) {
+		var copies sync.WaitGroup
+		for _, base := range gateways[1:] {
+			copies.Go(func() { at(base, probe, action, problem) })
+		}
+		out = at(gateways[0], probe, action, problem)
+		copies.Wait()
+		return out
 	}
 	events := map[string]string{}
 	for n := 0; ctx.Err() == nil && a.t.Context().Err() == nil; n++ {
@@ -120,7 +130,7 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 			})
 		}
 		var probed map[string]string
-		group.Go(func() { probed = a.twoProbes(ctx) })
+		group.Go(func() { probed = a.twoProbes(ctx, cluster.gateways) })
 		done := func() int {
 			mu.Lock()
 			defer mu.Unlock()

@@ -103,6 +103,7 @@ func TestInboundScriptsPass(t *testing.T) {
 			}
 		})
 	}
+	t.Run("attacks", func(t *testing.T) { inboundAttacks(t, base) })
 }
 
 // The audit entries that inbound messages leave contain the signing key.

@@ -296,6 +296,11 @@ func TestGrafanaMaySignInsteadOfSendingAToken(t *testing.T) {
 			t.Errorf("%s, repeated: %d %s", name, status, text)
 		}
 	}
+	p.stop() // the memory of requests outlives the process
+	p.run(nil)
+	if status, text, again := p.push(path, body, sign(key, time.Time{}, body)); status != http.StatusOK || !again.Duplicate {
+		t.Errorf("repeated after a restart: %d %s", status, text)
+	}
 	if status, text, _ := p.push("alertmanager?keyId="+key.KeyID, body, sign(key, time.Time{}, body)); status != http.StatusForbidden {
 		t.Errorf("for Alertmanager: %d %s", status, text)
 	}
