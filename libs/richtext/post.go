@@ -24,7 +24,7 @@ func SlackEscape(text string) string { return slackEntities.Replace(Shown(text))
 func DiscordText(safe string) string { return discordDialect().join(linesOf(safe, false)) }
 
 // DiscordPlain escapes plain text so that Discord shows it unchanged.
-func DiscordPlain(text string) string { return plainLines(text, escapeDiscord) }
+func DiscordPlain(text string) string { return plainLines(text, discordSigns) }
 
 // MarkdownText converts HTML that this package has rendered into the Markdown of chat programs that accept the messages of
 // Slack, such as Mattermost and Rocket.Chat: bold, italic, links and lists. A heading becomes a bold line, all other
@@ -32,15 +32,15 @@ func DiscordPlain(text string) string { return plainLines(text, escapeDiscord) }
 func MarkdownText(safe string) string { return markdownDialect().join(linesOf(safe, false)) }
 
 // MarkdownPlain escapes plain text so that the chat programs of MarkdownText show it unchanged.
-func MarkdownPlain(text string) string { return plainLines(text, escapeMarkdown) }
+func MarkdownPlain(text string) string { return plainLines(text, markdownSigns) }
 
 // Unmentioned writes a space without width after each @, so that no name in the text is notified.
 func Unmentioned(text string) string { return strings.ReplaceAll(text, "@", "@\u200b") }
 
-func plainLines(text string, escape func(string) string) string {
+func plainLines(text, signs string) string {
 	lines := strings.Split(strings.TrimSpace(Shown(text)), "\n")
 	for i, line := range lines {
-		lines[i] = escapeStart(escape(strings.Trim(line, " \t")))
+		lines[i] = escapeStart(escapeSigns(strings.Trim(line, " \t"), signs))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -85,8 +85,8 @@ const (
 	markdownSigns = discordSigns + "!"
 )
 
-func escapeDiscord(text string) string  { return escapeSigns(text, discordSigns) }
-func escapeMarkdown(text string) string { return escapeSigns(text, markdownSigns) }
+func escapeDiscord(text string) string  { return escapeSigns(Shown(text), discordSigns) }
+func escapeMarkdown(text string) string { return escapeSigns(Shown(text), markdownSigns) }
 
 func markdownDialect() dialect {
 	return dialect{"**", "_", "- ", escapeMarkdown, escapeStart, func(href, shown string, d dialect) string {
@@ -98,11 +98,11 @@ func markdownDialect() dialect {
 	}}
 }
 
-// escapeSigns writes a backslash before each of the signs, and a space without width after each @. It omits control
-// characters. A tab becomes a blank.
+// escapeSigns writes a backslash before each of the signs, and a space without width after each @. A tab becomes a
+// blank. text is a result of Shown.
 func escapeSigns(text, signs string) string {
 	var out strings.Builder
-	for _, c := range Shown(text) {
+	for _, c := range text {
 		switch {
 		case c == '\t':
 			c = ' '
