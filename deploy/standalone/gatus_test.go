@@ -156,7 +156,7 @@ func TestTheFileForGatusHasEachComponentThatGatusCanHold(t *testing.T) {
 	want := append(odd, "Hidden", "Taker", "Same")
 	for i, name := range want {
 		if i >= len(read.Endpoints) || read.Endpoints[i].Name != name || read.Endpoints[i].Interval != time.Minute ||
-			fmt.Sprint(read.Endpoints[i].Conditions, read.Endpoints[i].Alerts) != "[[STATUS] < 400] [{custom}]" {
+			fmt.Sprint(read.Endpoints[i].Conditions, read.Endpoints[i].Alerts) != "[[CONNECTED] == true [STATUS] < 400] [{custom}]" {
 			t.Fatalf("endpoint %d is not %q in\n%s", i, name, file)
 		}
 		result("TRIGGERED", i, "created")

@@ -58,17 +58,20 @@ func startPosts(t *testing.T, base string) *posts {
 	return p
 }
 
-// watchedSystem is a system that a monitoring tool watches. While it is down it responds with status 503.
+// watchedSystem is a system that a monitoring tool watches. While it is down it responds with status 503, or not at all.
 type watchedSystem struct {
-	URL  string
-	down atomic.Bool
+	URL          string
+	down, silent atomic.Bool
 }
 
 func startWatchedSystem(t *testing.T) *watchedSystem {
 	t.Helper()
 	w := &watchedSystem{}
 	server := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-		if w.down.Load() {
+		switch {
+		case w.down.Load() && w.silent.Load():
+			panic(http.ErrAbortHandler) // ends the connection
+		case w.down.Load():
 			out.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
@@ -187,7 +190,8 @@ func TestAMonitorMovesThePageByItself(t *testing.T) {
 		a.checked("Shop", map[string]any{"name": "Checkout", "externalRefs": []string{"checkout"}, "checkUrl": w.URL + "/health"})
 		changed := start(t, a, p, w, a.inboundToken())
 		var before *post
-		for _, down := range []bool{true, false, true, false} {
+		for i, down := range []bool{true, false, true, false} {
+			w.silent.Store(i > 1)
 			w.down.Store(down)
 			changed()
 			eventually(t, 30*time.Second, "the tool posts", func() error {

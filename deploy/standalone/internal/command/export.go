@@ -144,12 +144,12 @@ endpoints:
 `
 }
 
-// entry returns the component in the list of endpoints.
+// entry returns the component in the list of endpoints. Without a response, the status is 0 in Gatus, which is below 400.
 func (c checkedComponent) entry() string {
 	address := c.CheckURL
 	if scheme, rest, found := strings.Cut(address, ":"); found { // Gatus knows schemes in lower case only
 		address = strings.ToLower(scheme) + ":" + rest
 	}
 	return "  - name: " + text(c.Name) + "\n    group: " + text(c.GroupName) + "\n    url: " + text(address) +
-		"\n    interval: 60s\n    conditions: [\"[STATUS] < 400\"]\n    alerts: [{type: custom}]\n"
+		"\n    interval: 60s\n    conditions: [\"[CONNECTED] == true\", \"[STATUS] < 400\"]\n    alerts: [{type: custom}]\n"
 }
