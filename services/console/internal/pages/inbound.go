@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -197,6 +198,25 @@ func (a arrival) Title() string {
 		return "Refused"
 	}
 	return map[string]string{"created": "New event", "updated": "Event updated", "resolved": "Event resolved", "reopened": "Event reopened", "ignored": "Nothing new", "waiting": "Waits"}[a.Result]
+}
+
+// reason says why a message was refused, ignored or waits. At is the time that it names.
+type reason struct {
+	Before string
+	At     *time.Time
+	After  string
+}
+
+// Reason returns the reason, with the time in it apart from the text.
+func (a arrival) Reason() reason {
+	text := a.Error
+	for word := range strings.FieldsSeq(text) {
+		if at, err := time.Parse(time.RFC3339, word); err == nil {
+			before, after, _ := strings.Cut(text, word)
+			return reason{before, &at, after}
+		}
+	}
+	return reason{Before: text}
 }
 
 // inboundArrivals lists the received messages.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -34,10 +35,7 @@ func silenceOptions(present string) []forms.Option {
 		{Value: "", Label: "Never"}, {Value: "5m", Label: "After 5 minutes"}, {Value: "15m", Label: "After 15 minutes"}, {Value: "1h", Label: "After 1 hour"},
 		{Value: "6h", Label: "After 6 hours"}, {Value: "24h", Label: "After 24 hours"},
 	}
-	if !slices.ContainsFunc(options, func(o forms.Option) bool { return o.Value == present }) {
-		options = append(options, forms.Option{Value: present, Label: "After " + present})
-	}
-	return options
+	return withOption(options, present)
 }
 
 // waitOptions returns times to wait, and the present one if a request has set another one.
@@ -46,10 +44,33 @@ func waitOptions(present string) []forms.Option {
 		{Value: "0s", Label: "At once"}, {Value: "1m", Label: "After 1 minute"}, {Value: "2m", Label: "After 2 minutes"}, {Value: "5m", Label: "After 5 minutes"},
 		{Value: "10m", Label: "After 10 minutes"}, {Value: "15m", Label: "After 15 minutes"}, {Value: "30m", Label: "After 30 minutes"}, {Value: "1h", Label: "After 1 hour"},
 	}
-	if !slices.ContainsFunc(options, func(o forms.Option) bool { return o.Value == present }) {
-		options = append(options, forms.Option{Value: present, Label: "After " + present})
+	return withOption(options, present)
+}
+
+// withOption returns the options with the present time to wait.
+func withOption(options []forms.Option, present string) []forms.Option {
+	if slices.ContainsFunc(options, func(o forms.Option) bool { return o.Value == present }) {
+		return options
 	}
-	return options
+	wait, err := time.ParseDuration(present)
+	if err != nil {
+		return append(options, forms.Option{Value: present, Label: "After " + present})
+	}
+	label, left := "After", wait
+	for _, unit := range []struct {
+		length time.Duration
+		name   string
+	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		switch n := left / unit.length; n {
+		case 0:
+		case 1:
+			label += " 1 " + unit.name
+		default:
+			label += " " + strconv.FormatInt(int64(n), 10) + " " + unit.name + "s"
+		}
+		left %= unit.length
+	}
+	return append(options, forms.Option{Value: present, Label: label})
 }
 
 // inboundKeyOf returns what a form of a key contains.

@@ -35,7 +35,7 @@ func TestASigningKeyIsCreatedAndRevoked(t *testing.T) {
 func TestASigningKeyIsChanged(t *testing.T) {
 	b := open(t, "Alertmanager")
 	at := "/console/inbound/" + other
-	b.expect(b.get(at), http.StatusOK, `value="Alertmanager"`, `name="publish" value="on" checked`, "After 1m30s", `value="2" selected>2 sources`)
+	b.expect(b.get(at), http.StatusOK, `value="Alertmanager"`, `name="publish" value="on" checked`, "After 1 minute 30 seconds", `value="2" selected>2 sources`)
 	if got := b.post(at, "name", "Gatus", "severity", "", "openAfter", "1m30s", "resolveAfter", "5m", "minSources", "3", "expectEvery", "1h", "managementEmail", "ops@example.com"); got.header.Get("Location") != "/console/inbound" {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
@@ -69,5 +69,14 @@ func TestArrivalsShowWhatBecameOfAMessage(t *testing.T) {
 	got := b.get("/console/inbound/arrivals")
 	if b.expect(got, http.StatusOK, `href="/console/inbound/arrivals" aria-current="page"`); strings.Contains(got.text, `href="/console/inbound"`) {
 		t.Error("the page offers what the plan excludes")
+	}
+}
+
+func TestTheTimeInTheReasonOfAnArrivalIsShownAsATime(t *testing.T) {
+	b := open(t, "disk is full")
+	b.app.answer("GET /app/integrations/webhooks/inbound/logs", answer{200, `{"logs": [{"logId": "` + other + `", "receivedAt": "2026-01-31T09:30:00.000Z", "keyId": "` + other + `", "result": "waiting", "httpStatus": 200,
+		"error": "The event opens at 2026-01-31T09:32:00Z unless the problem is over."}]}`, false})
+	if got := b.get("/console/inbound/arrivals"); !strings.Contains(got.text, `<bdi>The event opens at <time datetime="2026-01-31T09:32:00Z"`) || !strings.Contains(got.text, `</time> unless the problem is over.</bdi>`) {
+		t.Error("the time of a reason is not shown as a time")
 	}
 }
