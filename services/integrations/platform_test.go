@@ -149,6 +149,8 @@ type record struct {
 	ConsecutiveFailures int      `json:"consecutiveFailures"`
 	LastSuccessAt       *string  `json:"lastSuccessAt"`
 	DashboardName       string   `json:"dashboardName"`
+	Format              string   `json:"format"`
+	MinIntervalMs       *int     `json:"minIntervalMs"`
 }
 
 type answer struct {

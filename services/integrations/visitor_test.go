@@ -514,6 +514,9 @@ func TestVisitorsPagesAreInTheFrameOfTheDashboard(t *testing.T) {
 	framed("Einen Endpunkt abonnieren", v.must(http.StatusUnprocessableEntity, http.MethodPost, v.base+"/webhook", url.Values{"url": {"x"}}))
 	framed("Nicht gefunden", v.must(http.StatusNotFound, http.MethodPost, v.base+"/gchat", nil))
 	used, manage := v.verified("hooks.example")
+	if e := v.listed("hooks.example"); e.Format != "bellbuoy" || *e.MinIntervalMs != 0 {
+		t.Errorf("a visitor's webhook has the format %q and a gap of %d", e.Format, *e.MinIntervalMs)
+	}
 	framed("Dieser Link gilt nicht mehr", v.must(http.StatusGone, http.MethodGet, used, nil))
 	framed("Endpunkt verwalten", v.must(http.StatusOK, http.MethodGet, manage, nil))
 	framed("Endpunkt verwalten", v.must(http.StatusUnprocessableEntity, http.MethodPost, manage, nil))
