@@ -31,13 +31,7 @@ func (c *cachet) incident(i row) {
 	if i["guid"] != "" {
 		e.Aliases = append(e.Aliases, alias("incidents/"+i["guid"])...)
 	}
-	status := cachetStatus[i["status"]]
-	if status == "" || status == "update" {
-		if i["status"] != "" && i["status"] != "0" {
-			c.warn(key, "status", "%.30q is unknown; it becomes investigating", i["status"])
-		}
-		status = "investigating"
-	}
+	status := c.status(key, i["status"])
 	updates := c.updates(i["id"], "incident")
 	initial := status
 	if len(updates) > 0 && status == "resolved" {
@@ -65,6 +59,18 @@ func (c *cachet) incident(i row) {
 	c.affect(&e, i)
 	c.draft(&e, i)
 	c.event(e)
+}
+
+// status returns the status of an incident, which cannot be update.
+func (c *cachet) status(key, there string) string {
+	status := cachetStatus[there]
+	if status != "" && status != "update" {
+		return status
+	}
+	if there != "" && there != "0" {
+		c.warn(key, "status", "%.30q is unknown; it becomes investigating", there)
+	}
+	return "investigating"
 }
 
 // draft makes a draft of a record whose publication is planned.

@@ -194,21 +194,7 @@ func (k *kuma) writeMonitors() {
 	for _, g := range k.groups {
 		groups[g["id"]] = g
 	}
-	pageOf := func(placement row) int {
-		return slices.IndexFunc(k.pages, func(p row) bool { return p["id"] == groups[placement["group_id"]]["status_page_id"] })
-	}
-	slices.SortStableFunc(k.placements, func(one, other row) int {
-		return cmp.Or(pageOf(one)-pageOf(other), groups[one["group_id"]].number("weight")-groups[other["group_id"]].number("weight"), one.number("weight")-other.number("weight"))
-	})
-	rank := map[string]int{}
-	for i, p := range k.placements {
-		if rank[p["monitor_id"]] == 0 {
-			rank[p["monitor_id"]] = i + 1
-		}
-	}
-	slices.SortStableFunc(k.monitors, func(one, other row) int {
-		return cmp.Compare(cmp.Or(rank[one["id"]], len(k.placements)+1), cmp.Or(rank[other["id"]], len(k.placements)+1))
-	})
+	k.order(groups)
 	position := 0
 	done := map[string]bool{}
 	for _, m := range k.monitors {
@@ -242,6 +228,25 @@ func (k *kuma) writeMonitors() {
 		k.component[id] = key
 		k.builder.component(c)
 	}
+}
+
+// order sorts the monitors as the pages show them: by page, group, and place in the group.
+func (k *kuma) order(groups map[string]row) {
+	pageOf := func(placement row) int {
+		return slices.IndexFunc(k.pages, func(p row) bool { return p["id"] == groups[placement["group_id"]]["status_page_id"] })
+	}
+	slices.SortStableFunc(k.placements, func(one, other row) int {
+		return cmp.Or(pageOf(one)-pageOf(other), groups[one["group_id"]].number("weight")-groups[other["group_id"]].number("weight"), one.number("weight")-other.number("weight"))
+	})
+	rank := map[string]int{}
+	for i, p := range k.placements {
+		if rank[p["monitor_id"]] == 0 {
+			rank[p["monitor_id"]] = i + 1
+		}
+	}
+	slices.SortStableFunc(k.monitors, func(one, other row) int {
+		return cmp.Compare(cmp.Or(rank[one["id"]], len(k.placements)+1), cmp.Or(rank[other["id"]], len(k.placements)+1))
+	})
 }
 
 // incident writes an incident of a page. It has no components. An incident that is not pinned any more is over.

@@ -16,6 +16,15 @@ func TestADatabaseOfAnotherProductIsNamed(t *testing.T) {
 	}
 }
 
+func TestAFileWithoutAValidLineIsAnError(t *testing.T) {
+	root := folder(t, map[string]string{"empty": "", "html": "<html>\n</html>\n"})
+	for _, file := range []string{"empty", "html"} {
+		if _, err := source.Read(t.Context(), "lines", root+"/"+file, options()); err == nil || !strings.Contains(err.Error(), "has no valid line") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
 func TestASourceThatIsNoFileIsAnError(t *testing.T) {
 	for _, name := range source.Names() {
 		if _, err := source.Read(t.Context(), name, "testdata/none", options()); err == nil || !strings.Contains(err.Error(), "no such file") {

@@ -223,6 +223,11 @@ func readLines(_ context.Context, b *builder, path string) error {
 		return err
 	}
 	defer file.Close()
-	b.set, err = lines.Read(file)
-	return err
+	if b.set, err = lines.Read(file); err != nil {
+		return err
+	}
+	if s := b.set; len(s.Dashboards)+len(s.Components)+len(s.Events)+len(s.Subscribers)+len(s.Endpoints) == 0 {
+		return fmt.Errorf("%s has no valid line", path)
+	}
+	return nil
 }

@@ -15,9 +15,16 @@ import (
 
 var image = regexp.MustCompile(`!\[([^\]]*)\]\(\s*<?([^)\s>]+)[^)]*\)`)
 
+// maxParsed is the number of bytes of a text whose notation is read. The time of the parsers grows with the square of the
+// depth of nested blocks.
+const maxParsed = 200_000
+
 // markdown renders Markdown as HTML of the allow-list. An image becomes a link, since a page shows no images of other
 // servers.
 func markdown(text string) string {
+	if len(text) > maxParsed {
+		return richtext.HTML(richtext.Plain, text)
+	}
 	text = image.ReplaceAllStringFunc(text, func(found string) string {
 		parts := image.FindStringSubmatch(found)
 		if strings.TrimSpace(parts[1]) == "" {
@@ -36,6 +43,9 @@ var (
 // markup renders an HTML fragment or plain text as HTML of the allow-list. A fragment without blocks keeps its line
 // breaks.
 func markup(text string) string {
+	if len(text) > maxParsed {
+		return richtext.HTML(richtext.Plain, text)
+	}
 	if anyTag.MatchString(text) && !blockTag.MatchString(text) {
 		text = "<p>" + strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(text), "\n\n", "</p><p>"), "\n", "<br>") + "</p>"
 	}

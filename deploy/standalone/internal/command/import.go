@@ -89,7 +89,7 @@ func (c *importCommand) Run(ctx context.Context) error {
 // read reads the source. It saves what an address returns to a folder that exists only meanwhile.
 func (c *importCommand) read(ctx context.Context, o source.Options) (*lines.Set, error) {
 	if !strings.Contains(c.File, "://") {
-		return source.Read(ctx, c.Source, c.File, o)
+		return c.readFiles(ctx, c.File, o)
 	}
 	if c.Source != "statuspage" {
 		return nil, errors.New("only statuspage can be read from an address: give a file or folder")
@@ -103,7 +103,26 @@ func (c *importCommand) read(ctx context.Context, o source.Options) (*lines.Set,
 	if err := download.Statuspage(ctx, &http.Client{Timeout: time.Minute}, c.File, os.Getenv("IMPORT_TOKEN"), folder, subscribers); err != nil {
 		return nil, err
 	}
-	return source.Read(ctx, c.Source, folder, o)
+	return c.readFiles(ctx, folder, o)
+}
+
+// readFiles reads a file or folder. It returns an error as soon as ctx ends; the process ends then, and the reader with it.
+func (c *importCommand) readFiles(ctx context.Context, path string, o source.Options) (*lines.Set, error) {
+	type result struct {
+		set *lines.Set
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		set, err := source.Read(ctx, c.Source, path, o)
+		done <- result{set, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, errors.New("interrupted; nothing was written")
+	case r := <-done:
+		return r.set, r.err
+	}
 }
 
 // contents returns the rows of the table of what a set has.
