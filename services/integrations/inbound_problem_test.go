@@ -83,6 +83,7 @@ func TestAProblemOpensAndResolvesItsEventAfterTheTimesOfTheKey(t *testing.T) {
 	if opened.EventID == nil || opened.DueAt != nil {
 		t.Errorf("open: %+v", opened)
 	}
+	apitest.Eventually(t, "the log of the step", func() bool { row := p.logRows(o)[0]; return row.Result != nil && *row.Result == "created" })
 	if row := p.logRows(o)[0]; row.Action == nil || *row.Action != "trigger" || *row.Result != "created" || *row.EventID != *opened.EventID || row.RemoteIP != "192.0.2.9" {
 		t.Errorf("the step is logged as %+v", row)
 	}
