@@ -53,7 +53,7 @@ var walls = []wall{
 	{
 		of: func(pkg string) bool { return isDomain(pkg) },
 		admits: func(pkg, imported string) bool {
-			return isStandard(imported) || slices.Contains(pure, imported) || oneOf(imported, foundations[strings.TrimPrefix(pkg, module)]...) || oneOf(imported, "libs/audit", "libs/coalesce", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/egress", "libs/optional", "libs/failurelog", "libs/timing", "libs/words", "libs/link", "libs/phone")
+			return isStandard(imported) || slices.Contains(pure, imported) || oneOf(imported, foundations[strings.TrimPrefix(pkg, module)]...) || oneOf(imported, "libs/audit", "libs/bodytemplate", "libs/coalesce", "libs/fault", "libs/topic", "libs/richtext", "libs/find", "libs/seal", "libs/egress", "libs/optional", "libs/failurelog", "libs/timing", "libs/words", "libs/link", "libs/phone")
 		},
 		why: "a domain contains nouns and rules; gin, MongoDB, Kafka and Redis belong outside",
 	},
@@ -91,6 +91,13 @@ var walls = []wall{
 			return service(imported) == "" && !strings.HasPrefix(imported, module+"gateway") && !strings.HasPrefix(imported, module+"deploy")
 		},
 		why: "libs are contracts and tools without business rules",
+	},
+	{
+		of: func(pkg string) bool { return pkg == module+"libs/bodytemplate" },
+		admits: func(_, imported string) bool {
+			return isStandard(imported) && !oneOf(imported, "os", "net", "net/http", "text/template", "html/template", "reflect") || oneOf(imported, "libs/topic")
+		},
+		why: "a template of an operator sees one payload and nothing else: it has no files, no network, and no engine that calls methods",
 	},
 	{
 		of: func(pkg string) bool { return strings.HasPrefix(pkg, module+"gateway") },

@@ -228,7 +228,7 @@ func (d *Destinations) sweepLocked() {
 
 // sizeOf returns the approximate size of a cached destination.
 func sizeOf(d *topic.Destination) int {
-	size := 700 + len(d.ID) + len(d.URL) + len(d.URLHash) + len(d.URLDisplay) + len(d.Paced)
+	size := 700 + len(d.ID) + len(d.URL) + len(d.URLHash) + len(d.URLDisplay) + len(d.Paced) + len(d.Template)
 	for _, secret := range d.Secrets {
 		size += 16 + len(secret)
 	}

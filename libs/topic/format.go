@@ -6,4 +6,5 @@ type Format string
 const (
 	FormatBellbuoy Format = "bellbuoy" // the default
 	FormatSlack    Format = "slack"    // for chat programs that accept the messages of Slack's legacy webhooks, such as Mattermost and Rocket.Chat
+	FormatTemplate Format = "template" // the request of a Template
 )

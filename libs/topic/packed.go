@@ -82,10 +82,10 @@ func Unpack(data []byte) ([]Destination, error) {
 }
 
 // texts returns pointers to the text fields, except those of the dashboard.
-func (d *Destination) texts() [14]*string {
+func (d *Destination) texts() [15]*string {
 	return [...]*string{
 		&d.ID, (*string)(&d.Channel), (*string)(&d.State), &d.URL, &d.URLHash, &d.URLDisplay, &d.Paced, &d.Address, &d.Locale,
-		&d.Unsubscribe, &d.Manage, &d.Link, &d.Code, (*string)(&d.Format),
+		&d.Unsubscribe, &d.Manage, &d.Link, &d.Code, (*string)(&d.Format), &d.Template,
 	}
 }
 

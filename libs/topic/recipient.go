@@ -83,9 +83,10 @@ type Destination struct {
 	URL        string         `json:"url,omitempty"`
 	URLHash    string         `json:"urlHash,omitempty"`
 	URLDisplay string         `json:"urlDisplay,omitempty"`
-	Paced      string         `json:"paced,omitempty"`   // the digest in Recipient.Destination
-	Secrets    []string       `json:"secrets,omitempty"` // signing secrets of a webhook, the newest first
-	Format     Format         `json:"format,omitempty"`  // of a webhook; empty: FormatBellbuoy
+	Paced      string         `json:"paced,omitempty"`    // the digest in Recipient.Destination
+	Secrets    []string       `json:"secrets,omitempty"`  // signing secrets of a webhook, the newest first
+	Format     Format         `json:"format,omitempty"`   // of a webhook; empty: FormatBellbuoy
+	Template   string         `json:"template,omitempty"` // a Template as JSON, with FormatTemplate only
 	// MinIntervalMs is the minimum time between two messages to the URL of a webhook.
 	MinIntervalMs int    `json:"minIntervalMs,omitempty"`
 	Address       string `json:"address,omitempty"` // mail address or phone number
@@ -97,6 +98,15 @@ type Destination struct {
 	Link        string   `json:"link,omitempty"`  // URL in a notice, which confirms a subscription, verifies or shows an endpoint, or lets a member choose a password
 	Code        string   `json:"code,omitempty"`  // six digits that confirm the subscription; a SubscriberConfirm contains them instead of Link
 	Names       []string `json:"names,omitempty"` // names of the components to confirm, or for SubscriberManage of the confirmed components; none: all; for a member the user name
+}
+
+// Template is the request to a webhook whose owner has composed it. It contains secrets.
+type Template struct {
+	Method   string            `json:"method"`
+	IDInPath bool              `json:"idInPath"` // the delivery's id is appended to the path
+	Headers  map[string]string `json:"headers"`
+	Secrets  map[string]string `json:"secrets"` // by the names in the body
+	Body     string            `json:"body"`    // of package bodytemplate
 }
 
 // Dashboard identifies the dashboard that a message belongs to.

@@ -321,16 +321,21 @@ func TestSecretsRestSealedAndAreNotTold(t *testing.T) {
 	url := "https://hooks.example.com/services/" + token + "?key=" + token
 	made := p.create(o, url, nil)
 	secrets := []string{token, strings.TrimPrefix(made.Secret, "whsec_")}
-	patched := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "rotateSecret": true, "url": url + "2"})
-	secrets = append(secrets, strings.TrimPrefix(patched.Endpoint.Secret, "whsec_"))
+	patched := p.call(o, http.StatusOK, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": made.URLHash, "rotateSecret": true, "url": url + "2", "format": "template",
+		"template": object{"headers": object{"X-Key": "Bearer H3aderThatNobodyMaySee"}, "secrets": object{"key": "S3cretThatNobodyMaySee"}, "body": `{"key": "{{secret "key"}}"}`}})
+	secrets = append(secrets, strings.TrimPrefix(patched.Endpoint.Secret, "whsec_"), "H3aderThatNobodyMaySee", "S3cretThatNobodyMaySee")
 	if strings.Contains(patched.text, token) {
 		t.Errorf("the answer to a change shows the URL: %s", patched.text)
 	}
-	if list := p.call(o, http.StatusOK, http.MethodGet, path, nil).text; strings.Contains(list, token) || strings.Contains(list, "whsec_") {
+	wrong := p.call(o, http.StatusBadRequest, http.MethodPatch, path, object{"dashboardId": o.dashboard, "urlHash": patched.Endpoint.URLHash, "template": object{"body": `{{secret "key"}}`}}).text
+	if strings.Contains(wrong+patched.text, "ThatNobodyMaySee") {
+		t.Errorf("a response shows a hidden text: %s %s", wrong, patched.text)
+	}
+	if list := p.call(o, http.StatusOK, http.MethodGet, path, nil).text; strings.Contains(list, "ThatNobodyMaySee") || strings.Contains(list, "whsec_") {
 		t.Errorf("the list shows a secret: %s", list)
 	}
 	recipient := p.only(o, o.one)
-	if d := p.resolve(o, recipient)[0]; d.URL != url+"2" || len(d.Secrets) != 2 {
+	if d := p.resolve(o, recipient)[0]; d.URL != url+"2" || len(d.Secrets) != 2 || !strings.Contains(d.Template, `"X-Key":"Bearer H3aderThatNobodyMaySee"`) || !strings.Contains(d.Template, `"key":"S3cretThatNobodyMaySee"`) {
 		t.Errorf("delivery gets %+v", d)
 	}
 	p.ahead.Add(int64(15 * time.Second)) // until it can only be the new URL's

@@ -58,25 +58,69 @@ type Usage struct {
 
 // Endpoint is an address of a program that gets messages about a dashboard.
 type Endpoint struct {
-	Version             int64      `json:"version"`
-	DashboardID         string     `json:"dashboardId"`
-	DashboardName       string     `json:"dashboardName"`
-	URLHash             string     `json:"urlHash"`
-	URLDisplay          string     `json:"urlDisplay"`
-	ManagementEmail     string     `json:"managementEmail"`
-	Verified            bool       `json:"verified"`
-	Paused              bool       `json:"paused"`
-	Locked              bool       `json:"locked"`
-	Suppressed          bool       `json:"suppressed"`
-	ComponentIDs        []string   `json:"componentIds"`
-	EventKinds          []string   `json:"eventKinds"`
-	Format              string     `json:"format"` // of webhooks
-	MinIntervalMs       *int       `json:"minIntervalMs"`
-	Secret              string     `json:"secret"` // only webhooks have one; only a new one is shown
-	ConsecutiveFailures int        `json:"consecutiveFailures"`
-	FirstFailureAt      *time.Time `json:"firstFailureAt"`
-	LastSuccessAt       *time.Time `json:"lastSuccessAt"`
-	CreatedAt           time.Time  `json:"createdAt"`
+	Version             int64             `json:"version"`
+	DashboardID         string            `json:"dashboardId"`
+	DashboardName       string            `json:"dashboardName"`
+	URLHash             string            `json:"urlHash"`
+	URLDisplay          string            `json:"urlDisplay"`
+	ManagementEmail     string            `json:"managementEmail"`
+	Verified            bool              `json:"verified"`
+	Paused              bool              `json:"paused"`
+	Locked              bool              `json:"locked"`
+	Suppressed          bool              `json:"suppressed"`
+	ComponentIDs        []string          `json:"componentIds"`
+	EventKinds          []string          `json:"eventKinds"`
+	Format              string            `json:"format"` // of webhooks
+	MinIntervalMs       *int              `json:"minIntervalMs"`
+	Template            *EndpointTemplate `json:"template"` // with the format template only
+	Secret              string            `json:"secret"`   // only webhooks have one; only a new one is shown
+	ConsecutiveFailures int               `json:"consecutiveFailures"`
+	FirstFailureAt      *time.Time        `json:"firstFailureAt"`
+	LastSuccessAt       *time.Time        `json:"lastSuccessAt"`
+	CreatedAt           time.Time         `json:"createdAt"`
+}
+
+// FormatTemplate is the format of a webhook whose owner has composed the request.
+const FormatTemplate = "template"
+
+// EndpointTemplate is the request of a webhook that its owner has composed, without hidden texts.
+type EndpointTemplate struct {
+	Method      string   `json:"method"`
+	IDInPath    bool     `json:"idInPath"`
+	HeaderNames []string `json:"headerNames"`
+	SecretNames []string `json:"secretNames"`
+	Body        string   `json:"body"`
+}
+
+// EndpointTemplateChange changes the request of a webhook. A header or secret that is nil is removed. Others stay.
+type EndpointTemplateChange struct {
+	Method   string             `json:"method"`
+	IDInPath bool               `json:"idInPath"`
+	Headers  map[string]*string `json:"headers,omitempty"`
+	Secrets  map[string]*string `json:"secrets,omitempty"`
+	Body     string             `json:"body"`
+}
+
+// ShippedTemplates are the templates to start from.
+type ShippedTemplates struct {
+	Templates []ShippedTemplate `json:"templates"`
+}
+
+// ShippedTemplate is a template to start from. The values of headers and secrets are placeholders.
+type ShippedTemplate struct {
+	Name     string `json:"name"`
+	Template struct {
+		Method   string            `json:"method"`
+		IDInPath bool              `json:"idInPath"`
+		Headers  map[string]string `json:"headers"`
+		Secrets  map[string]string `json:"secrets"`
+		Body     string            `json:"body"`
+	} `json:"template"`
+}
+
+// ShippedTemplates lists the templates to start from.
+func (c *Caller) ShippedTemplates(ctx context.Context) (ShippedTemplates, error) {
+	return call[ShippedTemplates](ctx, c, request{service: integrations, method: "GET", path: Webhook.path() + "/templates"})
 }
 
 // Endpoints lists the endpoints of a kind that match a filter, the oldest first.
@@ -102,8 +146,9 @@ type NewEndpoint struct {
 
 // WebhookForm says in which form and how often a webhook gets messages. A member that is empty is not sent.
 type WebhookForm struct {
-	Format        string `json:"format,omitempty"`
-	MinIntervalMs *int   `json:"minIntervalMs,omitempty"`
+	Format        string                  `json:"format,omitempty"`
+	MinIntervalMs *int                    `json:"minIntervalMs,omitempty"`
+	Template      *EndpointTemplateChange `json:"template,omitempty"` // with the format template only
 }
 
 // AddEndpoint creates an endpoint. The result of a webhook has the secret.

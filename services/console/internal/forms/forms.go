@@ -37,6 +37,8 @@ const (
 	Password Kind = "password"       // its value is never shown again
 	Code     Kind = "code"           // a code of six digits; its value is never shown again
 	Area     Kind = "area"           // several lines
+	Source   Kind = "source"         // several lines for a program
+	Secrets  Kind = "secrets"        // several lines; its value is never shown again
 	Select   Kind = "select"
 	Segments Kind = "segments" // radio buttons as a row of segments
 	Radios   Kind = "radios"   // radio buttons below each other, each with a hint
@@ -102,7 +104,7 @@ func (f *Field) Described() string {
 func (f *Field) Length() int { return cmp.Or(f.Max, 255) }
 
 // secret reports whether the value must not be in a response.
-func (f *Field) secret() bool { return f.Kind == Password || f.Kind == Code }
+func (f *Field) secret() bool { return f.Kind == Password || f.Kind == Code || f.Kind == Secrets }
 
 // Form is a form of a page.
 type Form struct {

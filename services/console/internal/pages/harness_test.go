@@ -198,7 +198,7 @@ func (s *service) usual(at string) string {
 		"suppressed": true, "suppressedReason": "bounce", "locale": "de", "source": "public", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z"}`
 	const inboundKey = `"keyId": "OTHER", "name": TEXT, "createdBy": {"userId": "OTHER", "name": TEXT}, "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null, "defaults": {"publish": true, "notify": false, "severity": "minor_outage"}, "bearer": true, "openAfter": "1m30s", "resolveAfter": "0s", "minSources": 2, "expectEvery": "15m", "managementEmail": "ops@example.com", "silentSince": "2026-01-31T09:30:00.000Z"`
 	const endpoint = `{"version": 3, "dashboardId": "OTHER", "dashboardName": TEXT, "urlHash": "OTHER", "urlDisplay": TEXT, "managementEmail": TEXT, "verified": false, "paused": true, "locked": true, "suppressed": true,
-		"componentIds": ["OTHER"], "eventKinds": ["incident.created", "incident.resolved"], "format": "slack", "minIntervalMs": 2500, "consecutiveFailures": 12, "firstFailureAt": "2026-01-31T09:30:00.000Z", "lastSuccessAt": null, "createdAt": "2026-01-31T09:30:00.000Z"}`
+		"componentIds": ["OTHER"], "eventKinds": ["incident.created", "incident.resolved"], "format": "slack", "minIntervalMs": 2500, "template": {"method": "PUT", "idInPath": true, "headerNames": [TEXT, "X-Team"], "secretNames": [TEXT], "body": TEXT}, "consecutiveFailures": 12, "firstFailureAt": "2026-01-31T09:30:00.000Z", "lastSuccessAt": null, "createdAt": "2026-01-31T09:30:00.000Z"}`
 	const dashboard = `{"id": "OTHER", "name": TEXT, "slug": "acme", "url": "https://status.example.com/d/acme", "enabled": true, "description": TEXT, "timezone": "Europe/Berlin", "locale": "en", "customDomains": [], "domains": [DOMAINS],
 		"branding": {"logoUrl": TEXT, "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"}, "links": {"homepageUrl": null, "supportUrl": TEXT, "navigation": [{"text": TEXT, "href": TEXT}]},
 		"subscriptions": {"email": true, "webhook": true}, "searchIndexing": true, "access": {"mode": "password", "passwordSet": true, "allowedIps": ["192.0.2.1"]},
@@ -269,6 +269,8 @@ func (s *service) usual(at string) string {
 	case at == "GET /app/integrations/webhooks/inbound/logs":
 		return fill(list("logs", `{"logId": "OTHER", "receivedAt": "2026-01-31T09:30:00.000Z", "keyId": "OTHER", "remoteIp": "192.0.2.1", "action": "trigger", "externalId": TEXT, "eventId": "OTHER", "result": "created", "httpStatus": 200, "error": null},
 			{"logId": "MEMBER", "receivedAt": "2026-01-31T09:30:00.000Z", "keyId": "MEMBER", "remoteIp": "192.0.2.1", "format": "gatus", "source": "frankfurt", "action": null, "externalId": null, "eventId": null, "result": null, "httpStatus": 403, "error": TEXT}`))
+	case at == "GET /app/integrations/webhooks/outbound/templates":
+		return fill(`{"templates": [{"name": "matrix", "template": {"method": "PUT", "idInPath": true, "headers": {"Authorization": TEXT}, "secrets": {"key": TEXT}, "body": TEXT}}]}`)
 	case strings.HasPrefix(at, "GET /app/integrations/") && strings.HasSuffix(at, "/suppression"):
 		return fill(list("entries", `{"kind": "webhook", "urlHash": "OTHER", "urlDisplay": TEXT, "reason": "failures", "consecutiveFailures": 10, "firstFailureAt": "2026-01-31T09:30:00.000Z",
 			"suppressedAt": "2026-01-31T09:30:00.000Z", "lastHttpStatus": 500, "lastError": TEXT, "dashboards": [{"id": "OTHER", "name": TEXT}, {"id": "MEMBER", "name": TEXT}]}`))

@@ -81,6 +81,8 @@ type endpointNewPage struct {
 	At         string
 	Dashboards []app.Dashboard
 	Dashboard  app.Dashboard // the endpoint gets its messages
+	Starts     []view        // what a webhook can send; nil: nothing to choose
+	Start      string
 	Form       *forms.Form
 }
 
@@ -106,6 +108,13 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 			data.Dashboard = found.Dashboard
 		}
 		form := newEndpointForm(kind, data.Dashboard)
+		if kind == app.Webhook {
+			data.Start = v.Query("start")
+			data.Starts = startViews(form.Page+"&", data.Start)
+			if err := v.addTemplateFields(form, data.Start, nil); err != nil {
+				return err
+			}
+		}
 		v.fill(form)
 		data.Form = form
 		if !v.isPost() {
@@ -121,9 +130,12 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 			if kind == app.Webhook {
 				in.WebhookForm = webhookFormOf(form, app.Endpoint{})
 			}
+			if data.Start != "" {
+				in.Format, in.Template = app.FormatTemplate, templateOf(form)
+			}
 			made, err := v.app.AddEndpoint(v.Request.Context(), kind, in)
 			if err != nil {
-				return atURL(err)
+				return atURL(atTemplate(err, form))
 			}
 			r := endpointRow{made.Endpoint, kind}
 			if made.Endpoint.Secret != "" {

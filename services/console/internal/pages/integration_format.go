@@ -55,7 +55,10 @@ func intervalWord(milliseconds int) string {
 
 // fillWebhook sets the fields of webhookFields to those of an endpoint.
 func fillWebhook(form *forms.Form, e app.Endpoint) {
-	form.Field("format").Values = []string{e.Format}
+	format := form.Field("format")
+	if format.Values = []string{e.Format}; e.Format == app.FormatTemplate {
+		format.Options = append(format.Options, forms.Option{Value: app.FormatTemplate, Label: ownRequest, Hint: "The page “What is sent” shows it. Another format deletes its template, headers and secrets."})
+	}
 	gap := form.Field("minIntervalMs")
 	present := optional.OrZero(e.MinIntervalMs)
 	gap.Options, gap.Values = intervalOptions(present), []string{strconv.Itoa(present)}
@@ -74,8 +77,14 @@ func webhookFormOf(form *forms.Form, before app.Endpoint) (in app.WebhookForm) {
 	return in
 }
 
+// ownRequest names the format of a webhook whose owner has composed the request.
+const ownRequest = "Own request"
+
 // FormatWord names the format of the endpoint's messages.
 func (r endpointRow) FormatWord() string {
+	if r.Format == app.FormatTemplate {
+		return ownRequest
+	}
 	at := slices.IndexFunc(formatOptions(), func(o forms.Option) bool { return o.Value == r.Format })
 	if at < 0 {
 		return r.Format

@@ -65,6 +65,7 @@ func (p *pages) integrationTable(role string) (routes []route) {
 		add(get, "/parts"+one, p.endpointPart(kind))
 		if kind == app.Webhook {
 			both(one+"/secret", p.endpointSecret(kind))
+			both(one+"/request", p.endpointRequest)
 		}
 		for _, what := range []string{"pause", "resume", "lock", "unlock"} {
 			add(post, one+"/"+what, p.endpointAct(kind))

@@ -110,7 +110,7 @@ func (a *account) post(ctx context.Context, form url.Values, shown deliverylog.S
 		"Accept":        {"application/json"},
 	}
 	return a.traced(ctx, http.MethodPost, a.target.Hostname(), func(ctx context.Context) dispatch.Result {
-		result, content, err := a.exchange(ctx, a.target, header, []byte(form.Encode()), false)
+		result, content, err := a.exchange(ctx, http.MethodPost, a.target, header, []byte(form.Encode()), false)
 		if err != nil && !errors.Is(err, errUnsent) {
 			result.Again = dispatch.Never
 		}

@@ -58,8 +58,11 @@ func (t tracing) traced(ctx context.Context, method, host string, attempt func(c
 		return result
 	}
 	span.SetAttributes(semconv.ServerAddress(host))
-	if method == http.MethodPost {
+	switch method {
+	case http.MethodPost:
 		span.SetAttributes(semconv.HTTPRequestMethodPost)
+	case http.MethodPut:
+		span.SetAttributes(semconv.HTTPRequestMethodPut)
 	}
 	if result.HTTPStatus > 0 {
 		span.SetAttributes(semconv.HTTPResponseStatusCode(result.HTTPStatus))
@@ -109,6 +112,11 @@ func guard(_, address string, _ syscall.RawConn) error {
 
 // post makes one attempt to reach an endpoint. The result contains no part of the URL.
 func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Result {
+	return c.send(ctx, http.MethodPost, address, header, body)
+}
+
+// send does the same as post, with another method.
+func (c *caller) send(ctx context.Context, method, address string, header http.Header, body []byte) dispatch.Result {
 	if address == "" {
 		return dispatch.Result{Code: codeUnsendable}
 	}
@@ -116,23 +124,23 @@ func (c *caller) post(ctx context.Context, address string, header http.Header, b
 	if err != nil || !reachable(target) {
 		return dispatch.Result{Code: deliverylog.CodeBlocked}
 	}
-	return c.traced(ctx, http.MethodPost, target.Hostname(), func(ctx context.Context) dispatch.Result {
+	return c.traced(ctx, method, target.Hostname(), func(ctx context.Context) dispatch.Result {
 		// If a reused connection breaks before a response, Do may send the request twice, as a retry would. The
 		// receiver detects the repetition by the delivery's id.
-		result, _, _ := c.exchange(ctx, target, header, body, true)
+		result, _, _ := c.exchange(ctx, method, target, header, body, true)
 		return result
 	})
 }
 
-// exchange posts the body. It returns the result, the beginning of the response's body, and an error if there was no
+// exchange sends the body. It returns the result, the beginning of the response's body, and an error if there was no
 // response. If repeatable is true, the wire client may send the request again when a reused connection breaks.
 func (c *caller) exchange(
-	ctx context.Context, target *url.URL, header http.Header, body []byte, repeatable bool,
+	ctx context.Context, method string, target *url.URL, header http.Header, body []byte, repeatable bool,
 ) (dispatch.Result, []byte, error) {
 	header["User-Agent"] = []string{userAgent}
 	c.propagator.Inject(ctx, propagation.HeaderCarrier(header))
-	request := (&http.Request{Method: http.MethodPost, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
-	sent := deliverylog.Sent{Method: http.MethodPost, Header: header, Body: body}
+	request := (&http.Request{Method: method, URL: target, Host: target.Host, Header: header}).WithContext(ctx)
+	sent := deliverylog.Sent{Method: method, Header: header, Body: body}
 	response, err := c.wire.Do(request, body, repeatable)
 	if err != nil {
 		return dispatch.Result{Code: codeOf(ctx, err), Sent: sent}, nil, err

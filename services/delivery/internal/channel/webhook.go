@@ -20,23 +20,32 @@ type webhook struct {
 // Send makes one attempt. The id and the body are the same for all retries, unless the format of the endpoint is changed
 // meanwhile. Each attempt has its own timestamp and signature.
 func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
+	if message.To.Format == topic.FormatTemplate {
+		return w.sendTemplate(ctx, message)
+	}
 	body, key, err := w.body(message)
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	timestamp := strconv.FormatInt(message.At.Unix(), 10)
-	signature, err := sign(message.To.Secrets, message.DeliveryID, timestamp, body)
+	header, err := signedHeader(message, body)
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
-	result := w.caller.post(ctx, message.To.URL, http.Header{
+	result := w.caller.post(ctx, message.To.URL, header, body)
+	result.Sent.Text = key
+	return result
+}
+
+// signedHeader returns the headers of a request with the signature of its body.
+func signedHeader(message dispatch.Message, body []byte) (http.Header, error) {
+	timestamp := strconv.FormatInt(message.At.Unix(), 10)
+	signature, err := sign(message.To.Secrets, message.DeliveryID, timestamp, body)
+	return http.Header{
 		"Content-Type":      {"application/json"},
 		"Webhook-Id":        {message.DeliveryID},
 		"Webhook-Timestamp": {timestamp},
 		"Webhook-Signature": {signature},
-	}, body)
-	result.Sent.Text = key
-	return result
+	}, err
 }
 
 // body returns the body in the format of the endpoint, and the key of its text.
@@ -52,14 +61,19 @@ func (w webhook) body(message dispatch.Message) (body []byte, key string, err er
 		return body, key, err
 	default:
 		key = textKey(message)
-		shared, err := change.Rendered(key, func() ([]byte, error) {
-			return render(&change.EventChange, to.Dashboard, message.Components)
-		})
+		shared, err := sharedPayload(message)
 		if err != nil {
 			return nil, key, err
 		}
 		return bodyOf(message.DeliveryID, shared), key, nil
 	}
+}
+
+// sharedPayload returns the payload without the id.
+func sharedPayload(message dispatch.Message) ([]byte, error) {
+	return message.Change.Rendered(textKey(message), func() ([]byte, error) {
+		return render(&message.Change.EventChange, message.To.Dashboard, message.Components)
+	})
 }
 
 // Limits implements dispatch.Paced.

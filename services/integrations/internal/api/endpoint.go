@@ -57,7 +57,11 @@ func (r resource) operations() []web.Operation {
 	} else {
 		create, change = web.Declare(create, createFrom[endpointBody](r)), web.Declare(change, changeFrom[endpointPatch](r))
 	}
-	return []web.Operation{web.Declare(list, r.list), create, change, web.Declare(remove, web.WithBody(r.remove))}
+	all := []web.Operation{web.Declare(list, r.list), create, change, web.Declare(remove, web.WithBody(r.remove))}
+	if r.kind.Signed {
+		all = append(all, r.templatesOperation())
+	}
+	return all
 }
 
 func (r resource) exampleURL() string {
@@ -107,8 +111,9 @@ type endpointBody struct {
 type signedEndpointBody struct {
 	endpointBody
 	EventKinds    optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1" description:"The kinds to send; all if absent."`
-	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,slack" default:"bellbuoy" description:"Of the body. slack: for Slack-compatible receivers such as Mattermost and Rocket.Chat. Slack has a kind of its own."`
+	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,slack,template" default:"bellbuoy" description:"Of the body. slack: for Slack-compatible receivers such as Mattermost and Rocket.Chat. Slack has a kind of its own. template: the request of template."`
 	MinIntervalMs optional.Value[int]          `json:"minIntervalMs" minimum:"0" maximum:"60000" description:"Least time between two messages to the URL. The largest of the organization's webhooks with the URL counts. By default 1000 for slack, else 0."`
+	templateMember
 }
 
 // createFrom returns the handler of a create with the body B. It finds the dashboard before it reads the rest of the
@@ -130,6 +135,7 @@ func createFrom[B interface{ draft() endpoint.Draft }](r resource) func(*web.Cal
 func (b signedEndpointBody) draft() endpoint.Draft {
 	draft := b.endpointBody.draft()
 	draft.EventKinds, draft.Format, draft.MinIntervalMs = b.EventKinds.Value, cmp.Or(b.Format.Value, topic.FormatBellbuoy), b.MinIntervalMs.Pointer()
+	draft.Template = b.template()
 	return draft
 }
 
@@ -156,9 +162,10 @@ type endpointPatch struct {
 type signedEndpointPatch struct {
 	endpointPatch
 	EventKinds    optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1"`
-	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,slack" description:"Also of messages that wait."`
+	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,slack,template" description:"Also of messages that wait. Another format than template deletes the template."`
 	MinIntervalMs optional.Value[int]          `json:"minIntervalMs" minimum:"0" maximum:"60000"`
 	RotateSecret  optional.Value[bool]         `json:"rotateSecret" description:"The previous secret signs beside the new one for 24 h. At most 10 times within 24 h."`
+	templateMember
 }
 
 // changeFrom returns the handler of a change with the body B. It finds the endpoint before it reads the rest of the
@@ -181,7 +188,7 @@ func changeFrom[B interface{ patch() endpoint.Patch }](r resource) func(*web.Cal
 func (b signedEndpointPatch) patch() endpoint.Patch {
 	patch := b.endpointPatch.patch()
 	patch.EventKinds, patch.RotateSecret = b.EventKinds.Value, b.RotateSecret.Value
-	patch.Format, patch.MinIntervalMs = b.Format.Pointer(), b.MinIntervalMs.Pointer()
+	patch.Format, patch.MinIntervalMs, patch.Template = b.Format.Pointer(), b.MinIntervalMs.Pointer(), b.template()
 	return patch
 }
 

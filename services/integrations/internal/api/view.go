@@ -11,30 +11,31 @@ import (
 // endpointView is the "Outbound integration endpoint record" of the specification, with the legacy id. Channels of the
 // legacy interface select endpoints by this id.
 type endpointView struct {
-	LegacyID            int64         `json:"legacyId"`
-	Version             int64         `json:"version" description:"Increases with every change except results of deliveries."`
-	Channel             topic.Channel `json:"channel"`
-	DashboardID         string        `json:"dashboardId" format:"uuid"`
-	DashboardName       string        `json:"dashboardName"`
-	URLHash             string        `json:"urlHash" format:"sha256" description:"SHA-256 of the normalized URL."`
-	URL                 string        `json:"url,omitempty" format:"uri" description:"On create only."`
-	URLDisplay          string        `json:"urlDisplay" description:"The host and a hint of the path."`
-	ManagementEmail     string        `json:"managementEmail"`
-	Verified            bool          `json:"verified"`
-	VerifiedAt          *web.Time     `json:"verifiedAt"`
-	Paused              bool          `json:"paused"`
-	Locked              bool          `json:"locked"`
-	Suppressed          bool          `json:"suppressed" description:"Nothing is sent after too many failures."`
-	ComponentIDs        []string      `json:"componentIds"`
-	EventKinds          []topic.Kind  `json:"eventKinds,omitempty" description:"Of webhooks."`
-	Format              topic.Format  `json:"format,omitempty" enum:"bellbuoy,slack" description:"Of webhooks."`
-	MinIntervalMs       *int          `json:"minIntervalMs,omitempty" description:"Of webhooks: least time between two messages to the URL."`
-	Secret              string        `json:"secret,omitempty" description:"Of webhooks, on create and rotation only: whsec_ and Base64, for Standard Webhooks."`
-	ConsecutiveFailures int           `json:"consecutiveFailures"`
-	FirstFailureAt      *web.Time     `json:"firstFailureAt" description:"Of the consecutive failures; null without one."`
-	LastSuccessAt       *web.Time     `json:"lastSuccessAt"`
-	CreatedAt           web.Time      `json:"createdAt"`
-	UpdatedAt           web.Time      `json:"updatedAt"`
+	LegacyID            int64                `json:"legacyId"`
+	Version             int64                `json:"version" description:"Increases with every change except results of deliveries."`
+	Channel             topic.Channel        `json:"channel"`
+	DashboardID         string               `json:"dashboardId" format:"uuid"`
+	DashboardName       string               `json:"dashboardName"`
+	URLHash             string               `json:"urlHash" format:"sha256" description:"SHA-256 of the normalized URL."`
+	URL                 string               `json:"url,omitempty" format:"uri" description:"On create only."`
+	URLDisplay          string               `json:"urlDisplay" description:"The host and a hint of the path."`
+	ManagementEmail     string               `json:"managementEmail"`
+	Verified            bool                 `json:"verified"`
+	VerifiedAt          *web.Time            `json:"verifiedAt"`
+	Paused              bool                 `json:"paused"`
+	Locked              bool                 `json:"locked"`
+	Suppressed          bool                 `json:"suppressed" description:"Nothing is sent after too many failures."`
+	ComponentIDs        []string             `json:"componentIds"`
+	EventKinds          []topic.Kind         `json:"eventKinds,omitempty" description:"Of webhooks."`
+	Format              topic.Format         `json:"format,omitempty" enum:"bellbuoy,slack,template" description:"Of webhooks."`
+	Template            *webhookTemplateView `json:"template,omitempty" description:"Of webhooks with the format template."`
+	MinIntervalMs       *int                 `json:"minIntervalMs,omitempty" description:"Of webhooks: least time between two messages to the URL."`
+	Secret              string               `json:"secret,omitempty" description:"Of webhooks, on create and rotation only: whsec_ and Base64, for Standard Webhooks."`
+	ConsecutiveFailures int                  `json:"consecutiveFailures"`
+	FirstFailureAt      *web.Time            `json:"firstFailureAt" description:"Of the consecutive failures; null without one."`
+	LastSuccessAt       *web.Time            `json:"lastSuccessAt"`
+	CreatedAt           web.Time             `json:"createdAt"`
+	UpdatedAt           web.Time             `json:"updatedAt"`
 }
 
 type oneEndpointView struct {
@@ -71,6 +72,7 @@ func view(kind endpoint.Kind, v endpoint.View) endpointView {
 	}
 	if kind.Signed {
 		out.EventKinds, out.Format, out.MinIntervalMs = e.Kinds(), cmp.Or(e.Format, topic.FormatBellbuoy), new(e.MinInterval())
+		out.Template = viewTemplate(e.Template)
 	}
 	return out
 }

@@ -23,12 +23,13 @@ type Patch struct {
 	RotateSecret    bool
 	Format          *topic.Format
 	MinIntervalMs   *int
+	Template        *TemplateInput
 }
 
 // check checks the patch. It returns the patch with the lists in the form in which they are stored.
 func (p Patch) check() (Patch, error) {
 	if p.ComponentIDs == nil && p.URL == nil && p.ManagementEmail == nil && p.EventKinds == nil &&
-		p.Paused == nil && p.Locked == nil && !p.RotateSecret && p.Format == nil && p.MinIntervalMs == nil {
+		p.Paused == nil && p.Locked == nil && !p.RotateSecret && p.Format == nil && p.MinIntervalMs == nil && p.Template == nil {
 		return p, fault.New(fault.Invalid, "Send at least one field to change.")
 	}
 	var err error
@@ -93,6 +94,11 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 		}
 		before, now := *e, s.Now()
 		patch.apply(e)
+		if patch.Format != nil || patch.Template != nil {
+			if err := e.setTemplate(patch.Template, s.Box, now); err != nil {
+				return nil, err
+			}
+		}
 		alter(e)
 		if secret != "" {
 			if err := e.rotate(s.Box.Seal(secret, e.ID), now); err != nil {

@@ -18,8 +18,9 @@ type Draft struct {
 	ComponentIDs    []string
 	EventKinds      []topic.Kind // nil: all
 	Locked          bool
-	Format          topic.Format // empty: topic.FormatBellbuoy
-	MinIntervalMs   *int         // nil: the default of the format
+	Format          topic.Format   // empty: topic.FormatBellbuoy
+	MinIntervalMs   *int           // nil: the default of the format
+	Template        *TemplateInput // with topic.FormatTemplate only
 }
 
 // Create stores an endpoint on a dashboard. The endpoint is verified immediately. After Create has found the dashboard,
@@ -38,6 +39,9 @@ func (s *Endpoints) Create(ctx context.Context, organization string, kind Kind, 
 		return View{}, err
 	}
 	e.ID, e.OrganizationID, e.URLHash = topic.NewID(), organization, address.Hash()
+	if err := e.setTemplate(draft.Template, s.Box, s.Now()); err != nil {
+		return View{}, err
+	}
 	if err := s.conflict(ctx, e, e.URLHash, nil); err != nil {
 		return View{}, err // the usual error is found without the cost of a claim
 	}
@@ -124,6 +128,10 @@ func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, ot
 	other, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
 	switch {
 	case err == nil && other.VerifiedAt != nil:
+		if e.Template != nil {
+			return fault.Wrap(fault.Conflict, otherwise,
+				"The endpoint is already subscribed on this dashboard. For another service at this URL, add a query that the receiver ignores, such as ?for=payments.")
+		}
 		return fault.Wrap(fault.Conflict, otherwise, "The endpoint is already subscribed on this dashboard.")
 	case err == nil || fault.Is(err, fault.NotFound):
 		return otherwise

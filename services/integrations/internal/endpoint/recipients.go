@@ -134,6 +134,9 @@ func (s *Endpoints) destination(e Endpoint, dashboard topic.DashboardRecord, sup
 	if err != nil {
 		return d, err
 	}
+	if d.Template, err = e.Template.destination(s.Box, e.ID); err != nil {
+		return d, err
+	}
 	d.URL, d.Secrets = url, secrets
 	return d, nil
 }

@@ -1,0 +1,57 @@
+package bodytemplate
+
+import "sync"
+
+// shape is the type of a value of the payload.
+type shape struct {
+	fields  map[string]*shape // of an object
+	element *shape            // of a list
+}
+
+// scalar is the shape of texts, numbers and booleans. mixed is the shape of what and, or return if it may have several
+// shapes. Neither changes.
+var (
+	scalar = &shape{}
+	mixed  = &shape{fields: map[string]*shape{}}
+)
+
+func (s *shape) isScalar() bool { return s == scalar }
+
+// payloadShape is the shape of the payload, which the samples show: together they have every member.
+var payloadShape = sync.OnceValue(func() *shape {
+	var all []any
+	for _, sample := range documents() {
+		all = append(all, sample)
+	}
+	return shapeOf(all)
+})
+
+// shapeOf returns the shape that the values have together. null has every shape.
+func shapeOf(values []any) *shape {
+	members := make(map[string][]any)
+	var elements []any
+	isObject, isList := false, false
+	for _, value := range values {
+		switch value := value.(type) {
+		case map[string]any:
+			isObject = true
+			for name, member := range value {
+				members[name] = append(members[name], member)
+			}
+		case []any:
+			isList = true
+			elements = append(elements, value...)
+		}
+	}
+	switch {
+	case isList:
+		return &shape{element: shapeOf(elements)}
+	case isObject:
+		of := &shape{fields: make(map[string]*shape, len(members))}
+		for name, values := range members {
+			of.fields[name] = shapeOf(values)
+		}
+		return of
+	}
+	return scalar
+}

@@ -1,0 +1,222 @@
+package pages
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// What the request of a webhook can start from, besides the shipped templates.
+const (
+	startOwn  = "own"  // a short body
+	startKept = "kept" // the present template
+)
+
+// ownBody is the body to start from without a shipped template.
+const ownBody = `{
+  "title": "{{.event.title}}",
+  "status": "{{.event.status}}",
+  "message": "{{cut 500 .timelineEntry.messageText}}"
+}`
+
+// startViews returns the links to what a webhook can send. base is the path of the page, to which a query can be appended.
+func startViews(base, at string) []view {
+	link := func(start, label string) view { return view{base + "start=" + start, label, at == start} }
+	return []view{
+		{strings.TrimRight(base, "?&"), "No template", at == ""},
+		link("pagerduty", "PagerDuty"), link("ntfy", "ntfy"), link("zulip", "Zulip"), link("matrix", "Matrix"), link(startOwn, "Own body"),
+	}
+}
+
+// startHint says which URL a shipped template needs.
+func startHint(start string) string {
+	return map[string]string{
+		"pagerduty": "Add an integration “Events API v2” to a service of PagerDuty. The URL is https://events.pagerduty.com/v2/enqueue, and the integration key is the secret routing_key.",
+		"ntfy":      "The URL is the root of the server, such as https://ntfy.sh/, and the topic is a secret, because whoever knows it can read it.",
+		"zulip":     "Add an incoming webhook bot in Zulip. The URL ends with /api/v1/external/slack_incoming?api_key=…&stream=….",
+		"matrix":    "The URL ends with /_matrix/client/v3/rooms/{room id}/send/m.room.message, and the access token of a user in the room is in the header Authorization.",
+	}[start]
+}
+
+// addTemplateFields adds the fields of a template that starts with what start names. It adds nothing for our own format.
+// kept is the present template, or nil.
+func (v *visit) addTemplateFields(form *forms.Form, start string, kept *app.EndpointTemplate) error {
+	if start == "" {
+		return nil
+	}
+	var from app.ShippedTemplate
+	switch {
+	case start == startKept && kept != nil:
+		from.Template.Method, from.Template.IDInPath, from.Template.Body = kept.Method, kept.IDInPath, kept.Body
+	case start == startOwn:
+		from.Template.Method, from.Template.Body = http.MethodPost, ownBody
+	default:
+		shipped, err := v.app.ShippedTemplates(v.Request.Context())
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(shipped.Templates, func(one app.ShippedTemplate) bool { return one.Name == start })
+		if at < 0 {
+			return errNotFound
+		}
+		from = shipped.Templates[at]
+	}
+	if form.Page += "&start=" + url.QueryEscape(start); !strings.Contains(form.Page, "?") {
+		form.Page = strings.Replace(form.Page, "&", "?", 1)
+	}
+	form.Fields = append(form.Fields, templateFields(from, kept)...)
+	if at := slices.IndexFunc(form.Fields, func(f *forms.Field) bool { return f.Name == "format" }); at >= 0 {
+		form.Fields[at] = &forms.Field{Kind: forms.Hidden, Name: "format"} // the template decides
+	}
+	return nil
+}
+
+func templateFields(from app.ShippedTemplate, kept *app.EndpointTemplate) []*forms.Field {
+	method := &forms.Field{Kind: forms.Segments, Name: "method", Label: "Method", Required: true, Values: []string{from.Template.Method},
+		Options: []forms.Option{{Value: http.MethodPost, Label: http.MethodPost}, {Value: http.MethodPut, Label: http.MethodPut}}}
+	inPath := &forms.Field{Kind: forms.Tick, Name: "idInPath", Label: "The id of the delivery at the end of the path", Hint: "Matrix needs it. It is the same for each attempt."}
+	if from.Template.IDInPath {
+		inPath.Values = []string{"on"}
+	}
+	headers := &forms.Field{Kind: forms.Secrets, Name: "headers", Label: "Headers", Max: 12_000, Placeholder: placeholder(from.Template.Headers), Hint: "One in each line, as “Name: value”."}
+	secrets := &forms.Field{Kind: forms.Secrets, Name: "secrets", Label: "Secrets of the body", Max: 12_000, Placeholder: placeholder(from.Template.Secrets), Hint: "One in each line, as “name: value”, of 4 characters or more."}
+	if kept != nil {
+		headers.Hint += keptHint(kept.HeaderNames)
+		secrets.Hint += keptHint(kept.SecretNames)
+	}
+	return []*forms.Field{method, inPath, headers, secrets, {Kind: forms.Source, Name: "body", Label: "Body", Required: true, Max: 8192, Values: []string{from.Template.Body}}}
+}
+
+// placeholder shows how the values of a shipped template are written.
+func placeholder(texts map[string]string) string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		lines = append(lines, name+": "+texts[name])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func keptHint(names []string) string {
+	if len(names) == 0 {
+		return " There are none now. Values are not shown again."
+	}
+	var isolated []string
+	for _, name := range names {
+		isolated = append(isolated, isolate(name))
+	}
+	return " Values are not shown again. Present ones stay: " + strings.Join(isolated, ", ") + ". A name without a value removes one."
+}
+
+// templateOf returns the template that the form contains.
+func templateOf(form *forms.Form) *app.EndpointTemplateChange {
+	return &app.EndpointTemplateChange{
+		Method: form.Value("method"), IDInPath: form.Ticked("idInPath"), Body: form.Value("body"),
+		Headers: namedLines(form.Value("headers")), Secrets: namedLines(form.Value("secrets")),
+	}
+}
+
+// namedLines reads lines such as "name: value". Without a value, the value is nil.
+func namedLines(text string) map[string]*string {
+	out := make(map[string]*string)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name, value = strings.TrimSpace(name), strings.TrimSpace(value); value != "" {
+			out[name] = &value
+		} else if name != "" {
+			out[name] = nil
+		}
+	}
+	return out
+}
+
+var atLine = regexp.MustCompile(`^line (\d+): (.*)$`)
+
+// atTemplate returns the error at the field of the form that shows the member of the template. An error in a line of the
+// body quotes the line.
+func atTemplate(err error, form *forms.Form) error {
+	failed := app.As(err)
+	if failed == nil {
+		return err
+	}
+	name, is := strings.CutPrefix(failed.Field, "template.")
+	if !is {
+		return err
+	}
+	if slices.ContainsFunc(form.Fields, func(f *forms.Field) bool { return f.Name == name }) {
+		failed.Field = name
+	}
+	if found := atLine.FindStringSubmatch(failed.Message); name == "body" && found != nil {
+		lines, number := strings.Split(form.Value("body"), "\n"), 0
+		if number, err = strconv.Atoi(found[1]); err == nil && number >= 1 && number <= len(lines) {
+			failed.Message = "Line " + found[1] + ": " + strings.TrimSuffix(found[2], ".") + ". The line is: " + strings.TrimSpace(lines[number-1])
+		}
+	}
+	return failed
+}
+
+// endpointRequestPage is the data of integration_request.html.
+type endpointRequestPage struct {
+	Back, BackLabel string
+	Starts          []view
+	Start           string
+	Composed        bool // the form has the fields of a template
+	HasTemplate     bool
+	Form            *forms.Form
+}
+
+// endpointRequest is the page that changes what a webhook sends.
+func (p *pages) endpointRequest(v *visit) error {
+	r, err := v.findEndpoint(app.Webhook)
+	if err != nil {
+		return err
+	}
+	start := v.Query("start")
+	_, chosen := v.Request.URL.Query()["start"]
+	if !chosen && r.Template != nil {
+		start = startKept
+	}
+	if v.isPost() && start == "" && r.Template == nil {
+		return errNotFound // the page has no form
+	}
+	at := r.At() + "/request"
+	form := forms.New(at, "Save changes")
+	form.Page, form.Version = at+"?start=", r.Version
+	if start != "" {
+		form.Page = at
+	}
+	if err := v.addTemplateFields(form, start, r.Template); err != nil {
+		return err
+	}
+	v.fill(form)
+	data := endpointRequestPage{r.At(), r.URLDisplay, startViews(at+"?", start), start, start != "", r.Template != nil, form}
+	data.Starts[0].Path += "?start="
+	if r.Template != nil {
+		data.Starts = append([]view{{at, "Present", start == startKept}}, data.Starts...)
+	}
+	show := func(status int) error { return v.show(status, "integration_request.html", "What is sent", data) }
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(form, func() error {
+		in := app.EndpointChange{EndpointTarget: r.target(), WebhookForm: app.WebhookForm{Format: "bellbuoy"}}
+		if data.Composed {
+			in.Format, in.Template = app.FormatTemplate, templateOf(form)
+		}
+		changed, err := v.app.ChangeEndpoint(v.Request.Context(), app.Webhook, form.Version, in)
+		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != r.Version {
+			form.Version = r.Version
+			return &app.Error{Status: http.StatusConflict, Message: "Somebody else has changed the endpoint meanwhile. Look at it before you go on."}
+		}
+		if err != nil {
+			return atTemplate(err, form)
+		}
+		return v.done(endpointRow{changed.Endpoint, app.Webhook}.At(), "saved")
+	}, show)
+}

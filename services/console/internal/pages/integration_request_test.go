@@ -1,0 +1,57 @@
+package pages
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestTheRequestOfAWebhookIsComposedAndItsSecretsAreNotShown(t *testing.T) {
+	b := open(t, "hooks.example.com")
+	at := oneHook + "/request"
+	b.expect(b.get(at), http.StatusOK, `value="PUT" checked`, `name="idInPath" value="on" checked`, "Present ones stay: ", "X-Team", `action="`+at+`?start=kept&amp;once=`, `aria-current="page">Present`)
+	b.expect(b.get(at+"?start=matrix"), http.StatusOK, `placeholder="Authorization: hooks.example.com"`, "m.room.message", `aria-current="page">Matrix`)
+	b.expect(b.get(at+"?start=own"), http.StatusOK, "{{.event.title}}", `value="POST" checked`)
+	b.expect(b.get(at+"?start="), http.StatusOK, "The template, its headers and its secrets are deleted.")
+	b.expect(b.get(at+"?start=nosuch"), http.StatusNotFound)
+
+	fields := []string{"method", "PUT", "idInPath", "on", "headers", "X-A: b: c\r\n\r\nX-Team:", "secrets", "key: s3cret", "body", "{\n\"a\": \"{{.event.titel}}\"}", "version", "3"}
+	if got := b.post(at+"?start=kept", fields...); got.header.Get("Location") != oneHook {
+		t.Errorf("%d %s", got.status, got.text)
+	}
+	target := `{"dashboardId":"` + other + `","urlHash":"` + other + `"`
+	if body := b.app.body("PATCH " + hookCall); body != target+`,"format":"template","template":{"method":"PUT","idInPath":true,"headers":{"X-A":"b: c","X-Team":null},"secrets":{"key":"s3cret"},"body":"{\n\"a\": \"{{.event.titel}}\"}"}}` {
+		t.Error(body)
+	}
+	b.expect(b.post(at+"?start=", "version", "3"), http.StatusSeeOther)
+	if body := b.app.body("PATCH " + hookCall); body != target+`,"format":"bellbuoy"}` {
+		t.Error(body)
+	}
+	for _, row := range []struct{ answer, at, text string }{
+		{`{"error": "template.body: line 2: .event.titel is unknown"}`, "body", "Line 2: .event.titel is unknown. The line is: &#34;a&#34;: &#34;{{.event.titel}}&#34;}"},
+		{`{"error": "template.headers: must be ASCII"}`, "headers", "Headers must be ASCII"},
+		{`{"error": "template.secrets: must be at most 10"}`, "secrets", "must be at most 10"},
+	} {
+		b.app.answer("PATCH "+hookCall, answer{400, row.answer, false})
+		got := b.post(at+"?start=own", fields...)
+		b.expect(got, http.StatusUnprocessableEntity, `id="`+row.at+`-problem"`, row.text, "titel", `href="#`+row.at+`"`)
+		if strings.Contains(got.text, "s3cret") || strings.Contains(got.text, "b: c") {
+			t.Errorf("the page shows a secret: %s", got.text)
+		}
+	}
+	b.app.answer("PATCH "+hookCall, answer{409, `{"error": "The endpoint has changed."}`, false})
+	b.expect(b.post(at+"?start=own", append(fields[:len(fields)-1:len(fields)-1], "2")...), http.StatusUnprocessableEntity, "Somebody else has changed the endpoint meanwhile.", `name="version" value="3"`)
+	b.expect(b.get(oneHook), http.StatusOK, "Own request: PUT, the id in the path", "X-Team", at+`">Change`)
+	b.expect(b.get("/console/integrations/teams/"+other+"/"+other+"/request"), http.StatusNotFound)
+}
+
+func TestANewWebhookStartsFromAShippedTemplate(t *testing.T) {
+	b := open(t, "Checkout")
+	at := webhooks + "/new?dashboard=" + other
+	b.expect(b.get(at), http.StatusOK, at[:len(webhooks+"/new")]+`?dashboard=`+other+`&amp;start=pagerduty">PagerDuty`, `aria-current="page">No template`)
+	b.expect(b.get(at+"&start=matrix"), http.StatusOK, `action="/console/integrations/webhook/new?dashboard=`+other+`&amp;start=matrix&amp;once=`, `placeholder="Authorization: Checkout"`, `<textarea class="list"`)
+	b.post(at+"&start=matrix", "url", "https://hooks.example.com/x", "managementEmail", "ops@example.com", "componentIds", other, "eventKinds", "incident.created", "method", "PUT", "headers", "Authorization: Bearer x", "body", "1")
+	if body := b.app.body("POST " + hookCall); !strings.HasSuffix(body, `"format":"template","template":{"method":"PUT","idInPath":false,"headers":{"Authorization":"Bearer x"},"body":"1"}}`) {
+		t.Error(body)
+	}
+}
