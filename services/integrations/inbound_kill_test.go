@@ -127,14 +127,15 @@ func TestKillsAtEveryMomentOfAProblemOpenOneEventOrNone(t *testing.T) {
 	for _, moment := range []string{"before", "after", "sent"} {
 		for _, nth := range []int64{1, 30} {
 			<-r.killAt(moment, nth, kill)
-			address, kill = p.spawn()
-			r.address.Store(&address)
+			var again string
+			again, kill = p.spawn()
+			r.address.Store(&again)
 		}
 	}
 	p.upstream.at.Store(nil)
 	stop()
 	tools.Wait()
-	p.url = address
+	p.url = *r.address.Load()
 
 	apitest.Eventually(t, "each problem is in its last state", func() bool {
 		for n, state := range p.states(o) {
