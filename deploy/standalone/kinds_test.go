@@ -1,9 +1,12 @@
 package main_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,8 +40,36 @@ type stage struct {
 	actor
 	receiver  *receiver.Receiver
 	component string
-	seen      int
+	seen      map[string]int // number of webhooks, by path
 	sequence  map[string]int // sequence of the last webhook, by event
+	compared  int            // webhooks of the format statuspage that were compared with the page
+}
+
+// The paths of the webhooks: with the format bellbuoy, and with the format statuspage.
+const (
+	ownPath        = "/hooks/kinds"
+	statuspagePath = "/hooks/statuspage"
+)
+
+// next waits for the next webhook at the path.
+func (s *stage) next(path string) receiver.Request {
+	s.t.Helper()
+	at := func(all []receiver.Request) (found []receiver.Request) {
+		for _, request := range all {
+			if request.Path == path {
+				found = append(found, request)
+			}
+		}
+		return found
+	}
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	all, err := s.receiver.Wait(ctx, func(all []receiver.Request) bool { return len(at(all)) > s.seen[path] })
+	if err != nil {
+		s.t.Fatalf("waiting for request %d at %s: %v", s.seen[path]+1, path, err)
+	}
+	s.seen[path]++
+	return at(all)[s.seen[path]-1]
 }
 
 // app sends a request to the App interface, and returns the id of the event in the response.
@@ -62,12 +93,11 @@ func (s *stage) create(members map[string]any) string {
 // expect waits for the next webhook. It fails the test if more than one has arrived.
 func (s *stage) expect(event, kind, status, previous, message string) notice {
 	s.t.Helper()
-	requests := arrived(s.t, s.receiver, s.seen+1)
+	request := s.next(ownPath)
 	var n notice
-	if err := json.Unmarshal(requests[s.seen].Body, &n); err != nil {
-		s.t.Fatalf("%s: %v", requests[s.seen].Body, err)
+	if err := json.Unmarshal(request.Body, &n); err != nil {
+		s.t.Fatalf("%s: %v", request.Body, err)
 	}
-	s.seen++
 	var problems []string
 	check := func(is bool, what string) {
 		if !is {
@@ -76,7 +106,7 @@ func (s *stage) expect(event, kind, status, previous, message string) notice {
 	}
 	check(n.Kind == kind && n.Event.ID == event, "kind or event")
 	check(n.Event.Status == status && value(n.Event.PreviousStatus) == previous, "status or previousStatus")
-	check(n.Version == 1 && n.ID == requests[s.seen-1].ID() && n.Dashboard.ID == s.DashboardID && !n.CreatedAt.IsZero(), "frame")
+	check(n.Version == 1 && n.ID == request.ID() && n.Dashboard.ID == s.DashboardID && !n.CreatedAt.IsZero(), "frame")
 	check(n.Sequence > s.sequence[event], fmt.Sprintf("sequence after %d", s.sequence[event]))
 	components := n.Event.AffectedComponents
 	check(len(components) == 1 && components[0].ID == s.component && components[0].Impact == "partial_outage", "affectedComponents")
@@ -88,10 +118,103 @@ func (s *stage) expect(event, kind, status, previous, message string) notice {
 	}
 	check(entry == message, "message "+entry)
 	if len(problems) > 0 {
-		s.t.Fatalf("%v: got %s\nwant %s, status %s from %q, message %q", problems, requests[s.seen-1].Body, kind, status, previous, message)
+		s.t.Fatalf("%v: got %s\nwant %s, status %s from %q, message %q", problems, request.Body, kind, status, previous, message)
 	}
 	s.sequence[event] = n.Sequence
+	s.comparePage(n)
 	return n
+}
+
+// statuspageIncident is an incident in the format of Statuspage. Members that are null where they are unknown, or that
+// concern the other updates, are left out.
+type statuspageIncident struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Status    string  `json:"status"`
+	Impact    string  `json:"impact"`
+	Shortlink string  `json:"shortlink"`
+	PageID    string  `json:"page_id"`
+	CreatedAt string  `json:"created_at"`
+	StartedAt string  `json:"started_at"`
+	Resolved  *string `json:"resolved_at"`
+	For       *string `json:"scheduled_for"`
+	Until     *string `json:"scheduled_until"`
+}
+
+type statuspageUpdate struct {
+	ID       string `json:"id"`
+	Status   string `json:"status"`
+	Body     string `json:"body"`
+	Incident string `json:"incident_id"`
+	Created  string `json:"created_at"`
+	Display  string `json:"display_at"`
+	Notified bool   `json:"deliver_notifications"`
+	Affected []struct {
+		Code, Name string
+		Old        string `json:"old_status"`
+		New        string `json:"new_status"`
+	} `json:"affected_components"`
+}
+
+type statuspageEvent struct {
+	statuspageIncident
+	Updates    []statuspageUpdate `json:"incident_updates"`
+	Components []struct{ ID, Name string }
+}
+
+// comparePage waits for the webhook with the format statuspage about the same change, and compares it with the files below
+// api/v2. It compares nothing if the scheduler has changed the event since.
+func (s *stage) comparePage(n notice) {
+	s.t.Helper()
+	var sent struct {
+		Page struct {
+			ID          string
+			Indicator   string `json:"status_indicator"`
+			Description string `json:"status_description"`
+		}
+		Incident statuspageEvent
+	}
+	body := s.next(statuspagePath).Body
+	if err := json.Unmarshal(body, &sent); err != nil || sent.Incident.ID != n.Event.ID || sent.Page.ID != s.DashboardID || len(sent.Incident.Updates) != 1 {
+		s.t.Fatalf("%s: %v", body, err)
+	}
+	var page struct {
+		Status       struct{ Indicator, Description string }
+		Incidents    []statuspageEvent
+		Maintenances []statuspageEvent `json:"scheduled_maintenances"`
+	}
+	for _, file := range []string{"status.json", "incidents.json", "scheduled-maintenances.json"} {
+		send(s.t, "GET", s.DashboardURL+"/api/v2/"+file, "", nil).expect(s.t, 200).into(s.t, &page)
+	}
+	events := append(page.Incidents, page.Maintenances...)
+	at := slices.IndexFunc(events, func(e statuspageEvent) bool { return e.ID == n.Event.ID })
+	if at < 0 {
+		s.t.Fatalf("the page does not show %s: %+v", n.Event.ID, events)
+	}
+	shown := events[at]
+	if shown.Status != sent.Incident.Status {
+		s.t.Logf("%s: the page already shows %s", n.Kind, shown.Status)
+		return
+	}
+	s.compared++
+	if !reflect.DeepEqual(sent.Incident.statuspageIncident, shown.statuspageIncident) || !reflect.DeepEqual(sent.Incident.Components, shown.Components) {
+		s.t.Errorf("%s: %s\nthe page has %+v %+v", n.Kind, body, shown.statuspageIncident, shown.Components)
+	}
+	if sent.Page.Indicator != page.Status.Indicator || sent.Page.Description != page.Status.Description {
+		s.t.Errorf("%s: %+v, the page has %+v", n.Kind, sent.Page, page.Status)
+	}
+	if update := &sent.Incident.Updates[0]; !update.Notified {
+		s.t.Errorf("%s: %+v notifies nobody", n.Kind, update)
+	} else if n.TimelineEntry == nil {
+		return
+	}
+	entry := slices.IndexFunc(shown.Updates, func(u statuspageUpdate) bool { return u.ID == n.TimelineEntry.StatusID })
+	if entry >= 0 {
+		shown.Updates[entry].Notified = true // that of a published draft was stored before
+	}
+	if entry < 0 || !reflect.DeepEqual(shown.Updates[entry], sent.Incident.Updates[0]) {
+		s.t.Errorf("%s: %+v, the page has %+v", n.Kind, sent.Incident.Updates, shown.Updates)
+	}
 }
 
 func value(text *string) string {
@@ -109,11 +232,17 @@ func TestEveryKindReachesAWebhook(t *testing.T) {
 	r, env := startReceiver(t)
 	p, _ := started(t, env...)
 	c := seeded(t, p)
-	s := &stage{actor: actor{t, c}, receiver: r, sequence: map[string]int{}}
+	s := &stage{actor: actor{t, c}, receiver: r, seen: map[string]int{}, sequence: map[string]int{}}
 	_, s.component = s.service("Checkout")
-	s.endpoint("https://"+receiverHost+"/hooks/kinds", s.component)
+	s.endpoint("https://"+receiverHost+ownPath, s.component)
+	send(t, "POST", s.BaseURL+"/app/integrations/webhooks/outbound/endpoints", c.app(), map[string]any{
+		"dashboardId": s.DashboardID, "url": "https://" + receiverHost + statuspagePath, "managementEmail": "ops@example.com", "format": "statuspage", "componentIds": []string{s.component},
+	}).expect(t, http.StatusCreated)
 	t.Run("incident", s.incident)
 	t.Run("maintenance", s.maintenance)
+	if s.compared < 15 {
+		t.Errorf("only %d webhooks were compared with the page", s.compared)
+	}
 }
 
 func (s *stage) incident(t *testing.T) {

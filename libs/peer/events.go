@@ -96,6 +96,11 @@ func (e Events) EventState(ctx context.Context, organization, id string) (topic.
 	return get[topic.EventState](ctx, e.Client, organization, "/events/"+url.PathEscape(id))
 }
 
+// PageStatus returns the present state of a dashboard of the organization, or fault.NotFound.
+func (e Events) PageStatus(ctx context.Context, organization, dashboardID string) (topic.PageStatus, error) {
+	return get[topic.PageStatus](ctx, e.Client, organization, "/dashboards/"+url.PathEscape(dashboardID)+"/status")
+}
+
 // Ingest applies a message of a monitoring tool. If a message with the same ID was applied before, Ingest changes
 // nothing and returns the result of that message.
 func (e Events) Ingest(ctx context.Context, organization string, in topic.InboundMessage) (topic.InboundResult, error) {

@@ -13,7 +13,7 @@
 //	delivery                  -> subscribers     count the recipients of a message
 //	delivery                  -> identity        resolve the recipients of mail to members
 //	delivery                  -> integrations    find the version of an organization's recipients
-//	delivery                  -> events          find components, and the state of an event before a retry
+//	delivery                  -> events          find components, the state of an event before a retry, and the state of a dashboard
 //
 // All other data goes through an outbox and Kafka. These calls are synchronous because a caller must read its own
 // writes. For example, a user can subscribe to a component right after its creation, and no attempt is sent after a

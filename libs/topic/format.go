@@ -4,7 +4,8 @@ package topic
 type Format string
 
 const (
-	FormatBellbuoy Format = "bellbuoy" // the default
-	FormatSlack    Format = "slack"    // for chat programs that accept the messages of Slack's legacy webhooks, such as Mattermost and Rocket.Chat
-	FormatTemplate Format = "template" // the request of a Template
+	FormatBellbuoy   Format = "bellbuoy"   // the default
+	FormatStatuspage Format = "statuspage" // the body of Atlassian Statuspage
+	FormatSlack      Format = "slack"      // for chat programs that accept the messages of Slack's legacy webhooks, such as Mattermost and Rocket.Chat
+	FormatTemplate   Format = "template"   // the request of a Template
 )

@@ -139,6 +139,7 @@ type Event struct {
 	Status           string      `json:"status"`
 	PreviousStatus   string      `json:"previousStatus,omitempty"`
 	Severity         string      `json:"severity,omitempty"`
+	CreatedAt        time.Time   `json:"createdAt,omitzero"`
 	StartAt          time.Time   `json:"startAt"`
 	EndAt            *time.Time  `json:"endAt,omitempty"`
 	ScheduledStartAt *time.Time  `json:"scheduledStartAt,omitempty"`
@@ -164,6 +165,7 @@ type Component struct {
 	Name       string   `json:"name"`
 	Group      string   `json:"group"`
 	Impact     string   `json:"impact"`
+	Worst      string   `json:"worst,omitempty"`  // the worst impact during the whole event
 	Hidden     bool     `json:"hidden,omitempty"` // dashboards do not show the component
 	Dashboards []string `json:"dashboards"`
 }
@@ -175,6 +177,22 @@ type Entry struct {
 	Timestamp time.Time `json:"timestamp"`
 	Text      string    `json:"text"`
 	HTML      string    `json:"html"`
+	CreatedAt time.Time `json:"createdAt,omitzero"`
+	// Impacts are the changes of the impacts on Event.Components.
+	Impacts []ImpactChange `json:"impacts,omitempty"`
+}
+
+// ImpactChange is the change of the impact on a component.
+type ImpactChange struct {
+	ComponentID string `json:"componentId"`
+	Before      string `json:"before"`
+	Impact      string `json:"impact"`
+}
+
+// PageStatus is the state of a dashboard, in the words of the read interface of Statuspage.
+type PageStatus struct {
+	Indicator   string `json:"indicator"` // none, minor, major, critical or maintenance
+	Description string `json:"description"`
 }
 
 // Notify contains the channels to notify, each with its Wording.

@@ -81,16 +81,17 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
+	events := peer.Events{Client: s.Peer("events", c.EventsURL)}
 	channels, err := channel.Table(channel.Options{
 		Timeout: c.Timeout, Resolve: c.Resolve, Roots: authorities, Mail: c.Mail, Texts: c.Texts, Data: c.Data,
-		Locales: texts, ConfirmWithin: c.ConfirmWithin,
+		Locales: texts, ConfirmWithin: c.ConfirmWithin, Status: events.PageStatus,
 		Log: c.Log, Tracer: c.Tracer, Propagator: c.Propagator,
 	})
 	if err != nil {
 		return err
 	}
 	messages := kafka.New(s.Kafka, c.Log)
-	records, events := store.New(s.Database), peer.Events{Client: s.Peer("events", c.EventsURL)}
+	records := store.New(s.Database)
 	logs := &deliverylog.Logs{Store: records, EventState: events.EventState, Now: c.Now, Log: c.Log}
 	subscribers := peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}
 	integrations := peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}

@@ -16,6 +16,7 @@ const usualInterval = "usual"
 func formatOptions() []forms.Option {
 	return []forms.Option{
 		{Value: "bellbuoy", Label: "Bellbuoy", Hint: "JSON with all data of the event, for a program of yours."},
+		{Value: "statuspage", Label: "Statuspage", Hint: "The JSON that Atlassian Statuspage posts, for programs made for it."},
 		{Value: "slack", Label: "Slack-compatible", Hint: "A chat message for Mattermost, Rocket.Chat and others that accept what Slack accepts."},
 	}
 }

@@ -32,6 +32,7 @@ type Options struct {
 	Data          string          // messages are written to files below it if no server is configured
 	Locales       *locale.Locales // words and templates
 	ConfirmWithin time.Duration   // CONFIRM_WITHIN; messages say until when the recipient can confirm
+	Status        PageStatus      // asks for the state of a dashboard
 	Log           *slog.Logger
 	Tracer        trace.TracerProvider
 	Propagator    propagation.TextMapPropagator
@@ -50,7 +51,7 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 		return nil, err
 	}
 	table := map[topic.Channel]dispatch.Channel{
-		topic.Webhook:  webhook{caller, o.Locales},
+		topic.Webhook:  webhook{caller, o.Locales, &pageStates{ask: o.Status, known: map[pageStateKey]pageState{}}},
 		topic.Email:    mail,
 		topic.SMS:      texts,
 		topic.WhatsApp: chats,

@@ -2,6 +2,7 @@ package channel
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -15,6 +16,7 @@ import (
 type webhook struct {
 	caller  *caller
 	locales *locale.Locales
+	states  *pageStates
 }
 
 // Send makes one attempt. The id and the body are the same for all retries, unless the format of the endpoint is changed
@@ -23,7 +25,7 @@ func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Re
 	if message.To.Format == topic.FormatTemplate {
 		return w.sendTemplate(ctx, message)
 	}
-	body, key, err := w.body(message)
+	body, key, err := w.body(ctx, message)
 	if err != nil {
 		return dispatch.Result{Code: codeUnsendable}
 	}
@@ -49,7 +51,7 @@ func signedHeader(message dispatch.Message, body []byte) (http.Header, error) {
 }
 
 // body returns the body in the format of the endpoint, and the key of its text.
-func (w webhook) body(message dispatch.Message) (body []byte, key string, err error) {
+func (w webhook) body(ctx context.Context, message dispatch.Message) (body []byte, key string, err error) {
 	change, to := message.Change, message.To
 	switch to.Format {
 	case topic.FormatSlack:
@@ -57,6 +59,13 @@ func (w webhook) body(message dispatch.Message) (body []byte, key string, err er
 		key = "webhook " + string(to.Format) + " " + wordsKey(l, message) // differs from the key of the channel slack
 		body, err = change.Rendered(key, func() ([]byte, error) {
 			return renderCompatible(l, &change.EventChange, to.Dashboard, message.Components)
+		})
+		return body, key, err
+	case topic.FormatStatuspage:
+		state := w.states.of(ctx, &change.EventChange, to.Dashboard.ID)
+		key = fmt.Sprintf("statuspage %v %s", state, textKey(message))
+		body, err = change.Rendered(key, func() ([]byte, error) {
+			return renderStatuspage(&change.EventChange, to.Dashboard, message.Components, state)
 		})
 		return body, key, err
 	default:

@@ -28,6 +28,16 @@ func (a api) peerFirstDashboard(c *gin.Context) error {
 	return a.showDashboard(c, dashboard, err)
 }
 
+// peerPageStatus handles the call of peer.Events.PageStatus.
+func (a api) peerPageStatus(c *gin.Context) error {
+	dashboard, err := a.catalog.Dashboard(c.Request.Context(), c.Param(web.OrganizationParam), c.Param("id"))
+	if err != nil {
+		return err
+	}
+	of, err := a.editions.PresentOverall(c.Request.Context(), dashboard.ID)
+	return show(c, topic.PageStatus{Indicator: string(of.Indicator()), Description: of.Description()}, err)
+}
+
 func (a api) peerCreateDashboard(c *gin.Context) error {
 	in, err := web.Body[peer.NewDashboard](c)
 	if err != nil {

@@ -69,6 +69,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Edition
 	peers := engine.Group(peer.Prefix+"/organizations/:"+web.OrganizationParam, web.Surface(passport.Peer))
 	peers.GET("/dashboards/:id", web.Handle(a.peerDashboard))
 	peers.GET("/dashboards/first", web.Handle(a.peerFirstDashboard))
+	peers.GET("/dashboards/:id/status", web.Handle(a.peerPageStatus))
 	peers.PUT("/dashboards/:id", web.Handle(a.peerCreateDashboard))
 	peers.POST("/dashboards/lookup", web.Handle(a.peerDashboards))
 	peers.PUT("/plan", web.Handle(a.peerPlan))

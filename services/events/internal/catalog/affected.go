@@ -79,7 +79,7 @@ func (a *affected) nameable(event *Event) []topic.Component {
 		}
 		out = append(out, topic.Component{
 			ID: component.ID, Name: component.Name, Group: component.Group,
-			Impact: string(event.ImpactOn(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
+			Impact: string(event.ImpactOn(link)), Worst: string(event.WorstImpact(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
 		})
 	}
 	return out

@@ -20,6 +20,66 @@ type ImpactFrom struct {
 	Impact Impact
 }
 
+// ImpactChange is the change of an impact by a timeline entry.
+type ImpactChange struct {
+	ComponentID string
+	Before      Impact // the impact before the entry
+	Impact      Impact
+}
+
+// ImpactChanges returns for each entry of the Chronicle how it changes the impacts: to those that it states, or, if the
+// entry closes the event, to operational. If the event never took place, its closing changes nothing.
+func (e *Event) ImpactChanges(chronicle []Entry) [][]ImpactChange {
+	_, _, tookPlace := e.Lasted()
+	impacts := make(map[string]Impact, len(e.Links))
+	for _, link := range e.Links {
+		impacts[link.ComponentID] = e.FirstImpact(link)
+	}
+	all := make([][]ImpactChange, len(chronicle))
+	for i := range chronicle {
+		entry := &chronicle[i]
+		closes := tookPlace && entry.Status.Closed() && (entry.PreviousStatus != "" || entry.StatusID == e.StatusEntry)
+		interrupted := e.closedBefore(entry.Timestamp)
+		for j := range e.Links {
+			link := &e.Links[j]
+			change := ImpactChange{ComponentID: link.ComponentID, Before: impacts[link.ComponentID], Impact: Operational}
+			at := slices.IndexFunc(entry.Impacts, func(stated ComponentImpact) bool { return stated.ComponentID == link.ComponentID })
+			if at >= 0 && !link.Overrides(entry) {
+				impacts[link.ComponentID] = entry.Impacts[at].Impact
+			}
+			if at >= 0 && !closes {
+				change.Impact = entry.Impacts[at].Impact
+				if interrupted {
+					change.Before = Operational
+				}
+			}
+			if at >= 0 || closes && change.Before != Operational {
+				all[i] = append(all[i], change)
+			}
+		}
+	}
+	return all
+}
+
+// closedBefore reports whether the event was closed immediately before the time at.
+func (e *Event) closedBefore(at time.Time) bool {
+	end := e.End()
+	return !e.Open() && end != nil && end.Before(at) ||
+		slices.ContainsFunc(e.Pauses, func(p Pause) bool { return p.From.Before(at) && !at.After(p.To) })
+}
+
+// WorstImpact returns the worst impact on the component of one of the event's links during the whole event.
+func (e *Event) WorstImpact(link Link) Impact {
+	all := e.ImpactsOn(link)
+	worst := all[0].Impact
+	for _, one := range all {
+		if one.Impact.Worse(worst) {
+			worst = one.Impact
+		}
+	}
+	return worst
+}
+
 // FirstImpact returns the impact on the component of a link at the start of the event.
 func (e *Event) FirstImpact(link Link) Impact {
 	return cmp.Or(link.Impact, defaultImpact(e.Type, e.Severity))

@@ -308,11 +308,29 @@ func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
 	if entry != nil {
 		change.Entry = &topic.Entry{
 			StatusID: entry.StatusID, Status: string(entry.Status), Timestamp: entry.Timestamp,
-			Text: entry.Message.Plain(), HTML: entry.Message.HTML(),
+			Text: entry.Message.Plain(), HTML: entry.Message.HTML(), CreatedAt: entry.CreatedAt,
 		}
 	}
 	maps.Copy(change.Notify, draft.notify)
+	if _, told := change.Notify[topic.Webhook]; told && entry != nil {
+		change.Entry.Impacts = impactsOf(event, entry.StatusID, change.Event.Components)
+	}
 	return change
+}
+
+// impactsOf returns how the entry changes the impacts on those components.
+func impactsOf(event *Event, statusID string, components []topic.Component) (changes []topic.ImpactChange) {
+	chronicle := event.Chronicle()
+	at := slices.IndexFunc(chronicle, func(entry Entry) bool { return entry.StatusID == statusID })
+	if at < 0 {
+		return nil
+	}
+	for _, change := range event.ImpactChanges(chronicle)[at] {
+		if slices.ContainsFunc(components, func(c topic.Component) bool { return c.ID == change.ComponentID }) {
+			changes = append(changes, topic.ImpactChange{ComponentID: change.ComponentID, Before: string(change.Before), Impact: string(change.Impact)})
+		}
+	}
+	return changes
 }
 
 // messageEvent returns what messages show of an event besides its components.
@@ -322,7 +340,7 @@ func messageEvent(e *Event) topic.Event {
 		DescriptionText: e.Description.Plain(), DescriptionHTML: e.Description.HTML(),
 		ImpactText: e.Impact.Plain(), ImpactHTML: e.Impact.HTML(),
 		CoordinatorText: e.Coordinator.Plain(), CoordinatorHTML: e.Coordinator.HTML(),
-		Status: string(e.Status), Severity: e.Severity, StartAt: e.StartAt, EndAt: e.EndAt,
+		Status: string(e.Status), Severity: e.Severity, CreatedAt: e.CreatedAt, StartAt: e.StartAt, EndAt: e.EndAt,
 		ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
 	}
 }

@@ -78,6 +78,24 @@ func (o Overall) Indicator() Indicator {
 	return None
 }
 
+// Description returns the words for the state in the read interface of Statuspage.
+func (o Overall) Description() string {
+	if o.Unexplained() {
+		return "Minor Service Outage"
+	}
+	switch o.State {
+	case catalog.UnderMaintenance:
+		return "Service Under Maintenance"
+	case catalog.Degraded:
+		return "Partially Degraded Service"
+	case catalog.PartialOutage:
+		return "Partial System Outage"
+	case catalog.MajorOutage:
+		return "Major System Outage"
+	}
+	return "All Systems Operational"
+}
+
 // Indicators returns the present state of dashboards, by id. It reads one value of each page. It reads the page and its
 // edition only if the page has expired, or if a former version of the program has stored the page.
 func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboard) (map[string]Indicator, error) {
@@ -105,16 +123,41 @@ func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboar
 
 // indicatorOf returns the present state of a dashboard. It renders the page again if the page has expired.
 func (e *Editions) indicatorOf(ctx context.Context, dashboardID string) (Indicator, error) {
-	page, err := e.store.Pages.Get(ctx, dashboardID)
-	if fault.Is(err, fault.NotFound) || err == nil && page.Removed {
-		return None, nil
-	}
-	if page, err = e.current(ctx, page, err); err != nil || page.Indicator != "" {
-		return page.Indicator, err
-	}
-	of, err := e.edition(ctx, page.EditionID)
+	page, err := e.present(ctx, dashboardID)
 	if err != nil {
 		return None, fault.UnlessMissing(err)
 	}
-	return overallOf(of.state.Snapshot.Components, of.state.active()).Indicator(), nil
+	if page.Indicator != "" {
+		return page.Indicator, nil
+	}
+	of, err := e.overall(ctx, page)
+	return of.Indicator(), fault.UnlessMissing(err)
+}
+
+// PresentOverall returns the present state of a dashboard. It renders the page again if the page has expired.
+func (e *Editions) PresentOverall(ctx context.Context, dashboardID string) (Overall, error) {
+	page, err := e.present(ctx, dashboardID)
+	if err != nil {
+		return Overall{}, fault.UnlessMissing(err)
+	}
+	of, err := e.overall(ctx, page)
+	return of, fault.UnlessMissing(err)
+}
+
+// present returns the page of a dashboard as it is now. It returns NotFound for a dashboard without a page.
+func (e *Editions) present(ctx context.Context, dashboardID string) (PublishedPage, error) {
+	page, err := e.store.Pages.Get(ctx, dashboardID)
+	if err == nil && page.Removed {
+		return PublishedPage{}, fault.New(fault.NotFound, "There is no such dashboard.")
+	}
+	return e.current(ctx, page, err)
+}
+
+// overall returns the state that a page shows.
+func (e *Editions) overall(ctx context.Context, page PublishedPage) (Overall, error) {
+	of, err := e.edition(ctx, page.EditionID)
+	if err != nil {
+		return Overall{}, err
+	}
+	return overallOf(of.state.Snapshot.Components, of.state.active()), nil
 }

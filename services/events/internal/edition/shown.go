@@ -62,14 +62,7 @@ func shownImpacts(e *catalog.Event, components map[string]string) []ShownImpact 
 		if !there {
 			continue
 		}
-		all := e.ImpactsOn(link)
-		worst := all[0].Impact
-		for _, one := range all {
-			if one.Impact.Worse(worst) {
-				worst = one.Impact
-			}
-		}
-		impacts = append(impacts, ShownImpact{ComponentID: link.ComponentID, Name: name, Impact: all[len(all)-1].Impact, Worst: worst})
+		impacts = append(impacts, ShownImpact{ComponentID: link.ComponentID, Name: name, Impact: e.ImpactOn(link), Worst: e.WorstImpact(link)})
 	}
 	return impacts
 }
@@ -99,10 +92,7 @@ func shownEntries(e *catalog.Event, components map[string]string) []ShownEntry {
 	chronicle := e.Chronicle()
 	entries := make([]ShownEntry, len(chronicle))
 	inForce := firstStatus(e, chronicle)
-	impacts := make(map[string]catalog.Impact, len(e.Links))
-	for _, link := range e.Links {
-		impacts[link.ComponentID] = e.FirstImpact(link)
-	}
+	changes := e.ImpactChanges(chronicle)
 	for i, entry := range chronicle {
 		if entry.Status != catalog.StatusUpdate {
 			inForce = entry.Status
@@ -113,47 +103,22 @@ func shownEntries(e *catalog.Event, components map[string]string) []ShownEntry {
 		}
 		entries[len(entries)-1-i] = ShownEntry{
 			StatusID: entry.StatusID, Status: entry.Status, InForce: inForce, Message: entry.Message,
-			Impacts:  changes(e, &entry, impacts, components),
+			Impacts:  shownChanges(changes[i], components),
 			Notified: entry.Notified, Timestamp: entry.Timestamp, CreatedAt: entry.CreatedAt, UpdatedAt: updated,
 		}
 	}
 	return entries
 }
 
-// changes returns how an entry changes the impacts on the components: to the impacts that it states, or, if the entry
-// closes the event, to operational. If the event never took place, its closing changes nothing. impacts has the impacts
-// before the entry, by component; changes updates it to the impacts after the entry.
-func changes(e *catalog.Event, entry *catalog.Entry, impacts map[string]catalog.Impact, components map[string]string) []ShownChange {
-	changes := []ShownChange{}
-	_, _, tookPlace := e.Lasted()
-	closes := tookPlace && entry.Status.Closed() && (entry.PreviousStatus != "" || entry.StatusID == e.StatusEntry)
-	interrupted := closedBefore(e, entry.Timestamp)
-	for i := range e.Links {
-		link := &e.Links[i]
-		change := ShownChange{ComponentID: link.ComponentID, Before: impacts[link.ComponentID], Impact: catalog.Operational}
-		at := slices.IndexFunc(entry.Impacts, func(stated catalog.ComponentImpact) bool { return stated.ComponentID == link.ComponentID })
-		if at >= 0 && !link.Overrides(entry) {
-			impacts[link.ComponentID] = entry.Impacts[at].Impact
-		}
-		if at >= 0 && !closes {
-			change.Impact = entry.Impacts[at].Impact
-			if interrupted {
-				change.Before = catalog.Operational
-			}
-		}
-		_, there := components[link.ComponentID]
-		if there && (at >= 0 || closes && change.Before != catalog.Operational) {
-			changes = append(changes, change)
+// shownChanges returns the changes of an entry on the components.
+func shownChanges(changes []catalog.ImpactChange, components map[string]string) []ShownChange {
+	shown := []ShownChange{}
+	for _, change := range changes {
+		if _, there := components[change.ComponentID]; there {
+			shown = append(shown, ShownChange(change))
 		}
 	}
-	return changes
-}
-
-// closedBefore reports whether the event was closed immediately before the time at.
-func closedBefore(e *catalog.Event, at time.Time) bool {
-	end := e.End()
-	return !e.Open() && end != nil && end.Before(at) ||
-		slices.ContainsFunc(e.Pauses, func(p catalog.Pause) bool { return p.From.Before(at) && !at.After(p.To) })
+	return shown
 }
 
 // firstStatus returns the status of the event before the first entry with a status other than StatusUpdate.

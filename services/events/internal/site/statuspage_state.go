@@ -46,20 +46,5 @@ type pageStatus struct {
 
 func pageStatusOf(s *edition.Snapshot) pageStatus {
 	of := s.Overall()
-	status := pageStatus{Indicator: of.Indicator()}
-	switch {
-	case of.Unexplained():
-		status.Description = "Minor Service Outage"
-	case of.State == catalog.UnderMaintenance:
-		status.Description = "Service Under Maintenance"
-	case of.State == catalog.Degraded:
-		status.Description = "Partially Degraded Service"
-	case of.State == catalog.PartialOutage:
-		status.Description = "Partial System Outage"
-	case of.State == catalog.MajorOutage:
-		status.Description = "Major System Outage"
-	default:
-		status.Description = "All Systems Operational"
-	}
-	return status
+	return pageStatus{of.Indicator(), of.Description()}
 }

@@ -111,7 +111,7 @@ type endpointBody struct {
 type signedEndpointBody struct {
 	endpointBody
 	EventKinds    optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1" description:"The kinds to send; all if absent."`
-	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,slack,template" default:"bellbuoy" description:"Of the body. slack: for Slack-compatible receivers such as Mattermost and Rocket.Chat. Slack has a kind of its own. template: the request of template."`
+	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,statuspage,slack,template" default:"bellbuoy" description:"Of the body. statuspage: that of Atlassian Statuspage, with the incident as api/v2 shows it. slack: for Slack-compatible receivers such as Mattermost and Rocket.Chat. Slack has a kind of its own. template: the request of template."`
 	MinIntervalMs optional.Value[int]          `json:"minIntervalMs" minimum:"0" maximum:"60000" description:"Least time between two messages to the URL. The largest of the organization's webhooks with the URL counts. By default 1000 for slack, else 0."`
 	templateMember
 }
@@ -162,7 +162,7 @@ type endpointPatch struct {
 type signedEndpointPatch struct {
 	endpointPatch
 	EventKinds    optional.Value[[]topic.Kind] `json:"eventKinds" minItems:"1"`
-	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,slack,template" description:"Also of messages that wait. Another format than template deletes the template."`
+	Format        optional.Value[topic.Format] `json:"format" enum:"bellbuoy,statuspage,slack,template" description:"Also of messages that wait. Another format than template deletes the template."`
 	MinIntervalMs optional.Value[int]          `json:"minIntervalMs" minimum:"0" maximum:"60000"`
 	RotateSecret  optional.Value[bool]         `json:"rotateSecret" description:"The previous secret signs beside the new one for 24 h. At most 10 times within 24 h."`
 	templateMember

@@ -27,7 +27,7 @@ type endpointView struct {
 	Suppressed          bool                 `json:"suppressed" description:"Nothing is sent after too many failures."`
 	ComponentIDs        []string             `json:"componentIds"`
 	EventKinds          []topic.Kind         `json:"eventKinds,omitempty" description:"Of webhooks."`
-	Format              topic.Format         `json:"format,omitempty" enum:"bellbuoy,slack,template" description:"Of webhooks."`
+	Format              topic.Format         `json:"format,omitempty" enum:"bellbuoy,statuspage,slack,template" description:"Of webhooks."`
 	Template            *webhookTemplateView `json:"template,omitempty" description:"Of webhooks with the format template."`
 	MinIntervalMs       *int                 `json:"minIntervalMs,omitempty" description:"Of webhooks: least time between two messages to the URL."`
 	Secret              string               `json:"secret,omitempty" description:"Of webhooks, on create and rotation only: whsec_ and Base64, for Standard Webhooks."`
