@@ -345,10 +345,14 @@ func sentence(subject, message string) string {
 	return subject + " " + strings.TrimSuffix(message, ".") + "."
 }
 
-// SecretsGone empties the fields whose values no response may contain.
+// SecretsGone empties the fields whose values no response may contain. Lost lines of secrets are a problem, because a form
+// can be sent without them.
 func (f *Form) SecretsGone() {
 	for _, field := range f.Fields {
 		if field.secret() {
+			if field.Kind == Secrets && field.Value() != "" && field.Problem == "" {
+				field.Problem = field.Label + ": enter them again. No page shows them."
+			}
 			field.Values = nil
 		}
 	}

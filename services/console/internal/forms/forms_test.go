@@ -112,6 +112,17 @@ func TestAnErrorOfTheAppInterfaceIsShownAtItsField(t *testing.T) {
 	}
 }
 
+func TestLostLinesOfSecretsAreAProblem(t *testing.T) {
+	form := forms.New("/x", "Save", &forms.Field{Kind: forms.Secrets, Name: "headers", Label: "Headers"}, &forms.Field{Kind: forms.Secrets, Name: "secrets", Label: "Secrets"})
+	if err := form.Fill(url.Values{"headers": {"Authorization: x"}}); err != nil {
+		t.Fatal(err)
+	}
+	form.SecretsGone()
+	if got := form.Problems(); len(got) != 1 || got[0].Problem != "Headers: enter them again. No page shows them." || got[0].Value() != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestWhatWasTypedComesBackWithoutSecrets(t *testing.T) {
 	form := sample()
 	if err := form.Fill(url.Values{"name": {"Ada"}, "password": {"secret"}}); err != nil {

@@ -54,9 +54,6 @@ func (p *pages) events(v *visit) error {
 	if !slices.ContainsFunc(known, func(k view) bool { return k.Path == data.At }) {
 		data.At = "open"
 	}
-	if data.Type != incident && data.Type != maintenance {
-		data.Type = ""
-	}
 	filter := url.Values{}
 	for name, value := range map[string]string{"q": data.Query, "type": data.Type, "dashboardId": data.Dashboard, "componentId": v.Query("component")} {
 		if value != "" {
@@ -82,6 +79,7 @@ func (p *pages) events(v *visit) error {
 	})
 	work.Go(func() error { return v.listEvents(&data, filter) })
 	data.Filter = searchFilter(eventsPath)
+	data.Filter.Fields = append(data.Filter.Fields, &forms.Field{Kind: forms.Select, Name: "type", Label: "Kind"})
 	status, err := http.StatusOK, work.Wait()
 	if refused(data.Filter, err) {
 		status = http.StatusUnprocessableEntity

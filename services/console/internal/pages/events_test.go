@@ -127,6 +127,15 @@ func TestTheDraftsAreReadWithOneCall(t *testing.T) {
 	}
 }
 
+func TestAWrongKindOfEventsIsAProblemOfTheFilter(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("GET /app/events", answer{400, `{"error": "type: must be one of incident, maintenance"}`, false})
+	b.expect(b.get("/console/events?type=x"), http.StatusUnprocessableEntity, "Kind must be one of incident, maintenance.", `href="#type"`, "No event matches.")
+	if got := b.app.queries("GET /app/events"); !slices.Equal(got, []string{"active=true&limit=25&type=x"}) {
+		t.Error(got)
+	}
+}
+
 func TestActionItemsAreLines(t *testing.T) {
 	text := "x Add an alert; Grace; 2026-03-01\nWrite; it; down; Ada\nNothing else"
 	items, wrong := readItems(text + "\n\n")

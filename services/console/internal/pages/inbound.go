@@ -59,7 +59,7 @@ func inboundKeyForm(key app.InboundKey) *forms.Form {
 	}
 	form := forms.New(action, submit, append(fields, inboundWaitFields(key.InboundRules)...)...)
 	if key.KeyID != "" {
-		form.Version = form.Sum()
+		form.Version, form.Cancel = form.Sum(), inboundPath
 	}
 	return form
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
@@ -25,7 +26,7 @@ func inboundWaitFields(set app.InboundRules) []*forms.Field {
 		{Kind: forms.Select, Name: "resolveAfter", Label: "Resolve the event", Required: true, Options: waitOptions(set.ResolveAfter), Values: []string{set.ResolveAfter}, Hint: "A problem that is back by then keeps its event open."},
 		{Kind: forms.Select, Name: "minSources", Label: "Sources that must report a problem", Required: true, Options: sources, Values: []string{strconv.Itoa(set.MinSources)}, Hint: "A source is one probe of a monitoring tool, which its address names: ?source=frankfurt."},
 		{Kind: forms.Select, Name: "expectEvery", Label: "Tell me if it is silent", Plain: true, Options: silenceOptions(string(set.ExpectEvery)), Values: []string{string(set.ExpectEvery)}, Hint: "The page never changes because of that."},
-		{Kind: forms.Email, Name: "managementEmail", Label: "Address for that", Max: 254, Values: []string{string(set.ManagementEmail)}},
+		{Kind: forms.Email, Name: "managementEmail", Label: "Contact", Max: 254, Hint: "This address gets a mail if the tool is silent.", Values: []string{string(set.ManagementEmail)}},
 	}
 }
 
@@ -45,6 +46,13 @@ func waitOptions(present string) []forms.Option {
 		{Value: "10m", Label: "After 10 minutes"}, {Value: "15m", Label: "After 15 minutes"}, {Value: "30m", Label: "After 30 minutes"}, {Value: "1h", Label: "After 1 hour"},
 	}
 	return withOption(options, present)
+}
+
+// afterWait returns a time to wait within a sentence, such as "after 2 minutes".
+func afterWait(wait string) string {
+	options := waitOptions(wait)
+	at := slices.IndexFunc(options, func(o forms.Option) bool { return o.Value == wait })
+	return strings.ToLower(options[at].Label)
 }
 
 // withOption returns the options with the present time to wait.

@@ -35,7 +35,8 @@ func TestASigningKeyIsCreatedAndRevoked(t *testing.T) {
 func TestASigningKeyIsChanged(t *testing.T) {
 	b := open(t, "Alertmanager")
 	at := "/console/inbound/" + other
-	b.expect(b.get(at), http.StatusOK, `value="Alertmanager"`, `name="publish" value="on" checked`, "After 1 minute 30 seconds", `value="2" selected>2 sources`)
+	b.expect(b.get(at), http.StatusOK, `value="Alertmanager"`, `name="publish" value="on" checked`, "After 1 minute 30 seconds", `value="2" selected>2 sources`, `data-cancel href="/console/inbound"`)
+	b.expect(b.get("/console/inbound"), http.StatusOK, "opens after 1 minute 30 seconds")
 	if got := b.post(at, "name", "Gatus", "severity", "", "openAfter", "1m30s", "resolveAfter", "5m", "minSources", "3", "expectEvery", "1h", "managementEmail", "ops@example.com"); got.header.Get("Location") != "/console/inbound" {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 const integrationsPath = "/integrations"
@@ -123,6 +124,7 @@ type integrationsPage struct {
 	Views      []view
 	Tallies    []tally // nil: the numbers cannot be read
 	Usage      app.Usage
+	Filter     *forms.Form // shows the problem of the filter
 	State      string
 	Dashboard  string
 	Dashboards []app.Dashboard
@@ -151,10 +153,13 @@ func kindViews(at app.EndpointKind) (views []view) {
 func (p *pages) endpointsOf(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		data := integrationsPage{Kind: kind, Words: wordsOfKind(kind), Views: kindViews(kind), State: v.Query("state"), Dashboard: v.Query("dashboard"), First: v.Query("after") == ""}
-		if !slices.Contains([]string{"failing", "paused", "suppressed"}, data.State) {
-			data.State = ""
-		}
+		data.Filter = forms.New(data.At(), "Show")
 		data.Filtered = data.State+data.Dashboard != ""
+		status := http.StatusOK
+		if !slices.Contains([]string{"", "failing", "paused", "suppressed"}, data.State) {
+			data.Filter.Problem = "The state must be failing, paused or suppressed."
+			data.State, status = "", http.StatusUnprocessableEntity
+		}
 		query := url.Values{"limit": {"50"}}
 		for name, value := range map[string]string{"state": data.State, "dashboardId": data.Dashboard, "nextToken": v.Query("after")} {
 			if value != "" {
@@ -164,7 +169,10 @@ func (p *pages) endpointsOf(kind app.EndpointKind) func(*visit) error {
 		if err := v.readEndpoints(&data, query); err != nil {
 			return err
 		}
-		return v.show(http.StatusOK, "integrations.html", "Integrations: "+data.Words.Label, data)
+		if !data.Filter.OK() {
+			data.Rows, data.More = nil, ""
+		}
+		return v.show(status, "integrations.html", "Integrations: "+data.Words.Label, data)
 	}
 }
 

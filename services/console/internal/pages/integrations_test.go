@@ -28,6 +28,12 @@ func TestTheListOfEndpointsHasItsFilterInTheAddress(t *testing.T) {
 	b.app.empty = true
 	b.expect(b.get(webhooks), http.StatusOK, "No program gets webhooks yet.")
 	b.expect(b.get("/console/integrations/teams?state=failing"), http.StatusOK, "No endpoint matches.", "Show all endpoints")
+	b.app.empty = false
+	if got := b.get(webhooks + "?state=x"); strings.Contains(got.text, oneHook+`"`) {
+		t.Error("a list of a wrong state has rows")
+	} else {
+		b.expect(got, http.StatusUnprocessableEntity, "The state must be failing, paused or suppressed.", "No endpoint matches.")
+	}
 	b.app.answer("GET "+hookCall, answer{400, `{"error": "dashboardId: must be a UUID."}`, false})
 	b.expect(b.get(webhooks+"?dashboard=x"), http.StatusNotFound)
 	b.app.answer("GET "+hookCall, answer{200, `{"endpoints": [], "usage": {"uniqueEndpoints": 25, "limit": 25}}`, false})
