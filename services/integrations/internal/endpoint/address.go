@@ -45,6 +45,12 @@ func (a Address) Display() string {
 	return a.host + path
 }
 
+// isHostOf reports whether the URL of an endpoint has the host of the address.
+func (a Address) isHostOf(e Endpoint) bool {
+	host, _, _ := strings.Cut(e.URLDisplay, "/")
+	return host == a.host
+}
+
 // parseAddress returns the normal form of a URL: scheme and host in lower case, without the default port and without
 // the fragment. It does not change path and query, because providers sign them. The error is about the field url and
 // does not contain the URL.

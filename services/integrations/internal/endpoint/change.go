@@ -99,6 +99,9 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 				return nil, err
 			}
 		}
+		if err := patch.Template.known(before, e.Template, address); err != nil {
+			return nil, err
+		}
 		alter(e)
 		if secret != "" {
 			if err := e.rotate(s.Box.Seal(secret, e.ID), now); err != nil {
@@ -114,6 +117,10 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	if address == (Address{}) || address.Hash() == target.URLHash {
 		e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) { return change(e, func(*Endpoint) {}) })
 	} else {
+		tried := e // a refused move must not begin: it would leave a higher version
+		if _, err := change(&tried, func(*Endpoint) {}); err != nil && !errors.Is(err, fault.ErrUnchanged) {
+			return View{}, err
+		}
 		e, err = s.move(ctx, e, target, address, change)
 	}
 	if err != nil {

@@ -110,6 +110,37 @@ func (in TemplateInput) apply(t *Template, box seal.Box, owner string, now time.
 	return &out, out.check(texts)
 }
 
+// known returns an error if the address is on another host than the endpoint, and the template keeps a hidden text that is not
+// in the input. Otherwise a member who does not know the texts could send them to a host of theirs. in may be nil.
+func (in *TemplateInput) known(before Endpoint, t *Template, address Address) error {
+	if t == nil || address == (Address{}) || address.isHostOf(before) {
+		return nil
+	}
+	var sent TemplateInput
+	if in != nil {
+		sent = *in
+	}
+	headers, err := canonical(sent.Headers)
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	for _, texts := range []struct {
+		hidden map[string]HiddenText
+		sent   map[string]*string
+	}{{t.Headers, headers}, {t.Secrets, sent.Secrets}} {
+		for _, name := range Names(texts.hidden) {
+			if texts.sent[name] == nil {
+				unknown = append(unknown, name)
+			}
+		}
+	}
+	if len(unknown) > 0 {
+		return fault.Field("url", "is on another host, which needs the values of the template again: send %s with it, or null for each that it does not need", strings.Join(unknown, ", "))
+	}
+	return nil
+}
+
 // check checks the template with its texts.
 func (t *Template) check(texts opened) error {
 	for name, hidden := range map[string]map[string]HiddenText{"template.headers": t.Headers, "template.secrets": t.Secrets} {
