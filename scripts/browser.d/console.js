@@ -346,6 +346,7 @@ const pages = [
   ['subscribers', '/subscribers/email'], ['subscribers-none', '/subscribers/email?q=nobody'], ['subscribers-sms', '/subscribers/sms'], ['subscriber-new', '/subscribers/email/new'], ['subscriber-import', '/subscribers/email/import'],
   ['subscriber', subscriber], ['subscriber-confirm', [...subscriber, '/confirm']], ['subscriber-delete', [...subscriber, '/delete']],
   ['integrations', '/integrations/webhook'], ['integrations-none', '/integrations/gchat?state=failing'], ['suppressions', '/integrations/teams/suppression'], ['integration-new', '/integrations/webhook/new'],
+  ['integration-template', '/integrations/webhook/new?start=pagerduty'], ['integration-slack', '/integrations/slack/new'], ['integrations-wrong', '/integrations/webhook?state=x', 422], ['events-wrong', '/events?type=x', 422],
   ['inbound', '/inbound'], ['inbound-problems', '/inbound/problems'], ['inbound-arrivals', '/inbound/arrivals'],
   ['deliveries', '/deliveries/email'], ['deliveries-none', '/deliveries/sms?status=failed'], ['deliveries-wrong', '/deliveries/email?from=x', 422], ['why', '/deliveries/why'], ['why-webhook', '/deliveries/why?kind=webhook'],
   ['find', '/find'], ['find-some', '/find?q=w'], ['find-none', '/find?q=nothing+like+that'], ['find-wrong', `/find?q=${'x'.repeat(201)}`, 422], ['shortcuts', '/profile/shortcuts'], ['report', '/reports/uptime'], ['report-year', '/reports/uptime?year=2026'], ['report-wrong', '/reports/uptime?month=x', 422],
