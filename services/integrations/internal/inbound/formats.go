@@ -44,7 +44,7 @@ type Kuma struct {
 
 // KumaHeartbeat is a result of a check.
 type KumaHeartbeat struct {
-	Status int    `json:"status" description:"0: down. 1: up. Other values are ignored."`
+	Status *int   `json:"status" description:"0: down. 1: up. Other values are ignored."`
 	Time   string `json:"time,omitempty" description:"In UTC."`
 }
 
@@ -74,7 +74,8 @@ func (s *Inbound) ReadKuma(body []byte, out *Report) error {
 		out.Ignored = "The request has no heartbeat."
 		return nil
 	}
-	if in.Heartbeat.Status != 0 && in.Heartbeat.Status != 1 {
+	status := in.Heartbeat.Status
+	if status == nil || *status != 0 && *status != 1 {
 		out.Ignored = "The status of the heartbeat is neither down nor up."
 		return nil
 	}
@@ -84,12 +85,12 @@ func (s *Inbound) ReadKuma(body []byte, out *Report) error {
 	ref := "kuma:" + string(in.Monitor.ID)
 	out.ExternalID, out.Title = shortID(ref), cut(cmp.Or(strings.TrimSpace(in.Monitor.Name), ref)+" is down", maxTitle)
 	if at, err := time.Parse(kumaTime, in.Heartbeat.Time); err == nil {
-		out.At = &at
+		out.At = past(&at, s.Now())
 	}
-	if out.Action = "resolve"; in.Heartbeat.Status == 1 {
+	if out.Action = "resolve"; *status == 1 {
 		return nil
 	}
-	out.Action, out.Timestamp = "trigger", past(out.At, s.Now())
+	out.Action, out.Timestamp = "trigger", out.At
 	for _, tag := range in.Monitor.Tags {
 		if tag.Name == "component" {
 			out.Components = append(out.Components, names(tag.Value)...)
@@ -198,7 +199,7 @@ func names(list string) []string {
 
 // past returns at, or nil if the clocks disagree about it.
 func past(at *time.Time, now time.Time) *time.Time {
-	if at == nil || at.After(now) {
+	if at.After(now) {
 		return nil
 	}
 	return at
