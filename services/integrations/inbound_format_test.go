@@ -136,6 +136,8 @@ func TestRequestsAboutNoProblemAreIgnored(t *testing.T) {
 		"heartbeat of Alertmanager": {"alertmanager", `{"version": "4", "groupKey": "k", "status": "firing", "commonLabels": {"bellbuoy": "heartbeat"}}`, "The label bellbuoy of the alerts is heartbeat."},
 		"a test of Kuma":            {"uptime-kuma", `{"heartbeat": null, "monitor": null, "msg": "Webhook Testing"}`, "The request has no heartbeat."},
 		"a pending monitor":         {"uptime-kuma", `{"heartbeat": {"status": 2}, "monitor": {"id": 1}}`, "The status of the heartbeat is neither down nor up."},
+		"no status":                 {"uptime-kuma", `{"heartbeat": {}, "monitor": {"id": 901, "tags": [{"name": "component", "value": "checkout"}]}}`, "The status of the heartbeat is neither down nor up."},
+		"a status that is null":     {"uptime-kuma", `{"heartbeat": {"status": null}, "monitor": {"id": 901}}`, "The status of the heartbeat is neither down nor up."},
 		"an unknown resolve":        {"zabbix", `{"eventid": 7, "value": 0}`, ""},
 		"an unknown generic one":    {"generic", `{"action": "resolve", "externalId": "unknown"}`, "There is no event with this externalId."},
 		"an unknown update":         {"generic", `{"action": "update", "externalId": "unknown", "message": "m"}`, "There is no event with this externalId."},
@@ -168,7 +170,7 @@ func TestWrongBodiesAndQueriesOfToolsNameTheField(t *testing.T) {
 		"a source with space": {"gatus?source=a%20b", captured(t, "gatus"), "source: must be 1 to 64 letters, digits, dots, hyphens and underscores", 400},
 		"a broken query":      {"gatus?%zz", captured(t, "gatus"), "The query must be URL-encoded parameters.", 400},
 		"no JSON":             {"uptime-kuma", "{", "The body must be a JSON object, as the tool sends it.", 400},
-		"deep JSON":           {"uptime-kuma", deep + "1" + strings.Repeat("}", 4000), "monitor.id: is required", 400},
+		"deep JSON":           {"uptime-kuma", `{"heartbeat": {"status": 0, "deep": ` + deep + "1" + strings.Repeat("}", 4002), "monitor.id: is required", 400},
 		"deeper JSON":         {"zabbix", strings.Repeat("[", 30_000), "The body must be a JSON object, as the tool sends it.", 400},
 		"deep generic JSON":   {"generic", strings.Repeat("[", 30_000) + strings.Repeat("]", 30_000), "The body must be one valid JSON value.", 400},
 		"a wrong type":        {"uptime-kuma", `{"heartbeat": {"status": "down"}}`, "heartbeat.status: must not be a JSON string", 400},
@@ -294,6 +296,13 @@ func TestGrafanaMaySignInsteadOfSendingAToken(t *testing.T) {
 		}
 		if status, text, again := p.push(path, body, header); status != http.StatusOK || !again.Duplicate || again.LogID != first.LogID {
 			t.Errorf("%s, repeated: %d %s", name, status, text)
+		}
+	}
+	for query, want := range map[string]string{
+		"&x=1": "x: is not a query parameter of this request", "&keyId=x": "keyId: must be sent once", "&source=": "source: must be 1 to 64 letters, digits, dots, hyphens and underscores",
+	} {
+		if status, text, out := p.push(path+query, body, sign(key, time.Time{}, body)); status != http.StatusBadRequest || out.Error != want {
+			t.Errorf("repeated with %s: %d %s, want %s", query, status, text, want)
 		}
 	}
 	p.stop() // the memory of requests outlives the process

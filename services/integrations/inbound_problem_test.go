@@ -210,6 +210,73 @@ func TestAnOldTriggerDoesNotReopenWhatItsSourceHasResolved(t *testing.T) {
 	}
 }
 
+// A date in the future would keep later triggers from the event until then.
+func TestAMessageOfTheFutureIsRefusedAndChangesNoProblem(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	for name, key := range map[string]inboundKey{"plain": p.key(o, object{"bearer": true}), "two sources": p.key(o, object{"bearer": true, "minSources": 2})} {
+		send := func(action string, ahead time.Duration, signed bool) (int, string) {
+			body := fmt.Sprintf(`{"action": %q, "externalId": "p-1", "title": "t", "components": ["checkout"], "timestamp": %q}`, action, p.now().Add(ahead).Format(time.RFC3339Nano))
+			if signed {
+				status, _, out := p.post(p.signed(key, body))
+				return status, out.Result + out.Error
+			}
+			status, _, out := p.push("generic", body, token(key))
+			return status, out.Result + out.Error
+		}
+		refuse := func() {
+			t.Helper()
+			before := p.call(o, http.StatusOK, http.MethodGet, problemsPath, nil).text
+			for _, action := range []string{"trigger", "resolve", "update"} {
+				for _, ahead := range []time.Duration{200 * time.Second, 73 * 365 * 24 * time.Hour} {
+					for _, signed := range []bool{true, false} {
+						if status, text := send(action, ahead, signed); status != http.StatusBadRequest || text != "timestamp: must not be in the future" {
+							t.Errorf("%s: %s in %v: %d %s", name, action, ahead, status, text)
+						}
+					}
+				}
+			}
+			if after := p.call(o, http.StatusOK, http.MethodGet, problemsPath, nil).text; after != before {
+				t.Errorf("%s: the problems become\n%s\nfrom\n%s", name, after, before)
+			}
+		}
+		refuse() // before there is a problem
+		began := map[string]string{"plain": "created", "two sources": "waiting"}[name]
+		if status, text := send("trigger", -5*time.Second, false); status != http.StatusOK || text != began {
+			t.Errorf("%s: the trigger: %d %s", name, status, text)
+		}
+		refuse()
+		over := map[string]string{"plain": "resolved", "two sources": "ignored"}[name]
+		if status, text := send("resolve", -time.Second, false); status != http.StatusOK || text != over {
+			t.Errorf("%s: the resolve: %d %s", name, status, text)
+		}
+		refuse()
+		if status, text := send("trigger", 0, false); status != http.StatusOK || text != began {
+			t.Errorf("%s: the next trigger: %d %s", name, status, text)
+		}
+	}
+}
+
+// Uptime Kuma does not repeat a message, so a date of a clock that is ahead is left out.
+func TestADateOfUptimeKumaInTheFutureIsLeftOut(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"bearer": true})
+	send := func(status int, ahead time.Duration, want string) {
+		t.Helper()
+		body := fmt.Sprintf(`{"heartbeat": {"status": %d, "time": %q}, "monitor": {"id": 1}}`, status, p.now().Add(ahead).Format("2006-01-02 15:04:05.000"))
+		if status, text, out := p.push("uptime-kuma", body, token(key)); status != http.StatusOK || out.Result != want {
+			t.Errorf("%d %s, want %s", status, text, want)
+		}
+	}
+	send(0, time.Hour, "created")
+	if sent := p.upstream.received()[0]; sent.Timestamp != nil {
+		t.Errorf("the events service gets %v", sent.Timestamp)
+	}
+	send(1, time.Hour, "resolved")
+	send(0, -time.Second, "created")
+}
+
 // However many alerts flap in a minute, none opens an event if each is shorter than openAfter.
 func TestFlappingAlertsOpenNoEvent(t *testing.T) {
 	p := start(t, nil)

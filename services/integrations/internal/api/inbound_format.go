@@ -72,7 +72,12 @@ func (a *API) receiveFormat(c *gin.Context) error {
 	in := inbound.Request{
 		Format: c.Param("format"), Body: body, IP: web.Caller(c).IP, RequestID: c.GetHeader("X-Request-Id"), Source: inbound.DefaultSource,
 	}
-	query, wrong := url.ParseQuery(c.Request.URL.RawQuery)
+	query, err := url.ParseQuery(c.Request.URL.RawQuery)
+	if err != nil {
+		in.Wrong = fault.Wrap(fault.Invalid, err, "The query must be URL-encoded parameters.")
+	} else {
+		in.Wrong = checkFormatQuery(in.Format, query)
+	}
 	in.KeyID, in.Token = bearer(c.GetHeader("Authorization"))
 	if in.Format == "grafana" && in.KeyID == "" {
 		in.KeyID, in.Signature, in.Timestamp = query.Get("keyId"), c.GetHeader("X-Grafana-Alerting-Signature"), c.GetHeader("X-Grafana-Alerting-Timestamp")
@@ -80,15 +85,7 @@ func (a *API) receiveFormat(c *gin.Context) error {
 	if source := query.Get("source"); sourceName.MatchString(source) {
 		in.Source = source
 	}
-	in.Read = func(out *inbound.Report) error {
-		if wrong != nil {
-			return fault.Wrap(fault.Invalid, wrong, "The query must be URL-encoded parameters.")
-		}
-		if err := checkFormatQuery(in.Format, query); err != nil {
-			return err
-		}
-		return a.readFormat(c, in.Format, body, out)
-	}
+	in.Read = func(out *inbound.Report) error { return a.readFormat(c, in.Format, body, out) }
 	response, err := a.inbound.Receive(c.Request.Context(), in)
 	return answer(c, response, err)
 }

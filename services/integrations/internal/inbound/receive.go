@@ -21,6 +21,7 @@ type Request struct {
 	// Format is the format of the path. Empty: the request is signed as Standard Webhooks require. A request with a format
 	// has the secret of the key as its Token, or a Signature of Grafana, and no ID.
 	Format, Source, Token string
+	Wrong                 error // what is wrong with the query, which is checked before the repetition and the body; nil: nothing
 	// Read decodes the body into a message that has the defaults of the key. It returns an Invalid fault if the body is
 	// no valid message.
 	Read func(*Report) error
@@ -50,13 +51,13 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	}
 	s.touch(ctx, key)
 	row := s.newLog(key, in)
-	if row.WebhookID != "" {
+	if row.WebhookID != "" && in.Wrong == nil {
 		if former, kept, err := s.kept(ctx, row); err != nil || kept {
 			return Response{former, kept}, err
 		}
 	}
 	report := Report{InboundMessage: key.message(in)}
-	err = in.Read(&report)
+	err = s.read(in, &report)
 	row.Action, row.ExternalID = report.Action, report.ExternalID
 	var outcome outcome
 	switch {
@@ -64,9 +65,6 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	case report.Ignored != "":
 		outcome = ignored("", report.Ignored)
 	default:
-		if report.At == nil {
-			report.At = report.Timestamp
-		}
 		outcome, err = s.apply(ctx, key, heldMessage{report.InboundMessage, in.Format, in.Source}, report.At)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
@@ -77,6 +75,24 @@ func (s *Inbound) Receive(ctx context.Context, in Request) (Response, error) {
 	}
 	row.EventID, row.Result, row.HTTPStatus, row.Error = outcome.EventID, outcome.Result, 200, outcome.reason
 	return s.keep(ctx, row)
+}
+
+// read decodes the request into out. A date in the future is refused here, as the events service refuses it, because a
+// resolve changes the problem before the events service gets the message.
+func (s *Inbound) read(in Request, out *Report) error {
+	if in.Wrong != nil {
+		return in.Wrong
+	}
+	if err := in.Read(out); err != nil {
+		return err
+	}
+	if out.Timestamp != nil && out.Timestamp.After(s.Now()) {
+		return fault.Field("timestamp", "must not be in the future")
+	}
+	if out.At == nil {
+		out.At = out.Timestamp
+	}
+	return nil
 }
 
 // sender returns the key that has signed the request. A refusal is logged in the organization of the key.
