@@ -104,12 +104,12 @@ func (c *checker) declare(node *parse.BranchNode, of *shape) error {
 	if node.Pipe.IsAssign {
 		return c.t.fail(node.Pipe, "range must declare its variables with :=")
 	}
-	for i, variable_ := range node.Pipe.Decl {
+	for i, declared := range node.Pipe.Decl {
 		shape := scalar
 		if i == len(node.Pipe.Decl)-1 {
 			shape = of.element
 		}
-		c.variables = append(c.variables, variable{variable_.Ident[0], shape})
+		c.variables = append(c.variables, variable{declared.Ident[0], shape})
 	}
 	return nil
 }
