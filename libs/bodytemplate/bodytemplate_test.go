@@ -3,6 +3,8 @@ package bodytemplate_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,5 +285,66 @@ func TestTheShippedTemplatesAreAccepted(t *testing.T) {
 	}
 	if names != "pagerduty ntfy zulip matrix " {
 		t.Error(names)
+	}
+}
+
+// shippedOf returns the shipped template with the name.
+func shippedOf(t *testing.T, name string) (bodytemplate.Shipped, *bodytemplate.Template) {
+	t.Helper()
+	all := bodytemplate.AllShipped()
+	at := slices.IndexFunc(all, func(one bodytemplate.Shipped) bool { return one.Name == name })
+	template, err := bodytemplate.Parse(all[at].Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all[at], template
+}
+
+// PagerDuty drops an acknowledge and a resolve of an alert that is not open.
+func TestPagerDutyOpensAnAlertForEachNewIncidentAndForNoAnnouncedMaintenance(t *testing.T) {
+	one, template := shippedOf(t, "pagerduty")
+	text, err := os.ReadFile("samples.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ kind, statuses, want string }{
+		{"incident.created", "investigating identified monitoring", "trigger"},
+		{"incident.created", "resolved", "resolve"},
+		{"incident.reopened", "investigating identified monitoring", "trigger"},
+		{"incident.updated", "investigating", "trigger"},
+		{"incident.updated", "identified monitoring", "acknowledge"},
+		{"incident.resolved", "resolved", "resolve"},
+		{"incident.post_mortem_published", "resolved", "resolve"},
+		{"maintenance.scheduled", "planning inprogress", "acknowledge"},
+		{"maintenance.rescheduled", "planning started", "acknowledge"},
+		{"maintenance.reminder", "planning", "acknowledge"},
+		{"maintenance.updated", "planning", "acknowledge"},
+		{"maintenance.started", "started inprogress", "trigger"},
+		{"maintenance.completed", "completed", "resolve"},
+		{"endpoint.test", "investigating", "trigger"},
+	} {
+		for _, status := range strings.Fields(row.statuses) {
+			var samples map[string]map[string]any
+			if err := json.Unmarshal(text, &samples); err != nil {
+				t.Fatal(err)
+			}
+			sample := samples[string(bodytemplate.Full)]
+			sample["kind"], sample["event"].(map[string]any)["status"] = row.kind, status
+			changed, err := json.Marshal(sample)
+			if err != nil {
+				t.Fatal(err)
+			}
+			payload, err := bodytemplate.Decode(changed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := template.Render(payload, one.Secrets)
+			var body struct {
+				Action string `json:"event_action"`
+			}
+			if err != nil || json.Unmarshal(out, &body) != nil || body.Action != row.want {
+				t.Errorf("%s with %s: %s, want %s (%v)", row.kind, status, body.Action, row.want, err)
+			}
+		}
 	}
 }

@@ -270,7 +270,7 @@ func (s *service) usual(at string) string {
 		return fill(list("logs", `{"logId": "OTHER", "receivedAt": "2026-01-31T09:30:00.000Z", "keyId": "OTHER", "remoteIp": "192.0.2.1", "action": "trigger", "externalId": TEXT, "eventId": "OTHER", "result": "created", "httpStatus": 200, "error": null},
 			{"logId": "MEMBER", "receivedAt": "2026-01-31T09:30:00.000Z", "keyId": "MEMBER", "remoteIp": "192.0.2.1", "format": "gatus", "source": "frankfurt", "action": null, "externalId": null, "eventId": null, "result": null, "httpStatus": 403, "error": TEXT}`))
 	case at == "GET /app/integrations/webhooks/outbound/templates":
-		return fill(`{"templates": [{"name": "matrix", "template": {"method": "PUT", "idInPath": true, "headers": {"Authorization": TEXT}, "secrets": {"key": TEXT}, "body": TEXT}}]}`)
+		return fill(`{"templates": [{"name": "matrix", "template": {"method": "PUT", "idInPath": true, "headers": {"Authorization": TEXT}, "secrets": {"key": TEXT}, "body": TEXT}}, {"name": "pagerduty", "template": {"method": "POST", "idInPath": false, "headers": {}, "secrets": {"routing_key": TEXT}, "body": TEXT}}]}`)
 	case strings.HasPrefix(at, "GET /app/integrations/") && strings.HasSuffix(at, "/suppression"):
 		return fill(list("entries", `{"kind": "webhook", "urlHash": "OTHER", "urlDisplay": TEXT, "reason": "failures", "consecutiveFailures": 10, "firstFailureAt": "2026-01-31T09:30:00.000Z",
 			"suppressedAt": "2026-01-31T09:30:00.000Z", "lastHttpStatus": 500, "lastError": TEXT, "dashboards": [{"id": "OTHER", "name": TEXT}, {"id": "MEMBER", "name": TEXT}]}`))

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -113,6 +114,10 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 			data.Starts = startViews(form.Page+"&", data.Start)
 			if err := v.addTemplateFields(form, data.Start, nil); err != nil {
 				return err
+			}
+			if data.Start == "pagerduty" { // a maintenance would open an alert
+				kinds := form.Field("eventKinds")
+				kinds.Values = slices.DeleteFunc(kinds.Values, func(kind string) bool { return !strings.HasPrefix(kind, "incident.") })
 			}
 		}
 		v.fill(form)

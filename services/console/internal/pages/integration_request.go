@@ -38,7 +38,7 @@ func startViews(base, at string) []view {
 // startHint says which URL a shipped template needs.
 func startHint(start string) string {
 	return map[string]string{
-		"pagerduty": "Add an integration “Events API v2” to a service of PagerDuty. The URL is https://events.pagerduty.com/v2/enqueue, and the integration key is the secret routing_key.",
+		"pagerduty": "Add an integration “Events API v2” to a service of PagerDuty. The URL is https://events.pagerduty.com/v2/enqueue, and the integration key is the secret routing_key. Choose only messages about incidents: a maintenance that starts would open an alert.",
 		"ntfy":      "The URL is the root of the server, such as https://ntfy.sh/, and the topic is a secret, because whoever knows it can read it.",
 		"zulip":     "Add an incoming webhook bot in Zulip. The URL ends with /api/v1/external/slack_incoming?api_key=…&stream=….",
 		"matrix":    "The URL ends with /_matrix/client/v3/rooms/{room id}/send/m.room.message, and the access token of a user in the room is in the header Authorization.",

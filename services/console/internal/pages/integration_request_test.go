@@ -2,6 +2,7 @@ package pages
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -50,6 +51,11 @@ func TestANewWebhookStartsFromAShippedTemplate(t *testing.T) {
 	at := webhooks + "/new?dashboard=" + other
 	b.expect(b.get(at), http.StatusOK, at[:len(webhooks+"/new")]+`?dashboard=`+other+`&amp;start=pagerduty">PagerDuty`, `aria-current="page">No template`)
 	b.expect(b.get(at+"&start=matrix"), http.StatusOK, `action="/console/integrations/webhook/new?dashboard=`+other+`&amp;start=matrix&amp;once=`, `placeholder="Authorization: Checkout"`, `<textarea class="list"`)
+	for start, want := range map[string]int{"matrix": 12, "pagerduty": 5} { // PagerDuty would page for a maintenance
+		if chosen := regexp.MustCompile(`name="eventKinds" value="[a-z_.]+" checked`).FindAllString(b.get(at+"&start="+start).text, -1); len(chosen) != want {
+			t.Errorf("%s: %d kinds of messages are chosen: %q", start, len(chosen), chosen)
+		}
+	}
 	b.post(at+"&start=matrix", "url", "https://hooks.example.com/x", "managementEmail", "ops@example.com", "componentIds", other, "eventKinds", "incident.created", "method", "PUT", "headers", "Authorization: Bearer x", "body", "1")
 	if body := b.app.body("POST " + hookCall); !strings.HasSuffix(body, `"format":"template","template":{"method":"PUT","idInPath":false,"headers":{"Authorization":"Bearer x"},"body":"1"}}`) {
 		t.Error(body)

@@ -69,7 +69,7 @@ type webhookTemplatesView struct {
 func (r resource) templatesOperation() web.Operation {
 	list := r.declared("GET", "/templates", "list", "Templates", "List templates to start from",
 		"For the format template of a webhook: pagerduty (Events API v2), ntfy (publishing as JSON, to the root of the server), zulip (the Slack-compatible webhook) and matrix (the path of a room up to send/m.room.message). "+
-			"The values of headers and secrets are placeholders.", 200)
+			"The values of headers and secrets are placeholders. Choose only kinds of incidents as eventKinds of an endpoint with pagerduty: a maintenance that starts would open an alert of the severity info.", 200)
 	list.Example.Response = `{"templates": [{"name": "matrix", "template": {"method": "PUT", "idInPath": true, "headers": {"Authorization": "Bearer YOUR_ACCESS_TOKEN"}, "secrets": {},
 		"body": "{\"msgtype\": \"m.notice\", \"body\": \"{{.event.title}}\"}"}}]}`
 	return web.Declare(list, func(*web.Call[web.None, web.None]) (webhookTemplatesView, error) {
