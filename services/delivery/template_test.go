@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -61,8 +62,10 @@ func TestTheShippedTemplatesSuitTheirReceivers(t *testing.T) {
 	}
 	values := map[string]string{"routing_key": chattest.PagerDutyKey, "topic": chattest.NtfyTopic, "Authorization": "Bearer " + chattest.MatrixToken}
 	var names []string
+	var fence string
 	for _, one := range bodytemplate.AllShipped() {
 		names = append(names, one.Name)
+		fence += regexp.MustCompile("`{3,}|$").FindString(one.Body)
 		receivers[one.Name] = &strict{check: map[string]func(*http.Request, []byte) error{
 			"pagerduty": chattest.CheckPagerDuty, "ntfy": chattest.CheckNtfy, "zulip": chattest.CheckZulip, "matrix": chattest.CheckMatrix}[one.Name]}
 		w.receiver(one.Name+".test", receivers[one.Name].ServeHTTP)
@@ -78,7 +81,7 @@ func TestTheShippedTemplatesSuitTheirReceivers(t *testing.T) {
 	const hostile = "\"},{\\\" @**all** @room \x00\x01\r\n\u2028 `````````` {{.event}} 😀"
 	var sent []topic.EventChange
 	for _, kind := range topic.Kinds() {
-		for _, shape := range []string{"full", "sparse", "hostile"} {
+		for _, shape := range []string{"full", "sparse", "hostile", "fence"} {
 			c := change(newEvent(), 1)
 			c.Kind = kind
 			c.Event.Type, c.Event.Status, c.Event.PreviousStatus = bodytemplate.SampleEvent(kind, bodytemplate.Full)
@@ -89,6 +92,9 @@ func TestTheShippedTemplatesSuitTheirReceivers(t *testing.T) {
 			case "hostile":
 				c.Event.Title, c.Entry.Text, c.Entry.HTML = strings.Repeat(hostile, 6), strings.Repeat(hostile, 300), ""
 				c.Event.Components[0].Name = strings.Repeat("\x01", 200)
+			case "fence": // it tries to leave a block of code
+				c.Event.Title = "x\n" + fence + "\n@**all** <!channel>"
+				c.Entry.Text, c.Entry.HTML = strings.Repeat("a\n~~~~\n"+fence+" \r"+fence+"\r\n@**all**\n@*ops*\n", 3), ""
 			}
 			sent = append(sent, c)
 			w.publish(c, nil)

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -76,7 +78,39 @@ func CheckNtfy(r *http.Request, body []byte) error {
 	}, body)
 }
 
-// CheckZulip returns an error if the Slack-compatible webhook of Zulip would refuse the request, or post nothing.
+// zulipFence matches the line that begins a block of Zulip. Its groups are the fence, and what the block is.
+var zulipFence = regexp.MustCompile("^(~{3,}|`{3,}) *(?:\\{?\\.?([a-zA-Z0-9_+-./#]+) *([^ ~`][^~`]*)?\\}?)?$")
+
+// outsideCode returns the lines of a text that Zulip does not show as code. Only a line that is equal to its fence ends a
+// block.
+func outsideCode(text string) (out []string) {
+	type block struct {
+		fence string
+		code  bool
+	}
+	var open []block
+	for line := range strings.SplitSeq(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n") {
+		innermost := block{}
+		if len(open) > 0 {
+			innermost = open[len(open)-1]
+		}
+		found := zulipFence.FindStringSubmatch(line)
+		switch {
+		case innermost.fence != "" && strings.TrimRightFunc(line, unicode.IsSpace) == innermost.fence:
+			open = open[:len(open)-1]
+		case innermost.code:
+		case found != nil:
+			open = append(open, block{found[1], !slices.Contains([]string{"quote", "quoted", "spoiler"}, strings.ToLower(found[2]))})
+			out = append(out, found[3]) // the header of a spoiler
+		default:
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// CheckZulip returns an error if the Slack-compatible webhook of Zulip would refuse the request, or post nothing, or if
+// the message could mention somebody.
 func CheckZulip(r *http.Request, body []byte) error {
 	var message struct{ Channel, Text string }
 	if err := strictly(body, &message); err != nil {
@@ -88,6 +122,7 @@ func CheckZulip(r *http.Request, body []byte) error {
 		"the media":   r.Header.Get("Content-Type") == "application/json",
 		"the topic":   regexp.MustCompile(`^[^@#\pC]{1,60}$`).MatchString(message.Channel),
 		"text":        message.Text != "" && utf8.RuneCountInString(message.Text) <= 10_000,
+		"a mention":   !strings.ContainsAny(strings.Join(outsideCode(message.Text), "\n"), "@<"), // Slack's <!channel> becomes @**all**
 	}, body)
 }
 
