@@ -59,6 +59,9 @@ func endpointForm(r endpointRow, d app.Dashboard) *forms.Form {
 	form.Version = r.Version
 	address := form.Field("url")
 	address.Label, address.Hint = "New URL", "Leave this empty to keep the URL. Bellbuoy shows no part of a URL that may be secret."
+	if t := r.Template; t != nil && len(t.HeaderNames)+len(t.SecretNames) > 0 {
+		address.Hint += " For another host, add the endpoint anew, because its headers and secrets are needed again."
+	}
 	form.Field("managementEmail").Values = []string{r.ManagementEmail}
 	components := form.Field("componentIds")
 	components.Values = shownOf(components, r.ComponentIDs)
@@ -136,7 +139,11 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 				in.WebhookForm = webhookFormOf(form, app.Endpoint{})
 			}
 			if data.Start != "" {
-				in.Format, in.Template = app.FormatTemplate, templateOf(form)
+				template, err := templateOf(form, nil)
+				if err != nil {
+					return err
+				}
+				in.Format, in.Template = app.FormatTemplate, template
 			}
 			made, err := v.app.AddEndpoint(v.Request.Context(), kind, in)
 			if err != nil {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -111,29 +112,47 @@ func keptHint(names []string) string {
 	for _, name := range names {
 		isolated = append(isolated, isolate(name))
 	}
-	return " Values are not shown again. Present ones stay: " + strings.Join(isolated, ", ") + ". A name without a value removes one."
+	return " Values are not shown again. Present ones stay: " + strings.Join(isolated, ", ") + ". A name without a value, such as “Name:”, removes one."
 }
 
-// templateOf returns the template that the form contains.
-func templateOf(form *forms.Form) *app.EndpointTemplateChange {
-	return &app.EndpointTemplateChange{
-		Method: form.Value("method"), IDInPath: form.Ticked("idInPath"), Body: form.Value("body"),
-		Headers: namedLines(form.Value("headers")), Secrets: namedLines(form.Value("secrets")),
+// templateOf returns the template that the form contains. kept is the present template, or nil.
+func templateOf(form *forms.Form, kept *app.EndpointTemplate) (*app.EndpointTemplateChange, error) {
+	var names app.EndpointTemplate
+	if kept != nil {
+		names = *kept
 	}
+	headers, err := namedLines(form, "headers", names.HeaderNames)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := namedLines(form, "secrets", names.SecretNames)
+	return &app.EndpointTemplateChange{Method: form.Value("method"), IDInPath: form.Ticked("idInPath"), Body: form.Value("body"), Headers: headers, Secrets: secrets}, err
 }
 
-// namedLines reads lines such as "name: value". Without a value, the value is nil.
-func namedLines(text string) map[string]*string {
-	out := make(map[string]*string)
-	for line := range strings.Lines(text) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		if name, value = strings.TrimSpace(name), strings.TrimSpace(value); value != "" {
+// namedLines reads lines such as "name: value" of a field. Without a value, the value is nil, which removes one of the kept
+// names.
+func namedLines(form *forms.Form, field string, kept []string) (map[string]*string, error) {
+	wrong := func(line int, problem string) error {
+		return &app.Error{Status: http.StatusBadRequest, Field: field, Message: fmt.Sprintf("Line %d %s.", line, problem)}
+	}
+	out, number := make(map[string]*string), 0
+	for line := range strings.Lines(form.Value(field)) {
+		number++
+		name, value, separated := strings.Cut(strings.TrimSpace(line), ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		switch {
+		case name == "" && !separated:
+		case !separated:
+			return nil, wrong(number, "has no colon between the name and the value")
+		case value != "":
 			out[name] = &value
-		} else if name != "" {
+		case !slices.ContainsFunc(kept, func(one string) bool { return strings.EqualFold(one, name) }):
+			return nil, wrong(number, "has no value, and there is no “"+name+"” that it could remove")
+		default:
 			out[name] = nil
 		}
 	}
-	return out
+	return out, nil
 }
 
 var atLine = regexp.MustCompile(`^line (\d+): (.*)$`)
@@ -207,7 +226,11 @@ func (p *pages) endpointRequest(v *visit) error {
 	return v.submit(form, func() error {
 		in := app.EndpointChange{EndpointTarget: r.target(), WebhookForm: app.WebhookForm{Format: "bellbuoy"}}
 		if data.Composed {
-			in.Format, in.Template = app.FormatTemplate, templateOf(form)
+			template, err := templateOf(form, r.Template)
+			if err != nil {
+				return err
+			}
+			in.Format, in.Template = app.FormatTemplate, template
 		}
 		changed, err := v.app.ChangeEndpoint(v.Request.Context(), app.Webhook, form.Version, in)
 		if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != r.Version {

@@ -40,6 +40,12 @@ func TestTheRequestOfAWebhookIsComposedAndItsSecretsAreNotShown(t *testing.T) {
 			t.Errorf("the page shows a secret: %s", got.text)
 		}
 	}
+	for _, row := range []struct{ headers, text string }{
+		{"X-A: b\nJustAName", "Line 2 has no colon between the name and the value."},
+		{"X-Gone:", "Line 1 has no value, and there is no “X-Gone” that it could remove."},
+	} {
+		b.expect(b.post(at+"?start=kept", "method", "PUT", "headers", row.headers, "body", "1", "version", "3"), http.StatusUnprocessableEntity, `id="headers-problem"`, row.text)
+	}
 	b.app.answer("PATCH "+hookCall, answer{409, `{"error": "The endpoint has changed."}`, false})
 	b.expect(b.post(at+"?start=own", append(fields[:len(fields)-1:len(fields)-1], "2")...), http.StatusUnprocessableEntity, "Somebody else has changed the endpoint meanwhile.", `name="version" value="3"`)
 	b.expect(b.get(oneHook), http.StatusOK, "Own request: PUT, the id in the path", "X-Team", at+`">Change`)

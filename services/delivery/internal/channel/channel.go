@@ -51,7 +51,7 @@ func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
 		return nil, err
 	}
 	table := map[topic.Channel]dispatch.Channel{
-		topic.Webhook:  webhook{caller, o.Locales, &pageStates{ask: o.Status, known: map[pageStateKey]pageState{}}},
+		topic.Webhook:  newWebhook(caller, o),
 		topic.Email:    mail,
 		topic.SMS:      texts,
 		topic.WhatsApp: chats,

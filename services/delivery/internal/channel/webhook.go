@@ -19,6 +19,10 @@ type webhook struct {
 	states  *pageStates
 }
 
+func newWebhook(caller *caller, o Options) webhook {
+	return webhook{caller, o.Locales, &pageStates{ask: o.Status, known: map[pageStateKey]pageState{}}}
+}
+
 // Send makes one attempt. The id and the body are the same for all retries, unless the format of the endpoint is changed
 // meanwhile. Each attempt has its own timestamp and signature.
 func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
