@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -57,8 +58,8 @@ func Kinds(at Providers) []Kind {
 			Needed:  "must be the URL of an incoming webhook of Slack: its host, and the path /services/{team}/{webhook}/{token}, without a query",
 		}},
 		topic.Discord: {Name: "Discord", Path: "discord", Example: "https://discord.com/api/webhooks/1/token", Rule: Rule{
-			Allowed: []Place{{Hosts: at.Discord, Path: discordPath, Others: []string{"thread_id"}}},
-			Needed:  "must be the URL of a webhook of Discord: its host, the path /api/webhooks/{id}/{token}, and no query but thread_id",
+			Allowed: []Place{{Hosts: at.Discord, Path: discordPath, Others: []string{"thread_id"}, Numbers: true}},
+			Needed:  "must be the URL of a webhook of Discord: its host, the path /api/webhooks/{id}/{token}, and no query but thread_id, a number",
 		}},
 	}
 	var kinds []Kind
@@ -89,6 +90,8 @@ type Place struct {
 	Path   *regexp.Regexp
 	Query  []string
 	Others []string
+	// Numbers is true if the values of Others must be numbers of 64 bits.
+	Numbers bool
 	// Refusal is the error message for a URL in a place that is refused.
 	Refusal string
 }
@@ -123,8 +126,11 @@ func (p Place) contains(a Address) bool {
 			return false
 		}
 	}
-	for name := range parameters {
+	for name, values := range parameters {
 		if p.Others != nil && !(once(name) && (slices.Contains(p.Others, name) || slices.Contains(p.Query, name))) {
+			return false
+		}
+		if _, err := strconv.ParseUint(values[0], 10, 64); err != nil && p.Numbers && slices.Contains(p.Others, name) {
 			return false
 		}
 	}
