@@ -125,6 +125,10 @@ func TestTheFileForGatusHasEachComponentThatGatusCanHold(t *testing.T) {
 	a.checked("Wrong", map[string]any{"name": `Say "hello"`}, map[string]any{"name": `C:\`}, map[string]any{"name": "two\nlines"}, map[string]any{"name": "In [ENDPOINT_GROUP]"},
 		map[string]any{"name": "__GATUS_LITERAL_DOLLAR_SIGN__"}, map[string]any{"name": "Twice"}, map[string]any{"name": "Twice", "checkUrl": nil},
 		map[string]any{"name": "For Gatus twice"}, map[string]any{"name": "for-gatus.twice"}, map[string]any{"name": "Taken"}, map[string]any{"name": "Taker", "externalRefs": []string{"gatus:Wrong/Taken"}})
+	a.checked("c", map[string]any{"name": "a/b"})
+	a.checked("c/a", map[string]any{"name": "b"})
+	a.checked("d/a", map[string]any{"name": "b", "checkUrl": nil})
+	a.checked("d", map[string]any{"name": "a/b"})
 	a.checked("Right", map[string]any{"name": "Same", "externalRefs": []string{"gatus:Right/Same"}}, map[string]any{"name": "Same", "checkUrl": nil})
 
 	file, left, code := command(t, env, export...)
@@ -134,9 +138,10 @@ func TestTheFileForGatusHasEachComponentThatGatusCanHold(t *testing.T) {
 	for i, reason := range []string{`"Say \"hello\"" in group "Wrong" is left out: Gatus refuses names with " or \`, `"C:\\" in group "Wrong" is left out: Gatus refuses`,
 		`"two\nlines" in group "Wrong" is left out: the name has a control character`, `"In [ENDPOINT_GROUP]" in group "Wrong" is left out: Gatus would replace`,
 		`"__GATUS_LITERAL_DOLLAR_SIGN__" in group "Wrong" is left out: Gatus would replace`, `"Twice" in group "Wrong" is left out: another component of the group has this name`,
-		`"For Gatus twice" in group "Wrong" is left out: for Gatus, another`, `"for-gatus.twice" in group "Wrong" is left out: for Gatus, another`,
-		`"Taken" in group "Wrong" is left out: another component has the external reference "gatus:Wrong/Taken"`} {
-		if lines := strings.Split(left, "\n"); len(lines) != 10 || !strings.HasPrefix(lines[i], "bellbuoy: "+reason) {
+		`"For Gatus twice" in group "Wrong" is left out: for Gatus, another component has this group and name`, `"for-gatus.twice" in group "Wrong" is left out: for Gatus, another`,
+		`"Taken" in group "Wrong" is left out: another component has the external reference "gatus:Wrong/Taken"`,
+		`"a/b" in group "c" is left out: the platform could not tell its alerts from those of a component of another group: both are about "gatus:c/a/b"`, `"b" in group "c/a" is left out: the platform could not tell its alerts from those of a component of another group: both are about "gatus:c/a/b"`} {
+		if lines := strings.Split(left, "\n"); len(lines) != 12 || !strings.HasPrefix(lines[i], "bellbuoy: "+reason) {
 			t.Errorf("line %d is not %s:\n%s", i+1, reason, left)
 		}
 	}
@@ -153,7 +158,7 @@ func TestTheFileForGatusHasEachComponentThatGatusCanHold(t *testing.T) {
 			t.Errorf("%s: %d %s", read.Endpoints[endpoint].Name, got.status, got.body)
 		}
 	}
-	want := append(odd, "Hidden", "Taker", "Same")
+	want := append(odd, "Hidden", "Taker", "a/b", "Same")
 	for i, name := range want {
 		if i >= len(read.Endpoints) || read.Endpoints[i].Name != name || read.Endpoints[i].Interval != time.Minute ||
 			fmt.Sprint(read.Endpoints[i].Conditions, read.Endpoints[i].Alerts) != "[[CONNECTED] == true [STATUS] < 400] [{custom}]" {

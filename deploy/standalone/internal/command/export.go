@@ -77,10 +77,11 @@ func (c *exportCommand) components(ctx context.Context) (all []checkedComponent,
 // of an alert. An empty text: no problem.
 func problemsOf(components []checkedComponent) []string {
 	owners := map[string]string{} // id of the component by external reference
-	named, keyed := map[string]int{}, map[string]int{}
+	named, referred, keyed := map[[2]string]int{}, map[string]int{}, map[string]int{}
 	for _, c := range components {
-		named[c.ref()]++
+		named[[2]string{c.GroupName, c.Name}]++
 		if c.CheckURL != "" {
+			referred[c.ref()]++
 			keyed[gatusKey(c.GroupName)+"_"+gatusKey(c.Name)]++
 		}
 		for _, ref := range c.ExternalRefs {
@@ -99,10 +100,12 @@ func problemsOf(components []checkedComponent) []string {
 			problems[i] = "Gatus would replace a part of the text"
 		case owned && owner != c.ID:
 			problems[i] = "another component has the external reference " + strconv.Quote(c.ref())
-		case !owned && named[c.ref()] > 1:
+		case !owned && named[[2]string{c.GroupName, c.Name}] > 1:
 			problems[i] = "another component of the group has this name"
+		case !owned && referred[c.ref()] > 1:
+			problems[i] = "the platform could not tell its alerts from those of a component of another group: both are about " + strconv.Quote(c.ref())
 		case keyed[gatusKey(c.GroupName)+"_"+gatusKey(c.Name)] > 1:
-			problems[i] = "for Gatus, another component of the group has this name; case, blanks and . , / _ # + & make no difference"
+			problems[i] = "for Gatus, another component has this group and name; case, blanks and . , / _ # + & make no difference"
 		}
 	}
 	return problems
