@@ -163,15 +163,50 @@ func TestATriggerThatNoEventCanTakeDoesNotWait(t *testing.T) {
 	o := p.organization(25)
 	damped, plain := p.key(o, object{"openAfter": "1m"}), p.key(o, nil)
 	for name, key := range map[string]inboundKey{"damped": damped, "plain": plain} {
-		unknown := strings.Replace(trigger, "p-1", "unknown", 1)
-		if status, text, _ := p.post(p.signed(key, unknown)); status != http.StatusNotFound {
+		if status, text, _ := p.post(p.signed(key, strings.Replace(trigger, "checkout", "unknown", 1))); status != http.StatusNotFound {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
-	for _, problem := range p.problems(o) {
-		if problem.State != "quiet" || len(problem.Sources) != 0 {
-			t.Errorf("left is %+v", problem)
+	if left := p.problems(o); len(left) != 0 {
+		t.Errorf("left is %+v", left)
+	}
+	if rows := p.logRows(o); len(rows) != 2 {
+		t.Errorf("%d rows are logged", len(rows))
+	}
+	// The test's events service refuses this externalId only when it applies the message.
+	if status, text, _ := p.post(p.signed(plain, strings.Replace(trigger, "p-1", "unknown", 1))); status != http.StatusNotFound {
+		t.Errorf("%d %s", status, text)
+	}
+	if left := p.problems(o); len(left) != 1 || left[0].State != "quiet" || len(left[0].Sources) != 0 {
+		t.Errorf("left is %+v", left)
+	}
+}
+
+// A message that no event can take is refused whatever the state of its problem is.
+func TestAMessageThatNoEventCanTakeChangesNoProblem(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"bearer": true})
+	p.tell(key, "trigger", "created")
+	before := p.call(o, http.StatusOK, http.MethodGet, problemsPath, nil).text
+	if status, text, _ := p.push("generic?source=b", strings.Replace(trigger, "checkout", "unknown", 1), token(key)); status != http.StatusNotFound {
+		t.Errorf("a trigger of another source: %d %s", status, text)
+	}
+	for _, send := range []func(string) (int, string){
+		func(body string) (int, string) { status, text, _ := p.post(p.signed(key, body)); return status, text },
+		func(body string) (int, string) {
+			status, text, _ := p.push("generic", body, token(key))
+			return status, text
+		},
+	} {
+		for _, dated := range []string{"", fmt.Sprintf(`, "timestamp": %q`, p.now().Format(time.RFC3339Nano))} {
+			if status, text := send(`{"action": "resolve", "externalId": "p-1", "components": ["unknown"]` + dated + `}`); status != http.StatusNotFound {
+				t.Errorf("a resolve: %d %s", status, text)
+			}
 		}
+	}
+	if after := p.call(o, http.StatusOK, http.MethodGet, problemsPath, nil).text; after != before {
+		t.Errorf("the problems become\n%s\nfrom\n%s", after, before)
 	}
 }
 

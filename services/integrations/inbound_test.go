@@ -26,14 +26,18 @@ const (
 	inboundPath = "/public/webhooks/inbound"
 )
 
-// ingest stands for the events service: the first result of a message is kept, and an unknown externalId is not found.
+// ingest stands for the events service: the first result of a message is kept, and an unknown externalId or component is not
+// found.
 func (u *upstream) ingest(r *http.Request, organization string) (any, bool) {
 	var in topic.InboundMessage
-	if json.NewDecoder(r.Body).Decode(&in) != nil || in.ExternalID == "unknown" {
+	if json.NewDecoder(r.Body).Decode(&in) != nil || slices.Contains(in.Components, "unknown") {
 		return nil, false
 	}
 	if in.Check {
-		return topic.InboundResult{}, !slices.Contains(in.Components, "unknown")
+		return topic.InboundResult{}, true
+	}
+	if in.ExternalID == "unknown" {
+		return nil, false
 	}
 	u.messages = append(u.messages, in)
 	key := organization + " " + in.ID

@@ -104,30 +104,46 @@ func (p Problem) ignores(m heldMessage, key Key) string {
 }
 
 // admit returns a fault for a trigger that the problem must not store: because the key has too many problems or the
-// problem too many sources, or because no event could take the trigger. The events service checks a trigger that may
-// wait. A resolve is applied without its date instead, so that it is not stored for an unknown problem or source. admit
-// returns the date to apply.
+// problem too many sources, or because no event could take the trigger. A resolve is refused only if no event could take
+// it. Otherwise it is applied without its date, so that it is not stored for an unknown problem or source. admit returns
+// the date to apply.
 func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) (*time.Time, error) {
-	if m.Message.Action == "resolve" && at == nil {
+	resolve := m.Message.Action == "resolve"
+	if resolve && (m.Format == "" || m.Format == "generic") { // the resolve of a tool has no field that can be wrong
+		if err := s.check(ctx, key, m); err != nil {
+			return nil, err
+		}
+	}
+	if resolve && at == nil {
 		return nil, nil
 	}
 	known, err := s.Store.Problems.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		err = s.room(ctx, key)
 	}
-	if _, is := known.Sources[m.source()]; err == nil && !is && len(known.Sources) >= maxSources {
+	source, is := known.Sources[m.source()]
+	if err == nil && !is && len(known.Sources) >= maxSources {
 		err = fault.New(fault.Conflict, "The problem already has %d sources.", maxSources)
 	}
-	if fault.Is(err, fault.Conflict) && m.Message.Action == "resolve" {
+	if fault.Is(err, fault.Conflict) && resolve {
 		return nil, nil
 	}
-	if err != nil || m.Message.Action == "resolve" || key.OpenAfter == 0 && key.minSources() == 1 || known.State == Open {
+	if err != nil || resolve || known.State == Open && source.Since != nil {
 		return at, err
 	}
+	return at, s.check(ctx, key, m)
+}
+
+// check returns a fault if no event can take the message. If the events service cannot be reached, only a trigger that
+// would wait is refused: any other message is stored, so that Complete can apply it later.
+func (s *Inbound) check(ctx context.Context, key Key, m heldMessage) error {
 	check := m.Message
 	check.Check = true
-	_, err = s.Services.Ingest(ctx, key.OrganizationID, check)
-	return at, err
+	_, err := s.Services.Ingest(ctx, key.OrganizationID, check)
+	if retryable(err) && (check.Action == "resolve" || key.OpenAfter == 0 && key.minSources() == 1) {
+		return nil
+	}
+	return err
 }
 
 // change changes the problem of a message. A resolve of an unknown problem is stored only if it has a date.
