@@ -210,7 +210,7 @@ func (s *stage) comparePage(n notice) {
 	}
 	entry := slices.IndexFunc(shown.Updates, func(u statuspageUpdate) bool { return u.ID == n.TimelineEntry.StatusID })
 	if entry >= 0 {
-		shown.Updates[entry].Notified = true // that of a published draft was stored before
+		shown.Updates[entry].Notified = true // the entry of a published draft was stored before anybody was notified
 	}
 	if entry < 0 || !reflect.DeepEqual(shown.Updates[entry], sent.Incident.Updates[0]) {
 		s.t.Errorf("%s: %+v, the page has %+v", n.Kind, sent.Incident.Updates, shown.Updates)

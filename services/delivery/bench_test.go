@@ -30,8 +30,8 @@ import (
 // (raw_ratio), the processor time of both per delivery, and the maximum memory of the service. Broker, peer and
 // receiver run in this process.
 //
-// With BENCH_PACED, half of the receivers are on Discord, where most requests wait for their turn. The numbers are those
-// of the other half.
+// With BENCH_PACED, half of the receivers are on Discord, where most requests wait for their turn. Only the other half is
+// measured.
 //
 //	BENCH_ENDPOINTS=100000 go test -run '^$' -bench Fanout -benchtime 3x ./services/delivery
 func BenchmarkFanout(b *testing.B) {

@@ -34,8 +34,8 @@ type pageState struct {
 	get         func() topic.PageStatus
 }
 
-// of returns the state of a dashboard, or the zero value if the events service does not respond: deliveries must not
-// depend on that service.
+// of returns the present state of a dashboard. It returns the zero value if the events service does not respond, because
+// deliveries must not depend on that service.
 func (p *pageStates) of(ctx context.Context, change *topic.EventChange, dashboard string) topic.PageStatus {
 	key, now := pageStateKey{change.ID, dashboard}, time.Now()
 	p.mu.Lock()
