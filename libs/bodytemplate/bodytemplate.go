@@ -36,12 +36,12 @@ const (
 
 	maxRanges = 2       // depth of ranges in ranges
 	maxDepth  = 32      // depth of blocks and parentheses
-	maxSteps  = 200_000 // of a rendering, and of the renderings of all samples together
+	maxSteps  = 200_000 // limit for one rendering, and for the renderings of all samples together
 )
 
 // Error says what is wrong with a template, or with its result. Its text never contains a secret or a value of an event.
 type Error struct {
-	Line int // of the template; 0: the whole template
+	Line int // line of the template, beginning with 1; 0: the whole template
 	Text string
 }
 

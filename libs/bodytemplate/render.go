@@ -92,7 +92,7 @@ func (r *renderer) render() ([]byte, error) {
 	return nil, r.t.failAt(r.positionOf(offset), "the result is not one JSON value: %s", text)
 }
 
-// positionOf returns the position in the template of what has written the byte at the offset.
+// positionOf returns the position of the node in the template that has written the byte at the offset of the result.
 func (r *renderer) positionOf(offset int) int {
 	position := 0
 	for _, mark := range r.marks {
@@ -377,8 +377,8 @@ func (r *renderer) json(value any) (any, error) {
 
 // The work of one step.
 const (
-	bytesOfStep     = 16 // of a text that is copied, compared or cut
-	bytesOfCase     = 4  // of a text that lower or upper changes
+	bytesOfStep     = 16 // bytes of a text that is copied, compared or cut
+	bytesOfCase     = 4  // bytes of a text that lower or upper changes
 	bytesOfJSON     = 8
 	variablesOfStep = 8
 )

@@ -4,12 +4,12 @@ import "sync"
 
 // shape is the type of a value of the payload.
 type shape struct {
-	fields  map[string]*shape // of an object
-	element *shape            // of a list
+	fields  map[string]*shape // the members of an object
+	element *shape            // the shape of the elements of a list
 }
 
-// scalar is the shape of texts, numbers and booleans. mixed is the shape of what and, or return if it may have several
-// shapes. Neither changes.
+// scalar is the shape of texts, numbers and booleans. mixed is the shape of a result of the functions and, or whose arguments
+// have several shapes. Neither changes.
 var (
 	scalar = &shape{}
 	mixed  = &shape{fields: map[string]*shape{}}

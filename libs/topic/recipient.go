@@ -85,7 +85,7 @@ type Destination struct {
 	URLDisplay string         `json:"urlDisplay,omitempty"`
 	Paced      string         `json:"paced,omitempty"`    // the digest in Recipient.Destination
 	Secrets    []string       `json:"secrets,omitempty"`  // signing secrets of a webhook, the newest first
-	Format     Format         `json:"format,omitempty"`   // of a webhook; empty: FormatBellbuoy
+	Format     Format         `json:"format,omitempty"`   // format of a webhook; empty: FormatBellbuoy
 	Template   string         `json:"template,omitempty"` // a Template as JSON, with FormatTemplate only
 	// MinIntervalMs is the minimum time between two messages to the URL of a webhook.
 	MinIntervalMs int    `json:"minIntervalMs,omitempty"`
@@ -106,7 +106,7 @@ type Template struct {
 	IDInPath bool              `json:"idInPath"` // the delivery's id is appended to the path
 	Headers  map[string]string `json:"headers"`
 	Secrets  map[string]string `json:"secrets"` // by the names in the body
-	Body     string            `json:"body"`    // of package bodytemplate
+	Body     string            `json:"body"`    // template of package bodytemplate
 }
 
 // Dashboard identifies the dashboard that a message belongs to.

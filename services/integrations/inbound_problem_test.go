@@ -182,7 +182,7 @@ func TestATriggerThatNoEventCanTakeDoesNotWait(t *testing.T) {
 	}
 }
 
-// A message that no event can take is refused whatever the state of its problem is.
+// A message that no event accepts is refused in each state of its problem.
 func TestAMessageThatNoEventCanTakeChangesNoProblem(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)

@@ -26,8 +26,8 @@ const (
 	gap        = time.Second      // Statuspage admits one request a second
 	pause      = time.Minute      // after 420 or 429 without Retry-After
 	maxPause   = 10 * time.Minute // longest pause that a response may ask for
-	maxRepeats = 10               // of one request after 420 or 429
-	maxPages   = 10_000           // of one list
+	maxRepeats = 10               // repetitions of one request after 420 or 429
+	maxPages   = 10_000           // pages of one list
 	perPage    = 100
 )
 
@@ -76,7 +76,7 @@ func Statuspage(ctx context.Context, client *http.Client, base, token, folder st
 type statuspage struct {
 	client              *http.Client
 	base, token, folder string
-	last                time.Time // of the last request
+	last                time.Time // time of the last request
 }
 
 // pages saves the pages of a list until one is empty.

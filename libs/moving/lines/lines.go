@@ -149,7 +149,7 @@ type Affected struct {
 type Entry struct {
 	Key      string            `json:"key"`
 	At       time.Time         `json:"at"`
-	Status   string            `json:"status"` // of the event from then on, or update
+	Status   string            `json:"status"` // status of the event from then on, or update
 	HTML     string            `json:"html"`
 	Impacts  map[string]string `json:"impacts,omitzero"` // by the key of the component
 	PublicID string            `json:"publicId,omitzero"`

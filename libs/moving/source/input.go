@@ -22,7 +22,7 @@ import (
 type input struct {
 	files  fs.FS
 	folder bool
-	names  []string // of a file: its name; of a folder: all files, in order
+	names  []string // the name of the file, or the names of all files of the folder, in order
 	close  func() error
 }
 

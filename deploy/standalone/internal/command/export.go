@@ -73,8 +73,8 @@ func (c *exportCommand) components(ctx context.Context) (all []checkedComponent,
 	}
 }
 
-// problemsOf returns why Gatus cannot hold the component at each index, or why the platform could not find the component
-// of an alert. An empty text: no problem.
+// problemsOf returns a text for each component: why Gatus cannot hold it, or why the platform would not find it when an alert
+// names it. The text is empty if there is no problem.
 func problemsOf(components []checkedComponent) []string {
 	owners := map[string]string{} // id of the component by external reference
 	named, referred, keyed := map[[2]string]int{}, map[string]int{}, map[string]int{}

@@ -125,7 +125,7 @@ func (c *importCommand) readFiles(ctx context.Context, path string, o source.Opt
 	}
 }
 
-// contents returns the rows of the table of what a set has.
+// contents returns a table with the number of records of each kind in the set.
 func contents(set *lines.Set) [][]string {
 	hidden, entries := 0, 0
 	for _, c := range set.Components {

@@ -70,7 +70,7 @@ type Endpoint struct {
 	Suppressed          bool              `json:"suppressed"`
 	ComponentIDs        []string          `json:"componentIds"`
 	EventKinds          []string          `json:"eventKinds"`
-	Format              string            `json:"format"` // of webhooks
+	Format              string            `json:"format"` // only webhooks have one
 	MinIntervalMs       *int              `json:"minIntervalMs"`
 	Template            *EndpointTemplate `json:"template"` // with the format template only
 	Secret              string            `json:"secret"`   // only webhooks have one; only a new one is shown

@@ -39,7 +39,7 @@ type Endpoint struct {
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
 	EventKinds       []topic.Kind `json:"eventKinds,omitempty" audit:"eventKinds"`       // nil: all kinds, including future ones
 	Secrets          []Secret     `json:"secrets,omitempty" audit:"secrets"`             // newest first
-	Format           topic.Format `json:"format,omitempty" audit:"format"`               // of a signed kind; empty: topic.FormatBellbuoy
+	Format           topic.Format `json:"format,omitempty" audit:"format"`               // format of a signed kind; empty: topic.FormatBellbuoy
 	Template         *Template    `json:"template,omitempty" audit:"template"`           // with topic.FormatTemplate only
 	MinIntervalMs    *int         `json:"minIntervalMs,omitempty" audit:"minIntervalMs"` // nil: the default of the format
 	CreatedAt        time.Time    `json:"createdAt" audit:"createdAt"`
