@@ -34,9 +34,9 @@ type pageState struct {
 	get         func() topic.PageStatus
 }
 
-// of returns the present state of a dashboard. It returns the zero value if the events service does not respond, because
+// present returns the state of a dashboard now. It returns the zero value if the events service does not respond, because
 // deliveries must not depend on that service.
-func (p *pageStates) of(ctx context.Context, change *topic.EventChange, dashboard string) topic.PageStatus {
+func (p *pageStates) present(ctx context.Context, change *topic.EventChange, dashboard string) topic.PageStatus {
 	key, now := pageStateKey{change.ID, dashboard}, time.Now()
 	p.mu.Lock()
 	state := p.known[key]

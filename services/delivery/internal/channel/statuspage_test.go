@@ -93,11 +93,11 @@ func TestTheMessagesOfAChangeShareTheStateOfAPage(t *testing.T) {
 	}}
 	first, second := topic.EventChange{ID: "1", Organization: "o"}, topic.EventChange{ID: "2", Organization: "o"}
 	for range 10 {
-		if got := states.of(t.Context(), &first, "d").Indicator; got != "od1" {
+		if got := states.present(t.Context(), &first, "d").Indicator; got != "od1" {
 			t.Fatalf("the state is %s", got)
 		}
 	}
-	if got := states.of(t.Context(), &second, "d").Indicator; got != "od2" {
+	if got := states.present(t.Context(), &second, "d").Indicator; got != "od2" {
 		t.Errorf("the state for the second change is %s", got)
 	}
 }

@@ -66,7 +66,7 @@ func (w webhook) body(ctx context.Context, message dispatch.Message) (body []byt
 		})
 		return body, key, err
 	case topic.FormatStatuspage:
-		state := w.states.of(ctx, &change.EventChange, to.Dashboard.ID)
+		state := w.states.present(ctx, &change.EventChange, to.Dashboard.ID)
 		key = fmt.Sprintf("statuspage %v %s", state, textKey(message))
 		body, err = change.Rendered(key, func() ([]byte, error) {
 			return renderStatuspage(&change.EventChange, to.Dashboard, message.Components, state)

@@ -32,19 +32,25 @@ func (l *listener) stored() int64 {
 	return n
 }
 
-// A key has at most 10,000 problems, also if another process stores them. The key still takes what concerns known
-// problems, and new problems when former ones are deleted.
-func TestAKeyHasAtMost10000Problems(t *testing.T) {
-	l, _ := newListener(t)
-	var secret string
+// createKey gives the listener a key that takes tokens, and returns its secret.
+func (l *listener) createKey() (secret string) {
+	l.t.Helper()
 	var err error
-	l.key, secret, err = l.CreateKey(t.Context(), "o", inbound.Author{}, func(k *inbound.Key) error {
+	l.key, secret, err = l.CreateKey(l.t.Context(), "o", inbound.Author{}, func(k *inbound.Key) error {
 		k.Name, k.Bearer = "Gatus", true
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		l.t.Fatal(err)
 	}
+	return secret
+}
+
+// A key has at most 10,000 problems, also if another process stores them. The key still takes what concerns known
+// problems, and new problems when former ones are deleted.
+func TestAKeyHasAtMost10000Problems(t *testing.T) {
+	l, _ := newListener(t)
+	secret := l.createKey()
 	expect := func(action, problem string, dated bool, refused bool, stored int64) {
 		t.Helper()
 		if err := l.report(secret, action, problem, dated); fault.Is(err, fault.Conflict) != refused || err != nil && !refused {
@@ -80,15 +86,7 @@ func TestAKeyHasAtMost10000Problems(t *testing.T) {
 
 func TestAProblemHasAtMost50Sources(t *testing.T) {
 	l, _ := newListener(t)
-	var secret string
-	var err error
-	l.key, secret, err = l.CreateKey(t.Context(), "o", inbound.Author{}, func(k *inbound.Key) error {
-		k.Name, k.Bearer = "Gatus", true
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := l.createKey()
 	for i := range 60 {
 		_, err := l.Receive(t.Context(), inbound.Request{Format: "generic", KeyID: l.key.ID, Token: secret, Source: fmt.Sprint("s", i), Read: func(out *inbound.Report) error {
 			out.Action, out.ExternalID, out.At = "resolve", "p", &l.now
