@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,6 +98,25 @@ func (s *service) queries(at string) (queries []string) {
 		}
 	}
 	return queries
+}
+
+// sentTokens returns the passports of all requests.
+func (s *service) sentTokens() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.Clone(s.tokens)
+}
+
+// positions counts the requests with the nextToken.
+func (s *service) positions(token string) (n int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, sent := range s.sent {
+		if strings.Contains(sent, "nextToken="+token) {
+			n++
+		}
+	}
+	return n
 }
 
 type answer struct {
