@@ -5,6 +5,7 @@ import "slices"
 // DashboardRecord is a dashboard with its components, as the events service returns it to other services.
 type DashboardRecord struct {
 	ID         string            `json:"id"`
+	PublicID   string            `json:"publicId,omitempty"` // the id that FormatStatuspage shows; empty: ID
 	Name       string            `json:"name"`
 	Slug       string            `json:"slug"`
 	URL        string            `json:"url"`
@@ -40,7 +41,7 @@ type PublicAddress struct {
 
 // Reference returns the data about the dashboard that a message contains.
 func (d DashboardRecord) Reference() Dashboard {
-	return Dashboard{ID: d.ID, Name: d.Name, URL: d.URL, Timezone: d.Timezone, Locale: d.Locale}
+	return Dashboard{ID: d.ID, PublicID: d.PublicID, Name: d.Name, URL: d.URL, Timezone: d.Timezone, Locale: d.Locale}
 }
 
 // Has reports whether the component is on the dashboard.

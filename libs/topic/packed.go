@@ -6,7 +6,7 @@ import (
 )
 
 // PackedDestinations is the media type of Pack. A caller that does not accept it gets JSON.
-const PackedDestinations = "application/vnd.bellbuoy.destinations-2"
+const PackedDestinations = "application/vnd.bellbuoy.destinations-3"
 
 var errPacked = errors.New("the packed destinations are damaged")
 
@@ -89,8 +89,8 @@ func (d *Destination) texts() [15]*string {
 	}
 }
 
-func (d *Dashboard) texts() [5]*string {
-	return [...]*string{&d.ID, &d.Name, &d.URL, &d.Timezone, &d.Locale}
+func (d *Dashboard) texts() [6]*string {
+	return [...]*string{&d.ID, &d.PublicID, &d.Name, &d.URL, &d.Timezone, &d.Locale}
 }
 
 // equal reports whether the lists are equal. A nil list is not equal to an empty list.

@@ -112,6 +112,7 @@ type Template struct {
 // Dashboard identifies the dashboard that a message belongs to.
 type Dashboard struct {
 	ID       string `json:"id"`
+	PublicID string `json:"publicId,omitempty"` // the id that FormatStatuspage shows; empty: ID
 	Name     string `json:"name"`
 	URL      string `json:"url"`
 	Timezone string `json:"timezone,omitempty"` // IANA; empty: UTC

@@ -128,7 +128,8 @@ const (
 type Event struct {
 	ID               string      `json:"id"`
 	LegacyID         int64       `json:"legacyId"`
-	Type             string      `json:"type"` // incident or maintenance
+	PublicID         string      `json:"publicId,omitempty"` // the id that FormatStatuspage shows; empty: ID
+	Type             string      `json:"type"`               // incident or maintenance
 	Title            string      `json:"title"`
 	DescriptionText  string      `json:"descriptionText"`
 	DescriptionHTML  string      `json:"descriptionHtml"`
@@ -162,6 +163,7 @@ type EventState struct {
 // Component is an affected component and the dashboards that show it.
 type Component struct {
 	ID         string   `json:"id"`
+	PublicID   string   `json:"publicId,omitempty"` // the id that FormatStatuspage shows; empty: ID
 	Name       string   `json:"name"`
 	Group      string   `json:"group"`
 	Impact     string   `json:"impact"`
@@ -173,6 +175,7 @@ type Component struct {
 // Entry is a timeline entry.
 type Entry struct {
 	StatusID  string    `json:"statusId"`
+	PublicID  string    `json:"publicId,omitempty"` // the id that FormatStatuspage shows; empty: StatusID
 	Status    string    `json:"status"`
 	Timestamp time.Time `json:"timestamp"`
 	Text      string    `json:"text"`

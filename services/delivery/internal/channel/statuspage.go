@@ -142,7 +142,7 @@ func renderStatuspage(change *topic.EventChange, dashboard topic.Dashboard, comp
 		words := impactWords[worstImpact(impacts...)]
 		status = topic.PageStatus{Indicator: words.page, Description: words.description}
 	}
-	message.Page = statuspagePage{dashboard.ID, status.Indicator, status.Description}
+	message.Page = statuspagePage{cmp.Or(dashboard.PublicID, dashboard.ID), status.Indicator, status.Description}
 	update := &message.Incident.Updates[0]
 	out, err := write(message)
 	text := update.Body
@@ -161,9 +161,9 @@ func renderStatuspage(change *topic.EventChange, dashboard topic.Dashboard, comp
 func composeStatuspage(change *topic.EventChange, dashboard topic.Dashboard, components []topic.Component) statuspageMessage {
 	event := &change.Event
 	incident := statuspageIncident{
-		ID: event.ID, Name: locale.OneLine(event.Title), Status: statuspageWord(event.Status), CreatedAt: known(event.CreatedAt),
+		ID: cmp.Or(event.PublicID, event.ID), Name: locale.OneLine(event.Title), Status: statuspageWord(event.Status), CreatedAt: known(event.CreatedAt),
 		UpdatedAt: topic.Time(change.OccurredAt), Shortlink: optional.OrNull(eventURL(dashboard, event, components)),
-		StartedAt: topic.Time(event.StartAt), PageID: dashboard.ID, Components: []statuspageComponent{},
+		StartedAt: topic.Time(event.StartAt), PageID: cmp.Or(dashboard.PublicID, dashboard.ID), Components: []statuspageComponent{},
 		Updates: []statuspageUpdate{statuspageUpdateOf(change, components)},
 	}
 	if change.Kind == topic.IncidentPostMortem {
@@ -178,7 +178,7 @@ func composeStatuspage(change *topic.EventChange, dashboard topic.Dashboard, com
 	var impacts []string
 	for _, c := range components {
 		impacts = append(impacts, c.Impact, c.Worst)
-		component := statuspageComponent{ID: c.ID, Name: locale.OneLine(c.Name), Status: c.Impact, PageID: dashboard.ID}
+		component := statuspageComponent{ID: cmp.Or(c.PublicID, c.ID), Name: locale.OneLine(c.Name), Status: c.Impact, PageID: incident.PageID}
 		if closed(event.Status) {
 			component.Status = operational
 		}
@@ -201,8 +201,9 @@ func planOf(event *topic.Event) *statuspagePlan {
 // description, because clients expect that the list has a first element.
 func statuspageUpdateOf(change *topic.EventChange, components []topic.Component) statuspageUpdate {
 	event, entry := &change.Event, change.Entry
+	id := cmp.Or(event.PublicID, event.ID)
 	update := statuspageUpdate{
-		ID: event.ID, Status: statuspageWord(event.Status), Body: event.DescriptionText, IncidentID: event.ID, CreatedAt: known(event.CreatedAt),
+		ID: id, Status: statuspageWord(event.Status), Body: event.DescriptionText, IncidentID: id, CreatedAt: known(event.CreatedAt),
 		UpdatedAt: known(change.OccurredAt), DisplayAt: known(change.OccurredAt), DeliverNotifications: true,
 	}
 	if change.Kind == topic.IncidentPostMortem {
@@ -211,14 +212,15 @@ func statuspageUpdateOf(change *topic.EventChange, components []topic.Component)
 	if entry == nil {
 		return update
 	}
-	update.ID, update.Body, update.DisplayAt = entry.StatusID, entry.Text, known(entry.Timestamp)
+	update.ID, update.Body, update.DisplayAt = cmp.Or(entry.PublicID, entry.StatusID), entry.Text, known(entry.Timestamp)
 	update.CreatedAt = known(entry.CreatedAt)
 	if entry.Status != "update" {
 		update.Status = statuspageWord(entry.Status)
 	}
 	for _, c := range entry.Impacts {
 		if at := slices.IndexFunc(components, func(one topic.Component) bool { return one.ID == c.ComponentID }); at >= 0 {
-			update.AffectedComponents = append(update.AffectedComponents, statuspageChange{c.ComponentID, locale.OneLine(components[at].Name), c.Before, c.Impact})
+			affected := &components[at]
+			update.AffectedComponents = append(update.AffectedComponents, statuspageChange{cmp.Or(affected.PublicID, affected.ID), locale.OneLine(affected.Name), c.Before, c.Impact})
 		}
 	}
 	return update

@@ -101,3 +101,36 @@ func TestTheMessagesOfAChangeShareTheStateOfAPage(t *testing.T) {
 		t.Errorf("the state for the second change is %s", got)
 	}
 }
+
+// A webhook shows public ids in place of the ids of the platform, except in the address of the event.
+func TestAStatuspageWebhookShowsPublicIDs(t *testing.T) {
+	change := told(topic.Wording{})
+	id := func(n int) string { return fmt.Sprintf("0190a000-0000-7000-8000-%012d", n) }
+	change.Event.ID, change.Event.PublicID, change.Entry.StatusID, change.Entry.PublicID = id(1), "incident", id(2), "update"
+	components := many(2, "API")
+	for i := range components {
+		components[i].ID, components[i].PublicID = id(10+i), fmt.Sprint("component-", i)
+	}
+	change.Entry.Impacts = []topic.ImpactChange{{ComponentID: id(11), Before: "operational", Impact: "major_outage"}}
+	on := dashboard
+	on.ID, on.PublicID = id(3), "page"
+	for _, entry := range []*topic.Entry{change.Entry, nil} {
+		change.Entry = entry
+		body, err := renderStatuspage(&change, on, components, topic.PageStatus{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(body)
+		if left := strings.ReplaceAll(text, "/events/"+id(1), ""); strings.Contains(left, "0190a000") {
+			t.Errorf("the body has an id of the platform: %s", text)
+		}
+		for _, want := range []string{`"id":"page"`, `"page_id":"page"`, `"id":"incident"`, `"incident_id":"incident"`, `"id":"component-1"`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the body lacks %s: %s", want, text)
+			}
+		}
+		if entry != nil && !(strings.Contains(text, `"id":"update"`) && strings.Contains(text, `"code":"component-1"`)) {
+			t.Errorf("the update has other ids: %s", text)
+		}
+	}
+}

@@ -104,7 +104,7 @@ func (a api) peerViews(ctx context.Context, organization string, dashboards []ca
 	views := make([]topic.DashboardRecord, len(dashboards))
 	for i := range dashboards {
 		d := &dashboards[i]
-		views[i] = topic.DashboardRecord{ID: d.ID, Name: d.Name, Slug: d.Slug, URL: a.pageURL(d), Timezone: d.Timezone, Locale: d.Locale, Components: []topic.ComponentRecord{}}
+		views[i] = topic.DashboardRecord{ID: d.ID, PublicID: d.PublicID, Name: d.Name, Slug: d.Slug, URL: a.pageURL(d), Timezone: d.Timezone, Locale: d.Locale, Components: []topic.ComponentRecord{}}
 		if d.Enabled {
 			views[i].Channels = d.Channels()
 		}

@@ -78,7 +78,7 @@ func (a *affected) nameable(event *Event) []topic.Component {
 			continue
 		}
 		out = append(out, topic.Component{
-			ID: component.ID, Name: component.Name, Group: component.Group,
+			ID: component.ID, PublicID: component.PublicID, Name: component.Name, Group: component.Group,
 			Impact: string(event.ImpactOn(link)), Worst: string(event.WorstImpact(link)), Hidden: component.Hidden, Dashboards: append([]string{}, a.dashboards[component.ID]...),
 		})
 	}

@@ -11,7 +11,8 @@ type Dashboard struct {
 	ID             string   `json:"id" audit:"id"`
 	LegacyID       int64    `json:"legacyId" audit:"legacyId"`
 	OrganizationID string   `json:"organizationId"`
-	Place          int64    `json:"place"` // a number that is unique in the organization, see freePlace
+	PublicID       string   `json:"publicId" audit:"publicId,null"` // see PublicID; unique in the organization
+	Place          int64    `json:"place"`                          // a number that is unique in the organization, see freePlace
 	Name           string   `json:"name" audit:"name"`
 	Slug           string   `json:"slug" audit:"slug"`       // unique on the installation
 	Enabled        bool     `json:"enabled" audit:"enabled"` // false: the public dashboard gives 404
@@ -31,9 +32,11 @@ type Dashboard struct {
 	Access         Access      `json:"access" audit:"access"`
 	Content        Content     `json:"content" audit:"content"`
 	Components     []Placement `json:"components" audit:"components"` // in the wanted order
-	CreatedAt      time.Time   `json:"createdAt" audit:"createdAt"`
-	UpdatedAt      time.Time   `json:"updatedAt" audit:"updatedAt,quiet"`
-	Version        int64       `json:"version" audit:"version,quiet"`
+	// GroupPublicIDs is the public ids of groups, by their names. No two groups of the organization have the same one.
+	GroupPublicIDs map[string]string `json:"groupPublicIds" audit:"groupPublicIds"`
+	CreatedAt      time.Time         `json:"createdAt" audit:"createdAt"`
+	UpdatedAt      time.Time         `json:"updatedAt" audit:"updatedAt,quiet"`
+	Version        int64             `json:"version" audit:"version,quiet"`
 }
 
 // Zone returns the time zone of the dashboard; UTC if it has none or one that the system does not know.

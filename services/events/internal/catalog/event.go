@@ -15,6 +15,7 @@ type Event struct {
 	ID             string    `json:"id" audit:"id"`
 	LegacyID       int64     `json:"legacyId" audit:"legacyId"`
 	OrganizationID string    `json:"organizationId"`
+	PublicID       string    `json:"publicId" audit:"publicId,null"` // see PublicID; unique in the organization
 	Type           EventType `json:"type" audit:"type"`
 	Status         Status    `json:"status" audit:"status"`
 	Title          string    `json:"title" audit:"title"`
@@ -91,6 +92,7 @@ type Link struct {
 type Entry struct {
 	StatusID       string            `json:"statusId" audit:"statusId"` // uuid
 	LegacyID       int64             `json:"legacyId"`
+	PublicID       string            `json:"publicId" audit:"publicId,null"` // see PublicID
 	Status         Status            `json:"status" audit:"status"`
 	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry did not change the status
 	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // impacts from Timestamp on

@@ -7,7 +7,9 @@ const (
 	FieldOrganization = "organization"
 	FieldID           = "id"
 	FieldLegacyID     = "legacyId"
-	FieldVersion      = "version" // version of a dashboard
+	FieldVersion      = "version"  // version of a dashboard
+	FieldPublicID     = "publicId" // absent for a record without one
+	FieldGroupIDs     = "groupIds" // multi-valued: Dashboard.GroupIDs
 	FieldSlug         = "slug"
 	FieldPlace        = "place"      // place of a dashboard or template in its organization
 	FieldKind         = "kind"       // kind of a template
@@ -44,6 +46,8 @@ const (
 	IndexOrganization  = "org"
 	IndexLegacyID      = "org_legacy"
 	IndexID            = "org_id"
+	IndexPublicID      = "org_public_id"
+	IndexGroupIDs      = "org_group_ids"
 	IndexPlaced        = "org_component" // index of dashboards and templates over their components
 	IndexKind          = "org_kind"
 	IndexOverridden    = "org_overridden"

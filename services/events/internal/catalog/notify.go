@@ -307,7 +307,7 @@ func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
 	}
 	if entry != nil {
 		change.Entry = &topic.Entry{
-			StatusID: entry.StatusID, Status: string(entry.Status), Timestamp: entry.Timestamp,
+			StatusID: entry.StatusID, PublicID: entry.PublicID, Status: string(entry.Status), Timestamp: entry.Timestamp,
 			Text: entry.Message.Plain(), HTML: entry.Message.HTML(), CreatedAt: entry.CreatedAt,
 		}
 	}
@@ -336,7 +336,7 @@ func impactsOf(event *Event, statusID string, components []topic.Component) (cha
 // messageEvent returns what messages show of an event besides its components.
 func messageEvent(e *Event) topic.Event {
 	return topic.Event{
-		ID: e.ID, LegacyID: e.LegacyID, Type: string(e.Type), Title: e.Title,
+		ID: e.ID, LegacyID: e.LegacyID, PublicID: e.PublicID, Type: string(e.Type), Title: e.Title,
 		DescriptionText: e.Description.Plain(), DescriptionHTML: e.Description.HTML(),
 		ImpactText: e.Impact.Plain(), ImpactHTML: e.Impact.HTML(),
 		CoordinatorText: e.Coordinator.Plain(), CoordinatorHTML: e.Coordinator.HTML(),

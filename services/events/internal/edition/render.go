@@ -202,7 +202,7 @@ func (e *Editions) rows(ctx context.Context, former *PublishedPage, was *State, 
 
 // of adds to s what visitors see of the component's record, and returns s.
 func (s ShownComponent) of(component *catalog.Component) ShownComponent {
-	s.ID, s.LegacyID, s.Name, s.Description = component.ID, component.LegacyID, component.Name, component.Description
+	s.ID, s.LegacyID, s.PublicID, s.Name, s.Description = component.ID, component.LegacyID, component.PublicID, component.Name, component.Description
 	s.Since, s.UpdatedAt = component.Since(), component.UpdatedAt
 	s.byHand(component)
 	return s

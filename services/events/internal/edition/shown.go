@@ -47,7 +47,7 @@ func shownOn(e *catalog.Event, components map[string]string) shownEvent {
 		return shownEvent{}
 	}
 	event := &ShownEvent{
-		ID: e.ID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Analysis: e.Impact, Impacts: impacts,
+		ID: e.ID, PublicID: e.PublicID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Analysis: e.Impact, Impacts: impacts,
 		StartAt: e.StartAt, EndAt: e.EndAt, ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
 		Entries: shownEntries(e, components), PostMortem: shownPostMortem(e.PostMortem), CreatedAt: e.CreatedAt, UpdatedAt: e.ShownAt,
 		Version: e.ShownVersion,
@@ -102,7 +102,7 @@ func shownEntries(e *catalog.Event, components map[string]string) []ShownEntry {
 			updated = *entry.EditedAt
 		}
 		entries[len(entries)-1-i] = ShownEntry{
-			StatusID: entry.StatusID, Status: entry.Status, InForce: inForce, Message: entry.Message,
+			StatusID: entry.StatusID, PublicID: entry.PublicID, Status: entry.Status, InForce: inForce, Message: entry.Message,
 			Impacts:  shownChanges(changes[i], components),
 			Notified: entry.Notified, Timestamp: entry.Timestamp, CreatedAt: entry.CreatedAt, UpdatedAt: updated,
 		}

@@ -50,6 +50,7 @@ func (s *Snapshot) Component(id string) *ShownComponent {
 type ShownComponent struct {
 	ID          string         `json:"id"`
 	LegacyID    int64          `json:"legacyId"`
+	PublicID    string         `json:"publicId"` // empty: none
 	Name        string         `json:"name"`
 	Group       string         `json:"group"` // the group of the placement, or else the component's own
 	Description string         `json:"description"`
@@ -69,6 +70,7 @@ type ShownComponent struct {
 // ShownEvent is an event as visitors see it.
 type ShownEvent struct {
 	ID          string            `json:"id"`
+	PublicID    string            `json:"publicId"` // empty: none
 	Type        catalog.EventType `json:"type"`
 	Status      catalog.Status    `json:"status"`
 	Title       string            `json:"title"`
@@ -105,8 +107,9 @@ type ShownImpact struct {
 // ShownEntry is an entry of a timeline as visitors see it.
 type ShownEntry struct {
 	StatusID  string         `json:"statusId"`
-	Status    catalog.Status `json:"status"`  // StatusUpdate for an entry without a transition
-	InForce   catalog.Status `json:"inForce"` // the status of the event from this entry on
+	PublicID  string         `json:"publicId"` // empty: none
+	Status    catalog.Status `json:"status"`   // StatusUpdate for an entry without a transition
+	InForce   catalog.Status `json:"inForce"`  // the status of the event from this entry on
 	Message   catalog.Rich   `json:"message"`
 	Impacts   []ShownChange  `json:"impacts"` // the impacts that the entry states; if it closes the event, the ends of all impacts
 	Notified  bool           `json:"notified"`

@@ -68,13 +68,13 @@ func zero(of any) (names []string) {
 }
 
 func TestVisitorsSeeEachFieldThatIsShownOfARecord(t *testing.T) {
-	component := catalog.Component{ID: "c", LegacyID: 1, Name: "API", Description: "The interface", CreatedAt: at(1, 0), UpdatedAt: at(2, 0), Override: &catalog.Override{Status: catalog.MajorOutage, CountInUptime: true}}
+	component := catalog.Component{ID: "c", LegacyID: 1, PublicID: "p", Name: "API", Description: "The interface", CreatedAt: at(1, 0), UpdatedAt: at(2, 0), Override: &catalog.Override{Status: catalog.MajorOutage, CountInUptime: true}}
 	if got := zero(ShownComponent{}.of(&component)); !slices.Equal(got, []string{"Group", "State", "FeedChangedAt", "Days", "Uptime"}) { // these are computed later
 		t.Errorf("a shown component has no %v; fill it in (ShownComponent).of, and in this test", got)
 	}
 	later, rich := at(3, 0), catalog.Rich{Text: "text"}
 	event := catalog.Event{
-		ID: "e", Type: catalog.Maintenance, Status: catalog.Completed, Title: "Works", Published: true, Description: rich, Impact: rich,
+		ID: "e", PublicID: "p", Type: catalog.Maintenance, Status: catalog.Completed, Title: "Works", Published: true, Description: rich, Impact: rich,
 		Links: []catalog.Link{{ComponentID: "c", Impact: catalog.UnderMaintenance}}, StartAt: at(1, 0), EndAt: &later, ScheduledStartAt: &later, ScheduledEndAt: &later,
 		Timeline: []catalog.Entry{{Status: catalog.Completed, Message: rich, Timestamp: at(2, 0)}}, PostMortem: &catalog.PostMortem{Published: true, PublishedAt: &later},
 		CreatedAt: at(1, 0), ShownAt: at(2, 0), ShownVersion: 1,

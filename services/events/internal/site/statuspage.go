@@ -38,7 +38,12 @@ type pageHeader struct {
 }
 
 func pageHeaderOf(s *edition.Snapshot) pageHeader {
-	return pageHeader{ID: s.Dashboard.ID, Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
+	return pageHeader{ID: pageID(s), Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
+}
+
+// pageID returns the id of the dashboard that the files show.
+func pageID(s *edition.Snapshot) string {
+	return catalog.ShownID(s.Dashboard.PublicID, s.Dashboard.ID)
 }
 
 // statuspage returns the file with the given name below api/v2, or NotFound.

@@ -26,11 +26,16 @@ type statusComponent struct {
 	Group              bool           `json:"group"`
 	OnlyShowIfDegraded bool           `json:"only_show_if_degraded"`
 	Components         []string       `json:"components,omitempty"` // ids of the components of a group; only in a group
+
+	record string // the platform's id of a component
 }
 
-// groupID returns the id of a group. Groups are not stored as records, so the id is computed from the id of the
-// dashboard and the name of the group.
+// groupID returns the id of a group. Groups are not stored as records. The id of a group without a public id is computed
+// from the id of the dashboard and the name of the group.
 func groupID(s *edition.Snapshot, name string) string {
+	if id := s.Dashboard.GroupPublicIDs[name]; id != "" {
+		return id
+	}
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(s.Dashboard.ID+"/groups/"+name)).String()
 }
 
@@ -63,9 +68,9 @@ func statusComponentsOf(s *edition.Snapshot) []statusComponent {
 
 func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position int, zone *time.Location) statusComponent {
 	component := statusComponent{
-		ID: c.ID, Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
+		record: c.ID, ID: catalog.ShownID(c.PublicID, c.ID), Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
 		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(c.Since, zone),
-		PageID: s.Dashboard.ID, Description: optional.OrNull(c.Description),
+		PageID: pageID(s), Description: optional.OrNull(c.Description),
 	}
 	if c.Group != "" {
 		component.GroupID = new(groupID(s, c.Group))
@@ -80,12 +85,12 @@ func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, posit
 	var ids []string
 	var states []catalog.Impact
 	for _, member := range members {
-		ids, states = append(ids, member.ID), append(states, member.State)
+		ids, states = append(ids, catalog.ShownID(member.PublicID, member.ID)), append(states, member.State)
 		since, updated = uptime.Earlier(since, member.Since), uptime.Later(updated, member.UpdatedAt)
 	}
 	return statusComponent{
 		ID: groupID(s, name), Name: oneLine(name), Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
-		Position: &position, StartDate: startDate(since, zone), PageID: s.Dashboard.ID, Group: true, Components: ids,
+		Position: &position, StartDate: startDate(since, zone), PageID: pageID(s), Group: true, Components: ids,
 	}
 }
 
@@ -97,12 +102,12 @@ func startDate(t time.Time, zone *time.Location) *string {
 	return new(t.In(zone).Format(time.DateOnly))
 }
 
-// componentsByID returns the components by id, without groups.
+// componentsByID returns the components by the platform's id, without groups.
 func componentsByID(s *edition.Snapshot) map[string]statusComponent {
 	byID := map[string]statusComponent{}
 	for _, component := range statusComponentsOf(s) {
 		if !component.Group {
-			byID[component.ID] = component
+			byID[component.record] = component
 		}
 	}
 	return byID

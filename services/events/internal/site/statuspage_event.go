@@ -68,9 +68,9 @@ func statusWord(status catalog.Status) string {
 
 func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components map[string]statusComponent, texts *texts) any {
 	of := statusEvent{
-		ID: event.ID, Name: oneLine(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
+		ID: catalog.ShownID(event.PublicID, event.ID), Name: oneLine(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
 		MonitoringAt: monitoringAt(event), Impact: impactWord(event), Shortlink: eventURL(s, event.ID), StartedAt: stamp(&event.StartAt),
-		PageID: s.Dashboard.ID, Updates: statusUpdatesOf(event, texts), Components: []statusComponent{},
+		PageID: pageID(s), Updates: statusUpdatesOf(event, components, texts), Components: []statusComponent{},
 	}
 	if event.Status.Closed() {
 		of.ResolvedAt = stamp(event.EndAt)
@@ -81,7 +81,7 @@ func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components ma
 	for _, impact := range event.Impacts {
 		component, shown := components[impact.ComponentID]
 		if !shown { // the dashboard does not show the component any more
-			component = statusComponent{ID: impact.ComponentID, Name: oneLine(impact.Name), Status: worst(impact.Impact), PageID: s.Dashboard.ID}
+			component = statusComponent{ID: impact.ComponentID, Name: oneLine(impact.Name), Status: worst(impact.Impact), PageID: pageID(s)}
 		}
 		of.Components = append(of.Components, component)
 	}
@@ -127,17 +127,18 @@ func impactWord(event *edition.ShownEvent) string {
 }
 
 // statusUpdatesOf returns the entries, the newest first. If the event has no entries, it returns one update with the
-// description, because clients expect that the list has a first element.
-func statusUpdatesOf(event *edition.ShownEvent, texts *texts) []statusUpdate {
+// description, because clients expect that the list has a first element. components has the shown components by id.
+func statusUpdatesOf(event *edition.ShownEvent, components map[string]statusComponent, texts *texts) []statusUpdate {
+	id := catalog.ShownID(event.PublicID, event.ID)
 	if len(event.Entries) == 0 {
 		return []statusUpdate{{
-			ID: event.ID, Status: statusWord(event.Status), Body: texts.plain.of(event.Description), IncidentID: event.ID,
+			ID: id, Status: statusWord(event.Status), Body: texts.plain.of(event.Description), IncidentID: id,
 			CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt), DisplayAt: stamp(&event.CreatedAt),
 		}}
 	}
-	names := map[string]string{}
+	affected := map[string]statusChanged{}
 	for _, impact := range event.Impacts {
-		names[impact.ComponentID] = oneLine(impact.Name)
+		affected[impact.ComponentID] = statusChanged{Code: cmp.Or(components[impact.ComponentID].ID, impact.ComponentID), Name: oneLine(impact.Name)}
 	}
 	var updates []statusUpdate
 	for _, entry := range event.Entries {
@@ -146,23 +147,24 @@ func statusUpdatesOf(event *edition.ShownEvent, texts *texts) []statusUpdate {
 			status = entry.InForce
 		}
 		updates = append(updates, statusUpdate{
-			ID: entry.StatusID, Status: statusWord(status), Body: texts.plain.of(entry.Message), IncidentID: event.ID,
+			ID: catalog.ShownID(entry.PublicID, entry.StatusID), Status: statusWord(status), Body: texts.plain.of(entry.Message), IncidentID: id,
 			CreatedAt: stamp(&entry.CreatedAt), UpdatedAt: stamp(&entry.UpdatedAt), DisplayAt: stamp(&entry.Timestamp),
-			AffectedComponents: changedBy(entry, names), DeliverNotifications: entry.Notified,
+			AffectedComponents: changedBy(entry, affected), DeliverNotifications: entry.Notified,
 		})
 	}
 	return updates
 }
 
-// changedBy returns the changes of an entry whose components are in names.
-func changedBy(entry edition.ShownEntry, names map[string]string) []statusChanged {
-	var changed []statusChanged
+// changedBy returns the changes of an entry on the affected components. affected has their ids and names.
+func changedBy(entry edition.ShownEntry, affected map[string]statusChanged) []statusChanged {
+	var changes []statusChanged
 	for _, impact := range entry.Impacts {
-		name, shown := names[impact.ComponentID]
+		change, shown := affected[impact.ComponentID]
 		if !shown {
 			continue
 		}
-		changed = append(changed, statusChanged{impact.ComponentID, name, optional.OrNull(impact.Before), impact.Impact})
+		change.OldStatus, change.NewStatus = optional.OrNull(impact.Before), impact.Impact
+		changes = append(changes, change)
 	}
-	return changed
+	return changes
 }
