@@ -46,11 +46,12 @@ var (
 )
 
 // Check removes each record that no file may have, and adds a warning for it.
-func (s *Set) Check() { s.check(nil) }
+func (s *Set) Check() { s.check(nil, nil) }
 
-// check is Check. The warnings name the line of the record if places has the line.
-func (s *Set) check(places map[string]int) {
-	c := checker{set: s, places: places, kind: map[string]string{}}
+// check is Check. The warnings name the line of the record if places has the line. known is the kind of each key of
+// records that are not in the set, to which records of the set may refer.
+func (s *Set) check(places map[string]int, known map[string]string) {
+	c := checker{set: s, places: places, known: known, kind: map[string]string{}}
 	s.Dashboards = keep(&c, "dashboard", s.Dashboards, func(d *Dashboard) string { return d.Key }, c.dashboard)
 	s.Components = keep(&c, "component", s.Components, func(r *Component) string { return r.Key }, c.component)
 	s.Events = keep(&c, "event", s.Events, func(e *Event) string { return e.Key }, c.event)
@@ -70,6 +71,7 @@ func Statuses(eventType string) []string {
 type checker struct {
 	set    *Set
 	places map[string]int
+	known  map[string]string
 	kind   map[string]string // by key, of the records that stay
 	events int
 	found  *fault // first fault of the present record
@@ -131,14 +133,22 @@ func (c *checker) aliases(paths []string) {
 	}
 }
 
+// is reports whether the key is that of an earlier record of the kind.
+func (c *checker) is(key, kind string) bool { return c.kind[key] == kind || c.known[key] == kind }
+
 // refer notes a fault if a key is not that of an earlier record of the kind, or is there twice.
 func (c *checker) refer(field, kind string, keys []string) {
 	seen := map[string]bool{}
 	for i, key := range keys {
-		c.that(c.kind[key] == kind, fmt.Sprintf("%s[%d]", field, i), "%s is not the key of an earlier %s", key, kind)
+		c.that(c.is(key, kind), fmt.Sprintf("%s[%d]", field, i), "%s is not the key of an earlier %s", key, kind)
 		c.that(!seen[key], fmt.Sprintf("%s[%d]", field, i), "%s is there twice", key)
 		seen[key] = true
 	}
+}
+
+// home notes a fault if a key is not empty and not that of an earlier dashboard.
+func (c *checker) home(key string) {
+	c.that(key == "" || c.is(key, "dashboard"), "dashboardId", "%s is not the key of an earlier dashboard", key)
 }
 
 func (c *checker) dashboard(d *Dashboard) {
@@ -287,6 +297,7 @@ func (c *checker) subscriber(r *Subscriber) {
 	_, err := mail.ParseAddress(r.Address)
 	c.that(r.Channel != "email" || err == nil && !strings.ContainsAny(r.Address, "<> "), "address", "is no mail address")
 	c.that(r.Channel == "email" || numberForm.MatchString(r.Address), "address", "must be a telephone number with + and country code")
+	c.home(r.DashboardID)
 	c.refer("components", "component", r.Components)
 	c.word("state", r.State, subscriberStates)
 	c.that(r.ConfirmedAt == nil || r.State != "unconfirmed", "confirmedAt", "must be absent for an unconfirmed subscriber")
@@ -297,6 +308,7 @@ func (c *checker) endpoint(r *Endpoint) {
 	c.word("channel", r.Channel, endpointChannels)
 	parsed, err := url.Parse(r.URL)
 	c.that(err == nil && parsed.Host != "" && (parsed.Scheme == "https" || parsed.Scheme == "http") && len(r.URL) <= 2048, "url", "must be an http or https URL of at most 2048 characters")
+	c.home(r.DashboardID)
 	c.refer("components", "component", r.Components)
 	c.word("format", r.Format, formats)
 }

@@ -161,10 +161,12 @@ type PostMortem struct {
 	PublishedAt *time.Time `json:"publishedAt,omitzero"`
 }
 
-// Subscriber is a recipient of messages. No Components means all.
+// Subscriber is a recipient of messages. No Components means all. DashboardID is the key of a dashboard. Without it, the
+// subscriber belongs to the dashboard of the components.
 type Subscriber struct {
 	Kind        string     `json:"kind"`
 	Key         string     `json:"key"`
+	DashboardID string     `json:"dashboardId,omitzero"`
 	Channel     string     `json:"channel"`
 	Address     string     `json:"address"`
 	Components  []string   `json:"components"`
@@ -173,10 +175,12 @@ type Subscriber struct {
 	Locale      string     `json:"locale,omitzero"`
 }
 
-// Endpoint is a URL that receives messages. No Components means all.
+// Endpoint is a URL that receives messages. No Components means all. DashboardID is the key of a dashboard. Without it,
+// the endpoint belongs to the dashboard of the components.
 type Endpoint struct {
 	Kind            string   `json:"kind"`
 	Key             string   `json:"key"`
+	DashboardID     string   `json:"dashboardId,omitzero"`
 	Channel         string   `json:"channel"`
 	URL             string   `json:"url"`
 	ManagementEmail string   `json:"managementEmail,omitzero"`

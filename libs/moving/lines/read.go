@@ -20,7 +20,11 @@ var kinds = []string{"dashboard", "component", "event", "subscriber", "endpoint"
 
 // Read reads a file and checks each record. A record that is refused becomes a warning that names its line, its key and
 // the field. Read returns an error if the file exceeds a limit or cannot be read.
-func Read(r io.Reader) (*Set, error) {
+func Read(r io.Reader) (*Set, error) { return ReadPiece(r, nil) }
+
+// ReadPiece is Read for a part of a file. known is the kind (dashboard or component) of each key of the records before
+// it, to which records of the part may refer.
+func ReadPiece(r io.Reader, known map[string]string) (*Set, error) {
 	in := &reading{set: &Set{}}
 	buffer := bufio.NewReaderSize(io.LimitReader(r, MaxFile+1), 1<<16)
 	for size := 0; ; {
@@ -45,7 +49,7 @@ func Read(r io.Reader) (*Set, error) {
 			break
 		}
 	}
-	in.set.check(in.places)
+	in.set.check(in.places, known)
 	return in.set, nil
 }
 

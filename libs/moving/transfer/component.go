@@ -1,0 +1,298 @@
+package transfer
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+const componentsPath = "/app/components"
+
+// component is a component in a response.
+type component struct {
+	ID                      string                `json:"id"`
+	Name                    string                `json:"name"`
+	Description             string                `json:"description"`
+	GroupName               string                `json:"groupName"`
+	Position                int                   `json:"position"`
+	Hidden                  bool                  `json:"hidden"`
+	HiddenFromNotifications bool                  `json:"hiddenFromNotifications"`
+	StartAt                 *time.Time            `json:"startAt"`
+	ExternalRefs            []string              `json:"externalRefs"`
+	CheckURL                string                `json:"checkUrl"`
+	StatusOverride          *lines.StatusOverride `json:"statusOverride"`
+	PublicID                string                `json:"publicId"`
+	DashboardIDs            []string              `json:"dashboardIds"`
+	Version                 int64                 `json:"version"`
+}
+
+type oneComponent struct {
+	Component component `json:"component"`
+}
+
+// mark is the state that Undo compares.
+func (c *component) mark() string { return strconv.FormatInt(c.Version, 10) }
+
+// allComponents returns the components of the organization.
+func allComponents(ctx context.Context, s Sender) (all []*component, err error) {
+	err = each(ctx, s, componentsPath, "components", nil, func(c component) error {
+		all = append(all, &c)
+		return nil
+	})
+	return all, err
+}
+
+// components creates the components of the lines whose keys no component has as an externalRef. A component that has
+// another externalRef of the line gets the key.
+func (r *run) components(ctx context.Context, wanted []lines.Component) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	all, err := allComponents(ctx, r.Sender)
+	if err != nil {
+		return err
+	}
+	known := map[string]*component{} // by externalRef
+	for _, c := range all {
+		for _, ref := range c.ExternalRefs {
+			known[ref] = c
+		}
+	}
+	found := map[string][]string{} // by dashboard, the components that exist already
+	var old []alias
+	for i := range wanted {
+		c := &wanted[i]
+		there := known[c.Key]
+		for _, ref := range c.ExternalRefs {
+			if there == nil {
+				there = known[ref]
+			}
+		}
+		if there == nil {
+			there, err = r.createComponent(ctx, c)
+		} else {
+			err = r.keepComponent(ctx, c, there)
+		}
+		if err != nil {
+			return err
+		}
+		if there == nil { // planned or declined
+			if r.dry {
+				r.planAliases(componentAliases(c, ""))
+			}
+			continue
+		}
+		for _, key := range c.DashboardIDs {
+			if id := r.state.Dashboards[key]; id != "" && !slices.Contains(there.DashboardIDs, id) {
+				found[id] = append(found[id], there.ID)
+			}
+		}
+		for _, ref := range append(slices.Clone(c.ExternalRefs), c.Key) {
+			known[ref] = there
+		}
+		old = append(old, componentAliases(c, there.ID)...)
+	}
+	if len(old) > 0 {
+		home := r.state.Dashboards[wanted[0].DashboardIDs[0]]
+		if r.dry {
+			err = r.foreseeAliases(ctx, home, old)
+		} else {
+			err = r.aliases(ctx, home, old)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.place(ctx, found)
+}
+
+func componentAliases(c *lines.Component, id string) []alias {
+	var all []alias
+	for _, path := range c.Aliases {
+		all = append(all, alias{Path: path, ComponentID: id})
+	}
+	return all
+}
+
+// createComponent creates the component of a line. It returns nil in a plan, and if the platform declines the line.
+func (r *run) createComponent(ctx context.Context, c *lines.Component) (*component, error) {
+	out := Outcome{Kind: "component", Key: c.Key, Status: Created}
+	if r.dry {
+		r.state.Components[c.Key] = ""
+		r.add(out)
+		return nil, nil
+	}
+	body, err := newComponent(c)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(c.DashboardIDs))
+	for i, key := range c.DashboardIDs {
+		ids[i] = r.state.Dashboards[key]
+	}
+	body["dashboardIds"] = ids
+	made := oneComponent{}
+	err = r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: componentsPath, Body: body}, &made)
+	if isConflict(err) { // the request was repeated after a lost response
+		if stored, failed := r.componentOf(ctx, c.Key); failed != nil {
+			return nil, failed
+		} else if stored != nil {
+			made.Component, err = *stored, nil
+		}
+	}
+	if text, is := declined(err); is {
+		out.Status, out.Text = Declined, text
+		r.add(out)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	there := &made.Component
+	r.state.Components[c.Key], out.ID, out.Mark = there.ID, there.ID, there.mark()
+	if c.StatusOverride != nil {
+		changed := oneComponent{}
+		change := map[string]any{"statusOverride": c.StatusOverride}
+		err := r.Sender.Send(ctx, Request{Method: http.MethodPatch, Path: componentsPath + "/" + there.ID, Body: change}, &changed)
+		if text, is := declined(err); is {
+			out.Text = text
+		} else if err != nil {
+			r.add(out)
+			return nil, err
+		} else {
+			out.Mark = changed.Component.mark()
+		}
+	}
+	r.add(out)
+	return there, nil
+}
+
+// componentOf returns the component with the key, or nil.
+func (r *run) componentOf(ctx context.Context, key string) (*component, error) {
+	all, err := allComponents(ctx, r.Sender)
+	for _, c := range all {
+		if slices.Contains(c.ExternalRefs, key) {
+			return c, err
+		}
+	}
+	return nil, err
+}
+
+// newComponent returns the body of the request that creates the component of a line, without its dashboards.
+func newComponent(c *lines.Component) (map[string]any, error) {
+	sent := *c
+	sent.StatusOverride, sent.Aliases, sent.DashboardIDs = nil, nil, nil
+	sent.ExternalRefs = append([]string{c.Key}, c.ExternalRefs...)
+	var body map[string]any
+	err := remarshal(sent, &body)
+	delete(body, "kind")
+	delete(body, "key")
+	return body, err
+}
+
+// difference returns the members in which a component differs from its line, and their present values.
+func difference(c *lines.Component, there *component) (change, before map[string]any) {
+	change, before = map[string]any{}, map[string]any{}
+	set := func(member string, differs bool, wanted, present any) {
+		if differs {
+			change[member], before[member] = wanted, present
+		}
+	}
+	group := c.GroupName
+	if group == "" {
+		group = "default"
+	}
+	set("name", c.Name != there.Name, c.Name, there.Name)
+	set("description", c.Description != there.Description, c.Description, there.Description)
+	set("groupName", group != there.GroupName, group, there.GroupName)
+	set("position", c.Position != nil && *c.Position != there.Position, c.Position, there.Position)
+	set("hidden", c.Hidden != there.Hidden, c.Hidden, there.Hidden)
+	set("hiddenFromNotifications", c.HiddenFromNotifications != there.HiddenFromNotifications, c.HiddenFromNotifications, there.HiddenFromNotifications)
+	set("startAt", c.StartAt != nil && (there.StartAt == nil || !c.StartAt.Truncate(time.Millisecond).Equal(*there.StartAt)), c.StartAt, there.StartAt)
+	set("checkUrl", c.CheckURL != "" && c.CheckURL != there.CheckURL, c.CheckURL, orNull(there.CheckURL))
+	set("publicId", c.PublicID != "" && c.PublicID != there.PublicID, c.PublicID, orNull(there.PublicID))
+	if lost := missing(c.ExternalRefs, there.ExternalRefs); len(lost) > 0 {
+		set("externalRefs", true, append(slices.Clone(there.ExternalRefs), lost...), there.ExternalRefs)
+	}
+	return change, before
+}
+
+func orNull(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// keepComponent adds the outcome of a component that exists. The component becomes as its line with Force only, because
+// nothing says whether a member or the source has changed since.
+func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *component) error {
+	r.state.Components[c.Key] = there.ID
+	out := Outcome{Kind: "component", Key: c.Key, Status: Unchanged, ID: there.ID, Mark: there.mark()}
+	change, before := difference(c, there)
+	if !slices.Contains(there.ExternalRefs, c.Key) { // a member has made the component, which the source names otherwise
+		change = map[string]any{"externalRefs": append(slices.Clone(there.ExternalRefs), c.Key)}
+		before = map[string]any{"externalRefs": there.ExternalRefs}
+	} else if len(change) > 0 && !r.Force {
+		out.Status, out.Text = Kept, fmt.Sprintf("differs from the source in %s", words(change))
+		change = nil
+	}
+	if len(change) > 0 {
+		out.Status, out.Before = Updated, before
+		if !r.dry {
+			changed := oneComponent{}
+			err := r.Sender.Send(ctx, Request{Method: http.MethodPatch, Path: componentsPath + "/" + there.ID, Body: change}, &changed)
+			if text, is := declined(err); is {
+				out.Status, out.Before, out.Text = Declined, nil, text
+			} else if err != nil {
+				return err
+			} else {
+				out.Mark = changed.Component.mark()
+				there.ExternalRefs = changed.Component.ExternalRefs
+			}
+		}
+	}
+	r.add(out)
+	return nil
+}
+
+// place adds components that exist to the dashboards that this run has created. Other dashboards keep their components.
+func (r *run) place(ctx context.Context, found map[string][]string) error {
+	for id, components := range found {
+		if r.dry || !r.state.Made[id] {
+			continue
+		}
+		d, err := r.dashboard(ctx, id)
+		if err != nil {
+			return err
+		}
+		there := d.components()
+		added := missing(components, there)
+		if len(added) == 0 {
+			continue
+		}
+		type placement struct {
+			ComponentID string `json:"componentId"`
+			GroupName   string `json:"groupName,omitempty"`
+		}
+		var all []placement
+		for i, component := range there {
+			row, _ := d["components"].([]any)[i].(map[string]any)
+			group, _ := row["groupName"].(string)
+			all = append(all, placement{component, group})
+		}
+		for _, component := range added {
+			all = append(all, placement{ComponentID: component})
+		}
+		request := Request{Method: http.MethodPut, Path: dashboardsPath + "/" + id + "/components", Body: map[string]any{"components": all}}
+		if err := r.Sender.Send(ctx, request, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+const dashboardsPath = "/app/dashboards"
+
+// settings are the members of a dashboard in a response. Those that follow from other records or change by themselves
+// are in volatile.
+type settings map[string]any
+
+func (s settings) text(member string) string {
+	text, _ := s[member].(string)
+	return text
+}
+
+// components returns the ids of the components of the dashboard in their order.
+func (s settings) components() []string {
+	var ids []string
+	rows, _ := s["components"].([]any)
+	for _, row := range rows {
+		placement, _ := row.(map[string]any)
+		id, _ := placement["componentId"].(string)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// mark returns a digest of what a member sets.
+func (s settings) mark() string {
+	set := maps.Clone(s)
+	for _, volatile := range []string{"components", "domains", "indicator", "updatedAt", "version"} {
+		delete(set, volatile)
+	}
+	text, err := json.Marshal(set)
+	if err != nil {
+		return "" // no value of a response fails
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+type oneDashboard struct {
+	Dashboard settings `json:"dashboard"`
+}
+
+// dashboards finds the dashboards of the lines by their slugs. It creates the others, disabled, with the settings of
+// the lines. A known dashboard keeps its settings. It gets the public ids that it has none for.
+func (r *run) dashboards(ctx context.Context, wanted []lines.Dashboard) error {
+	if len(wanted) == 0 {
+		return nil
+	}
+	known := map[string]settings{}
+	err := each(ctx, r.Sender, dashboardsPath, "dashboards", nil, func(d settings) error {
+		known[d.text("slug")] = d
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range wanted {
+		d := &wanted[i]
+		found, there := known[d.Slug]
+		if there {
+			err = r.keepDashboard(ctx, d, found)
+		} else {
+			err = r.createDashboard(ctx, d)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newDashboard returns the body of the request that creates the dashboard of a line, and what it leaves out.
+func newDashboard(d *lines.Dashboard) (body map[string]any, lost string, err error) {
+	sent := *d
+	sent.Enabled = new(bool)
+	sent.Aliases = nil
+	if sent.Access != nil && sent.Access.Mode == "password" {
+		sent.Access, lost = nil, "access: the line has no password; set one before you enable the dashboard"
+	}
+	if err := remarshal(sent, &body); err != nil {
+		return nil, "", err
+	}
+	delete(body, "kind")
+	delete(body, "key")
+	return body, lost, nil
+}
+
+func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard) error {
+	body, lost, err := newDashboard(d)
+	if err != nil {
+		return err
+	}
+	r.state.Dashboards[d.Key] = ""
+	out := Outcome{Kind: "dashboard", Key: d.Key, Status: Created, Text: lost}
+	if r.dry {
+		r.add(out)
+		r.planAliases(dashboardAliases(d))
+		return nil
+	}
+	var made oneDashboard
+	if err := r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: dashboardsPath, Body: body}, &made); err != nil {
+		if text, is := declined(err); is { // without its dashboard no record can be written
+			return fmt.Errorf("the dashboard %s cannot be created: %s", d.Slug, text)
+		}
+		return err
+	}
+	out.ID, out.Mark = made.Dashboard.text("id"), made.Dashboard.mark()
+	r.state.Dashboards[d.Key] = out.ID
+	r.state.Made[out.ID] = true
+	r.add(out)
+	return r.aliases(ctx, out.ID, dashboardAliases(d))
+}
+
+func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found settings) error {
+	id := found.text("id")
+	r.state.Dashboards[d.Key] = id
+	out := Outcome{Kind: "dashboard", Key: d.Key, Status: Unchanged, ID: id, Mark: found.mark()}
+	change, before := map[string]any{}, map[string]any{}
+	if d.PublicID != "" && found.text("publicId") == "" {
+		change["publicId"], before["publicId"] = d.PublicID, nil
+	}
+	groups, _ := found["groupPublicIds"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(d.GroupPublicIDs)) {
+		if _, there := groups[name]; !there {
+			all, _ := change["groupPublicIds"].(map[string]any)
+			if all == nil {
+				all = maps.Clone(groups)
+				if all == nil {
+					all = map[string]any{}
+				}
+				change["groupPublicIds"] = all
+				before["groupPublicIds"] = maps.Clone(groups)
+			}
+			all[name] = d.GroupPublicIDs[name]
+		}
+	}
+	if len(change) > 0 {
+		out.Status, out.Before = Updated, before
+		if !r.dry {
+			var changed oneDashboard
+			err := r.Sender.Send(ctx, Request{Method: http.MethodPatch, Path: dashboardsPath + "/" + id, Body: change}, &changed)
+			text, is := declined(err)
+			switch {
+			case is:
+				out.Status, out.Before, out.Text = Declined, nil, text
+			case err != nil:
+				return err
+			default:
+				out.Mark = changed.Dashboard.mark()
+			}
+		}
+	}
+	r.add(out)
+	if r.dry {
+		return r.foreseeAliases(ctx, id, dashboardAliases(d))
+	}
+	return r.aliases(ctx, id, dashboardAliases(d))
+}
+
+func (r *run) dashboard(ctx context.Context, id string) (settings, error) {
+	var found oneDashboard
+	err := r.Sender.Send(ctx, Request{Method: http.MethodGet, Path: dashboardsPath + "/" + id}, &found)
+	return found.Dashboard, err
+}
+
+// remarshal sets out to the JSON of in.
+func remarshal(in, out any) error {
+	text, err := json.Marshal(in)
+	if err == nil {
+		err = json.Unmarshal(text, out)
+	}
+	if err != nil {
+		return errors.Join(errors.New("the platform returned another JSON than this program knows"), err)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package transfer
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+// Limits of a piece.
+const (
+	maxEvents     = 200
+	maxEventBytes = 7 << 20   // of the lines; the request may have 8 MiB
+	maxComponents = 50        // each is a request
+	maxRows       = 1000      // of subscribers, which one request sends
+	maxRowBytes   = 900 << 10 // of these rows; the request may have 1 MiB
+	maxEndpoints  = 50        // each is a request
+)
+
+// Prepare removes from a set what does not go to the dashboard with the slug, and gives the dashboard's line this slug.
+// If the set has no dashboard, Prepare adds one that has the slug as its name. If the set has several, the one with the
+// slug remains. An empty slug stands for all dashboards of the set, each with its own slug. Prepare adds a warning for
+// each dashboard that it removes. The set must have passed the checks of package lines.
+func Prepare(set *lines.Set, slug string) error {
+	switch {
+	case slug == "" && len(set.Dashboards) == 0:
+		return fmt.Errorf("the source has no dashboard; name one")
+	case len(set.Dashboards) == 0:
+		set.Dashboards = []lines.Dashboard{{Key: "bellbuoy:dashboard:" + slug, Name: slug}}
+	case len(set.Dashboards) > 1 && slug != "":
+		if err := choose(set, slug); err != nil {
+			return err
+		}
+	}
+	if slug != "" {
+		set.Dashboards[0].Slug = slug
+	}
+	keys := map[string]bool{}
+	for _, d := range set.Dashboards {
+		if d.Slug == "" {
+			return fmt.Errorf("the dashboard %s of the source has no slug; name one", d.Key)
+		}
+		keys[d.Key] = true
+	}
+	home := set.Dashboards[0].Key
+	on := map[string][]string{} // dashboards by component
+	for i := range set.Components {
+		c := &set.Components[i]
+		if len(c.DashboardIDs) == 0 {
+			c.DashboardIDs = []string{home}
+		}
+		on[c.Key] = c.DashboardIDs
+	}
+	place := func(named *string, components []string) {
+		if keys[*named] {
+			return
+		}
+		*named = home
+		if len(components) > 0 {
+			*named = on[components[0]][0]
+		}
+	}
+	for i := range set.Subscribers {
+		place(&set.Subscribers[i].DashboardID, set.Subscribers[i].Components)
+	}
+	for i := range set.Endpoints {
+		place(&set.Endpoints[i].DashboardID, set.Endpoints[i].Components)
+	}
+	return nil
+}
+
+// choose removes all dashboards but the one with the slug, and their records.
+func choose(set *lines.Set, slug string) error {
+	place := slices.IndexFunc(set.Dashboards, func(d lines.Dashboard) bool { return d.Slug == slug })
+	if place < 0 {
+		var slugs []string
+		for _, d := range set.Dashboards {
+			slugs = append(slugs, d.Slug)
+		}
+		return fmt.Errorf("the source has %d dashboards, and none has the slug %s; take one of %s", len(slugs), slug, strings.Join(slugs, ", "))
+	}
+	chosen := set.Dashboards[place]
+	for _, d := range set.Dashboards {
+		if d.Key != chosen.Key {
+			set.Warn(d.Key, "", fmt.Sprintf("is another dashboard (%s); it was left out with what only it shows", d.Slug))
+		}
+	}
+	set.Dashboards = []lines.Dashboard{chosen}
+	stays := map[string]bool{}
+	set.Components = slices.DeleteFunc(set.Components, func(c lines.Component) bool {
+		stays[c.Key] = len(c.DashboardIDs) == 0 || slices.Contains(c.DashboardIDs, chosen.Key)
+		return !stays[c.Key]
+	})
+	for i := range set.Components {
+		set.Components[i].DashboardIDs = []string{chosen.Key}
+	}
+	set.Events = slices.DeleteFunc(set.Events, func(e lines.Event) bool {
+		if len(e.Components) == 0 {
+			return !slices.Contains(e.DashboardIDs, chosen.Key)
+		}
+		return !slices.ContainsFunc(e.Components, func(a lines.Affected) bool { return stays[a.Key] })
+	})
+	for i := range set.Events {
+		e := &set.Events[i]
+		e.Components = slices.DeleteFunc(e.Components, func(a lines.Affected) bool { return !stays[a.Key] })
+		for _, entry := range e.Timeline {
+			for key := range entry.Impacts {
+				if !stays[key] {
+					delete(entry.Impacts, key)
+				}
+			}
+		}
+		if len(e.Components) == 0 {
+			e.DashboardIDs = []string{chosen.Key}
+		}
+	}
+	// What names no component concerns all dashboards.
+	leaves := func(dashboard string, components *[]string) bool {
+		if dashboard != "" && dashboard != chosen.Key {
+			return true
+		}
+		named := len(*components)
+		*components = slices.DeleteFunc(*components, func(key string) bool { return !stays[key] })
+		return named > 0 && len(*components) == 0
+	}
+	set.Subscribers = slices.DeleteFunc(set.Subscribers, func(s lines.Subscriber) bool { return leaves(s.DashboardID, &s.Components) })
+	set.Endpoints = slices.DeleteFunc(set.Endpoints, func(e lines.Endpoint) bool { return leaves(e.DashboardID, &e.Components) })
+	return nil
+}
+
+// Split returns the pieces of a prepared set in the order in which they must be written. A piece has records of one
+// kind, and subscribers of one channel and dashboard.
+func Split(set *lines.Set) []*lines.Set {
+	var pieces []*lines.Set
+	if len(set.Dashboards) > 0 {
+		pieces = append(pieces, &lines.Set{Dashboards: set.Dashboards})
+	}
+	for part := range slices.Chunk(set.Components, maxComponents) {
+		pieces = append(pieces, &lines.Set{Components: part})
+	}
+	for _, part := range chunks(set.Events, maxEvents, maxEventBytes, sizeOf) {
+		pieces = append(pieces, &lines.Set{Events: part})
+	}
+	of := map[[2]string][]lines.Subscriber{}
+	var groups [][2]string
+	for _, s := range set.Subscribers {
+		group := [2]string{s.DashboardID, s.Channel}
+		if len(of[group]) == 0 {
+			groups = append(groups, group)
+		}
+		of[group] = append(of[group], s)
+	}
+	for _, group := range groups {
+		for _, part := range chunks(of[group], maxRows, maxRowBytes, rowSize) {
+			pieces = append(pieces, &lines.Set{Subscribers: part})
+		}
+	}
+	for part := range slices.Chunk(set.Endpoints, maxEndpoints) {
+		pieces = append(pieces, &lines.Set{Endpoints: part})
+	}
+	return pieces
+}
+
+// chunks returns parts of at most count records and size bytes.
+func chunks[T any](records []T, count, size int, sizeOf func(T) int) (parts [][]T) {
+	from, sum := 0, 0
+	for i, record := range records {
+		bytes := sizeOf(record)
+		if i > from && (i-from == count || sum+bytes > size) {
+			parts, from, sum = append(parts, records[from:i]), i, 0
+		}
+		sum += bytes
+	}
+	if from < len(records) {
+		parts = append(parts, records[from:])
+	}
+	return parts
+}
+
+func sizeOf(e lines.Event) int {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return maxEventBytes
+	}
+	return len(line)
+}
+
+// rowSize returns the size of a subscriber's row in bytes, in which each component is a uuid.
+func rowSize(s lines.Subscriber) int { return 200 + len(s.Address) + 40*len(s.Components) }

@@ -1,0 +1,86 @@
+package transfer
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+// perPage is the number of records of a list that one response has.
+const perPage = "100"
+
+// run plans or writes a piece.
+type run struct {
+	*Engine
+	state *State
+	dry   bool
+	out   []Outcome
+}
+
+func (e *Engine) run(ctx context.Context, s *State, piece *lines.Set, dry bool) ([]Outcome, error) {
+	if s.Dashboards == nil {
+		s.Dashboards = map[string]string{}
+	}
+	if s.Components == nil {
+		s.Components = map[string]string{}
+	}
+	if s.Made == nil {
+		s.Made = map[string]bool{}
+	}
+	r := &run{Engine: e, state: s, dry: dry}
+	for _, step := range []func() error{
+		func() error { return r.dashboards(ctx, piece.Dashboards) },
+		func() error { return r.components(ctx, piece.Components) },
+		func() error { return r.events(ctx, piece.Events) },
+		func() error { return r.subscribers(ctx, piece.Subscribers) },
+		func() error { return r.endpoints(ctx, piece.Endpoints) },
+	} {
+		if err := step(); err != nil {
+			return r.out, err
+		}
+	}
+	return r.out, nil
+}
+
+func (r *run) add(o Outcome) { r.out = append(r.out, o) }
+
+// each calls visit for each record of a list of the App interface. name is the member of the response.
+func each[T any](ctx context.Context, s Sender, path, name string, query url.Values, visit func(T) error) error {
+	asked := url.Values{"limit": {perPage}}
+	for key, values := range query {
+		asked[key] = values
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		var page map[string]any
+		if err := s.Send(ctx, Request{Method: http.MethodGet, Path: path, Query: asked}, &page); err != nil {
+			return err
+		}
+		var records struct {
+			Records   []T    `json:"records"`
+			NextToken string `json:"nextToken"`
+		}
+		if err := remarshal(map[string]any{"records": page[name], "nextToken": page["nextToken"]}, &records); err != nil {
+			return err
+		}
+		for _, record := range records.Records {
+			if err := visit(record); err != nil {
+				return err
+			}
+		}
+		if records.NextToken == "" {
+			return nil
+		}
+		asked.Set("nextToken", records.NextToken)
+	}
+}
+
+// missing returns the members of wanted that are not in there.
+func missing(wanted, there []string) []string {
+	return slices.DeleteFunc(slices.Clone(wanted), func(one string) bool { return slices.Contains(there, one) })
+}

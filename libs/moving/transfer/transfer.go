@@ -1,0 +1,156 @@
+// Package transfer writes interchange lines (package lines) to a platform, and reads a dashboard of a platform as lines.
+// The command bellbuoy and the web console use it.
+//
+// The engine knows the platform by one method, which sends a request of the App interface. It keeps nothing: the caller
+// keeps the lines, the State and the outcomes between two pieces. So a web page can run an import piece after piece.
+//
+//	set, err := source.Read(...)               // or lines.Read
+//	err = transfer.Prepare(set, slug)          // the records that go to this dashboard
+//	pieces := transfer.Split(set)              // in the order in which they must be written
+//	for _, piece := range pieces {             // the plan: nothing is written
+//		outcomes, err := engine.Plan(ctx, &plan, piece)
+//	}
+//	for _, piece := range pieces {
+//		outcomes, err := engine.Write(ctx, &state, piece)
+//	}
+//	err = engine.Undo(ctx, &undo)              // later, with the outcomes of Write
+//
+// Decisions: Each record has a permanent key on the platform: the importKey of an event, an externalRef of a component,
+// the slug of a dashboard, the address of a subscriber, the URL of an endpoint. So each piece may be repeated at any
+// time, also after a killed process: a record that exists is not written again. A record that a member has changed
+// since is kept. A refused record is reported, and the others go on.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+)
+
+// Request is a request of the App interface.
+type Request struct {
+	Method  string
+	Path    string // begins with /app
+	Query   url.Values
+	Version int64 // sent as If-Match; 0: any
+	Body    any   // sent as JSON, unless nil
+}
+
+// Sender sends a request. It decodes the response into out, unless out is nil. If the response has an error status, the
+// error is a *Refused.
+type Sender interface {
+	Send(ctx context.Context, r Request, out any) error
+}
+
+// Refused is the error of a response with an error status.
+type Refused struct {
+	Status int
+	Text   string        // text of the platform, which begins with the field
+	Wait   time.Duration // Retry-After; 0 if absent
+}
+
+// Error returns the text of the platform.
+func (e *Refused) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("the platform returned status %d", e.Status)
+	}
+	return e.Text
+}
+
+// declined returns the text of a response by which the platform declined one record, such as one with a wrong member.
+// It returns false for any other error: the other records would fail, too.
+func declined(err error) (string, bool) {
+	r, is := errors.AsType[*Refused](err)
+	if is && (r.Status == http.StatusBadRequest || r.Status == http.StatusConflict || r.Status == http.StatusRequestEntityTooLarge) {
+		return r.Error(), true
+	}
+	return "", false
+}
+
+func isConflict(err error) bool {
+	r, is := errors.AsType[*Refused](err)
+	return is && r.Status == http.StatusConflict
+}
+
+// Engine writes lines to a platform.
+type Engine struct {
+	Sender Sender
+	Ask    bool // the owners of unconfirmed addresses are asked for a confirmation; else they are dropped
+	Force  bool // records that a member has changed become as their lines
+}
+
+// State is what a piece needs to know about the pieces before it. A browser can keep its JSON between two requests. The
+// platform checks the ids, so a wrong State changes nothing that the member may not change. A State with a RunID alone
+// is the start of a run. A plan needs a State of its own.
+type State struct {
+	RunID      string            `json:"runId"`      // uuid that names the run; a plan needs none
+	Dashboards map[string]string `json:"dashboards"` // id by key; empty: the import will create the dashboard
+	Components map[string]string `json:"components"` // id by key; empty: the import will create the component
+	Made       map[string]bool   `json:"made"`       // ids of the dashboards that this run has created
+}
+
+// Kinds returns the kind of each known key, for lines.ReadPiece.
+func (s *State) Kinds() map[string]string {
+	kinds := make(map[string]string, len(s.Dashboards)+len(s.Components))
+	for key := range s.Dashboards {
+		kinds[key] = "dashboard"
+	}
+	for key := range s.Components {
+		kinds[key] = "component"
+	}
+	return kinds
+}
+
+// Status says what an import has done with a record, or will do.
+type Status string
+
+// Statuses of a record. The person must know of those from Kept on.
+const (
+	Created   Status = "created"
+	Updated   Status = "updated"
+	Unchanged Status = "unchanged"
+	Kept      Status = "kept"    // a member has changed the record; Force would update it
+	Declined  Status = "refused" // by the platform
+	Dropped   Status = "dropped" // an unconfirmed subscriber, without Ask
+)
+
+// Outcome is what an import has done with a record, or will do. The caller keeps those that Undoable returns true for:
+// Undo needs them.
+type Outcome struct {
+	Kind        string `json:"kind"` // dashboard, component, event, subscriber, endpoint; alias: an old address, whose key is the path
+	Key         string `json:"key"`
+	Status      Status `json:"status"`
+	Text        string `json:"text,omitempty"` // reason for Kept, Declined and Dropped, or what else the person must know
+	ID          string `json:"id,omitempty"`
+	DashboardID string `json:"dashboardId,omitempty"` // of a subscriber, endpoint or alias
+	Channel     string `json:"channel,omitempty"`     // of a subscriber or endpoint
+	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record with another one
+	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
+}
+
+// Undoable reports whether Undo needs the outcome. Events are not among them: the platform knows those of a run.
+func (o *Outcome) Undoable() bool {
+	return o.Kind != "event" && (o.Status == Created || o.Status == Updated && o.Before != nil)
+}
+
+// Warns reports whether something was lost, kept or refused.
+func (o *Outcome) Warns() bool {
+	return o.Text != "" || o.Status == Kept || o.Status == Declined || o.Status == Dropped
+}
+
+// Plan returns what Write would do. It writes nothing.
+func (e *Engine) Plan(ctx context.Context, s *State, piece *lines.Set) ([]Outcome, error) {
+	return e.run(ctx, s, piece, true)
+}
+
+// Write writes a piece. It adds to s what the pieces after it need. A piece may be written again: what exists is not
+// written twice. Write returns an error if the import cannot go on; then it also returns the outcomes up to there, and
+// the caller can write the piece again later. If ctx ends, Write returns after the request in flight.
+func (e *Engine) Write(ctx context.Context, s *State, piece *lines.Set) ([]Outcome, error) {
+	return e.run(ctx, s, piece, false)
+}

@@ -1,0 +1,180 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+)
+
+// Undone says what Undo has done with a record.
+type Undone struct {
+	Outcome Outcome
+	Gone    bool   // the record is deleted, or as it was before the import
+	Text    string // else the reason why it is kept
+}
+
+// UndoneEvents says what UndoEvents has done.
+type UndoneEvents struct {
+	Deleted   int `json:"deleted"`
+	Kept      int `json:"kept"`      // events that a member has changed since
+	Remaining int `json:"remaining"` // events that the next call deletes
+}
+
+// UndoEvents deletes up to 200 events of a run which no member has changed since. It must be called until Remaining is 0,
+// before Undo, because an open event keeps its components.
+func (e *Engine) UndoEvents(ctx context.Context, runID string) (UndoneEvents, error) {
+	var undone UndoneEvents
+	err := e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: eventsPath + "/" + url.PathEscape(runID)}, &undone)
+	return undone, err
+}
+
+// Undo deletes what the import has created, and restores what it has updated, unless a member has changed the record
+// since. outcomes are those of Write for which Undoable returns true. It may be repeated, also with a part of the
+// outcomes, if the dashboards come last. A record that is missing counts as gone. report is called for each outcome.
+func (e *Engine) Undo(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
+	ordered := slices.Clone(outcomes)
+	order := []string{"alias", "subscriber", "endpoint", "component", "dashboard"}
+	slices.SortStableFunc(ordered, func(a, b Outcome) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
+	for at := 0; at < len(ordered); at++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		o := ordered[at]
+		if o.Kind == "alias" {
+			same := at
+			for same < len(ordered) && same-at < maxAliases && ordered[same].Kind == "alias" && ordered[same].DashboardID == o.DashboardID {
+				same++
+			}
+			if err := e.undoAliases(ctx, ordered[at:same], report); err != nil {
+				return err
+			}
+			at = same - 1
+			continue
+		}
+		undo := map[string]func(context.Context, *Outcome) error{
+			"subscriber": e.undoSubscriber, "endpoint": e.undoEndpoint, "component": e.undoComponent, "dashboard": e.undoDashboard,
+		}[o.Kind]
+		if undo == nil {
+			continue
+		}
+		err := undo(ctx, &o)
+		text, is := declined(err)
+		changed, kept := errors.AsType[kept](err)
+		switch {
+		case err == nil || isMissing(err):
+			report(Undone{Outcome: o, Gone: true})
+		case kept:
+			report(Undone{Outcome: o, Text: changed.text})
+		case is:
+			report(Undone{Outcome: o, Text: text})
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// kept is the error of a record that a member has changed.
+type kept struct{ text string }
+
+func (k kept) Error() string { return k.text }
+
+var errChanged = kept{"was changed after the import"}
+
+func isMissing(err error) bool {
+	r, is := errors.AsType[*Refused](err)
+	return is && r.Status == http.StatusNotFound
+}
+
+func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
+	paths := make([]string, len(outcomes))
+	for i, o := range outcomes {
+		paths[i] = o.Key
+	}
+	request := Request{Method: http.MethodDelete, Path: dashboardsPath + "/" + outcomes[0].DashboardID + "/aliases", Body: map[string]any{"paths": paths}}
+	if err := e.Sender.Send(ctx, request, nil); err != nil && !isMissing(err) {
+		return err
+	}
+	for _, o := range outcomes {
+		report(Undone{Outcome: o, Gone: true})
+	}
+	return nil
+}
+
+// undoSubscriber deletes a subscriber whom nobody has changed. The person's own confirmation is a change.
+func (e *Engine) undoSubscriber(ctx context.Context, o *Outcome) error {
+	path := "/app/subscribers/" + o.Channel + "/" + o.ID
+	var there struct {
+		Subscriber struct{ CreatedAt, UpdatedAt string }
+	}
+	if err := e.Sender.Send(ctx, Request{Method: http.MethodGet, Path: path}, &there); err != nil {
+		return err
+	}
+	if there.Subscriber.CreatedAt != there.Subscriber.UpdatedAt {
+		return errChanged
+	}
+	return e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: path}, nil)
+}
+
+func (e *Engine) undoEndpoint(ctx context.Context, o *Outcome) error {
+	query := url.Values{"dashboardId": {o.DashboardID}, "urlHash": {o.ID}}
+	return e.versioned(ctx, o, Request{Method: http.MethodDelete, Path: endpointsPath(o.Channel), Query: query})
+}
+
+func (e *Engine) undoComponent(ctx context.Context, o *Outcome) error {
+	request := Request{Method: http.MethodDelete, Path: componentsPath + "/" + o.ID}
+	if o.Status == Updated {
+		request.Method, request.Body = http.MethodPatch, o.Before
+	}
+	return e.versioned(ctx, o, request)
+}
+
+// versioned sends a request for the version that the import has left.
+func (e *Engine) versioned(ctx context.Context, o *Outcome, request Request) error {
+	version, err := strconv.ParseInt(o.Mark, 10, 64)
+	if err != nil {
+		return kept{"the run does not say which version the import left"}
+	}
+	request.Version = version
+	return e.Sender.Send(ctx, request, nil)
+}
+
+// undoDashboard deletes a dashboard that has the settings of the import and no component, or restores its settings.
+func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
+	r := run{Engine: e}
+	there, err := r.dashboard(ctx, o.ID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.Status == Updated && restored(there, o.Before):
+		return nil
+	case there.mark() != o.Mark:
+		return errChanged
+	case o.Status == Updated:
+		return e.Sender.Send(ctx, Request{Method: http.MethodPatch, Path: dashboardsPath + "/" + o.ID, Body: o.Before}, nil)
+	case len(there.components()) > 0:
+		return kept{"has components that the import did not create, or that were kept"}
+	}
+	return e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: dashboardsPath + "/" + o.ID}, nil)
+}
+
+// restored reports whether the members of before have their former values, from an earlier Undo.
+func restored(there settings, before any) bool {
+	var former map[string]any
+	if remarshal(before, &former) != nil {
+		return false
+	}
+	for member, value := range former {
+		present, _ := json.Marshal(there[member])
+		wanted, _ := json.Marshal(value)
+		if string(present) != string(wanted) {
+			return false
+		}
+	}
+	return true
+}
