@@ -19,8 +19,16 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 		return row, 0, errInterrupted
 	}
 	wait, held := s.pace(m, false) // the cheapest check is first
+	if wait > soon && !held {
+		return row, wait - soon, nil
+	}
 	if wait > 0 && !held {
-		return row, wait, nil
+		if !s.refresh(m) {
+			return row, m.again(), nil
+		}
+		if wait, held = s.pace(m, false); wait > 0 && !held {
+			return row, wait, nil
+		}
 	}
 	if m.shard.duplicate {
 		missing, err := s.withoutRow(m.shard, []*member{m})
@@ -38,12 +46,8 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 		return s.ambiguous(m), 0, nil
 	}
 	event := s.events.of(m) // before the destination, which must be the newest
-	if now := s.queue.now(); now.Sub(m.requestedAt) > strictlyAfter && !held {
-		destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
-		if err != nil {
-			return row, m.again(), nil
-		}
-		m.to, m.requestedAt = &destinations[0], now
+	if !held && !s.refresh(m) {
+		return row, m.again(), nil
 	}
 	row = s.rowOf(m)
 	if s.decided(m, row, event, slot) {
@@ -54,7 +58,7 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	}
 	switch {
 	case held:
-		s.retryAt(m, row, deliverylog.CodeHeld, s.Now().Add(wait))
+		s.retryAt(m, row, deliverylog.CodeHeld, s.Now().Add(wait+heldTogether).Truncate(heldTogether))
 		return row, 0, nil
 	case wait > 0:
 		return row, wait, nil
@@ -63,6 +67,19 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 		return row, 0, err
 	}
 	return row, 0, s.send(m, row)
+}
+
+// refresh resolves m's destination again, unless that was requested just now. It returns false if this fails.
+func (s *Sender) refresh(m *member) bool {
+	now := s.queue.now()
+	if now.Sub(m.requestedAt) <= strictlyAfter {
+		return true
+	}
+	destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
+	if err == nil {
+		m.to, m.requestedAt = &destinations[0], now
+	}
+	return err == nil
 }
 
 // again returns the pause before m is tried again after a failure of the store or of another service. The first pause

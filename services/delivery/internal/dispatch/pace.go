@@ -17,11 +17,17 @@ const (
 	maxPaces  = 50_000 // maximum number of limits in memory
 	// slightlyLate limits how long a member that had its turn waits without a second turn: at most gap/slightlyLate.
 	slightlyLate = 4
+	// soon is how long before its turn a member gets a fresh destination. Without this, each turn would be late by the time
+	// of the call.
+	soon = strictlyAfter / 2
 	// longestTurn is how long a first attempt waits in memory for its turn. If the turn is later, it is stored as a row.
 	longestTurn = 5 * time.Second
 	// roomInHeld makes the turns of rows gap/roomInHeld longer than gap. Rows are late by the time that reading them takes,
 	// and new deliveries overtake them. Without room, rows that are due would fill the memory.
-	roomInHeld = 8
+	roomInHeld = 16
+	// heldTogether is the time within which rows are due together, so that they are read and resolved together. They then
+	// wait in memory for their turns.
+	heldTogether = 250 * time.Millisecond
 )
 
 // Paced is a Channel whose receivers limit the rate of requests. Limits returns the limits of a destination. The first
@@ -195,18 +201,19 @@ func (s *Sender) pace(m *member, reserve bool) (wait time.Duration, held bool) {
 	now := time.Now()
 	wait, limit := s.paces.wait(m, limits, reserve, now)
 	switch {
-	case wait == 0 || m.hadTurn == limit.Key && wait <= limit.Gap/slightlyLate:
+	case wait == 0 || m.hadTurn == limit.Key && wait <= limit.Gap/slightlyLate && !m.turn.After(now):
 		return wait, false
 	case s.crowded(m):
 		return limit.Gap * time.Duration(s.locks.waiting(m)), true
-	case m.heldUntil.After(now):
-		return m.heldUntil.Sub(now), true
+	case m.hadTurn == limit.Key && m.turn.After(now):
+		return m.turn.Sub(now), m.held
 	}
-	at, held := s.paces.turn(m, limit, now)
-	if m.hadTurn = limit.Key; held {
-		m.heldUntil = at
+	m.hadTurn = limit.Key
+	m.turn, m.held = s.paces.turn(m, limit, now)
+	if m.row == nil && len(limits) > 1 { // the last limit is that of the host
+		s.queue.yield(m.shard, m.held && limit.Key == limits[len(limits)-1].Key)
 	}
-	return at.Sub(now), held
+	return m.turn.Sub(now), m.held
 }
 
 // paused returns until when the receiver of m, or the host of all receivers of the channel, wants no request, and the
@@ -233,7 +240,7 @@ func (s *Sender) afterPause(m *member, until time.Time, of Limit) time.Time {
 	if of.Gap == 0 {
 		return until
 	}
-	return s.paces.turnAfter(m, of, until, time.Now())
+	return s.paces.turnAfter(m, of, until, time.Now()).Add(heldTogether).Truncate(heldTogether)
 }
 
 // rest applies the pauses that the result of m's attempt asks for, other than Result.RetryAfter.

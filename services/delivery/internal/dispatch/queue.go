@@ -12,11 +12,14 @@ const (
 	openAtOnce   = 12 // maximum number of shards being opened at the same time
 	openPause    = 100 * time.Millisecond
 	maxOpenPause = 5 * time.Second
+	// yieldPause is the time between two members that a tenant which yields gets while others have shards. So it gets 200 a
+	// second: more than its host lets it send.
+	yieldPause = 5 * time.Millisecond
 )
 
 // queue returns the members to be attempted. The tenants take turns. A tenant is the deliveries of one organization on
-// one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order
-// of push.
+// one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order of
+// push. If the tenant yields, shards of due rows come before the others.
 type queue struct {
 	open func(*shard, *Snapshot, []*member) (opened, error) // loads what the shard needs; called without the mutex
 	now  func() time.Time
@@ -37,6 +40,10 @@ type tenant struct {
 	key      tenantKey
 	requeued []*member
 	shards   []*shard
+	// yields is true while first attempts of the tenant are only stored as rows, because a limit of the host makes them
+	// wait. This can wait until the other tenants have no shards.
+	yields bool
+	tookAt time.Time // when a first attempt was taken, if the tenant yields
 }
 
 func newQueue(open func(*shard, *Snapshot, []*member) (opened, error)) *queue {
@@ -57,8 +64,27 @@ func (q *queue) push(s *shard) {
 		q.inProgress[s.id]++
 	}
 	t := q.tenantLocked(s)
-	t.shards = append(t.shards, s)
+	at := slices.IndexFunc(t.shards, func(other *shard) bool { return !other.retry })
+	if !s.retry || !t.yields || at < 0 {
+		at = len(t.shards)
+	}
+	t.shards = slices.Insert(t.shards, at, s)
 	q.wake.set()
+}
+
+// yield notes whether first attempts of the shard's tenant are only stored as rows now.
+func (q *queue) yield(s *shard, yields bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if t := q.tenants[s.tenant()]; t != nil {
+		t.yields = yields
+	}
+}
+
+// mustYieldLocked reports whether a tenant that yields must leave its turn to others that have shards.
+func (q *queue) mustYieldLocked(t *tenant) bool {
+	return q.now().Sub(t.tookAt) < yieldPause &&
+		slices.ContainsFunc(q.ring, func(other *tenant) bool { return !other.yields && len(other.shards) > 0 })
 }
 
 // requeue appends a member that take returned before. It returns false if the queue has stopped.
@@ -86,7 +112,7 @@ func (q *queue) postpone(m *member, wait time.Duration, requeue func(*member)) {
 }
 
 func (q *queue) tenantLocked(s *shard) *tenant {
-	key := tenantKey{s.organization, s.channel, s.recipientService()}
+	key := s.tenant()
 	t := q.tenants[key]
 	if t == nil {
 		t = &tenant{key: key}
@@ -99,24 +125,32 @@ func (q *queue) tenantLocked(s *shard) *tenant {
 // take waits for the next member. It returns nil if ctx ended.
 func (q *queue) take(ctx context.Context) *member {
 	for ctx.Err() == nil {
-		if m := q.poll(); m != nil {
+		m, yielded := q.poll()
+		if m != nil {
 			return m
+		}
+		var again <-chan time.Time
+		if yielded {
+			again = time.After(yieldPause)
 		}
 		select {
 		case <-q.wake:
+		case <-again:
 		case <-ctx.Done():
 		}
 	}
 	return nil
 }
 
-// poll returns the next member that can be attempted now, or nil.
-func (q *queue) poll() *member {
+// poll returns the next member that can be attempted now, or nil. If it returns nil, yielded reports whether a tenant has
+// left its turn to others.
+func (q *queue) poll() (found *member, yielded bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for range len(q.ring) {
 		t := q.ring[0]
-		m := q.pollLocked(t)
+		m, left := q.pollLocked(t)
+		yielded = yielded || left
 		last := len(q.ring) - 1
 		copy(q.ring, q.ring[1:])
 		q.ring[last] = t
@@ -126,20 +160,20 @@ func (q *queue) poll() *member {
 			q.ring = q.ring[:last]
 		}
 		if m != nil {
-			return m
+			return m, false
 		}
 	}
-	return nil
+	return nil, yielded
 }
 
-// pollLocked returns the tenant's next member, or nil. It also starts to open the shards that are needed soon.
-func (q *queue) pollLocked(t *tenant) *member {
+// pollLocked returns the tenant's next member, or nil. It also starts to open the shards that are needed soon. If it
+// returns nil, yielded reports whether the tenant has left its turn to others.
+func (q *queue) pollLocked(t *tenant) (found *member, yielded bool) {
 	if len(t.requeued) > 0 {
 		m := t.requeued[0]
 		t.requeued = t.requeued[1:]
-		return m
+		return m, false
 	}
-	var found *member
 	for len(t.shards) > 0 && found == nil {
 		head := t.shards[0]
 		if head.ctx.Err() != nil {
@@ -150,11 +184,15 @@ func (q *queue) pollLocked(t *tenant) *member {
 			t.shards = t.shards[1:]
 			continue
 		}
-		if head.phase == open && head.stale(q.now()) {
+		storedOnly := t.yields && !head.retry // a row needs no fresh destination
+		if head.phase == open && !storedOnly && head.stale(q.now()) {
 			head.phase = closed
 		}
-		if head.phase != open {
+		if yielded = storedOnly && q.mustYieldLocked(t); yielded || head.phase != open {
 			break
+		}
+		if storedOnly {
+			t.tookAt = q.now()
 		}
 		found = head.take()
 	}
@@ -172,7 +210,7 @@ func (q *queue) pollLocked(t *tenant) *member {
 		}
 		ahead += s.left()
 	}
-	return found
+	return found, yielded
 }
 
 // openShard opens a shard. After a failure the shard stays in the phase opening for a pause. Then it becomes closed,

@@ -13,6 +13,7 @@ import (
 
 const (
 	waitingPage  = 1000
+	fewDueRows   = 32  // number of rows in the first read of due rows; most reads find fewer that are due
 	maxDueRows   = 512 // maximum number of due rows of one partition in the queue
 	indexPause   = 200 * time.Millisecond
 	maxTimerWait = time.Hour
@@ -221,26 +222,41 @@ func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.
 		return nil, nil
 	}
 	p.next = time.Time{}
-	limit := len(p.queued) + shardSize + 1
+	limit := len(p.queued) + fewDueRows
 	x.mu.Unlock()
-	rows, _, err := x.store.Waiting(ctx, p.Partition, "", limit)
+	var due []deliverylog.Delivery
+	for after := ""; ; limit = shardSize {
+		rows, next, err := x.store.Waiting(ctx, p.Partition, after, limit)
+		more := x.queue(p, rows, now, &due)
+		after = next
+		if err != nil || more && after != "" && len(due) >= shardSize {
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			x.scheduleLocked(p, now.Add(indexPause))
+			return due, err
+		}
+		if !more || after == "" {
+			return due, nil
+		}
+	}
+}
+
+// queue adds the due rows that are not in the queue to queued and to due. It returns false if one of the rows is not due
+// yet. Then the partition is due with this row.
+func (x *retryIndex) queue(p *partitionRetries, rows []deliverylog.Delivery, now time.Time, due *[]deliverylog.Delivery) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var due []deliverylog.Delivery
 	for _, row := range rows {
 		if row.NextAttemptAt.After(now) {
 			x.scheduleLocked(p, *row.NextAttemptAt)
-			return due, nil
+			return false
 		}
 		if _, queued := p.queued[row.ID]; !queued {
 			p.queued[row.ID] = struct{}{}
-			due = append(due, row)
+			*due = append(*due, row)
 		}
 	}
-	if err != nil || len(rows) == limit {
-		x.scheduleLocked(p, now.Add(indexPause))
-	}
-	return due, err
+	return true
 }
 
 // scheduleLocked makes the partition due at the time, if it is not due earlier.

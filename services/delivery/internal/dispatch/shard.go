@@ -73,7 +73,8 @@ type member struct {
 	locked      bool                 // the member has the lock of its recipient
 	leased      bool                 // this process has leased the row
 	hadTurn     string               // the Key of the limit for which the member had its last turn (Sender.pace)
-	heldUntil   time.Time            // the turn for which the member waits as a row, once it has one
+	turn        time.Time            // the last turn
+	held        bool                 // the member waits as a row for this turn
 	failures    int                  // failures of the store or another service since the member was taken
 	request     *deliverylog.Request // request of the attempt that must still be stored
 }
@@ -103,6 +104,11 @@ func (s *shard) makeMembers() {
 // recipientService returns the service that resolves the recipients.
 func (s *shard) recipientService() topic.RecipientService {
 	return cmp.Or(s.service, s.channel.RecipientService())
+}
+
+// tenant returns the key of the shard's tenant.
+func (s *shard) tenant() tenantKey {
+	return tenantKey{s.organization, s.channel, s.recipientService()}
 }
 
 // left returns how many members are not taken yet.
