@@ -12,13 +12,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// documents returns the file names of the documents. Each has a function that returns the text of the document.
-func documents() map[string]func() ([]byte, error) {
-	return map[string]func() ([]byte, error){
-		"app.yaml": writeApp, "operator.yaml": writeOperator, "legacy.yaml": writeLegacy, "public.yaml": writePublic,
-	}
-}
-
 // object is a YAML mapping whose members keep their order.
 type object []entry
 

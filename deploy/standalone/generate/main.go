@@ -7,6 +7,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,22 +15,33 @@ import (
 
 const folder = "gateway/openapi"
 
-// files returns the file names of the documents, and of the rows. Each has a function that returns its text.
-func files() map[string]func() ([]byte, error) {
-	all := documents()
-	all["routes.json"] = writeRoutes
-	return all
+// files returns the texts of the documents and of the rows by their file names.
+func files() (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for name, write := range map[string]func() ([]byte, error){
+		"app.yaml": writeApp, "operator.yaml": writeOperator, "legacy.yaml": writeLegacy, "public.yaml": writePublic,
+	} {
+		text, err := write()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all[name] = text
+	}
+	rows, err := writeRoutes(all)
+	if err != nil {
+		return nil, fmt.Errorf("routes.json: %w", err)
+	}
+	all["routes.json"] = rows
+	return all, nil
 }
 
 func main() {
-	for name, write := range files() {
-		text, err := write()
-		if err == nil {
-			err = os.WriteFile(filepath.Join(folder, name), text, 0o644)
-		}
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "generate: %s: %v\n", name, err)
-			os.Exit(1)
-		}
+	all, err := files()
+	for name, text := range all {
+		err = errors.Join(err, os.WriteFile(filepath.Join(folder, name), text, 0o644))
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "generate: %v\n", err)
+		os.Exit(1)
 	}
 }

@@ -16,21 +16,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
-// writeRoutes returns the gateway's rows for the operations of three documents as JSON, one row in a line.
-func writeRoutes() ([]byte, error) {
+// writeRoutes returns the gateway's rows for the operations of three of the documents as JSON, one row in a line.
+func writeRoutes(documents map[string][]byte) ([]byte, error) {
 	out := []byte("[\n")
 	for _, of := range []struct {
-		write   func() ([]byte, error)
-		base    string
-		surface passport.Surface
+		name, base string
+		surface    passport.Surface
 	}{
-		{writePublic, "/", passport.Public}, {writeApp, "/app/", passport.App}, {writeOperator, "/operator/v1/", passport.Operator},
+		{"public.yaml", "/", passport.Public}, {"app.yaml", "/app/", passport.App}, {"operator.yaml", "/operator/v1/", passport.Operator},
 	} {
-		text, err := of.write()
-		if err != nil {
-			return nil, err
-		}
-		rows, err := routesOf(text, of.base, of.surface)
+		rows, err := routesOf(documents[of.name], of.base, of.surface)
 		if err != nil {
 			return nil, err
 		}
