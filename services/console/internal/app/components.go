@@ -28,6 +28,7 @@ type Component struct {
 	DashboardIDs            []string  `json:"dashboardIds"`
 	ExternalRefs            []string  `json:"externalRefs"`
 	CheckURL                Nullable  `json:"checkUrl"`
+	PublicID                Nullable  `json:"publicId"`
 	StartAt                 time.Time `json:"startAt"`
 	Version                 int64     `json:"version"`
 }
@@ -85,6 +86,7 @@ type ComponentFields struct {
 	HiddenFromNotifications *bool      `json:"hiddenFromNotifications,omitempty"`
 	ExternalRefs            *[]string  `json:"externalRefs,omitempty"`
 	CheckURL                *Nullable  `json:"checkUrl,omitempty"`
+	PublicID                *Nullable  `json:"publicId,omitempty"`
 	StartAt                 *time.Time `json:"startAt,omitempty"`
 }
 

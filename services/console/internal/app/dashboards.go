@@ -19,6 +19,7 @@ type Dashboard struct {
 	ID             string        `json:"id"`
 	Name           string        `json:"name"`
 	Slug           string        `json:"slug"`
+	PublicID       Nullable      `json:"publicId"`
 	URL            string        `json:"url"`
 	Enabled        bool          `json:"enabled"`
 	Description    string        `json:"description"`
@@ -118,6 +119,7 @@ func dashboardAt(id string) string { return dashboardsPath + "/" + url.PathEscap
 type DashboardChange struct {
 	Name           *string        `json:"name,omitempty"`
 	Slug           *string        `json:"slug,omitempty"`
+	PublicID       *Nullable      `json:"publicId,omitempty"`
 	Enabled        *bool          `json:"enabled,omitempty"`
 	Description    *string        `json:"description,omitempty"`
 	Timezone       *string        `json:"timezone,omitempty"`

@@ -31,6 +31,8 @@ func withoutForm() map[string]string {
 	reasons := map[string]string{
 		"createEvent externalId": "the tools that report events set it", "changeEvent externalId": "the tools that report events set it",
 		"createComponent position": "dashboards have the order", "changeComponent position": "dashboards have the order",
+		"createComponent dashboardIds":   "the page of a dashboard adds components",
+		"createDashboard groupPublicIds": "an import sets them", "changeDashboard groupPublicIds": "an import sets them", "previewDashboard dashboard.groupPublicIds": "the page does not show them",
 	}
 	for _, operation := range []string{"createDashboard", "previewDashboard", "replaceDashboardComponents"} {
 		reasons[operation+" components.position"] = "the order of the array decides"

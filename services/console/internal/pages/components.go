@@ -118,13 +118,14 @@ func (v *visit) componentFields() []*forms.Field {
 	since := timeField("startAt", "Exists since", v.zone())
 	since.Hint += " Earlier time is not measured."
 	return []*forms.Field{
-		{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 50},
-		{Kind: forms.Text, Name: "groupName", Label: "Group", Max: 50, Hint: "Dashboards show the components of a group together."},
+		{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 100},
+		{Kind: forms.Text, Name: "groupName", Label: "Group", Max: 100, Hint: "Dashboards show the components of a group together."},
 		{Kind: forms.Area, Name: "description", Label: "Description", Max: 250},
 		{Kind: forms.Tick, Name: "hidden", Label: "Hide from dashboards"},
 		{Kind: forms.Tick, Name: "hiddenFromNotifications", Label: "Leave out of messages"},
 		{Kind: forms.Area, Name: "externalRefs", Label: "Ids in other tools", Max: 6000, Hint: "One id a line. A monitoring tool names the component with it."},
 		{Kind: forms.URL, Name: "checkUrl", Label: "Address to check", Max: maxLink, Hint: "For the export to a monitoring tool. The platform does not request it, and visitors do not see it."},
+		{Kind: forms.Text, Name: "publicId", Label: "Id on a former page", Max: 64, Hint: "Programs that read api/v2 of the dashboard, and webhooks as of Statuspage, get this id."},
 		since,
 	}
 }
@@ -132,7 +133,7 @@ func (v *visit) componentFields() []*forms.Field {
 // componentForm returns the form that changes a component.
 func (v *visit) componentForm(c app.Component) *forms.Form {
 	form := forms.New(componentsPath+"/"+c.ID, "Save changes", v.componentFields()...)
-	for name, value := range map[string]string{"name": c.Name, "groupName": c.GroupName, "description": c.Description, "externalRefs": strings.Join(c.ExternalRefs, "\n"), "checkUrl": string(c.CheckURL)} {
+	for name, value := range map[string]string{"name": c.Name, "groupName": c.GroupName, "description": c.Description, "externalRefs": strings.Join(c.ExternalRefs, "\n"), "checkUrl": string(c.CheckURL), "publicId": string(c.PublicID)} {
 		form.Field(name).Values = []string{value}
 	}
 	for name, is := range map[string]bool{"hidden": c.Hidden, "hiddenFromNotifications": c.HiddenFromNotifications} {
@@ -150,7 +151,7 @@ func (v *visit) componentChange(form *forms.Form, was *app.Component) app.Compon
 	name, group, description := form.Value("name"), form.Value("groupName"), form.Value("description")
 	hidden, silent := form.Ticked("hidden"), form.Ticked("hiddenFromNotifications")
 	refs := strings.FieldsFunc(form.Value("externalRefs"), func(r rune) bool { return r == '\n' })
-	out := app.ComponentFields{Name: &name, Description: &description, Hidden: &hidden, HiddenFromNotifications: &silent, ExternalRefs: &refs, CheckURL: new(app.Nullable(form.Value("checkUrl")))}
+	out := app.ComponentFields{Name: &name, Description: &description, Hidden: &hidden, HiddenFromNotifications: &silent, ExternalRefs: &refs, CheckURL: new(app.Nullable(form.Value("checkUrl"))), PublicID: new(app.Nullable(form.Value("publicId")))}
 	if group != "" || was != nil {
 		out.GroupName = &group
 	}

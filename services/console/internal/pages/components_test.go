@@ -13,7 +13,7 @@ func TestANewComponentNeedsOnlyAName(t *testing.T) {
 		t.Error(got.header.Get("Location"))
 	}
 	b.expect(b.get("/console/components/"+other), http.StatusOK, "Checkout is added.")
-	if body := b.app.body("POST /app/components"); body != `{"name":"Checkout","description":"","hidden":false,"hiddenFromNotifications":false,"externalRefs":[],"checkUrl":null}` {
+	if body := b.app.body("POST /app/components"); body != `{"name":"Checkout","description":"","hidden":false,"hiddenFromNotifications":false,"externalRefs":[],"checkUrl":null,"publicId":null}` {
 		t.Error(body)
 	}
 	b.expect(b.post("/console/components/new", "name", ""), http.StatusUnprocessableEntity, "Enter the name.")

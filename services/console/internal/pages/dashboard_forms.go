@@ -143,7 +143,7 @@ func contentChange(form *forms.Form, d dashboardRecord) app.Preview {
 
 func placementForm(d dashboardRecord) *forms.Form {
 	components := &forms.Field{Kind: forms.Order, Name: "components", Label: "Components", Max: 36}
-	groups := &forms.Field{Kind: forms.Order, Name: "groups", Label: "Groups", Max: 50}
+	groups := &forms.Field{Kind: forms.Order, Name: "groups", Label: "Groups", Max: 100}
 	add := &forms.Field{Kind: forms.Ticks, Name: "add", Label: "Add components"}
 	for _, placed := range d.Dashboard.Components {
 		components.Values, groups.Values = append(components.Values, placed.ComponentID), append(groups.Values, placed.GroupName)
@@ -214,11 +214,12 @@ func accessChange(form *forms.Form, d dashboardRecord) app.Preview {
 func domainsForm(d dashboardRecord) *forms.Form {
 	return forms.New("", "",
 		&forms.Field{Kind: forms.Text, Name: "slug", Label: "Name in the address", Required: true, Max: 63, Hint: "Links to the former address stop working.", Values: []string{d.Slug}},
-		&forms.Field{Kind: forms.Area, Name: "customDomains", Label: "Custom domains", Max: 1500, Hint: "One on each line, such as status.example.com. At most 5.", Values: []string{strings.Join(d.CustomDomains, "\n")}})
+		&forms.Field{Kind: forms.Area, Name: "customDomains", Label: "Custom domains", Max: 1500, Hint: "One on each line, such as status.example.com. At most 5.", Values: []string{strings.Join(d.CustomDomains, "\n")}},
+		&forms.Field{Kind: forms.Text, Name: "publicId", Label: "Id on a former page", Max: 64, Hint: "Programs that read api/v2 of the dashboard, and webhooks as of Statuspage, get this id.", Values: []string{string(d.PublicID)}})
 }
 
 func domainsChange(form *forms.Form, _ dashboardRecord) app.Preview {
-	return app.Preview{Dashboard: &app.DashboardChange{Slug: new(form.Value("slug")), CustomDomains: new(linesOf(form.Value("customDomains")))}}
+	return app.Preview{Dashboard: &app.DashboardChange{Slug: new(form.Value("slug")), CustomDomains: new(linesOf(form.Value("customDomains"))), PublicID: new(app.Nullable(form.Value("publicId")))}}
 }
 
 func subscriptionsForm(d dashboardRecord) *forms.Form {

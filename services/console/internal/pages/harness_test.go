@@ -210,7 +210,7 @@ func (s *service) usual(at string) string {
 		"source": "app", "createdBy": {"name": TEXT}, "updatedAt": "2026-01-31T09:30:00.000Z", "version": 4`
 	const component = `{"id": "OTHER", "name": TEXT, "description": TEXT, "groupName": TEXT, "hidden": true, "hiddenFromNotifications": true, "status": "partial_outage",
 		"statusOverride": {"status": "partial_outage", "until": "2026-02-02T09:30:00.000Z", "countInUptime": true, "since": "2026-01-31T09:30:00.000Z", "setBy": {"name": TEXT}},
-		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "checkUrl": TEXT, "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
+		"activeEventIds": ["OTHER"], "dashboardIds": ["OTHER"], "externalRefs": [TEXT], "checkUrl": TEXT, "publicId": TEXT, "startAt": "2026-01-31T09:30:00.000Z", "version": 4}`
 	const log = `"logId": "OTHER", "sentAt": "2026-01-31T09:30:00.000Z", "deliveryId": "OTHER", "urlHash": TEXT, "urlDisplay": TEXT, "eventId": "OTHER", "eventKind": "incident.created", "status": "failed", "attempt": 7, "maxAttempts": 7,
 		"httpStatus": null, "durationMs": 2300, "errorCode": TEXT, "nextAttemptAt": null, "replayOf": null`
 	const template = `{"id": "OTHER", "kind": "incident", "name": TEXT, "title": TEXT, "status": "identified", "message": TEXT, "severity": "major_outage", "impact": null, "componentIds": ["OTHER"], "version": 1}`
@@ -219,7 +219,7 @@ func (s *service) usual(at string) string {
 	const inboundKey = `"keyId": "OTHER", "name": TEXT, "createdBy": {"userId": "OTHER", "name": TEXT}, "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null, "defaults": {"publish": true, "notify": false, "severity": "minor_outage"}, "bearer": true, "openAfter": "1m30s", "resolveAfter": "0s", "minSources": 2, "expectEvery": "15m", "managementEmail": "ops@example.com", "silentSince": "2026-01-31T09:30:00.000Z"`
 	const endpoint = `{"version": 3, "dashboardId": "OTHER", "dashboardName": TEXT, "urlHash": "OTHER", "urlDisplay": TEXT, "managementEmail": TEXT, "verified": false, "paused": true, "locked": true, "suppressed": true,
 		"componentIds": ["OTHER"], "eventKinds": ["incident.created", "incident.resolved"], "format": "slack", "minIntervalMs": 2500, "template": {"method": "PUT", "idInPath": true, "headerNames": [TEXT, "X-Team"], "secretNames": [TEXT], "body": TEXT}, "consecutiveFailures": 12, "firstFailureAt": "2026-01-31T09:30:00.000Z", "lastSuccessAt": null, "createdAt": "2026-01-31T09:30:00.000Z"}`
-	const dashboard = `{"id": "OTHER", "name": TEXT, "slug": "acme", "url": "https://status.example.com/d/acme", "enabled": true, "description": TEXT, "timezone": "Europe/Berlin", "locale": "en", "customDomains": [], "domains": [DOMAINS],
+	const dashboard = `{"id": "OTHER", "name": TEXT, "slug": "acme", "publicId": TEXT, "groupPublicIds": {}, "url": "https://status.example.com/d/acme", "enabled": true, "description": TEXT, "timezone": "Europe/Berlin", "locale": "en", "customDomains": [], "domains": [DOMAINS],
 		"branding": {"logoUrl": TEXT, "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"}, "links": {"homepageUrl": null, "supportUrl": TEXT, "navigation": [{"text": TEXT, "href": TEXT}]},
 		"subscriptions": {"email": true, "webhook": true}, "searchIndexing": true, "access": {"mode": "password", "passwordSet": true, "allowedIps": ["192.0.2.1"]},
 		"components": [FULL], "indicator": "major", "createdAt": "2026-01-31T09:30:00.000Z", "updatedAt": "2026-01-31T09:30:00.000Z", "version": 2}`

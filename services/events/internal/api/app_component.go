@@ -14,7 +14,7 @@ import (
 
 func (a api) componentOperations() []web.Operation {
 	readers, writers := []string{passport.RoleEvent, passport.RoleSubscriber}, []string{passport.RoleAdmin}
-	const component = `{"id": "01890a5d-ac96-774b-bcce-b302099a8061", "legacyId": 4, "name": "Checkout", "description": "",
+	const component = `{"id": "01890a5d-ac96-774b-bcce-b302099a8061", "legacyId": 4, "publicId": "b13yz5g2cw10", "name": "Checkout", "description": "",
 		"groupName": "default", "hidden": false, "hiddenFromNotifications": false, "position": 1, "status": "degraded_performance",
 		"statusOverride": {"status": "degraded_performance", "until": "2026-02-01T00:00:00.000Z", "countInUptime": false, "since": "2026-01-31T09:30:00.000Z",
 		"setBy": ` + authorExample + `},
@@ -28,7 +28,7 @@ func (a api) componentOperations() []web.Operation {
 	count := operation("components", readers, "GET", "/counts", "countComponents", "Count the components", "All, and those with each status.", 200)
 	count.Versioned = false
 	count.Example.Response = `{"counts": {"total": 12, "operational": 10, "underMaintenance": 0, "degradedPerformance": 1, "partialOutage": 0, "majorOutage": 1}}`
-	create := operation("components", writers, "POST", "", "createComponent", "Create a component", "It joins the organization's first dashboard.", 201, 409)
+	create := operation("components", writers, "POST", "", "createComponent", "Create a component", "Without dashboardIds it joins the organization's first dashboard.", 201, 409)
 	create.Example = web.Example{Request: `{"name": "Checkout", "groupName": "Shop", "externalRefs": ["checkout-prod"], "checkUrl": "https://shop.example.com/health"}`, Response: one}
 	get := operation("components", readers, "GET", "/{id}", "getComponent", "Get a component", "", 200)
 	get.Example.Response = one
@@ -45,6 +45,7 @@ func (a api) componentOperations() []web.Operation {
 type componentView struct {
 	ID                      string         `json:"id" format:"uuid"`
 	LegacyID                int64          `json:"legacyId" description:"The id of the legacy interface's service."`
+	PublicID                *string        `json:"publicId" description:"The id of the component in api/v2 and in webhooks of the format statuspage. Null: that of id."`
 	Name                    string         `json:"name"`
 	Description             string         `json:"description"`
 	GroupName               string         `json:"groupName"`
@@ -131,28 +132,30 @@ func (a api) getComponent(c *web.Call[componentParameters, web.None]) (oneCompon
 // componentBody has the members of the body of a create and of a change.
 type componentBody struct {
 	Description             optional.Value[string]    `json:"description" maxLength:"250"`
-	GroupName               optional.Value[string]    `json:"groupName" maxLength:"50" description:"On create \"default\" if absent."`
+	GroupName               optional.Value[string]    `json:"groupName" maxLength:"100" description:"On create \"default\" if absent."`
 	Hidden                  optional.Value[bool]      `json:"hidden" description:"True: no dashboard shows the component."`
 	HiddenFromNotifications optional.Value[bool]      `json:"hiddenFromNotifications"`
 	Position                optional.Value[int64]     `json:"position" minimum:"0" maximum:"1000000"`
 	ExternalRefs            optional.Value[[]string]  `json:"externalRefs" description:"At most 20 ids of 1 to 255 characters, which other tools use. No two components of an organization have one in common."`
 	CheckURL                optional.Value[string]    `json:"checkUrl" nullable:"true" format:"uri" maxLength:"2048" description:"http or https, without user name and fragment. bellbuoy export --gatus writes the addresses for a monitoring tool. The platform never requests them, and no visitor sees them."`
+	PublicID                optional.Value[string]    `json:"publicId" nullable:"true" pattern:"^[A-Za-z0-9_-]{1,64}$" description:"The id of the component in api/v2 and in webhooks of the format statuspage, such as its id on a former page. Unique in the organization. Null and on create absent: that of id."`
 	StartAt                 optional.Value[time.Time] `json:"startAt" nullable:"true" description:"The time since which the component exists, not in the future. Earlier time is not measured. Null and on create absent: the time of creation."`
 }
 
 type newComponentBody struct {
-	Name optional.Value[string] `json:"name" required:"true" minLength:"1" maxLength:"50"`
+	Name optional.Value[string] `json:"name" required:"true" minLength:"1" maxLength:"100"`
 	componentBody
+	DashboardIDs optional.Value[[]string] `json:"dashboardIds" maxItems:"50" description:"The dashboards that the component joins, behind their other components. If absent, the organization's first dashboard; none if empty."`
 }
 
 type componentChanges struct {
-	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"50"`
+	Name optional.Value[string] `json:"name" minLength:"1" maxLength:"100"`
 	componentBody
 	StatusOverride optional.Value[overrideBody] `json:"statusOverride" nullable:"true" description:"A state by hand. Null, or the status operational, ends it. It also ends when an event of the component closes."`
 }
 
 func (a api) createComponent(c *web.Call[web.None, newComponentBody], in newComponentBody) (oneComponentView, error) {
-	component, err := a.catalog.CreateComponent(c, appCommand(c), func(component *catalog.Component) error {
+	component, err := a.catalog.CreateComponent(c, appCommand(c), in.DashboardIDs.Value, func(component *catalog.Component) error {
 		component.Name = in.Name.Value
 		in.apply(component)
 		return nil
@@ -185,6 +188,9 @@ func (b componentBody) apply(c *catalog.Component) {
 	if b.CheckURL.Sent {
 		c.CheckURL = b.CheckURL.Value
 	}
+	if b.PublicID.Sent {
+		c.PublicID = b.PublicID.Value
+	}
 	b.StartAt.SetNullable(&c.StartAt)
 }
 
@@ -213,7 +219,7 @@ func (a api) viewComponents(ctx context.Context, organization string, components
 
 func viewComponent(c catalog.Component, health catalog.Health, dashboards []string, override *catalog.Override) componentView {
 	return componentView{
-		ID: c.ID, LegacyID: c.LegacyID, Name: c.Name, Description: c.Description, GroupName: c.Group, Hidden: c.Hidden,
+		ID: c.ID, LegacyID: c.LegacyID, PublicID: optional.OrNull(c.PublicID), Name: c.Name, Description: c.Description, GroupName: c.Group, Hidden: c.Hidden,
 		HiddenFromNotifications: c.HiddenFromNotifications, Position: c.Position,
 		Status: cmp.Or(health.Status, catalog.Operational), StatusOverride: viewOverride(override), ActiveEventIDs: append([]string{}, health.EventIDs...),
 		DashboardIDs: append([]string{}, dashboards...), ExternalRefs: append([]string{}, c.ExternalRefs...),

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -26,7 +27,7 @@ func (a api) dashboardOperations() []web.Operation {
 	get := operation("dashboards", readers, "GET", "/{id}", "getDashboard", "Get a dashboard", "", 200)
 	get.Example.Response = one
 	change := operation("dashboards", writers, "PATCH", "/{id}", "changeDashboard", "Change a dashboard",
-		"At least one member is required. branding, links and access are replaced whole; of subscriptions only the sent channels change.", 200, 409)
+		"At least one member is required. branding, links, access and groupPublicIds are replaced whole; of subscriptions only the sent channels change.", 200, 409)
 	change.Example = web.Example{Response: one,
 		Request: `{"enabled": true, "branding": {"primaryColor": "#1a73e8"}, "subscriptions": {"webhook": true}, "access": {"mode": "public"}}`}
 	remove := operation("dashboards", writers, "DELETE", "/{id}", "deleteDashboard", "Delete a dashboard",
@@ -40,7 +41,7 @@ func (a api) dashboardOperations() []web.Operation {
 	}, slices.Concat(a.contentOperations(readers, writers), a.previewOperations(readers))...)
 }
 
-const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "name": "Acme", "slug": "acme",
+const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "publicId": "kctbh9vrtdwd", "groupPublicIds": {"Core": "4hlkm5xd7zrw"}, "name": "Acme", "slug": "acme",
 	"url": "https://status.example.com", "enabled": true, "description": "", "timezone": "Europe/Berlin", "locale": "en",
 	"customDomains": ["status.example.com"], "domains": [{"host": "status.example.com", "verified": true, "txt": null}],
 	"branding": {"logoUrl": "https://example.com/logo.svg", "faviconUrl": null, "primaryColor": "#1a73e8", "theme": "auto"},
@@ -53,6 +54,8 @@ const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacy
 type dashboardView struct {
 	ID             string                `json:"id" format:"uuid"`
 	LegacyID       int64                 `json:"legacyId"`
+	PublicID       *string               `json:"publicId" description:"The id of the page in api/v2 and in webhooks of the format statuspage. Null: that of id."`
+	GroupPublicIDs map[string]string     `json:"groupPublicIds" description:"The ids of groups in api/v2, by the names of the groups. That of another group is computed from its name."`
 	Name           string                `json:"name"`
 	Slug           string                `json:"slug"`
 	URL            string                `json:"url" format:"uri" description:"Where visitors find the dashboard."`
@@ -180,7 +183,7 @@ func (a api) deleteDashboard(c *web.Call[dashboardParameters, web.None]) (web.No
 
 type placementBody struct {
 	ComponentID optional.Value[string] `json:"componentId" required:"true" format:"uuid"`
-	GroupName   optional.Value[string] `json:"groupName" maxLength:"50" description:"The group on this dashboard; the component's own if absent or empty."`
+	GroupName   optional.Value[string] `json:"groupName" maxLength:"100" description:"The group on this dashboard; the component's own if absent or empty."`
 	Position    optional.Value[int64]  `json:"position" description:"Is ignored: the order of the array decides."`
 }
 
@@ -225,12 +228,13 @@ func (a api) viewDashboards(ctx context.Context, organization string, dashboards
 
 func (a api) viewDashboard(d *catalog.Dashboard, components map[string]catalog.Component, indicator edition.Indicator) dashboardView {
 	view := dashboardView{
-		ID: d.ID, LegacyID: d.LegacyID, Name: d.Name, Slug: d.Slug, URL: a.Addresses.URL(d), Enabled: d.Enabled,
+		ID: d.ID, LegacyID: d.LegacyID, PublicID: optional.OrNull(d.PublicID), GroupPublicIDs: map[string]string{}, Name: d.Name, Slug: d.Slug, URL: a.Addresses.URL(d), Enabled: d.Enabled,
 		Description: d.Description, Timezone: d.Timezone, Locale: d.Locale, CustomDomains: append([]string{}, d.CustomDomains...), Domains: a.viewDomains(d),
 		Branding: viewBranding(d.Branding), Links: viewLinks(d.Links), Subscriptions: d.Subscriptions,
 		SearchIndexing: d.SearchIndexing, Access: viewAccess(d.Access), Components: []placementView{}, Indicator: indicator,
 		CreatedAt: web.Time(d.CreatedAt), UpdatedAt: web.Time(d.UpdatedAt), Version: d.Version,
 	}
+	maps.Copy(view.GroupPublicIDs, d.GroupPublicIDs)
 	for _, placement := range d.Components {
 		component, there := components[placement.ComponentID]
 		if !there {

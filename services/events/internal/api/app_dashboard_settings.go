@@ -78,6 +78,8 @@ type dashboardPatch struct {
 	Subscriptions  optional.Value[subscriptionsBody] `json:"subscriptions"`
 	SearchIndexing optional.Value[bool]              `json:"searchIndexing"`
 	Access         optional.Value[accessBody]        `json:"access"`
+	PublicID       optional.Value[string]            `json:"publicId" nullable:"true" pattern:"^[A-Za-z0-9_-]{1,64}$" description:"The id of the page in api/v2 and in webhooks of the format statuspage, such as its id on a former page. Unique in the organization. Null and on create absent: that of id."`
+	GroupPublicIDs optional.Value[map[string]string] `json:"groupPublicIds" description:"The ids of groups in api/v2, by the names of the groups, such as their ids on a former page; they replace the present ones. 1 to 64 of A-Z, a-z, 0-9, _ and - each, unique in the organization. At most 500."`
 }
 
 // localeTag is the tag of a shipped locale.
@@ -141,6 +143,10 @@ func (b *dashboardPatch) apply(d *catalog.Dashboard, access func(mode catalog.Ac
 	if b.Links.Sent {
 		d.Links = b.Links.Value.links()
 	}
+	if b.PublicID.Sent {
+		d.PublicID = b.PublicID.Value
+	}
+	optional.Assign(&d.GroupPublicIDs, b.GroupPublicIDs.Pointer())
 	b.Subscriptions.Value.apply(&d.Subscriptions)
 	if b.Access.Sent {
 		in := b.Access.Value

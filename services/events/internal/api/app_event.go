@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-const eventExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId": 12, "type": "incident", "title": "Checkout fails", "description": "Some payments fail.",
+const eventExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId": 12, "publicId": null, "type": "incident", "title": "Checkout fails", "description": "Some payments fail.",
 	"impactAnalysis": null, "coordinator": null, "status": "identified", "severity": "major_outage", "startAt": "2026-01-31T09:30:00.000Z", "endAt": null,
 	"scheduledStartAt": null, "scheduledEndAt": null, "autoStart": false, "autoEnd": false, "reminderMinutes": [], "publish": true,
 	"affectedComponents": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "name": "Checkout", "impact": "major_outage"}],
@@ -49,6 +49,7 @@ func (a api) eventOperations() []web.Operation {
 type eventRowView struct {
 	ID                      string                  `json:"id" format:"uuid"`
 	LegacyID                int64                   `json:"legacyId"`
+	PublicID                *string                 `json:"publicId" description:"The id of the event in api/v2 and in webhooks of the format statuspage. Null: that of id."`
 	Type                    catalog.EventType       `json:"type" enum:"incident,maintenance"`
 	Title                   string                  `json:"title"`
 	Description             *string                 `json:"description" description:"Rich text."`
@@ -257,7 +258,7 @@ func viewEvent(d catalog.EventDetail) eventView {
 func viewEventRow(d catalog.EventDetail) eventRowView {
 	e := &d.Event
 	view := eventRowView{
-		ID: e.ID, LegacyID: e.LegacyID, Type: e.Type, Title: e.Title, Description: textOf(&e.Description), ImpactAnalysis: textOf(&e.Impact),
+		ID: e.ID, LegacyID: e.LegacyID, PublicID: optional.OrNull(e.PublicID), Type: e.Type, Title: e.Title, Description: textOf(&e.Description), ImpactAnalysis: textOf(&e.Impact),
 		Coordinator: textOf(&e.Coordinator), Status: e.Status, Severity: optional.OrNull(e.Severity),
 		StartAt: web.Time(e.StartAt), EndAt: web.TimeOf(e.EndAt), ScheduledStartAt: web.TimeOf(e.ScheduledStartAt), ScheduledEndAt: web.TimeOf(e.ScheduledEndAt),
 		AutoStart: e.AutoStart, AutoEnd: e.AutoEnd, ReminderMinutes: append([]int{}, e.ReminderMinutes...), Publish: e.Published,

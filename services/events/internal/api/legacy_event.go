@@ -212,7 +212,7 @@ func (a api) services() legacy.Resource[catalog.Component] {
 		View:        func(c catalog.Component) any { return viewService(c) },
 		Pages:       pagesOf(a.catalog.ListComponents),
 		Create: func(ctx context.Context, caller passport.Passport, in legacy.Input) (catalog.Component, error) {
-			return a.catalog.CreateComponent(ctx, command(caller), func(c *catalog.Component) error { return applyService(c, in) })
+			return a.catalog.CreateComponent(ctx, command(caller), nil, func(c *catalog.Component) error { return applyService(c, in) })
 		},
 		Update: func(ctx context.Context, caller passport.Passport, id int64, in legacy.Input) (catalog.Component, error) {
 			key, err := a.catalog.ComponentID(ctx, caller.Organization, id)
@@ -233,9 +233,9 @@ func (a api) services() legacy.Resource[catalog.Component] {
 
 func serviceFields() []legacy.Field {
 	return []legacy.Field{
-		{Name: "service_name", Type: legacy.String, Required: true, Max: 50, Find: "name", Help: "Name shown on the dashboard."},
+		{Name: "service_name", Type: legacy.String, Required: true, Max: legacy.MaxName, Find: "name", Help: "Name shown on the dashboard."},
 		{Name: "description", Type: legacy.String, Max: 250, Default: "", Find: "description", Help: "The description."},
-		{Name: "group", Type: legacy.String, Max: 50, Default: catalog.DefaultGroup, ResetOnPut: true, Find: "group",
+		{Name: "group", Type: legacy.String, Max: legacy.MaxName, Default: catalog.DefaultGroup, ResetOnPut: true, Find: "group",
 			Help: "Group on the dashboard."},
 		flag("hidden", "hidden", "Hidden from the dashboard."),
 		flag("hidden_notifications", "hiddenFromNotifications", "Left out of notifications of events."),
@@ -253,15 +253,15 @@ type serviceView struct {
 
 func viewService(c catalog.Component) serviceView {
 	return serviceView{
-		Description: c.Description, Group: c.Group, Hidden: c.Hidden, HiddenNotifications: c.HiddenFromNotifications,
-		ResourceURI: legacy.URI("service", c.LegacyID), ServiceName: c.Name,
+		Description: c.Description, Group: legacy.ShortName(c.Group), Hidden: c.Hidden, HiddenNotifications: c.HiddenFromNotifications,
+		ResourceURI: legacy.URI("service", c.LegacyID), ServiceName: legacy.ShortName(c.Name),
 	}
 }
 
 func applyService(c *catalog.Component, in legacy.Input) error {
-	optional.Assign(&c.Name, in.Text("service_name"))
+	legacy.AssignName(&c.Name, in.Text("service_name"))
 	optional.Assign(&c.Description, in.Text("description"))
-	optional.Assign(&c.Group, in.Text("group"))
+	legacy.AssignName(&c.Group, in.Text("group"))
 	optional.Assign(&c.Hidden, in.Flag("hidden"))
 	optional.Assign(&c.HiddenFromNotifications, in.Flag("hidden_notifications"))
 	return nil

@@ -78,7 +78,7 @@ func (a api) publicList(c *gin.Context) error {
 	envelope := legacy.Envelope{Meta: asked.Meta(pathOf(at)+publicPath, total), Objects: []any{}}
 	for _, row := range page.Rows[from:to] {
 		envelope.Objects = append(envelope.Objects, rowView{
-			Description: row.Description, Group: row.Group, ID: row.LegacyID, ServiceName: row.Name, Status: row.Status,
+			Description: row.Description, Group: legacy.ShortName(row.Group), ID: row.LegacyID, ServiceName: legacy.ShortName(row.Name), Status: row.Status,
 		})
 	}
 	body, err := legacy.Encode(envelope)

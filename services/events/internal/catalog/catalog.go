@@ -66,7 +66,7 @@ type Catalog struct {
 	platform  []string // hosts
 
 	writes     coalesce.Group[*eventWrite, struct{}] // writes of events, by id
-	joins      coalesce.Group[string, string]        // writes that add new components to the first dashboard, by organization; items are ids of components
+	joins      coalesce.Group[string, string]        // writes that add new components to a dashboard, by organization and dashboard; items are ids of components
 	placements placementCache
 }
 

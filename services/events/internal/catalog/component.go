@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,9 +38,9 @@ type Component struct {
 
 const (
 	DefaultGroup            = "default" // group of a component for which no group was given
-	maxComponentName        = 50
+	maxComponentName        = 100
 	maxComponentDescription = 250
-	maxGroupName            = 50
+	maxGroupName            = 100
 	maxPosition             = 1_000_000
 	maxExternalRefs         = 20
 	maxExternalRef          = 255
@@ -88,7 +89,7 @@ func (c *Component) check(now time.Time) error {
 	case strings.Contains(c.CheckURL, "#"):
 		return fault.Field("checkUrl", "must not have a fragment, which no tool sends")
 	}
-	if err := checkURL("checkUrl", c.CheckURL, "http", "https"); err != nil {
+	if err := cmp.Or(checkURL("checkUrl", c.CheckURL, "http", "https"), checkPublicID("publicId", c.PublicID)); err != nil {
 		return err
 	}
 	refs := []string{}

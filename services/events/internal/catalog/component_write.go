@@ -12,10 +12,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// CreateComponent stores a component and adds it to the organization's first dashboard. The dashboard is written first.
-// If the process dies before the second write, the dashboard names a component that does not exist, and every reader
-// ignores it.
-func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill func(*Component) error) (Component, error) {
+// CreateComponent stores a component and adds it to the dashboards with the ids, or to the organization's first
+// dashboard if dashboards is nil. The dashboards are written first. If the process dies before the last write, a
+// dashboard names a component that does not exist, and every reader ignores it.
+func (c *Catalog) CreateComponent(ctx context.Context, command Command, dashboards []string, fill func(*Component) error) (Component, error) {
 	now := c.now()
 	component := Component{
 		ID: topic.NewID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
@@ -23,26 +23,42 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, fill fun
 	if err := cmp.Or(fill(&component), component.check(now)); err != nil {
 		return Component{}, err
 	}
-	if err := c.checkRefs(ctx, &component); err != nil {
-		return Component{}, err
-	}
-	var err error
-	if component.LegacyID, err = c.store.Next(ctx, componentIDs, 1); err != nil {
-		return Component{}, err
-	}
-	dashboard, err := c.join(ctx, command.Organization, component.ID)
+	err := cmp.Or(c.checkUnique(ctx, &component), c.checkDashboards(ctx, command.Organization, dashboards))
 	if err != nil {
 		return Component{}, err
 	}
-	err = c.store.Components.Insert(ctx, component, audit.Entry(audit.From(ctx), command.Action, now, nil, &component)...)
+	if component.LegacyID, err = c.store.Next(ctx, componentIDs, 1); err != nil {
+		return Component{}, err
+	}
+	joined, err := c.joinAll(ctx, command.Organization, dashboards, component.ID)
+	if err == nil {
+		err = c.store.Components.Insert(ctx, component, audit.Entry(audit.From(ctx), command.Action, now, nil, &component)...)
+	}
 	if fault.Is(err, fault.Conflict) { // another component with one of the references was stored meanwhile
-		err = cmp.Or(c.unplace(ctx, dashboard, component.ID), c.checkRefs(ctx, &component), err)
+		err = cmp.Or(c.checkUnique(ctx, &component), err)
+	}
+	if fault.Is(err, fault.Conflict) || fault.Is(err, fault.Invalid) {
+		for _, id := range joined {
+			err = cmp.Or(c.unplace(ctx, id, component.ID), err)
+		}
 	}
 	return component, err
 }
 
-// checkRefs returns a Conflict that names an external reference which another component of the organization has.
-func (c *Catalog) checkRefs(ctx context.Context, component *Component) error {
+// checkUnique returns a Conflict that names an external reference or public id which another component of the
+// organization has.
+func (c *Catalog) checkUnique(ctx context.Context, component *Component) error {
+	if component.PublicID != "" {
+		found, err := c.store.Components.Find(ctx, owned(component.OrganizationID, find.Query{
+			Where: []find.Condition{find.Eq(FieldPublicID, component.PublicID)}, Limit: 1,
+		}))
+		if err != nil {
+			return err
+		}
+		if len(found.Items) > 0 && found.Items[0].ID != component.ID {
+			return fault.New(fault.Conflict, "publicId: Another component has %q.", component.PublicID)
+		}
+	}
 	if len(component.ExternalRefs) == 0 {
 		return nil
 	}
@@ -89,7 +105,7 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 	case fault.Is(err, fault.NotFound):
 		err = noComponent()
 	case fault.Is(err, fault.Conflict) && wanted.ID != "":
-		err = cmp.Or(c.checkRefs(ctx, &wanted), err)
+		err = cmp.Or(c.checkUnique(ctx, &wanted), err)
 	}
 	return changed, err
 }

@@ -187,7 +187,7 @@ func (d *Dashboard) check(platform []string) error {
 	case !slices.Contains(words.Tags(), d.Locale):
 		return fault.Field("locale", alternativesFormat, strings.Join(words.Tags(), ", "))
 	}
-	return cmp.Or(d.checkDomains(platform), d.Branding.check(), d.Links.check())
+	return cmp.Or(d.checkDomains(platform), d.checkPublicIDs(), d.Branding.check(), d.Links.check())
 }
 
 // isZone reports whether name is a zone of the IANA database. Names of zones begin with a capital letter. LoadLocation

@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,14 +87,12 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 		if !fault.Is(err, fault.Conflict) {
 			return dashboard, err
 		}
-		slug, err := c.slugTaken(ctx, &dashboard)
+		slug, err := c.another(ctx, &dashboard, find.Eq(FieldSlug, dashboard.Slug))
 		if err != nil {
 			return Dashboard{}, err
 		}
-		host, err := c.another(ctx, &dashboard, find.Has(FieldHosts, dashboard.CustomDomains...))
+		taken := c.taken(ctx, &dashboard)
 		switch {
-		case err != nil:
-			return Dashboard{}, err
 		case slug && derived:
 			numbers++
 			number := numbers + 1
@@ -101,11 +100,11 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 				number += dashboard.LegacyID // other dashboards with this name rarely have this number
 			}
 			dashboard.Slug = numbered(base, number)
-		case slug || host:
-			return Dashboard{}, dashboardConflict(slug)
-		default: // the slug and the hosts are free, so another dashboard has the place or the id
+		case taken != nil:
+			return Dashboard{}, taken
+		default: // another dashboard has the place or the id
 			if _, err = c.store.Dashboards.Get(ctx, dashboard.ID); !fault.Is(err, fault.NotFound) {
-				return Dashboard{}, cmp.Or(err, dashboardConflict(false))
+				return Dashboard{}, cmp.Or(err, error(fault.New(fault.Conflict, "There is a dashboard with this id.")))
 			}
 			if dashboard.Place, err = freePlace(ctx, c.store.Dashboards, dashboard.OrganizationID, limit, "dashboards"); err != nil {
 				return Dashboard{}, err
@@ -114,24 +113,30 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 	}
 }
 
-// slugTaken reports whether another dashboard of the installation has the slug.
-func (c *Catalog) slugTaken(ctx context.Context, d *Dashboard) (bool, error) {
-	return c.another(ctx, d, find.Eq(FieldSlug, d.Slug))
-}
-
-// another reports whether a dashboard other than d matches the condition, which is on a unique field.
-func (c *Catalog) another(ctx context.Context, d *Dashboard, condition find.Condition) (bool, error) {
-	found, err := c.store.Dashboards.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 1})
-	return len(found.Items) > 0 && found.Items[0].ID != d.ID, err
-}
-
-// dashboardConflict returns the fault for a write that violates the unique index of slugs or, if slugTaken is false, of
-// hosts.
-func dashboardConflict(slugTaken bool) error {
-	if slugTaken {
-		return fault.New(fault.Conflict, "slug: Another dashboard has this slug. Choose another one.")
+// taken returns a Conflict that names what another dashboard has of d: the slug or a host, or a public id in the
+// organization. It returns nil if nothing is taken.
+func (c *Catalog) taken(ctx context.Context, d *Dashboard) error {
+	own := find.Eq(FieldOrganization, d.OrganizationID)
+	for _, of := range []struct {
+		where   []find.Condition
+		problem string
+	}{
+		{[]find.Condition{find.Eq(FieldSlug, d.Slug)}, "slug: Another dashboard has this slug. Choose another one."},
+		{[]find.Condition{find.Has(FieldHosts, d.CustomDomains...)}, "customDomains: A host belongs to another dashboard. Remove it there first."},
+		{[]find.Condition{own, find.Eq(FieldPublicID, d.PublicID)}, "publicId: Another dashboard has this id. Remove it there first."},
+		{[]find.Condition{own, find.Has(FieldGroupIDs, d.GroupIDs()...)}, "groupPublicIds: A group of another dashboard has one of the ids. Remove it there first."},
+	} {
+		if is, err := c.another(ctx, d, of.where...); is || err != nil {
+			return cmp.Or(err, error(fault.New(fault.Conflict, "%s", of.problem)))
+		}
 	}
-	return fault.New(fault.Conflict, "customDomains: A host belongs to another dashboard. Remove it there first.")
+	return nil
+}
+
+// another reports whether a dashboard other than d matches the conditions, which are on a unique index.
+func (c *Catalog) another(ctx context.Context, d *Dashboard, where ...find.Condition) (bool, error) {
+	found, err := c.store.Dashboards.Find(ctx, find.Query{Where: where, Limit: 2})
+	return slices.ContainsFunc(found.Items, func(other Dashboard) bool { return other.ID != d.ID }), err
 }
 
 // ChangeDashboard applies change to a dashboard and stores the result. It stores nothing if change makes no difference.
@@ -161,8 +166,7 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 	case fault.Is(err, fault.NotFound):
 		err = NoDashboard()
 	case fault.Is(err, fault.Conflict) && wanted.ID != "":
-		taken, failed := c.slugTaken(ctx, &wanted)
-		err = cmp.Or(failed, dashboardConflict(taken))
+		err = cmp.Or(c.taken(ctx, &wanted), err)
 	}
 	return changed, err
 }

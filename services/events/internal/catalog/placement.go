@@ -103,15 +103,60 @@ func (c *Catalog) ComponentsOn(ctx context.Context, organization string, dashboa
 	return c.store.ComponentsOf(ctx, organization, ids)
 }
 
-// join adds a component to the organization's first dashboard, and returns the id of the dashboard. Components created
-// at the same time share a write.
-func (c *Catalog) join(ctx context.Context, organization, id string) (string, error) {
-	return Share(ctx, &c.joins, organization, []string{id}, func(ctx context.Context, ids []string) (string, error) {
-		first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
-		if err != nil || len(first.Items) == 0 {
-			return "", err
+// checkDashboards returns a fault that names an id which is not that of a dashboard of the organization, or is there
+// twice.
+func (c *Catalog) checkDashboards(ctx context.Context, organization string, ids []string) error {
+	known, err := c.DashboardsByID(ctx, organization, ids)
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		switch {
+		case !slices.Contains(dashboardKeys(known), id):
+			return noDashboardAt(i)
+		case slices.Contains(ids[:i], id):
+			return fault.Field("dashboardIds["+strconv.Itoa(i)+"]", "must not be named twice")
 		}
-		dashboard, err := c.store.Dashboards.Update(ctx, first.Items[0].ID, func(d *Dashboard) ([]topic.Message, error) {
+	}
+	return nil
+}
+
+func noDashboardAt(i int) error {
+	return fault.Field("dashboardIds["+strconv.Itoa(i)+"]", "must be a dashboard of the organization")
+}
+
+// joinAll adds a component to dashboards, and returns the ids of those to which it was added. If ids is nil, it is the
+// organization's first dashboard.
+func (c *Catalog) joinAll(ctx context.Context, organization string, ids []string, component string) (joined []string, err error) {
+	if ids == nil {
+		first, err := c.join(ctx, organization, "", component)
+		return []string{first}, err
+	}
+	for i, id := range ids {
+		_, err := c.join(ctx, organization, id, component)
+		if fault.Is(err, fault.NotFound) { // the dashboard was deleted meanwhile
+			err = noDashboardAt(i)
+		}
+		if err != nil {
+			return joined, err
+		}
+		joined = append(joined, id)
+	}
+	return joined, nil
+}
+
+// join adds a component to a dashboard, and returns the id of the dashboard. If dashboard is empty, it is the first one
+// of the organization. Components created at the same time share a write.
+func (c *Catalog) join(ctx context.Context, organization, dashboard, id string) (string, error) {
+	return Share(ctx, &c.joins, organization+"/"+dashboard, []string{id}, func(ctx context.Context, ids []string) (string, error) {
+		if dashboard == "" {
+			first, err := c.store.Dashboards.Find(ctx, owned(organization, find.Query{Limit: 1}))
+			if err != nil || len(first.Items) == 0 {
+				return "", err
+			}
+			dashboard = first.Items[0].ID
+		}
+		written, err := c.store.Dashboards.Update(ctx, dashboard, func(d *Dashboard) ([]topic.Message, error) {
 			next := d.nextPosition()
 			for i, id := range ids {
 				d.Components = append(d.Components, Placement{ComponentID: id, Position: next + int64(i)})
@@ -119,7 +164,7 @@ func (c *Catalog) join(ctx context.Context, organization, id string) (string, er
 			d.touch(c.now())
 			return nil, nil
 		})
-		return dashboard.ID, err
+		return written.ID, err
 	})
 }
 

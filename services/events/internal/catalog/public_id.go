@@ -2,14 +2,19 @@ package catalog
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
 	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 // A public id is the id that a page, group, component, event or entry had on a page of another product. It is empty, or
 // 1 to 64 of A-Z, a-z, 0-9, _ and -. Files and webhooks in the format of Statuspage show it in place of the platform's
 // id, so clients of the former page find what they know.
-var publicID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+var publicIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // ShownID returns the public id, or the platform's id of a record that has no public id.
 func ShownID(publicID, id string) string { return cmp.Or(publicID, id) }
@@ -22,4 +27,36 @@ func (d *Dashboard) GroupIDs() []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// maxGroupIDs bounds the size of a dashboard.
+const maxGroupIDs = 500
+
+// checkPublicID returns a fault unless the text is empty or a public id.
+func checkPublicID(field, id string) error {
+	if id != "" && !publicIDForm.MatchString(id) {
+		return fault.Field(field, "must be 1 to 64 of A-Z, a-z, 0-9, _ and -")
+	}
+	return nil
+}
+
+// checkPublicIDs checks the public ids of the dashboard and its groups.
+func (d *Dashboard) checkPublicIDs() error {
+	if len(d.GroupPublicIDs) > maxGroupIDs {
+		return fault.Field("groupPublicIds", "must be at most %d groups", maxGroupIDs)
+	}
+	used := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(d.GroupPublicIDs)) {
+		id, field := d.GroupPublicIDs[name], "groupPublicIds["+strconv.Quote(name)+"]"
+		switch {
+		case blank(name) || utf8.RuneCountInString(name) > maxGroupName:
+			return fault.Field("groupPublicIds", "must have names of groups, of 1 to %d characters", maxGroupName)
+		case !publicIDForm.MatchString(id):
+			return checkPublicID(field, cmp.Or(id, " "))
+		case used[id]:
+			return fault.Field(field, "must not be the id of two groups")
+		}
+		used[id] = true
+	}
+	return checkPublicID("publicId", d.PublicID)
 }

@@ -14,7 +14,7 @@ func TestHoldingFollowsOtherProcesses(t *testing.T) {
 	one, _ := open(t, folder, false)
 	two, _ := open(t, folder, false)
 	first, second := addDashboard(t, one, "first"), addDashboard(t, one, "second")
-	component, err := one.CreateComponent(t.Context(), ours, func(c *catalog.Component) error { c.Name = "Checkout"; return nil })
+	component, err := one.CreateComponent(t.Context(), ours, nil, func(c *catalog.Component) error { c.Name = "Checkout"; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func hide(hidden bool) func(*catalog.Component) error {
 
 func add(t *testing.T, c library, name string) catalog.Component {
 	t.Helper()
-	component, err := c.CreateComponent(t.Context(), ours, func(c *catalog.Component) error { c.Name = name; return nil })
+	component, err := c.CreateComponent(t.Context(), ours, nil, func(c *catalog.Component) error { c.Name = name; return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -136,8 +136,8 @@ func (k kind) subscriptionView(d audience.Detail) any {
 	return map[string]any{
 		"confirmed": d.Confirmed, k.name: k.addressView(d.Address), "resource_uri": legacy.URI(k.subscriptions, d.LegacyID),
 		"service": serviceView{
-			Description: d.Component.Description, Group: d.Component.Group, Hidden: d.Component.Hidden,
-			HiddenNotifications: d.Component.HiddenFromNotifications, ServiceName: d.Component.Name,
+			Description: d.Component.Description, Group: legacy.ShortName(d.Component.Group), Hidden: d.Component.Hidden,
+			HiddenNotifications: d.Component.HiddenFromNotifications, ServiceName: legacy.ShortName(d.Component.Name),
 			ResourceURI: legacy.URI("service", d.Component.LegacyID),
 		},
 	}
