@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	eventID        = "01890a5d-ac96-774b-bcce-b302099a8064"
 	cacheOfPublic  = "public, max-age=0, s-maxage=10, stale-while-revalidate=60, stale-if-error=86400"
 	cacheOfPrivate = "private, no-store"
 	noAddress      = "There is nothing at this path.\n"
@@ -99,8 +100,8 @@ func TestFormerAddressesRedirect(t *testing.T) {
 		path, location string
 		header         map[string]string
 	}{
-		{"/d/main", "/d/main/", nil}, {"/d/main?utm=1", "/d/main/", nil}, {"/d/main/incidents/e1", "/d/main/events/e1", nil}, {"/d/main/incidents/e1/", "/d/main/events/e1", nil},
-		{"/incidents/e1", "/events/e1", ownHost}, {"/d/main/history/", "/d/main/history", nil}, {"/d/main/events/e%2F1/", "/d/main/events/e%2F1", nil},
+		{"/d/main", "/d/main/", nil}, {"/d/main?utm=1", "/d/main/", nil}, {"/d/main/incidents/" + eventID, "/d/main/events/" + eventID, nil}, {"/d/main/incidents/" + eventID + "/", "/d/main/events/" + eventID, nil},
+		{"/incidents/" + eventID, "/events/" + eventID, ownHost}, {"/d/main/uptime", "/d/main/history", nil}, {"/uptime/?day=1", "/history", ownHost}, {"/d/main/subscriptions/x/y", "/d/main/subscribe", nil}, {"/d/main/history/", "/d/main/history", nil}, {"/d/main/events/e%2F1/", "/d/main/events/e%2F1", nil},
 		{"/events/e1/", "/events/e1", ownHost}, {"/d/main/feed.rss/", "/d/main/feed.rss", nil},
 	} {
 		g := d.get(t, row.path, row.header)
@@ -118,7 +119,7 @@ func TestErrorsAndRedirectsHaveTheCacheControlOfThePage(t *testing.T) {
 	p := newPublication(w)
 	statuses := map[string]int{
 		"/nothing": 404, "/components/none/badge.svg": 404, "/api/v2/nothing.json": 404, "/api/v2/incidents.json": 404, "/api/v1/service/": 404, "/api": 404, "/api/v1/": 404,
-		"/history/": 308, "/incidents/e1": 308, "/api/v2/summary.json/": 308, "/subscribe/email": 405, "/subscribe/webhook": 405, "/subscribe/fax": 404,
+		"/history/": 308, "/incidents/" + eventID: 308, "/incidents/e1": 404, "/api/v2/summary.json/": 308, "/subscribe/email": 405, "/subscribe/webhook": 405, "/subscribe/fax": 404,
 	}
 	check := func(want string, header map[string]string, statuses map[string]int) {
 		t.Helper()

@@ -19,6 +19,8 @@ type Edition struct {
 	// Files are the names of the files that exist from the start of the edition. Other files are rendered at their
 	// first request. The name of a file is its path below the dashboard's address. The name of the page is empty.
 	Files []string `json:"files"`
+	// Aliases is the version of the dashboard's AliasTable. 0: the dashboard never had an alias.
+	Aliases int64 `json:"aliases,omitempty"`
 }
 
 // ListHeader is the response header in which the events service sends the value of Edition.List with a legacy list.

@@ -16,6 +16,17 @@ type address struct {
 // isAPI reports whether errors at the path are written in JSON.
 func (a address) isAPI() bool { return strings.HasPrefix(a.below+"/", "api/") }
 
+// home returns the path of the dashboard's page for the visitor.
+func (v *dashboardVisit) home() string {
+	if v.OwnHost {
+		return "/"
+	}
+	return "/d/" + strings.TrimPrefix(v.base, dashboardBase) + "/"
+}
+
+// dashboardBase is the start of address.base for the path of a dashboard on the platform's host.
+const dashboardBase = "/public/v1/dashboards/"
+
 // addressOf returns the address of a request. It returns false if no dashboard can have the slug or the host.
 func addressOf(v Visit) (a address, ok bool) {
 	var err error
@@ -31,7 +42,7 @@ func addressOf(v Visit) (a address, ok bool) {
 			below, err = url.PathUnescape(below)
 		}
 	}
-	return address{"/public/v1/dashboards/" + slug, below}, err == nil && isSlug(slug)
+	return address{dashboardBase + slug, below}, err == nil && isSlug(slug)
 }
 
 // isSlug reports whether a slug has the form of a dashboard's slug: 3 to 63 of [a-z0-9-].

@@ -47,8 +47,8 @@ type Redis interface {
 // is down can serve the dashboard. With each edition it saves the files of savedFiles: those that the edition lists,
 // the 404 page and the password forms. These are saved in brotli only, and load decompresses them. It also saves the
 // other files that visitors request, in the requested content coding, up to othersRoom bytes per dashboard. A
-// dashboard has one Redis hash for the files of savedFiles, and one for the other files. Each address has one hash,
-// with the id of the dashboard and the legacy list. The hashes of all gateways together have at most room bytes. When
+// dashboard has one Redis hash for the files of savedFiles, one for the other files, and one for its aliases, if it has
+// any. Each address has one hash, with the id of the dashboard and the legacy list. The hashes of all gateways together have at most room bytes. When
 // the room is used up, the scripts evict the least recently used hashes, first those with other files. Saved
 // responses are sealed, because some belong to private dashboards.
 type backup struct {
@@ -90,6 +90,7 @@ const (
 	editionField   = "edition"   // name of a field in the hash of a dashboard: the edition
 	dashboardField = "dashboard" // name of a field in the hash of an address: the dashboard's id
 	listField      = "list"      // name of a field in the hash of an address: the legacy list without a query
+	aliasesField   = "aliases"   // name of the field in the hash of an alias table
 )
 
 func fileField(name, coding string) string { return coding + " " + name }
@@ -97,6 +98,8 @@ func fileField(name, coding string) string { return coding + " " + name }
 func filesKey(dashboard string) string { return "pages:" + dashboard }
 
 func othersKey(dashboard string) string { return "pages-asked:" + dashboard }
+
+func aliasesKey(dashboard string) string { return "pages-aliases:" + dashboard }
 
 func addressKey(base string) string { return "page-at:" + base }
 
@@ -116,10 +119,10 @@ func (e *edition) isSaved(name string) bool { return slices.Contains(e.savedFile
 type savedHead struct {
 	At      int64       `json:"at"` // time in ns at which the events service returned or last confirmed the response
 	Header  http.Header `json:"header"`
-	Edition string      `json:"edition,omitempty"` // for a file: id of its edition
+	Edition string      `json:"edition,omitempty"` // for a file: id of its edition; for an alias table: its version
 }
 
-// seal returns the sealed text of a response. For a file, edition is the id of its edition.
+// seal returns the sealed text of a response. For a file, edition is the id of its edition, for an alias table the version.
 func (b *backup) seal(key, field string, response *cached, edition string) string {
 	head, _ := json.Marshal(savedHead{response.confirmed.Load(), response.Header, edition}) // a number and strings: cannot fail
 	return b.box.Seal(string(head)+"\n"+string(response.Body), key+" "+field)
@@ -158,7 +161,11 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 		return nil
 	}
 	out.confirmed.Store(saved.At)
-	if saved.Edition != "" && saved.Edition != out.edition.ID {
+	switch {
+	case saved.Edition == "":
+	case out.edition == nil:
+		out.state = saved.Edition
+	case saved.Edition != out.edition.ID:
 		older := *out.edition
 		older.ID = saved.Edition
 		out.edition = &older

@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -37,11 +38,11 @@ const (
 	maxURI = 1024
 )
 
-// cache stores three kinds of responses of the events service in memory: editions of dashboards, files of editions,
-// and legacy lists. For each visitor, the cache asks the events service whether the edition is current
+// cache stores four kinds of responses of the events service in memory: editions of dashboards, files of editions,
+// legacy lists, and alias tables. For each visitor, the cache asks the events service whether the edition is current
 // (If-None-Match). This question starts after the visitor's request, and visitors who wait at the same time share it.
 // So a visitor sees every change that was acknowledged to its writer. A file never changes within an edition, so it
-// needs no confirmation. A list needs none while Edition.List is the same. While the events service is down, the
+// needs no confirmation. A list needs none while Edition.List is the same, and an alias table none while Edition.Aliases is. While the events service is down, the
 // cache returns the last good response from memory or from Redis.
 type cache struct {
 	fetch     Fetch
@@ -56,7 +57,7 @@ type cache struct {
 
 // cacheKey identifies a cached response. Only the key of a legacy list contains the query of the visitor.
 type cacheKey struct {
-	uri string // edition or list: path and query in the events service; file: id of the dashboard
+	uri string // file: id of the dashboard; others: path and query in the events service
 	// file and coding are set for a file only. The cached response contains the edition to which the file belongs.
 	file, coding string
 }
@@ -76,7 +77,9 @@ var errNoResponse = errors.New("gateway: the events service did not return the p
 
 type cached struct {
 	message.Response
-	state string // for a list: the value of Edition.List for which it is current; empty: unknown
+	// state is, for a list, the value of Edition.List for which it is current; empty: unknown. For an alias table it is
+	// the version.
+	state string
 	// edition is set if the response is an edition, or a file of the edition.
 	edition *edition
 	// confirmed is the time in ns at which the events service returned or confirmed the response.
@@ -135,7 +138,7 @@ func (c *cache) last(ctx context.Context, q question, failure error) (out *cache
 	of := q.about()
 	out, there := c.responses.Get(of.key)
 	if !there {
-		if out = c.backup.load(ctx, q); out != nil && (of.confirmed || q.isCurrent(out)) {
+		if out = c.backup.load(ctx, q); out != nil && (of.confirmed || of.older || q.isCurrent(out)) {
 			c.store(of.key, out, false)
 		}
 	}
@@ -240,8 +243,9 @@ func (c *cache) request(ctx context.Context, q question, former *cached) (*cache
 	case isSame: // the file is the same in the new edition, or the list in the new state
 		whole = message.NewResponse(former.Status, former.Header, former.Body)
 	default:
-		body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
-		if err == nil && (len(body) > maxResponse || response.StatusCode >= http.StatusInternalServerError) {
+		most := cmp.Or(of.most, maxResponse)
+		body, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
+		if err == nil && (len(body) > most || response.StatusCode >= http.StatusInternalServerError) {
 			err = errNoResponse
 		}
 		if err != nil {

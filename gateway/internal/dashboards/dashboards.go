@@ -7,6 +7,8 @@
 //   - While the events service is down, the last files are served. Redis contains copies of the files for a gateway that
 //     starts during that time (backup.go, save.go).
 //   - The edition contains the access rules of a private dashboard. The gateway applies these rules (edition.go).
+//   - A former address leads to the present one by the alias table of the dashboard. The gateway reads it once for each
+//     version, which the edition names (alias.go).
 package dashboards
 
 import (

@@ -2,7 +2,6 @@ package dashboards
 
 import (
 	"net/url"
-	"path"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
@@ -26,7 +25,7 @@ const (
 	fileOfEdition fileKind = iota
 	fileList               // the legacy list, which allows a query
 	fileEnter              // takes the password of the dashboard
-	fileIncident           // redirects to the page of the event
+	fileIncident           // redirects to the page of the event, or from an alias
 	fileForm               // takes the form of a visitor who subscribes; another service handles the form
 )
 
@@ -75,9 +74,6 @@ func (f *File) redirect(u *url.URL) string {
 	bare := strings.TrimSuffix(at, "/")
 	isIndex := f.name == "" && !f.parameter
 	switch {
-	case f.kind == fileIncident:
-		folder, id := path.Split(bare)
-		return strings.TrimSuffix(folder, "incidents/") + "events/" + id
 	case f.kind != fileOfEdition:
 		return ""
 	case isIndex && at == bare:

@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 )
 
-// question is a request to the events service for an edition, a file or a list.
+// question is a request to the events service for an edition, a file, a list or the aliases of a dashboard.
 type question interface {
 	about() *subject
 	// isCurrent reports whether a cached response is known to be current without asking the events service.
@@ -33,6 +33,9 @@ type subject struct {
 	confirmed bool
 	// rests is true if visitors get the last response without a request to the events service during restTime.
 	rests bool
+	// older is true if a response that Redis has is also stored in memory if it is not current.
+	older bool
+	most  int // maximum size of a response, in bytes; 0: maxResponse
 }
 
 func (s *subject) about() *subject { return s }

@@ -58,17 +58,17 @@ func (c *cache) save(base string, current *cached) {
 	}
 }
 
-// saveEdition saves the address and the files of an edition. It skips the address if this gateway has saved it, and
-// the files if any gateway has saved them. It also marks the saved hashes as recently used.
+// saveEdition saves the address, the files and the aliases of an edition. It skips the address if this gateway has saved
+// it, and the files and the aliases if any gateway has saved them. It also marks the saved hashes as recently used.
 func (c *cache) saveEdition(ctx context.Context, base string, current *cached) error {
 	b, of := c.backup, current.edition
-	check, err := b.run(ctx, b.check, []string{filesKey(of.DashboardID), othersKey(of.DashboardID), addressKey(base)}).Int64Slice()
+	check, err := b.run(ctx, b.check, []string{filesKey(of.DashboardID), othersKey(of.DashboardID), addressKey(base), aliasesKey(of.DashboardID)}).Int64Slice()
 	if err != nil {
 		return err
 	}
-	number, files, address, scarce := check[0], check[1], check[2], check[3] == 1
+	number, files, address, scarce, version, aliases := check[0], check[1], check[2], check[3] == 1, check[4], check[5]
 	last := current.savedAt.Load()
-	if scarce && last > 0 && (files <= 0 || address <= 0) && c.now().Sub(time.Unix(0, last)) < evictedTime {
+	if scarce && last > 0 && (files <= 0 || address <= 0 || of.Aliases > 0 && aliases <= 0) && c.now().Sub(time.Unix(0, last)) < evictedTime {
 		return nil
 	}
 	const enough = int64((backupTime - renewTime) / time.Millisecond)
@@ -77,6 +77,9 @@ func (c *cache) saveEdition(ctx context.Context, base string, current *cached) e
 	}
 	if err == nil && (number < of.Number || number == of.Number && files < enough) {
 		err = c.saveFiles(ctx, of, current)
+	}
+	if err == nil && of.Aliases > 0 && (version < of.Aliases || version == of.Aliases && aliases < enough) {
+		err = c.saveAliases(ctx, of)
 	}
 	if err == nil {
 		current.savedAt.Store(c.now().UnixNano())

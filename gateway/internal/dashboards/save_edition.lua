@@ -1,6 +1,7 @@
--- Replaces the saved files of a dashboard, unless the files of a newer edition are saved. Or replaces an address.
+-- Replaces the saved files of a dashboard, unless the files of a newer edition are saved. Or replaces its aliases, unless a
+-- newer version is saved. Or replaces an address.
 --
--- ARGV[3] the number of the edition; empty: KEYS[4] is an address
+-- ARGV[3] the number of the edition, or the version of the aliases; empty: KEYS[4] is an address
 -- ARGV[4] and so on: names and values of the fields
 if ARGV[3] ~= '' and tonumber(redis.call('HGET', KEYS[4], 'number') or '0') > tonumber(ARGV[3]) then return 0 end
 begin(KEYS[1])

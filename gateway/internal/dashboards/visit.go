@@ -46,9 +46,11 @@ func (d *Dashboards) Serve(visit Visit) {
 	case !ok:
 		d.refuse(v, message.UnknownPath())
 	case unknown:
-		if d.findEdition(v) && d.checkAccess(v) {
+		if d.findEdition(v) && d.checkAccess(v) && !d.sendAlias(v) {
 			d.sendMissing(v)
 		}
+	case v.File.kind == fileIncident:
+		d.serveIncident(v)
 	case v.File.kind == fileEnter:
 		d.serveEnter(v)
 	case v.File.kind == fileForm:
@@ -61,10 +63,7 @@ func (d *Dashboards) Serve(visit Visit) {
 func (d *Dashboards) serveFile(v *dashboardVisit) {
 	if location := v.File.redirect(v.In.URL); location != "" {
 		if d.findEdition(v) {
-			v.setCache()
-			v.Header().Set("Location", location)
-			v.Header().Set("Content-Length", "0")
-			v.WriteHeader(http.StatusPermanentRedirect)
+			v.move(location)
 		}
 		return
 	}
@@ -202,6 +201,14 @@ func (d *Dashboards) sendList(v *dashboardVisit) {
 		v.setCache()
 	}
 	out.Write(v, v.In)
+}
+
+// move redirects the visitor.
+func (v *dashboardVisit) move(location string) {
+	v.setCache()
+	v.Header().Set("Location", location)
+	v.Header().Set("Content-Length", "0")
+	v.WriteHeader(http.StatusPermanentRedirect)
 }
 
 // setCache sets Cache-Control. Errors and redirects of a dashboard get the same value as its files. An unknown

@@ -37,6 +37,9 @@ func withoutForm() map[string]string {
 	for _, operation := range []string{"createDashboard", "previewDashboard", "replaceDashboardComponents"} {
 		reasons[operation+" components.position"] = "the order of the array decides"
 	}
+	for _, operation := range []string{"setAliases", "deleteAliases"} {
+		reasons[operation] = "an import sets aliases"
+	}
 	for _, kind := range []string{"Webhook", "Teams", "Gchat", "Slack", "Discord"} {
 		reasons["delete"+kind+"Endpoint url"] = "urlHash names the endpoint"
 		reasons["clear"+kind+"Suppression url"] = "urlHash names the URL"

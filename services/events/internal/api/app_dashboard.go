@@ -38,7 +38,7 @@ func (a api) dashboardOperations() []web.Operation {
 	return append([]web.Operation{
 		web.Declare(list, a.listDashboards), web.Declare(create, web.WithBody(a.createDashboard)), web.Declare(get, a.getDashboard),
 		web.Declare(change, a.changeDashboard), web.Declare(remove, a.deleteDashboard), web.Declare(place, a.replaceDashboardComponents),
-	}, slices.Concat(a.contentOperations(readers, writers), a.previewOperations(readers))...)
+	}, slices.Concat(a.contentOperations(readers, writers), a.aliasOperations(writers), a.previewOperations(readers))...)
 }
 
 const dashboardExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8060", "legacyId": 1, "publicId": "kctbh9vrtdwd", "groupPublicIds": {"Core": "4hlkm5xd7zrw"}, "name": "Acme", "slug": "acme",

@@ -41,7 +41,7 @@ func (a api) publicEdition(c *gin.Context) error {
 		ID: page.EditionID, Number: page.Edition, DashboardID: page.DashboardID,
 		Access: peer.Access{Mode: string(access.Mode), AllowedIPs: append([]string{}, access.AllowedIPs...), Password: access.Password, FeedKey: access.FeedKey},
 		List:   page.List,
-		Files:  peer.FilesAtOnce(),
+		Files:  peer.FilesAtOnce(), Aliases: page.Aliases,
 	})
 	if err != nil {
 		return err

@@ -57,6 +57,7 @@ func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Edition
 	public := engine.Group("/public/v1", web.Surface(passport.Public))
 	read := []string{"GET", "HEAD"}
 	public.Match(read, "/editions/:edition/files/*name", web.Handle(a.editionFile))
+	public.Match(read, "/aliases/:dashboard", web.Handle(a.aliasTable))
 	for _, at := range []string{"/dashboards/:slug", "/hosts/:host"} {
 		public.Match(read, at+"/list", web.Handle(a.publicList))
 		public.Match(read, at+"/edition", web.Handle(a.publicEdition))

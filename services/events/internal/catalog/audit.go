@@ -16,6 +16,7 @@ const (
 	ActionPostMortemDelete = "event.post_mortem.delete"
 	ActionContentUpdate    = "dashboard.content.update"
 	ActionComponentsUpdate = "dashboard.components.update"
+	ActionAliasesUpdate    = "dashboard.aliases.update"
 )
 
 // AuditEntity implements audit.Record.

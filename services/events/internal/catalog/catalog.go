@@ -24,14 +24,16 @@ import (
 // Collection stores records of one type.
 type Collection[T any] = find.Collection[T]
 
-// Store has the records of the catalog. After each write it calls DashboardWritten, ComponentWritten, EventWritten or
-// RemovalsWritten. If the process dies before the call, the call is made later.
+// Store has the records of the catalog. After each write it calls DashboardWritten, ComponentWritten, EventWritten,
+// RemovalsWritten or AliasesWritten. If the process dies before the call, the call is made later.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
 	Events     Collection[Event]
 	Templates  Collection[Template]
 	Removals   Collection[Removals]
+	AliasSets  Collection[AliasSet]
+	Aliases    Collection[Alias]
 	Links      Collection[LinkRow]
 	Updates    Collection[UpdateRow]
 	// Next reserves n successive numbers of the counter and returns the first. Counters start at 1.

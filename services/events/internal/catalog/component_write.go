@@ -195,7 +195,7 @@ func (c *Catalog) finishRemoval(ctx context.Context, component *Component) error
 			return err
 		}
 	}
-	if err := c.forgetInTemplates(ctx, organization, component.ID); err != nil {
+	if err := cmp.Or(c.forgetInTemplates(ctx, organization, component.ID), c.DropAliasesTo(ctx, FieldComponent, component.ID)); err != nil {
 		return err
 	}
 	// Another process may have removed the placement without rendering the page yet.

@@ -217,11 +217,11 @@ func numbered(base string, number int64) string {
 	return strings.TrimRight(base[:min(len(base), maxSlug-len(suffix))], "-") + suffix
 }
 
-// DashboardWritten renders the page of a dashboard. If current is nil, the dashboard was deleted, and its page is
-// withdrawn.
+// DashboardWritten renders the page of a dashboard. If current is nil, the dashboard was deleted: its page is withdrawn,
+// and its aliases are deleted.
 func (c *Catalog) DashboardWritten(ctx context.Context, id string, current *Dashboard) error {
 	if current == nil {
-		return c.published.Withdraw(ctx, id)
+		return cmp.Or(c.published.Withdraw(ctx, id), c.dropAliases(ctx, id))
 	}
 	return c.published.Follow(ctx, []string{id}, Written{Dashboard: true})
 }

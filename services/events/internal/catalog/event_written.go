@@ -12,7 +12,7 @@ import (
 
 // EventWritten updates what depends on an event: the states by hand of its components, the pages that show it, and the
 // rows of its links and timeline entries. It also removes links to components that were removed while the event was being written, because the removal
-// of the component did not find these links. current is nil for a deleted event.
+// of the component did not find these links. current is nil for a deleted event, whose aliases are deleted.
 //
 // Pages are rendered before the link rows are written, because the former rows say which pages showed the event. If a
 // call is interrupted, it is repeated. A page records the version of the event that it shows (Seen), so the repetition
@@ -55,8 +55,13 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 			return replaceRows(ctx, c.store.Updates, id, updates.Items, wantedUpdates, func(row UpdateRow) int64 { return row.LegacyID })
 		},
 	)
-	if err != nil || len(gone) == 0 {
+	switch {
+	case err != nil:
 		return err
+	case current == nil:
+		return c.DropAliasesTo(ctx, FieldEvent, id)
+	case len(gone) == 0:
+		return nil
 	}
 	return c.unlink(ctx, current.OrganizationID, id, gone...)
 }

@@ -39,6 +39,10 @@ const (
 
 	FieldEvent     = "event" // event id in a row; also the prefix for FactField
 	FieldComponent = "component"
+
+	FieldDashboard = "dashboard" // dashboard id of an alias
+	FieldPath      = "path"
+	FieldPresent   = "present" // Alias.Present
 )
 
 // The indexes whose first field is the organization. A name says which fields follow.
@@ -72,7 +76,10 @@ const (
 	IndexSlug  = "slug"
 	IndexHost  = "host"
 	IndexDue   = "due"
-	IndexEvent = "event" // of rows, over the id of the event
+	IndexEvent = "event" // of rows and aliases, over the id of the event
+
+	IndexPath           = "dashboard_path"
+	IndexAliasComponent = "component" // of aliases, over the id of the component
 )
 
 // FactField returns the name by which a query finds a field of an event. In a query of events, prefix is empty. In a

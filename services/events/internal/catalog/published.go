@@ -15,9 +15,10 @@ type Published interface {
 	Differ(before, after *Event) bool
 }
 
-// Written names a record that was written. Exactly one of Dashboard, Component and Event is set.
+// Written names a record that was written. Exactly one of Dashboard, Aliases, Component and Event is set.
 type Written struct {
 	Dashboard bool
+	Aliases   int64       // version of the dashboard's AliasSet whose aliases are stored
 	Component string      // id
 	Event     string      // id
 	Current   *Event      // nil: the event was deleted

@@ -17,7 +17,7 @@ import (
 // the former state shows. due means that the former state has expired.
 func (m *composition) follow(ctx context.Context, changes []catalog.Written, seen []Seen, due bool) error {
 	outdated := m.was == nil || m.was.outdated()
-	m.changed = outdated || due || m.loaded && !m.sameBasis()
+	m.changed = outdated || due || m.aliased || m.loaded && !m.sameBasis()
 	m.dateFeeds()
 	if outdated || m.was.Snapshot.Dashboard.Timezone != m.state.Snapshot.Dashboard.Timezone || m.loaded && m.remeasured() {
 		m.allDays = true

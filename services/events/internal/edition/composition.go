@@ -23,6 +23,7 @@ type composition struct {
 	calendar uptime.Calendar
 	names    map[string]string // names of the shown components, by id
 	loaded   bool              // prepare has read the dashboard and the components
+	aliased  bool              // the aliases of the dashboard were changed
 	changed  bool
 	redo     map[string]bool // the dates of the days that retally computes again
 	allDays  bool            // all days may differ from the former state

@@ -23,13 +23,13 @@ type Records struct {
 
 // The fields and indexes of these records that the catalog does not name.
 const (
-	FieldMark      = "mark"      // PublishedPage.Mark
-	FieldEnabled   = "enabled"   // PublishedPage.Enabled
-	FieldIndicator = "indicator" // PublishedPage.Indicator
-	FieldChangesAt = "changesAt" // PublishedPage.ChangesAt
-	FieldDashboard = "dashboard" // dashboard id of a part and a file
-	FieldEdition   = "edition"   // edition id of a file
-	FieldNumber    = "number"    // Part.Number
+	FieldMark      = "mark"                 // PublishedPage.Mark
+	FieldEnabled   = "enabled"              // PublishedPage.Enabled
+	FieldIndicator = "indicator"            // PublishedPage.Indicator
+	FieldChangesAt = "changesAt"            // PublishedPage.ChangesAt
+	FieldDashboard = catalog.FieldDashboard // dashboard id of a part and a file
+	FieldEdition   = "edition"              // edition id of a file
+	FieldNumber    = "number"               // Part.Number
 	FieldCreatedAt = "createdAt"
 
 	IndexEnabled   = "enabled"

@@ -29,6 +29,7 @@ type PublishedPage struct {
 	Edition   int64      `json:"edition"`
 	Indicator Indicator  `json:"indicator"` // state of the dashboard in the edition; empty on a page of a former version of the program
 	Access    PageAccess `json:"entry"`
+	Aliases   int64      `json:"aliases,omitempty"` // version of the dashboard's catalog.AliasSet; 0: there never was an alias
 	// ExpiresAt is the time from which the edition is outdated, even without a write.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// SweepAt is the time at which editions that are not current are to be deleted; nil if there are none.

@@ -63,10 +63,14 @@ func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboard
 		return PublishedPage{}, nil, fault.ErrUnchanged
 	}
 	m, page, err := e.prepare(ctx, former, current, dashboardID, written, now)
-	if err == nil {
-		err = m.follow(ctx, written, former.Seen, due)
-	}
 	if err != nil {
+		return PublishedPage{}, nil, err
+	}
+	for _, w := range written {
+		page.Aliases = max(page.Aliases, w.Aliases)
+	}
+	m.aliased = page.Aliases > former.Aliases
+	if err := m.follow(ctx, written, former.Seen, due); err != nil {
 		return PublishedPage{}, nil, err
 	}
 	page.see(written, now)

@@ -18,6 +18,7 @@ type Follower interface {
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
 	EventWritten(ctx context.Context, id string, current *catalog.Event) error
 	RemovalsWritten(ctx context.Context, current *catalog.Removals) error
+	AliasesWritten(ctx context.Context, dashboardID string, current *catalog.AliasSet) error
 }
 
 // Store has the declared collections.
@@ -36,6 +37,8 @@ func Declare(db *document.Database) *Store {
 		Events:     document.Declare(db, s.events()),
 		Templates:  document.Declare(db, templates()),
 		Removals:   document.Declare(db, s.removals()),
+		AliasSets:  document.Declare(db, s.aliasSets()),
+		Aliases:    document.Declare(db, aliases()),
 		Links:      document.Declare(db, links()),
 		Updates:    document.Declare(db, updates()),
 		Next:       db.NextN,
@@ -224,6 +227,36 @@ func (s *Store) removals() document.Schema[catalog.Removals] {
 	}
 }
 
+func (s *Store) aliasSets() document.Schema[catalog.AliasSet] {
+	return document.Schema[catalog.AliasSet]{
+		Name: "alias_sets",
+		Key:  func(a *catalog.AliasSet) string { return a.DashboardID },
+		Derive: func(ctx context.Context, key string, current *catalog.AliasSet) error {
+			return s.follower.AliasesWritten(ctx, key, current)
+		},
+	}
+}
+
+func aliases() document.Schema[catalog.Alias] {
+	type record = catalog.Alias
+	return document.Schema[record]{
+		Name: "aliases",
+		Key:  func(a *record) string { return a.Key() },
+		Fields: []document.Field[record]{
+			{Name: catalog.FieldDashboard, Value: func(a *record) any { return a.DashboardID }},
+			{Name: catalog.FieldPath, Value: func(a *record) any { return a.Path }},
+			{Name: catalog.FieldPresent, Value: func(a *record) any { return a.Present() }},
+			{Name: catalog.FieldEvent, Value: func(a *record) any { return textOrNil(a.EventID) }},
+			{Name: catalog.FieldComponent, Value: func(a *record) any { return textOrNil(a.ComponentID) }},
+		},
+		Indexes: []document.Index{
+			{Name: catalog.IndexPath, Fields: []string{catalog.FieldDashboard, catalog.FieldPath}},
+			{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent}},
+			{Name: catalog.IndexAliasComponent, Fields: []string{catalog.FieldComponent}},
+		},
+	}
+}
+
 func pages() document.Schema[edition.PublishedPage] {
 	type record = edition.PublishedPage
 	return document.Schema[record]{
@@ -232,7 +265,7 @@ func pages() document.Schema[edition.PublishedPage] {
 		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts, edition.FieldIndicator, edition.FieldChangesAt),
 			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
 			document.Field[record]{Name: edition.FieldEnabled, Value: func(p *record) any { return p.Enabled && !p.Removed }},
-			document.Field[record]{Name: edition.FieldMark, Revision: 1, Value: func(p *record) any { return p.Mark() }},
+			document.Field[record]{Name: edition.FieldMark, Revision: 2, Value: func(p *record) any { return p.Mark() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},

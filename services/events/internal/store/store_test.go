@@ -82,6 +82,7 @@ func (nobody) DashboardWritten(context.Context, string, *catalog.Dashboard) erro
 func (nobody) ComponentWritten(context.Context, string, *catalog.Component) error { return nil }
 func (nobody) EventWritten(context.Context, string, *catalog.Event) error         { return nil }
 func (nobody) RemovalsWritten(context.Context, *catalog.Removals) error           { return nil }
+func (nobody) AliasesWritten(context.Context, string, *catalog.AliasSet) error    { return nil }
 
 // ours is a write of the organization org.
 var ours = catalog.Command{Organization: org, Source: catalog.SourceLegacy}

@@ -1,0 +1,111 @@
+package dashboards
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
+)
+
+// aliasesQuestion is a question for the alias table of a dashboard. The edition names the version of the table, so a table
+// needs no confirmation.
+type aliasesQuestion struct {
+	subject
+	dashboard string
+	version   string
+}
+
+// newAliasesQuestion returns a question for the table that the edition names. staleEdition is true if the events service
+// did not confirm the edition.
+func newAliasesQuestion(of *edition, staleEdition bool, id string) *aliasesQuestion {
+	uri, version := "/public/v1/aliases/"+of.DashboardID, strconv.FormatInt(of.Aliases, 10)
+	return &aliasesQuestion{
+		subject{key: cacheKey{uri: uri}, run: uri + " " + version, uri: uri, id: id, rests: staleEdition, older: true, most: peer.MaxAliasTable},
+		of.DashboardID, version,
+	}
+}
+
+func (q *aliasesQuestion) isCurrent(response *cached) bool { return response.state == q.version }
+
+// received stores the version of the question. The table may be newer, but it is not older.
+func (q *aliasesQuestion) received(response message.Response, _ string) (*cached, error) {
+	return &cached{Response: response, state: q.version}, nil
+}
+
+func (q *aliasesQuestion) place(context.Context, *backup) (key, field string) {
+	return aliasesKey(q.dashboard), aliasesField
+}
+
+// sendAlias redirects from a former address to the present one, if the path of the visit is a former address. It
+// returns false if it has sent no response.
+func (d *Dashboards) sendAlias(v *dashboardVisit) bool {
+	if v.In.Method != http.MethodGet && v.In.Method != http.MethodHead {
+		return false
+	}
+	present := peer.FormerAddresses(strings.TrimSuffix(v.below, "/"))
+	found := present != ""
+	if !found && v.edition.Aliases > 0 {
+		table, _, err := d.cache.get(v.Context, newAliasesQuestion(v.edition, v.stale, v.ID))
+		if err != nil {
+			d.refuse(v, err)
+			return true
+		}
+		if table.Status == http.StatusOK {
+			present, found = peer.AliasTable(table.Body).Find(v.below)
+		}
+	}
+	if found {
+		v.move(v.home() + present)
+	}
+	return found
+}
+
+// serveIncident serves the address that an incident has on Statuspage. Its id is that of an event here, or that of an alias.
+func (d *Dashboards) serveIncident(v *dashboardVisit) {
+	if !d.findEdition(v) {
+		return
+	}
+	if (!v.edition.private || d.admits(v)) && d.sendAlias(v) {
+		return
+	}
+	id := strings.TrimSuffix(strings.TrimPrefix(v.below, "incidents/"), "/")
+	switch {
+	case isUUID(id):
+		v.move(v.home() + "events/" + id)
+	case d.checkAccess(v):
+		d.sendMissing(v)
+	}
+}
+
+// isUUID reports whether text is a UUID in its usual form, in upper or lower case.
+func isUUID(text string) bool {
+	for i, c := range []byte(text) {
+		isHyphen := i == 8 || i == 13 || i == 18 || i == 23
+		if isHyphen != (c == '-') || !isHyphen && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
+			return false
+		}
+	}
+	return len(text) == 36
+}
+
+// saveAliases saves the alias table of an edition, compressed.
+func (c *cache) saveAliases(ctx context.Context, of *edition) error {
+	b, q := c.backup, newAliasesQuestion(of, false, "save-"+of.ID)
+	table, err := c.fresh(ctx, q)
+	if err != nil {
+		return err
+	}
+	var body bytes.Buffer
+	w := brotli.NewWriterLevel(&body, brotli.BestSpeed)
+	_, _ = w.Write(table.Body) // a bytes.Buffer cannot fail
+	_ = w.Close()
+	saved := &cached{Response: message.Response{Header: http.Header{"Content-Encoding": {codingBrotli}}, Body: body.Bytes()}}
+	saved.confirmed.Store(table.confirmed.Load())
+	key, field := q.place(ctx, b)
+	return b.run(ctx, b.saveEdition, []string{key}, q.version, field, b.seal(key, field, saved, q.version)).Err()
+}

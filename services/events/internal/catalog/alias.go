@@ -1,0 +1,355 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// Alias is a former path below the address of a dashboard, such as the address of an incident on the page from which the
+// dashboard was imported. It leads to a present path. Exactly one of EventID, ComponentID and File is set.
+type Alias struct {
+	OrganizationID string `json:"organizationId"`
+	DashboardID    string `json:"dashboardId"`
+	Path           string `json:"path"`
+	EventID        string `json:"eventId,omitempty"`
+	ComponentID    string `json:"componentId,omitempty"`
+	File           string `json:"file,omitempty"` // path of a public file, with a slash at its start
+}
+
+// Key returns the key of the record.
+func (a Alias) Key() string { return a.DashboardID + "/" + a.Path }
+
+// Present returns the present path, without a slash at its start.
+func (a Alias) Present() string {
+	switch {
+	case a.EventID != "":
+		return "events/" + a.EventID
+	case a.ComponentID != "":
+		return "components/" + a.ComponentID
+	}
+	return strings.TrimPrefix(a.File, "/")
+}
+
+// AliasSet is the record by which the aliases of a dashboard are changed. All writes of aliases write this one record, so
+// that their number stays within maxAliases. A write adds its changes to Pending. AliasesWritten then stores them as
+// records of Alias in bulk, and publishes the version. It is called again if the process is killed before.
+type AliasSet struct {
+	OrganizationID string        `json:"organizationId"`
+	DashboardID    string        `json:"dashboardId"`
+	Version        int64         `json:"version"` // increases with each write
+	Count          int           `json:"count"`   // number of aliases, with the effect of Pending
+	Pending        []AliasChange `json:"pending"` // changes that are not stored yet, the oldest first
+}
+
+// AliasChange is a change of an alias.
+type AliasChange struct {
+	Alias   Alias `json:"alias"`
+	Deleted bool  `json:"deleted,omitempty"`
+	Version int64 `json:"version"` // version of the AliasSet that made the change
+}
+
+const (
+	// MaxAliases is the number of aliases of a request.
+	MaxAliases = 1000
+	// maxAliases is the number of aliases of a dashboard.
+	maxAliases = 100_000
+	// maxPending is the number of changes that wait until they are stored. More wait only if the database is slow.
+	maxPending = 10 * MaxAliases
+)
+
+// AliasStatus says what a write has done with an alias.
+type AliasStatus string
+
+const (
+	AliasCreated   AliasStatus = "created"
+	AliasUpdated   AliasStatus = "updated"
+	AliasUnchanged AliasStatus = "unchanged"
+	AliasRefused   AliasStatus = "refused"
+)
+
+// AliasResult is the result of an alias.
+type AliasResult struct {
+	Status AliasStatus
+	Error  string // why the alias is refused
+}
+
+// aliasesEntry is the part of an AliasSet that an audit entry shows.
+type aliasesEntry struct {
+	dashboard Dashboard
+	Count     int      `audit:"aliases"`
+	Paths     []string `audit:"paths"` // the changed paths
+}
+
+// AuditEntity implements audit.Record.
+func (e aliasesEntry) AuditEntity() audit.Entity { return e.dashboard.AuditEntity() }
+
+// SetAliases sets aliases of a dashboard. It returns the results in the order of the aliases. An alias whose event or
+// component does not exist is refused. The aliases are stored in parts of MaxAliases; a repeated call
+// stores what an interrupted call has not stored. A call with a context without audit.Origin leaves no audit entry.
+func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias) ([]AliasResult, error) {
+	dashboard, err := c.Dashboard(ctx, command.Organization, dashboardID)
+	if err != nil {
+		return nil, err
+	}
+	results := make([]AliasResult, 0, len(aliases))
+	for part := range slices.Chunk(aliases, MaxAliases) {
+		part = slices.Clone(part)
+		for i := range part {
+			part[i].OrganizationID, part[i].DashboardID = command.Organization, dashboardID
+		}
+		missing, err := c.missingTargets(ctx, command.Organization, part)
+		if err != nil {
+			return nil, err
+		}
+		changes := find.Values(part, func(alias Alias) AliasChange { return AliasChange{Alias: alias} })
+		statuses, err := c.changeAliases(ctx, command, dashboard, changes, missing)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, statuses...)
+	}
+	return results, nil
+}
+
+// DeleteAliases deletes the aliases of a dashboard with these paths. It ignores paths that are no alias.
+func (c *Catalog) DeleteAliases(ctx context.Context, command Command, dashboardID string, paths []string) error {
+	dashboard, err := c.Dashboard(ctx, command.Organization, dashboardID)
+	if err != nil {
+		return err
+	}
+	_, err = c.changeAliases(ctx, command, dashboard, aliasDeletions(dashboard.OrganizationID, dashboardID, paths), nil)
+	return err
+}
+
+func aliasDeletions(organization, dashboard string, paths []string) []AliasChange {
+	return find.Values(paths, func(path string) AliasChange {
+		return AliasChange{Alias: Alias{OrganizationID: organization, DashboardID: dashboard, Path: path}, Deleted: true}
+	})
+}
+
+// changeAliases writes the changes, unless they change nothing. missing has, by the key of an alias, why it is refused.
+func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard Dashboard, changes []AliasChange, missing map[string]string) ([]AliasResult, error) {
+	var results []AliasResult
+	_, err := c.store.AliasSets.Upsert(ctx, dashboard.ID, func(set *AliasSet, _ bool) ([]topic.Message, error) {
+		former, err := c.formerAliases(ctx, set, changes)
+		if err != nil {
+			return nil, err
+		}
+		set.OrganizationID, set.DashboardID = dashboard.OrganizationID, dashboard.ID
+		before, after := aliasesEntry{dashboard: dashboard, Count: set.Count}, aliasesEntry{dashboard: dashboard}
+		results = results[:0]
+		for _, change := range changes {
+			was, there := former[change.Alias.Key()]
+			result := AliasResult{Status: AliasUpdated}
+			switch reason := missing[change.Alias.Key()]; {
+			case reason != "":
+				result = AliasResult{AliasRefused, reason}
+			case change.Deleted && there:
+				set.Count--
+			case change.Deleted || there && was == change.Alias:
+				result.Status = AliasUnchanged
+			case !there:
+				result.Status = AliasCreated
+				set.Count++
+			}
+			results = append(results, result)
+			if result.Status == AliasCreated || result.Status == AliasUpdated {
+				if former[change.Alias.Key()] = change.Alias; change.Deleted {
+					delete(former, change.Alias.Key())
+				}
+				change.Version = set.Version + 1
+				set.Pending, after.Paths = append(set.Pending, change), append(after.Paths, change.Alias.Path)
+			}
+		}
+		switch after.Count = set.Count; {
+		case len(after.Paths) == 0:
+			return nil, fault.ErrUnchanged
+		case set.Count > maxAliases && set.Count > before.Count:
+			return nil, fault.New(fault.Conflict, "A dashboard can have at most %d aliases. This one has %d.", maxAliases, before.Count)
+		case len(set.Pending) > maxPending:
+			return nil, fault.New(fault.Unavailable, "Too many aliases wait until they are stored. Try again shortly.")
+		}
+		set.Version++
+		return audit.Entry(audit.From(ctx), ActionAliasesUpdate, c.now(), &before, &after), nil
+	})
+	return results, err
+}
+
+// formerAliases returns the present aliases with the paths of the changes, by key.
+func (c *Catalog) formerAliases(ctx context.Context, set *AliasSet, changes []AliasChange) (map[string]Alias, error) {
+	former, err := find.ByKey(ctx, c.store.Aliases, find.Values(changes, func(change AliasChange) string { return change.Alias.Key() }), Alias.Key)
+	for _, change := range set.Pending {
+		former[change.Alias.Key()] = change.Alias
+		if change.Deleted {
+			delete(former, change.Alias.Key())
+		}
+	}
+	return former, err
+}
+
+// missingTargets returns, by the key of an alias, which event or component does not exist.
+func (c *Catalog) missingTargets(ctx context.Context, organization string, aliases []Alias) (map[string]string, error) {
+	var events, components []string
+	for _, alias := range aliases {
+		if alias.EventID != "" {
+			events = append(events, alias.EventID)
+		}
+		if alias.ComponentID != "" {
+			components = append(components, alias.ComponentID)
+		}
+	}
+	there := map[string]bool{}
+	slices.Sort(events)
+	for some := range slices.Chunk(slices.Compact(events), find.MaxMerged) {
+		rows, err := c.store.Events.Keys(ctx, owned(organization, find.Query{Where: []find.Condition{find.In(FieldID, some...)}}))
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			there[row.Key] = true
+		}
+	}
+	found, err := c.store.ComponentsOf(ctx, organization, components)
+	missing := map[string]string{}
+	for _, alias := range aliases {
+		switch _, hasComponent := found[alias.ComponentID]; {
+		case alias.EventID != "" && !there[alias.EventID]:
+			missing[alias.Key()] = "eventId: There is no such event."
+		case alias.ComponentID != "" && !hasComponent:
+			missing[alias.Key()] = "componentId: There is no such component."
+		}
+	}
+	return missing, err
+}
+
+// AliasesWritten stores the pending changes of a dashboard's aliases and publishes their version. It deletes all aliases
+// if the dashboard was deleted. A pending alias whose event or component was deleted meanwhile is deleted too: the
+// deletion did not find the alias if it was not stored yet.
+func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, current *AliasSet) error {
+	if current == nil {
+		return c.dropAliases(ctx, dashboardID)
+	}
+	if len(current.Pending) == 0 {
+		return nil
+	}
+	switch _, err := c.store.Dashboards.Get(ctx, dashboardID); {
+	case fault.Is(err, fault.NotFound):
+		return c.dropAliases(ctx, dashboardID)
+	case err != nil:
+		return err
+	}
+	last := map[string]AliasChange{}
+	for _, change := range current.Pending {
+		last[change.Alias.Key()] = change
+	}
+	var stored []Alias
+	var gone []string
+	for _, change := range last {
+		if change.Deleted {
+			gone = append(gone, change.Alias.Path)
+		} else {
+			stored = append(stored, change.Alias)
+		}
+	}
+	if err := cmp.Or(c.store.Aliases.UpsertMany(ctx, stored), c.deleteAliasRows(ctx, dashboardID, gone)); err != nil {
+		return err
+	}
+	missing, err := c.missingTargets(ctx, current.OrganizationID, stored)
+	if err != nil {
+		return err
+	}
+	var orphans []string
+	for _, alias := range stored {
+		if missing[alias.Key()] != "" {
+			orphans = append(orphans, alias.Path)
+		}
+	}
+	if err := cmp.Or(c.deleteAliasRows(ctx, dashboardID, orphans), c.published.Follow(ctx, []string{dashboardID}, Written{Aliases: current.Version})); err != nil {
+		return err
+	}
+	_, err = c.store.AliasSets.Change(ctx, dashboardID, func(set *AliasSet) error {
+		set.Pending = slices.DeleteFunc(set.Pending, func(change AliasChange) bool { return change.Version <= current.Version })
+		set.Count -= len(orphans)
+		return nil
+	})
+	return fault.UnlessMissing(err)
+}
+
+func (c *Catalog) deleteAliasRows(ctx context.Context, dashboardID string, paths []string) error {
+	for some := range slices.Chunk(paths, find.MaxMerged) {
+		where := []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(FieldPath, some...)}
+		if _, err := c.store.Aliases.DeleteMany(ctx, find.Query{Where: where}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropAliases deletes all aliases of a deleted dashboard.
+func (c *Catalog) dropAliases(ctx context.Context, dashboardID string) error {
+	_, err := c.store.Aliases.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}})
+	if err != nil {
+		return err
+	}
+	return fault.UnlessMissing(c.store.AliasSets.Delete(ctx, dashboardID, nil))
+}
+
+// DropAliasesTo deletes the aliases that lead to deleted events or to deleted components. field is FieldEvent or
+// FieldComponent. It leaves no audit entry, because the write that deleted the targets has one.
+func (c *Catalog) DropAliasesTo(ctx context.Context, field string, ids ...string) error {
+	ctx = audit.With(ctx, audit.Origin{})
+	paths, organizations := map[string][]string{}, map[string]string{}
+	for some := range slices.Chunk(ids, find.MaxMerged) {
+		found, err := c.store.Aliases.Find(ctx, find.Query{Where: []find.Condition{find.In(field, some...)}})
+		if err != nil {
+			return err
+		}
+		for _, alias := range found.Items {
+			paths[alias.DashboardID] = append(paths[alias.DashboardID], alias.Path)
+			organizations[alias.DashboardID] = alias.OrganizationID
+		}
+	}
+	for dashboardID, gone := range paths {
+		for some := range slices.Chunk(gone, MaxAliases) {
+			err := c.DeleteAliases(ctx, Command{Organization: organizations[dashboardID]}, dashboardID, some)
+			if fault.UnlessMissing(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// PageOfAliases returns a page of the aliases of a dashboard by path. The page begins after the position after.
+func (c *Catalog) PageOfAliases(ctx context.Context, organization, dashboardID string, limit int, after string) (find.Page[Alias], error) {
+	if _, err := c.Dashboard(ctx, organization, dashboardID); err != nil {
+		return find.Page[Alias]{}, err
+	}
+	return c.store.Aliases.Find(ctx, find.Query{
+		Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}, Order: []find.Order{{Field: FieldPath}}, Limit: limit, After: after,
+	})
+}
+
+// EachAlias calls visit with the path and the present path of each alias of a dashboard, by path. It reads no records.
+func (c *Catalog) EachAlias(ctx context.Context, dashboardID string, visit func(path, present string)) error {
+	query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}, Order: []find.Order{{Field: FieldPath}}, Limit: 10 * MaxAliases}
+	for {
+		rows, err := c.store.Aliases.Keys(ctx, query, FieldPath, FieldPresent)
+		for _, row := range rows {
+			path, _ := row.Values[0].(string)
+			present, _ := row.Values[1].(string)
+			visit(path, present)
+		}
+		if err != nil || len(rows) < query.Limit {
+			return err
+		}
+		query.After = rows[len(rows)-1].Position
+	}
+}

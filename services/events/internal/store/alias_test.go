@@ -1,0 +1,178 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
+)
+
+// files returns n aliases of the page of a dashboard, from the number first on.
+func files(first, n int) (aliases []catalog.Alias) {
+	for i := range n {
+		aliases = append(aliases, catalog.Alias{Path: fmt.Sprintf("old/%06d", first+i), File: "/"})
+	}
+	return aliases
+}
+
+// table returns the aliases of a dashboard with their present paths, as the gateway gets them.
+func table(t *testing.T, c library, dashboard string) (lines []string) {
+	t.Helper()
+	if err := c.EachAlias(t.Context(), dashboard, func(path, present string) { lines = append(lines, path+" "+present) }); err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
+func setAliases(t *testing.T, c library, dashboard string, aliases ...catalog.Alias) (statuses string) {
+	t.Helper()
+	results, err := c.SetAliases(t.Context(), ours, dashboard, aliases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, result := range results {
+		statuses += string(result.Status[0])
+	}
+	return statuses
+}
+
+// countedAliases counts the bulk writes of aliases.
+type countedAliases struct {
+	find.Collection[catalog.Alias]
+	writes *int
+}
+
+func (c countedAliases) UpsertMany(ctx context.Context, items []catalog.Alias) error {
+	*c.writes++
+	return c.Collection.UpsertMany(ctx, items)
+}
+
+func TestAliasesAreWrittenInBulkAndPublished(t *testing.T) {
+	writes := 0
+	c, records := open(t, t.TempDir(), false, func(s *store.Store) { s.Aliases = countedAliases{s.Aliases, &writes} })
+	page, other := addDashboard(t, c, "page"), addDashboard(t, c, "other")
+	version := func() int64 {
+		t.Helper()
+		found, err := c.Public(t.Context(), edition.Address{Slug: page.Slug})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found.Aliases
+	}
+	if version() != 0 {
+		t.Error("a dashboard without aliases has a version of them")
+	}
+	if got := setAliases(t, c, page.ID, files(0, catalog.MaxAliases)...); got != strings.Repeat("c", catalog.MaxAliases) || writes != 1 || version() != 1 {
+		t.Errorf("%d writes, version %d, %.20s", writes, version(), got)
+	}
+	// The second alias of a path replaces the first one.
+	again := append(files(0, 2), catalog.Alias{Path: "twice", File: "/"}, catalog.Alias{Path: "twice", File: "/history"}, catalog.Alias{Path: "twice", File: "/history"})
+	if got := setAliases(t, c, page.ID, again...); got != "uucuu" || version() != 2 {
+		t.Errorf("version %d, %s", version(), got)
+	}
+	if got := table(t, c, page.ID); len(got) != catalog.MaxAliases+1 || !slices.IsSorted(got) || !slices.Contains(got, "twice history") || !slices.Contains(got, "old/000999 ") {
+		t.Errorf("%d aliases: %.80s", len(got), got)
+	}
+	if got := setAliases(t, c, page.ID, files(0, 3)...); got != "uuu" || version() != 2 {
+		t.Errorf("a write that changes nothing: version %d, %s", version(), got)
+	}
+	if got := table(t, c, other.ID); len(got) > 0 {
+		t.Errorf("another dashboard has %v", got)
+	}
+	if err := c.DeleteDashboard(t.Context(), ours, page.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := table(t, c, page.ID); len(got) > 0 {
+		t.Errorf("the deleted dashboard has %d aliases", len(got))
+	}
+	if _, err := records.AliasSets.Get(t.Context(), page.ID); !fault.Is(err, fault.NotFound) {
+		t.Errorf("the set of a deleted dashboard: %v", err)
+	}
+}
+
+// The number of aliases of a dashboard is exact also if several writes add aliases at the same time.
+func TestADashboardHasAtMost100000Aliases(t *testing.T) {
+	const most, at = 100_000, 97_500
+	c, records := open(t, t.TempDir(), false)
+	page := addDashboard(t, c, "page")
+	setAliases(t, c, page.ID, files(0, 1)...)
+	if _, err := records.AliasSets.Change(t.Context(), page.ID, func(set *catalog.AliasSet) error { set.Count = at; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	var refused sync.Map
+	for i := range 4 {
+		group.Go(func() {
+			if _, err := c.SetAliases(t.Context(), ours, page.ID, files((i+1)*1000, 1000)); fault.Is(err, fault.Conflict) {
+				refused.Store(i, err)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	n := 0
+	refused.Range(func(_, _ any) bool { n++; return true })
+	set, err := records.AliasSets.Get(t.Context(), page.ID)
+	if err != nil || n != 2 || set.Count != at+2000 || len(set.Pending) > 0 {
+		t.Errorf("%d refused, %d aliases, %d pending, %v", n, set.Count, len(set.Pending), err)
+	}
+	if got := setAliases(t, c, page.ID, files(1_000_000, most-at-2000)...); len(got) != most-at-2000 {
+		t.Errorf("the last ones: %s", got)
+	}
+	if _, err := c.SetAliases(t.Context(), ours, page.ID, files(2_000_000, 1)); !fault.Is(err, fault.Conflict) {
+		t.Errorf("one more: %v", err)
+	}
+	if got := setAliases(t, c, page.ID, catalog.Alias{Path: "old/000000", File: "/history"}); got != "u" {
+		t.Errorf("a known one in a full set: %s", got)
+	}
+}
+
+// Nothing is lost if the process is killed after the write. An alias of an event that is deleted before the alias is
+// stored does not remain.
+func TestInterruptedAliases(t *testing.T) {
+	folder := t.TempDir()
+	c, records := open(t, folder, false)
+	deaf, _ := open(t, folder, true)
+	page, component := addDashboard(t, c, "page"), add(t, c, "API")
+	stays, goes := incident(t, c, component.ID), incident(t, c, component.ID)
+	if got := setAliases(t, deaf, page.ID, catalog.Alias{Path: "a", EventID: stays.ID}, catalog.Alias{Path: "b", EventID: goes.ID}, catalog.Alias{Path: "c", ComponentID: component.ID}, catalog.Alias{Path: "d", EventID: page.ID}); got != "cccr" {
+		t.Fatal(got)
+	}
+	if err := deaf.DeleteAliases(t.Context(), ours, page.ID, []string{"c", "never"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := table(t, c, page.ID); len(got) > 0 {
+		t.Fatalf("the write is not interrupted: %v", got)
+	}
+	// The pending aliases count as set.
+	if got := setAliases(t, deaf, page.ID, catalog.Alias{Path: "a", EventID: stays.ID}, catalog.Alias{Path: "c", File: "/"}); got != "uc" {
+		t.Error(got)
+	}
+	if err := c.DeleteEvent(t.Context(), ours, goes.ID); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time nothing is left to do
+		set, err := records.AliasSets.Get(t.Context(), page.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AliasesWritten(t.Context(), page.ID, &set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := table(t, c, page.ID); !slices.Equal(got, []string{"a events/" + stays.ID, "c "}) {
+		t.Error(got)
+	}
+	if set, err := records.AliasSets.Get(t.Context(), page.ID); err != nil || set.Count != 2 || len(set.Pending) > 0 {
+		t.Errorf("%+v, %v", set, err)
+	}
+}
