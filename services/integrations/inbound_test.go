@@ -163,6 +163,30 @@ func (p *platform) logRows(o organization) []inboundLog {
 	}
 }
 
+func TestLogsAreFilteredByKeyAndResult(t *testing.T) {
+	p := start(t, nil)
+	o, other := p.organization(25), p.organization(26)
+	first, second, foreign := p.key(o, nil), p.key(o, nil), p.key(other, nil)
+	for _, request := range []signed{p.signed(first, trigger), p.signed(first, "{"), p.signed(second, "{"), p.signed(second, "["), p.signed(foreign, "{")} {
+		p.post(request)
+	}
+	for filter, want := range map[string]int{
+		"": 4, "result=refused": 3, "result=created": 1, "result=waiting": 0, "keyId=" + first.KeyID: 2, "keyId=" + foreign.KeyID: 0,
+		"result=refused&keyId=" + second.KeyID: 2, "result=created&keyId=" + second.KeyID: 0,
+	} {
+		var page struct{ Logs []inboundLog }
+		p.decode(p.call(o, http.StatusOK, http.MethodGet, logsPath+"?limit=7&"+filter, nil).text, &page)
+		if len(page.Logs) != want {
+			t.Errorf("%s lists %d requests, not %d", filter, len(page.Logs), want)
+		}
+	}
+	for query, text := range map[string]string{"result=lost": "result: must be one of", "keyId=x": "keyId: must be a UUID"} {
+		if got := p.call(o, http.StatusBadRequest, http.MethodGet, logsPath+"?"+query, nil); !strings.Contains(got.text, text) {
+			t.Error(got.text)
+		}
+	}
+}
+
 func TestInboundMessagesAreAppliedAndLogged(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)

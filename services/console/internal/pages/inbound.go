@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -180,10 +181,12 @@ func (v *visit) findInboundKey(id string) (app.InboundKey, error) {
 
 // arrivalsPage is the data of arrivals.html.
 type arrivalsPage struct {
-	Views []view
-	Rows  []arrival
-	More  string // address of the next page; empty: there is none
-	First bool
+	Views    []view
+	Filter   *forms.Form
+	Filtered bool
+	Rows     []arrival
+	More     string // address of the next page; empty: there is none
+	First    bool
 }
 
 // arrival is a received message.
@@ -192,12 +195,36 @@ type arrival struct {
 	Key string // name of the key; empty: it cannot be read
 }
 
+// arrivalResults returns what can become of a message. A log of a refused message has no result.
+func arrivalResults() []forms.Option {
+	return []forms.Option{
+		{Value: "created", Label: "New event"}, {Value: "updated", Label: "Event updated"}, {Value: "resolved", Label: "Event resolved"},
+		{Value: "reopened", Label: "Event reopened"}, {Value: "ignored", Label: "Nothing new"}, {Value: "waiting", Label: "Waits"}, {Value: "refused", Label: "Refused"},
+	}
+}
+
 // Title returns what became of the message.
 func (a arrival) Title() string {
-	if a.Result == "" {
-		return "Refused"
+	result := cmp.Or(a.Result, "refused")
+	for _, option := range arrivalResults() {
+		if option.Value == result {
+			return option.Label
+		}
 	}
-	return map[string]string{"created": "New event", "updated": "Event updated", "resolved": "Event resolved", "reopened": "Event reopened", "ignored": "Nothing new", "waiting": "Waits"}[a.Result]
+	return result
+}
+
+func arrivalFilter(keys []app.InboundKey) *forms.Form {
+	all := forms.Option{Value: "", Label: "All"}
+	filter := forms.New(arrivalsPath, "Show", &forms.Field{Kind: forms.Select, Name: "result", Label: "Result", Plain: true, Options: append([]forms.Option{all}, arrivalResults()...)})
+	if len(keys) > 1 {
+		options := []forms.Option{all}
+		for _, key := range keys {
+			options = append(options, forms.Option{Value: key.KeyID, Label: key.Name})
+		}
+		filter.Fields = append(filter.Fields, &forms.Field{Kind: forms.Select, Name: "keyId", Label: "Key", Plain: true, Options: options})
+	}
+	return filter
 }
 
 // reason says why a message was refused, ignored or waits. At is the time that it names.
@@ -223,11 +250,13 @@ func (a arrival) Reason() reason {
 func (p *pages) inboundArrivals(v *visit) error {
 	data := arrivalsPage{Views: v.inboundViews(arrivalsPath), First: v.Query("after") == ""}
 	query := url.Values{"limit": {"50"}}
-	if after := v.Query("after"); after != "" {
-		query.Set("nextToken", after)
+	for name, value := range map[string]string{"keyId": v.Query("keyId"), "result": v.Query("result"), "nextToken": v.Query("after")} {
+		if value != "" {
+			query.Set(name, value)
+		}
 	}
 	var logs app.InboundLogs
-	names := map[string]string{}
+	var keys app.InboundKeys
 	var work errgroup.Group
 	work.Go(func() (err error) {
 		logs, err = v.app.InboundLogs(v.Request.Context(), query)
@@ -235,21 +264,30 @@ func (p *pages) inboundArrivals(v *visit) error {
 	})
 	if v.caller.Features.Integrations {
 		work.Go(func() error {
-			found, _ := v.app.InboundKeys(v.Request.Context(), url.Values{"limit": {"100"}}) // the page works without the names
-			for _, key := range found.Keys {
-				names[key.KeyID] = key.Name
-			}
+			keys, _ = v.app.InboundKeys(v.Request.Context(), url.Values{"limit": {"100"}}) // the page works without the names
 			return nil
 		})
 	}
-	if err := work.Wait(); err != nil {
+	err, status := work.Wait(), http.StatusOK
+	data.Filter = arrivalFilter(keys.Keys)
+	data.Filtered = v.readFilter(data.Filter, url.Values{})
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
+		data.Filter.Refuse(failed.Field, failed.Message)
+		status = http.StatusUnprocessableEntity
+	} else if err != nil {
 		return err
+	}
+	names := map[string]string{}
+	for _, key := range keys.Keys {
+		names[key.KeyID] = key.Name
 	}
 	for _, log := range logs.Logs {
 		data.Rows = append(data.Rows, arrival{log, names[log.KeyID]})
 	}
 	if logs.NextToken != nil {
-		data.More = root + arrivalsPath + "?" + url.Values{"after": {*logs.NextToken}}.Encode()
+		next := v.Request.URL.Query()
+		next.Set("after", *logs.NextToken)
+		data.More = root + arrivalsPath + "?" + next.Encode()
 	}
-	return v.show(http.StatusOK, "arrivals.html", "Arrivals", data)
+	return v.show(status, "arrivals.html", "Arrivals", data)
 }

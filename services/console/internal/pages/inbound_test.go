@@ -3,6 +3,7 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -71,6 +72,21 @@ func TestArrivalsShowWhatBecameOfAMessage(t *testing.T) {
 	if b.expect(got, http.StatusOK, `href="/console/inbound/arrivals" aria-current="page"`); strings.Contains(got.text, `href="/console/inbound"`) {
 		t.Error("the page offers what the plan excludes")
 	}
+}
+
+func TestTheListOfArrivalsHasItsFilterInTheAddress(t *testing.T) {
+	b := open(t, "disk is full")
+	b.app.answer("GET /app/integrations/webhooks/inbound/keys", answer{200, `{"keys": [{"keyId": "` + other + `", "name": "Prometheus"}, {"keyId": "` + member + `", "name": "Gatus"}], "nextToken": null}`, false})
+	b.expect(b.get("/console/inbound/arrivals?result=refused&keyId="+other+"&after=x"), http.StatusOK,
+		`value="refused" selected`, `value="`+other+`" selected`, "Prometheus", "result=refused", "after=next%26token")
+	want := "keyId=" + other + "&limit=50&nextToken=x&result=refused"
+	if sent := b.app.queries("GET /app/integrations/webhooks/inbound/logs"); !slices.Equal(sent, []string{want}) {
+		t.Error(sent)
+	}
+	b.app.answer("GET /app/integrations/webhooks/inbound/logs", answer{400, `{"error": "result: must be one of created, updated"}`, false})
+	b.expect(b.get("/console/inbound/arrivals?result=x"), http.StatusUnprocessableEntity, "must be one of created, updated")
+	b.app.answer("GET /app/integrations/webhooks/inbound/logs", answer{200, `{"logs": [], "nextToken": null}`, false})
+	b.expect(b.get("/console/inbound/arrivals?result=created"), http.StatusOK, "No message matches.", "Show all messages")
 }
 
 func TestTheTimeInTheReasonOfAnArrivalIsShownAsATime(t *testing.T) {

@@ -233,9 +233,16 @@ type inboundLogsView struct {
 	NextToken *string          `json:"nextToken"`
 }
 
-func (a *API) listLogs(c *web.Call[web.Paging, web.None]) (inboundLogsView, error) {
-	logs, next, err := web.Listed(a.pages, c.List, c.Parameters, func(limit int, after string) (find.Page[inbound.Log], error) {
-		return a.inbound.Logs(c, c.Caller.Organization, limit, after)
+type inboundLogParameters struct {
+	web.Paging
+	KeyID  *string `query:"keyId" format:"uuid"`
+	Result *string `query:"result" enum:"created,updated,resolved,reopened,ignored,waiting,refused" description:"Refused are the requests with an error."`
+}
+
+func (a *API) listLogs(c *web.Call[inboundLogParameters, web.None]) (inboundLogsView, error) {
+	filter := inbound.LogFilter{KeyID: optional.OrZero(c.Parameters.KeyID), Result: optional.OrZero(c.Parameters.Result)}
+	logs, next, err := web.Listed(a.pages, c.List, c.Parameters.Paging, func(limit int, after string) (find.Page[inbound.Log], error) {
+		return a.inbound.Logs(c, c.Caller.Organization, filter, limit, after)
 	}, func(log inbound.Log) inboundLogView {
 		return inboundLogView{
 			LogID: log.ID, ReceivedAt: web.Time(log.ReceivedAt), KeyID: log.KeyID, RemoteIP: log.RemoteIP, Format: optional.OrNull(log.Format), Source: optional.OrNull(log.Source), Action: optional.OrNull(log.Action),

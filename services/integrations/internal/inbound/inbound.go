@@ -30,7 +30,8 @@ const (
 	FieldSlot         = "slot" // Key.Slot of an active key; absent for a revoked key
 	FieldReceivedAt   = "receivedAt"
 	FieldWebhookID    = "webhookId" // Log.WebhookID; absent if empty
-	FieldKey          = "key"       // Problem.KeyID
+	FieldKey          = "key"       // Problem.KeyID, Log.KeyID
+	FieldResult       = "result"    // Log.FilterResult
 	FieldSince        = "since"     // Problem.Since
 	FieldDueAt        = "dueAt"     // Problem.DueAt; absent without a step
 	FieldSilentAt     = "silentAt"  // Key.SilentAt

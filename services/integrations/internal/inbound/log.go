@@ -1,6 +1,7 @@
 package inbound
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -50,12 +51,25 @@ func (s *Inbound) newLog(key Key, in Request) Log {
 	}
 }
 
+// ResultRefused is the result of requests that failed. It is a value of LogFilter only: the Result of their logs is empty.
+const ResultRefused = "refused"
+
+// LogFilter selects logs. An empty member selects all.
+type LogFilter struct{ KeyID, Result string }
+
+// FilterResult returns the result of the request as a LogFilter names it.
+func (l *Log) FilterResult() string { return cmp.Or(l.Result, ResultRefused) }
+
 // Logs returns a page of the organization's logs, newest first.
-func (s *Inbound) Logs(ctx context.Context, organization string, limit int, after string) (find.Page[Log], error) {
-	return s.Store.Logs.Find(ctx, find.Query{
-		Where: []find.Condition{find.Eq(FieldOrganization, organization)}, Order: []find.Order{{Field: FieldReceivedAt, Descending: true}},
-		Limit: limit, After: after,
-	})
+func (s *Inbound) Logs(ctx context.Context, organization string, filter LogFilter, limit int, after string) (find.Page[Log], error) {
+	where := []find.Condition{find.Eq(FieldOrganization, organization)}
+	if filter.KeyID != "" {
+		where = append(where, find.Eq(FieldKey, filter.KeyID))
+	}
+	if filter.Result != "" {
+		where = append(where, find.Eq(FieldResult, filter.Result))
+	}
+	return s.Store.Logs.Find(ctx, find.Query{Where: where, Order: []find.Order{{Field: FieldReceivedAt, Descending: true}}, Limit: limit, After: after})
 }
 
 // kept returns the log that has the webhook-id of row. It returns true if this log is younger than keepResponse.

@@ -71,10 +71,15 @@ func inboundLogs() document.Schema[inbound.Log] {
 		Fields: []document.Field[l]{
 			{Name: inbound.FieldOrganization, Value: func(l *l) any { return l.OrganizationID }},
 			{Name: inbound.FieldReceivedAt, Value: func(l *l) any { return l.ReceivedAt }},
+			{Name: inbound.FieldKey, Value: func(l *l) any { return l.KeyID }},
+			{Name: inbound.FieldResult, Value: func(l *l) any { return l.FilterResult() }},
 			{Name: inbound.FieldWebhookID, Value: func(l *l) any { return optional.OrNull(l.WebhookID) }},
 		},
 		Indexes: []document.Index{
 			{Name: "newest", Fields: []string{inbound.FieldOrganization, inbound.FieldReceivedAt}},
+			{Name: "byKey", Fields: []string{inbound.FieldOrganization, inbound.FieldKey, inbound.FieldReceivedAt}},
+			{Name: "byResult", Fields: []string{inbound.FieldOrganization, inbound.FieldResult, inbound.FieldReceivedAt}},
+			{Name: "byKeyAndResult", Fields: []string{inbound.FieldOrganization, inbound.FieldKey, inbound.FieldResult, inbound.FieldReceivedAt}},
 			{Name: "responses", Fields: []string{inbound.FieldOrganization, inbound.FieldWebhookID}, Unique: true},
 			{Name: "age", Fields: []string{inbound.FieldReceivedAt}},
 		},
