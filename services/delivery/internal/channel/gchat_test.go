@@ -76,7 +76,7 @@ func TestACardOfAChatStaysBelowItsLimitWithAnyText(t *testing.T) {
 		event.Title, event.DescriptionText, event.DescriptionHTML = text, text, richtext.HTML(richtext.Markdown, text)
 		event.ImpactText, event.CoordinatorText, event.Severity = text, text, text
 		change.Entry.Text, change.Entry.HTML = text, richtext.HTML(richtext.Plain, text)
-		body, err := renderChat(in(t, "en"), &change, topic.Dashboard{Name: text, URL: dashboard.URL}, many(500, "name of a component"))
+		body, err := renderChat(in(t, "en"), &change, topic.Dashboard{Name: text, URL: dashboard.URL}, many(500, strings.Repeat("name ", 20)))
 		if err != nil || len(body) > chatLimit || len(body) < chatLimit/5 || !json.Valid(body) || !utf8.Valid(body) {
 			t.Fatalf("%s: %d bytes, JSON %t, UTF-8 %t, %v", name, len(body), json.Valid(body), utf8.Valid(body), err)
 		}

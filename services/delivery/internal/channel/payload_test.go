@@ -61,10 +61,10 @@ func TestATooLongBodyOfAWebhookIsTruncatedAndMarked(t *testing.T) {
 		"text":       func(c *topic.EventChange) { c.Entry.Text = strings.Repeat("ü", 20_000) },
 		"html":       func(c *topic.EventChange) { c.Entry.HTML = strings.Repeat("<b>x</b>", 5_000) },
 		"quotes":     func(c *topic.EventChange) { c.Entry.Text = strings.Repeat("\"<&", 8_000) },
-		"components": func(c *topic.EventChange) { c.Event.Components = many(100, strings.Repeat("\\", 50)) },
+		"components": func(c *topic.EventChange) { c.Event.Components = many(100, strings.Repeat("\\", 100)) },
 		"all": func(c *topic.EventChange) {
 			c.Entry.Text, c.Entry.HTML = strings.Repeat("\x01", 20_000), strings.Repeat("\x01", 20_000)
-			c.Event.Components = many(100, strings.Repeat("\x01", 50))
+			c.Event.Components = many(100, strings.Repeat("\x01", 100))
 		},
 	} {
 		change := sample()

@@ -62,7 +62,7 @@ func TestACardOfTeamsStaysBelowItsLimitWithAnyText(t *testing.T) {
 			event.Title, event.DescriptionText, event.DescriptionHTML = text, text, richtext.HTML(richtext.Markdown, text)
 			event.ImpactText, event.CoordinatorText, event.Severity = text, text, text
 			change.Entry.Text, change.Entry.HTML = text, richtext.HTML(richtext.Plain, text)
-			body, err := renderCard(in(t, "en"), &change, dashboard, many(500, "name of a component"))
+			body, err := renderCard(in(t, "en"), &change, dashboard, many(500, strings.Repeat("name ", 20)))
 			if err != nil || len(body) > cardLimit || !json.Valid(body) || !utf8.Valid(body) {
 				t.Fatalf("%d bytes, JSON %t, UTF-8 %t, %v", len(body), json.Valid(body), utf8.Valid(body), err)
 			}
