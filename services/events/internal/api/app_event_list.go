@@ -17,7 +17,7 @@ func (a api) eventListOperations() []web.Operation {
 			Description: "The newest start first. A row has every member of an event but timeline, notes and postMortem. An id that the organization does not have " +
 				"selects no event. With q a page can have fewer events than limit, or none, and still a nextToken: a page compares at most 1000 events with q.",
 			Roles: []string{passport.RoleEvent}, Status: 200,
-			Example: web.Example{Response: `{"events": [{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId": 12, "type": "incident", "title": "Checkout fails",
+			Example: web.Example{Response: `{"events": [{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId": 12, "publicId": null, "type": "incident", "title": "Checkout fails",
 				"description": "Some payments fail.", "impactAnalysis": null, "coordinator": null, "status": "identified", "severity": "major_outage",
 				"startAt": "2026-01-31T09:30:00.000Z", "endAt": null, "scheduledStartAt": null, "scheduledEndAt": null, "autoStart": false, "autoEnd": false,
 				"reminderMinutes": [], "publish": true, "dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "hiddenFromDashboard": false,
