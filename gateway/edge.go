@@ -204,7 +204,7 @@ func (e *edge) forwardOperation(r *request, token string, caller *caller) {
 
 // forward sends the request to the service of its route, and the response to the client.
 func (e *edge) forward(r *request, token string) {
-	body, err := message.Body(r.in)
+	body, err := message.BodyWithin(r.in, cmp.Or(r.found.route.MaxBody, message.MaxBody))
 	if err != nil {
 		r.Refuse(err)
 		return

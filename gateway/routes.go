@@ -38,6 +38,8 @@ type Route struct {
 	// Authorized means that the service, not the gateway, reads the header Authorization. Without it, no service gets
 	// this header.
 	Authorized bool `json:"authorized,omitempty"`
+	// MaxBody is the limit of the request body in bytes. 0: the usual limit.
+	MaxBody int64 `json:"maxBody,omitempty"`
 	// Values are the values that the last segment of a public path can have, if this segment is a parameter that lists
 	// its values.
 	Values []string `json:"values,omitempty"`

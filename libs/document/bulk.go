@@ -92,6 +92,62 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 	return altered, nil
 }
 
+// WriteMany is for many records what Insert, Update and Delete are for one. It loads the records of keys, at most 500, and
+// calls decide with those that exist, by key. decide returns the writes: it inserts a record under a key that is not
+// stored, and replaces or deletes a stored one. Each write is guarded by the version of its record and atomic with its
+// messages, but the writes are not atomic together. One DeriveMany serves all of them.
+//
+// WriteMany returns fault.Conflict if another writer was faster, or if a value of a unique index exists already. It may
+// have made some of the writes then. So the caller must look again which of them are stored. The key of an inserted record
+// must be new.
+func (c *Collection[T]) WriteMany(ctx context.Context, keys []string, decide func(stored map[string]*T) ([]find.Write[T], error)) error {
+	defer c.span(&ctx, "write many")()
+	if !c.shape.Derives || c.schema.DeriveMany == nil {
+		return fault.New(fault.Internal, "document: WriteMany cannot write %s, which has no DeriveMany", c.shape.Name)
+	}
+	loaded, err := c.db.engine.LoadMany(ctx, c.shape, keys)
+	if err != nil {
+		return c.opaque(err, "load")
+	}
+	stored, versions, decoder := make(map[string]*T, len(loaded)), make(map[string]int64, len(loaded)), newDecoder()
+	for _, r := range loaded {
+		item := new(T)
+		if err := decoder.decode(r.Body, item); err != nil {
+			return c.opaque(err, "load")
+		}
+		stored[r.Key], versions[r.Key] = item, r.Version
+	}
+	wanted, err := decide(stored)
+	if err != nil || len(wanted) == 0 {
+		return err
+	}
+	if len(keys) > engine.BatchSize || len(wanted) > engine.BatchSize {
+		return fault.New(fault.Internal, "document: WriteMany of %s writes at most %d records", c.shape.Name, engine.BatchSize)
+	}
+	writes := make([]engine.Write, len(wanted))
+	for i, w := range wanted {
+		r := &engine.Record{Key: w.Key}
+		if w.Item != nil {
+			if r, err = c.record(w.Item, w.Key); err != nil {
+				return c.opaque(err, "write many")
+			}
+		}
+		if r.Entries, err = c.db.entries(ctx, c.shape, w.Messages); err != nil {
+			return c.opaque(err, "write many")
+		}
+		before := versions[w.Key]
+		if r.Version = before + 1; before == 0 {
+			r.Version = 1 + rand.Int64N(1<<62)
+		}
+		writes[i] = engine.Write{Record: *r, Before: before}
+	}
+	err = c.commitMany(ctx, writes)
+	if errors.Is(err, engine.ErrStale) {
+		return fault.Wrap(fault.Conflict, err, "Another write was faster.")
+	}
+	return c.opaque(err, "write many")
+}
+
 // lastOfEach removes each record that is followed by a record with the same key.
 func lastOfEach(records []*engine.Record) []*engine.Record {
 	last := find.Index(records, func(r *engine.Record) string { return r.Key })

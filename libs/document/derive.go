@@ -213,6 +213,89 @@ func (c *Collection[T]) commit(ctx context.Context, key string, stored *engine.R
 	return nil
 }
 
+// commitMany makes the writes and waits for DeriveMany, as commit does for one write.
+func (c *Collection[T]) commitMany(ctx context.Context, writes []engine.Write) error {
+	names := make([]string, len(writes))
+	for i := range writes {
+		names[i] = c.shape.Name + "/" + writes[i].Key
+		c.db.derivations.begin(names[i])
+	}
+	end := func() {
+		for _, name := range names {
+			c.db.derivations.end(name)
+		}
+		c.db.notify(c.shape)
+	}
+	if err := c.db.engine.WriteMany(ctx, c.shape, writes); err != nil {
+		end() // the relay derives what was written
+		return err
+	}
+	done := make(chan struct{})
+	run := &deriveRun{done: done}
+	lasting := context.WithoutCancel(ctx)
+	go func() {
+		defer close(done)
+		defer end()
+		ctx, cancel := context.WithTimeout(lasting, deriveTime)
+		defer cancel()
+		if run.err = recovered(func() error { return c.deriveMany(ctx, writes) }); run.err != nil {
+			return
+		}
+		for i, name := range names {
+			c.db.derivations.mu.Lock()
+			document := c.db.derivations.documents[name]
+			c.db.derivations.mu.Unlock()
+			c.db.derivations.succeeded(document, writes[i].Entries)
+		}
+	}()
+	if err := run.wait(ctx); err != nil {
+		c.db.log.LogAttrs(ctx, slog.LevelWarn, "Derive of several records failed or is slow; the relay repeats it",
+			slog.String("collection", c.shape.Name), slog.Int("records", len(writes)), slog.String("error", err.Error()))
+	}
+	return nil
+}
+
+// deriveMany calls DeriveMany with the written records, and then loads them. It runs Derive for each record that has
+// changed since. So the last of several runs has seen the newest record, as with derive.
+func (c *Collection[T]) deriveMany(ctx context.Context, writes []engine.Write) error {
+	current := make(map[string]*T, len(writes))
+	keys := make([]string, len(writes))
+	for i := range writes {
+		keys[i] = writes[i].Key
+		if current[keys[i]] = nil; writes[i].Body == nil {
+			continue
+		}
+		item := new(T)
+		if err := decode(writes[i].Body, item); err != nil {
+			return err
+		}
+		current[keys[i]] = item
+	}
+	if err := c.schema.DeriveMany(ctx, current); err != nil {
+		return err
+	}
+	loaded, err := c.db.engine.LoadMany(ctx, c.shape, keys)
+	if err != nil {
+		return err
+	}
+	now := make(map[string]*engine.Record, len(loaded))
+	for _, r := range loaded {
+		now[r.Key] = r
+	}
+	for i := range writes {
+		written := &writes[i].Record
+		if written.Body == nil {
+			written = nil
+		}
+		if latest := now[keys[i]]; !sameVersion(latest, written) {
+			if err := c.derive(ctx, keys[i], latest, func() bool { return false }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // derivingKey is the context key in the context of Derive. Its value is the name of the record that Derive is called
 // for.
 type derivingKey struct{}

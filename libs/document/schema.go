@@ -28,6 +28,8 @@ type Schema[T any] struct {
 	// One call serves all writes of the record that were committed before it. In one process there is one call at
 	// a time for a record. Derive may run more often than the record is written, so it must be idempotent.
 	Derive func(ctx context.Context, key string, current *T) error
+	// DeriveMany is Derive for all records of a WriteMany together, by key. A schema with Derive needs it for WriteMany.
+	DeriveMany func(ctx context.Context, current map[string]*T) error
 }
 
 // Field is a value of a record that queries and indexes can name.

@@ -25,6 +25,10 @@ type storage interface {
 	// ReplaceMany replaces records together with their entries. The stored version of each record must be one less
 	// than the new one. Otherwise ReplaceMany returns engine.ErrStale, and may have replaced some of the records.
 	ReplaceMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
+	// WriteMany inserts, replaces and removes records together with their entries. It returns engine.ErrStale if a stored
+	// record has another version than Before, and engine.ConflictError if a key or a value of a unique index exists. It may
+	// have made some of the writes then.
+	WriteMany(ctx context.Context, s *plan.Shape, writes []engine.Write) error
 	PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
 	InsertMany(ctx context.Context, s *plan.Shape, records []*engine.Record) ([]bool, error)
 	DeleteSome(ctx context.Context, p *plan.Plan, limit int) (int64, error)

@@ -30,7 +30,15 @@ type Collection[T any] interface {
 	InsertMany(ctx context.Context, items []T) ([]T, error)
 	UpsertMany(ctx context.Context, items []T) error
 	UpdateMany(ctx context.Context, keys []string, change func([]*T) (map[string][]topic.Message, error)) error
+	WriteMany(ctx context.Context, keys []string, decide func(stored map[string]*T) ([]Write[T], error)) error
 	DeleteMany(ctx context.Context, query Query) (int64, error)
+}
+
+// Write is the write of one record in a WriteMany.
+type Write[T any] struct {
+	Key      string
+	Item     *T // nil: the record is deleted
+	Messages []topic.Message
 }
 
 // ByKey loads records and returns them in a map by key. The map lacks the keys of records that do not exist.

@@ -7,6 +7,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -107,7 +108,14 @@ func recovery(log *slog.Logger) gin.HandlerFunc {
 	}
 }
 
+// wholeBody is the name of the body without a limit in the context of gin.
+const wholeBody = "whole body"
+
+// unlimited returns the body of the request without the limit that bound sets.
+func unlimited(c *gin.Context) io.ReadCloser { return c.MustGet(wholeBody).(io.ReadCloser) }
+
 func bound(c *gin.Context) {
+	c.Set(wholeBody, c.Request.Body)
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, MaxBody)
 	c.Set(clientContext, c.Request.Context())
 	ctx, cancel := context.WithTimeout(c.Request.Context(), requestTimeout)

@@ -53,12 +53,16 @@ func names(channels []topic.Channel) string {
 
 // JSONSchemaBytes returns the schema for the generated document.
 func (Notify) JSONSchemaBytes() ([]byte, error) {
+	return notifySchema("True: all channels. False: nobody. By default true if the event is published, and false for an event or an entry about a time more than 1 h ago. Nobody is notified of a draft.")
+}
+
+func notifySchema(description string) ([]byte, error) {
 	channels := map[topic.Channel]any{}
 	for _, channel := range topic.AppChannels() {
 		channels[channel] = map[string]any{"type": "boolean"}
 	}
 	return json.Marshal(map[string]any{
-		"description": "True: all channels. False: nobody. By default true if the event is published, and false for an event or an entry about a time more than 1 h ago. Nobody is notified of a draft.",
+		"description": description,
 		"oneOf": []any{
 			map[string]any{"type": "boolean"},
 			map[string]any{"type": "object", "properties": channels, "additionalProperties": false},
@@ -78,4 +82,18 @@ func (n Notify) Wording() topic.Notify {
 		}
 	}
 	return channels
+}
+
+// NotifyLater is the member notifyLater of a request: the channels that the steps and reminders of the scheduler notify.
+type NotifyLater Notify
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *NotifyLater) UnmarshalJSON(text []byte) error { return (*Notify)(n).UnmarshalJSON(text) }
+
+// Wording is like that of Notify.
+func (n NotifyLater) Wording() topic.Notify { return Notify(n).Wording() }
+
+// JSONSchemaBytes returns the schema for the generated document.
+func (NotifyLater) JSONSchemaBytes() ([]byte, error) {
+	return notifySchema("Channels of the steps and reminders of the scheduler. True: all channels. False: nobody.")
 }

@@ -47,6 +47,10 @@ type Operation struct {
 	Errors []int
 	// BodyOptional allows a request without a body.
 	BodyOptional bool
+	// MaxBody is the limit of a request body in bytes. 0: MaxBody of the package.
+	MaxBody int64
+	// Repeatable means that a repeated request changes nothing more, so the operation takes no Idempotency-Key.
+	Repeatable bool
 	// Example has the JSON of a request body and of its response. A test reads both strictly.
 	Example Example
 
@@ -190,6 +194,10 @@ func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 	case !sent && (takesNone || o.BodyOptional):
 		return nil, nil
 	}
+	if o.MaxBody > 0 {
+		// The reader of bound, with the limit MaxBody of the package, has read nothing yet.
+		c.Request.Body = http.MaxBytesReader(c.Writer, unlimited(c), o.MaxBody)
+	}
 	text, err := readJSON(c)
 	if err == nil {
 		err = checkJSON(text, o.Body)
@@ -208,7 +216,7 @@ func (o Operation) Surface() passport.Surface {
 // Idempotent reports whether the operation accepts an Idempotency-Key. Every write of the App interface does, except
 // those of the console alone: the console repeats its own forms instead.
 func (o Operation) Idempotent() bool {
-	return o.Surface() == passport.App && o.Access == Members && o.Method != http.MethodGet
+	return o.Surface() == passport.App && o.Access == Members && o.Method != http.MethodGet && !o.Repeatable
 }
 
 // TakesIfMatch reports whether the operation accepts If-Match. Every write of a stored record with a version does.

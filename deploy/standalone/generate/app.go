@@ -90,7 +90,7 @@ func (d *document) describe(of declared.Operation) (err error) {
 	}
 	out.responses = object{{strconv.Itoa(of.Status), d.response(http.StatusText(of.Status)+".", content, headers...)}}
 	out.responses = d.fails(out.responses, appFailures(), slices.DeleteFunc(of.Statuses(), func(status int) bool { return status == of.Status })...)
-	out.access = string(of.Access)
+	out.access, out.maxBody = string(of.Access), of.MaxBody
 	d.add(out)
 	return nil
 }

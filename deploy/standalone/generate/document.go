@@ -63,6 +63,7 @@ type operation struct {
 	access                                      string // access of the operation; empty: a key or a session
 	keyless                                     bool   // needs no key, although the rest of the document needs one
 	token                                       bool   // takes a token of an inbound key
+	maxBody                                     int64  // limit of the body in bytes; 0: the usual one
 	parameters                                  []any
 	body                                        any
 	responses                                   object
@@ -78,6 +79,7 @@ func (d *document) add(o operation) {
 	optional("description", o.description, o.description != "")
 	optional("x-service", o.service, o.service != "")
 	optional("x-access", o.access, o.access != "")
+	optional("x-max-body", o.maxBody, o.maxBody > 0)
 	optional("security", []any{}, o.keyless)
 	optional("security", []any{object{{inboundToken, []any{}}}, object{}}, o.token)
 	optional("parameters", o.parameters, len(o.parameters) > 0)

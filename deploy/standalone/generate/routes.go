@@ -50,6 +50,7 @@ type openAPI struct {
 
 type operationObject struct {
 	Service    string `json:"x-service"`
+	MaxBody    int64  `json:"x-max-body"`
 	Security   []map[string][]string
 	Parameters []parameterObject
 }
@@ -90,7 +91,7 @@ func routesOf(text []byte, base string, surface passport.Surface) ([]gateway.Rou
 			if !has {
 				continue
 			}
-			row := gateway.Route{Methods: []string{method}, Path: path, Service: operation.Service, Surface: surface}
+			row := gateway.Route{Methods: []string{method}, Path: path, Service: operation.Service, Surface: surface, MaxBody: operation.MaxBody}
 			for _, p := range operation.Parameters {
 				if p.Ref != "" {
 					p = document.Components.Parameters[p.Ref[strings.LastIndexByte(p.Ref, '/')+1:]]

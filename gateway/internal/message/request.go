@@ -9,25 +9,28 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// maxBody bounds the body of a request, in bytes. The services have the same limit.
-const maxBody = 1 << 20
+// MaxBody bounds the body of a request, in bytes, unless its route has another limit. The services have the same limits.
+const MaxBody = 1 << 20
 
 // Body returns the whole body, or an error if it is too large. The gateway reads the body before it connects to a
 // service. So a client that sends slowly or breaks off does not occupy a service.
-func Body(r *http.Request) ([]byte, error) {
+func Body(r *http.Request) ([]byte, error) { return BodyWithin(r, MaxBody) }
+
+// BodyWithin is Body with the limit most, in bytes.
+func BodyWithin(r *http.Request, most int64) ([]byte, error) {
 	if r.ContentLength == 0 {
 		return nil, nil
 	}
 	var body []byte
 	var err error
-	if r.ContentLength <= maxBody {
-		body, err = io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if r.ContentLength <= most {
+		body, err = io.ReadAll(io.LimitReader(r.Body, most+1))
 	}
 	switch {
 	case err != nil:
 		return nil, fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
-	case r.ContentLength > maxBody || len(body) > maxBody:
-		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", maxBody)
+	case r.ContentLength > most || int64(len(body)) > most:
+		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", most)
 	}
 	return body, nil
 }

@@ -29,6 +29,12 @@ type Record struct {
 	Entries []Entry // the messages that the write appends to the outbox
 }
 
+// Write is the write of one record in a WriteMany. The record is inserted if Before is 0, and removed if Body is nil.
+type Write struct {
+	Record
+	Before int64 // stored version; 0: the record does not exist
+}
+
 // Entry is a message in an outbox. An entry without a topic is not published. It only records that Derive is due. If
 // the process is killed before Derive has run, the relay runs it.
 type Entry struct {

@@ -247,6 +247,39 @@ func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engi
 	return nil
 }
 
+func (e *Engine) WriteMany(ctx context.Context, s *plan.Shape, writes []engine.Write) error {
+	c, err := e.collection(s)
+	if err != nil {
+		return err
+	}
+	guarded := int64(0)
+	models := make([]mongo.WriteModel, len(writes))
+	for i := range writes {
+		r := &writes[i].Record
+		if writes[i].Before == 0 {
+			// The key belongs to no tombstone, because the key of a record that is inserted is new.
+			d := append(bson.D{{Key: "_id", Value: r.Key}}, contents(s, r)...)
+			models[i] = mongo.NewInsertOneModel().SetDocument(append(d, bson.E{Key: "o", Value: r.Entries}, bson.E{Key: "p", Value: time.Now().UTC()}))
+			continue
+		}
+		guarded++
+		update := tombstone(r.Version, r.Entries)
+		if r.Body != nil {
+			update = change(contents(s, r), r.Entries)
+		}
+		models[i] = mongo.NewUpdateOneModel().SetUpdate(update).
+			SetFilter(bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: writes[i].Before}, there("b", true)})
+	}
+	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
+	if err != nil {
+		return classified(err)
+	}
+	if result.MatchedCount < guarded {
+		return engine.ErrStale
+	}
+	return nil
+}
+
 func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error {
 	c, err := e.collection(s)
 	if err != nil {

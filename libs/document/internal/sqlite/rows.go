@@ -145,6 +145,32 @@ func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engi
 	})
 }
 
+func (e *Engine) WriteMany(ctx context.Context, s *plan.Shape, writes []engine.Write) error {
+	texts := e.texts(s)
+	return e.write(ctx, s, func(w *writer) error {
+		for i := range writes {
+			r := &writes[i].Record
+			text, args, err := `DELETE FROM `+quote(s.Name)+` WHERE key = ? AND version = ?`, []any{r.Key, writes[i].Before}, error(nil)
+			switch {
+			case writes[i].Before == 0:
+				text = texts.insert
+				args, err = cells([]any{r.Key}, r)
+			case r.Body != nil:
+				text = texts.replace
+				args, err = cells(nil, r)
+				args = append(args, r.Key, writes[i].Before)
+			}
+			if err == nil {
+				err = w.change(s, r.Key, r.Entries, text, args...)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error {
 	return e.write(ctx, s, func(w *writer) error {
 		for _, r := range records {

@@ -71,7 +71,7 @@ type eventRowView struct {
 	HiddenFromUptimeReports bool                    `json:"hiddenFromUptimeReports"`
 	ExternalID              *string                 `json:"externalId"`
 	Backfilled              bool                    `json:"backfilled"`
-	Source                  catalog.Source          `json:"source" enum:"app,legacy,inbound,scheduler"`
+	Source                  catalog.Source          `json:"source" enum:"app,legacy,inbound,scheduler,import"`
 	CreatedBy               authorView              `json:"createdBy"`
 	CreatedAt               web.Time                `json:"createdAt"`
 	UpdatedAt               web.Time                `json:"updatedAt"`

@@ -14,6 +14,8 @@ const (
 	ActionNoteDelete       = "event.note.delete"
 	ActionPostMortemUpdate = "event.post_mortem.update"
 	ActionPostMortemDelete = "event.post_mortem.delete"
+	ActionImport           = "event.import"
+	ActionImportDelete     = "event.import.delete"
 	ActionContentUpdate    = "dashboard.content.update"
 	ActionComponentsUpdate = "dashboard.components.update"
 	ActionAliasesUpdate    = "dashboard.aliases.update"

@@ -25,7 +25,7 @@ import (
 type Collection[T any] = find.Collection[T]
 
 // Store has the records of the catalog. After each write it calls DashboardWritten, ComponentWritten, EventWritten,
-// RemovalsWritten or AliasesWritten. If the process dies before the call, the call is made later.
+// EventsWritten, RemovalsWritten or AliasesWritten. If the process dies before the call, the call is made later.
 type Store struct {
 	Dashboards Collection[Dashboard]
 	Components Collection[Component]
@@ -34,8 +34,10 @@ type Store struct {
 	Removals   Collection[Removals]
 	AliasSets  Collection[AliasSet]
 	Aliases    Collection[Alias]
-	Links      Collection[LinkRow]
-	Updates    Collection[UpdateRow]
+	// DeletedImports is the imported events that a member has deleted.
+	DeletedImports Collection[DeletedImport]
+	Links          Collection[LinkRow]
+	Updates        Collection[UpdateRow]
 	// Next reserves n successive numbers of the counter and returns the first. Counters start at 1.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
@@ -70,12 +72,13 @@ type Catalog struct {
 	writes     coalesce.Group[*eventWrite, struct{}] // writes of events, by id
 	joins      coalesce.Group[string, string]        // writes that add new components to a dashboard, by organization and dashboard; items are ids of components
 	placements placementCache
+	importing  chan struct{} // a semaphore: an item for each import in progress
 }
 
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
 // lower case. No dashboard may use one of them.
 func New(store Store, others OtherServices, published Published, now func() time.Time, platform ...string) *Catalog {
-	return &Catalog{store: store, others: others, published: published, now: now, platform: platform}
+	return &Catalog{store: store, others: others, published: published, now: now, platform: platform, importing: make(chan struct{}, importsAtOnce)}
 }
 
 // runLimit is the timeout of a shared run. A shared run does not end when the request of its first caller ends.

@@ -36,6 +36,7 @@ const (
 	SourceLegacy    Source = "legacy"
 	SourceInbound   Source = "inbound"
 	SourceScheduler Source = "scheduler"
+	SourceImport    Source = "import"
 )
 
 // together runs functions concurrently and joins their errors.
@@ -47,6 +48,12 @@ func together(functions ...func() error) error {
 	}
 	group.Wait()
 	return errors.Join(errs...)
+}
+
+// AsImport returns a copy of the command for an import.
+func (c Command) AsImport() Command {
+	c.Source = SourceImport
+	return c
 }
 
 // As returns a copy of the command with the action for the audit log.

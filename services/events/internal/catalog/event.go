@@ -52,10 +52,12 @@ type Event struct {
 	HiddenFromDashboard     bool       `json:"hiddenFromDashboard" audit:"hiddenFromDashboard"`
 	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports" audit:"hiddenFromUptimeReports"`
 
-	Links      []Link      `json:"links" audit:"affectedComponents"`
-	Timeline   []Entry     `json:"timeline" audit:"timeline,changed"` // in order of creation; see Chronicle
-	Notes      []Note      `json:"notes" audit:"notes,changed"`       // internal, oldest first
-	PostMortem *PostMortem `json:"postMortem" audit:"postMortem,changed"`
+	Links []Link `json:"links" audit:"affectedComponents"`
+	// DashboardIDs is the dashboards of an event without Links. An event with Links is on the dashboards of its components.
+	DashboardIDs []string    `json:"dashboardIds" audit:"dashboardIds"`
+	Timeline     []Entry     `json:"timeline" audit:"timeline,changed"` // in order of creation; see Chronicle
+	Notes        []Note      `json:"notes" audit:"notes,changed"`       // internal, oldest first
+	PostMortem   *PostMortem `json:"postMortem" audit:"postMortem,changed"`
 	// StatusEntry is the StatusID of the entry that set Status; empty if no entry did.
 	StatusEntry string `json:"statusEntry"`
 
@@ -67,6 +69,7 @@ type Event struct {
 	// texts.
 	Announced topic.Notify `json:"announced"`
 	Source    Source       `json:"source" audit:"source"`
+	Import    *ImportMark  `json:"import" audit:"import"` // nil: the event was not imported
 	CreatedBy Author       `json:"createdBy" audit:"createdBy"`
 	CreatedAt time.Time    `json:"createdAt" audit:"createdAt"`
 	UpdatedAt time.Time    `json:"updatedAt" audit:"updatedAt,quiet"`
@@ -93,6 +96,7 @@ type Entry struct {
 	StatusID       string            `json:"statusId" audit:"statusId"` // uuid
 	LegacyID       int64             `json:"legacyId"`
 	PublicID       string            `json:"publicId" audit:"publicId,null"` // see PublicID
+	ImportKey      string            `json:"importKey"`                      // key of the entry in an import; empty: the entry was not imported
 	Status         Status            `json:"status" audit:"status"`
 	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry did not change the status
 	Impacts        []ComponentImpact `json:"impacts" audit:"componentImpacts"`           // impacts from Timestamp on
@@ -117,6 +121,7 @@ type Note struct {
 	Author    Author     `json:"author" audit:"author"`
 	CreatedAt time.Time  `json:"createdAt" audit:"createdAt"`
 	EditedAt  *time.Time `json:"editedAt" audit:"editedAt"`
+	Imported  bool       `json:"imported"`
 }
 
 // PostMortem explains a closed event.
@@ -170,6 +175,7 @@ func (e *Event) OpenExternalID() any {
 func (e *Event) clone() *Event {
 	copied := *e
 	copied.Links = slices.Clone(e.Links)
+	copied.DashboardIDs = slices.Clone(e.DashboardIDs)
 	copied.Timeline = slices.Clone(e.Timeline)
 	copied.Notes = slices.Clone(e.Notes)
 	copied.Pauses = slices.Clone(e.Pauses)

@@ -193,6 +193,9 @@ func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)
+	if changed {
+		d.markChanged()
+	}
 	announcedOnly = !changed && !maps.EqualFunc(d.Announced, d.before.Announced, sameWording)
 	d.recordPause()
 	switch {

@@ -42,7 +42,8 @@ const (
 	searchBatch = 250
 )
 
-// Lists find an event by its keys. A key consists of a scope (all events, or one component), a selection (all events,
+// Lists find an event by its keys. A key consists of a scope (all events, one component, or one dashboard of an event without
+// components), a selection (all events,
 // or a type or status with the activity or as a draft), and a class of the event's length. One index over key and start serves every
 // combination of filters, because it has the events of a key in the order of the list. If a filter selects several
 // keys, their events are merged.
@@ -91,7 +92,7 @@ func (e *Event) ListKeys() []string {
 	if class := e.lengthClass(); class != classShort {
 		classes = append(classes, class)
 	}
-	return listKeys(append(e.ComponentIDs(), ""), selections, classes...)
+	return listKeys(slices.Concat(e.ComponentIDs(), e.DashboardIDs, []string{""}), selections, classes...)
 }
 
 func (e *Event) lengthClass() string {
@@ -262,7 +263,7 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 
 // scopes returns the scopes of the events that the filter selects, or none if no event can match. It also returns the
 // conditions that an event of these scopes must satisfy besides. An event belongs to a dashboard if it affects a
-// component that is on the dashboard.
+// component that is on the dashboard, or if it has no components and names the dashboard.
 func (c *Catalog) scopes(ctx context.Context, organization string, filter EventFilter) ([]string, []find.Condition, error) {
 	if filter.DashboardID == "" {
 		return []string{filter.ComponentID}, nil, nil
@@ -270,10 +271,12 @@ func (c *Catalog) scopes(ctx context.Context, organization string, filter EventF
 	dashboard, err := c.Dashboard(ctx, organization, filter.DashboardID)
 	components := dashboard.ComponentIDs()
 	switch {
-	case err != nil || len(components) == 0:
+	case err != nil:
 		return nil, nil, fault.UnlessMissing(err)
 	case filter.ComponentID == "":
-		return components, nil, nil
+		return append(components, dashboard.ID), nil, nil
+	case len(components) == 0:
+		return nil, nil, nil
 	case slices.Contains(components, filter.ComponentID):
 		return []string{filter.ComponentID}, nil, nil
 	}

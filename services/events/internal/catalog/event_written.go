@@ -30,15 +30,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 	var gone []string
 	wantedLinks, wantedUpdates := map[int64]LinkRow{}, map[int64]UpdateRow{}
 	if current != nil {
-		for _, link := range current.Links {
-			wantedLinks[link.LegacyID] = LinkRow{
-				LegacyID: link.LegacyID, OrganizationID: current.OrganizationID, EventID: id, ComponentID: link.ComponentID,
-				Event: current.Facts(),
-			}
-		}
-		for _, entry := range current.Timeline {
-			wantedUpdates[entry.LegacyID] = UpdateRowOf(current, entry)
-		}
+		wantedLinks, wantedUpdates = current.linkRows(), current.updateRows()
 		var err error
 		if gone, err = c.dropGone(ctx, current.OrganizationID, links.Items, wantedLinks); err != nil {
 			return err
@@ -70,6 +62,7 @@ func (c *Catalog) EventWritten(ctx context.Context, id string, current *Event) e
 // examines only links that have no row yet. Once a link has a row, the removal of its component finds the link.
 func (c *Catalog) dropGone(ctx context.Context, organization string, there []LinkRow, wanted map[int64]LinkRow) (gone []string, err error) {
 	fresh := maps.Clone(wanted)
+	delete(fresh, 0) // it has no component
 	for _, row := range there {
 		delete(fresh, row.LegacyID)
 	}
@@ -116,26 +109,45 @@ func replaceRows[R any](ctx context.Context, rows Collection[R], event string, t
 // publishEvent updates the dashboards with a component that the event has, or that it had according to the former rows
 // of its links.
 func (c *Catalog) publishEvent(ctx context.Context, id string, former []LinkRow, current *Event) error {
-	var organization string
-	var components []string
-	written := Written{Event: id, Current: current}
-	for _, link := range former {
-		organization, written.Former = link.OrganizationID, &link.Event
-		components = append(components, link.ComponentID)
-	}
-	if current != nil {
-		organization = current.OrganizationID
-		components = append(components, current.ComponentIDs()...)
-	}
-	slices.Sort(components)
-	holding, err := c.DashboardsHolding(ctx, organization, slices.Compact(components))
+	written, places := placesOf(id, former, current)
+	slices.Sort(places.components)
+	holding, err := c.DashboardsHolding(ctx, places.organization, slices.Compact(places.components))
 	if err != nil {
 		return err
 	}
-	var dashboards []string
-	for _, ids := range holding {
-		dashboards = append(dashboards, ids...)
+	return c.published.Follow(ctx, places.on(holding), written)
+}
+
+// eventPlaces is where an event is shown, or was shown before a write.
+type eventPlaces struct {
+	organization           string
+	components, dashboards []string // dashboards: those of the event without components
+}
+
+func placesOf(id string, former []LinkRow, current *Event) (Written, eventPlaces) {
+	var at eventPlaces
+	written := Written{Event: id, Current: current}
+	for _, link := range former {
+		at.organization, written.Former = link.OrganizationID, &link.Event
+		at.dashboards = append(at.dashboards, link.DashboardIDs...)
+		if link.ComponentID != "" {
+			at.components = append(at.components, link.ComponentID)
+		}
 	}
-	slices.Sort(dashboards)
-	return c.published.Follow(ctx, slices.Compact(dashboards), written)
+	if current != nil {
+		at.organization = current.OrganizationID
+		at.components = append(at.components, current.ComponentIDs()...)
+		at.dashboards = append(at.dashboards, current.DashboardIDs...)
+	}
+	return written, at
+}
+
+// on returns the ids of the dashboards. holding has the dashboards of the components.
+func (p *eventPlaces) on(holding map[string][]string) []string {
+	ids := slices.Clone(p.dashboards)
+	for _, component := range p.components {
+		ids = append(ids, holding[component]...)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

@@ -31,6 +31,10 @@ const (
 	FieldExternalID  = "externalId"
 	FieldCorrelation = "correlation" // the external id of an open or closed event
 	FieldInbound     = "inbound"     // multi-valued: Event.InboundIDs
+	// The fields of ImportMark are absent for an event that was not imported.
+	FieldImportKey     = "importKey"
+	FieldImportRun     = "importRun"
+	FieldImportChanged = "importChanged"
 
 	FieldType     = "type"
 	FieldStatus   = "status"
@@ -71,6 +75,8 @@ const (
 	IndexExternalID    = "org_external"
 	IndexCorrelation   = "org_correlation_until"
 	IndexInbound       = "org_inbound"
+	IndexImportKey     = "org_import_key"
+	IndexImportRun     = "org_import_run"
 
 	// The indexes that are not divided by organization.
 	IndexSlug  = "slug"

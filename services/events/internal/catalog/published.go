@@ -25,6 +25,12 @@ type Written struct {
 	Former    *EventFacts // the event before the write; nil if it affected no component then
 }
 
+// First reports whether the event was imported and has its first version. Pages do not record this version: no older one can
+// be rendered late, and a run imports thousands of events.
+func (w Written) First() bool {
+	return w.Current != nil && w.Current.Version == 1 && w.Current.Import != nil
+}
+
 // Version returns the version of the event. A deleted event has the highest version, because no other version follows.
 func (w Written) Version() int64 {
 	if w.Current == nil {

@@ -35,13 +35,39 @@ func (e *Event) Facts() EventFacts {
 	}
 }
 
-// LinkRow is a link of an event for the legacy list of links. Its key is EventID and ComponentID.
+// LinkRow is a link of an event for the legacy list of links. Its key is EventID and ComponentID. An event without
+// components has one row that no list shows: it has no ComponentID, and DashboardIDs.
 type LinkRow struct {
 	LegacyID       int64      `json:"legacyId"`
 	OrganizationID string     `json:"organizationId"`
 	EventID        string     `json:"eventId"`
 	ComponentID    string     `json:"componentId"`
+	DashboardIDs   []string   `json:"dashboardIds"`
 	Event          EventFacts `json:"event"`
+}
+
+// linkRows returns the rows of the event's links by legacy id. The row with the dashboards of an event without components
+// has the id 0.
+func (e *Event) linkRows() map[int64]LinkRow {
+	rows := make(map[int64]LinkRow, len(e.Links))
+	facts := e.Facts()
+	for _, link := range e.Links {
+		rows[link.LegacyID] = LinkRow{LegacyID: link.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID, ComponentID: link.ComponentID, Event: facts}
+	}
+	if len(e.Links) == 0 && len(e.DashboardIDs) > 0 {
+		rows[0] = LinkRow{OrganizationID: e.OrganizationID, EventID: e.ID, DashboardIDs: e.DashboardIDs, Event: facts}
+	}
+	return rows
+}
+
+// updateRows returns the rows of the timeline by legacy id.
+func (e *Event) updateRows() map[int64]UpdateRow {
+	rows := make(map[int64]UpdateRow, len(e.Timeline))
+	facts := e.Facts()
+	for _, entry := range e.Timeline {
+		rows[entry.LegacyID] = updateRowOf(e, entry, facts)
+	}
+	return rows
 }
 
 // UpdateRow is a timeline entry of an event for the legacy list of updates. Its key is StatusID.
@@ -58,10 +84,12 @@ type UpdateRow struct {
 	Event          EventFacts `json:"event"`
 }
 
-func UpdateRowOf(e *Event, entry Entry) UpdateRow {
+func UpdateRowOf(e *Event, entry Entry) UpdateRow { return updateRowOf(e, entry, e.Facts()) }
+
+func updateRowOf(e *Event, entry Entry, facts EventFacts) UpdateRow {
 	return UpdateRow{
 		StatusID: entry.StatusID, LegacyID: entry.LegacyID, OrganizationID: e.OrganizationID, EventID: e.ID,
 		Status: entry.Status, Text: entry.Message.Brief(BriefText), Markdown: entry.Message.IsMarkdown(),
-		Date: entry.Timestamp, Author: entry.Author.LegacyUserID, Event: e.Facts(),
+		Date: entry.Timestamp, Author: entry.Author.LegacyUserID, Event: facts,
 	}
 }

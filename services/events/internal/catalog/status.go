@@ -57,6 +57,14 @@ const (
 	MajorOutage      = uptime.MajorOutage
 )
 
+// SeverityImpact returns the impact of an incident without components, which follows from its severity only.
+func SeverityImpact(severity string) Impact {
+	if severity == "" {
+		return Operational
+	}
+	return defaultImpact(Incident, severity)
+}
+
 func defaultImpact(t EventType, severity string) Impact {
 	switch {
 	case t == Maintenance:

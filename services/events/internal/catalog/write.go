@@ -18,7 +18,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	event := Event{
 		ID: topic.NewID(), OrganizationID: command.Organization, Published: true, Source: command.Source,
 		Description: plain, Impact: plain, Coordinator: plain,
-		Links: []Link{}, Timeline: []Entry{}, CreatedBy: command.Author, CreatedAt: now, UpdatedAt: now,
+		Links: []Link{}, DashboardIDs: []string{}, Timeline: []Entry{}, CreatedBy: command.Author, CreatedAt: now, UpdatedAt: now,
 	}
 	draft := NewEventEdit(&event, command, now)
 	if err := errors.Join(fill(draft), draft.Check()); err != nil {
@@ -193,6 +193,9 @@ func (b *idBlock) assign(ctx context.Context, c *Catalog, counter string, missin
 }
 
 func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) error {
+	if err := c.rememberDeletion(ctx, command, id); err != nil {
+		return err
+	}
 	return c.store.Events.Delete(ctx, id, func(event *Event) ([]topic.Message, error) {
 		if event.OrganizationID != command.Organization {
 			return nil, noEvent()

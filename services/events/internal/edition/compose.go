@@ -95,7 +95,7 @@ func (m *composition) rename() {
 	for e := range former.all() {
 		event := e.Event.on(m.names)
 		spans := slices.DeleteFunc(slices.Clone(e.Spans), func(s Span) bool { _, there := m.names[s.ComponentID]; return !there })
-		if len(event.Impacts) > 0 {
+		if len(event.Impacts) > 0 || len(e.Event.Impacts) == 0 {
 			m.put(shownEvent{&event, spans})
 		}
 	}
@@ -124,7 +124,7 @@ func (m *composition) apply(written catalog.Written, seen []Seen) {
 	}
 	var now shownEvent
 	if written.Current != nil {
-		now = shownOn(written.Current, m.names)
+		now = m.shown(written.Current)
 	}
 	former := m.state.chunks.get(written.Event)
 	if former.Event != nil && written.Current != nil && former.Event.Version > written.Current.ShownVersion {

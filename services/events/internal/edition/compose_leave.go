@@ -105,11 +105,12 @@ func feedTexts(s *Snapshot) [5]string {
 // leaveFeeds sets FeedChangedAt of the feeds with items of an event that is removed or replaced. The feed changed when
 // its newest item of the event became too old, or changes now.
 func (m *composition) leaveFeeds(e *ShownEvent) {
-	if e.ahead(m.was.Snapshot.At) {
+	newest := e.itemAt()
+	if e.ahead(m.was.Snapshot.At) || newest == nil {
 		return
 	}
 	s := &m.state.Snapshot
-	at := uptime.Earlier(s.At, e.itemAt().AddDate(0, 0, FeedDays))
+	at := uptime.Earlier(s.At, newest.AddDate(0, 0, FeedDays))
 	s.FeedChangedAt = uptime.Later(s.FeedChangedAt, at)
 	for _, impact := range e.Impacts {
 		if c := m.state.Snapshot.Component(impact.ComponentID); c != nil {
@@ -118,10 +119,16 @@ func (m *composition) leaveFeeds(e *ShownEvent) {
 	}
 }
 
-// itemAt returns the time of the newest feed item of the event. An event without entries has one item.
-func (e *ShownEvent) itemAt() time.Time {
-	if len(e.Entries) == 0 {
-		return e.CreatedAt
+// itemAt returns the time of the newest feed item of the event, or nil if it has none. An event without entries has one
+// item. What was imported has none.
+func (e *ShownEvent) itemAt() *time.Time {
+	if len(e.Entries) == 0 && !e.Imported {
+		return &e.CreatedAt
 	}
-	return e.Entries[0].Timestamp
+	for i := range e.Entries {
+		if !e.Entries[i].Imported {
+			return &e.Entries[i].Timestamp
+		}
+	}
+	return nil
 }

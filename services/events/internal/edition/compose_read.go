@@ -57,7 +57,7 @@ func (m *composition) readBetween(ctx context.Context, scopes []string, from tim
 	spans := map[string][]uptime.Span{}
 	visited := map[string]bool{}
 	err := m.records.EventsBetween(ctx, m.state.OrganizationID, scopes, from, to, m.calendar.At, func(event *catalog.Event) {
-		shown := shownOn(event, m.names)
+		shown := m.shown(event)
 		if shown.Event == nil || visited[event.ID] {
 			return
 		}
@@ -75,7 +75,7 @@ func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 		m.since(component.Since)
 	}
 	return m.records.OldestEvents(ctx, m.state.OrganizationID, scope, func(event *catalog.Event) (more bool) {
-		if shownOn(event, m.names).Event == nil {
+		if m.shown(event).Event == nil {
 			return true
 		}
 		m.since(event.StartAt)

@@ -45,6 +45,11 @@ func (e *Editions) begin(was *State, dashboard catalog.Dashboard, organization s
 	return m
 }
 
+// shown returns the event as the dashboard shows it.
+func (m *composition) shown(e *catalog.Event) shownEvent {
+	return shownOn(e, m.state.Snapshot.Dashboard.ID, m.names)
+}
+
 // recentFrom returns the time from which on a snapshot has all events.
 func (m *composition) recentFrom() time.Time { return m.calendar.Last(recentDays + 1)[0].From }
 

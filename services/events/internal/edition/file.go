@@ -98,7 +98,7 @@ func (e *Editions) eventOf(ctx context.Context, of *decodedEdition, id string) (
 	if fault.Is(err, fault.NotFound) {
 		return nil, noFile()
 	}
-	shown := shownOn(&event, of.state.names())
+	shown := shownOn(&event, of.DashboardID, of.state.names())
 	if err == nil && shown.Event == nil {
 		err = noFile()
 	}
@@ -114,6 +114,7 @@ func (e *Editions) monthOf(ctx context.Context, of *decodedEdition, name string)
 	}
 	calendar := uptime.MonthCalendar(month, snapshot.Dashboard.Zone(), snapshot.At)
 	m := &composition{records: &e.records, calendar: calendar, names: of.state.names(), state: State{OrganizationID: of.state.OrganizationID}}
+	m.state.Snapshot.Dashboard.ID = of.DashboardID
 	out := &ShownMonth{Month: name, Events: []ShownEvent{}, Uptimes: map[string]*float64{}}
 	from, to := calendar.Days[0].From, calendar.Today().To
 	var found []shownEvent

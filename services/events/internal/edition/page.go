@@ -99,7 +99,7 @@ const (
 func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 	versions := map[string]int64{}
 	for _, w := range written {
-		if w.Event != "" {
+		if w.Event != "" && !w.First() {
 			versions[w.Event] = max(versions[w.Event], w.Version(), lastSeen(p.Seen, w.Event))
 		}
 	}

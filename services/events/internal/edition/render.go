@@ -233,5 +233,5 @@ func (e *Editions) Withdraw(ctx context.Context, dashboard string) error {
 
 // Differ reports whether visitors of any dashboard see a difference between two states of an event.
 func (e *Editions) Differ(before, after *catalog.Event) bool {
-	return !reflect.DeepEqual(shownOnAll(before), shownOnAll(after))
+	return !reflect.DeepEqual(shownOnAll(before), shownOnAll(after)) || !slices.Equal(before.DashboardIDs, after.DashboardIDs)
 }

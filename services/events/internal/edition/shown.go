@@ -22,14 +22,14 @@ type Span struct {
 	Impact      catalog.Impact `json:"impact"`
 }
 
-// shownOnAll returns what a dashboard with all components shows of the event, without version and time of change.
-// Differ compares it with another state of the event.
+// shownOnAll returns what a dashboard with all components, or one that the event names, shows of the event, without version
+// and time of change. Differ compares it with another state of the event.
 func shownOnAll(e *catalog.Event) shownEvent {
 	all := make(map[string]string, len(e.Links))
 	for _, link := range e.Links {
 		all[link.ComponentID] = ""
 	}
-	out := shownOn(e, all)
+	out := shownOn(e, append(e.DashboardIDs, "")[0], all)
 	if out.Event != nil {
 		out.Event.Version, out.Event.UpdatedAt = 0, time.Time{}
 	}
@@ -37,17 +37,17 @@ func shownOnAll(e *catalog.Event) shownEvent {
 }
 
 // shownOn returns the event as a dashboard with the given components shows it. components has the names of the
-// components by id.
-func shownOn(e *catalog.Event, components map[string]string) shownEvent {
+// components by id. An event without components is on the dashboards that it names.
+func shownOn(e *catalog.Event, dashboard string, components map[string]string) shownEvent {
 	if !e.Published || e.HiddenFromDashboard {
 		return shownEvent{}
 	}
 	impacts := shownImpacts(e, components)
-	if len(impacts) == 0 {
+	if len(impacts) == 0 && (len(e.Links) > 0 || !slices.Contains(e.DashboardIDs, dashboard)) {
 		return shownEvent{}
 	}
 	event := &ShownEvent{
-		ID: e.ID, PublicID: e.PublicID, Type: e.Type, Status: e.Status, Title: e.Title, Description: e.Description, Analysis: e.Impact, Impacts: impacts,
+		ID: e.ID, PublicID: e.PublicID, Type: e.Type, Status: e.Status, Severity: e.Severity, Imported: e.Import != nil, Title: e.Title, Description: e.Description, Analysis: e.Impact, Impacts: impacts,
 		StartAt: e.StartAt, EndAt: e.EndAt, ScheduledStartAt: e.ScheduledStartAt, ScheduledEndAt: e.ScheduledEndAt,
 		Entries: shownEntries(e, components), PostMortem: shownPostMortem(e.PostMortem), CreatedAt: e.CreatedAt, UpdatedAt: e.ShownAt,
 		Version: e.ShownVersion,
@@ -56,7 +56,7 @@ func shownOn(e *catalog.Event, components map[string]string) shownEvent {
 }
 
 func shownImpacts(e *catalog.Event, components map[string]string) []ShownImpact {
-	var impacts []ShownImpact
+	impacts := []ShownImpact{}
 	for _, link := range e.Links {
 		name, there := components[link.ComponentID]
 		if !there {
@@ -102,7 +102,7 @@ func shownEntries(e *catalog.Event, components map[string]string) []ShownEntry {
 			updated = *entry.EditedAt
 		}
 		entries[len(entries)-1-i] = ShownEntry{
-			StatusID: entry.StatusID, PublicID: entry.PublicID, Status: entry.Status, InForce: inForce, Message: entry.Message,
+			StatusID: entry.StatusID, PublicID: entry.PublicID, Status: entry.Status, InForce: inForce, Imported: entry.ImportKey != "", Message: entry.Message,
 			Impacts:  shownChanges(changes[i], components),
 			Notified: entry.Notified, Timestamp: entry.Timestamp, CreatedAt: entry.CreatedAt, UpdatedAt: updated,
 		}

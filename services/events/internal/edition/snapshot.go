@@ -73,10 +73,12 @@ type ShownEvent struct {
 	PublicID    string            `json:"publicId"` // empty: none
 	Type        catalog.EventType `json:"type"`
 	Status      catalog.Status    `json:"status"`
+	Severity    string            `json:"severity"` // empty: none
+	Imported    bool              `json:"imported"` // the event comes from another product
 	Title       string            `json:"title"`
 	Description catalog.Rich      `json:"description"`
 	Analysis    catalog.Rich      `json:"impactAnalysis"`
-	Impacts     []ShownImpact     `json:"impacts"` // the present impacts, or the last ones of a closed event; without hidden components
+	Impacts     []ShownImpact     `json:"impacts"` // the present impacts, or the last ones of a closed event; without hidden components; none for an event without components
 
 	StartAt          time.Time  `json:"startAt"`
 	EndAt            *time.Time `json:"endAt"` // the actual end
@@ -110,6 +112,7 @@ type ShownEntry struct {
 	PublicID  string         `json:"publicId"` // empty: none
 	Status    catalog.Status `json:"status"`   // StatusUpdate for an entry without a transition
 	InForce   catalog.Status `json:"inForce"`  // the status of the event from this entry on
+	Imported  bool           `json:"imported"` // the entry comes from another product; no feed has it
 	Message   catalog.Rich   `json:"message"`
 	Impacts   []ShownChange  `json:"impacts"` // the impacts that the entry states; if it closes the event, the ends of all impacts
 	Notified  bool           `json:"notified"`

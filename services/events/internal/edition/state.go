@@ -19,7 +19,7 @@ type State struct {
 
 // stateFormat is increased when a snapshot has more of the records than before: of the dashboard, components or events. The
 // edition that follows a state of another format then reads all these records.
-const stateFormat = 5
+const stateFormat = 6
 
 // outdated reports whether the program that made the state has another stateFormat.
 func (s *State) outdated() bool { return s.Format != stateFormat }

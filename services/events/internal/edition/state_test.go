@@ -74,12 +74,12 @@ func TestVisitorsSeeEachFieldThatIsShownOfARecord(t *testing.T) {
 	}
 	later, rich := at(3, 0), catalog.Rich{Text: "text"}
 	event := catalog.Event{
-		ID: "e", PublicID: "p", Type: catalog.Maintenance, Status: catalog.Completed, Title: "Works", Published: true, Description: rich, Impact: rich,
+		ID: "e", PublicID: "p", Type: catalog.Maintenance, Status: catalog.Completed, Severity: "minor_outage", Import: &catalog.ImportMark{}, Title: "Works", Published: true, Description: rich, Impact: rich,
 		Links: []catalog.Link{{ComponentID: "c", Impact: catalog.UnderMaintenance}}, StartAt: at(1, 0), EndAt: &later, ScheduledStartAt: &later, ScheduledEndAt: &later,
 		Timeline: []catalog.Entry{{Status: catalog.Completed, Message: rich, Timestamp: at(2, 0)}}, PostMortem: &catalog.PostMortem{Published: true, PublishedAt: &later},
 		CreatedAt: at(1, 0), ShownAt: at(2, 0), ShownVersion: 1,
 	}
-	if got := zero(*shownOn(&event, map[string]string{"c": "API"}).Event); len(got) > 0 {
+	if got := zero(*shownOn(&event, "d", map[string]string{"c": "API"}).Event); len(got) > 0 {
 		t.Errorf("a shown event has no %v; fill it in shownOn, and in this test", got)
 	}
 }

@@ -93,14 +93,22 @@ type feedSource struct {
 	published, updated time.Time
 }
 
+// feedSources returns the items of an event, without those that were imported: feed readers would report them as new.
 func feedSources(s *edition.Snapshot, event *edition.ShownEvent) []feedSource {
 	url := eventURL(s, event.ID)
+	if len(event.Entries) == 0 && event.Imported {
+		return nil
+	}
 	if len(event.Entries) == 0 {
 		return []feedSource{{event, event.ID, url, event.Status, event.Description, event.CreatedAt, event.UpdatedAt}}
 	}
-	return find.Values(event.Entries, func(entry edition.ShownEntry) feedSource {
-		return feedSource{event, entry.StatusID, url + "#" + entry.StatusID, entry.Status, entry.Message, entry.Timestamp, entry.UpdatedAt}
-	})
+	var sources []feedSource
+	for _, entry := range event.Entries {
+		if !entry.Imported {
+			sources = append(sources, feedSource{event, entry.StatusID, url + "#" + entry.StatusID, entry.Status, entry.Message, entry.Timestamp, entry.UpdatedAt})
+		}
+	}
+	return sources
 }
 
 func (f feedSource) item(word wording, texts *texts) feedItem {

@@ -111,7 +111,10 @@ func impactWord(event *edition.ShownEvent) string {
 	if event.Type == catalog.Maintenance {
 		return "maintenance"
 	}
-	var states []catalog.Impact
+	states := []catalog.Impact{catalog.SeverityImpact(event.Severity)}
+	if len(event.Impacts) > 0 {
+		states = nil
+	}
 	for _, impact := range event.Impacts {
 		states = append(states, impact.Impact, impact.Worst)
 	}

@@ -17,6 +17,7 @@ type Follower interface {
 	DashboardWritten(ctx context.Context, id string, current *catalog.Dashboard) error
 	ComponentWritten(ctx context.Context, id string, current *catalog.Component) error
 	EventWritten(ctx context.Context, id string, current *catalog.Event) error
+	EventsWritten(ctx context.Context, current map[string]*catalog.Event) error
 	RemovalsWritten(ctx context.Context, current *catalog.Removals) error
 	AliasesWritten(ctx context.Context, dashboardID string, current *catalog.AliasSet) error
 }
@@ -32,16 +33,17 @@ type Store struct {
 func Declare(db *document.Database) *Store {
 	s := &Store{}
 	s.Store = catalog.Store{
-		Dashboards: document.Declare(db, s.dashboards()),
-		Components: document.Declare(db, s.components()),
-		Events:     document.Declare(db, s.events()),
-		Templates:  document.Declare(db, templates()),
-		Removals:   document.Declare(db, s.removals()),
-		AliasSets:  document.Declare(db, s.aliasSets()),
-		Aliases:    document.Declare(db, aliases()),
-		Links:      document.Declare(db, links()),
-		Updates:    document.Declare(db, updates()),
-		Next:       db.NextN,
+		Dashboards:     document.Declare(db, s.dashboards()),
+		Components:     document.Declare(db, s.components()),
+		Events:         document.Declare(db, s.events()),
+		Templates:      document.Declare(db, templates()),
+		Removals:       document.Declare(db, s.removals()),
+		AliasSets:      document.Declare(db, s.aliasSets()),
+		Aliases:        document.Declare(db, aliases()),
+		DeletedImports: document.Declare(db, deletedImports()),
+		Links:          document.Declare(db, links()),
+		Updates:        document.Declare(db, updates()),
+		Next:           db.NextN,
 	}
 	s.Records = edition.Records{
 		Pages: document.Declare(db, pages()),
@@ -130,13 +132,16 @@ func (s *Store) events() document.Schema[catalog.Event] {
 			{Name: catalog.FieldUpdated, Value: func(e *record) any { return present(len(e.Timeline) > 0) }},
 			{Name: catalog.FieldOpen, Value: func(e *record) any { return present(e.Open()) }},
 			{Name: catalog.FieldDueAt, Value: func(e *record) any { return e.DueAt() }},
-			{Name: catalog.FieldListed, Revision: 1, Value: func(e *record) any { return e.ListKeys() }},
+			{Name: catalog.FieldListed, Revision: 2, Value: func(e *record) any { return e.ListKeys() }},
 			{Name: catalog.FieldUntil, Value: func(e *record) any { return e.Until() }},
 			{Name: catalog.FieldSearch, Value: func(e *record) any { return e.SearchText() }},
 			{Name: catalog.FieldExternalID, Value: func(e *record) any { return e.OpenExternalID() }},
 			{Name: catalog.FieldPublicID, Value: func(e *record) any { return textOrNil(e.PublicID) }},
 			{Name: catalog.FieldCorrelation, Value: func(e *record) any { return textOrNil(e.ExternalID) }},
 			{Name: catalog.FieldInbound, Value: func(e *record) any { return e.InboundIDs() }},
+			{Name: catalog.FieldImportKey, Value: func(e *record) any { return textOrNil(e.ImportKey()) }},
+			{Name: catalog.FieldImportRun, Value: func(e *record) any { return imported(e, func(m *catalog.ImportMark) any { return m.RunID }) }},
+			{Name: catalog.FieldImportChanged, Value: func(e *record) any { return imported(e, func(m *catalog.ImportMark) any { return m.Changed }) }},
 		}, slices.Concat(members[record](catalog.FieldID), facts("", (*record).Facts))...),
 		Indexes: []document.Index{
 			{Name: catalog.IndexLegacyID, Fields: []string{catalog.FieldOrganization, catalog.FieldLegacyID}, Unique: true, Counted: true, Numbered: true},
@@ -154,10 +159,32 @@ func (s *Store) events() document.Schema[catalog.Event] {
 			{Name: catalog.IndexExternalID, Fields: []string{catalog.FieldOrganization, catalog.FieldExternalID}, Unique: true},
 			{Name: catalog.IndexCorrelation, Fields: []string{catalog.FieldOrganization, catalog.FieldCorrelation, catalog.FieldUntil}},
 			{Name: catalog.IndexInbound, Fields: []string{catalog.FieldOrganization, catalog.FieldInbound}, Unique: true},
+			{Name: catalog.IndexImportKey, Fields: []string{catalog.FieldOrganization, catalog.FieldImportKey}, Unique: true},
+			{Name: catalog.IndexImportRun, Fields: []string{catalog.FieldOrganization, catalog.FieldImportRun, catalog.FieldImportChanged}},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return s.follower.EventWritten(ctx, key, current)
 		},
+		DeriveMany: func(ctx context.Context, current map[string]*record) error {
+			return s.follower.EventsWritten(ctx, current)
+		},
+	}
+}
+
+// imported returns a value of the import of an event, or nil for an event that was not imported.
+func imported(e *catalog.Event, value func(*catalog.ImportMark) any) any {
+	if e.Import == nil {
+		return nil
+	}
+	return value(e.Import)
+}
+
+func deletedImports() document.Schema[catalog.DeletedImport] {
+	return document.Schema[catalog.DeletedImport]{
+		Name:    "deleted_imports",
+		Key:     (*catalog.DeletedImport).ID,
+		Fields:  []document.Field[catalog.DeletedImport]{{Name: catalog.FieldID, Value: func(d *catalog.DeletedImport) any { return d.ID() }}},
+		Indexes: []document.Index{{Name: catalog.IndexID, Fields: []string{catalog.FieldID}}},
 	}
 }
 
@@ -185,7 +212,13 @@ func links() document.Schema[catalog.LinkRow] {
 		Name: "links",
 		Key:  func(l *record) string { return l.EventID + "/" + l.ComponentID },
 		Fields: slices.Concat([]document.Field[record]{
-			{Name: catalog.FieldOrganization, Value: func(l *record) any { return l.OrganizationID }},
+			// The row of an event without components has no organization here, so that no list shows it.
+			{Name: catalog.FieldOrganization, Revision: 1, Value: func(l *record) any {
+				if l.ComponentID == "" {
+					return nil
+				}
+				return l.OrganizationID
+			}},
 			{Name: catalog.FieldEvent, Value: func(l *record) any { return l.EventID }},
 			{Name: catalog.FieldComponent, Value: func(l *record) any { return l.ComponentID }},
 		},

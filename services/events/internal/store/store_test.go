@@ -81,6 +81,7 @@ type nobody struct{}
 func (nobody) DashboardWritten(context.Context, string, *catalog.Dashboard) error { return nil }
 func (nobody) ComponentWritten(context.Context, string, *catalog.Component) error { return nil }
 func (nobody) EventWritten(context.Context, string, *catalog.Event) error         { return nil }
+func (nobody) EventsWritten(context.Context, map[string]*catalog.Event) error     { return nil }
 func (nobody) RemovalsWritten(context.Context, *catalog.Removals) error           { return nil }
 func (nobody) AliasesWritten(context.Context, string, *catalog.AliasSet) error    { return nil }
 

@@ -1,0 +1,443 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/google/uuid"
+)
+
+const (
+	// MaxImported is the maximum number of events of an import.
+	MaxImported = 200
+	// importsAtOnce is how many imports a process carries out at the same time, because each needs some ten MiB.
+	importsAtOnce = 2
+	// importTries is how often an import starts over if other writes are faster.
+	importTries = 8
+)
+
+// ImportMark is what an event records of its import. A stored ImportMark never changes; a write replaces the pointer.
+type ImportMark struct {
+	Key    string `json:"key" audit:"key"`     // unique in the organization
+	RunID  string `json:"runId" audit:"runId"` // the run that created the event
+	Digest string `json:"digest"`              // digest of the event as it was sent
+	// Changed means that others than the import and the scheduler have changed the event.
+	Changed bool `json:"changed"`
+}
+
+// ImportKey returns the key of the event in an import. It is empty if the event was not imported.
+func (e *Event) ImportKey() string {
+	if e.Import == nil {
+		return ""
+	}
+	return e.Import.Key
+}
+
+// markChanged records that others than the import and the scheduler change the event. A consequence of another write, which has no
+// source, does not count.
+func (d *EventEdit) markChanged() {
+	if d.Import != nil && !d.Import.Changed && d.source != "" && d.source != SourceScheduler {
+		changed := *d.Import
+		changed.Changed = true
+		d.Import = &changed
+	}
+}
+
+// DeletedImport records that a member has deleted an imported event. So the next import does not create the event again,
+// unless it is forced to.
+type DeletedImport struct {
+	OrganizationID string    `json:"organizationId"`
+	Key            string    `json:"key"`
+	DeletedAt      time.Time `json:"deletedAt"`
+}
+
+// ID returns the key of the record.
+func (d *DeletedImport) ID() string { return deletedImportID(d.OrganizationID, d.Key) }
+
+func deletedImportID(organization, key string) string { return organization + "/" + key }
+
+// EventImport is a request to import events.
+type EventImport struct {
+	DashboardID string // dashboard of the events that have neither components nor dashboards
+	RunID       string
+	Events      []ImportedEvent
+	DryRun      bool // nothing is stored; the results are those that the import would have
+	Force       bool // events that a member has changed or deleted are imported too
+}
+
+// ImportStatus says what an import has done with an event.
+type ImportStatus string
+
+const (
+	ImportCreated   ImportStatus = "created"
+	ImportUnchanged ImportStatus = "unchanged"
+	ImportUpdated   ImportStatus = "updated"
+	ImportKept      ImportStatus = "kept" // a member has changed or deleted the event
+	ImportRefused   ImportStatus = "refused"
+)
+
+// ImportResult is the result of an event.
+type ImportResult struct {
+	Key     string
+	Status  ImportStatus
+	EventID string // empty: there is no event
+	Error   string
+}
+
+// importRecord is the record of an import in the audit log. It is not stored.
+type importRecord struct {
+	OrganizationID string
+	RunID          string   `audit:"runId"`
+	Created        []string `audit:"created"` // ids of events
+	Updated        []string `audit:"updated"`
+	Deleted        []string `audit:"deleted"`
+}
+
+// AuditEntity implements audit.Record.
+func (r importRecord) AuditEntity() audit.Entity {
+	return audit.Entity{Organization: r.OrganizationID, Type: "event", ID: r.RunID, Name: fmt.Sprintf("%d events", len(r.Created)+len(r.Updated)+len(r.Deleted))}
+}
+
+// importing is an import in progress.
+type importing struct {
+	c          *Catalog
+	command    Command
+	in         *EventImport
+	components map[string]Component // by external reference
+	dashboards map[string]bool      // ids of the organization's dashboards
+	results    []ImportResult
+	tried      map[string]string // by key, id of the event that this import has tried to create
+	updated    map[string]bool   // by key, events that this import has tried to update
+	noted      bool              // the audit entry is stored
+}
+
+// importLine is an event that is not refused.
+type importLine struct {
+	*ImportedEvent
+	at     int // position in the request
+	digest string
+}
+
+// ImportEvents creates and updates events with their whole timelines. A wrong event is refused and does not affect the
+// others. The import notifies nobody. Each event is one write, so a repeated import completes one that was interrupted:
+// the key of an event is unique, and an event that is stored as it was sent does not change.
+func (c *Catalog) ImportEvents(ctx context.Context, command Command, in EventImport) ([]ImportResult, error) {
+	if len(in.Events) < 1 || len(in.Events) > MaxImported {
+		return nil, fault.Field("events", "must have from 1 to %d events", MaxImported)
+	}
+	if _, err := uuid.Parse(in.RunID); err != nil {
+		return nil, fault.Field("runId", "must be a UUID")
+	}
+	if _, err := c.Dashboard(ctx, command.Organization, in.DashboardID); err != nil {
+		return nil, err
+	}
+	select {
+	case c.importing <- struct{}{}:
+		defer func() { <-c.importing }()
+	case <-ctx.Done():
+		return nil, fault.Wrap(fault.Unavailable, ctx.Err(), "Too many imports wait for each other. Try again later.")
+	}
+	i := &importing{c: c, command: command, in: &in, results: make([]ImportResult, len(in.Events)), tried: map[string]string{}, updated: map[string]bool{}}
+	if err := i.read(ctx); err != nil {
+		return nil, err
+	}
+	lines, err := i.check()
+	for try := 1; err == nil; try++ {
+		err = i.write(ctx, lines)
+		if !fault.Is(err, fault.Conflict) {
+			break
+		}
+		if err = nil; try == importTries {
+			err = fault.New(fault.Unavailable, "The same events are being written by others. Try again shortly.")
+		}
+	}
+	if err == nil && !in.DryRun {
+		err = i.setAliases(ctx, lines)
+	}
+	return i.results, err
+}
+
+// read loads the components that the events name, and the ids of the dashboards.
+func (i *importing) read(ctx context.Context) error {
+	refs := map[string]bool{}
+	for n := range i.in.Events {
+		for _, named := range i.in.Events[n].Components {
+			refs[named.Key] = true
+		}
+	}
+	i.components, i.dashboards = map[string]Component{}, map[string]bool{}
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(refs)), find.MaxMerged) {
+		found, err := i.c.store.Components.Find(ctx, owned(i.command.Organization, find.Query{Where: []find.Condition{find.Has(FieldExternalRefs, some...)}}))
+		if err != nil {
+			return err
+		}
+		for _, component := range found.Items {
+			for _, ref := range component.ExternalRefs {
+				i.components[ref] = component
+			}
+		}
+	}
+	rows, err := i.c.store.Dashboards.Keys(ctx, owned(i.command.Organization, find.Query{}))
+	for _, row := range rows {
+		i.dashboards[row.Key] = true
+	}
+	return err
+}
+
+// check refuses wrong events and returns the lines of the others.
+func (i *importing) check() ([]*importLine, error) {
+	var lines []*importLine
+	first := map[string]int{}
+	for at := range i.in.Events {
+		in := &i.in.Events[at]
+		i.results[at].Key = in.Key
+		l := &importLine{ImportedEvent: in, at: at}
+		err := in.Wrong
+		if before, twice := first[in.Key]; err == nil && twice {
+			err = fault.Field("key", "is that of event %d too", before+1)
+		}
+		if err == nil {
+			first[in.Key] = at
+			if len(in.Components) == 0 && len(in.DashboardIDs) == 0 {
+				in.DashboardIDs = []string{i.in.DashboardID}
+			}
+			_, err = i.eventOf(l, nil)
+		}
+		if err != nil {
+			i.refuse(at, err)
+			continue
+		}
+		text, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		sum := sha256.Sum256(text)
+		l.digest = base64.RawStdEncoding.EncodeToString(sum[:])
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+func (i *importing) refuse(at int, err error) {
+	i.results[at] = ImportResult{Key: i.in.Events[at].Key, Status: ImportRefused, Error: fault.As(err).Error()}
+}
+
+// write compares the lines with the stored events, and writes those that differ. It returns a Conflict if another write
+// was faster. It may have written some of the events then.
+func (i *importing) write(ctx context.Context, lines []*importLine) error {
+	stored, err := i.stored(ctx, lines)
+	if err != nil {
+		return err
+	}
+	deleted, err := i.deleted(ctx, lines)
+	if err != nil {
+		return err
+	}
+	taken, err := i.takenIDs(ctx, lines)
+	if err != nil {
+		return err
+	}
+	var creates, updates []*Event
+	for _, l := range lines {
+		event, exists := stored[l.Key]
+		result := &i.results[l.at]
+		*result = ImportResult{Key: l.Key, EventID: event.ID}
+		switch {
+		case exists && event.Import.Digest == l.digest && !(i.in.Force && event.Import.Changed):
+			switch {
+			case i.tried[l.Key] == event.ID:
+				result.Status = ImportCreated
+			case i.updated[l.Key]:
+				result.Status = ImportUpdated
+			default:
+				result.Status = ImportUnchanged
+			}
+			continue
+		case exists && event.Import.Changed && !i.in.Force:
+			result.Status, result.Error = ImportKept, "A member has changed the event. Send force to replace it."
+			continue
+		case !exists && deleted[l.Key] && !i.in.Force:
+			result.Status, result.Error = ImportKept, "A member has deleted the event. Send force to import it again."
+			continue
+		case taken[l.Key] != nil:
+			i.refuse(l.at, taken[l.Key])
+			continue
+		}
+		next, err := i.eventOf(l, &event)
+		if err != nil {
+			return err
+		}
+		if exists {
+			result.Status = ImportUpdated
+			updates = append(updates, next)
+		} else {
+			result.Status = ImportCreated
+			if !i.in.DryRun {
+				result.EventID = next.ID
+			}
+			creates = append(creates, next)
+		}
+	}
+	if i.in.DryRun || len(creates)+len(updates) == 0 {
+		return nil
+	}
+	return i.store(ctx, creates, updates)
+}
+
+// stored returns the stored events of the lines, by key.
+func (i *importing) stored(ctx context.Context, lines []*importLine) (map[string]Event, error) {
+	events := map[string]Event{}
+	for some := range slices.Chunk(find.Values(lines, func(l *importLine) string { return l.Key }), find.MaxMerged) {
+		found, err := i.c.store.Events.Find(ctx, owned(i.command.Organization, find.Query{Where: []find.Condition{find.In(FieldImportKey, some...)}}))
+		if err != nil {
+			return nil, err
+		}
+		for _, event := range found.Items {
+			events[event.Import.Key] = event
+		}
+	}
+	return events, nil
+}
+
+// deleted returns the keys of the lines whose events a member has deleted.
+func (i *importing) deleted(ctx context.Context, lines []*importLine) (map[string]bool, error) {
+	found, err := i.c.store.DeletedImports.GetMany(ctx, find.Values(lines, func(l *importLine) string { return deletedImportID(i.command.Organization, l.Key) }))
+	keys := make(map[string]bool, len(found))
+	for _, one := range found {
+		keys[one.Key] = true
+	}
+	return keys, err
+}
+
+// takenIDs returns, by key, the faults of the lines with an externalId that another open event has, or with a publicId that
+// another event has.
+func (i *importing) takenIDs(ctx context.Context, lines []*importLine) (map[string]error, error) {
+	faults := map[string]error{}
+	for _, unique := range []struct {
+		field, name string
+		value       func(*importLine) string
+	}{
+		{FieldPublicID, "publicId", func(l *importLine) string { return l.PublicID }},
+		{FieldExternalID, "externalId", func(l *importLine) string {
+			if l.Status.Closed() {
+				return ""
+			}
+			return l.ExternalID
+		}},
+	} {
+		owners, wanted := map[string]string{}, []string{} // owners: key of the line, by value
+		for _, l := range lines {
+			value := unique.value(l)
+			if value == "" {
+				continue
+			}
+			if _, twice := owners[value]; twice {
+				faults[l.Key] = fault.Field(unique.name, "is that of another event of the import")
+				continue
+			}
+			owners[value] = l.Key
+			wanted = append(wanted, value)
+		}
+		for some := range slices.Chunk(wanted, find.MaxMerged) {
+			rows, err := i.c.store.Events.Keys(ctx, owned(i.command.Organization, find.Query{Where: []find.Condition{find.In(unique.field, some...)}}), unique.field, FieldImportKey)
+			if err != nil {
+				return nil, err
+			}
+			for _, row := range rows {
+				value, _ := row.Values[0].(string)
+				if key := owners[value]; row.Values[1] != key {
+					faults[key] = fault.Field(unique.name, "is that of another event")
+				}
+			}
+		}
+	}
+	return faults, nil
+}
+
+// store writes the events together. The first of them carries the audit entry of the import. The legacy ids of new events
+// follow their start.
+func (i *importing) store(ctx context.Context, creates, updates []*Event) error {
+	slices.SortStableFunc(creates, func(a, b *Event) int { return a.StartAt.Compare(b.StartAt) })
+	all := slices.Concat(creates, updates)
+	if err := i.number(ctx, creates, all); err != nil {
+		return err
+	}
+	now := i.c.now()
+	record := importRecord{OrganizationID: i.command.Organization, RunID: i.in.RunID, Created: []string{}, Updated: []string{}, Deleted: []string{}}
+	writes := make([]find.Write[Event], len(all))
+	for n, event := range all {
+		writes[n] = find.Write[Event]{Key: event.ID, Item: event}
+		if n < len(creates) {
+			record.Created = append(record.Created, event.ID)
+			i.tried[event.Import.Key] = event.ID
+		} else {
+			record.Updated = append(record.Updated, event.ID)
+			i.updated[event.Import.Key] = true
+		}
+	}
+	if !i.noted {
+		writes[0].Messages = audit.Entry(audit.From(ctx), ActionImport, now, nil, &record)
+	}
+	versions := make(map[string]int64, len(updates))
+	for _, event := range updates {
+		versions[event.ID] = event.Version - 1
+	}
+	return i.c.store.Events.WriteMany(ctx, slices.Sorted(maps.Keys(versions)), func(stored map[string]*Event) ([]find.Write[Event], error) {
+		for id, version := range versions {
+			if event := stored[id]; event == nil || event.Version != version {
+				return nil, fault.New(fault.Conflict, "The event has changed.")
+			}
+		}
+		return writes, nil
+	})
+}
+
+// number assigns the legacy ids of new events, links and entries.
+func (i *importing) number(ctx context.Context, creates, all []*Event) error {
+	var ids childIDs
+	for _, event := range all {
+		for n := range event.Links {
+			ids.links.left += missingID(event.Links[n].LegacyID)
+		}
+		for n := range event.Timeline {
+			ids.entries.left += missingID(event.Timeline[n].LegacyID)
+		}
+	}
+	var next int64
+	reserve := func(counter string, n int64, first *int64) func() error {
+		return func() (err error) {
+			if n > 0 {
+				*first, err = i.c.store.Next(ctx, counter, n)
+			}
+			return err
+		}
+	}
+	err := together(
+		reserve(eventIDs, int64(len(creates)), &next), reserve(linkIDs, ids.links.left, &ids.links.next), reserve(entryIDs, ids.entries.left, &ids.entries.next),
+	)
+	for _, event := range creates {
+		event.LegacyID = next
+		next++
+	}
+	for _, event := range all {
+		err = cmp.Or(err, ids.assign(ctx, i.c, event, 1))
+	}
+	return err
+}
+
+func missingID(id int64) int64 {
+	if id == 0 {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// UndoneImport is the result of UndoImport.
+type UndoneImport struct {
+	Deleted   int   // events that this call has deleted
+	Kept      int64 // events of the run that a member has changed
+	Remaining int64 // events of the run that another call deletes
+}
+
+// UndoImport deletes up to MaxImported events that a run created and no member has changed. A later import creates them again.
+func (c *Catalog) UndoImport(ctx context.Context, command Command, runID string) (UndoneImport, error) {
+	var out UndoneImport
+	of := func(changed bool) find.Query {
+		return owned(command.Organization, find.Query{Where: []find.Condition{find.Eq(FieldImportRun, runID), find.Eq(FieldImportChanged, changed)}})
+	}
+	for try := 1; ; try++ {
+		query := of(false)
+		query.Limit = MaxImported
+		rows, err := c.store.Events.Keys(ctx, query)
+		if err == nil && len(rows) > 0 {
+			out.Deleted, err = c.deleteImported(ctx, command, runID, find.Values(rows, func(row find.Row) string { return row.Key }))
+		}
+		if err == nil {
+			break
+		}
+		if !fault.Is(err, fault.Conflict) || try == importTries {
+			return out, err
+		}
+	}
+	return out, together(
+		func() (err error) { out.Kept, err = c.store.Events.Count(ctx, of(true)); return err },
+		func() (err error) { out.Remaining, err = c.store.Events.Count(ctx, of(false)); return err },
+	)
+}
+
+// deleteImported deletes events of a run, and the records of earlier deletions of the same events.
+func (c *Catalog) deleteImported(ctx context.Context, command Command, runID string, ids []string) (deleted int, err error) {
+	err = c.store.Events.WriteMany(ctx, ids, func(stored map[string]*Event) ([]find.Write[Event], error) {
+		record := importRecord{OrganizationID: command.Organization, RunID: runID, Created: []string{}, Updated: []string{}, Deleted: []string{}}
+		var writes []find.Write[Event]
+		var again []string
+		for _, id := range ids {
+			event := stored[id]
+			if event == nil || event.OrganizationID != command.Organization || event.Import == nil || event.Import.Changed {
+				continue
+			}
+			writes = append(writes, find.Write[Event]{Key: id})
+			record.Deleted = append(record.Deleted, id)
+			again = append(again, deletedImportID(command.Organization, event.Import.Key))
+		}
+		if len(writes) == 0 {
+			return nil, nil
+		}
+		deleted = len(writes)
+		writes[0].Messages = audit.Entry(audit.From(ctx), ActionImportDelete, c.now(), &record, nil)
+		_, err := c.store.DeletedImports.DeleteMany(ctx, find.Query{Where: []find.Condition{find.In(FieldID, again...)}})
+		return writes, err
+	})
+	return deleted, err
+}
+
+// rememberDeletion records that a member deletes an imported event. It is stored before the event is deleted, so that it is not
+// lost if the process dies in between. While the event exists, the record has no effect.
+func (c *Catalog) rememberDeletion(ctx context.Context, command Command, id string) error {
+	event, err := c.store.EventOf(ctx, command.Organization, id)
+	if err != nil || event.Import == nil {
+		return err
+	}
+	return c.store.DeletedImports.UpsertMany(ctx, []DeletedImport{{OrganizationID: command.Organization, Key: event.Import.Key, DeletedAt: c.now()}})
+}
