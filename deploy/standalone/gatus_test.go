@@ -105,7 +105,7 @@ func TestTheFileForGatusHasEachComponentThatGatusCanHold(t *testing.T) {
 	env := []string{"BELLBUOY_URL=" + base + "/", "BELLBUOY_APP_KEY=" + strings.TrimPrefix(a.app(), "Bearer ")}
 	export := []string{"export", "--gatus"}
 	refuse(t, "no component with a checkUrl", env, export...)
-	refuse(t, "--gatus", env, "export")
+	refuse(t, "is for all components", env, "export", "--gatus", "--dashboard", "acme")
 	refuse(t, "BELLBUOY_APP_KEY must be set to the key", env[:1], export...)
 	refuse(t, "BELLBUOY_URL must be", append(env, "BELLBUOY_URL=nowhere"), export...)
 	refuse(t, "check BELLBUOY_URL", append(env, "BELLBUOY_URL=http://127.0.0.1:1"), export...)

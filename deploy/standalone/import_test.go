@@ -43,7 +43,9 @@ func TestImportWritesLinesAndSaysWhatWasLost(t *testing.T) {
 		t.Errorf("ended with code %d: %q, %s", code, failure, table)
 	}
 
-	refuse(t, "writes a file of lines only", nil, "import", "statuspage", page)
+	refuse(t, "give --dashboard SLUG, or --lines OUT", nil, "import", "statuspage", page)
+	refuse(t, "belong to --dashboard", nil, "import", "statuspage", page, "--lines", out, "--dry-run")
+	refuse(t, "BELLBUOY_APP_KEY must be set", nil, "import", "statuspage", page, "--dashboard", "harbour")
 	refuse(t, "possible are lines, statuspage", nil, "import", "pigeon", page, "--lines", out)
 	refuse(t, "no such file", nil, "import", "statuspage", filepath.Join(folder, "none"), "--lines", out)
 	refuse(t, "exists and is no file of lines", nil, "import", "statuspage", page, "--lines", page)
@@ -56,7 +58,7 @@ func TestImportWritesLinesAndSaysWhatWasLost(t *testing.T) {
 		t.Errorf("an import that wrote nothing ended with code %d", code)
 	}
 	help := succeed(t, nil, "import", "-h")
-	for _, words := range []string{"writes to no platform", "Exit code 0", "--only", "statuspage"} {
+	for _, words := range []string{"Nobody is notified", "Exit code 0", "import undo"} {
 		if !strings.Contains(strings.Join(strings.Fields(help), " "), words) {
 			t.Errorf("the help lacks %q: %s", words, help)
 		}

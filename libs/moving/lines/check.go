@@ -230,6 +230,9 @@ func (c *checker) event(e *Event) {
 	c.timeline(e, keys, statuses)
 	if p := e.PostMortem; p != nil {
 		c.text("postMortem.html", p.HTML, 1, maxPostMortem)
+		for field, text := range map[string]string{"rootCause": p.RootCause, "impact": p.Impact, "resolution": p.Resolution, "lessonsLearned": p.LessonsLearned} {
+			c.text("postMortem."+field, text, 0, maxPostMortem)
+		}
 	}
 	for i, note := range e.Notes {
 		c.text(fmt.Sprintf("notes[%d]", i), note, 1, maxNote)

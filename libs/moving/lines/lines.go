@@ -155,10 +155,23 @@ type Entry struct {
 	PublicID string            `json:"publicId,omitzero"`
 }
 
-// PostMortem is the text about an event after its end.
+// PostMortem is the text about an event after its end. The other texts are HTML, too.
 type PostMortem struct {
-	HTML        string     `json:"html"`
-	PublishedAt *time.Time `json:"publishedAt,omitzero"`
+	HTML           string       `json:"html"`
+	RootCause      string       `json:"rootCause,omitzero"`
+	Impact         string       `json:"impact,omitzero"`
+	Resolution     string       `json:"resolution,omitzero"`
+	LessonsLearned string       `json:"lessonsLearned,omitzero"`
+	ActionItems    []ActionItem `json:"actionItems,omitzero"`
+	PublishedAt    *time.Time   `json:"publishedAt,omitzero"`
+}
+
+// ActionItem is what somebody will do after an event.
+type ActionItem struct {
+	Text    string `json:"text"`
+	Owner   string `json:"owner,omitzero"`
+	DueDate string `json:"dueDate,omitzero"` // YYYY-MM-DD
+	Done    bool   `json:"done,omitzero"`
 }
 
 // Subscriber is a recipient of messages. No Components means all. DashboardID is the key of a dashboard. Without it, the

@@ -29,6 +29,25 @@ func dashboardAliases(d *lines.Dashboard) []alias {
 	return all
 }
 
+// eachAlias plans or writes old addresses, by dashboard. A dashboard that the import will create has no id.
+func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
+	for _, dashboard := range slices.Sorted(maps.Keys(all)) {
+		var err error
+		switch {
+		case !r.dry:
+			err = r.aliases(ctx, dashboard, all[dashboard])
+		case dashboard == "":
+			r.planAliases(all[dashboard])
+		default:
+			err = r.foreseeAliases(ctx, dashboard, all[dashboard])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // planAliases adds the old addresses of a record that does not exist.
 func (r *run) planAliases(all []alias) {
 	for _, a := range all {
@@ -36,16 +55,26 @@ func (r *run) planAliases(all []alias) {
 	}
 }
 
-// foreseeAliases adds what aliases would do.
+// foreseeAliases adds what aliases would do. A plan reads the aliases of a dashboard once.
 func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []alias) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	known := map[string]bool{}
-	err := each(ctx, r.Sender, dashboardsPath+"/"+dashboard+"/aliases", "aliases", url.Values{}, func(a alias) error {
-		known[a.Path] = true
-		return nil
-	})
+	known, read := r.aliasesOf[dashboard]
+	if !read {
+		known = map[string]bool{}
+		err := each(ctx, r.Sender, dashboardsPath+"/"+dashboard+"/aliases", "aliases", url.Values{}, func(a alias) error {
+			known[a.Path] = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if r.aliasesOf == nil {
+			r.aliasesOf = map[string]map[string]bool{}
+		}
+		r.aliasesOf[dashboard] = known
+	}
 	for _, a := range wanted {
 		out := Outcome{Kind: "alias", Key: a.Path, Status: Created, DashboardID: dashboard}
 		if known[a.Path] {
@@ -53,10 +82,11 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 		}
 		r.add(out)
 	}
-	return err
+	return nil
 }
 
-// aliases writes old addresses of a dashboard.
+// aliases writes old addresses of a dashboard. The platform declines a request with a wrong path as a whole, so aliases
+// then sends the halves.
 func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error {
 	for part := range slices.Chunk(all, maxAliases) {
 		var written struct {
@@ -64,13 +94,19 @@ func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error 
 		}
 		request := Request{Method: http.MethodPost, Path: dashboardsPath + "/" + dashboard + "/aliases", Body: map[string]any{"aliases": part}}
 		err := r.Sender.Send(ctx, request, &written)
-		if text, is := declined(err); is {
-			for _, a := range part {
-				r.add(Outcome{Kind: "alias", Key: a.Path, Status: Declined, DashboardID: dashboard, Text: text})
+		text, is := declined(err)
+		switch {
+		case is && len(part) > 1:
+			half := len(part) / 2
+			if err := r.aliases(ctx, dashboard, part[:half]); err != nil {
+				return err
 			}
-			continue
-		}
-		if err != nil {
+			if err := r.aliases(ctx, dashboard, part[half:]); err != nil {
+				return err
+			}
+		case is:
+			r.add(Outcome{Kind: "alias", Key: part[0].Path, Status: Declined, DashboardID: dashboard, Text: text})
+		case err != nil:
 			return err
 		}
 		for _, result := range written.Results {

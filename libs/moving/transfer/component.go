@@ -47,6 +47,17 @@ func allComponents(ctx context.Context, s Sender) (all []*component, err error) 
 	return all, err
 }
 
+// byRef returns components by their externalRefs.
+func byRef(all []*component) map[string]*component {
+	known := map[string]*component{}
+	for _, c := range all {
+		for _, ref := range c.ExternalRefs {
+			known[ref] = c
+		}
+	}
+	return known
+}
+
 // components creates the components of the lines whose keys no component has as an externalRef. A component that has
 // another externalRef of the line gets the key.
 func (r *run) components(ctx context.Context, wanted []lines.Component) error {
@@ -57,16 +68,12 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 	if err != nil {
 		return err
 	}
-	known := map[string]*component{} // by externalRef
-	for _, c := range all {
-		for _, ref := range c.ExternalRefs {
-			known[ref] = c
-		}
-	}
+	known := byRef(all)
 	found := map[string][]string{} // by dashboard, the components that exist already
-	var old []alias
+	old := map[string][]alias{}    // old addresses by dashboard
 	for i := range wanted {
 		c := &wanted[i]
+		r.state.Homes[c.Key] = r.state.Dashboards[c.DashboardIDs[0]]
 		there := known[c.Key]
 		for _, ref := range c.ExternalRefs {
 			if there == nil {
@@ -95,18 +102,11 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 		for _, ref := range append(slices.Clone(c.ExternalRefs), c.Key) {
 			known[ref] = there
 		}
-		old = append(old, componentAliases(c, there.ID)...)
+		home := r.state.Homes[c.Key]
+		old[home] = append(old[home], componentAliases(c, there.ID)...)
 	}
-	if len(old) > 0 {
-		home := r.state.Dashboards[wanted[0].DashboardIDs[0]]
-		if r.dry {
-			err = r.foreseeAliases(ctx, home, old)
-		} else {
-			err = r.aliases(ctx, home, old)
-		}
-		if err != nil {
-			return err
-		}
+	if err := r.eachAlias(ctx, old); err != nil {
+		return err
 	}
 	return r.place(ctx, found)
 }

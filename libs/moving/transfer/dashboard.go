@@ -61,11 +61,7 @@ func (r *run) dashboards(ctx context.Context, wanted []lines.Dashboard) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	known := map[string]settings{}
-	err := each(ctx, r.Sender, dashboardsPath, "dashboards", nil, func(d settings) error {
-		known[d.text("slug")] = d
-		return nil
-	})
+	known, err := dashboardsBySlug(ctx, r.Sender)
 	if err != nil {
 		return err
 	}
@@ -82,6 +78,15 @@ func (r *run) dashboards(ctx context.Context, wanted []lines.Dashboard) error {
 		}
 	}
 	return nil
+}
+
+func dashboardsBySlug(ctx context.Context, s Sender) (map[string]settings, error) {
+	known := map[string]settings{}
+	err := each(ctx, s, dashboardsPath, "dashboards", nil, func(d settings) error {
+		known[d.text("slug")] = d
+		return nil
+	})
+	return known, err
 }
 
 // newDashboard returns the body of the request that creates the dashboard of a line, and what it leaves out.
@@ -106,7 +111,7 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard) error {
 		return err
 	}
 	r.state.Dashboards[d.Key] = ""
-	out := Outcome{Kind: "dashboard", Key: d.Key, Status: Created, Text: lost}
+	out := Outcome{Kind: "dashboard", Key: d.Key, Status: Created, Text: lost, Find: d.Slug}
 	if r.dry {
 		r.add(out)
 		r.planAliases(dashboardAliases(d))

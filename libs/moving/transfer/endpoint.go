@@ -15,7 +15,12 @@ import (
 )
 
 // endpointsPath returns the path of the endpoints of a channel.
-func endpointsPath(channel string) string { return "/app/integrations/" + channel + "/endpoints" }
+func endpointsPath(channel string) string {
+	if channel == "webhook" {
+		channel = "webhooks/outbound"
+	}
+	return "/app/integrations/" + channel + "/endpoints"
+}
 
 // endpoint is an endpoint in a response.
 type endpoint struct {
@@ -39,8 +44,8 @@ func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 	for i := range wanted {
 		e := &wanted[i]
 		dashboard := r.state.Dashboards[e.DashboardID]
-		out := Outcome{Kind: "endpoint", Key: e.Key, Status: Created, DashboardID: dashboard, Channel: e.Channel}
-		hash := hashOf(e.URL)
+		out := Outcome{Kind: "endpoint", Key: e.Key, Status: Created, DashboardID: dashboard, Channel: e.Channel, Find: hashOf(e.URL)}
+		hash := out.Find
 		if dashboard != "" {
 			there, err := r.endpointOf(ctx, e.Channel, dashboard, hash)
 			if err != nil {

@@ -1,10 +1,12 @@
 package transfer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
@@ -19,7 +21,8 @@ const (
 	maxEndpoints  = 50        // each is a request
 )
 
-// Prepare removes from a set what does not go to the dashboard with the slug, and gives the dashboard's line this slug.
+// Prepare removes from a set what does not go to the dashboard with the slug, gives the dashboard's line this slug, and
+// lets components begin with their oldest event.
 // If the set has no dashboard, Prepare adds one that has the slug as its name. If the set has several, the one with the
 // slug remains. An empty slug stands for all dashboards of the set, each with its own slug. Prepare adds a warning for
 // each dashboard that it removes. The set must have passed the checks of package lines.
@@ -44,6 +47,7 @@ func Prepare(set *lines.Set, slug string) error {
 		}
 		keys[d.Key] = true
 	}
+	begin(set, time.Now())
 	home := set.Dashboards[0].Key
 	on := map[string][]string{} // dashboards by component
 	for i := range set.Components {
@@ -69,6 +73,25 @@ func Prepare(set *lines.Set, slug string) error {
 		place(&set.Endpoints[i].DashboardID, set.Endpoints[i].Components)
 	}
 	return nil
+}
+
+// begin sets the time since which a component exists to the start of its oldest event, unless its line has a time. Else
+// no report would count the events before the import.
+func begin(set *lines.Set, now time.Time) {
+	oldest := map[string]*time.Time{}
+	for i := range set.Events {
+		e := &set.Events[i]
+		start := cmp.Or(e.StartAt, e.ScheduledStartAt)
+		for _, a := range e.Components {
+			if start.Before(now) && (oldest[a.Key] == nil || start.Before(*oldest[a.Key])) {
+				oldest[a.Key] = start
+			}
+		}
+	}
+	for i := range set.Components {
+		c := &set.Components[i]
+		c.StartAt = cmp.Or(c.StartAt, oldest[c.Key])
+	}
 }
 
 // choose removes all dashboards but the one with the slug, and their records.

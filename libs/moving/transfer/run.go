@@ -27,6 +27,9 @@ func (e *Engine) run(ctx context.Context, s *State, piece *lines.Set, dry bool) 
 	if s.Components == nil {
 		s.Components = map[string]string{}
 	}
+	if s.Homes == nil {
+		s.Homes = map[string]string{}
+	}
 	if s.Made == nil {
 		s.Made = map[string]bool{}
 	}

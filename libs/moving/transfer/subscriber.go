@@ -3,15 +3,31 @@ package transfer
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
+
+// subscriber is a subscriber in a response.
+type subscriber struct {
+	ID               string     `json:"id"`
+	Email            string     `json:"email"`
+	Phone            string     `json:"phone"`
+	ComponentIDs     []string   `json:"componentIds"`
+	Confirmed        bool       `json:"confirmed"`
+	ConfirmedAt      *time.Time `json:"confirmedAt"`
+	Paused           bool       `json:"paused"`
+	SuppressedReason string     `json:"suppressedReason"`
+	Locale           string     `json:"locale"`
+	CreatedAt        string     `json:"createdAt"`
+	UpdatedAt        string     `json:"updatedAt"`
+}
 
 // subscribers imports subscribers of one channel and dashboard. Nobody gets a message, except with Ask the owners of
 // unconfirmed addresses.
 func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error {
 	var rows []map[string]any
-	var keys []string
+	var sent []*lines.Subscriber
 	for i := range wanted {
 		s := &wanted[i]
 		if s.State == "unconfirmed" && !r.Ask {
@@ -42,15 +58,15 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 			}
 			row["componentIds"] = ids
 		}
-		rows, keys = append(rows, row), append(keys, s.Key)
+		rows, sent = append(rows, row), append(sent, s)
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	channel, dashboard := wanted[0].Channel, r.state.Dashboards[wanted[0].DashboardID]
 	if r.dry && dashboard == "" { // the dashboard does not exist, and so has no subscriber
-		for _, key := range keys {
-			r.add(Outcome{Kind: "subscriber", Key: key, Status: Created, Channel: channel})
+		for _, s := range sent {
+			r.add(Outcome{Kind: "subscriber", Key: s.Key, Status: Created, Channel: channel})
 		}
 		return nil
 	}
@@ -69,7 +85,8 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 	}
 	for i, result := range written.Results {
 		r.add(Outcome{
-			Kind: "subscriber", Key: keys[i], Status: Status(result.Status), Text: result.Error, ID: result.ID, DashboardID: dashboard, Channel: channel,
+			Kind: "subscriber", Key: sent[i].Key, Status: Status(result.Status), Text: result.Error, ID: result.ID, DashboardID: dashboard, Channel: channel,
+			Find: addressMark(channel, sent[i].Address),
 		})
 	}
 	return nil

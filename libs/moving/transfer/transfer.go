@@ -82,6 +82,8 @@ type Engine struct {
 	Sender Sender
 	Ask    bool // the owners of unconfirmed addresses are asked for a confirmation; else they are dropped
 	Force  bool // records that a member has changed become as their lines
+
+	aliasesOf map[string]map[string]bool // paths of the aliases by dashboard, which a plan has read
 }
 
 // State is what a piece needs to know about the pieces before it. A browser can keep its JSON between two requests. The
@@ -91,6 +93,7 @@ type State struct {
 	RunID      string            `json:"runId"`      // uuid that names the run; a plan needs none
 	Dashboards map[string]string `json:"dashboards"` // id by key; empty: the import will create the dashboard
 	Components map[string]string `json:"components"` // id by key; empty: the import will create the component
+	Homes      map[string]string `json:"homes"`      // id of the first dashboard by the key of a component
 	Made       map[string]bool   `json:"made"`       // ids of the dashboards that this run has created
 }
 
@@ -131,6 +134,7 @@ type Outcome struct {
 	Channel     string `json:"channel,omitempty"`     // of a subscriber or endpoint
 	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record with another one
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
+	Find        string `json:"find,omitempty"`        // in a plan: by what Settle finds a dashboard, endpoint or subscriber
 }
 
 // Undoable reports whether Undo needs the outcome. Events are not among them: the platform knows those of a run.

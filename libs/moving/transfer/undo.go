@@ -108,9 +108,7 @@ func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report fun
 // undoSubscriber deletes a subscriber whom nobody has changed. The person's own confirmation is a change.
 func (e *Engine) undoSubscriber(ctx context.Context, o *Outcome) error {
 	path := "/app/subscribers/" + o.Channel + "/" + o.ID
-	var there struct {
-		Subscriber struct{ CreatedAt, UpdatedAt string }
-	}
+	var there struct{ Subscriber subscriber }
 	if err := e.Sender.Send(ctx, Request{Method: http.MethodGet, Path: path}, &there); err != nil {
 		return err
 	}

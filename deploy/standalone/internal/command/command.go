@@ -1,8 +1,8 @@
 // Package command is the command line of the operator of an installation: backup and restore of a data folder, the
-// operator interface (/operator/v1) as commands, the readers of other products, and the export for a monitoring tool.
+// operator interface (/operator/v1) as commands, the import from other products, and the export.
 //
 // Results go to the standard output: tables for people, or with --json the JSON of the interface. An error is one line
-// on the standard error output, and an exit code other than 0. The operator token and the key of export come from the environment
+// on the standard error output, and an exit code other than 0. The operator token and the keys come from the environment
 // only, because other users of the machine can read arguments.
 package command
 
@@ -28,8 +28,8 @@ type grammar struct {
 	Org        organizationCommands      `cmd:"" help:"Organizations: list, show, create, change."`
 	User       userCommands              `cmd:"" help:"Users of an organization: list, create, change, invite, delete."`
 	Key        keyCommands               `cmd:"" help:"Keys of a user: create, legacy."`
-	Import     importCommand             `cmd:"" help:"Read a status page of another product and write its records as lines of JSON."`
-	Export     exportCommand             `cmd:"" help:"Write a configuration file for a monitoring tool, with the components that have a checkUrl."`
+	Import     importCommands            `cmd:"" help:"Bring a status page of another product to a dashboard, or undo that."`
+	Export     exportCommand             `cmd:"" help:"Write dashboards as lines of JSON, or the configuration file of a monitoring tool."`
 	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on the completion of commands in bash, zsh or fish."`
 }
 
@@ -53,6 +53,12 @@ func Main(ctx context.Context, arguments []string) {
 		parser.Exit(lossy.ExitCode())
 	}
 	if err != nil {
-		parser.Fatalf("%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // a joined error has several lines
+		parser.Errorf("%s", strings.ReplaceAll(err.Error(), "\n", "; ")) // a joined error has several lines
+		code := 1
+		var coded kong.ExitCoder
+		if errors.As(err, &coded) {
+			code = coded.ExitCode()
+		}
+		parser.Exit(code)
 	}
 }

@@ -10,12 +10,16 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
 )
 
 type exportCommand struct {
 	platform
-	Gatus    bool   `name:"gatus" required:"" help:"Write the configuration file of Gatus to the standard output. It posts to the platform with the token in Gatus's variable BELLBUOY_INBOUND_KEY: the id and the secret of a signing key with bearer, as KEYID:SECRET."`
-	Database string `name:"database" default:"/data/gatus.db" help:"File in which Gatus keeps what is down. Without it, Gatus would forget it at a restart."`
+	Dashboard string `name:"dashboard" placeholder:"SLUG" help:"Write this dashboard with its history as lines of JSON. All dashboards of the organization if absent."`
+	Lines     string `name:"lines" placeholder:"OUT" help:"File to write, instead of the standard output. An existing file of lines is replaced; another file is not."`
+	Gatus     bool   `name:"gatus" help:"Instead of the lines: write the configuration file of Gatus to the standard output. It posts to the platform with the token in Gatus's variable BELLBUOY_INBOUND_KEY: the id and the secret of a signing key with bearer, as KEYID:SECRET."`
+	Database  string `name:"database" default:"/data/gatus.db" help:"File in which Gatus keeps what is down. Without it, Gatus would forget it at a restart."`
 }
 
 // Validate checks the settings. The parser calls it.
@@ -29,8 +33,52 @@ type checkedComponent struct {
 // ref returns the external reference that the platform looks up for an alert of Gatus about the component.
 func (c checkedComponent) ref() string { return "gatus:" + c.GroupName + "/" + c.Name }
 
-// Run writes the file, and a line on the standard error output for each component that Gatus cannot hold.
+// Help is printed below the description of the command.
+func (exportCommand) Help() string {
+	return "The lines have dashboards, components, events with their timelines, and subscribers; bellbuoy import lines reads them. " +
+		"Each thing that no response has, such as the URL of an endpoint, is one line on the standard error output. " +
+		"Exit code 0: the lines have everything. 1: nothing was written. 2: something is missing."
+}
+
+// Run writes the lines, or the file of Gatus.
 func (c *exportCommand) Run(ctx context.Context) error {
+	switch {
+	case !c.Gatus:
+		return c.lines(ctx)
+	case c.Dashboard != "" || c.Lines != "":
+		return errors.New("--gatus is for all components, and writes to the standard output")
+	}
+	return c.gatus(ctx)
+}
+
+// lines writes dashboards as lines of JSON.
+func (c *exportCommand) lines(ctx context.Context) error {
+	if c.Lines != "" {
+		if err := replaceable(c.Lines); err != nil {
+			return err
+		}
+	}
+	set, err := transfer.Export(ctx, transfer.Paced(appSender{c.platform}), c.Dashboard)
+	if err != nil {
+		return err
+	}
+	if c.Lines == "" {
+		err = set.Write(os.Stdout)
+	} else {
+		err = writeLines(c.Lines, set)
+	}
+	if err != nil {
+		return err
+	}
+	printWarnings(set)
+	if len(set.Warnings) > 0 {
+		return incomplete{len(set.Warnings)}
+	}
+	return nil
+}
+
+// gatus writes the file, and a line on the standard error output for each component that Gatus cannot hold.
+func (c *exportCommand) gatus(ctx context.Context) error {
 	components, err := c.components(ctx)
 	if err != nil {
 		return err

@@ -19,23 +19,36 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/download"
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/moving/source"
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
 )
 
-type importCommand struct {
-	Source   string        `arg:"" help:"Product that the file is from: ${sources}."`
-	File     string        `arg:"" help:"File or folder of that product; for statuspage also https://api.statuspage.io/v1/pages/ID. deploy/moving.md says what to hand over."`
-	Lines    string        `name:"lines" placeholder:"OUT" help:"File to write. An existing file of lines is replaced; another file is not."`
-	Only     []string      `name:"only" default:"components,events" help:"Kinds to take, with commas between them: components, events, subscribers, endpoints."`
-	Timezone string        `name:"timezone" placeholder:"ZONE" help:"IANA time zone of the times in the file that name none. UTC if absent."`
-	Outages  time.Duration `name:"outages" placeholder:"5m" help:"For uptime-kuma: each outage of at least this time becomes a resolved incident."`
+type importCommands struct {
+	From importCommand `cmd:"" default:"withargs" help:"Read SOURCE and write its records to a dashboard. The default."`
+	Undo undoCommand   `cmd:"" help:"Delete what a run has created and nobody has changed since."`
 }
 
-// Help is printed below the description of the command.
-func (importCommand) Help() string {
-	return "The command reads FILE, checks each record and writes the records to OUT, one in a line. It prints what is in OUT, and to the " +
-		"standard error output one line for each record that was lost or changed. OUT is for you to read and to keep; the command writes to no platform. " +
-		"It reads the key for an address from IMPORT_TOKEN. " +
-		"Exit code 0: OUT has everything. 1: nothing was written. 2: OUT was written, and something was lost or changed."
+type importCommand struct {
+	platform
+	Source        string        `arg:"" help:"Product that the file is from: ${sources}."`
+	File          string        `arg:"" help:"File or folder of that product; for statuspage also https://api.statuspage.io/v1/pages/ID. deploy/moving.md says what to hand over."`
+	Dashboard     string        `name:"dashboard" placeholder:"SLUG" xor:"to" help:"Dashboard that gets the records. A new one is created, disabled, with the settings of the source."`
+	AllDashboards bool          `name:"all-dashboards" xor:"to" help:"Instead of --dashboard: each dashboard of the source becomes the one with its slug."`
+	Lines         string        `name:"lines" placeholder:"OUT" xor:"to" help:"Instead of --dashboard: write the records to the file OUT. An existing file of lines is replaced; another file is not."`
+	Only          []string      `name:"only" default:"components,events" help:"Kinds to take, with commas between them: components, events, subscribers, endpoints."`
+	DryRun        bool          `name:"dry-run" help:"Print the plan and write nothing."`
+	Ask           bool          `name:"ask" help:"Ask unconfirmed subscribers for a confirmation. Without it they are left out."`
+	Force         bool          `name:"force" help:"Replace what a member has changed since an earlier import."`
+	Timezone      string        `name:"timezone" placeholder:"ZONE" help:"IANA time zone of the times in the file that name none. UTC if absent."`
+	Outages       time.Duration `name:"outages" placeholder:"5m" help:"For uptime-kuma: each outage of at least this time becomes a resolved incident."`
+}
+
+// Help is printed below the description of the commands.
+func (importCommands) Help() string {
+	return "The command reads everything, prints the plan, and then writes. Nobody is notified. It reads the key of the platform from BELLBUOY_APP_KEY, " +
+		"and the key for an address from IMPORT_TOKEN. The file import-RUN.jsonl in the present folder names what the run has created. " +
+		"If the command is interrupted, the same command in the same folder goes on, and writes nothing twice. " +
+		"Each record that was lost, kept, refused or changed is one line on the standard error output. " +
+		"Exit code 0: everything is there. 1: nothing was written. 2: something was lost, kept or refused, or the run is not complete."
 }
 
 // incomplete is the error of an import that lost or changed something.
@@ -46,37 +59,28 @@ func (e incomplete) Error() string { return fmt.Sprintf("%d warnings", e.count) 
 // ExitCode returns the exit code of the process.
 func (incomplete) ExitCode() int { return 2 }
 
-// Run reads the source and writes the lines.
+// Run reads the source and writes the lines, to a platform or to a file.
 func (c *importCommand) Run(ctx context.Context) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
 	if c.Lines == "" {
-		return errors.New("import writes a file of lines only: give --lines OUT")
-	}
-	o := source.Options{Only: c.Only, Outages: c.Outages, Now: time.Now()}
-	for _, kind := range c.Only {
-		if !slices.Contains([]string{"components", "events", "subscribers", "endpoints"}, kind) {
-			return fmt.Errorf("--only: %q is unknown; possible are components, events, subscribers, endpoints", kind)
+		if err := c.check(appKey()); err != nil {
+			return err
 		}
-	}
-	if c.Outages < 0 || c.Outages > 0 && c.Source != "uptime-kuma" {
-		return errors.New("--outages must be a positive time, and is for uptime-kuma")
-	}
-	if c.Timezone != "" {
-		zone, err := time.LoadLocation(c.Timezone)
-		if err != nil || c.Timezone == "Local" {
-			return fmt.Errorf("--timezone: %q is no IANA time zone", c.Timezone)
-		}
-		o.Zone = zone
 	}
 	set, err := c.read(ctx, o)
 	if err != nil {
 		return err
 	}
+	if c.Lines == "" {
+		return c.move(ctx, set)
+	}
 	if err := writeLines(c.Lines, set); err != nil {
 		return err
 	}
-	for _, w := range set.Warnings {
-		fmt.Fprintln(os.Stderr, plain(strings.Join(slices.DeleteFunc([]string{w.Key, w.Field, w.Text}, func(part string) bool { return part == "" }), ": ")))
-	}
+	printWarnings(set)
 	if err := printTable(contents(set)); err != nil {
 		return err
 	}
@@ -84,6 +88,56 @@ func (c *importCommand) Run(ctx context.Context) error {
 		return incomplete{len(set.Warnings)}
 	}
 	return nil
+}
+
+// options checks the flags.
+func (c *importCommand) options() (source.Options, error) {
+	o := source.Options{Only: c.Only, Outages: c.Outages, Now: time.Now()}
+	if c.Lines == "" && c.Dashboard == "" && !c.AllDashboards {
+		return o, errors.New("give --dashboard SLUG, or --lines OUT to write a file of lines only")
+	}
+	if c.Lines != "" && (c.DryRun || c.Ask || c.Force) {
+		return o, errors.New("--dry-run, --ask and --force belong to --dashboard")
+	}
+	for _, kind := range c.Only {
+		if !slices.Contains([]string{"components", "events", "subscribers", "endpoints"}, kind) {
+			return o, fmt.Errorf("--only: %q is unknown; possible are components, events, subscribers, endpoints", kind)
+		}
+	}
+	if c.Outages < 0 || c.Outages > 0 && c.Source != "uptime-kuma" {
+		return o, errors.New("--outages must be a positive time, and is for uptime-kuma")
+	}
+	if c.Timezone != "" {
+		zone, err := time.LoadLocation(c.Timezone)
+		if err != nil || c.Timezone == "Local" {
+			return o, fmt.Errorf("--timezone: %q is no IANA time zone", c.Timezone)
+		}
+		o.Zone = zone
+	}
+	return o, nil
+}
+
+// move writes the set to the platform.
+func (c *importCommand) move(ctx context.Context, set *lines.Set) error {
+	if err := transfer.Prepare(set, c.Dashboard); err != nil {
+		return err
+	}
+	m := &move{
+		engine: &transfer.Engine{Sender: transfer.Paced(appSender{c.platform}), Ask: c.Ask, Force: c.Force},
+		header: runHeader{URL: c.URL, Dashboard: c.Dashboard, Source: c.Source, File: c.File}, dry: c.DryRun,
+	}
+	return m.Run(ctx, set)
+}
+
+func printWarnings(set *lines.Set) {
+	for _, w := range set.Warnings {
+		warn(w.Key, w.Field, w.Text)
+	}
+}
+
+// warn prints one line about a record. Empty parts are left out.
+func warn(parts ...string) {
+	fmt.Fprintln(os.Stderr, plain(strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")))
 }
 
 // read reads the source. It saves what an address returns to a folder that exists only meanwhile.

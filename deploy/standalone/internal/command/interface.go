@@ -13,11 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/etag"
 )
 
 const (
 	callTimeout = 30 * time.Second
-	maxResponse = 16 << 20 // in bytes
+	maxResponse = 64 << 20 // in bytes
 )
 
 // credential is what an interface of the platform requires. Its value is in the environment.
@@ -33,7 +35,7 @@ func appKey() credential {
 
 // platform is where a command sends requests.
 type platform struct {
-	URL string `name:"url" env:"BELLBUOY_URL" default:"http://127.0.0.1:8080" help:"Address of the platform. The token of the operator interface comes from BELLBUOY_OPERATOR_TOKEN, the key of export from BELLBUOY_APP_KEY."`
+	URL string `name:"url" env:"BELLBUOY_URL" default:"http://127.0.0.1:8080" help:"Address of the platform. The token of the operator interface comes from BELLBUOY_OPERATOR_TOKEN, the key of import and export from BELLBUOY_APP_KEY."`
 }
 
 // check checks the settings.
@@ -73,42 +75,63 @@ func (c connection) call(ctx context.Context, method, path string, in, out any) 
 
 // call sends a request. It decodes the response into out, unless out is nil, and returns the body of the response.
 func (p platform) call(ctx context.Context, with credential, method, path string, in, out any) ([]byte, error) {
-	body := &bytes.Buffer{}
-	if in != nil {
-		if err := json.NewEncoder(body).Encode(in); err != nil {
-			return nil, err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(p.URL, "/")+path, body)
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", with.scheme+" "+os.Getenv(with.setting))
-	if in != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	// If the client followed a redirect, it would send the credential to another address.
-	client := http.Client{Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, fmt.Errorf("the platform does not respond; check BELLBUOY_URL: %w", err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	response, content, err := p.exchange(ctx, with, method, path, 0, in)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the response to %s %s: %w", method, path, err)
-	case len(content) > maxResponse:
-		return nil, fmt.Errorf("the response to %s %s is longer than %d bytes", method, path, maxResponse)
+		return nil, err
 	case response.StatusCode >= http.StatusMultipleChoices:
 		return nil, refusal(with, method, path, response, content)
 	case out == nil:
 		return content, nil
 	}
+	return content, p.decode(content, out)
+}
+
+// decode decodes a response into out.
+func (p platform) decode(content []byte, out any) error {
 	if err := json.Unmarshal(content, out); err != nil {
-		return nil, fmt.Errorf("%s does not return the JSON of the platform; check BELLBUOY_URL", p.URL)
+		return fmt.Errorf("%s does not return the JSON of the platform; check BELLBUOY_URL", p.URL)
 	}
-	return content, nil
+	return nil
+}
+
+// exchange sends a request and returns the response with its whole body. version is the version that the record must
+// have; 0: any.
+func (p platform) exchange(ctx context.Context, with credential, method, path string, version int64, in any) (*http.Response, []byte, error) {
+	body := &bytes.Buffer{}
+	if in != nil {
+		if err := json.NewEncoder(body).Encode(in); err != nil {
+			return nil, nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(p.URL, "/")+path, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Header.Set("Authorization", with.scheme+" "+os.Getenv(with.setting))
+	if in != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if version > 0 {
+		request.Header.Set("If-Match", etag.Version(version))
+	}
+	// If the client followed a redirect, it would send the credential to another address.
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the platform does not respond; check BELLBUOY_URL: %w", err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("read the response to %s %s: %w", method, path, err)
+	case len(content) > maxResponse:
+		return nil, nil, fmt.Errorf("the response to %s %s is longer than %d bytes", method, path, maxResponse)
+	}
+	return response, content, nil
 }
 
 // show sends a request and prints the response: as JSON with --json, else as a table. table builds the rows from out,

@@ -1,0 +1,128 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+)
+
+type undoCommand struct {
+	platform
+	RunID string `arg:"" name:"run" help:"Id of the run. Its file import-RUN.jsonl must be in the present folder."`
+}
+
+// Help is printed below the description of the command.
+func (undoCommand) Help() string {
+	return "Each record that is kept is one line on the standard error output, with the reason. " +
+		"Exit code 0: the run is undone. 1: nothing was deleted. 2: something was kept, or the undo is not complete: the same command goes on."
+}
+
+// Run undoes a run.
+func (c *undoCommand) Run(ctx context.Context) error {
+	if err := c.check(appKey()); err != nil {
+		return err
+	}
+	if uuid.Validate(c.RunID) != nil {
+		return errors.New("RUN must be the id of a run, such as 01890a5d-ac96-774b-bcce-b302099a8060")
+	}
+	f, err := readRun(runName(c.RunID))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s is not in this folder; go to the folder in which the import ran", runName(c.RunID))
+	case err != nil:
+		return err
+	case f.URL != c.URL:
+		return fmt.Errorf("the run wrote to %s; set BELLBUOY_URL to this address", f.URL)
+	}
+	engine := &transfer.Engine{Sender: transfer.Paced(appSender{c.platform})}
+	deleted, kept := 0, 0
+	for remaining := 1; remaining > 0 && err == nil; {
+		if err = ctx.Err(); err == nil {
+			var events transfer.UndoneEvents
+			events, err = engine.UndoEvents(ctx, c.RunID)
+			deleted, kept, remaining = deleted+events.Deleted, events.Kept, events.Remaining
+		}
+	}
+	if err == nil && kept > 0 {
+		warn("events", fmt.Sprintf("%d were changed after the import", kept))
+	}
+	var settled []transfer.Outcome
+	if err == nil {
+		settled, err = engine.Settle(ctx, c.unrecorded(f))
+	}
+	rows := [][]string{{"UNDONE", "DELETED", "KEPT"}, {"event", strconv.Itoa(deleted), strconv.Itoa(kept)}}
+	if err == nil {
+		gone, stay := map[string]int{}, map[string]int{}
+		outcomes := append(slices.DeleteFunc(slices.Collect(maps.Values(f.written)), func(o transfer.Outcome) bool { return !o.Undoable() }), settled...)
+		err = engine.Undo(ctx, outcomes, func(u transfer.Undone) {
+			if gone[u.Outcome.Kind]++; !u.Gone {
+				gone[u.Outcome.Kind]--
+				stay[u.Outcome.Kind]++
+				warn(u.Outcome.Key, u.Text)
+			}
+		})
+		for _, kind := range []string{"alias", "subscriber", "endpoint", "component", "dashboard"} {
+			if gone[kind]+stay[kind] > 0 {
+				rows = append(rows, []string{kind, strconv.Itoa(gone[kind]), strconv.Itoa(stay[kind])})
+				deleted, kept = deleted+gone[kind], kept+stay[kind]
+			}
+		}
+	}
+	if err != nil {
+		if deleted == 0 {
+			return err
+		}
+		return unfinishedUndo{err}
+	}
+	if err := printTable(rows); err != nil {
+		return err
+	}
+	if kept > 0 {
+		return incomplete{kept}
+	}
+	file, err := os.OpenFile(runName(c.RunID), os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	f.file = file
+	return errors.Join(f.end("undone"), file.Close())
+}
+
+// unrecorded returns the records that the run was about to create and did not record, unless it was completed.
+func (*undoCommand) unrecorded(f *runFile) []transfer.Outcome {
+	var all []transfer.Outcome
+	if f.done {
+		return nil
+	}
+	for key, o := range f.planned {
+		if _, recorded := f.written[key]; !recorded {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// unfinishedUndo is the error of an undo that has deleted a part.
+type unfinishedUndo struct{ err error }
+
+func (u unfinishedUndo) Error() string {
+	text := "interrupted"
+	if !errors.Is(u.err, context.Canceled) {
+		text = u.err.Error()
+	}
+	return text + "; the undo is not complete: the same command goes on"
+}
+
+func (u unfinishedUndo) Unwrap() error { return u.err }
+
+// ExitCode returns the exit code of the process.
+func (unfinishedUndo) ExitCode() int { return 2 }

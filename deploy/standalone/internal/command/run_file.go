@@ -1,0 +1,212 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+)
+
+// runHeader is the first line of the file of a run.
+type runHeader struct {
+	Kind      string    `json:"kind"` // run
+	RunID     string    `json:"runId"`
+	URL       string    `json:"url"`
+	Dashboard string    `json:"dashboard"` // slug; empty: all of the source
+	Source    string    `json:"source"`
+	File      string    `json:"file"`
+	StartedAt time.Time `json:"startedAt"`
+}
+
+// runLine is another line of the file: a record, or the kind done or undone.
+type runLine struct {
+	transfer.Outcome
+	Planned bool `json:"planned,omitempty"` // the run was about to create the record
+}
+
+// runFile is the file import-RUN.jsonl of a run. It names what the run was about to create, before the first write, and
+// what it has created, after each piece. So it is right also after a killed process. Only the owner can read the file.
+type runFile struct {
+	runHeader
+	file    *os.File
+	planned map[string]transfer.Outcome // by recordKey
+	written map[string]transfer.Outcome // by recordKey
+	done    bool                        // the run has written all it could
+	undone  bool
+}
+
+func runName(runID string) string { return "import-" + runID + ".jsonl" }
+
+func recordKey(o *transfer.Outcome) string { return o.Kind + " " + o.Key }
+
+// resumeRun returns the newest run of the same import in the present folder that is neither done nor undone. It returns
+// nil if there is none.
+func resumeRun(of runHeader) (*runFile, error) {
+	names, err := filepath.Glob("import-*.jsonl")
+	if err != nil {
+		return nil, err
+	}
+	var found *runFile
+	for _, name := range names {
+		f, err := readRun(name)
+		if err != nil {
+			continue // another file
+		}
+		same := f.URL == of.URL && f.Dashboard == of.Dashboard && f.Source == of.Source && f.File == of.File
+		if same && !f.done && !f.undone && (found == nil || f.StartedAt.After(found.StartedAt)) {
+			found = f
+		}
+	}
+	if found == nil {
+		return nil, nil
+	}
+	return found, found.open()
+}
+
+// newRun creates the file of a new run.
+func newRun(of runHeader) (*runFile, error) {
+	of.Kind, of.RunID, of.StartedAt = "run", uuid.NewString(), time.Now().UTC().Truncate(time.Second)
+	file, err := os.OpenFile(runName(of.RunID), os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("create the file of the run: %w", err)
+	}
+	f := &runFile{runHeader: of, file: file, planned: map[string]transfer.Outcome{}, written: map[string]transfer.Outcome{}}
+	return f, f.append(of)
+}
+
+// readRun reads the file of a run. It ignores a last line without an end, which a killed process has left.
+func readRun(name string) (*runFile, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	f := &runFile{planned: map[string]transfer.Outcome{}, written: map[string]transfer.Outcome{}}
+	reader := bufio.NewReader(file)
+	for first := true; ; first = false {
+		text, err := reader.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if first {
+			err = json.Unmarshal(text, &f.runHeader)
+		} else {
+			err = f.read(text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s is not the file of a run: %w", name, err)
+		}
+	}
+	if f.Kind != "run" || uuid.Validate(f.RunID) != nil {
+		return nil, fmt.Errorf("%s is not the file of a run", name)
+	}
+	return f, nil
+}
+
+func (f *runFile) read(text []byte) error {
+	var line runLine
+	if err := json.Unmarshal(text, &line); err != nil {
+		return err
+	}
+	switch {
+	case line.Outcome.Kind == "done":
+		f.done = true
+	case line.Outcome.Kind == "undone":
+		f.undone = true
+	case line.Planned:
+		f.planned[recordKey(&line.Outcome)] = line.Outcome
+	default:
+		f.written[recordKey(&line.Outcome)] = line.Outcome
+	}
+	return nil
+}
+
+// open opens the file to append lines to it. It removes a last line without an end.
+func (f *runFile) open() error {
+	name := runName(f.RunID)
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if whole := bytes.LastIndexByte(content, '\n') + 1; whole < len(content) {
+		if err := os.Truncate(name, int64(whole)); err != nil {
+			return err
+		}
+	}
+	f.file, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0o600)
+	return err
+}
+
+// append writes lines and waits until they are on the disk.
+func (f *runFile) append(records ...any) error {
+	var text bytes.Buffer
+	for _, record := range records {
+		if err := json.NewEncoder(&text).Encode(record); err != nil {
+			return err
+		}
+	}
+	if text.Len() == 0 {
+		return nil
+	}
+	_, err := f.file.Write(text.Bytes())
+	if err = cmp.Or(err, f.file.Sync()); err != nil {
+		return fmt.Errorf("write the file of the run: %w", err)
+	}
+	return nil
+}
+
+// plan adds the records that the run is about to create.
+func (f *runFile) plan(outcomes []transfer.Outcome) error {
+	var records []any
+	for _, o := range outcomes {
+		if _, known := f.planned[recordKey(&o)]; o.Status != transfer.Created || o.Kind == "event" || known {
+			continue
+		}
+		f.planned[recordKey(&o)] = o
+		records = append(records, runLine{o, true})
+	}
+	return f.append(records...)
+}
+
+// found adds the records that the run was about to create before it was interrupted, and that exist now.
+func (f *runFile) found(outcomes []transfer.Outcome) error {
+	return f.wrote(slices.DeleteFunc(slices.Clone(outcomes), func(o transfer.Outcome) bool { return o.Status != transfer.Unchanged }))
+}
+
+// wrote adds what the run has created or updated.
+func (f *runFile) wrote(outcomes []transfer.Outcome) error {
+	var records []any
+	for _, o := range outcomes {
+		key := recordKey(&o)
+		_, planned := f.planned[key]
+		_, known := f.written[key]
+		if planned && !known && o.Status == transfer.Unchanged {
+			o.Status = transfer.Created
+		}
+		if known && !o.Undoable() || o.Status != transfer.Created && o.Status != transfer.Updated {
+			continue
+		}
+		f.written[key] = o
+		records = append(records, runLine{Outcome: o})
+	}
+	return f.append(records...)
+}
+
+// end adds the line that says that the run is done or undone.
+func (f *runFile) end(kind string) error {
+	return f.append(map[string]string{"kind": kind})
+}

@@ -1,0 +1,98 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+)
+
+// Settle returns the outcomes of records that a run was about to create and that exist: an interrupted run has created
+// them and could not say so. planned are outcomes of Plan with the status Created. Undo needs the result beside the
+// outcomes of Write. Subscribers and endpoints of a dashboard that the run has created are left out, because they are
+// deleted with it.
+func (e *Engine) Settle(ctx context.Context, planned []Outcome) ([]Outcome, error) {
+	byKind := map[string][]Outcome{}
+	for _, o := range planned {
+		byKind[o.Kind] = append(byKind[o.Kind], o)
+	}
+	var found []Outcome
+	if wanted := byKind["dashboard"]; len(wanted) > 0 {
+		known, err := dashboardsBySlug(ctx, e.Sender)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range wanted {
+			if d, there := known[o.Find]; there {
+				o.ID, o.Mark = d.text("id"), d.mark()
+				found = append(found, o)
+			}
+		}
+	}
+	if wanted := byKind["component"]; len(wanted) > 0 {
+		all, err := allComponents(ctx, e.Sender)
+		if err != nil {
+			return nil, err
+		}
+		known := byRef(all)
+		for _, o := range wanted {
+			if c := known[o.Key]; c != nil {
+				o.ID, o.Mark = c.ID, c.mark()
+				found = append(found, o)
+			}
+		}
+	}
+	for _, o := range byKind["endpoint"] {
+		if o.DashboardID == "" {
+			continue
+		}
+		r := run{Engine: e}
+		there, err := r.endpointOf(ctx, o.Channel, o.DashboardID, o.Find)
+		if err != nil {
+			return nil, err
+		}
+		if there != nil {
+			o.ID, o.Mark = o.Find, there.mark()
+			found = append(found, o)
+		}
+	}
+	subscribers, err := e.settleSubscribers(ctx, byKind["subscriber"])
+	for _, o := range byKind["alias"] {
+		if o.DashboardID != "" {
+			found = append(found, o) // to delete one that is missing does no harm
+		}
+	}
+	return append(found, subscribers...), err
+}
+
+func (e *Engine) settleSubscribers(ctx context.Context, planned []Outcome) (found []Outcome, err error) {
+	type list struct{ channel, dashboard string }
+	wanted := map[list]map[string]Outcome{}
+	for _, o := range planned {
+		if of := (list{o.Channel, o.DashboardID}); o.DashboardID != "" {
+			if wanted[of] == nil {
+				wanted[of] = map[string]Outcome{}
+			}
+			wanted[of][o.Find] = o
+		}
+	}
+	for of, outcomes := range wanted {
+		err := each(ctx, e.Sender, "/app/subscribers/"+of.channel, "subscribers", url.Values{"dashboardId": {of.dashboard}}, func(s subscriber) error {
+			if o, planned := outcomes[addressMark(of.channel, s.Email+s.Phone)]; planned {
+				o.ID = s.ID
+				found = append(found, o)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// addressMark returns a digest of an address, so that no file needs the address.
+func addressMark(channel, address string) string {
+	sum := sha256.Sum256([]byte(channel + ":" + address))
+	return hex.EncodeToString(sum[:16])
+}
