@@ -130,7 +130,8 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 			})
 		}
 		var probed map[string]string
-		group.Go(func() { probed = a.twoProbes(ctx, cluster.gateways) })
+		gateways := cluster.threeGateways(t)
+		group.Go(func() { probed = a.twoProbes(ctx, gateways) })
 		done := func() int {
 			mu.Lock()
 			defer mu.Unlock()

@@ -158,6 +158,16 @@ func startCluster(t testing.TB, env ...string) *cluster {
 	return c
 }
 
+// threeGateways starts a third gateway and returns the base URLs of all.
+func (c *cluster) threeGateways(t testing.TB) []string {
+	t.Helper()
+	third := apitest.FreeAddress(t)
+	newProcess(t, "gateway-3", "gateway", append(slices.Clone(c.processes["gateway"].env), "BELLBUOY_ADDR="+third, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")...).start()
+	gateways := append(slices.Clone(c.gateways), "http://"+third)
+	eventually(t, time.Minute, "the third gateway", ready(gateways[2]))
+	return gateways
+}
+
 // emptyDatabase empties a database of the Redis server and returns its URL. Tests of other packages do not use this
 // database, because two installations must not share one.
 func emptyDatabase(t testing.TB, server string) string {

@@ -8,14 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 )
 
@@ -115,10 +113,7 @@ func consoleDouble(t testing.TB) string {
 // away, no gateway shows one more page to the former member.
 func TestTheEndOfASessionHoldsForTheNextPageAtThreeGateways(t *testing.T) {
 	cluster := startCluster(t, "CONSOLE_URL="+consoleDouble(t))
-	third := apitest.FreeAddress(t)
-	newProcess(t, "gateway-3", "gateway", append(slices.Clone(cluster.processes["gateway"].env), "BELLBUOY_ADDR="+third, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")...).start()
-	gateways := append(slices.Clone(cluster.gateways), "http://"+third)
-	eventually(t, time.Minute, "the third gateway", ready(gateways[2]))
+	gateways := cluster.threeGateways(t)
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
 	patch := func(member credentials, body map[string]any) {
 		t.Helper()
