@@ -26,7 +26,7 @@ type shown struct {
 	Subscribers []shownSubscriber
 	NextToken   *string
 	DeliveryID  string
-	Counts      struct{ Total, Confirmed, Unconfirmed, Paused, Suppressed int }
+	Counts      struct{ Total, Confirmed, Unconfirmed, Paused, Suppressed, Unsubscribed int }
 	Results     []struct {
 		Row    int
 		Status string
@@ -37,6 +37,7 @@ type shown struct {
 
 type shownSubscriber struct {
 	ID, DashboardID, Email, Phone, Source, SuppressedReason string
+	ConfirmedAt                                             *time.Time
 	ComponentIDs                                            []string
 	Confirmed, Paused, Suppressed                           bool
 }

@@ -65,11 +65,12 @@ type SubscriberCountsResult struct {
 
 // SubscriberCounts counts subscribers by state. A subscriber can be in several states.
 type SubscriberCounts struct {
-	Total       int `json:"total"`
-	Confirmed   int `json:"confirmed"`
-	Unconfirmed int `json:"unconfirmed"`
-	Paused      int `json:"paused"`
-	Suppressed  int `json:"suppressed"`
+	Total        int `json:"total"`
+	Confirmed    int `json:"confirmed"`
+	Unconfirmed  int `json:"unconfirmed"`
+	Paused       int `json:"paused"`
+	Suppressed   int `json:"suppressed"`
+	Unsubscribed int `json:"unsubscribed"` // suppressed with this reason
 }
 
 // SubscriberCounts counts the subscribers of a channel, or those of one dashboard if it is not empty.

@@ -41,6 +41,11 @@ func withoutForm() map[string]string {
 	for _, operation := range []string{"setAliases", "deleteAliases"} {
 		reasons[operation] = "an import sets aliases"
 	}
+	for _, channel := range []string{"Email", "SMS", "WhatsApp"} {
+		for _, member := range []string{"state", "confirmedAt"} {
+			reasons["import"+channel+"Subscribers rows."+member] = "an import of another page sets it"
+		}
+	}
 	for _, kind := range []string{"Webhook", "Teams", "Gchat", "Slack", "Discord"} {
 		reasons["delete"+kind+"Endpoint url"] = "urlHash names the endpoint"
 		reasons["clear"+kind+"Suppression url"] = "urlHash names the URL"

@@ -180,6 +180,7 @@ func silences(s app.Subscriber) (reasons []string) {
 	if s.Suppressed {
 		reasons = append(reasons, map[string]string{
 			"bounce": "Messages to the address come back.", "complaint": "The owner has reported a message as spam.", "invalid": "The address does not exist.",
+			"unsubscribed": "The owner unsubscribed on the former page. A confirmation by the owner ends this.",
 		}[s.SuppressedReason]+" Nothing is sent to it on any dashboard.")
 	}
 	if !s.Confirmed && !s.PartlyConfirmed {

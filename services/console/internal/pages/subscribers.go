@@ -68,7 +68,9 @@ func dashboardName(dashboards []app.Dashboard, id string) string {
 }
 
 // subscriberStates are the states of the filter.
-func subscriberStates() []string { return []string{"confirmed", "unconfirmed", "paused", "suppressed"} }
+func subscriberStates() []string {
+	return []string{"confirmed", "unconfirmed", "paused", "suppressed", "unsubscribed"}
+}
 
 // subscribersOf returns the handler of the list of a channel. The filter is in the address.
 func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
@@ -138,9 +140,9 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 	_ = work.Wait() // none returns an error
 	data.Subscribers, data.Total = listed.Subscribers, counts.Total
 	data.Views, data.Missing = channelViews(setup, data.Channel)
-	for i, count := range []int{counts.Total, counts.Confirmed, counts.Unconfirmed, counts.Paused, counts.Suppressed} {
+	for i, count := range []int{counts.Total, counts.Confirmed, counts.Unconfirmed, counts.Paused, counts.Suppressed, counts.Unsubscribed} {
 		state := append([]string{""}, subscriberStates()...)[i]
-		data.Tallies = append(data.Tallies, tally{data.with(state), []string{"All", "Confirmed", "Not confirmed", "Paused", "Suppressed"}[i], []string{"", "o", "d", "m", "x"}[i], count, state == data.State})
+		data.Tallies = append(data.Tallies, tally{data.with(state), []string{"All", "Confirmed", "Not confirmed", "Paused", "Suppressed", "Unsubscribed"}[i], []string{"", "o", "d", "m", "x", "x"}[i], count, state == data.State})
 	}
 	if listed.NextToken != nil {
 		next := v.Request.URL.Query()

@@ -107,7 +107,8 @@ func (r whyRow) Again() (rows []deliveryRow) {
 func (r whyRow) SuppressedBy() string {
 	return map[string]string{
 		"bounce": "messages came back", "complaint": "the owner reported a message as spam", "invalid": "the address does not exist",
-		"gone": "the receiver said that the address no longer exists", "failures": "too many messages failed in a row",
+		"unsubscribed": "the owner unsubscribed on the former page",
+		"gone":         "the receiver said that the address no longer exists", "failures": "too many messages failed in a row",
 	}[r.Suppression.Reason]
 }
 

@@ -74,7 +74,7 @@ type whyLogView struct {
 }
 
 type whySuppressionView struct {
-	Reason string   `json:"reason" enum:"bounce,complaint,invalid,gone,failures"`
+	Reason string   `json:"reason" enum:"bounce,complaint,invalid,unsubscribed,gone,failures"`
 	Since  web.Time `json:"since"`
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -62,7 +63,7 @@ func (a appChannel) operations() []web.Operation {
 		"With a new link; the former ones end. 409 if the subscriber is confirmed or locked, or its address is suppressed.", 202, 404, 409)
 	resend.Example.Response = `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8070"}`
 	counts := a.declared("GET", "/counts", "count"+a.title+"Subscribers", "Count subscribers", "A subscriber can be in several states.", 200)
-	counts.Example.Response = `{"counts": {"total": 3, "confirmed": 2, "unconfirmed": 1, "paused": 0, "suppressed": 1}}`
+	counts.Example.Response = `{"counts": {"total": 3, "confirmed": 2, "unconfirmed": 1, "paused": 0, "suppressed": 1, "unsubscribed": 1}}`
 	operations := []web.Operation{
 		web.Declare(list, a.list), web.Declare(get, a.get), web.Declare(change, a.change), web.Declare(remove, a.remove),
 		web.Declare(resend, a.resend), web.Declare(counts, a.counts), a.importOperation(),
@@ -99,7 +100,7 @@ type subscriberView struct {
 	Paused           bool                       `json:"paused"`
 	Locked           bool                       `json:"locked" description:"Its owner cannot subscribe again, confirm or manage it, but unsubscribe."`
 	Suppressed       bool                       `json:"suppressed" description:"Nothing is sent to the address."`
-	SuppressedReason *audience.SuppressedReason `json:"suppressedReason" enum:"bounce,complaint,invalid"`
+	SuppressedReason *audience.SuppressedReason `json:"suppressedReason" enum:"bounce,complaint,invalid,unsubscribed" description:"unsubscribed: the owner unsubscribed on the page from which an import took the address. The owner's own confirmation ends the suppression."`
 	Locale           *string                    `json:"locale" description:"Null: the dashboard's."`
 	Source           audience.SubscriberSource  `json:"source" enum:"app,legacy,import,public"`
 	CreatedAt        web.Time                   `json:"createdAt"`
@@ -130,7 +131,7 @@ type subscriberList struct {
 	DashboardID *string `query:"dashboardId" format:"uuid"`
 	ComponentID *string `query:"componentId" format:"uuid" description:"Also finds subscribers of all components, on dashboards with the component."`
 	Q           *string `query:"q" maxLength:"254" description:"Part of the address, in any case."`
-	State       *string `query:"state" enum:"confirmed,unconfirmed,paused,suppressed"`
+	State       *string `query:"state" enum:"confirmed,unconfirmed,paused,suppressed,unsubscribed" description:"unsubscribed: suppressed with this reason."`
 }
 
 type subscribersView struct {
@@ -156,11 +157,12 @@ type countParameters struct {
 
 type countsView struct {
 	Counts struct {
-		Total       int64 `json:"total"`
-		Confirmed   int64 `json:"confirmed"`
-		Unconfirmed int64 `json:"unconfirmed"`
-		Paused      int64 `json:"paused"`
-		Suppressed  int64 `json:"suppressed"`
+		Total        int64 `json:"total"`
+		Confirmed    int64 `json:"confirmed"`
+		Unconfirmed  int64 `json:"unconfirmed"`
+		Paused       int64 `json:"paused"`
+		Suppressed   int64 `json:"suppressed"`
+		Unsubscribed int64 `json:"unsubscribed" description:"Suppressed with this reason."`
 	} `json:"counts"`
 }
 
@@ -169,6 +171,7 @@ func (a appChannel) counts(c *web.Call[countParameters, web.None]) (countsView, 
 	var out countsView
 	out.Counts.Total, out.Counts.Confirmed, out.Counts.Unconfirmed = counts.Total, counts.In[audience.Confirmed], counts.In[audience.Unconfirmed]
 	out.Counts.Paused, out.Counts.Suppressed = counts.In[audience.Paused], counts.In[audience.Suppressed]
+	out.Counts.Unsubscribed = counts.In[audience.Unsubscribed]
 	return out, err
 }
 
@@ -275,13 +278,17 @@ func (a appChannel) resend(c *web.Call[subscriberPath, web.None]) (confirmationV
 
 // rowMembers are the members of a row of an import, without the address.
 type rowMembers struct {
-	ComponentIDs optional.Value[[]string] `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
-	Confirmed    optional.Value[bool]     `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
-	Locale       optional.Value[string]   `json:"locale" nullable:"true" maxLength:"35"`
+	ComponentIDs optional.Value[[]string]  `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
+	Confirmed    optional.Value[bool]      `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
+	State        optional.Value[string]    `json:"state" enum:"confirmed,unconfirmed,quarantined,unsubscribed" description:"The state on the page from which the subscriber comes; not beside confirmed. See the operation."`
+	ConfirmedAt  optional.Value[time.Time] `json:"confirmedAt" description:"When the owner confirmed there. Absent: now."`
+	Locale       optional.Value[string]    `json:"locale" nullable:"true" maxLength:"35"`
 }
 
 func (m rowMembers) row(address string) audience.Row {
-	row := audience.Row{Address: address, Confirmed: m.Confirmed.Pointer(), ComponentIDs: m.ComponentIDs, Locale: m.Locale}
+	row := audience.Row{
+		Address: address, Confirmed: m.Confirmed.Pointer(), ConfirmedAt: m.ConfirmedAt.Pointer(), State: audience.RowState(m.State.Value), ComponentIDs: m.ComponentIDs, Locale: m.Locale,
+	}
 	if m.ComponentIDs.Sent && !m.ComponentIDs.Null && m.ComponentIDs.Value == nil {
 		row.ComponentIDs.Value = []string{}
 	}
@@ -344,7 +351,10 @@ type importResultView struct {
 
 func (a appChannel) importOperation() web.Operation {
 	operation := a.declared("POST", "/import", "import"+a.title+"Subscribers", "Import subscribers",
-		"Each row creates a subscriber, changes the one with its address, or is refused; a refused row does not affect others. A row of another shape is refused too. At most 1,000 rows and 1 MiB (1,048,576 bytes) of body; split a longer list. It may be repeated after an error: nobody is created or asked twice.", 200)
+		"Each row creates a subscriber, changes the one with its address, or is refused; a refused row does not affect others. A row of another shape is refused too. At most 1,000 rows and 1 MiB (1,048,576 bytes) of body; split a longer list. It may be repeated after an error: nobody is created or asked twice.\n\n"+
+			"state is for subscribers of another page. confirmed: confirmed since confirmedAt; by SMS as unconfirmed, because messages come from a new number. unconfirmed: refused, or asked with sendConfirmations. "+
+			"quarantined: the address is suppressed (bounce). unsubscribed: the address is suppressed (unsubscribed), unless its owner has confirmed another subscription; the owner's own confirmation ends this. "+
+			"An address whose suppression a member or its owner has ended is not suppressed again, and a state never ends the confirmation of a subscriber that no import has created.", 200)
 	operation.Example = web.Example{
 		Request: `{"dashboardId": "01890a5d-ac96-774b-bcce-b302099a8060", "rows": [{` + a.exampleAddress() + `, "confirmed": true}, {` +
 			strings.NewReplacer("@", "", "+", "").Replace(a.exampleAddress()) + `}]}`,

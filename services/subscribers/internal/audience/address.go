@@ -21,7 +21,7 @@ type Address struct {
 	Normal         string        `json:"normal"`               // form in which addresses are compared
 	Suppression    *Suppression  `json:"suppression,omitempty" audit:"suppression"`
 	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // time of the last change to another address
-	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // when a member last ended a suppression
+	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // when a member, or the owner by a confirmation, last ended a suppression
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type Row struct {
 	Address      string
 	ComponentIDs optional.Value[[]string] // null: all components
 	Confirmed    *bool
+	ConfirmedAt  *time.Time // nil: the time of the import
+	State        RowState   // empty: Confirmed says what it would say
 	Locale       optional.Value[string]
 	Wrong        error // not nil: the row is refused with this error
 }
@@ -82,11 +85,14 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 		return nil, err
 	}
 	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: o.Asks, results: make([]Result, len(rows))}
-	lines := i.check(rows)
+	lines, err := i.setAside(ctx, organization, i.check(rows))
+	if err != nil {
+		return nil, err
+	}
 	if o.DryRun {
 		return i.results, i.foresee(ctx, organization, lines)
 	}
-	if err := i.resolve(ctx, organization, lines); err != nil {
+	if err := cmp.Or(i.resolve(ctx, organization, lines), i.suppress(ctx, lines)); err != nil {
 		return nil, err
 	}
 	known, err := i.known(ctx, lines)
@@ -137,7 +143,7 @@ func (i *importing) check(rows []Row) []*line {
 	first := map[string]int{}
 	for at, row := range rows {
 		l := &line{at: at, row: row, dashboard: i.dashboard.ID}
-		err := l.check(i.channel, i.dashboard)
+		err := l.check(i.channel, i.dashboard, i.a.Now())
 		if before, twice := first[l.normal]; err == nil && twice {
 			err = fault.New(fault.Invalid, "The address is in row %d too.", before+1)
 		}
@@ -151,7 +157,7 @@ func (i *importing) check(rows []Row) []*line {
 	return lines
 }
 
-func (l *line) check(channel topic.Channel, dashboard topic.DashboardRecord) (err error) {
+func (l *line) check(channel topic.Channel, dashboard topic.DashboardRecord, now time.Time) (err error) {
 	if l.row.Wrong != nil {
 		return l.row.Wrong
 	}
@@ -159,6 +165,9 @@ func (l *line) check(channel topic.Channel, dashboard topic.DashboardRecord) (er
 		return err
 	}
 	l.normal, _ = kindOf(channel).normal(l.text)
+	if err := l.checkState(channel, now); err != nil {
+		return err
+	}
 	if l.components, err = choice(dashboard, l.row.ComponentIDs.Value); err != nil {
 		return err
 	}
@@ -217,6 +226,7 @@ func (i *importing) resolve(ctx context.Context, organization string, lines []*l
 			l.address = Address{
 				ID: topic.NewID(), OrganizationID: organization, Channel: i.channel, LegacyID: first + int64(n), Text: l.text, Normal: l.normal, CreatedAt: now,
 			}
+			l.address.Suppression = l.suppression(now)
 			addresses[n] = l.address
 		}
 		if _, err := i.a.Store.Addresses.InsertMany(ctx, addresses); !fault.Is(err, fault.Conflict) {
@@ -257,7 +267,7 @@ func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscr
 // change changes the subscriber of a line, if its values differ from those of the line.
 func (i *importing) change(ctx context.Context, l *line, known Subscriber) error {
 	now := i.a.Now()
-	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, Locale: l.row.Locale}
+	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, ConfirmedAt: l.row.ConfirmedAt, Locale: l.row.Locale}
 	patch.Locale.Value = l.locale
 	change := func(s *Subscriber, first int64) (before Subscriber, messages []topic.Message, err error) {
 		before = *s

@@ -11,6 +11,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -100,7 +101,12 @@ func (i *importing) reserve(ctx context.Context, lines []*line) (int64, error) {
 
 func (i *importing) newSubscriber(l *line, first int64, record Import) Subscriber {
 	s := newSubscriber(l.address, l.dashboard, FromImport, record.CreatedAt)
-	s.Entries = newEntries(l.components, first, l.row.Confirmed != nil && *l.row.Confirmed, record.CreatedAt)
+	s.Entries = newEntries(l.components, first, false, record.CreatedAt)
+	if optional.OrZero(l.row.Confirmed) {
+		at := record.CreatedAt
+		optional.Assign(&at, l.row.ConfirmedAt)
+		s.confirm(true, at)
+	}
 	s.Locale, s.ImportID = l.locale, record.ID
 	return s
 }

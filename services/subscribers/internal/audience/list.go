@@ -129,7 +129,7 @@ func (a *Audience) Counts(ctx context.Context, organization string, channel topi
 		return counts, err
 	}
 	// Each subscriber is either confirmed or not. Most are, so the others are quicker to count.
-	for _, state := range []State{Unconfirmed, Paused, Suppressed} {
+	for _, state := range []State{Unconfirmed, Paused, Suppressed, Unsubscribed} {
 		in := append(where[:len(where):len(where)], find.Has(FieldStates, string(state)))
 		if counts.In[state], err = a.Store.Subscribers.Count(ctx, find.Query{Where: in}); err != nil {
 			return counts, err

@@ -173,7 +173,7 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 		return d
 	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // dead links, or no components
 		return d
-	case s.Address.Suppression != nil:
+	case s.Address.Suppression != nil && !(confirms && s.Address.Suppression.isOptOut()):
 		d.State = topic.RecipientSuppressed
 		return d
 	case s.Paused && !notice:

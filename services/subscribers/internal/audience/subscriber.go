@@ -87,10 +87,12 @@ const (
 	Unconfirmed State = "unconfirmed"
 	Paused      State = "paused"
 	Suppressed  State = "suppressed"
+	// Unsubscribed is also Suppressed: the reason is OptedOut.
+	Unsubscribed State = "unsubscribed"
 )
 
 // States returns all states.
-func States() []State { return []State{Confirmed, Unconfirmed, Paused, Suppressed} }
+func States() []State { return []State{Confirmed, Unconfirmed, Paused, Suppressed, Unsubscribed} }
 
 // SubscriberID returns the id of the subscriber of an address on a dashboard. It is a UUID v7 with the time of the
 // address's id. Instead of random bits it has a digest of both ids.
@@ -188,6 +190,9 @@ func (s Subscriber) States() []State {
 	}
 	if s.Address.Suppression != nil {
 		states = append(states, Suppressed)
+	}
+	if s.Address.Suppression.isOptOut() {
+		states = append(states, Unsubscribed)
 	}
 	return states
 }
@@ -309,8 +314,18 @@ func noSubscriber() error { return fault.New(fault.NotFound, "There is no such s
 // subscriber. ask returns the message that asks the owner of the address to confirm. It returns no message if the
 // address is suppressed or the subscriber is locked, because then the owner cannot confirm.
 func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
+	notices := s.askByWish(entries, now)
+	if s.Address.Suppression != nil {
+		return nil
+	}
+	return notices
+}
+
+// askByWish is ask for a Request that the owner of the address has made. The owner can confirm it also if the address is
+// suppressed because the owner unsubscribed.
+func (s *Subscriber) askByWish(entries []Entry, now time.Time) []topic.Message {
 	s.Request = &Request{Nonce: rand.Text(), At: now, Entries: entries}
-	if s.Address.Suppression != nil || s.Locked {
+	if s.Address.Suppression.refusesOwner() || s.Locked {
 		return nil
 	}
 	return []topic.Message{s.notice(topic.SubscriberConfirm, now)}

@@ -37,6 +37,7 @@ type Draft struct {
 type SubscriberPatch struct {
 	ComponentIDs optional.Value[[]string] // null: all components
 	Confirmed    *bool
+	ConfirmedAt  *time.Time // time of the confirmation by Confirmed; nil: the present time
 	Paused       *bool
 	Locked       *bool
 	Locale       optional.Value[string] // null: the dashboard's
@@ -239,7 +240,9 @@ func (s *Subscriber) apply(patch SubscriberPatch, entries []Entry, now time.Time
 		s.Entries = entries
 	}
 	if patch.Confirmed != nil {
-		s.confirm(*patch.Confirmed, now)
+		at := now
+		optional.Assign(&at, patch.ConfirmedAt)
+		s.confirm(*patch.Confirmed, at)
 	}
 	if s.Confirmed() && s.Request != nil && len(s.Request.Entries) == 0 {
 		s.Request = nil // there is nothing to confirm any more

@@ -15,7 +15,28 @@ const (
 	Bounce    SuppressedReason = "bounce"    // the mail server finally refuses messages to the address
 	Complaint SuppressedReason = "complaint" // the owner asked the provider to send nothing more
 	Unusable  SuppressedReason = "invalid"   // nobody uses the address
+	// OptedOut is of an import: the owner unsubscribed on the page from which the subscribers come. The owner's own
+	// confirmation ends the suppression.
+	OptedOut SuppressedReason = "unsubscribed"
 )
+
+// isOptOut reports whether the owner of the address can end the suppression by a confirmation.
+func (s *Suppression) isOptOut() bool { return s != nil && s.Reason == OptedOut }
+
+// refusesOwner reports whether not even a message is sent that the owner of the address asks for.
+func (s *Suppression) refusesOwner() bool { return s != nil && !s.isOptOut() }
+
+// endOptOut ends the suppression of an address whose owner confirms a subscription.
+func (a *Audience) endOptOut(ctx context.Context, id string) error {
+	_, err := a.Store.Addresses.Change(ctx, id, func(address *Address) error {
+		if !address.Suppression.isOptOut() {
+			return fault.ErrUnchanged
+		}
+		address.Suppression, address.ClearedAt = nil, new(a.Now())
+		return nil
+	})
+	return err
+}
 
 // Suppression stops all messages to an address, on all dashboards of the organization.
 type Suppression struct {

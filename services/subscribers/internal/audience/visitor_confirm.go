@@ -110,6 +110,12 @@ func (v *Visitors) confirm(ctx context.Context, s Subscriber, allow func(Subscri
 	if err != nil {
 		return Visit{}, err
 	}
+	// The suppression ends first. If the process dies then, the link still works.
+	if next := s; s.Address.Suppression.isOptOut() && next.limitRequest(dashboard) {
+		if err := v.Audience.endOptOut(ctx, s.AddressID); err != nil {
+			return Visit{}, err
+		}
+	}
 	s, err = v.change(ctx, s.ID, "subscriber.confirm", func(s *Subscriber) error {
 		if err := allow(*s); err != nil {
 			return err

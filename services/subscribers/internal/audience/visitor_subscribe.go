@@ -30,8 +30,8 @@ type validWish struct {
 
 // Subscribe stores what a visitor requests, and sends a message with the link to confirm it to the address. If the
 // subscriber already has all requested components, the message has the link to manage the subscription instead. So an
-// owner who has lost this link gets it again. If the subscriber is locked, the address is suppressed, or too many
-// messages were sent to it, nothing is stored or sent.
+// owner who has lost this link gets it again. If the subscriber is locked, the address is suppressed (unless the owner
+// unsubscribed on a former page), or too many messages were sent to it, nothing is stored or sent.
 func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Channel, wish Wish, ip string) error {
 	want, err := v.check(offer, channel, wish)
 	if err != nil {
@@ -71,7 +71,7 @@ func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want va
 func (v *Visitors) request(ctx context.Context, want validWish) error {
 	people := v.Audience
 	address, made, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
-	if err != nil || address.Suppression != nil {
+	if err != nil || address.Suppression.refusesOwner() {
 		return err
 	}
 	first, err := people.Store.Next(ctx, subscriptionCounter(want.channel), int64(max(1, len(want.components))))
@@ -103,7 +103,7 @@ const actionSubscribe = "subscriber.subscribe"
 // (pending), add replaces its entries and locale.
 func (want validWish) add(s *Subscriber) ([]topic.Message, error) {
 	switch {
-	case s.Locked || s.Address.Suppression != nil || s.Address.Removed:
+	case s.Locked || s.Address.Suppression.refusesOwner() || s.Address.Removed:
 		return nil, fault.ErrUnchanged
 	case s.pending():
 		return want.replace(s), nil
@@ -113,14 +113,14 @@ func (want validWish) add(s *Subscriber) ([]topic.Message, error) {
 		return []topic.Message{s.notice(topic.SubscriberManage, want.at)}, nil
 	}
 	s.UpdatedAt = want.at
-	return s.ask(missing, want.at), nil
+	return s.askByWish(missing, want.at), nil
 }
 
 // replace sets the entries and the locale of the wish in the subscriber. It returns the message that asks for a
 // confirmation.
 func (want validWish) replace(s *Subscriber) []topic.Message {
 	s.Entries, s.Locale, s.UpdatedAt = want.entries, want.locale, want.at
-	return s.ask(nil, want.at)
+	return s.askByWish(nil, want.at)
 }
 
 // has reports whether the subscriber has a confirmed entry for the component; "" means all components.

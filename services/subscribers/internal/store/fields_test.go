@@ -13,5 +13,5 @@ func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
 	documenttest.Fields(t, func(db *document.Database) { store.New(db, nil) },
 		audience.Confirmed, audience.Unconfirmed, audience.Paused, audience.Suppressed,
 		audience.FromApp, audience.FromLegacy, audience.FromImport, audience.FromPublic,
-		audience.Bounce, audience.Complaint, audience.Unusable)
+		audience.Bounce, audience.Complaint, audience.Unusable, audience.OptedOut)
 }

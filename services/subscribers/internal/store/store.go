@@ -87,7 +87,7 @@ func subscribers() document.Schema[audience.Subscriber] {
 			{Name: audience.FieldText, Value: func(s *s) any { return s.Searched() }, Revision: 1},
 			{Name: audience.FieldParts, Value: func(s *s) any { return s.Parts() }, Many: true},
 			{Name: audience.FieldNormal, Value: func(s *s) any { return s.Address.Normal }},
-			{Name: audience.FieldStates, Value: func(s *s) any { return s.States() }, Many: true},
+			{Name: audience.FieldStates, Value: func(s *s) any { return s.States() }, Many: true, Revision: 1},
 			{Name: audience.FieldSubscribed, Value: func(s *s) any { return s.Subscribed() }, Many: true},
 			{Name: audience.FieldConcerned, Value: func(s *s) any { return s.Concerned() }, Many: true, Revision: 1},
 			{Name: audience.FieldBlocked, Value: func(s *s) any { return s.Address.Suppression != nil }},

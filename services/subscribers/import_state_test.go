@@ -1,0 +1,155 @@
+package subscribers_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// imported imports rows of mail addresses and returns the statuses by address. It checks that the other results have an
+// error.
+func (p *platform) imported(o organization, dashboard string, more object, rows ...object) map[string]string {
+	p.t.Helper()
+	body := object{"dashboardId": dashboard, "rows": rows}
+	for name, value := range more {
+		body[name] = value
+	}
+	statuses := map[string]string{}
+	for i, r := range p.app(o, http.StatusOK, http.MethodPost, "email/import", body).Results {
+		if (r.Error == nil) != (r.Status != "refused") {
+			p.t.Errorf("row %d: %+v", i+1, r)
+		}
+		statuses[fmt.Sprint(rows[i]["email"])] = r.Status
+	}
+	return statuses
+}
+
+// mail returns the subscriber of an address on a dashboard. It fails if there is none.
+func (p *platform) mail(o organization, dashboard, address string) shownSubscriber {
+	p.t.Helper()
+	found := p.app(o, http.StatusOK, http.MethodGet, "email?dashboardId="+dashboard+"&q="+address, nil).Subscribers
+	if len(found) != 1 {
+		p.t.Fatalf("%d subscribers with %s", len(found), address)
+	}
+	return found[0]
+}
+
+func (p *platform) equal(what string, got, want any) {
+	p.t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		p.t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// Of the subscribers of another page, those whose confirmation is proven are confirmed. Nobody else gets a message.
+func TestAnImportTakesTheStatesOfAnotherPage(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	since := time.Date(2024, 3, 1, 12, 0, 0, 0, time.UTC)
+	rows := []object{
+		{"email": "confirmed@example.com", "state": "confirmed", "confirmedAt": since}, {"email": "unconfirmed@example.com", "state": "unconfirmed"},
+		{"email": "quarantined@example.com", "state": "quarantined", "confirmedAt": since}, {"email": "unsubscribed@example.com", "state": "unsubscribed", "confirmedAt": since},
+		{"email": "future@example.com", "state": "confirmed", "confirmedAt": p.now().Add(time.Hour)}, {"email": "both@example.com", "state": "confirmed", "confirmed": true},
+		{"email": "unknown@example.com", "state": "active"},
+	}
+	statuses := map[string]string{
+		"confirmed@example.com": "created", "unconfirmed@example.com": "refused", "quarantined@example.com": "created", "unsubscribed@example.com": "created",
+		"future@example.com": "refused", "both@example.com": "refused", "unknown@example.com": "refused",
+	}
+	p.equal("a dry run", p.imported(o, o.dashboard, object{"dryRun": true}, rows...), statuses)
+	p.equal("nothing is stored", p.app(o, http.StatusOK, http.MethodGet, "email/counts", nil).Counts.Total, 0)
+	p.equal("the import", p.imported(o, o.dashboard, nil, rows...), statuses)
+	confirmed := p.mail(o, o.dashboard, "confirmed@example.com")
+	if !confirmed.Confirmed || confirmed.ConfirmedAt == nil || !confirmed.ConfirmedAt.Equal(since) || confirmed.Suppressed {
+		t.Errorf("the confirmed one: %+v", confirmed)
+	}
+	quarantined, unsubscribed := p.mail(o, o.dashboard, "quarantined@example.com"), p.mail(o, o.dashboard, "unsubscribed@example.com")
+	if !quarantined.Confirmed || quarantined.SuppressedReason != "bounce" {
+		t.Errorf("the quarantined one: %+v", quarantined)
+	}
+	if unsubscribed.Confirmed || unsubscribed.SuppressedReason != "unsubscribed" {
+		t.Errorf("the one who unsubscribed: %+v", unsubscribed)
+	}
+	counts := p.app(o, http.StatusOK, http.MethodGet, "email/counts", nil).Counts
+	p.equal("suppressed, unsubscribed", []int{counts.Suppressed, counts.Unsubscribed}, []int{2, 1})
+	p.equal("the filter", p.app(o, http.StatusOK, http.MethodGet, "email?state=unsubscribed", nil).Subscribers[0].ID, unsubscribed.ID)
+	p.equal("notified", p.notified(o), []string{confirmed.ID})
+	for name := range statuses {
+		if statuses[name] == "created" {
+			statuses[name] = "updated"
+		}
+	}
+	p.equal("the import again", p.imported(o, o.dashboard, nil, rows...), statuses)
+	p.equal("notified after it", p.notified(o), []string{confirmed.ID})
+	// A member ends a suppression, and the import does not undo this.
+	p.app(o, http.StatusOK, http.MethodPatch, "email/"+quarantined.ID, object{"suppressed": false})
+	p.imported(o, o.dashboard, nil, rows...)
+	p.equal("notified after the end of a suppression", len(p.notified(o)), 2)
+	// The owner unsubscribed there before a later import.
+	later := object{"email": "confirmed@example.com", "state": "unsubscribed"}
+	p.equal("a later import", p.imported(o, o.dashboard, nil, later), map[string]string{"confirmed@example.com": "updated"})
+	p.equal("notified after it", p.notified(o), []string{quarantined.ID})
+	number := object{"phone": "+4915112345678", "state": "confirmed", "confirmedAt": since}
+	p.equal("a number", p.app(o, http.StatusOK, http.MethodPost, "sms/import", object{"dashboardId": o.dashboard, "rows": []object{number}}).Results[0].Status, "refused")
+	p.equal("a number in WhatsApp", p.app(o, http.StatusOK, http.MethodPost, "whatsapp/import", object{"dashboardId": o.dashboard, "rows": []object{number}}).Results[0].Status, "created")
+}
+
+// notified returns the ids of the subscribers by mail that get a message about the organization's first component.
+func (p *platform) notified(o organization) (ids []string) {
+	p.t.Helper()
+	for _, to := range p.resolve(o, p.concerned(o, 1000, o.services[0].ID)...) {
+		if to.State == topic.RecipientActive {
+			ids = append(ids, to.ID)
+		}
+	}
+	return ids
+}
+
+// An owner who has confirmed a subscription here, on any dashboard, is not suppressed because of an old page.
+func TestAnImportDoesNotSuppressAnOwnerWhoConfirmedHere(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	second := p.events.addDashboard(o.id, o.services[0].ID)
+	for address, dashboard := range map[string]string{"elsewhere@example.com": second.ID, "here@example.com": o.dashboard} {
+		p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": dashboard, "email": address, "confirmed": true})
+	}
+	p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": second.ID, "email": "asked@example.com"}) // not confirmed
+	p.equal("the import", p.imported(o, o.dashboard, nil,
+		object{"email": "elsewhere@example.com", "state": "unsubscribed"}, object{"email": "here@example.com", "state": "unsubscribed"}, object{"email": "asked@example.com", "state": "unsubscribed"}),
+		map[string]string{"elsewhere@example.com": "refused", "here@example.com": "updated", "asked@example.com": "created"})
+	p.equal("suppressed", p.mail(o, second.ID, "elsewhere@example.com").Suppressed || p.mail(o, o.dashboard, "here@example.com").Suppressed, false)
+	p.equal("on all dashboards", p.mail(o, second.ID, "asked@example.com").SuppressedReason, "unsubscribed")
+}
+
+// The owner who unsubscribed on the former page subscribes here, and the own confirmation ends the suppression. No member
+// and no other message does.
+func TestOnlyTheOwnerEndsAnUnsubscription(t *testing.T) {
+	p := start(t)
+	h := p.listen(topic.Notices)
+	o := p.organization()
+	v := p.offer(o, h)
+	const mail = "ann@example.com"
+	row := object{"email": mail, "state": "unsubscribed"}
+	p.imported(o, o.dashboard, object{"sendConfirmations": true}, row)
+	v.ids[mail] = p.mail(o, o.dashboard, mail).ID
+	p.app(o, http.StatusConflict, http.MethodPost, "email/"+v.ids[mail]+"/resend-confirmation", nil)
+	p.app(o, http.StatusOK, http.MethodPatch, "email/"+v.ids[mail], object{"confirmed": true})
+	p.equal("confirmed by a member", v.state(mail).State, topic.RecipientSuppressed)
+	p.app(o, http.StatusOK, http.MethodPatch, "email/"+v.ids[mail], object{"confirmed": false})
+	link := v.request(mail, o.services[0].ID)
+	p.equal("asked", p.mail(o, o.dashboard, mail).SuppressedReason, "unsubscribed")
+	p.equal("messages that ask", len(v.notices(topic.SubscriberConfirm, mail)), 1)
+	v.must(http.StatusOK, http.MethodPost, link, nil)
+	p.equal("confirmed by the owner", p.mail(o, o.dashboard, mail).Suppressed, false)
+	p.equal("told", v.told(topic.Email, mail, o.services[0].ID), true)
+	p.imported(o, o.dashboard, nil, row)
+	p.equal("told after the import again", v.told(topic.Email, mail, o.services[0].ID), true)
+	// Another reason stays: nothing is sent to the address, not even on its owner's wish.
+	p.imported(o, o.dashboard, nil, object{"email": "bob@example.com", "state": "quarantined"})
+	v.ask(topic.Email, "bob@example.com", o.services[0].ID)
+	v.request("last@example.com")
+	p.equal("messages to a quarantined address", len(v.notices(topic.SubscriberConfirm, "bob@example.com")), 0)
+}
