@@ -27,6 +27,10 @@ const (
 	onceParameter = "once"
 	// oncePause is the pause between two questions whether an earlier POST with the same value has ended.
 	oncePause = 100 * time.Millisecond
+	// importParts is the beginning of the paths to which the page of an import sends files and lines. A member may send
+	// importBody bytes there, in compressed form.
+	importParts = "/console/parts/import/"
+	importBody  = 8 << 20
 	// secretLife is the time in which a repeated form gets the page with the secret that the first one made. A browser shows
 	// only the response to the second of two quick taps.
 	secretLife = time.Minute
@@ -114,7 +118,11 @@ func (e *edge) serveConsole(r *request) {
 		e.forwardForm(r, token, append(owner, once))
 		return
 	}
-	e.forward(r, token)
+	most := int64(message.MaxBody)
+	if member != nil && strings.HasPrefix(r.in.URL.Path, importParts) {
+		most = importBody
+	}
+	e.forwardWithin(r, token, most)
 }
 
 // misdirect responds to a request whose host is not that of the console. It redirects a GET only if both hosts are this

@@ -381,8 +381,16 @@ func TestTheConsoleTakesGetAndPostOnly(t *testing.T) {
 		}
 	}
 	wantPage(t, d.do(t, "POST", "/console/events", strings.Repeat("x", maxBody+1), formOf("")), 413, "1048576 bytes")
+	// A member may send more to the page of an import.
+	large, m := strings.Repeat("x", maxBody+1), w.keys.session(nil)
+	wantPage(t, d.do(t, "POST", importParts+"read", large, formOf("")), 413, "1048576 bytes")
+	wantPage(t, d.do(t, "POST", "/console/parts/text", large, formOf(m.cookie())), 413, "1048576 bytes")
+	wantPage(t, d.do(t, "POST", importParts+"read", strings.Repeat("x", importBody+1), formOf(m.cookie())), 413, "8388608 bytes")
 	if calls := w.services[console].calls.Load(); calls != 0 {
 		t.Errorf("the console got %d requests", calls)
+	}
+	if e := d.do(t, "POST", importParts+"read", large, formOf(m.cookie())).echo(t); len(e.Body) != len(large) {
+		t.Errorf("the console got %d bytes", len(e.Body))
 	}
 	// The id of a request is the client's text.
 	header := browser("")

@@ -204,7 +204,12 @@ func (e *edge) forwardOperation(r *request, token string, caller *caller) {
 
 // forward sends the request to the service of its route, and the response to the client.
 func (e *edge) forward(r *request, token string) {
-	body, err := message.BodyWithin(r.in, cmp.Or(r.found.route.MaxBody, message.MaxBody))
+	e.forwardWithin(r, token, cmp.Or(r.found.route.MaxBody, message.MaxBody))
+}
+
+// forwardWithin is forward for a body of at most most bytes.
+func (e *edge) forwardWithin(r *request, token string, most int64) {
+	body, err := message.BodyWithin(r.in, most)
 	if err != nil {
 		r.Refuse(err)
 		return

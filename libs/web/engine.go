@@ -111,8 +111,11 @@ func recovery(log *slog.Logger) gin.HandlerFunc {
 // wholeBody is the name of the body without a limit in the context of gin.
 const wholeBody = "whole body"
 
-// unlimited returns the body of the request without the limit that bound sets.
-func unlimited(c *gin.Context) io.ReadCloser { return c.MustGet(wholeBody).(io.ReadCloser) }
+// Admit lets the handler read up to most bytes of the body, which may be more than MaxBody. The handler calls Admit before
+// it reads, because the reader with the limit that bound sets must have read nothing. The gateway has a limit of its own.
+func Admit(c *gin.Context, most int64) {
+	c.Request.Body = http.MaxBytesReader(c.Writer, c.MustGet(wholeBody).(io.ReadCloser), most)
+}
 
 func bound(c *gin.Context) {
 	c.Set(wholeBody, c.Request.Body)

@@ -195,8 +195,7 @@ func (o Operation) readBody(c *gin.Context) ([]byte, error) {
 		return nil, nil
 	}
 	if o.MaxBody > 0 {
-		// The reader of bound, with the limit MaxBody of the package, has read nothing yet.
-		c.Request.Body = http.MaxBytesReader(c.Writer, unlimited(c), o.MaxBody)
+		Admit(c, o.MaxBody)
 	}
 	text, err := readJSON(c)
 	if err == nil {

@@ -8,6 +8,8 @@ package console
 
 import (
 	"context"
+	"net/http"
+	"time"
 	_ "time/tzdata" // members choose their time zone, also on a system without time zone files
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -25,12 +27,15 @@ type Config struct {
 	boot.Upstreams `embed:""`
 }
 
+// downloadTime is the time limit of one request to the product from which a status page is imported.
+const downloadTime = 15 * time.Second
+
 // Run serves until ctx ends.
 func Run(ctx context.Context, c Config) error {
 	signer := passport.NewSigner(c.Secret.Secret, c.Now)
 	engine := web.NewEngine("console", c.Process, signer)
 	if err := pages.Mount(engine, pages.Options{
-		Services: c.Upstreams.ByName(), Signer: signer, Links: c.Links, Process: c.Process,
+		Services: c.Upstreams.ByName(), Signer: signer, Links: c.Links, Process: c.Process, Download: &http.Client{Timeout: downloadTime},
 	}); err != nil {
 		return err
 	}

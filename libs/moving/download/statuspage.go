@@ -37,40 +37,103 @@ type list struct {
 	first             int
 }
 
-// Statuspage saves the page at base (https://api.statuspage.io/v1/pages/{id}) to a folder: components, groups,
-// incidents, and with subscribers also these. Each list of subscribers has one state, since a subscriber does not name
-// it.
-func Statuspage(ctx context.Context, client *http.Client, base, token, folder string, subscribers bool) error {
-	address, err := url.Parse(base)
-	if err != nil || address.Scheme != "https" || address.Host == "" || address.RawQuery != "" {
-		return errors.New("the address must be https://api.statuspage.io/v1/pages/ and the id of the page")
-	}
-	if token == "" {
-		return errors.New("set IMPORT_TOKEN to the key of the interface")
-	}
-	one := *client
-	one.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	d := &statuspage{client: &one, base: strings.TrimRight(base, "/"), token: token, folder: folder}
-	if _, err := d.save(ctx, "", "page"); err != nil {
-		return err
-	}
+// lists returns the lists of a page. Each list of subscribers has one state, since a subscriber does not name it.
+func lists(subscribers bool) []list {
 	size := strconv.Itoa(perPage)
-	lists := []list{
+	all := []list{
 		{"/component-groups", "per_page=" + size, "component-groups", 1},
 		{"/components", "per_page=" + size, "components", 1},
 		{"/incidents", "limit=" + size, "incidents", 1},
 	}
 	for _, state := range []string{"active", "unconfirmed", "quarantined"} {
 		if subscribers {
-			lists = append(lists, list{"/subscribers", "limit=" + size + "&state=" + state, "subscribers-" + state, 0})
+			all = append(all, list{"/subscribers", "limit=" + size + "&state=" + state, "subscribers-" + state, 0})
 		}
 	}
-	for _, l := range lists {
+	return all
+}
+
+// Place is the position of a request in the download of a page. The zero Place is the page itself.
+type Place struct {
+	List int `json:"list"` // number of the list from 1; 0: the page itself
+	Page int `json:"page"` // number of the page of the list from 0
+}
+
+// File is a response that a folder keeps under the name.
+type File struct {
+	Name    string
+	Content []byte
+	Next    *Place        // of the request after this; nil: the download is complete
+	Wait    time.Duration // if above 0, there is no content: Statuspage asks to send the same request again after this time
+}
+
+// StatuspageFile sends one request of the download of the page at base (https://api.statuspage.io/v1/pages/{id}). A
+// program that cannot wait for the whole download calls it for each Place, once a second.
+func StatuspageFile(ctx context.Context, client *http.Client, base, token string, at Place, subscribers bool) (File, error) {
+	d, err := newStatuspage(client, base, token)
+	if err != nil {
+		return File{}, err
+	}
+	all := lists(subscribers)
+	if at.List < 0 || at.List > len(all) || at.Page < 0 || at.Page >= maxPages {
+		return File{}, errors.New("there is no such place in the download")
+	}
+	path, name, next := "", "page", &Place{List: 1}
+	if at.List > 0 {
+		l := all[at.List-1]
+		path, name, next = l.at(at.Page), l.name(at.Page), &Place{at.List, at.Page + 1}
+	}
+	content, wait, err := d.get(ctx, path)
+	if err != nil || wait > 0 {
+		return File{Next: &at, Wait: wait}, err
+	}
+	if at.List > 0 && isEmpty(content) {
+		if next = (&Place{List: at.List + 1}); at.List == len(all) {
+			next = nil
+		}
+	}
+	return File{Name: name + ".json", Content: content, Next: next}, nil
+}
+
+// at returns the path of a page of the list, whose number is from 0.
+func (l list) at(n int) string { return fmt.Sprintf("%s?%s&page=%d", l.path, l.query, l.first+n) }
+
+// name returns the file name of a page, without its end.
+func (l list) name(n int) string { return fmt.Sprintf("%s-%05d", l.file, n) }
+
+// isEmpty reports whether the content is an empty JSON array, which is behind the last page of a list.
+func isEmpty(content []byte) bool { return string(bytes.Join(bytes.Fields(content), nil)) == "[]" }
+
+// Statuspage saves the page at base (https://api.statuspage.io/v1/pages/{id}) to a folder: components, groups,
+// incidents, and with subscribers also these.
+func Statuspage(ctx context.Context, client *http.Client, base, token, folder string, subscribers bool) error {
+	d, err := newStatuspage(client, base, token)
+	if err != nil {
+		return err
+	}
+	d.folder = folder
+	if _, err := d.save(ctx, "", "page"); err != nil {
+		return err
+	}
+	for _, l := range lists(subscribers) {
 		if err := d.pages(ctx, l); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func newStatuspage(client *http.Client, base, token string) (*statuspage, error) {
+	address, err := url.Parse(base)
+	if err != nil || address.Scheme != "https" || address.Host == "" || address.RawQuery != "" {
+		return nil, errors.New("the address must be https://api.statuspage.io/v1/pages/ and the id of the page")
+	}
+	if token == "" {
+		return nil, errors.New("set IMPORT_TOKEN to the key of the interface")
+	}
+	one := *client
+	one.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &statuspage{client: &one, base: strings.TrimRight(base, "/"), token: token}, nil
 }
 
 type statuspage struct {
@@ -83,11 +146,11 @@ type statuspage struct {
 func (d *statuspage) pages(ctx context.Context, l list) error {
 	var before []byte
 	for n := range maxPages {
-		content, err := d.save(ctx, fmt.Sprintf("%s?%s&page=%d", l.path, l.query, l.first+n), fmt.Sprintf("%s-%05d", l.file, n))
+		content, err := d.save(ctx, l.at(n), l.name(n))
 		if err != nil {
 			return err
 		}
-		if string(bytes.Join(bytes.Fields(content), nil)) == "[]" {
+		if isEmpty(content) {
 			return nil
 		}
 		if bytes.Equal(content, before) {

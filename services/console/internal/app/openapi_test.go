@@ -162,7 +162,9 @@ func queryOf(method string) url.Values {
 
 // leftOut returns why no page calls an operation that reads, or nothing.
 func leftOut(operation string) string {
-	return map[string]string{"listNotes": "an event has its notes", "getPostMortem": "an event has its post-mortem", "listAliases": "an import sets aliases"}[operation]
+	return map[string]string{
+		"listNotes": "an event has its notes", "getPostMortem": "an event has its post-mortem", "listAliases": "the page of an import sends it through package transfer",
+	}[operation]
 }
 
 // reads returns the ids of the operations with one of the tags that read.

@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/look"
 )
 
-//go:embed style.css console.js passkey.js order.js import.js icons.svg
+//go:embed style.css console.js passkey.js order.js import.js move.js icons.svg
 var sources embed.FS
 
 // Files are the files of the console.
@@ -39,6 +39,7 @@ func New() (*Files, error) {
 	for name, media := range map[string]string{
 		"style.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8",
 		"passkey.js": "text/javascript; charset=utf-8", "order.js": "text/javascript; charset=utf-8", "import.js": "text/javascript; charset=utf-8",
+		"move.js":   "text/javascript; charset=utf-8",
 		"icons.svg": "image/svg+xml",
 	} {
 		source, err := sources.ReadFile(name)

@@ -413,6 +413,8 @@ type browser struct {
 	signer  *passport.Signer
 	member  passport.Passport // passport of the requests
 	cookies map[string]string
+	// download sends the requests to the products of sources.
+	download *http.Client
 }
 
 func open(t *testing.T, text string) *browser {
@@ -425,16 +427,16 @@ func open(t *testing.T, text string) *browser {
 	process := boot.Process{
 		Log: slog.New(slog.DiscardHandler), Tracer: noop.NewTracerProvider(), Propagator: propagation.TraceContext{}, Metrics: prometheus.NewRegistry(), Now: now,
 	}
-	engine := web.NewEngine("console", process, signer)
+	engine, download := web.NewEngine("console", process, signer), &http.Client{}
 	if err := Mount(engine, Options{
-		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL, "subscribers": server.URL, "integrations": server.URL}, Signer: signer, Process: process,
+		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL, "subscribers": server.URL, "integrations": server.URL}, Signer: signer, Process: process, Download: download,
 		Links: boot.Links{ConsoleBaseURL: "https://console.example.com", AppBaseURL: "https://app.example.com", DashboardBaseURL: "https://status.example.com", LegacyBaseURL: "https://app.example.com"},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	return &browser{t, app, engine, (&pages{}).table(), signer, passport.Passport{
 		Surface: passport.Console, Organization: "o", User: member, Session: session, Roles: []string{"admin"}, IP: "192.0.2.1", Features: passport.Features{Integrations: true, UptimeReports: true},
-	}, map[string]string{}}
+	}, map[string]string{}, download}
 }
 
 // page is a response of the console.

@@ -26,6 +26,7 @@ type Options struct {
 	Signer   *passport.Signer
 	Links    boot.Links
 	Process  boot.Process
+	Download *http.Client // sends the requests of a download from the product of a source
 }
 
 type pages struct {
@@ -34,6 +35,7 @@ type pages struct {
 	files     *assets.Files
 	templates templates
 	routes    []route
+	reading   chan struct{} // has an element while the files of an import are read
 }
 
 // access says who may open a page.
@@ -60,7 +62,7 @@ const (
 // table returns all routes.
 func (p *pages) table() []route {
 	admin, event, subscriber := passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber
-	return slices.Concat(p.importTable(subscriber), p.subscriberTable(subscriber), p.deliveryTable(subscriber), p.integrationTable(subscriber), p.setupTable(admin), []route{
+	return slices.Concat(p.importTable(subscriber), p.moveTable(admin), p.subscriberTable(subscriber), p.deliveryTable(subscriber), p.integrationTable(subscriber), p.setupTable(admin), []route{
 		{get, "/sign-in", anyone, "", p.signIn},
 		{post, "/sign-in", anyone, "", p.signInPassword},
 		{get, "/sign-in/code", anyone, "", p.signInCode},
@@ -262,7 +264,7 @@ func (p *pages) deliveryTable(role string) (routes []route) {
 
 // Mount adds the pages to the engine.
 func Mount(engine *gin.Engine, o Options) error {
-	p := &pages{Options: o, client: app.New(o.Services, o.Signer, o.Process)}
+	p := &pages{Options: o, reading: make(chan struct{}, 1), client: app.New(o.Services, o.Signer, o.Process)}
 	var err error
 	if p.files, err = assets.New(); err != nil {
 		return err

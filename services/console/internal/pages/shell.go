@@ -59,7 +59,8 @@ type page struct {
 	Kept      bool // the script may restore what was typed
 	Script    bool // the page needs the script of passkeys
 	Order     bool // the page needs the script of order and preview
-	Import    bool // the page needs the script of the import
+	Import    bool // the page needs the script of the import of subscribers
+	Move      bool // the page needs the script of the import of a status page
 	RequestID string
 	Data      any
 
@@ -104,6 +105,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 		{"Organization", []navItem{
 			{Path: reportPath, Label: "Uptime report", Icon: "chart", role: passport.RoleAdmin, without: !v.caller.Features.UptimeReports, key: "r", words: "availability sla month year csv print"},
 			{Path: v.inboundViews("")[0].Path, Label: "Inbound webhook", Icon: "inbox", role: passport.RoleAdmin, under: inboundPath, key: "n", words: "monitoring tools alerts keys arrivals"},
+			{Path: movePath, Label: "Import", Icon: "down", role: passport.RoleAdmin, words: "move statuspage cachet uptime kuma cstate upptime openstatus gatus history"},
 			{Path: "/users", Label: "Members", Icon: "people", role: passport.RoleAdmin, key: "m", words: "users people roles colleagues"},
 			{Path: "/organization", Label: "Organization", Icon: "building", role: passport.RoleAdmin, key: "o", words: "name plan limits"},
 			{Path: "/sign-on", Label: "Single sign-on", Icon: "door", role: passport.RoleAdmin, words: "sso openid provider"},

@@ -1,0 +1,322 @@
+// The import of a status page. The browser holds the lines of the source in pieces. The console first plans all of them, then
+// writes them. Without this script, the form carries the lines.
+'use strict';
+(() => {
+  const $ = (query) => document.querySelector(query);
+  const form = $('form[data-move], form[data-unmove]');
+  if (!form) return;
+  const parts = form.dataset.move ?? form.dataset.unmove, longestPause = 30, shown = 20;
+  const [run, title, said, status, bar, losses, list] = ['[data-run]', '#run', '[data-said]', '[data-run] [role=status]', '[data-run] progress', '[data-losses]', '[data-lost]'].map($);
+  const [write, go, stop, undo, save, back, end, sums, named] = ['write', 'go', 'stop', 'undo', 'save', 'back', 'end', 'sums', 'id'].map((name) => $(`[data-${name}]`));
+  const words = [['dashboard', 'Dashboards'], ['component', 'Components'], ['event', 'Incidents and maintenances'], ['alias', 'Old addresses'], ['subscriber', 'Subscribers'], ['endpoint', 'Webhooks']];
+  const places = { created: 0, updated: 1, unchanged: 2, kept: 3 }, labels = ['new', 'changed', 'as before', 'kept', 'refused'];
+  const number = (n) => n.toLocaleString('en');
+
+  // A Halt interrupts the work. The member can go on, unless it is final.
+  class Halt extends Error {
+    constructor(text, final) { super(text); this.final = final; }
+  }
+
+  let stopping, pieces = [], at, state, outcomes, planned = new Map(), read = [], lost, runId, work;
+  const say = (text) => { said.textContent = status.textContent = text; };
+  const pause = (seconds) => new Promise((resolve) => {
+    const timer = setTimeout(resolve, seconds * 1000);
+    stopping.signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); });
+  });
+  const buttons = (...on) => [write, go, stop, undo, save, back, end].forEach((b) => { if (b) b.hidden = !on.includes(b); });
+  const progress = (text, part) => {
+    said.textContent = text;
+    if (Math.floor(bar.value * 10) < Math.floor(part * 10)) status.textContent = text; // every tenth is announced
+    bar.value = part;
+  };
+
+  // send posts a body to a part, compressed unless it has a key. It repeats a request to which there is no response: each may be repeated.
+  const send = async (part, body, secret) => {
+    const whole = new Response(body instanceof FormData ? body : JSON.stringify(body));
+    const headers = { 'Content-Type': whole.headers.get('Content-Type') };
+    let content = body;
+    if (!secret) {
+      headers['Content-Encoding'] = 'gzip';
+      content = await new Response(whole.body.pipeThrough(new CompressionStream('gzip'))).blob();
+      if (content.size > 8 << 20) throw new Halt('The files have more than 8 MiB, compressed. Use the command bellbuoy import.', true);
+    }
+    for (let wait = 1; ; wait = Math.min(2 * wait, longestPause)) {
+      try {
+        const response = await fetch(parts + part, { method: 'POST', body: content, headers: secret ? {} : headers, signal: AbortSignal.timeout(60_000) });
+        if (response.ok && response.headers.get('Content-Type')?.startsWith('application/json')) {
+          const got = await response.json();
+          if (got.problem && !got.again) throw Object.assign(new Halt(got.problem), { got });
+          if (!got.again) return got;
+          take(got);
+        } else if (response.redirected) {
+          throw new Halt('You are signed out. Sign in in another tab, then go on.');
+        } else if (response.status < 500 && response.status !== 429) {
+          const page = new DOMParser().parseFromString(await response.text(), 'text/html');
+          throw new Halt(page.querySelector('main p')?.textContent ?? 'The request was not accepted.');
+        }
+      } catch (e) {
+        if (e instanceof Halt) throw e;
+      }
+      if (!stopping.signal.aborted) {
+        say(`Bellbuoy cannot be reached. The next try is in ${wait} s.`);
+        await pause(wait);
+      }
+      if (stopping.signal.aborted) throw new Halt('Stopped.');
+    }
+  };
+
+  // take adds the outcomes of a piece. A record that the plan says is new, and that is there now, is from a request whose response was lost.
+  const take = (got) => {
+    for (const o of got.outcomes ?? []) {
+      const name = `${o.kind} ${o.key}`;
+      if (work === 'write' && o.status === 'unchanged' && planned.get(name) === 'created') o.status = 'created';
+      if (work === 'plan') planned.set(name, o.status);
+      const before = outcomes.get(name);
+      if (before?.status !== 'created' || o.status === 'created') outcomes.set(name, o);
+      if (work === 'write' && o.kind === 'dashboard' && o.status === 'created') state.made = { ...state.made, [o.id]: true };
+    }
+    if (got.lost) lost.push(...got.lost);
+  };
+
+  const showLost = () => {
+    const all = [...read, ...lost, ...[...outcomes.values()].filter((o) => o.text || !(o.status in places) || o.status === 'kept').map((o) => ({ key: o.key, text: `${o.status}: ${o.text ?? ''}` }))];
+    losses.hidden = !all.length;
+    list.replaceChildren(...all.slice(0, shown).map((l) => {
+      const [row, to, key, why] = ['li', 'div', 'bdi', 'bdi'].map((name) => document.createElement(name));
+      [to.className, why.className] = ['to', 'soft small'];
+      [key.textContent, why.textContent] = [l.key, l.text];
+      to.append(key, why);
+      row.append(to);
+      return row;
+    }));
+    $('#lost-text').textContent = all.map((l) => `${l.key}\t${l.text}\n`).join('');
+  };
+  const showSums = () => {
+    const total = [0, 0, 0, 0, 0], by = {};
+    for (const o of outcomes.values()) {
+      const place = places[o.status] ?? 4;
+      total[place]++;
+      (by[o.kind] ??= [0, 0, 0, 0, 0])[place]++;
+    }
+    run.querySelectorAll('.counts > div').forEach((div, i) => { div.lastChild.textContent = number(total[i]); });
+    sums.replaceChildren(...words.filter(([kind]) => by[kind]).map(([kind, label]) => {
+      const [row, to, name, side] = ['li', 'div', 'b', 'div'].map((tag) => document.createElement(tag));
+      [to.className, side.className] = ['to', 'side-by'];
+      name.textContent = label;
+      to.append(name);
+      by[kind].forEach((n, i) => {
+        if (!n) return;
+        const span = document.createElement('span');
+        span.textContent = `${number(n)} ${labels[i]}`;
+        side.append(span);
+      });
+      row.append(to, side);
+      return row;
+    }));
+    return total;
+  };
+  const undoable = () => [...outcomes.values()].filter((o) => o.kind !== 'event' && (o.status === 'created' || o.status === 'updated' && o.before));
+  const keepRun = () => {
+    const head = { kind: 'run', runId, url: location.origin, dashboard: '', source: form.elements.source.value, file: '', startedAt: new Date().toISOString() };
+    save.href = URL.createObjectURL(new Blob([head, ...undoable()].map((line) => `${JSON.stringify(line)}\n`), { type: 'application/jsonl' }));
+    save.download = `import-${runId}.jsonl`;
+    named.hidden = false;
+    named.querySelector('code').textContent = runId;
+  };
+
+  const download = async (data) => {
+    let place = '', last;
+    for (let n = 1; ; n++) {
+      const body = new FormData();
+      for (const [name, value] of Object.entries({ page: $('#page-id').value.trim(), key: $('#source-key').value, place, people: data.getAll('only').some((kind) => kind === 'subscribers' || kind === 'endpoints') ? 'on' : '' })) body.append(name, value);
+      const got = await send('statuspage', body, true);
+      if (!got.wait) {
+        if (last?.name.slice(0, -10) === got.name.slice(0, -10) && last.text === got.text) throw new Halt('Statuspage returns the same page of a list again.', true);
+        data.append('file', new File([got.text], got.name), got.name);
+        last = got;
+        said.textContent = `Statuspage has sent ${n} ${n === 1 ? 'file' : 'files'}.`;
+      }
+      if (!got.next && !got.wait) return;
+      place = JSON.stringify(got.next);
+      await pause(Math.max(1, got.wait));
+      if (stopping.signal.aborted) throw new Halt('Stopped.', true);
+    }
+  };
+  const readSource = async () => {
+    const data = new FormData(form);
+    for (const name of ['file', 'folder']) {
+      data.delete(name);
+      for (const file of form.elements[name].files) {
+        const path = file.webkitRelativePath || file.name;
+        if (!/(^|\/)(\.git|node_modules)\//.test(path)) data.append(name, file, path);
+      }
+    }
+    if (!data.has('file') && !data.has('folder') && data.get('source') === 'statuspage') await download(data);
+    const got = await send('read', data);
+    pieces = got.pieces;
+    read = got.lost ?? [];
+  };
+
+  const all = () => pieces.reduce((sum, p) => sum + p.count, 0);
+  const proceed = async () => {
+    stopping = new AbortController();
+    buttons(stop);
+    try {
+      if (work === 'read') {
+        await readSource();
+        begin('plan');
+      }
+      for (; at < pieces.length; at++) {
+        const piece = pieces[at], sent = { state, text: piece.text, ask: form.elements.ask.checked, force: form.elements.force.checked };
+        try {
+          const got = await send(work, sent);
+          take(got);
+          state = { ...got.state, made: { ...got.state.made, ...state.made } };
+        } catch (e) {
+          if (e.got) take(e.got);
+          throw e;
+        }
+        const done = pieces.slice(0, at + 1).reduce((sum, p) => sum + p.count, 0);
+        progress(`${work === 'write' ? 'Imported' : 'Checked'} ${number(done)} of ${number(all())} records.`, done / all());
+        showSums();
+        if (stopping.signal.aborted && at < pieces.length - 1) {
+          at++;
+          throw new Halt('Stopped.');
+        }
+      }
+      const total = showSums();
+      if (work === 'plan') {
+        title.textContent = 'The plan. Nothing is written yet';
+        say(total[0] + total[1] ? 'Look at what is lost, then import.' : 'Everything of the source is here already.');
+        buttons(...total[0] + total[1] ? [write, back] : [back]);
+      } else {
+        title.textContent = 'The import is complete';
+        say('Nobody was notified. A new dashboard is disabled until you enable it.');
+        keepRun();
+        buttons(end, save, undo);
+      }
+    } catch (e) {
+      const wrote = work === 'write';
+      say(`${e.message} ${wrote ? 'What is written stays; nothing is written twice.' : 'Nothing is written.'}`);
+      if (wrote) keepRun();
+      if (work === 'read') {
+        form.hidden = false;
+        run.hidden = !e.message;
+        buttons();
+      } else {
+        buttons(...e.final ? [] : [go], ...wrote ? [save, undo] : [back]);
+      }
+    }
+    stopping = undefined;
+    showLost();
+    title.focus();
+  };
+  const begin = (what) => {
+    [work, at, lost, outcomes, bar.value] = [what, 0, [], new Map(), 0];
+    if (what === 'plan') [state, planned] = [{}, new Map()];
+    if (what === 'write') {
+      runId = crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
+      state = { ...state, runId, made: {} };
+    }
+    title.textContent = { read: 'Reading the source', plan: 'Comparing', write: 'Importing' }[what];
+  };
+
+  // The undo deletes the events of the run, then the other records; dashboards come last.
+  const unmake = async (records) => {
+    stopping = new AbortController();
+    buttons(stop);
+    title.textContent = 'Undoing the import';
+    bar.value = 0;
+    const kept = [];
+    let gone = 0;
+    try {
+      for (let left = 1, first; left; ) {
+        const got = await send('undo', { runId });
+        gone += got.gone;
+        left = got.left;
+        first ??= got.gone + left;
+        if (!left && got.kept) kept.push({ key: `${number(got.kept)} events`, text: 'were changed after the import' });
+        progress(`${number(gone)} records are undone.`, first ? .5 * (1 - left / first) : .5);
+        if (stopping.signal.aborted) throw new Halt('Stopped.');
+      }
+      const order = ['alias', 'subscriber', 'endpoint', 'component', 'dashboard'];
+      records.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+      for (let n = records.length; records.length;) {
+        const got = await send('undo', { runId, outcomes: records.slice(0, 50) });
+        records.splice(0, 50);
+        for (const o of got.undone ?? []) o.gone ? gone++ : kept.push({ key: o.key, text: o.text });
+        progress(`${number(gone)} records are undone.`, 1 - records.length / n / 2);
+        if (stopping.signal.aborted && records.length) throw new Halt('Stopped.');
+      }
+      title.textContent = 'The import is undone';
+      bar.value = 1;
+      say(`${number(gone)} records are undone${kept.length ? `, ${number(kept.length)} are kept` : ''}.`);
+      buttons(end, back);
+    } catch (e) {
+      say(`${e.message} ${number(gone)} records are undone.`);
+      buttons(go, back);
+    }
+    stopping = undefined;
+    [read, lost, outcomes] = [[], kept, new Map()];
+    showLost();
+    title.focus();
+  };
+  let records = [];
+  const start = () => {
+    form.hidden = true;
+    run.hidden = false;
+    title.focus();
+  };
+
+  form.addEventListener('submit', async (e) => {
+    if (form.dataset.unmove) {
+      if (!form.elements.run.value.trim()) return; // the console says what is wrong
+      e.preventDefault();
+      runId = form.elements.run.value.trim();
+      work = 'undo';
+      start();
+      try {
+        const text = await form.elements.file.files[0]?.text() ?? '';
+        const found = new Map();
+        for (const line of text.split('\n').filter((l) => l.trim())) {
+          const o = JSON.parse(line);
+          if (o.kind !== 'run' && !o.planned && (o.status === 'created' || o.status === 'updated' && o.before)) found.set(`${o.kind} ${o.key}`, o);
+          if (o.kind === 'run' && o.runId !== runId) throw new Halt('');
+        }
+        records = [...found.values()];
+      } catch {
+        say('This is not the file of the run.');
+        return buttons(back);
+      }
+      return unmake(records);
+    }
+    if (!form.elements.source.value || !('CompressionStream' in window)) return;
+    if (form.elements.source.value !== 'statuspage' && !form.elements.file.files.length && !form.elements.folder.files.length) return;
+    e.preventDefault();
+    start();
+    begin('read');
+    proceed();
+  });
+  write?.addEventListener('click', () => { begin('write'); proceed(); });
+  go.addEventListener('click', () => work === 'undo' ? unmake(records) : proceed());
+  undo?.addEventListener('click', () => {
+    [records, work] = [undoable(), 'undo'];
+    unmake(records);
+  });
+  stop.addEventListener('click', () => { // the piece that is under way is counted
+    if (!stopping) return;
+    say('Stopping …');
+    stopping.abort();
+  });
+  addEventListener('beforeunload', (e) => { if (stopping && work === 'write') e.preventDefault(); });
+
+  if (!form.dataset.move) return;
+  const fit = () => {
+    const source = form.elements.source.value;
+    $('[data-key]').hidden = source !== 'statuspage';
+    form.elements.outages.closest('.field').hidden = source !== 'uptime-kuma';
+    form.elements.ask.closest('.field').hidden = ![...form.querySelectorAll('[name=only]')].some((box) => box.value === 'subscribers' && box.checked);
+  };
+  form.addEventListener('change', fit);
+  fit();
+})();

@@ -1,0 +1,398 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/source"
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// movePath is the path of the page that imports the status page of another product.
+//
+// Decision: the console keeps nothing of an import. The browser holds the lines of the source, and sends them piece after
+// piece with the State of package transfer. So an import goes on after a restart of the console. The key of a source is in
+// the field of the page only; each request that needs the key has it, and no response does.
+const movePath = "/import"
+
+// moveTable returns the routes of this import.
+func (p *pages) moveTable(role string) []route {
+	return []route{
+		{get, movePath, signedIn, role, p.move},
+		{post, movePath, signedIn, role, p.move},
+		{get, movePath + "/undo", signedIn, role, p.moveUndo},
+		{post, movePath + "/undo", signedIn, role, p.moveUndo},
+		{post, "/parts" + movePath + "/statuspage", signedIn, role, p.moveDownload},
+		{post, "/parts" + movePath + "/read", signedIn, role, p.moveRead},
+		{post, "/parts" + movePath + "/plan", signedIn, role, p.movePiece(true)},
+		{post, "/parts" + movePath + "/write", signedIn, role, p.movePiece(false)},
+		{post, "/parts" + movePath + "/undo", signedIn, role, p.moveUndoPiece},
+	}
+}
+
+// moveSources are the products whose files the readers of package source know, with what to hand over.
+func moveSources() []forms.Option {
+	return []forms.Option{
+		{Value: "statuspage", Label: "Statuspage (Atlassian)", Hint: "The id of the page and a key, or a folder of saved JSON."},
+		{Value: "cachet", Label: "Cachet", Hint: "The SQLite database, saved JSON or CSV. Also the time zone."},
+		{Value: "uptime-kuma", Label: "Uptime Kuma", Hint: "The file kuma.db, or saved JSON."},
+		{Value: "cstate", Label: "cState", Hint: "The folder of the repository."},
+		{Value: "upptime", Label: "Upptime", Hint: "A folder with .upptimerc.yml and the issues as JSON."},
+		{Value: "openstatus", Label: "OpenStatus", Hint: "The database file."},
+		{Value: "gatus", Label: "Gatus", Hint: "The configuration in YAML."},
+		{Value: "lines", Label: "Bellbuoy", Hint: "A file of lines, from “bellbuoy export”."},
+	}
+}
+
+// moveKinds are what an import may take.
+func moveKinds() []forms.Option {
+	return []forms.Option{
+		{Value: "components", Label: "Components"}, {Value: "events", Label: "Incidents and maintenances, with their timelines"},
+		{Value: "subscribers", Label: "Subscribers", Hint: "Only addresses that have agreed before."}, {Value: "endpoints", Label: "Webhooks"},
+	}
+}
+
+// moveForm returns the form of the page. dashboards are those into which the member can import.
+func moveForm(dashboards []app.Dashboard) *forms.Form {
+	into := &forms.Field{Kind: forms.Select, Name: "into", Label: "Import into", Options: []forms.Option{{Label: "A new dashboard, which visitors do not see yet"}}, Plain: true}
+	for _, d := range dashboards {
+		into.Options = append(into.Options, forms.Option{Value: d.Slug, Label: d.Name})
+	}
+	form := forms.New(movePath, "Show the plan",
+		&forms.Field{Kind: forms.Radios, Name: "source", Label: "Where from?", Options: moveSources(), Required: true, Missing: "Choose the product."},
+		&forms.Field{Kind: forms.File, Name: "file", Label: "File", Plain: true},
+		&forms.Field{Kind: forms.File, Name: "folder", Label: "Or a folder", Plain: true},
+		into,
+		&forms.Field{Kind: forms.Text, Name: "slug", Label: "Address of a new dashboard", Max: 63, Hint: "The part after /d/. Empty: as the source has it."},
+		&forms.Field{Kind: forms.Ticks, Name: "only", Label: "What to take", Options: moveKinds(), Values: []string{"components", "events"}},
+		&forms.Field{Kind: forms.Text, Name: "timezone", Label: "Time zone of times without one", Placeholder: "Europe/Berlin", Hint: "UTC if empty."},
+		&forms.Field{Kind: forms.Text, Name: "outages", Label: "Outages that become incidents", Placeholder: "5m", Hint: "For Uptime Kuma: the shortest outage, such as 5m. Empty: none."},
+		&forms.Field{Kind: forms.Tick, Name: "ask", Label: "Ask owners of unconfirmed addresses", Hint: "Else these addresses are left out."},
+		&forms.Field{Kind: forms.Tick, Name: "force", Label: "Replace what members have changed since an earlier import"},
+	)
+	for _, name := range []string{"step", "lines", "run", "from", "state", "record"} {
+		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Hidden, Name: name, Max: web.MaxBody})
+	}
+	form.Cancel = dashboardsPath
+	return form
+}
+
+// movePage is the data of move.html.
+type movePage struct {
+	Form   *forms.Form
+	Result *moveResult // nil: nothing is read yet
+}
+
+// Nothing implements the result before the plan, to which the script adds.
+func (movePage) Nothing() moveResult { return moveResult{} }
+
+// moveResult is a plan, or what was written.
+type moveResult struct {
+	Written  bool
+	Stopped  string // why pieces are left; empty: none are
+	RunID    string
+	Outcomes []transfer.Outcome
+	Warnings []lines.Warning // what the reader lost or changed
+	Next     *forms.Form     // writes the pieces that are left; nil: none are
+	Undo     *forms.Form     // undoes the run; nil: nothing was written
+}
+
+// moveSum counts the outcomes of one kind, or of all.
+type moveSum struct {
+	Label                             string
+	Created, Updated, Same, Kept, Bad int
+}
+
+func (s *moveSum) add(o transfer.Outcome) {
+	switch o.Status {
+	case transfer.Created:
+		s.Created++
+	case transfer.Updated:
+		s.Updated++
+	case transfer.Unchanged:
+		s.Same++
+	case transfer.Kept:
+		s.Kept++
+	default:
+		s.Bad++
+	}
+}
+
+// moveLabels are the kinds of outcomes in their order, as members read them.
+func moveLabels() [][2]string {
+	return [][2]string{{"dashboard", "Dashboards"}, {"component", "Components"}, {"event", "Incidents and maintenances"}, {"alias", "Old addresses"}, {"subscriber", "Subscribers"}, {"endpoint", "Webhooks"}}
+}
+
+// Sums implements the counts of each kind.
+func (r moveResult) Sums() (sums []moveSum) {
+	for _, kind := range moveLabels() {
+		sum := moveSum{Label: kind[1]}
+		for _, o := range r.Outcomes {
+			if o.Kind == kind[0] {
+				sum.add(o)
+			}
+		}
+		if sum != (moveSum{Label: kind[1]}) {
+			sums = append(sums, sum)
+		}
+	}
+	return sums
+}
+
+// Sum implements the counts of all outcomes.
+func (r moveResult) Sum() (sum moveSum) {
+	for _, o := range r.Outcomes {
+		sum.add(o)
+	}
+	return sum
+}
+
+// moveLoss is what was lost, changed, kept or refused.
+type moveLoss struct {
+	Key  string `json:"key"`
+	Text string `json:"text"`
+}
+
+// Lost implements what the member must know of.
+func (r moveResult) Lost() (all []moveLoss) {
+	for _, w := range r.Warnings {
+		all = append(all, lossOf(w))
+	}
+	for _, o := range r.Outcomes {
+		if o.Warns() {
+			all = append(all, moveLoss{o.Key, strings.TrimSpace(string(o.Status) + ": " + o.Text)})
+		}
+	}
+	return all
+}
+
+func lossOf(w lines.Warning) moveLoss {
+	return moveLoss{w.Key, strings.TrimPrefix(w.Field+": "+w.Text, ": ")}
+}
+
+// ShownLost implements the losses that the page lists.
+func (r moveResult) ShownLost() []moveLoss {
+	all := r.Lost()
+	return all[:min(shownRefusals, len(all))]
+}
+
+// LostText implements all losses as a text.
+func (r moveResult) LostText() string {
+	var text strings.Builder
+	for _, l := range r.Lost() {
+		text.WriteString(l.Key + "\t" + l.Text + "\n")
+	}
+	return text.String()
+}
+
+// move is the page that imports a status page. With script, the parts below do the work. Without, one step shows the plan
+// and the next ones write; the lines are in the form.
+func (p *pages) move(v *visit) error {
+	listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	if err != nil {
+		return err
+	}
+	form := moveForm(listed.Dashboards)
+	v.fill(form)
+	data := movePage{Form: form}
+	show := func(status int) error {
+		return v.showPage(status, "move.html", &page{Title: "Import a status page", Data: data, Move: data.Result == nil})
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	form.Field("into").Options = nil // there may be more dashboards than the page lists
+	return v.submit(form, func() error {
+		result, err := v.moveStep(form)
+		if err != nil {
+			return err
+		}
+		if data.Result = result; !form.OK() {
+			data.Form = moveForm(listed.Dashboards)
+			for _, field := range data.Form.Fields {
+				if field.Kind != forms.Hidden {
+					field.Values, field.Problem = form.Field(field.Name).Values, form.Field(field.Name).Problem
+				}
+			}
+			data.Form.Problem = form.Problem
+			return show(http.StatusUnprocessableEntity)
+		}
+		return show(http.StatusOK)
+	}, show)
+}
+
+// moveStep plans an import, or writes pieces of an import. A problem of the source is a problem of the form.
+func (v *visit) moveStep(form *forms.Form) (*moveResult, error) {
+	ctx := v.Request.Context()
+	result := &moveResult{Written: form.Value("step") == "write", RunID: form.Value("run")}
+	state := transfer.State{}
+	var text string
+	var set *lines.Set
+	if result.Written {
+		text = form.Value("lines")
+		var err error
+		if set, err = lines.Read(strings.NewReader(text)); err != nil {
+			form.Problem = err.Error()
+			return nil, nil
+		}
+		if uuid.Validate(result.RunID) != nil || form.Value("state") != "" && unmarshal(form.Value("state"), &state) != nil {
+			form.Problem = "The form of this page was changed. Begin again."
+			return nil, nil
+		}
+		state.RunID = result.RunID
+	} else {
+		if set = v.readSource(form); set == nil {
+			return nil, nil
+		}
+		result.RunID, result.Warnings = uuid.NewString(), set.Warnings
+		set.Warnings = nil
+		var out strings.Builder
+		_ = set.Write(&out) // a Builder never fails
+		if text = out.String(); sizeInForm(text) > web.MaxBody/2 {
+			form.Problem = "Without JavaScript, an import can have about half a megabyte. Turn on JavaScript, or use the command bellbuoy import."
+			return nil, nil
+		}
+	}
+	pieces := transfer.Split(set)
+	from := position(form.Value("from"), len(pieces), 0)
+	engine := v.engine(form.Ticked("ask"), form.Ticked("force"))
+	done := from
+	for deadline := time.Now().Add(importTime); done < len(pieces) && time.Now().Before(deadline); done++ {
+		run := engine.Plan
+		if result.Written {
+			run = engine.Write
+		}
+		outcomes, err := run(ctx, &state, pieces[done])
+		result.Outcomes = append(result.Outcomes, outcomes...)
+		if err != nil && !result.Written {
+			return nil, problemOfMove(form, err)
+		}
+		if err != nil {
+			result.Stopped = textOfMove(err)
+			break
+		}
+	}
+	if done < len(pieces) && result.Stopped == "" {
+		result.Stopped = "The time of one request has run out."
+	}
+	if done < len(pieces) && !result.Written {
+		form.Problem = "The plan takes too long without JavaScript. Turn on JavaScript, or use the command bellbuoy import."
+		return nil, nil
+	}
+	result.finish(form, text, state, done, len(pieces))
+	return result, nil
+}
+
+// finish adds the forms of the next steps.
+func (r *moveResult) finish(form *forms.Form, text string, state transfer.State, done, all int) {
+	hidden := func(to *forms.Form, name string, values ...string) {
+		to.Fields = append(to.Fields, &forms.Field{Kind: forms.Hidden, Name: name, Values: values})
+	}
+	record := form.Value("record") + recordOf(r.Outcomes)
+	sum := r.Sum()
+	if submit, from := "Go on", done; done < all || !r.Written && sum.Created+sum.Updated > 0 {
+		if !r.Written {
+			submit, from, state, record = "Import now", 0, transfer.State{}, ""
+		}
+		r.Next = forms.New(movePath, submit)
+		for _, field := range []string{"source", "into", "ask", "force"} {
+			hidden(r.Next, field, form.Field(field).Values...)
+		}
+		hidden(r.Next, "step", "write")
+		hidden(r.Next, "run", r.RunID)
+		hidden(r.Next, "from", strconv.Itoa(from))
+		hidden(r.Next, "state", marshal(state))
+		hidden(r.Next, "record", record)
+		hidden(r.Next, "lines", text)
+		r.Next.Cancel = movePath
+	}
+	if r.Written {
+		r.Undo = forms.New(movePath+"/undo", "Undo the import")
+		hidden(r.Undo, "run", r.RunID)
+		hidden(r.Undo, "record", record)
+	}
+}
+
+// engine returns the engine that sends the requests of the member.
+func (v *visit) engine(ask, force bool) *transfer.Engine {
+	return &transfer.Engine{Sender: app.Platform{Caller: v.app}, Ask: ask, Force: force}
+}
+
+// sourceOptions returns what the form says about the source. It sets the problems of wrong values.
+func sourceOptions(form *forms.Form, now time.Time) source.Options {
+	o := source.Options{Only: form.Field("only").Values, Now: now}
+	if len(o.Only) == 0 {
+		form.Field("only").Problem = "Choose what to take."
+	}
+	if name := form.Value("timezone"); name != "" {
+		zone, err := time.LoadLocation(name)
+		if err != nil || name == "Local" {
+			form.Field("timezone").Problem = "Enter a time zone, such as Europe/Berlin."
+		}
+		o.Zone = zone
+	}
+	if text := form.Value("outages"); text != "" {
+		shortest, err := time.ParseDuration(text)
+		if err != nil || shortest <= 0 || form.Value("source") != "uptime-kuma" {
+			form.Field("outages").Problem = "Enter a time for Uptime Kuma, such as 5m."
+		}
+		o.Outages = shortest
+	}
+	if form.Value("into") != "" && form.Value("slug") != "" {
+		form.Field("slug").Problem = "Choose a dashboard, or enter the address of a new one."
+	}
+	return o
+}
+
+// slugOf returns the slug of the dashboard into which the form imports; empty: that of the source.
+func slugOf(form *forms.Form) string { return cmp.Or(form.Value("into"), form.Value("slug")) }
+
+// readSource returns the prepared lines of the source that the form has. If there is none or it is wrong, readSource
+// returns nil, and the form has the problem.
+func (v *visit) readSource(form *forms.Form) *lines.Set {
+	o := sourceOptions(form, v.pages.Process.Now())
+	if !form.OK() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(v.Request.Context(), readTime)
+	defer cancel()
+	select {
+	case v.pages.reading <- struct{}{}: // the files of two imports could be more than the memory
+		defer func() { <-v.pages.reading }()
+	case <-ctx.Done():
+		form.Problem = "The console reads the files of another import. Send yours again in a moment."
+		return nil
+	}
+	set, err := readUpload(ctx, v.Request, form.Value("source"), o)
+	if err == nil {
+		if err = transfer.Prepare(set, slugOf(form)); err != nil {
+			form.Field("slug").Problem = firstUpper(err.Error()) + "."
+			return nil
+		}
+		return set
+	}
+	form.Field("file").Problem = firstUpper(err.Error()) + "."
+	return nil
+}
+
+// firstUpper returns a text with a capital first letter.
+func firstUpper(text string) string {
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
+
+// undoable returns the outcomes that an undo needs.
+func undoable(outcomes []transfer.Outcome) []transfer.Outcome {
+	return slices.DeleteFunc(slices.Clone(outcomes), func(o transfer.Outcome) bool { return !o.Undoable() })
+}

@@ -1,0 +1,375 @@
+package pages
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/moving/download"
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// mostUndone is the number of outcomes that one request undoes.
+const mostUndone = 100
+
+// movePart is the body of a part.
+type movePart struct {
+	State    transfer.State     `json:"state"`
+	Text     string             `json:"text"` // lines of a piece
+	Ask      bool               `json:"ask"`
+	Force    bool               `json:"force"`
+	RunID    string             `json:"runId"`
+	Outcomes []transfer.Outcome `json:"outcomes"` // that are undone
+}
+
+// moveAnswer is the response to a part.
+type moveAnswer struct {
+	Pieces   []movePiece        `json:"pieces,omitempty"`
+	Lost     []moveLoss         `json:"lost,omitempty"`
+	State    *transfer.State    `json:"state,omitempty"`
+	Outcomes []transfer.Outcome `json:"outcomes,omitempty"`
+	Undone   []moveUndone       `json:"undone,omitempty"`
+	Left     int                `json:"left"`              // events that the next request undoes
+	Gone     int                `json:"gone"`              // events that this request undid
+	Kept     int                `json:"kept"`              // events that a member has changed
+	Problem  string             `json:"problem,omitempty"` // why the part stopped
+	Again    bool               `json:"again,omitempty"`   // the same request may succeed later
+}
+
+// movePiece is a piece of the lines.
+type movePiece struct {
+	Kind  string `json:"kind"`
+	Count int    `json:"count"`
+	Text  string `json:"text"`
+}
+
+// moveUndone says what became of a record.
+type moveUndone struct {
+	Kind string `json:"kind"`
+	Key  string `json:"key"`
+	Gone bool   `json:"gone"`
+	Text string `json:"text,omitempty"` // why the record is kept
+}
+
+// moveRead reads the files of a source, and responds with the lines in pieces.
+func (p *pages) moveRead(v *visit) error {
+	if err := unpack(v); err != nil {
+		return err
+	}
+	form := moveForm(nil)
+	form.Field("into").Options = nil
+	return v.submit(form, func() error {
+		set := v.readSource(form)
+		if set == nil {
+			return v.json(moveAnswer{Problem: problemsOf(form)})
+		}
+		answer := moveAnswer{Pieces: []movePiece{}}
+		for _, w := range set.Warnings {
+			answer.Lost = append(answer.Lost, lossOf(w))
+		}
+		for _, piece := range transfer.Split(set) {
+			answer.Pieces = append(answer.Pieces, pieceOf(piece))
+		}
+		return v.json(answer)
+	}, func(int) error { return v.json(moveAnswer{Problem: problemsOf(form)}) })
+}
+
+// pieceOf returns a piece as the browser keeps it.
+func pieceOf(piece *lines.Set) movePiece {
+	var text strings.Builder
+	_ = piece.Write(&text) // a Builder never fails
+	out := movePiece{Text: text.String()}
+	for kind, count := range map[string]int{
+		"dashboard": len(piece.Dashboards), "component": len(piece.Components), "event": len(piece.Events), "subscriber": len(piece.Subscribers), "endpoint": len(piece.Endpoints),
+	} {
+		if count > 0 {
+			out.Kind, out.Count = kind, count
+		}
+	}
+	return out
+}
+
+// readPart reads the body of a part.
+func readPart(v *visit) (part movePart, err error) {
+	if err = unpack(v); err != nil {
+		return part, err
+	}
+	text, err := io.ReadAll(v.Request.Body)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return part, errUploadLarge
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &part)
+	}
+	if err != nil {
+		return part, fault.Wrap(fault.Invalid, err, "The body must be JSON, as the page sends it.")
+	}
+	return part, nil
+}
+
+// movePiece returns the handler that plans or writes a piece. Its response has the outcomes up to a failure.
+func (p *pages) movePiece(plan bool) func(*visit) error {
+	return func(v *visit) error {
+		part, err := readPart(v)
+		if err != nil {
+			return err
+		}
+		piece, err := lines.ReadPiece(strings.NewReader(part.Text), part.State.Kinds())
+		if err != nil {
+			return v.json(moveAnswer{Problem: firstUpper(err.Error()) + "."})
+		}
+		engine := v.engine(part.Ask, part.Force)
+		run := engine.Write
+		if plan {
+			run = engine.Plan
+		}
+		answer := moveAnswer{State: &part.State}
+		answer.Outcomes, err = run(v.Request.Context(), &part.State, piece)
+		for _, w := range piece.Warnings {
+			answer.Lost = append(answer.Lost, lossOf(w))
+		}
+		return v.answer(answer, err)
+	}
+}
+
+// answer responds with what a part has done before it failed with err.
+func (v *visit) answer(answer moveAnswer, err error) error {
+	if failed := app.As(err); err != nil && failed == nil {
+		if _, refused := errors.AsType[*transfer.Refused](err); !refused {
+			return err
+		}
+	}
+	if err != nil {
+		answer.Problem, answer.Again = textOfMove(err), app.As(err).Unavailable()
+	}
+	return v.json(answer)
+}
+
+// textOfMove returns why an import has stopped.
+func textOfMove(err error) string {
+	if refused, is := errors.AsType[*transfer.Refused](err); is {
+		switch {
+		case refused.Status == http.StatusTooManyRequests || refused.Wait > 0:
+			return tooMany(refused.Wait)
+		case refused.Text == "":
+			return "You are not allowed to do this."
+		}
+		return firstUpper(refused.Text)
+	}
+	return reasonOfStop(err)
+}
+
+// problemOfMove sets the problem of the form. It returns err if the page cannot explain it.
+func problemOfMove(form *forms.Form, err error) error {
+	if _, refused := errors.AsType[*transfer.Refused](err); refused || app.As(err).Unavailable() {
+		form.Problem = textOfMove(err)
+		return nil
+	}
+	return err
+}
+
+// pageID matches the id of a page of Statuspage.
+var pageID = regexp.MustCompile(`^(?:https://api\.statuspage\.io/v1/pages/)?([a-z0-9]{1,40})/?$`)
+
+// moveDownload sends one request of a download from Statuspage, whose host is fixed. The script collects the files.
+func (p *pages) moveDownload(v *visit) error {
+	form := forms.New(movePath, "", &forms.Field{Kind: forms.Text, Name: "page", Max: 300}, &forms.Field{Kind: forms.Password, Name: "key", Max: 300},
+		&forms.Field{Kind: forms.Hidden, Name: "place"}, &forms.Field{Kind: forms.Hidden, Name: "people"})
+	return v.submit(form, func() error {
+		id := pageID.FindStringSubmatch(form.Value("page"))
+		var at download.Place
+		if id == nil || form.Value("key") == "" || form.Value("place") != "" && unmarshal(form.Value("place"), &at) != nil {
+			return v.json(moveAnswer{Problem: "Enter the id of the page, which the address of its settings has, and a key of the interface."})
+		}
+		file, err := download.StatuspageFile(v.Request.Context(), p.Download, "https://api.statuspage.io/v1/pages/"+id[1], form.Value("key"), at, form.Ticked("people"))
+		if err != nil {
+			return v.json(moveAnswer{Problem: "Statuspage: " + strings.ReplaceAll(err.Error(), "IMPORT_TOKEN", "the key") + "."})
+		}
+		return v.json(struct {
+			Name string          `json:"name"`
+			Text string          `json:"text"`
+			Next *download.Place `json:"next"`
+			Wait float64         `json:"wait"` // seconds
+		}{file.Name, string(file.Content), file.Next, file.Wait.Seconds()})
+	}, func(int) error { return v.json(moveAnswer{Problem: "Enter the id of the page and a key."}) })
+}
+
+// moveUndoPiece undoes a part of a run: first events, by the id of the run; then the outcomes that the body has.
+func (p *pages) moveUndoPiece(v *visit) error {
+	part, err := readPart(v)
+	if err != nil {
+		return err
+	}
+	answer, engine := moveAnswer{}, v.engine(false, false)
+	if len(part.Outcomes) == 0 {
+		if uuid.Validate(part.RunID) != nil {
+			return v.json(moveAnswer{Problem: "Enter the id of a run, such as 01890a5d-ac96-774b-bcce-b302099a8060."})
+		}
+		undone, err := engine.UndoEvents(v.Request.Context(), part.RunID)
+		answer.Gone, answer.Kept, answer.Left = undone.Deleted, undone.Kept, undone.Remaining
+		return v.answer(answer, err)
+	}
+	err = engine.Undo(v.Request.Context(), part.Outcomes[:min(len(part.Outcomes), 1000)], func(u transfer.Undone) {
+		answer.Undone = append(answer.Undone, moveUndone{u.Outcome.Kind, u.Outcome.Key, u.Gone, u.Text})
+	})
+	return v.answer(answer, err)
+}
+
+// moveUndoPage is the data of move_undo.html.
+type moveUndoPage struct {
+	Form   *forms.Form
+	Result *undoResult // nil: nothing is undone yet
+}
+
+// undoResult is what an undo has done.
+type undoResult struct {
+	Gone    int
+	Kept    []moveLoss
+	Stopped string
+	Next    *forms.Form // goes on; nil: the undo is complete
+}
+
+// Shown implements the kept records that the page lists.
+func (r undoResult) Shown() []moveLoss { return r.Kept[:min(shownRefusals, len(r.Kept))] }
+
+func moveUndoForm() *forms.Form {
+	form := forms.New(movePath+"/undo", "Undo the import",
+		&forms.Field{Kind: forms.Text, Name: "run", Label: "Id of the run", Required: true, Max: 36, Placeholder: "01890a5d-ac96-774b-bcce-b302099a8060"},
+		&forms.Field{Kind: forms.File, Name: "file", Label: "File of the run", Plain: true},
+		&forms.Field{Kind: forms.Hidden, Name: "record", Max: web.MaxBody})
+	form.Danger, form.Cancel = true, movePath
+	return form
+}
+
+// moveUndo undoes a run. The id of the run is enough for its events. The file of the run names the other records.
+func (p *pages) moveUndo(v *visit) error {
+	data := moveUndoPage{Form: moveUndoForm()}
+	v.fill(data.Form)
+	show := func(status int) error {
+		return v.showPage(status, "move_undo.html", &page{Title: "Undo an import", Data: data, Move: data.Result == nil})
+	}
+	if !v.isPost() {
+		return show(http.StatusOK)
+	}
+	return v.submit(data.Form, func() error {
+		form := data.Form
+		file, err := forms.Upload(v.Request, "file")
+		if err != nil {
+			return err
+		}
+		outcomes, err := outcomesOf(cmp.Or(file, form.Value("record")))
+		if err != nil {
+			form.Field("file").Problem = firstUpper(err.Error()) + "."
+		}
+		if uuid.Validate(form.Value("run")) != nil {
+			form.Field("run").Problem = "Enter the id of a run, such as " + form.Field("run").Placeholder + "."
+		}
+		if !form.OK() {
+			return show(http.StatusUnprocessableEntity)
+		}
+		data.Result = v.undo(form, outcomes)
+		return show(http.StatusOK)
+	}, show)
+}
+
+// undo undoes a run until the time of one request has run out.
+func (v *visit) undo(form *forms.Form, outcomes []transfer.Outcome) *undoResult {
+	ctx, engine, result := v.Request.Context(), v.engine(false, false), &undoResult{}
+	deadline := time.Now().Add(importTime)
+	var failed error
+	left := 1
+	for left > 0 && failed == nil && time.Now().Before(deadline) {
+		var events transfer.UndoneEvents
+		events, failed = engine.UndoEvents(ctx, form.Value("run"))
+		if result.Gone += events.Deleted; failed == nil {
+			if left = events.Remaining; left == 0 && events.Kept > 0 {
+				result.Kept = append(result.Kept, moveLoss{counted(events.Kept, "event"), "changed after the import"})
+			}
+		}
+	}
+	slices.SortStableFunc(outcomes, func(a, b transfer.Outcome) int { return undoOrder(a) - undoOrder(b) })
+	for len(outcomes) > 0 && left == 0 && failed == nil && time.Now().Before(deadline) {
+		n := min(mostUndone, len(outcomes))
+		failed = engine.Undo(ctx, outcomes[:n], func(u transfer.Undone) {
+			if result.Gone++; !u.Gone {
+				result.Gone--
+				result.Kept = append(result.Kept, moveLoss{u.Outcome.Key, u.Text})
+			}
+		})
+		if failed == nil {
+			outcomes = outcomes[n:]
+		}
+	}
+	if left == 0 && len(outcomes) == 0 && failed == nil {
+		return result
+	}
+	if result.Stopped = "The time of one request has run out."; failed != nil {
+		result.Stopped = textOfMove(failed)
+	}
+	result.Next = forms.New(movePath+"/undo", "Go on",
+		&forms.Field{Kind: forms.Hidden, Name: "run", Values: []string{form.Value("run")}}, &forms.Field{Kind: forms.Hidden, Name: "record", Values: []string{recordOf(outcomes)}})
+	return result
+}
+
+// undoOrder returns the place of an outcome in an undo: dashboards come last.
+func undoOrder(o transfer.Outcome) int {
+	return slices.Index([]string{"alias", "subscriber", "endpoint", "component", "dashboard"}, o.Kind)
+}
+
+// recordOf returns the lines of the file of a run that name what an undo needs.
+func recordOf(outcomes []transfer.Outcome) string {
+	var text strings.Builder
+	for _, o := range undoable(outcomes) {
+		text.WriteString(marshal(o) + "\n")
+	}
+	return text.String()
+}
+
+// outcomesOf reads the file of a run, of the console or of the command.
+func outcomesOf(text string) (all []transfer.Outcome, err error) {
+	written := map[string]int{} // place by record
+	for line := range strings.Lines(text) {
+		var o struct {
+			transfer.Outcome
+			Planned bool `json:"planned"`
+		}
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if err := unmarshal(line, &o); err != nil || o.Kind == "" {
+			return nil, errors.New("this is not the file of a run")
+		}
+		if o.Planned || !o.Undoable() {
+			continue
+		}
+		key := o.Kind + " " + o.Key
+		if at, known := written[key]; known {
+			all[at] = o.Outcome
+			continue
+		}
+		written[key] = len(all)
+		all = append(all, o.Outcome)
+	}
+	return all, nil
+}
+
+func unmarshal(text string, into any) error { return json.Unmarshal([]byte(text), into) }
+
+// marshal returns the JSON of a value of this package or of package transfer, which always has one.
+func marshal(value any) string {
+	text, _ := json.Marshal(value)
+	return string(text)
+}

@@ -1,0 +1,308 @@
+package pages
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+)
+
+const (
+	moveAt    = root + movePath
+	moveParts = root + "/parts" + movePath
+	runID     = "01890a5d-ac96-774b-bcce-b302099a8099"
+	moveLines = `{"kind":"dashboard","key":"a:d:1","name":"Acme","slug":"acme-old"}
+{"kind":"component","key":"a:c:1","name":"Checkout","dashboardIds":["a:d:1"]}
+{"kind":"event","key":"a:e:1","type":"incident","title":"Checkout fails","status":"resolved","startAt":"2025-01-31T09:30:00Z","endAt":"2025-01-31T10:00:00Z","components":[{"key":"a:c:1","impact":"major_outage"}],"timeline":[{"key":"a:u:1","at":"2025-01-31T09:30:00Z","status":"investigating","html":"<p>We look.</p>"},{"key":"a:u:2","at":"2025-01-31T10:00:00Z","status":"resolved","html":"<p>Solved.</p>"}]}
+{"kind":"event","key":"a:e:2","type":"incident","title":"No such status","status":"burning","startAt":"2025-01-31T09:30:00Z"}
+`
+)
+
+// moving opens the console with an App interface that has no record of the lines yet.
+func moving(t *testing.T) *browser {
+	b := open(t, "Acme")
+	b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [], "nextToken": null}`, false})
+	b.app.answer("GET /app/components", answer{200, `{"components": [], "nextToken": null}`, false})
+	b.app.answer("POST /app/dashboards", answer{201, `{"dashboard": {"id": "` + other + `", "slug": "acme-old", "version": 1}}`, false})
+	b.app.answer("POST /app/components", answer{201, `{"component": {"id": "` + member + `", "version": 1}}`, false})
+	b.app.answer("POST /app/events/import", answer{200, `{"results": [{"key": "a:e:1", "status": "created", "eventId": "` + other + `", "error": null}]}`, false})
+	b.app.answer("DELETE /app/events/import/"+runID, answer{200, `{"deleted": 1, "kept": 0, "remaining": 0}`, false})
+	return b
+}
+
+// uploadFiles sends a form with files, as a browser does: a file of a chosen folder has its path as its name.
+func (b *browser) uploadFiles(at string, files map[string]string, packed bool, fields ...string) response {
+	b.t.Helper()
+	var body bytes.Buffer
+	var to io.Writer = &body
+	var pack *gzip.Writer
+	if packed {
+		pack = gzip.NewWriter(&body)
+		to = pack
+	}
+	form := multipart.NewWriter(to)
+	for i := 0; i+1 < len(fields); i += 2 {
+		_ = form.WriteField(fields[i], fields[i+1])
+	}
+	for name, content := range files {
+		part, _ := form.CreatePart(textproto.MIMEHeader{"Content-Disposition": {fmt.Sprintf(`form-data; name="file"; filename=%q`, name)}, "Content-Type": {"application/octet-stream"}})
+		_, _ = io.WriteString(part, content)
+	}
+	_ = form.Close()
+	header := []string{}
+	if packed {
+		_ = pack.Close()
+		header = []string{"Content-Encoding", "gzip"}
+	}
+	return b.sendBody(post, at, &body, form.FormDataContentType(), header...)
+}
+
+// part sends JSON to a part, and decodes the response.
+func (b *browser) part(name string, in movePart) (out moveAnswer) {
+	b.t.Helper()
+	var body bytes.Buffer
+	pack := gzip.NewWriter(&body)
+	_ = json.NewEncoder(pack).Encode(in)
+	_ = pack.Close()
+	got := b.sendBody(post, moveParts+"/"+name, &body, "application/json", "Content-Encoding", "gzip")
+	b.expect(got, http.StatusOK)
+	if err := json.Unmarshal([]byte(got.text), &out); err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+// fieldsOfForm returns the hidden fields of the first form of a page whose action contains at.
+func fieldsOfForm(t *testing.T, page, at string) (fields []string) {
+	t.Helper()
+	_, rest, found := strings.Cut(page, `action="`+at)
+	if !found {
+		t.Fatalf("the page has no form for %s: %s", at, page)
+	}
+	form, _, _ := strings.Cut(rest, "</form>")
+	for _, input := range strings.Split(form, `<input type="hidden" name="`)[1:] {
+		name, rest, _ := strings.Cut(input, `" value="`)
+		value, _, _ := strings.Cut(rest, `">`)
+		fields = append(fields, name, strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&#43;", "+", "&amp;", "&").Replace(value))
+	}
+	return fields
+}
+
+func TestAStatusPageIsImportedAndUndoneWithoutScript(t *testing.T) {
+	b := moving(t)
+	b.expect(b.get(moveAt), http.StatusOK, "Statuspage (Atlassian)", "Uptime Kuma", `data-move="/console/parts/import/"`, "move.", "webkitdirectory")
+	plan := b.uploadFiles(moveAt, map[string]string{"old.jsonl": moveLines}, false, "source", "lines", "only", "components", "only", "events")
+	b.expect(plan, http.StatusOK, "The plan. Nothing is written yet", "Import now", "a:e:2", "a:e:2</bdi>")
+	for _, at := range []string{"POST /app/dashboards", "POST /app/components"} {
+		if body := b.app.body(at); body != "" {
+			t.Errorf("the plan sends %s: %s", at, body)
+		}
+	}
+	written := b.post(moveAt, fieldsOfForm(t, plan.text, moveAt+"?")...)
+	b.expect(written, http.StatusOK, "The import is complete", "Nobody was notified", "Undo the import")
+	if body := b.app.body("POST /app/events/import"); !strings.Contains(body, `"dryRun":false`) || !strings.Contains(body, `"title":"Checkout fails"`) {
+		t.Errorf("sent %s", body)
+	}
+	if body := b.app.body("POST /app/dashboards"); !strings.Contains(body, `"slug":"acme-old"`) {
+		t.Errorf("sent %s", body)
+	}
+	undo := fieldsOfForm(t, written.text, moveAt+"/undo?")
+	run := undo[slices.Index(undo, "run")+1]
+	b.app.answer("DELETE /app/events/import/"+run, answer{200, `{"deleted": 1, "kept": 2, "remaining": 0}`, false})
+	b.app.answer("DELETE /app/components/"+member, answer{204, ``, false})
+	b.app.answer("GET /app/dashboards/"+other, answer{404, `{}`, false})
+	b.expect(b.post(moveAt+"/undo", undo...), http.StatusOK, "The import is undone", "2 events", "changed after the import")
+	if queries := b.app.queries("DELETE /app/components/" + member); len(queries) != 1 {
+		t.Errorf("the component is deleted %d times", len(queries))
+	}
+}
+
+func TestThePiecesOfAnImportHaveTheirResultAsJSON(t *testing.T) {
+	b := moving(t)
+	got := b.uploadFiles(moveParts+"/read", map[string]string{"old.jsonl": moveLines}, true, "source", "lines", "only", "components", "only", "events", "slug", "acme-new")
+	b.expect(got, http.StatusOK)
+	var read moveAnswer
+	if err := json.Unmarshal([]byte(got.text), &read); err != nil || len(read.Pieces) != 3 || len(read.Lost) != 1 || !strings.Contains(read.Pieces[0].Text, `"slug":"acme-new"`) {
+		t.Fatalf("%v: %s", err, got.text)
+	}
+	plan, write := transfer.State{}, transfer.State{RunID: runID}
+	for i, piece := range read.Pieces {
+		planned := b.part("plan", movePart{State: plan, Text: piece.Text})
+		if planned.Problem != "" || i < 2 && planned.Outcomes[0].Status != transfer.Created {
+			t.Fatalf("the plan of piece %d: %+v", i, planned)
+		}
+		plan = *planned.State
+	}
+	if b.app.body("POST /app/components") != "" {
+		t.Error("the plan writes")
+	}
+	var undo []transfer.Outcome
+	for i, piece := range read.Pieces {
+		done := b.part("write", movePart{State: write, Text: piece.Text})
+		if done.Problem != "" || done.Outcomes[0].Status != transfer.Created {
+			t.Fatalf("piece %d: %+v", i, done)
+		}
+		write, undo = *done.State, append(undo, undoable(done.Outcomes)...)
+	}
+	if write.Components["a:c:1"] != member || len(undo) != 2 {
+		t.Errorf("the state is %+v, undoable are %+v", write, undo)
+	}
+	if gone := b.part("undo", movePart{RunID: runID}); gone.Gone != 1 || gone.Left != 0 {
+		t.Errorf("%+v", gone)
+	}
+	b.app.answer("DELETE /app/components/"+member, answer{409, `{"error": "The record has changed."}`, false})
+	b.app.answer("GET /app/dashboards/"+other, answer{404, `{}`, false})
+	if gone := b.part("undo", movePart{RunID: runID, Outcomes: undo}); len(gone.Undone) != 2 || gone.Undone[0].Gone || !gone.Undone[1].Gone {
+		t.Errorf("%+v", gone)
+	}
+	if wrong := b.part("undo", movePart{RunID: "x"}); !strings.Contains(wrong.Problem, "id of a run") {
+		t.Errorf("%+v", wrong)
+	}
+}
+
+// The response to a piece that fails in the middle has what is written, so that the script can go on and undo.
+func TestAPieceThatFailsSaysWhatIsWritten(t *testing.T) {
+	b := moving(t)
+	text := strings.Join(strings.SplitAfter(moveLines, "\n")[:2], "")
+	b.app.fails("POST /app/components", 1, false)
+	failed := b.part("write", movePart{State: transfer.State{RunID: runID}, Text: text})
+	if !failed.Again || !strings.Contains(failed.Problem, "events, components and dashboards") || len(failed.Outcomes) != 1 || failed.State.Dashboards["a:d:1"] != other {
+		t.Fatalf("%+v", failed)
+	}
+	b.app.answer("POST /app/dashboards", answer{403, `{"error": "Your plan has no further dashboard."}`, false})
+	refused := b.part("write", movePart{State: transfer.State{RunID: runID}, Text: text})
+	if refused.Again || refused.Problem != "Your plan has no further dashboard." || len(refused.Outcomes) != 0 {
+		t.Errorf("%+v", refused)
+	}
+	plan := b.uploadFiles(moveAt, map[string]string{"old.jsonl": moveLines}, false, "source", "lines", "only", "components")
+	stopped := b.post(moveAt, fieldsOfForm(t, plan.text, moveAt+"?")...)
+	b.expect(stopped, http.StatusOK, "A part is imported", "Your plan has no further dashboard.", "Go on", `name="from" value="0"`)
+}
+
+func TestAWrongSourceIsShownWithItsReason(t *testing.T) {
+	b := moving(t)
+	for _, row := range []struct {
+		files  map[string]string
+		fields []string
+		want   string
+	}{
+		{nil, []string{"source", "lines", "only", "events"}, "Choose a file or a folder."},
+		{nil, []string{"only", "events"}, "Choose the product."},
+		{nil, []string{"source", "lines"}, "Choose what to take."},
+		{map[string]string{"a.jsonl": "no lines"}, []string{"source", "lines", "only", "events"}, "The source cannot be read: a.jsonl has no valid line."},
+		{map[string]string{"kuma.db": "SQLite format 3\x00 and then nothing"}, []string{"source", "uptime-kuma", "only", "events"}, "There is a problem"},
+		{map[string]string{"../../etc/a.jsonl": moveLines}, []string{"source", "lines", "only", "events"}, "leads out of the folder"},
+		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "timezone", "Mars"}, "Enter a time zone"},
+		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "outages", "5m"}, "Enter a time for Uptime Kuma"},
+		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "into", "acme", "slug", "acme"}, "Choose a dashboard, or enter the address of a new one."},
+		{map[string]string{"a.jsonl": strings.Repeat(moveLines, 1) + strings.Repeat("\n", 600_000)}, []string{"source", "lines", "only", "nothing"}, "Choose one of the options."},
+	} {
+		got := b.uploadFiles(moveAt, row.files, false, row.fields...)
+		b.expect(got, http.StatusUnprocessableEntity, row.want, "There is a problem")
+		if strings.Contains(got.text, "bellbuoy-import-") {
+			t.Errorf("the page names the temporary folder: %s", got.text)
+		}
+		part := b.uploadFiles(moveParts+"/read", row.files, true, row.fields...)
+		b.expect(part, http.StatusOK, `"problem":"`)
+	}
+	var lines strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&lines, `{"kind":"component","key":"a:c:%d","name":"A component with a longer name %d","description":"%s"}`+"\n", i, i, strings.Repeat("x", 100))
+	}
+	b.expect(b.uploadFiles(moveAt, map[string]string{"a.jsonl": lines.String()}, false, "source", "lines", "only", "components", "slug", "acme"), http.StatusUnprocessableEntity, "Turn on JavaScript, or use the command bellbuoy import.")
+	b.expect(b.post(moveAt+"/undo", "run", "x"), http.StatusUnprocessableEntity, "Enter the id of a run")
+	b.expect(b.post(moveAt+"/undo", "run", runID, "record", "no record"), http.StatusUnprocessableEntity, "This is not the file of a run.")
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range left {
+		if strings.HasPrefix(file.Name(), "bellbuoy-import-") {
+			t.Errorf("%s is left", file.Name())
+		}
+	}
+}
+
+// A folder comes with the paths of its files. The name of the folder itself, which browsers send too, is left out.
+func TestAFolderIsReadWithItsPaths(t *testing.T) {
+	b := moving(t)
+	files := map[string]string{
+		"status/config.yml":                   "title: Acme\nsystems:\n  - name: Checkout\n",
+		"status/content/issues/2025-01-31.md": "---\ntitle: Checkout fails\ndate: 2025-01-31 09:30:00\nresolved: true\nresolvedWhen: 2025-01-31 10:00:00\nseverity: down\naffected:\n  - Checkout\nsection: issue\n---\nWe look.\n",
+	}
+	got := b.uploadFiles(moveParts+"/read", files, true, "source", "cstate", "only", "components", "only", "events", "slug", "acme")
+	b.expect(got, http.StatusOK, `"kind":"component","count":1`, `"kind":"event","count":1`, "Checkout fails")
+}
+
+// A part takes 8 MiB, and 64 MiB when it is unpacked. A member of another role, or without a session, sends nothing.
+func TestThePartsOfAnImportAreBounded(t *testing.T) {
+	b := moving(t)
+	bomb := map[string]string{"a.jsonl": strings.Repeat("\n", mostUploaded+1)}
+	b.expect(b.uploadFiles(moveParts+"/read", bomb, true, "source", "lines", "only", "events"), http.StatusRequestEntityTooLarge)
+	b.expect(b.sendBody(post, moveParts+"/write", bytes.NewReader(make([]byte, mostPacked+1)), "application/json"), http.StatusRequestEntityTooLarge, "bellbuoy import")
+	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("{"), "application/json"), http.StatusBadRequest)
+	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("no gzip"), "application/json", "Content-Encoding", "gzip"), http.StatusBadRequest)
+	b.member.Roles = []string{"event", "subscriber"}
+	b.expect(b.get(moveAt), http.StatusForbidden, "Administrator")
+	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("{}"), "application/json"), http.StatusForbidden)
+}
+
+// The key of the source goes to the host of Statuspage, and is in no response.
+func TestAPageIsDownloadedFromStatuspage(t *testing.T) {
+	const key = "key-of-the-source"
+	var asked []string
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Host+r.URL.RequestURI())
+		switch {
+		case r.Header.Get("Authorization") != "OAuth "+key:
+			w.WriteHeader(http.StatusUnauthorized)
+		case strings.HasSuffix(r.URL.Path, "/incidents"):
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(http.StatusTooManyRequests)
+		case strings.Contains(r.URL.Path, "/component"):
+			_, _ = io.WriteString(w, "[]")
+		default:
+			_, _ = io.WriteString(w, `{"id": "kctbh9vrtdwd"}`)
+		}
+	}))
+	defer server.Close()
+	b := moving(t)
+	client := server.Client()
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	client.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com"
+	*b.download = *client
+	at := moveParts + "/statuspage"
+	b.expect(b.post(at, "page", "kctbh9vrtdwd", "key", key), http.StatusOK, `"name":"page.json"`, `"next":{"list":1,"page":0},"wait":0`)
+	b.expect(b.post(at, "page", "https://api.statuspage.io/v1/pages/kctbh9vrtdwd", "key", key, "place", `{"list":2,"page":0}`, "people", "on"), http.StatusOK, `"name":"components-00000.json","text":"[]","next":{"list":3,"page":0}`)
+	b.expect(b.post(at, "page", "kctbh9vrtdwd", "key", key, "place", `{"list":3,"page":4}`), http.StatusOK, `"next":{"list":3,"page":4},"wait":7`)
+	for _, row := range [][]string{
+		{"page", "kctbh9vrtdwd", "key", "other"}, {"page", "kctbh9vrtdwd", "key", ""}, {"page", "https://evil.example/v1/pages/x", "key", key}, {"page", "../x", "key", key},
+		{"page", "kctbh9vrtdwd", "key", key, "place", "{"}, {"page", "kctbh9vrtdwd", "key", key, "place", `{"list":9,"page":0}`},
+	} {
+		got := b.post(at, row...)
+		b.expect(got, http.StatusOK, `"problem":"`)
+		if strings.Contains(got.text, key) || strings.Contains(got.text, "IMPORT_TOKEN") {
+			t.Errorf("%s shows a key, or the setting of the command: %s", row, got.text)
+		}
+	}
+	for _, one := range asked {
+		if !strings.HasPrefix(one, "api.statuspage.io/v1/pages/kctbh9vrtdwd") {
+			t.Errorf("a request went to %s", one)
+		}
+	}
+}
