@@ -343,7 +343,7 @@ const pages = [
   ['template-new', '/templates/new'], ['components', '/components'], ['component-new', '/components/new'], ['component', component], ['component-delete', [...component, '/delete']],
   ['dashboard', dashboard], ['dashboard-content', [...dashboard, '/content']], ['dashboard-components', [...dashboard, '/components']], ['dashboard-access', [...dashboard, '/access']],
   ['dashboard-domains', [...dashboard, '/domains']], ['dashboard-subscriptions', [...dashboard, '/subscriptions']], ['dashboard-new', '/dashboards/new'], ['dashboards', '/dashboards'],
-  ['subscribers', '/subscribers/email'], ['subscribers-none', '/subscribers/email?q=nobody'], ['subscribers-sms', '/subscribers/sms'], ['subscriber-new', '/subscribers/email/new'], ['subscriber-import', '/subscribers/email/import'],
+  ['subscribers', '/subscribers/email'], ['subscribers-none', '/subscribers/email?q=nobody'], ['subscribers-sms', '/subscribers/sms'], ['subscriber-new', '/subscribers/email/new'], ['subscriber-import', '/subscribers/email/import'], ['move', '/import'], ['move-undo', '/import/undo'],
   ['subscriber', subscriber], ['subscriber-confirm', [...subscriber, '/confirm']], ['subscriber-delete', [...subscriber, '/delete']],
   ['integrations', '/integrations/webhook'], ['integrations-none', '/integrations/gchat?state=failing'], ['suppressions', '/integrations/teams/suppression'], ['integration-new', '/integrations/webhook/new'],
   ['integration-template', '/integrations/webhook/new?start=pagerduty'], ['integration-slack', '/integrations/slack/new'], ['integrations-wrong', '/integrations/webhook?state=x', 422], ['events-wrong', '/events?type=x', 422],

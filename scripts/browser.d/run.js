@@ -18,6 +18,7 @@ const keyboard = require('./keyboard.js');
 const { links } = require('./links.js');
 const { live } = require('./live.js');
 const looks = require('./looks.js');
+const moves = require('./move.js');
 const phone = require('./phone.js');
 const report = require('./report.js');
 const samples = require('./samples.js');
@@ -113,7 +114,7 @@ async function main() {
   check('from the first start to a resolved incident, then by phone', walk(bench, Person, {}, 25, phone.all));
   check('from the first start to a resolved incident without script, then by phone', walk(bench, Person, { javaScriptEnabled: false }, 25, phone.scriptless));
   check('from the first start to a resolved incident by keyboard, then with names from right to left', walk(bench, KeyboardPerson, {}, 130, directions.all));
-  check('an import of subscribers, with script and without', signedIn(bench, imports.all));
+  check('imports of subscribers and of a status page, with script and without', signedIn(bench, async (...at) => [...await imports.all(...at), ...await moves.all(...at)]));
   check('a webhook to its suppression and back, and a key of the inbound webhook', integrations.all(bench));
   check('find, shortcuts and the height of rows', signedIn(bench, find.all));
   check('the uptime report on screen, on paper and as a file', signedIn(bench, report.all));

@@ -6,8 +6,8 @@
   const form = $('form[data-move], form[data-unmove]');
   if (!form) return;
   const parts = form.dataset.move ?? form.dataset.unmove, longestPause = 30, shown = 20;
-  const [run, title, said, status, bar, losses, list] = ['[data-run]', '#run', '[data-said]', '[data-run] [role=status]', '[data-run] progress', '[data-losses]', '[data-lost]'].map($);
-  const [write, go, stop, undo, save, back, end, sums, named] = ['write', 'go', 'stop', 'undo', 'save', 'back', 'end', 'sums', 'id'].map((name) => $(`[data-${name}]`));
+  const [run, title, said, status, bar, losses, list] = ['[data-run]', '#work', '[data-said]', '[data-run] [role=status]', '[data-run] progress', '[data-losses]', '[data-lost]'].map($);
+  const [write, go, stop, undo, save, back, end, sums, named, wrong] = ['write', 'go', 'stop', 'undo', 'save', 'back', 'end', 'sums', 'id', 'wrong'].map((name) => $(`[data-${name}]`));
   const words = [['dashboard', 'Dashboards'], ['component', 'Components'], ['event', 'Incidents and maintenances'], ['alias', 'Old addresses'], ['subscriber', 'Subscribers'], ['endpoint', 'Webhooks']];
   const places = { created: 0, updated: 1, unchanged: 2, kept: 3 }, labels = ['new', 'changed', 'as before', 'kept', 'refused'];
   const number = (n) => n.toLocaleString('en');
@@ -98,7 +98,7 @@
       total[place]++;
       (by[o.kind] ??= [0, 0, 0, 0, 0])[place]++;
     }
-    run.querySelectorAll('.counts > div').forEach((div, i) => { div.lastChild.textContent = number(total[i]); });
+    run.querySelectorAll('.counts > div').forEach((div, i) => { div.lastChild.textContent = number(i < 2 ? total[i] : total[3] + total[4]); });
     sums.replaceChildren(...words.filter(([kind]) => by[kind]).map(([kind, label]) => {
       const [row, to, name, side] = ['li', 'div', 'b', 'div'].map((tag) => document.createElement(tag));
       [to.className, side.className] = ['to', 'side-by'];
@@ -117,7 +117,7 @@
   };
   const undoable = () => [...outcomes.values()].filter((o) => o.kind !== 'event' && (o.status === 'created' || o.status === 'updated' && o.before));
   const keepRun = () => {
-    const head = { kind: 'run', runId, url: location.origin, dashboard: '', source: form.elements.source.value, file: '', startedAt: new Date().toISOString() };
+    const head = { kind: 'run', runId, url: form.dataset.url, dashboard: '', source: form.elements.source.value, file: '', startedAt: new Date().toISOString() };
     save.href = URL.createObjectURL(new Blob([head, ...undoable()].map((line) => `${JSON.stringify(line)}\n`), { type: 'application/jsonl' }));
     save.download = `import-${runId}.jsonl`;
     named.hidden = false;
@@ -197,15 +197,15 @@
       }
     } catch (e) {
       const wrote = work === 'write';
+      if (work === 'read') {
+        show(true);
+        wrong.hidden = false;
+        wrong.querySelector('p').textContent = e.message;
+        return wrong.focus();
+      }
       say(`${e.message} ${wrote ? 'What is written stays; nothing is written twice.' : 'Nothing is written.'}`);
       if (wrote) keepRun();
-      if (work === 'read') {
-        form.hidden = false;
-        run.hidden = !e.message;
-        buttons();
-      } else {
-        buttons(...e.final ? [] : [go], ...wrote ? [save, undo] : [back]);
-      }
+      buttons(...e.final ? [] : [go], ...wrote ? [save, undo] : [back]);
     }
     stopping = undefined;
     showLost();
@@ -226,6 +226,7 @@
     stopping = new AbortController();
     buttons(stop);
     title.textContent = 'Undoing the import';
+    run.querySelectorAll('.counts, [data-sums], [data-id]').forEach((part) => { part.hidden = true; });
     bar.value = 0;
     const kept = [];
     let gone = 0;
@@ -262,9 +263,14 @@
     title.focus();
   };
   let records = [];
+  // show shows the form, or else the work.
+  const show = (on) => {
+    document.querySelectorAll('.lede, .head .acts').forEach((part) => { part.hidden = !on; });
+    [form.hidden, run.hidden] = [!on, on];
+    if (wrong) wrong.hidden = true;
+  };
   const start = () => {
-    form.hidden = true;
-    run.hidden = false;
+    show(false);
     title.focus();
   };
 
@@ -311,6 +317,8 @@
   addEventListener('beforeunload', (e) => { if (stopping && work === 'write') e.preventDefault(); });
 
   if (!form.dataset.move) return;
+  form.elements.folder.webkitdirectory = true; // not in the page, because only the standard of files has this attribute
+  form.elements.folder.closest('.field').hidden = false;
   const fit = () => {
     const source = form.elements.source.value;
     $('[data-key]').hidden = source !== 'statuspage';

@@ -91,6 +91,7 @@ func moveForm(dashboards []app.Dashboard) *forms.Form {
 
 // movePage is the data of move.html.
 type movePage struct {
+	URL    string // address of the App interface, which the file of a run names
 	Form   *forms.Form
 	Result *moveResult // nil: nothing is read yet
 }
@@ -206,7 +207,7 @@ func (p *pages) move(v *visit) error {
 	}
 	form := moveForm(listed.Dashboards)
 	v.fill(form)
-	data := movePage{Form: form}
+	data := movePage{URL: p.Links.AppBaseURL, Form: form}
 	show := func(status int) error {
 		return v.showPage(status, "move.html", &page{Title: "Import a status page", Data: data, Move: data.Result == nil})
 	}

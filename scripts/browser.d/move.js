@@ -1,0 +1,101 @@
+// Imports the status page of another product on the console: a file with script, while the console fails once, and a smaller
+// one without script. Each is undone.
+'use strict';
+
+const assert = require('node:assert/strict');
+const { axe, layout } = require('./page.js');
+const { Visitor } = require('./visitor.js');
+
+const events = 250; // two pieces
+
+// lines returns interchange lines. The last event has a status that does not exist.
+const lines = (slug, count) => [
+  { kind: 'dashboard', key: `${slug}:d:1`, name: 'Acme', slug },
+  { kind: 'component', key: `${slug}:c:1`, name: `Checkout of ${slug}`, dashboardIds: [`${slug}:d:1`], aliases: ['component/1'] },
+  ...Array.from({ length: count + 1 }, (_, i) => ({
+    kind: 'event', key: `${slug}:e:${i}`, type: 'incident', title: `Incident ${i}`, status: i < count ? 'resolved' : 'burning', severity: 'major_outage',
+    startAt: '2025-01-31T09:30:00Z', endAt: '2025-01-31T10:00:00Z', components: [{ key: `${slug}:c:1`, impact: 'major_outage' }],
+    timeline: [{ key: `${slug}:u:${i}`, at: '2025-01-31T09:30:00Z', status: 'investigating', html: '<p>We look.</p>' }],
+  })),
+].map((line) => `${JSON.stringify(line)}\n`).join('');
+
+async function open(bench, platform, state, options) {
+  const visitor = await Visitor.open(bench.browser, { viewport: { width: 360, height: 740 }, storageState: state, ...options });
+  await visitor.go(`${new URL(platform.link).origin}/console/import`);
+  return visitor;
+}
+
+const slugs = async (app) => (await app.send('GET', '/dashboards?limit=100')).dashboards.map((d) => d.slug);
+const file = (name, text) => ({ name, mimeType: 'application/json', buffer: Buffer.from(text) });
+
+// scripted imports with script. The response to a piece is lost, and a wrong file comes first.
+async function scripted(bench, platform, state) {
+  const { app } = platform, slug = 'moved', visitor = await open(bench, platform, state);
+  const { page } = visitor, found = [];
+  const look = async (name) => {
+    found.push(...await axe(page), ...(await layout(page)).map((text) => `${name}: ${text}`));
+    await bench.shoot(page, name);
+  };
+  const title = (text) => page.locator('#work', { hasText: text }).waitFor();
+  const send = () => page.click('form[data-move] .acts .btn:not(.second)');
+  await look('move');
+  await page.check('[name=source][value=lines]');
+  await page.setInputFiles('#file', file('old.jsonl', 'no lines'));
+  await send();
+  await page.locator('[data-wrong]', { hasText: 'old.jsonl has no valid line.' }).waitFor();
+  await look('move-wrong');
+  await page.setInputFiles('#file', file('old.jsonl', lines(slug, events)));
+  await send();
+  await title('The plan. Nothing is written yet');
+  assert.match(await page.innerText('[data-sums]'), /Components\s+1 new\s+Incidents and maintenances\s+250 new\s+Old addresses\s+1 new/);
+  assert.match(await page.innerText('[data-lost]'), /moved:e:250\s+status: .*burning/);
+  assert.ok(!(await slugs(app)).includes(slug), 'a plan writes nothing');
+  await look('move-plan');
+
+  let requests = 0;
+  await page.route('**/console/parts/import/write', async (route) => {
+    if (++requests !== 2) return route.fallback();
+    await route.fetch(); // the component is written, and the page does not know it yet
+    return route.abort();
+  });
+  await page.click('[data-write]');
+  await title('The import is complete');
+  assert.match(await page.innerText('[data-sums]'), /Components\s+1 new\s+Incidents and maintenances\s+250 new\s+Old addresses\s+1 new/, 'what a lost response has written counts as new');
+  assert.ok((await slugs(app)).includes(slug));
+  await look('move-done');
+  await page.click('[data-undo]');
+  await title('The import is undone');
+  assert.match(await page.innerText('[data-said]'), /253 records are undone\./);
+  assert.ok(!(await slugs(app)).includes(slug), 'the dashboard is gone');
+  await look('move-undone');
+  found.push(...(await visitor.findings()).filter((text) => !text.includes('net::ERR_FAILED')));
+  await visitor.close();
+  return found;
+}
+
+// scriptless imports and undoes without script.
+async function scriptless(bench, platform, state) {
+  const { app } = platform, slug = 'moved-plainly', visitor = await open(bench, platform, state, { javaScriptEnabled: false });
+  const { page } = visitor, found = [];
+  const send = async (selector) => {
+    await Promise.all([page.waitForNavigation(), page.click(selector)]);
+    found.push(...await layout(page));
+  };
+  await page.check('[name=source][value=lines]');
+  await page.setInputFiles('#file', file('old.jsonl', lines(slug, 20)));
+  await send('form[data-move] .acts .btn:not(.second)');
+  assert.match(await page.innerText('#result'), /The plan\. Nothing is written yet/);
+  await bench.shoot(page, 'move-scriptless');
+  await send('#result ~ form .btn:not(.second)');
+  assert.match(await page.innerText('#result'), /The import is complete/);
+  assert.ok((await slugs(app)).includes(slug));
+  await send('#result ~ form button');
+  assert.match(await page.innerText('#result'), /The import is undone/);
+  assert.ok(!(await slugs(app)).includes(slug));
+  await visitor.close();
+  return found;
+}
+
+const all = async (bench, platform, state) => [...await scripted(bench, platform, state), ...await scriptless(bench, platform, state)];
+
+module.exports = { all };
