@@ -30,7 +30,7 @@ import (
 func withoutForm() map[string]string {
 	reasons := map[string]string{
 		"createEvent externalId": "the tools that report events set it", "changeEvent externalId": "the tools that report events set it",
-		"importEvents": "the command import sends it", "undoEventImport": "the command import sends it",
+		"importEvents": "the page of an import sends it through package transfer", "undoEventImport": "the page of an import sends it through package transfer",
 		"createComponent position": "dashboards have the order", "changeComponent position": "dashboards have the order",
 		"createComponent dashboardIds":   "the page of a dashboard adds components",
 		"createDashboard groupPublicIds": "an import sets them", "changeDashboard groupPublicIds": "an import sets them", "previewDashboard dashboard.groupPublicIds": "the page does not show them",
