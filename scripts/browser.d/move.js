@@ -3,6 +3,8 @@
 'use strict';
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
 const { axe, layout } = require('./page.js');
 const { Visitor } = require('./visitor.js');
 
@@ -73,6 +75,41 @@ async function scripted(bench, platform, state) {
   return found;
 }
 
+// downloaded downloads a page of Statuspage, which asks to wait once, and shows the plan. No page and no later request has the key.
+async function downloaded(bench, platform, state) {
+  const visitor = await open(bench, platform, state), { page } = visitor;
+  const samples = path.join(__dirname, '../../libs/moving/source/testdata/statuspage');
+  const files = ['page', 'component-groups', 'components', 'incidents-1', 'incidents-2'].map((name) => ({ name: `${name}.json`, text: fs.readFileSync(path.join(samples, `${name}.json`), 'utf8') }));
+  const asked = [];
+  await page.route('**/console/parts/import/**', async (route) => {
+    const body = route.request().postData() ?? '';
+    if (!route.request().url().endsWith('/statuspage')) {
+      assert.ok(!(route.request().postDataBuffer()?.toString('latin1') ?? '').includes('secret-of-the-source'));
+      return route.fallback();
+    }
+    assert.ok(body.includes('secret-of-the-source'));
+    const n = asked.push(body) - 1;
+    const next = { list: 1, page: n };
+    if (n === 1) return route.fulfill({ json: { name: '', text: '', next, wait: 1 } });
+    return route.fulfill({ json: { ...files[n && n - 1], next: n === files.length ? null : next, wait: 0 } });
+  });
+  await page.check('[name=source][value=statuspage]');
+  await page.fill('#page-id', 'kctbh9vrtdwd');
+  await page.fill('#source-key', 'secret-of-the-source');
+  await page.fill('#slug', 'downloaded');
+  await page.setViewportSize({ width: 360, height: 2400 }); // so that the bar at the bottom covers no field
+  const found = [...await axe(page), ...await layout(page)];
+  await bench.shoot(page, 'move-key');
+  await page.click('form[data-move] .acts .btn:not(.second)');
+  await page.locator('#work', { hasText: 'The plan' }).waitFor();
+  assert.match(await page.innerText('[data-sums]'), /Incidents and maintenances\s+\d+ new/);
+  assert.equal(asked.length, files.length + 1);
+  assert.ok(asked[2].includes('"page":1'), 'after a pause the same request is sent again');
+  found.push(...await visitor.findings());
+  await visitor.close();
+  return found;
+}
+
 // scriptless imports and undoes without script.
 async function scriptless(bench, platform, state) {
   const { app } = platform, slug = 'moved-plainly', visitor = await open(bench, platform, state, { javaScriptEnabled: false });
@@ -96,6 +133,6 @@ async function scriptless(bench, platform, state) {
   return found;
 }
 
-const all = async (bench, platform, state) => [...await scripted(bench, platform, state), ...await scriptless(bench, platform, state)];
+const all = async (bench, platform, state) => [...await scripted(bench, platform, state), ...await downloaded(bench, platform, state), ...await scriptless(bench, platform, state)];
 
 module.exports = { all };

@@ -17,7 +17,7 @@
     constructor(text, final) { super(text); this.final = final; }
   }
 
-  let stopping, pieces = [], at, state, outcomes, planned = new Map(), read = [], lost, runId, work;
+  let records = [], stopping, pieces = [], at, state, outcomes, planned = new Map(), read = [], lost, runId, work;
   const say = (text) => { said.textContent = status.textContent = text; };
   const pause = (seconds) => new Promise((resolve) => {
     const timer = setTimeout(resolve, seconds * 1000);
@@ -69,8 +69,8 @@
   const take = (got) => {
     for (const o of got.outcomes ?? []) {
       const name = `${o.kind} ${o.key}`;
-      if (work === 'write' && o.status === 'unchanged' && planned.get(name) === 'created') o.status = 'created';
-      if (work === 'plan') planned.set(name, o.status);
+      if (work === 'write' && o.status === 'unchanged' && planned.get(name)?.status === 'created') o.status = 'created';
+      if (work === 'plan') planned.set(name, o);
       const before = outcomes.get(name);
       if (before?.status !== 'created' || o.status === 'created') outcomes.set(name, o);
       if (work === 'write' && o.kind === 'dashboard' && o.status === 'created') state.made = { ...state.made, [o.id]: true };
@@ -115,10 +115,13 @@
     }));
     return total;
   };
-  const undoable = () => [...outcomes.values()].filter((o) => o.kind !== 'event' && (o.status === 'created' || o.status === 'updated' && o.before));
-  const keepRun = () => {
+  const kept = (o) => o.kind !== 'event' && (o.status === 'created' || o.status === 'updated' && o.before);
+  // undoable returns what an undo needs: what was written, and what was about to be created without a known result.
+  const undoable = () => [...[...outcomes.values()].filter(kept),
+    ...[...planned].filter(([name, o]) => o.kind !== 'event' && o.status === 'created' && !outcomes.has(name)).map(([, o]) => ({ ...o, planned: true }))];
+  const keepRun = (done) => {
     const head = { kind: 'run', runId, url: form.dataset.url, dashboard: '', source: form.elements.source.value, file: '', startedAt: new Date().toISOString() };
-    save.href = URL.createObjectURL(new Blob([head, ...undoable()].map((line) => `${JSON.stringify(line)}\n`), { type: 'application/jsonl' }));
+    save.href = URL.createObjectURL(new Blob([head, ...undoable(), ...done ? [{ kind: 'done' }] : []].map((line) => `${JSON.stringify(line)}\n`), { type: 'application/jsonl' }));
     save.download = `import-${runId}.jsonl`;
     named.hidden = false;
     named.querySelector('code').textContent = runId;
@@ -192,7 +195,7 @@
       } else {
         title.textContent = 'The import is complete';
         say('Nobody was notified. A new dashboard is disabled until you enable it.');
-        keepRun();
+        keepRun(true);
         buttons(end, save, undo);
       }
     } catch (e) {
@@ -204,7 +207,7 @@
         return wrong.focus();
       }
       say(`${e.message} ${wrote ? 'What is written stays; nothing is written twice.' : 'Nothing is written.'}`);
-      if (wrote) keepRun();
+      if (wrote) keepRun(false);
       buttons(...e.final ? [] : [go], ...wrote ? [save, undo] : [back]);
     }
     stopping = undefined;
@@ -222,13 +225,13 @@
   };
 
   // The undo deletes the events of the run, then the other records; dashboards come last.
-  const unmake = async (records) => {
+  const unmake = async () => {
     stopping = new AbortController();
     buttons(stop);
     title.textContent = 'Undoing the import';
     run.querySelectorAll('.counts, [data-sums], [data-id]').forEach((part) => { part.hidden = true; });
     bar.value = 0;
-    const kept = [];
+    const stay = [];
     let gone = 0;
     try {
       for (let left = 1, first; left; ) {
@@ -236,33 +239,34 @@
         gone += got.gone;
         left = got.left;
         first ??= got.gone + left;
-        if (!left && got.kept) kept.push({ key: `${number(got.kept)} events`, text: 'were changed after the import' });
+        if (!left && got.kept) stay.push({ key: `${number(got.kept)} events`, text: 'were changed after the import' });
         progress(`${number(gone)} records are undone.`, first ? .5 * (1 - left / first) : .5);
         if (stopping.signal.aborted) throw new Halt('Stopped.');
       }
+      const unknown = records.filter((o) => o.planned);
+      if (unknown.length) records = records.filter((o) => !o.planned).concat((await send('undo', { runId, planned: unknown })).outcomes ?? []);
       const order = ['alias', 'subscriber', 'endpoint', 'component', 'dashboard'];
       records.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
       for (let n = records.length; records.length;) {
         const got = await send('undo', { runId, outcomes: records.slice(0, 50) });
         records.splice(0, 50);
-        for (const o of got.undone ?? []) o.gone ? gone++ : kept.push({ key: o.key, text: o.text });
+        for (const o of got.undone ?? []) o.gone ? gone++ : stay.push({ key: o.key, text: o.text });
         progress(`${number(gone)} records are undone.`, 1 - records.length / n / 2);
         if (stopping.signal.aborted && records.length) throw new Halt('Stopped.');
       }
       title.textContent = 'The import is undone';
       bar.value = 1;
-      say(`${number(gone)} records are undone${kept.length ? `, ${number(kept.length)} are kept` : ''}.`);
+      say(`${number(gone)} records are undone${stay.length ? `, ${number(stay.length)} are kept` : ''}.`);
       buttons(end, back);
     } catch (e) {
       say(`${e.message} ${number(gone)} records are undone.`);
       buttons(go, back);
     }
     stopping = undefined;
-    [read, lost, outcomes] = [[], kept, new Map()];
+    [read, lost, outcomes] = [[], stay, new Map()];
     showLost();
     title.focus();
   };
-  let records = [];
   // show shows the form, or else the work.
   const show = (on) => {
     document.querySelectorAll('.lede, .head .acts').forEach((part) => { part.hidden = !on; });
@@ -284,17 +288,19 @@
       try {
         const text = await form.elements.file.files[0]?.text() ?? '';
         const found = new Map();
+        let done = false;
         for (const line of text.split('\n').filter((l) => l.trim())) {
-          const o = JSON.parse(line);
-          if (o.kind !== 'run' && !o.planned && (o.status === 'created' || o.status === 'updated' && o.before)) found.set(`${o.kind} ${o.key}`, o);
+          const o = JSON.parse(line), name = `${o.kind} ${o.key}`;
           if (o.kind === 'run' && o.runId !== runId) throw new Halt('');
+          if (o.kind === 'done') done = true;
+          if (kept(o) && (found.get(name)?.planned ?? true)) found.set(name, o);
         }
-        records = [...found.values()];
+        records = [...found.values()].filter((o) => !o.planned || !done && o.status === 'created');
       } catch {
         say('This is not the file of the run.');
         return buttons(back);
       }
-      return unmake(records);
+      return unmake();
     }
     if (!form.elements.source.value || !('CompressionStream' in window)) return;
     if (form.elements.source.value !== 'statuspage' && !form.elements.file.files.length && !form.elements.folder.files.length) return;
@@ -304,10 +310,10 @@
     proceed();
   });
   write?.addEventListener('click', () => { begin('write'); proceed(); });
-  go.addEventListener('click', () => work === 'undo' ? unmake(records) : proceed());
+  go.addEventListener('click', () => work === 'undo' ? unmake() : proceed());
   undo?.addEventListener('click', () => {
     [records, work] = [undoable(), 'undo'];
-    unmake(records);
+    unmake();
   });
   stop.addEventListener('click', () => { // the piece that is under way is counted
     if (!stopping) return;

@@ -301,11 +301,17 @@ func (r *moveResult) finish(form *forms.Form, text string, state transfer.State,
 	hidden := func(to *forms.Form, name string, values ...string) {
 		to.Fields = append(to.Fields, &forms.Field{Kind: forms.Hidden, Name: name, Values: values})
 	}
-	record := form.Value("record") + recordOf(r.Outcomes)
+	record := form.Value("record")
+	if record != "" {
+		record += "\n"
+	}
+	if record += recordOf(r.Outcomes, !r.Written); r.Written && done == all {
+		record += `{"kind":"done"}` + "\n"
+	}
 	sum := r.Sum()
 	if submit, from := "Go on", done; done < all || !r.Written && sum.Created+sum.Updated > 0 {
 		if !r.Written {
-			submit, from, state, record = "Import now", 0, transfer.State{}, ""
+			submit, from, state = "Import now", 0, transfer.State{}
 		}
 		r.Next = forms.New(movePath, submit)
 		for _, field := range []string{"source", "into", "ask", "force"} {

@@ -33,6 +33,7 @@ type movePart struct {
 	Force    bool               `json:"force"`
 	RunID    string             `json:"runId"`
 	Outcomes []transfer.Outcome `json:"outcomes"` // that are undone
+	Planned  []transfer.Outcome `json:"planned"`  // that the run was about to create, and whose result is unknown
 }
 
 // moveAnswer is the response to a part.
@@ -207,13 +208,18 @@ func (p *pages) moveDownload(v *visit) error {
 	}, func(int) error { return v.json(moveAnswer{Problem: "Enter the id of the page and a key."}) })
 }
 
-// moveUndoPiece undoes a part of a run: first events, by the id of the run; then the outcomes that the body has.
+// moveUndoPiece undoes a part of a run: first events, by the id of the run; then the outcomes that the body has. Before, it
+// finds the records that the run was about to create.
 func (p *pages) moveUndoPiece(v *visit) error {
 	part, err := readPart(v)
 	if err != nil {
 		return err
 	}
 	answer, engine := moveAnswer{}, v.engine(false, false)
+	if len(part.Planned) > 0 {
+		answer.Outcomes, err = engine.Settle(v.Request.Context(), part.Planned)
+		return v.answer(answer, err)
+	}
 	if len(part.Outcomes) == 0 {
 		if uuid.Validate(part.RunID) != nil {
 			return v.json(moveAnswer{Problem: "Enter the id of a run, such as 01890a5d-ac96-774b-bcce-b302099a8060."})
@@ -270,7 +276,7 @@ func (p *pages) moveUndo(v *visit) error {
 		if err != nil {
 			return err
 		}
-		outcomes, err := outcomesOf(cmp.Or(file, form.Value("record")))
+		written, planned, err := outcomesOf(cmp.Or(file, form.Value("record")))
 		if err != nil {
 			form.Field("file").Problem = firstUpper(err.Error()) + "."
 		}
@@ -280,13 +286,13 @@ func (p *pages) moveUndo(v *visit) error {
 		if !form.OK() {
 			return show(http.StatusUnprocessableEntity)
 		}
-		data.Result = v.undo(form, outcomes)
+		data.Result = v.undo(form, written, planned)
 		return show(http.StatusOK)
 	}, show)
 }
 
-// undo undoes a run until the time of one request has run out.
-func (v *visit) undo(form *forms.Form, outcomes []transfer.Outcome) *undoResult {
+// undo undoes a run until the time of one request has run out. It is not known whether the planned records exist.
+func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *undoResult {
 	ctx, engine, result := v.Request.Context(), v.engine(false, false), &undoResult{}
 	deadline := time.Now().Add(importTime)
 	var failed error
@@ -298,6 +304,12 @@ func (v *visit) undo(form *forms.Form, outcomes []transfer.Outcome) *undoResult 
 			if left = events.Remaining; left == 0 && events.Kept > 0 {
 				result.Kept = append(result.Kept, moveLoss{counted(events.Kept, "event"), "changed after the import"})
 			}
+		}
+	}
+	if left == 0 && failed == nil && len(planned) > 0 {
+		var found []transfer.Outcome
+		if found, failed = engine.Settle(ctx, planned); failed == nil {
+			outcomes, planned = append(outcomes, found...), nil
 		}
 	}
 	slices.SortStableFunc(outcomes, func(a, b transfer.Outcome) int { return undoOrder(a) - undoOrder(b) })
@@ -320,7 +332,7 @@ func (v *visit) undo(form *forms.Form, outcomes []transfer.Outcome) *undoResult 
 		result.Stopped = textOfMove(failed)
 	}
 	result.Next = forms.New(movePath+"/undo", "Go on",
-		&forms.Field{Kind: forms.Hidden, Name: "run", Values: []string{form.Value("run")}}, &forms.Field{Kind: forms.Hidden, Name: "record", Values: []string{recordOf(outcomes)}})
+		&forms.Field{Kind: forms.Hidden, Name: "run", Values: []string{form.Value("run")}}, &forms.Field{Kind: forms.Hidden, Name: "record", Values: []string{recordOf(outcomes, false) + recordOf(planned, true)}})
 	return result
 }
 
@@ -329,41 +341,52 @@ func undoOrder(o transfer.Outcome) int {
 	return slices.Index([]string{"alias", "subscriber", "endpoint", "component", "dashboard"}, o.Kind)
 }
 
+// recordLine is a line of the file of a run, as the command import writes it.
+type recordLine struct {
+	transfer.Outcome
+	Planned bool `json:"planned,omitempty"` // the run was about to create the record
+}
+
 // recordOf returns the lines of the file of a run that name what an undo needs.
-func recordOf(outcomes []transfer.Outcome) string {
+func recordOf(outcomes []transfer.Outcome, planned bool) string {
 	var text strings.Builder
 	for _, o := range undoable(outcomes) {
-		text.WriteString(marshal(o) + "\n")
+		text.WriteString(marshal(recordLine{o, planned}) + "\n")
 	}
 	return text.String()
 }
 
-// outcomesOf reads the file of a run, of the console or of the command.
-func outcomesOf(text string) (all []transfer.Outcome, err error) {
-	written := map[string]int{} // place by record
+// outcomesOf reads the file of a run, of the console or of the command. It returns what was written, and what the run was
+// about to create without a known result.
+func outcomesOf(text string) (written, planned []transfer.Outcome, err error) {
+	all, order, done := map[string]recordLine{}, []string{}, false
 	for line := range strings.Lines(text) {
-		var o struct {
-			transfer.Outcome
-			Planned bool `json:"planned"`
-		}
+		var o recordLine
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
 		if err := unmarshal(line, &o); err != nil || o.Kind == "" {
-			return nil, errors.New("this is not the file of a run")
+			return nil, nil, errors.New("this is not the file of a run")
 		}
-		if o.Planned || !o.Undoable() {
+		if done = done || o.Kind == "done"; !o.Undoable() {
 			continue
 		}
 		key := o.Kind + " " + o.Key
-		if at, known := written[key]; known {
-			all[at] = o.Outcome
-			continue
+		if _, known := all[key]; !known {
+			order = append(order, key)
 		}
-		written[key] = len(all)
-		all = append(all, o.Outcome)
+		if earlier, known := all[key]; !known || earlier.Planned {
+			all[key] = o
+		}
 	}
-	return all, nil
+	for _, key := range order {
+		if o := all[key]; !o.Planned {
+			written = append(written, o.Outcome)
+		} else if !done && o.Status == transfer.Created {
+			planned = append(planned, o.Outcome)
+		}
+	}
+	return written, planned, nil
 }
 
 func unmarshal(text string, into any) error { return json.Unmarshal([]byte(text), into) }

@@ -190,6 +190,20 @@ func TestAPieceThatFailsSaysWhatIsWritten(t *testing.T) {
 	plan := b.uploadFiles(moveAt, map[string]string{"old.jsonl": moveLines}, false, "source", "lines", "only", "components")
 	stopped := b.post(moveAt, fieldsOfForm(t, plan.text, moveAt+"?")...)
 	b.expect(stopped, http.StatusOK, "A part is imported", "Your plan has no further dashboard.", "Go on", `name="from" value="0"`)
+
+	// The undo finds the records whose result got lost.
+	undo := fieldsOfForm(t, stopped.text, moveAt+"/undo?")
+	b.app.answer("DELETE /app/events/import/"+undo[slices.Index(undo, "run")+1], answer{200, `{"deleted": 0, "kept": 0, "remaining": 0}`, false})
+	b.app.answer("GET /app/components", answer{200, `{"components": [{"id": "` + member + `", "externalRefs": ["a:c:1"], "version": 1}], "nextToken": null}`, false})
+	b.app.answer("DELETE /app/components/"+member, answer{204, ``, false})
+	b.expect(b.post(moveAt+"/undo", undo...), http.StatusOK, "The import is undone")
+	if queries := b.app.queries("DELETE /app/components/" + member); len(queries) != 1 {
+		t.Errorf("the component is deleted %d times", len(queries))
+	}
+	found := b.part("undo", movePart{RunID: runID, Planned: []transfer.Outcome{{Kind: "component", Key: "a:c:1", Status: transfer.Created}, {Kind: "component", Key: "a:c:2", Status: transfer.Created}}})
+	if len(found.Outcomes) != 1 || found.Outcomes[0].ID != member {
+		t.Errorf("%+v", found)
+	}
 }
 
 func TestAWrongSourceIsShownWithItsReason(t *testing.T) {

@@ -201,7 +201,7 @@ func (v *visit) json(value any) error {
 	if err != nil {
 		return err
 	}
-	v.Data(http.StatusOK, "application/json", text)
+	v.respond(http.StatusOK, "application/json", text)
 	return nil
 }
 
@@ -243,19 +243,24 @@ const ended = -time.Second // life of a cookie that is to be removed
 
 // write responds with a page. A page that shows a secret is not compressed, and the gateway does not show it again later.
 func (v *visit) write(status int, page []byte) {
-	v.Header("Content-Type", "text/html; charset=utf-8")
-	v.Header("Vary", "Accept-Encoding")
 	if v.secret {
 		v.Header(web.SecretHeader, "shown")
 	}
+	v.respond(status, "text/html; charset=utf-8", page)
+}
+
+// respond responds with a body of a media type, compressed unless it has a secret.
+func (v *visit) respond(status int, media string, body []byte) {
+	v.Header("Content-Type", media)
+	v.Header("Vary", "Accept-Encoding")
 	if v.secret || !strings.Contains(v.GetHeader("Accept-Encoding"), "gzip") {
 		v.Status(status)
-		_, _ = v.Writer.Write(page) // an error means that the browser has gone
+		_, _ = v.Writer.Write(body) // an error means that the browser has gone
 		return
 	}
 	v.Header("Content-Encoding", "gzip")
 	v.Status(status)
 	packed := gzip.NewWriter(v.Writer)
-	_, _ = packed.Write(page)
+	_, _ = packed.Write(body)
 	_ = packed.Close()
 }
