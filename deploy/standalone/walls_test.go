@@ -115,12 +115,19 @@ var walls = []wall{
 	},
 	{
 		of: func(pkg string) bool {
-			return strings.HasPrefix(pkg, module+"libs/moving") && pkg != module+"libs/moving/download"
+			return strings.HasPrefix(pkg, module+"libs/moving") && !oneOf(pkg, "libs/moving/download", "libs/moving/transfer")
 		},
 		admits: func(_, imported string) bool {
 			return isStandard(imported) && imported != "net/http" || !strings.HasPrefix(imported, module) && !strings.HasPrefix(imported, "net/") || oneOf(imported, "libs/moving/lines", "libs/richtext", "libs/phone")
 		},
 		why: "a reader is a function from files to lines; it calls no server and knows no record of ours",
+	},
+	{
+		of: func(pkg string) bool { return pkg == module+"libs/moving/transfer" },
+		admits: func(_, imported string) bool {
+			return !strings.HasPrefix(imported, module) || oneOf(imported, "libs/moving/lines")
+		},
+		why: "the import knows the platform by requests of the App interface only, so that the command and the console can both use it",
 	},
 }
 

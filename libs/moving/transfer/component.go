@@ -73,7 +73,6 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 	old := map[string][]alias{}    // old addresses by dashboard
 	for i := range wanted {
 		c := &wanted[i]
-		r.state.Homes[c.Key] = r.state.Dashboards[c.DashboardIDs[0]]
 		there := known[c.Key]
 		for _, ref := range c.ExternalRefs {
 			if there == nil {
@@ -102,7 +101,7 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 		for _, ref := range append(slices.Clone(c.ExternalRefs), c.Key) {
 			known[ref] = there
 		}
-		home := r.state.Homes[c.Key]
+		home := r.state.Dashboards[c.DashboardIDs[0]]
 		old[home] = append(old[home], componentAliases(c, there.ID)...)
 	}
 	if err := r.eachAlias(ctx, old); err != nil {

@@ -13,22 +13,18 @@ import (
 
 const eventsPath = "/app/events/import"
 
-// events imports events with their timelines, and then their old addresses. A plan asks the platform about the events
-// whose dashboards and components exist. The others cannot exist.
+// events imports events with their timelines and old addresses. A plan asks the platform about the events whose dashboards
+// and components exist. The others cannot exist.
 func (r *run) events(ctx context.Context, wanted []lines.Event) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 	known := r.firstDashboard()
 	var sent []map[string]any
-	old := map[string][]string{} // old addresses by key
-	homes := map[string]string{} // dashboard of these by key
 	for i := range wanted {
 		e := &wanted[i]
-		old[e.Key], homes[e.Key] = e.Aliases, r.home(e)
 		if r.dry && (known == "" || !r.exists(e)) {
 			r.add(Outcome{Kind: "event", Key: e.Key, Status: Created})
-			r.planAliases(eventAliases(e.Aliases, ""))
 			continue
 		}
 		body, err := r.event(e)
@@ -47,39 +43,10 @@ func (r *run) events(ctx context.Context, wanted []lines.Event) error {
 	if err := r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: eventsPath, Body: body}, &written); err != nil {
 		return err
 	}
-	found := map[string][]alias{} // by dashboard
 	for _, result := range written.Results {
 		r.add(Outcome{Kind: "event", Key: result.Key, Status: Status(result.Status), Text: result.Error, ID: result.EventID})
-		switch {
-		case r.dry && result.Status == string(Created):
-			r.planAliases(eventAliases(old[result.Key], ""))
-		case result.EventID != "":
-			home := homes[result.Key]
-			found[home] = append(found[home], eventAliases(old[result.Key], result.EventID)...)
-		}
 	}
-	return r.eachAlias(ctx, found)
-}
-
-func eventAliases(paths []string, id string) []alias {
-	var all []alias
-	for _, path := range paths {
-		all = append(all, alias{Path: path, EventID: id})
-	}
-	return all
-}
-
-// home returns the id of the dashboard below which the old addresses of an event are.
-func (r *run) home(e *lines.Event) string {
-	for _, key := range e.DashboardIDs {
-		return r.state.Dashboards[key]
-	}
-	for _, a := range e.Components {
-		if home := r.state.Homes[a.Key]; home != "" {
-			return home
-		}
-	}
-	return r.firstDashboard()
+	return nil
 }
 
 // noRun is the id of the run of a plan, which creates nothing.
@@ -113,7 +80,7 @@ func (r *run) exists(e *lines.Event) bool {
 // event returns the event in the request. Its dashboards have ids, and components their keys.
 func (r *run) event(e *lines.Event) (map[string]any, error) {
 	sent := *e
-	sent.DashboardIDs, sent.Aliases = nil, nil
+	sent.DashboardIDs = nil
 	for _, key := range e.DashboardIDs {
 		sent.DashboardIDs = append(sent.DashboardIDs, r.state.Dashboards[key])
 	}

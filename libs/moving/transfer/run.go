@@ -27,9 +27,6 @@ func (e *Engine) run(ctx context.Context, s *State, piece *lines.Set, dry bool) 
 	if s.Components == nil {
 		s.Components = map[string]string{}
 	}
-	if s.Homes == nil {
-		s.Homes = map[string]string{}
-	}
 	if s.Made == nil {
 		s.Made = map[string]bool{}
 	}

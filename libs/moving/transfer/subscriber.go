@@ -34,7 +34,7 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 			r.add(Outcome{Kind: "subscriber", Key: s.Key, Status: Dropped, Channel: s.Channel, Text: "has not confirmed the subscription"})
 			continue
 		}
-		row := map[string]any{"email": s.Address, "state": s.State, "confirmed": s.State == "confirmed"}
+		row := map[string]any{"email": s.Address, "state": s.State}
 		if s.Channel != "email" {
 			delete(row, "email")
 			row["phone"] = s.Address

@@ -93,7 +93,6 @@ type State struct {
 	RunID      string            `json:"runId"`      // uuid that names the run; a plan needs none
 	Dashboards map[string]string `json:"dashboards"` // id by key; empty: the import will create the dashboard
 	Components map[string]string `json:"components"` // id by key; empty: the import will create the component
-	Homes      map[string]string `json:"homes"`      // id of the first dashboard by the key of a component
 	Made       map[string]bool   `json:"made"`       // ids of the dashboards that this run has created
 }
 

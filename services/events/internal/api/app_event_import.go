@@ -95,8 +95,13 @@ type importedEntryBody struct {
 }
 
 type importedReviewBody struct {
-	HTML        optional.Value[string]    `json:"html" required:"true" minLength:"1" maxLength:"50000"`
-	PublishedAt optional.Value[time.Time] `json:"publishedAt" nullable:"true" description:"Null or absent: it is not published."`
+	HTML           optional.Value[string]           `json:"html" required:"true" minLength:"1" maxLength:"50000" description:"The summary."`
+	RootCause      optional.Value[string]           `json:"rootCause" nullable:"true" maxLength:"50000" description:"HTML."`
+	Impact         optional.Value[string]           `json:"impact" nullable:"true" maxLength:"50000" description:"HTML."`
+	Resolution     optional.Value[string]           `json:"resolution" nullable:"true" maxLength:"50000" description:"HTML."`
+	LessonsLearned optional.Value[string]           `json:"lessonsLearned" nullable:"true" maxLength:"50000" description:"HTML."`
+	ActionItems    optional.Value[[]actionItemBody] `json:"actionItems" maxItems:"100"`
+	PublishedAt    optional.Value[time.Time]        `json:"publishedAt" nullable:"true" description:"Null or absent: it is not published."`
 }
 
 type eventResultsView struct {
@@ -173,7 +178,10 @@ func (b *importedEventBody) event() catalog.ImportedEvent {
 		}),
 	}
 	if p := b.PostMortem; p.Sent && !p.Null {
-		event.PostMortem = &catalog.ImportedPostMortem{HTML: p.Value.HTML.Value, PublishedAt: p.Value.PublishedAt.Pointer()}
+		event.PostMortem = &catalog.ImportedPostMortem{
+			HTML: p.Value.HTML.Value, RootCause: p.Value.RootCause.Value, Impact: p.Value.Impact.Value, Resolution: p.Value.Resolution.Value,
+			LessonsLearned: p.Value.LessonsLearned.Value, ActionItems: actionItems(p.Value.ActionItems.Value), PublishedAt: p.Value.PublishedAt.Pointer(),
+		}
 	}
 	return event
 }

@@ -96,15 +96,17 @@ func (a api) deletePostMortem(c *web.Call[eventParameters, web.None]) (web.None,
 }
 
 func (b *postMortemBody) postMortem() catalog.PostMortem {
-	made := catalog.PostMortem{
+	return catalog.PostMortem{
 		Summary: catalog.Rich{Text: b.Summary.Value, Format: richtext.Rich}, RootCause: richOf(b.RootCause), Impact: richOf(b.Impact),
 		Resolution: richOf(b.Resolution), LessonsLearned: richOf(b.LessonsLearned),
-		ActionItems: make([]catalog.ActionItem, len(b.ActionItems.Value)), Published: b.Published.Value,
+		ActionItems: actionItems(b.ActionItems.Value), Published: b.Published.Value,
 	}
-	for i, item := range b.ActionItems.Value {
-		made.ActionItems[i] = catalog.ActionItem{Text: item.Text.Value, Owner: item.Owner.Pointer(), DueDate: item.DueDate.Pointer(), Done: item.Done.Value}
-	}
-	return made
+}
+
+func actionItems(sent []actionItemBody) []catalog.ActionItem {
+	return find.Values(sent, func(item actionItemBody) catalog.ActionItem {
+		return catalog.ActionItem{Text: item.Text.Value, Owner: item.Owner.Pointer(), DueDate: item.DueDate.Pointer(), Done: item.Done.Value}
+	})
 }
 
 // richOf returns nil for a text that is absent, null or empty.

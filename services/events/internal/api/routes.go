@@ -45,7 +45,7 @@ func (a api) legacyResources() []legacy.Declared {
 }
 
 func (a api) appOperations() []web.Operation {
-	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventListOperations(), a.eventOperations(), a.importOperations(), a.timelineOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations(), a.templateOperations())
+	return slices.Concat(a.dashboardOperations(), a.componentOperations(), a.eventListOperations(), a.eventOperations(), a.importOperations(), a.eventExportOperations(), a.timelineOperations(), a.noteOperations(), a.postMortemOperations(), a.reportOperations(), a.templateOperations())
 }
 
 func Mount(engine *gin.Engine, board *catalog.Catalog, editions *edition.Editions, options Options) error {

@@ -68,10 +68,16 @@ type ImportedEntry struct {
 	PublicID string            `json:"publicId,omitzero"`
 }
 
-// ImportedPostMortem is the post-mortem of an imported event. It is published if PublishedAt is not nil.
+// ImportedPostMortem is the post-mortem of an imported event. Its texts are HTML. It is published if PublishedAt is not
+// nil.
 type ImportedPostMortem struct {
-	HTML        string     `json:"html"`
-	PublishedAt *time.Time `json:"publishedAt,omitzero"`
+	HTML           string       `json:"html"`
+	RootCause      string       `json:"rootCause,omitzero"`
+	Impact         string       `json:"impact,omitzero"`
+	Resolution     string       `json:"resolution,omitzero"`
+	LessonsLearned string       `json:"lessonsLearned,omitzero"`
+	ActionItems    []ActionItem `json:"actionItems,omitempty"`
+	PublishedAt    *time.Time   `json:"publishedAt,omitzero"`
 }
 
 // eventOf returns the event of a line, or the fault of its first wrong field. The event has the ids of stored. stored is
@@ -318,7 +324,11 @@ func (f *importFill) postMortem() error {
 	if in == nil {
 		return nil
 	}
-	p := PostMortem{Summary: importedHTML(in.HTML), ActionItems: []ActionItem{}, Published: in.PublishedAt != nil, PublishedAt: in.PublishedAt, Author: f.author}
+	p := PostMortem{
+		Summary: importedHTML(in.HTML), RootCause: importedText(in.RootCause), Impact: importedText(in.Impact), Resolution: importedText(in.Resolution),
+		LessonsLearned: importedText(in.LessonsLearned), ActionItems: append([]ActionItem{}, in.ActionItems...),
+		Published: in.PublishedAt != nil, PublishedAt: in.PublishedAt, Author: f.author,
+	}
 	p.CreatedAt = *cmp.Or(in.PublishedAt, f.EndAt, &f.StartAt)
 	p.UpdatedAt = p.CreatedAt
 	err := checkLength("html", in.HTML, maxPostMortemText)
@@ -329,9 +339,19 @@ func (f *importFill) postMortem() error {
 		err = fault.Field("publishedAt", "must not be in the future")
 	case f.Open():
 		return fault.Field("postMortem", "needs an event that is resolved or completed")
+	case err == nil:
+		err = p.check()
 	}
 	f.PostMortem = &p
 	return fault.Within("postMortem", err)
+}
+
+// importedText is importedHTML for a text that may be missing.
+func importedText(text string) *Rich {
+	if blank(text) {
+		return nil
+	}
+	return new(importedHTML(text))
 }
 
 // notes replaces the notes of former imports.
