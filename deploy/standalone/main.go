@@ -27,7 +27,7 @@ func main() {
 	boundMemory()
 	var s settings
 	boot.Parse(&s, "bellbuoy", "The Bellbuoy status dashboard platform as one process. "+
-		"It also has commands: backup, restore, org, user, key, import and completion; bellbuoy COMMAND -h explains one.",
+		"It also has commands: backup, restore, org, user, key, import, export and completion; bellbuoy COMMAND -h explains one.",
 		kong.Vars{"addr": "127.0.0.1:8080", "internal_addr": "127.0.0.1:8081", "base_url": ""})
 	if err := run(ctx, s); err != nil {
 		fmt.Fprintf(os.Stderr, "bellbuoy: error: %v\n", err)

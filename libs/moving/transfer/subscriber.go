@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -24,7 +25,7 @@ type subscriber struct {
 }
 
 // subscribers imports subscribers of one channel and dashboard. Nobody gets a message, except with Ask the owners of
-// unconfirmed addresses.
+// unconfirmed addresses. A known subscriber changes with Force only.
 func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error {
 	var rows []map[string]any
 	var sent []*lines.Subscriber
@@ -64,7 +65,7 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 		return nil
 	}
 	channel, dashboard := wanted[0].Channel, r.state.Dashboards[wanted[0].DashboardID]
-	if r.dry && dashboard == "" { // the dashboard does not exist, and so has no subscriber
+	if dashboard == "" { // the import will create the dashboard, which so has no subscriber
 		for _, s := range sent {
 			r.add(Outcome{Kind: "subscriber", Key: s.Key, Status: Created, Channel: channel})
 		}
@@ -75,19 +76,48 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 			delete(row, "componentIds")
 		}
 	}
-	var written struct {
-		Results []struct{ Status, ID, Error string }
-	}
-	body := map[string]any{"dashboardId": dashboard, "rows": rows, "sendConfirmations": r.Ask, "dryRun": r.dry}
-	err := r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: "/app/subscribers/" + channel + "/import", Body: body}, &written)
+	foreseen, err := r.importRows(ctx, channel, dashboard, rows, true)
 	if err != nil {
 		return err
 	}
-	for i, result := range written.Results {
-		r.add(Outcome{
+	var fresh []map[string]any
+	var places []int
+	outcomes := make([]Outcome, len(sent))
+	for i, result := range foreseen {
+		outcomes[i] = Outcome{
 			Kind: "subscriber", Key: sent[i].Key, Status: Status(result.Status), Text: result.Error, ID: result.ID, DashboardID: dashboard, Channel: channel,
 			Find: addressMark(channel, sent[i].Address),
-		})
+		}
+		switch {
+		case outcomes[i].Status == Updated && !r.Force:
+			outcomes[i].Status = Unchanged // whoever is known here keeps the own choice
+		case outcomes[i].Status != Declined:
+			fresh, places = append(fresh, rows[i]), append(places, i)
+		}
 	}
+	if !r.dry && len(fresh) > 0 {
+		written, err := r.importRows(ctx, channel, dashboard, fresh, false)
+		if err != nil {
+			return err
+		}
+		for i, result := range written {
+			o := &outcomes[places[i]]
+			o.Status, o.Text, o.ID = Status(result.Status), result.Error, result.ID
+		}
+	}
+	r.out = append(r.out, outcomes...)
 	return nil
+}
+
+// rowResult is the result of a row of an import of subscribers.
+type rowResult struct{ Status, ID, Error string }
+
+func (r *run) importRows(ctx context.Context, channel, dashboard string, rows []map[string]any, dry bool) ([]rowResult, error) {
+	var written struct{ Results []rowResult }
+	body := map[string]any{"dashboardId": dashboard, "rows": rows, "sendConfirmations": r.Ask, "dryRun": dry}
+	err := r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: "/app/subscribers/" + channel + "/import", Body: body}, &written)
+	if err == nil && len(written.Results) != len(rows) {
+		err = errors.New("the platform returned another number of results than there are rows")
+	}
+	return written.Results, err
 }
