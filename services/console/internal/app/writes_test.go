@@ -23,6 +23,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // withoutForm returns why no form of the console sends an operation that writes, or a member of its body: "operation" or
@@ -31,6 +32,8 @@ func withoutForm() map[string]string {
 	reasons := map[string]string{
 		"createEvent externalId": "the tools that report events set it", "changeEvent externalId": "the tools that report events set it",
 		"importEvents": "the page of an import sends it through package transfer", "undoEventImport": "the page of an import sends it through package transfer",
+		"createEvent dashboardIds": "the form of an event names components", "changeEvent dashboardIds": "the form of an event names components",
+		"createEvent notifyLater":  "the scheduler follows notify of the form",
 		"createComponent position": "dashboards have the order", "changeComponent position": "dashboards have the order",
 		"createComponent dashboardIds":   "the page of a dashboard adds components",
 		"createDashboard groupPublicIds": "an import sets them", "changeDashboard groupPublicIds": "an import sets them", "previewDashboard dashboard.groupPublicIds": "the page does not show them",
@@ -45,6 +48,9 @@ func withoutForm() map[string]string {
 		for _, member := range []string{"state", "confirmedAt"} {
 			reasons["import"+channel+"Subscribers rows."+member] = "an import of another page sets it"
 		}
+	}
+	for _, channel := range topic.AppChannels() {
+		reasons["createEvent notifyLater."+string(channel)] = "the scheduler follows notify of the form"
 	}
 	for _, kind := range []string{"Webhook", "Teams", "Gchat", "Slack", "Discord"} {
 		reasons["delete"+kind+"Endpoint url"] = "urlHash names the endpoint"

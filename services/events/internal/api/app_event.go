@@ -10,6 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
@@ -18,7 +19,8 @@ const eventExample = `{"id": "01890a5d-ac96-774b-bcce-b302099a8062", "legacyId":
 	"impactAnalysis": null, "coordinator": null, "status": "identified", "severity": "major_outage", "startAt": "2026-01-31T09:30:00.000Z", "endAt": null,
 	"scheduledStartAt": null, "scheduledEndAt": null, "autoStart": false, "autoEnd": false, "reminderMinutes": [], "publish": true,
 	"affectedComponents": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "name": "Checkout", "impact": "major_outage"}],
-	"dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "hiddenFromDashboard": false, "hiddenFromUptimeReports": false, "externalId": null,
+	"dashboardIds": ["01890a5d-ac96-774b-bcce-b302099a8060"], "importKey": null,
+	"notifyLater": {"email": true, "sms": false, "whatsapp": false, "webhook": false, "teams": false, "gchat": false, "slack": false, "discord": false}, "hiddenFromDashboard": false, "hiddenFromUptimeReports": false, "externalId": null,
 	"timeline": [` + entryExample + `], "notes": [], "postMortem": null, "backfilled": false, "source": "app", "createdBy": ` + authorExample + `,
 	"createdAt": "2026-01-31T09:31:00.000Z", "updatedAt": "2026-01-31T09:40:00.000Z", "publishedAt": "2026-01-31T09:31:00.000Z", "version": 2}`
 
@@ -66,7 +68,9 @@ type eventRowView struct {
 	ReminderMinutes         []int                   `json:"reminderMinutes"`
 	Publish                 bool                    `json:"publish" description:"False: a draft."`
 	AffectedComponents      []affectedComponentView `json:"affectedComponents"`
-	DashboardIDs            []string                `json:"dashboardIds" description:"The dashboards that show an affected component."`
+	DashboardIDs            []string                `json:"dashboardIds" description:"The dashboards that show an affected component, or those of an event without components."`
+	ImportKey               *string                 `json:"importKey" description:"The key of an imported event in its source, unique in the organization for ever."`
+	NotifyLater             map[topic.Channel]bool  `json:"notifyLater" description:"Channels that the steps and reminders of the scheduler notify."`
 	HiddenFromDashboard     bool                    `json:"hiddenFromDashboard"`
 	HiddenFromUptimeReports bool                    `json:"hiddenFromUptimeReports"`
 	ExternalID              *string                 `json:"externalId"`
@@ -131,6 +135,7 @@ type eventMembers struct {
 	HiddenFromUptimeReports optional.Value[bool]       `json:"hiddenFromUptimeReports"`
 	ExternalID              optional.Value[string]     `json:"externalId" nullable:"true" maxLength:"255" description:"Unique in the organization while the event is open."`
 	Notify                  optional.Value[web.Notify] `json:"notify"`
+	DashboardIDs            optional.Value[[]string]   `json:"dashboardIds" maxItems:"50" description:"The dashboards that show an event without components. It moves no component and concerns all of them. Beside components: 400."`
 }
 
 type eventBody struct {
@@ -138,14 +143,15 @@ type eventBody struct {
 	Title  optional.Value[string]            `json:"title" required:"true" minLength:"1" maxLength:"255"`
 	Status optional.Value[catalog.Status]    `json:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed" description:"By default investigating or planning."`
 	eventMembers
-	AffectedComponents     optional.Value[[]affectedComponentBody] `json:"affectedComponents" required:"true" minItems:"1" maxItems:"100"`
+	AffectedComponents     optional.Value[[]affectedComponentBody] `json:"affectedComponents" maxItems:"100" description:"Without components, dashboardIds is required."`
+	NotifyLater            optional.Value[web.NotifyLater]         `json:"notifyLater"`
 	InitialTimelineMessage optional.Value[string]                  `json:"initialTimelineMessage" minLength:"1" maxLength:"20000" description:"Rich text of the first timeline entry."`
 }
 
 type eventPatch struct {
 	Title optional.Value[string] `json:"title" minLength:"1" maxLength:"255"`
 	eventMembers
-	AffectedComponents optional.Value[[]affectedComponentBody] `json:"affectedComponents" minItems:"1" maxItems:"100" description:"Replaces the set."`
+	AffectedComponents optional.Value[[]affectedComponentBody] `json:"affectedComponents" maxItems:"100" description:"Replaces the set. Without components, dashboardIds is required."`
 }
 
 type affectedComponentBody struct {
@@ -186,7 +192,8 @@ func (a api) deleteEvent(c *web.Call[eventParameters, web.None]) (web.None, erro
 }
 
 func (in eventBody) apply(d *catalog.EventEdit) error {
-	err := errors.Join(d.Begin(in.Type.Value, in.Title.Value, in.Status.Value), in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
+	err := errors.Join(d.Begin(in.Type.Value, in.Title.Value, in.Status.Value), in.eventMembers.apply(d), applyPlaces(d, in.AffectedComponents, in.DashboardIDs))
+	d.NotifyLater(in.NotifyLater.Value.Wording())
 	if in.InitialTimelineMessage.Sent {
 		err = errors.Join(err, d.SetInitialEntry(in.InitialTimelineMessage.Value))
 	}
@@ -203,7 +210,7 @@ func (in eventPatch) apply(d *catalog.EventEdit) error {
 	if in.Title.Sent {
 		err = d.Rename(in.Title.Value)
 	}
-	return errors.Join(err, in.eventMembers.apply(d), applyAffected(d, in.AffectedComponents))
+	return errors.Join(err, in.eventMembers.apply(d), applyPlaces(d, in.AffectedComponents, in.DashboardIDs))
 }
 
 func (in eventMembers) apply(d *catalog.EventEdit) error {
@@ -222,13 +229,14 @@ func (in eventMembers) apply(d *catalog.EventEdit) error {
 	return d.SetTimes(catalog.Times{StartAt: in.StartAt, EndAt: in.EndAt, ScheduledStartAt: in.ScheduledStartAt, ScheduledEndAt: in.ScheduledEndAt})
 }
 
-func applyAffected(d *catalog.EventEdit, sent optional.Value[[]affectedComponentBody]) error {
-	if !sent.Sent {
-		return nil
+func applyPlaces(d *catalog.EventEdit, components optional.Value[[]affectedComponentBody], dashboards optional.Value[[]string]) error {
+	var affected *[]catalog.ComponentImpact
+	if components.Sent {
+		affected = new(find.Values(components.Value, func(named affectedComponentBody) catalog.ComponentImpact {
+			return catalog.ComponentImpact{ComponentID: named.ComponentID.Value, Impact: named.Impact.Value}
+		}))
 	}
-	return d.SetComponents(find.Values(sent.Value, func(named affectedComponentBody) catalog.ComponentImpact {
-		return catalog.ComponentImpact{ComponentID: named.ComponentID.Value, Impact: named.Impact.Value}
-	}))
+	return d.SetPlaces(affected, dashboards.Pointer())
 }
 
 // put sets field to a member that was sent. null sets the zero value.
@@ -262,10 +270,14 @@ func viewEventRow(d catalog.EventDetail) eventRowView {
 		Coordinator: textOf(&e.Coordinator), Status: e.Status, Severity: optional.OrNull(e.Severity),
 		StartAt: web.Time(e.StartAt), EndAt: web.TimeOf(e.EndAt), ScheduledStartAt: web.TimeOf(e.ScheduledStartAt), ScheduledEndAt: web.TimeOf(e.ScheduledEndAt),
 		AutoStart: e.AutoStart, AutoEnd: e.AutoEnd, ReminderMinutes: append([]int{}, e.ReminderMinutes...), Publish: e.Published,
-		AffectedComponents: []affectedComponentView{}, DashboardIDs: append([]string{}, d.DashboardIDs()...),
+		AffectedComponents: []affectedComponentView{}, DashboardIDs: append([]string{}, d.ShownOn()...),
 		HiddenFromDashboard: e.HiddenFromDashboard, HiddenFromUptimeReports: e.HiddenFromUptimeReports, ExternalID: optional.OrNull(e.ExternalID),
+		ImportKey: optional.OrNull(e.ImportKey()), NotifyLater: map[topic.Channel]bool{},
 		Backfilled: e.Backfilled, Source: e.Source, CreatedBy: viewAuthor(e.CreatedBy), CreatedAt: web.Time(e.CreatedAt), UpdatedAt: web.Time(e.UpdatedAt),
 		PublishedAt: web.TimeOf(e.PublishedAt), Version: e.Version,
+	}
+	for _, channel := range topic.AppChannels() {
+		_, view.NotifyLater[channel] = e.Announced[channel]
 	}
 	for _, link := range e.Links {
 		if component, there := d.Components[link.ComponentID]; there {

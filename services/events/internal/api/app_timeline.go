@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-const entryExample = `{"statusId": "01890a5d-ac96-774b-bcce-b302099a8063", "publicId": null, "status": "identified", "previousStatus": "investigating",
+const entryExample = `{"statusId": "01890a5d-ac96-774b-bcce-b302099a8063", "publicId": null, "importKey": null, "status": "identified", "previousStatus": "investigating",
 	"message": "A certificate has expired.", "timestamp": "2026-01-31T09:40:00.000Z", "author": ` + authorExample + `, "notified": true,
 	"componentImpacts": [], "editedAt": null, "createdAt": "2026-01-31T09:40:00.000Z"}`
 
@@ -34,6 +34,7 @@ func (a api) timelineOperations() []web.Operation {
 
 type entryView struct {
 	StatusID         string                `json:"statusId" format:"uuid"`
+	ImportKey        *string               `json:"importKey" description:"The key of an imported entry in its source."`
 	PublicID         *string               `json:"publicId" description:"The id of the update in api/v2 and in webhooks of the format statuspage. Null: that of statusId."`
 	Status           catalog.Status        `json:"status" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed,update"`
 	PreviousStatus   *catalog.Status       `json:"previousStatus" description:"Null for an entry without a transition."`
@@ -150,7 +151,7 @@ func viewNewEntry(detail catalog.EventDetail) newEntryView {
 
 func viewEntry(e catalog.Entry) entryView {
 	return entryView{
-		StatusID: e.StatusID, PublicID: optional.OrNull(e.PublicID), Status: e.Status, PreviousStatus: optional.OrNull(e.PreviousStatus), Message: e.Message.Text, Timestamp: web.Time(e.Timestamp),
+		StatusID: e.StatusID, PublicID: optional.OrNull(e.PublicID), ImportKey: optional.OrNull(e.ImportKey), Status: e.Status, PreviousStatus: optional.OrNull(e.PreviousStatus), Message: e.Message.Text, Timestamp: web.Time(e.Timestamp),
 		Author: viewAuthor(e.Author), Notified: e.Notified, ComponentImpacts: find.Values(e.Impacts, func(i catalog.ComponentImpact) componentImpactView { return componentImpactView(i) }),
 		EditedAt: web.TimeOf(e.EditedAt), CreatedAt: web.Time(e.CreatedAt),
 	}

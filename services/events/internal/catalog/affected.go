@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -16,10 +17,14 @@ type EventDetail struct {
 	Event
 	Components map[string]Component
 	Dashboards map[string][]string
+	existing   map[string]bool // dashboards of the organization; nil unless the event has no components
 }
 
-// DashboardIDs returns the ids of the dashboards that show an affected component.
-func (d *EventDetail) DashboardIDs() []string {
+// ShownOn returns the ids of the dashboards that show an affected component, or those of an event without components.
+func (d *EventDetail) ShownOn() []string {
+	if len(d.Links) == 0 {
+		return slices.DeleteFunc(slices.Clone(d.DashboardIDs), func(id string) bool { return !d.existing[id] })
+	}
 	var ids []string
 	for _, link := range d.Links {
 		ids = append(ids, d.Dashboards[link.ComponentID]...)
@@ -33,6 +38,7 @@ type affected struct {
 	asked      []string
 	components map[string]Component
 	dashboards map[string][]string
+	existing   map[string]bool // ids of the organization's dashboards; nil: not asked
 }
 
 // read loads the components with the ids, and the dashboards on which they are placed. It does nothing if the last load
@@ -55,11 +61,30 @@ func (a *affected) read(ctx context.Context, c *Catalog, organization string, id
 }
 
 func (a *affected) detail(event Event) EventDetail {
-	return EventDetail{event, a.components, a.dashboards}
+	return EventDetail{event, a.components, a.dashboards, a.existing}
 }
 
-// check returns a fault if a new link (LegacyID 0) names a component that the organization does not have.
-func (a *affected) check(event *Event) error {
+// readDashboards loads the ids of the organization's dashboards, unless they are loaded or all events have components.
+func (a *affected) readDashboards(ctx context.Context, c *Catalog, organization string, events ...Event) error {
+	if a.existing != nil || !slices.ContainsFunc(events, func(e Event) bool { return len(e.DashboardIDs) > 0 }) {
+		return nil
+	}
+	rows, err := c.store.Dashboards.Keys(ctx, owned(organization, find.Query{}))
+	a.existing = make(map[string]bool, len(rows))
+	for _, row := range rows {
+		a.existing[row.Key] = true
+	}
+	return err
+}
+
+// check returns a fault if a new link (LegacyID 0) names a component that the organization does not have, or if a dashboard that
+// is not in former does not exist.
+func (a *affected) check(event *Event, former ...string) error {
+	if !slices.Equal(event.DashboardIDs, former) {
+		if err := checkDashboardIDs(event.DashboardIDs, a.existing); err != nil {
+			return err
+		}
+	}
 	for i, link := range event.Links {
 		if _, there := a.components[link.ComponentID]; link.LegacyID == 0 && !there {
 			return fault.Field(fmt.Sprintf("affectedComponents[%d].componentId", i), "must be a component of the organization")

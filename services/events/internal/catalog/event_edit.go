@@ -36,6 +36,7 @@ type EventEdit struct {
 	reminds bool   // the write only sends a reminder, and does not increase Version
 	request request
 	asked   topic.Notify  // the channels that the request asks for
+	later   *topic.Notify // the channels that the scheduler notifies; nil: those that follow from asked
 	notify  topic.Notify  // whom the write notifies; see decide
 	silence topic.Silence // why it notifies nobody
 }
@@ -70,6 +71,9 @@ func (d *EventEdit) AddComponent(id string) error {
 		return fault.Field("affectedComponents", "must name at most %d components", maxLinks)
 	}
 	d.Links = append(d.Links, Link{ComponentID: id})
+	if len(d.DashboardIDs) > 0 {
+		d.DashboardIDs = []string{}
+	}
 	d.changed = true
 	return nil
 }
@@ -151,6 +155,9 @@ func (d *EventEdit) Check() error {
 	problems := d.checkFields()
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
+	}
+	if len(d.Links) > 0 && len(d.DashboardIDs) > 0 {
+		problems = append(problems, errBesideComponents())
 	}
 	if !d.Type.allows(d.Status) {
 		refuse("status", "must be a status of the type %s", d.Type)

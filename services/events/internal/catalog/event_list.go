@@ -292,7 +292,7 @@ func (c *Catalog) details(ctx context.Context, organization string, events []Eve
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	var near affected
-	err := near.read(ctx, c, organization, ids)
+	err := cmp.Or(near.read(ctx, c, organization, ids), near.readDashboards(ctx, c, organization, events...))
 	return find.Values(events, near.detail), err
 }
 

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -21,7 +22,7 @@ func (c *Catalog) Event(ctx context.Context, organization, id string) (EventDeta
 		return EventDetail{}, err
 	}
 	var near affected
-	err = near.read(ctx, c, event.OrganizationID, event.ComponentIDs())
+	err = cmp.Or(near.read(ctx, c, event.OrganizationID, event.ComponentIDs()), near.readDashboards(ctx, c, event.OrganizationID, event))
 	return near.detail(event), err
 }
 

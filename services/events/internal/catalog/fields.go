@@ -119,8 +119,8 @@ func (d *EventEdit) setEnd(in optional.Value[time.Time]) error {
 // SetComponents replaces the affected components by the given ones. A component that the event already has keeps its
 // link. Severity must be assigned before the call.
 func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
-	if len(affected) == 0 || len(affected) > maxAffected {
-		return fault.Field("affectedComponents", "must name 1 to %d components", maxAffected)
+	if len(affected) > maxAffected {
+		return fault.Field("affectedComponents", "must name at most %d components", maxAffected)
 	}
 	links := make([]Link, len(affected))
 	for i, named := range affected {
@@ -137,6 +137,26 @@ func (d *EventEdit) SetComponents(affected []ComponentImpact) error {
 	d.Links = links
 	for _, named := range affected {
 		d.SetImpact(named.ComponentID, named.Impact)
+	}
+	return nil
+}
+
+// SetPlaces replaces the affected components and the dashboards of an event without components. A nil argument was not
+// sent. An event with components has no dashboards of its own.
+func (d *EventEdit) SetPlaces(affected *[]ComponentImpact, dashboards *[]string) error {
+	if affected != nil {
+		if err := d.SetComponents(*affected); err != nil {
+			return err
+		}
+		if len(*affected) > 0 && len(d.DashboardIDs) > 0 {
+			d.DashboardIDs = []string{}
+		}
+	}
+	if dashboards != nil && !slices.Equal(*dashboards, d.DashboardIDs) {
+		d.DashboardIDs = slices.Clone(*dashboards)
+	}
+	if (affected != nil || dashboards != nil || d.IsNew()) && len(d.Links) == 0 && len(d.DashboardIDs) == 0 {
+		return fault.Field("affectedComponents", "must name 1 to %d components, unless dashboardIds names dashboards", maxAffected)
 	}
 	return nil
 }

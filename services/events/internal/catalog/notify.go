@@ -94,6 +94,13 @@ func (d *EventEdit) Notify(channels topic.Notify) {
 	}
 }
 
+// NotifyLater states which channels the scheduler notifies of its steps and reminders. nil: those that follow from Notify.
+func (d *EventEdit) NotifyLater(channels topic.Notify) {
+	if channels != nil {
+		d.later = &channels
+	}
+}
+
 // decide sets whom the write notifies, and marks the entries of the write as notified if it notifies anybody. named
 // means that messages may name a component of the event.
 func (d *EventEdit) decide(named bool) {
@@ -111,6 +118,10 @@ func (d *EventEdit) decide(named bool) {
 		if len(d.notify) > 0 && slices.Contains(d.written, d.Timeline[i].StatusID) {
 			d.Timeline[i].Notified = true
 		}
+	}
+	if d.later != nil {
+		d.keep(*d.later)
+		return
 	}
 	d.keep(d.channels(later))
 }

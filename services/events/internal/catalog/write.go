@@ -24,11 +24,14 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	if err := errors.Join(fill(draft), draft.Check()); err != nil {
 		return EventDetail{}, err
 	}
-	if len(event.Links) == 0 {
+	if len(event.Links) == 0 && len(event.DashboardIDs) == 0 {
 		return EventDetail{}, fault.Field("affectedComponents", "must name at least one component")
 	}
 	var near affected
-	if err := cmp.Or(near.read(ctx, c, event.OrganizationID, event.ComponentIDs()), near.check(&event)); err != nil {
+	if err := cmp.Or(near.read(ctx, c, event.OrganizationID, event.ComponentIDs()), near.readDashboards(ctx, c, event.OrganizationID, event)); err != nil {
+		return EventDetail{}, err
+	}
+	if err := near.check(&event); err != nil {
 		return EventDetail{}, err
 	}
 	draft.finish(len(near.nameable(&event)) > 0)
@@ -108,10 +111,10 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			if write.err = errors.Join(write.change(draft), draft.Check()); write.err != nil {
 				continue
 			}
-			if err := near.read(ctx, c, event.OrganizationID, draft.ComponentIDs()); err != nil {
+			if err := cmp.Or(near.read(ctx, c, event.OrganizationID, draft.ComponentIDs()), near.readDashboards(ctx, c, event.OrganizationID, *draft.Event)); err != nil {
 				return nil, err
 			}
-			if write.err = near.check(draft.Event); write.err != nil {
+			if write.err = near.check(draft.Event, event.DashboardIDs...); write.err != nil {
 				continue
 			}
 			changed, announcedOnly := draft.finish(len(near.nameable(draft.Event)) > 0)
