@@ -51,6 +51,9 @@ const (
 	statuspagePath = "/hooks/statuspage"
 )
 
+// formerPage is the public id of the dashboard.
+const formerPage = "kctbh9vrtdwd"
+
 // next waits for the next webhook at the path.
 func (s *stage) next(path string) receiver.Request {
 	s.t.Helper()
@@ -175,10 +178,11 @@ func (s *stage) comparePage(n notice) {
 		Incident statuspageEvent
 	}
 	body := s.next(statuspagePath).Body
-	if err := json.Unmarshal(body, &sent); err != nil || sent.Incident.ID != n.Event.ID || sent.Page.ID != s.DashboardID || len(sent.Incident.Updates) != 1 {
+	if err := json.Unmarshal(body, &sent); err != nil || sent.Incident.ID != n.Event.ID || sent.Page.ID != formerPage || len(sent.Incident.Updates) != 1 {
 		s.t.Fatalf("%s: %v", body, err)
 	}
 	var page struct {
+		Page         struct{ ID string }
 		Status       struct{ Indicator, Description string }
 		Incidents    []statuspageEvent
 		Maintenances []statuspageEvent `json:"scheduled_maintenances"`
@@ -200,7 +204,7 @@ func (s *stage) comparePage(n notice) {
 	if !reflect.DeepEqual(sent.Incident.statuspageIncident, shown.statuspageIncident) || !reflect.DeepEqual(sent.Incident.Components, shown.Components) {
 		s.t.Errorf("%s: %s\nthe page has %+v %+v", n.Kind, body, shown.statuspageIncident, shown.Components)
 	}
-	if sent.Page.Indicator != page.Status.Indicator || sent.Page.Description != page.Status.Description {
+	if sent.Page.ID != page.Page.ID || sent.Page.Indicator != page.Status.Indicator || sent.Page.Description != page.Status.Description {
 		s.t.Errorf("%s: %+v, the page has %+v", n.Kind, sent.Page, page.Status)
 	}
 	if update := &sent.Incident.Updates[0]; !update.Notified {
@@ -234,6 +238,8 @@ func TestEveryKindReachesAWebhook(t *testing.T) {
 	c := seeded(t, p)
 	s := &stage{actor: actor{t, c}, receiver: r, seen: map[string]int{}, sequence: map[string]int{}}
 	_, s.component = s.service("Checkout")
+	send(t, "PATCH", s.BaseURL+"/app/components/"+s.component, c.app(), map[string]any{"publicId": "b13yz5g2cw10"}).expect(t, http.StatusOK)
+	send(t, "PATCH", s.BaseURL+"/app/dashboards/"+s.DashboardID, c.app(), map[string]any{"publicId": formerPage}).expect(t, http.StatusOK)
 	s.endpoint("https://"+receiverHost+ownPath, s.component)
 	send(t, "POST", s.BaseURL+"/app/integrations/webhooks/outbound/endpoints", c.app(), map[string]any{
 		"dashboardId": s.DashboardID, "url": "https://" + receiverHost + statuspagePath, "managementEmail": "ops@example.com", "format": "statuspage", "componentIds": []string{s.component},

@@ -2,8 +2,11 @@ package store_test
 
 import (
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
@@ -43,5 +46,33 @@ func TestHoldingFollowsOtherProcesses(t *testing.T) {
 	expect()
 	if got, err := one.DashboardsHolding(t.Context(), "another", []string{component.ID}); err != nil || len(got) != 0 {
 		t.Errorf("another organization: %v, %v", got, err)
+	}
+}
+
+// Of several components that are created with one public id at the same time, one is stored. The others leave nothing on
+// the dashboards that they named.
+func TestOneOfSeveralNewComponentsGetsThePublicID(t *testing.T) {
+	c, _ := open(t, t.TempDir(), false)
+	dashboards := []string{addDashboard(t, c, "first").ID, addDashboard(t, c, "second").ID}
+	var stored atomic.Int64
+	var work sync.WaitGroup
+	for range 8 {
+		work.Go(func() {
+			_, err := c.CreateComponent(t.Context(), ours, dashboards, func(c *catalog.Component) error { c.Name, c.PublicID = "API", "api"; return nil })
+			switch {
+			case err == nil:
+				stored.Add(1)
+			case !fault.Is(err, fault.Conflict):
+				t.Error(err)
+			}
+		})
+	}
+	if work.Wait(); stored.Load() != 1 {
+		t.Errorf("%d components are stored", stored.Load())
+	}
+	for _, id := range dashboards {
+		if d, err := c.Dashboard(t.Context(), org, id); err != nil || len(d.Components) != 1 {
+			t.Errorf("a dashboard has the components %v (%v)", d.Components, err)
+		}
 	}
 }
