@@ -16,7 +16,7 @@ type Component struct {
 	ID                      string   `json:"id" audit:"id"`
 	LegacyID                int64    `json:"legacyId" audit:"legacyId"`
 	OrganizationID          string   `json:"organizationId"`
-	PublicID                string   `json:"publicId" audit:"publicId,null"` // see PublicID; unique in the organization
+	PublicID                string   `json:"publicId" audit:"publicId,null"` // see ShownID; unique in the organization
 	Name                    string   `json:"name" audit:"name"`
 	Description             string   `json:"description" audit:"description"`
 	Group                   string   `json:"group" audit:"groupName"`

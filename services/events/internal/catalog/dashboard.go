@@ -11,7 +11,7 @@ type Dashboard struct {
 	ID             string   `json:"id" audit:"id"`
 	LegacyID       int64    `json:"legacyId" audit:"legacyId"`
 	OrganizationID string   `json:"organizationId"`
-	PublicID       string   `json:"publicId" audit:"publicId,null"` // see PublicID; unique in the organization
+	PublicID       string   `json:"publicId" audit:"publicId,null"` // see ShownID; unique in the organization
 	Place          int64    `json:"place"`                          // a number that is unique in the organization, see freePlace
 	Name           string   `json:"name" audit:"name"`
 	Slug           string   `json:"slug" audit:"slug"`       // unique on the installation

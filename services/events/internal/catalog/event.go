@@ -15,7 +15,7 @@ type Event struct {
 	ID             string    `json:"id" audit:"id"`
 	LegacyID       int64     `json:"legacyId" audit:"legacyId"`
 	OrganizationID string    `json:"organizationId"`
-	PublicID       string    `json:"publicId" audit:"publicId,null"` // see PublicID; unique in the organization
+	PublicID       string    `json:"publicId" audit:"publicId,null"` // see ShownID; unique in the organization
 	Type           EventType `json:"type" audit:"type"`
 	Status         Status    `json:"status" audit:"status"`
 	Title          string    `json:"title" audit:"title"`
@@ -95,7 +95,7 @@ type Link struct {
 type Entry struct {
 	StatusID       string            `json:"statusId" audit:"statusId"` // uuid
 	LegacyID       int64             `json:"legacyId"`
-	PublicID       string            `json:"publicId" audit:"publicId,null"` // see PublicID
+	PublicID       string            `json:"publicId" audit:"publicId,null"` // see ShownID
 	ImportKey      string            `json:"importKey"`                      // key of the entry in an import; empty: the entry was not imported
 	Status         Status            `json:"status" audit:"status"`
 	PreviousStatus Status            `json:"previousStatus" audit:"previousStatus,null"` // empty: the entry did not change the status

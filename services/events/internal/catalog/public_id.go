@@ -11,12 +11,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
-// A public id is the id that a page, group, component, event or entry had on a page of another product. It is empty, or
-// 1 to 64 of A-Z, a-z, 0-9, _ and -. Files and webhooks in the format of Statuspage show it in place of the platform's
-// id, so clients of the former page find what they know.
+// publicIDForm is the form of a public id.
 var publicIDForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// ShownID returns the public id, or the platform's id of a record that has no public id.
+// ShownID returns the id of a record in files and webhooks in the format of Statuspage: its public id, or the platform's
+// id if it has none. A public id is the id that a page, group, component, event or entry had on a page of another
+// product, so that programs which read that page find the ids that they know.
 func ShownID(publicID, id string) string { return cmp.Or(publicID, id) }
 
 // GroupIDs returns the public ids of the dashboard's groups.
