@@ -3,8 +3,12 @@ package events_test
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
 
 const importRun = "0190eeee-0000-7000-8000-000000000001"
@@ -86,5 +90,103 @@ func TestAnImportCanBeRepeatedAndUndone(t *testing.T) {
 	expect("after the deletion", "kept created created", p.imports("", importedIncident("1", "A4"), b, c).statuses())
 	if a := p.send("app event a", "POST", "/app/events/import", `{}`); a.status != 403 {
 		t.Errorf("a member with the role event got %d", a.status)
+	}
+}
+
+// TestConcurrentImportsCreateNothingTwice sends the same events to two processes at the same time.
+func TestConcurrentImportsCreateNothingTwice(t *testing.T) {
+	second := start(t, startBroker(t))
+	first := second.in(t)
+	second.run()
+	first.referred("API", "s:a:api")
+	var events []string
+	for i := range 60 {
+		events = append(events, importedIncident(fmt.Sprint(i), fmt.Sprint("E", i)))
+	}
+	var mu sync.Mutex
+	created := map[string]int{}
+	ids := map[string]string{}
+	var group sync.WaitGroup
+	for i := range 6 {
+		p := []*platform{first, second}[i%2]
+		group.Go(func() {
+			out := p.imports("", events...)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, r := range out.Results {
+				if r.EventID == nil || r.Status != "created" && r.Status != "unchanged" || ids[r.Key] != "" && ids[r.Key] != *r.EventID {
+					t.Errorf("%+v", r)
+					continue
+				}
+				ids[r.Key] = *r.EventID
+				if r.Status == "created" {
+					created[r.Key]++
+				}
+			}
+		})
+	}
+	group.Wait()
+	for key := range ids {
+		if created[key] != 1 {
+			t.Errorf("%s was created %d times", key, created[key])
+		}
+	}
+	if list := first.must(200, "", "GET", "/api/v1/event/list/?limit=1", ""); list["meta"].(map[string]any)["total_count"] != float64(60) {
+		t.Errorf("%v events are stored", list["meta"])
+	}
+	if list := first.must(200, "", "GET", "/api/v1/event/update/?limit=1", ""); list["meta"].(map[string]any)["total_count"] != float64(120) {
+		t.Errorf("%v entries are stored", list["meta"])
+	}
+}
+
+// TestReportsCountImportedEvents compares 24 monthly reports with a count by the second of the events that were imported.
+func TestReportsCountImportedEvents(t *testing.T) {
+	p := start(t, startBroker(t))
+	id := p.referred("API", "s:a:api")
+	random := rand.New(rand.NewPCG(1, 2))
+	begin := time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
+	months := 24
+	end := begin.AddDate(0, months, 0)
+	const seconds = 24 * 3600
+	severities := map[string]string{"minor_outage": "partial_outage", "major_outage": "major_outage", "minor_performance": "degraded_performance"}
+	ranks := []string{"operational", "under_maintenance", "degraded_performance", "partial_outage", "major_outage"}
+	state := make([]byte, int(end.Sub(begin)/time.Second)) // rank of each second
+	mark := func(from, to time.Time, impact string) {
+		rank := byte(slices.Index(ranks, impact))
+		for s := int(from.Sub(begin) / time.Second); s < int(to.Sub(begin)/time.Second); s++ {
+			state[s] = max(state[s], rank)
+		}
+	}
+	var events []string
+	for i := range 180 {
+		from := begin.Add(time.Duration(random.IntN(len(state)-3*seconds)) * time.Second)
+		middle := from.Add(time.Duration(1+random.IntN(seconds)) * time.Second)
+		to := middle.Add(time.Duration(1+random.IntN(seconds)) * time.Second)
+		severity := []string{"minor_outage", "major_outage", "minor_performance"}[i%3]
+		later := ranks[random.IntN(len(ranks))]
+		mark(from, middle, severities[severity])
+		mark(middle, to, later)
+		at := func(t time.Time) string { return t.Format(time.RFC3339) }
+		events = append(events, fmt.Sprintf(`{"key": "e%d", "type": "incident", "title": "E", "status": "resolved", "severity": "%s", "startAt": "%s", "endAt": "%s", "components": [{"key": "s:a:api"}],
+			"timeline": [{"key": "1", "at": "%[3]s", "status": "investigating", "html": "x"}, {"key": "2", "at": "%[5]s", "status": "update", "html": "x", "impacts": {"s:a:api": "%[6]s"}},
+			{"key": "3", "at": "%[4]s", "status": "resolved", "html": "x"}]}`, i, severity, at(from), at(to), at(middle), later))
+	}
+	p.imports("", events...)
+	for m := range months {
+		month := begin.AddDate(0, m, 0)
+		counted := map[string]float64{}
+		for s := int(month.Sub(begin) / time.Second); s < int(month.AddDate(0, 1, 0).Sub(begin)/time.Second); s++ {
+			counted[ranks[state[s]]]++
+		}
+		out := p.must(200, "app admin uptime a", "GET", "/app/reports/uptime?month="+month.Format("2006-01")+"&componentId="+id, "")
+		component := out["report"].(map[string]any)["components"].([]any)[0].(map[string]any)
+		if m == 0 {
+			t.Log(component)
+		}
+		for impact, member := range map[string]string{"partial_outage": "partialOutageSeconds", "major_outage": "majorOutageSeconds", "degraded_performance": "degradedSeconds"} {
+			if got := component[member]; got != counted[impact] {
+				t.Errorf("%s: %v seconds of %s, counted %v", month.Format("2006-01"), got, impact, counted[impact])
+			}
+		}
 	}
 }
