@@ -190,7 +190,7 @@
       const total = showSums();
       if (work === 'plan') {
         title.textContent = 'The plan. Nothing is written yet';
-        say(total[0] + total[1] ? 'Look at what is lost, then import.' : 'Everything of the source is here already.');
+        say(total[0] + total[1] ? 'Look at what is lost, then import.' : lost.length ? 'Nothing can be imported.' : 'Everything of the source is here already.');
         buttons(...total[0] + total[1] ? [write, back] : [back]);
       } else {
         title.textContent = 'The import is complete';

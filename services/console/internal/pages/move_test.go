@@ -219,6 +219,7 @@ func TestAWrongSourceIsShownWithItsReason(t *testing.T) {
 		{map[string]string{"a.jsonl": "no lines"}, []string{"source", "lines", "only", "events"}, "The source cannot be read: a.jsonl has no valid line."},
 		{map[string]string{"kuma.db": "SQLite format 3\x00 and then nothing"}, []string{"source", "uptime-kuma", "only", "events"}, "There is a problem"},
 		{map[string]string{"../../etc/a.jsonl": moveLines}, []string{"source", "lines", "only", "events"}, "leads out of the folder"},
+		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "slug", "cs"}, "Enter 3 to 63 of a-z, 0-9 and -."},
 		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "timezone", "Mars"}, "Enter a time zone"},
 		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "outages", "5m"}, "Enter a time for Uptime Kuma"},
 		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "into", "acme", "slug", "acme"}, "Choose a dashboard, or enter the address of a new one."},
