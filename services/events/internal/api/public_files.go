@@ -53,9 +53,12 @@ func filesPublic() []web.Public {
 		})
 	}
 	return append(all, web.Public{
-		Method: "GET", Path: "/d/{slug}/incidents/{id}", ID: "moveToEvent", Tag: publicTag, Summary: "Go to an event by its address on Statuspage",
-		Parameters: idParameters{},
-		Responses:  []web.Response{{Status: 308, Description: "The address of the event.", Headers: []string{"Location"}}, unknown},
+		Method: "GET", Path: "/d/{slug}/incidents/{id}", ID: "moveToEvent", Tag: publicTag, Summary: "Go to an event by its former address",
+		Description: "The id is that of an event, as in addresses of Statuspage, or incidents/{id} is an alias of the dashboard. Other aliases of a dashboard redirect too.",
+		Parameters:  idParameters{},
+		Responses: []web.Response{{Status: 308, Description: "The present address.", Headers: []string{"Location"}},
+			{Status: 403, Description: "The dashboard is private, and the id is not that of an event. The body is the form for the password, or empty.", Contents: []web.Content{{Media: "text/html", Of: ""}}}, unknown},
+		Errors: []int{503},
 	}, web.Public{
 		Method: "POST", Path: "/d/{slug}/enter", ID: "enter", Tag: publicTag, Summary: "Enter the password of a private dashboard",
 		Parameters: slugParameters{},

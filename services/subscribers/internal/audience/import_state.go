@@ -104,6 +104,9 @@ func (i *importing) setAside(ctx context.Context, organization string, lines []*
 	aside := map[*line]bool{}
 	for _, l := range candidates {
 		why := "The owner has not confirmed the address. Import the row with sendConfirmations to ask for it."
+		if i.channel == topic.SMS {
+			why = "The owner must confirm first, because texts come from a new number. Import the row with sendConfirmations to ask for it."
+		}
 		if l.row.State == RowUnsubscribed {
 			why = "The owner unsubscribed, but has confirmed another subscription here. So the address is not suppressed."
 			if !confirmed[l.address.ID] && l.address.ClearedAt == nil {
