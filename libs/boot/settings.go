@@ -182,13 +182,14 @@ func (s Sending) Authorities() (*x509.CertPool, error) {
 }
 
 // authorities returns the certificate authorities of the system together with those in the file that the setting names.
+// Without a file it returns nil, with which a connection uses those of the system, and reads them only when it is needed.
 func authorities(setting, file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // the system has none, so only those in CAFile are trusted
-	}
-	if file == "" {
-		return pool, nil
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -53,13 +53,17 @@ func (w *writer) migrate(s *plan.Shape) error {
 		return err
 	}
 	wanted := shape{s}.objects()
-	if err := w.dropObjects(s, wanted); err != nil {
+	there, err := w.dropObjects(s, wanted)
+	if err != nil {
 		return err
 	}
 	if err := w.backfill(s); err != nil {
 		return err
 	}
 	for _, object := range wanted {
+		if there[object.name] {
+			continue
+		}
 		if err := w.create(s, object); err != nil {
 			return err
 		}
@@ -119,9 +123,9 @@ func (s shape) objects() []object {
 }
 
 // dropObjects drops the objects that are not declared or have another definition. With an index of words, SQLite drops the
-// tables that FTS5 has created for the index.
-func (w *writer) dropObjects(s *plan.Shape, wanted []object) error {
-	declared := map[string]string{}
+// tables that FTS5 has created for the index. dropObjects returns the names of the objects that are there as declared.
+func (w *writer) dropObjects(s *plan.Shape, wanted []object) (map[string]bool, error) {
+	declared, there := map[string]string{}, map[string]bool{}
 	for _, o := range wanted {
 		declared[o.name] = o.sql
 	}
@@ -133,27 +137,23 @@ func (w *writer) dropObjects(s *plan.Shape, wanted []object) error {
 			if err := rows.Scan(&kind, &name, &text); err != nil {
 				return err
 			}
-			if declared[name] != text {
+			if there[name] = declared[name] == text; !there[name] {
 				drops = append(drops, `DROP `+strings.ToUpper(kind)+` IF EXISTS `+quote(name))
 			}
 			return nil
 		})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, text := range drops {
 		if err := w.define(text); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return there, nil
 }
 
 func (w *writer) create(s *plan.Shape, o object) error {
-	err := w.row(`SELECT 1 FROM sqlite_schema WHERE name = ?`, []any{o.name}, new(int))
-	if !errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
 	if err := w.define(o.sql); err != nil {
 		if conflict, ok := errors.AsType[*engine.ConflictError](classified(err, s)); ok {
 			return fmt.Errorf("stored records violate %s: %w", o.name, conflict.Err)
