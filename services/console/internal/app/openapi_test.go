@@ -164,6 +164,7 @@ func queryOf(method string) url.Values {
 func leftOut(operation string) string {
 	return map[string]string{
 		"listNotes": "an event has its notes", "getPostMortem": "an event has its post-mortem", "listAliases": "the page of an import sends it through package transfer",
+		"exportEvents": "the command export sends it",
 	}[operation]
 }
 
