@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -214,6 +216,7 @@ func TestAHistoryOfGitHubsSizeIsImportedQuietlyAndUndone(t *testing.T) {
 		t.Errorf("after undo %v differ", paths)
 	}
 	m.run(0, "import", "undo", run)
+	m.stopsAndGoesOn()
 
 	// A message about a later incident shows that messages arrive.
 	m.incident(made.Component.ID, nil)
@@ -436,4 +439,52 @@ func firstDifference(want, got string) string {
 		}
 	}
 	return "lines are missing or in another order"
+}
+
+// stopsAndGoesOn proves that SIGTERM ends an import after the request in flight, that the same command goes on, and that
+// undo finds what an interrupted run could not record.
+func (m *mover) stopsAndGoesOn() {
+	m.t.Helper()
+	m.folder = m.t.TempDir()
+	arguments := []string{"import", "lines", history(m.t, "zq2", 200, 20, 40, 0), "--dashboard", "zq2"}
+	var said strings.Builder
+	first := m.command(arguments...)
+	first.Stderr = &said
+	if err := first.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	eventually(m.t, time.Minute, "the first components are recorded", func() error {
+		if runs := m.runs(); len(runs) != 1 || !strings.Contains(m.read("import-"+runs[0]+".jsonl"), `"status":"created","id":`) {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		m.t.Fatal(err)
+	}
+	_ = first.Wait() // the code says more than the error
+	if code := first.ProcessState.ExitCode(); code != 2 || !strings.Contains(said.String(), "the same command in this folder goes on") {
+		m.t.Fatalf("after SIGTERM the command ended with code %d: %s", code, said.String())
+	}
+	done := counted(m.run(0, arguments...), "WRITTEN")
+	if len(m.runs()) != 1 || done["event"][0] != "20" || done["component"][0] == "200" || done["component"][2] == "0" {
+		m.t.Errorf("%d runs; the second command wrote %v", len(m.runs()), done)
+	}
+	run := m.runs()[0]
+	file := filepath.Join(m.folder, "import-"+run+".jsonl")
+	planned := regexp.MustCompile(`(?m)^.*("id":|"kind":"done").*\n`).ReplaceAllString(m.read(filepath.Base(file)), "") // as a kill before the records leaves it
+	if err := os.WriteFile(file, []byte(planned), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	undone := m.run(0, "import", "undo", run)
+	for _, row := range cells(undone) {
+		if len(row) == 3 && (row[0] == "component" && row[1] != "200" || row[0] == "dashboard" && row[1] != "1") {
+			m.t.Errorf("undone: %s", undone)
+		}
+	}
+	for _, d := range m.everything("/app/dashboards", "dashboards") {
+		if d["slug"] == "zq2" {
+			m.t.Error("the dashboard is still there")
+		}
+	}
 }

@@ -139,17 +139,26 @@ func choose(set *lines.Set, slug string) error {
 			e.DashboardIDs = []string{chosen.Key}
 		}
 	}
-	// What names no component concerns all dashboards.
-	leaves := func(dashboard string, components *[]string) bool {
-		if dashboard != "" && dashboard != chosen.Key {
-			return true
-		}
-		named := len(*components)
-		*components = slices.DeleteFunc(*components, func(key string) bool { return !stays[key] })
-		return named > 0 && len(*components) == 0
+	// What names no component and no dashboard concerns all dashboards.
+	stay := func(dashboard string, components []string) (left []string, leaves bool) {
+		left = slices.DeleteFunc(slices.Clone(components), func(key string) bool { return !stays[key] })
+		return left, dashboard != "" && dashboard != chosen.Key || len(components) > 0 && len(left) == 0
 	}
-	set.Subscribers = slices.DeleteFunc(set.Subscribers, func(s lines.Subscriber) bool { return leaves(s.DashboardID, &s.Components) })
-	set.Endpoints = slices.DeleteFunc(set.Endpoints, func(e lines.Endpoint) bool { return leaves(e.DashboardID, &e.Components) })
+	var subscribers []lines.Subscriber
+	for _, s := range set.Subscribers {
+		var leaves bool
+		if s.Components, leaves = stay(s.DashboardID, s.Components); !leaves {
+			subscribers = append(subscribers, s)
+		}
+	}
+	var endpoints []lines.Endpoint
+	for _, e := range set.Endpoints {
+		var leaves bool
+		if e.Components, leaves = stay(e.DashboardID, e.Components); !leaves {
+			endpoints = append(endpoints, e)
+		}
+	}
+	set.Subscribers, set.Endpoints = subscribers, endpoints
 	return nil
 }
 
