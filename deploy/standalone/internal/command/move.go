@@ -18,13 +18,14 @@ import (
 
 // move is an import into a platform: the plan, then the pieces.
 type move struct {
-	engine *transfer.Engine
-	header runHeader
-	dry    bool
-	pieces []*lines.Set
-	plans  [][]transfer.Outcome // by piece
-	state  transfer.State
-	run    *runFile // nil: nothing is to be written
+	engine  *transfer.Engine
+	header  runHeader
+	dry     bool
+	pieces  []*lines.Set
+	plans   [][]transfer.Outcome // by piece
+	state   transfer.State
+	run     *runFile // nil: nothing is to be written
+	resumed bool     // run was interrupted before
 }
 
 // halted is the error of a run that has written a part.
@@ -58,14 +59,12 @@ func (m *move) Run(ctx context.Context, set *lines.Set) error {
 		return err
 	}
 	planned := slices.Concat(m.plans...)
-	if m.dry || !writes(planned) {
-		if err := printTable(counts("PLAN", planned)); err != nil {
-			return err
-		}
-		return m.finish(planned, warnings)
-	}
 	if err := printTable(counts("PLAN", planned)); err != nil {
 		return err
+	}
+	m.resumed = m.run != nil
+	if m.dry || !m.resumed && !writes(planned) {
+		return m.finish(planned, warnings)
 	}
 	outcomes, err := m.write(ctx, planned)
 	if err != nil {
@@ -147,7 +146,8 @@ func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []tra
 	progress := newProgress("write", m.pieces)
 	for i, piece := range m.pieces {
 		outcomes := m.plans[i]
-		if writes(outcomes) {
+		// The interrupted run may have written events without their old addresses, which the plan does not show.
+		if writes(outcomes) || m.resumed && len(piece.Events) > 0 {
 			var failed error
 			outcomes, failed = m.engine.Write(ctx, &m.state, piece)
 			if err := errors.Join(m.run.wrote(outcomes), failed); err != nil {
