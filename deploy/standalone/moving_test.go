@@ -99,7 +99,12 @@ func (m *mover) run(code int, arguments ...string) string {
 // read returns the content of a file in the folder.
 func (m *mover) read(name string) string {
 	m.t.Helper()
-	content, err := os.ReadFile(filepath.Join(m.folder, name))
+	return m.readAll(filepath.Join(m.folder, name))
+}
+
+func (m *mover) readAll(path string) string {
+	m.t.Helper()
+	content, err := os.ReadFile(path)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -446,7 +451,12 @@ func firstDifference(want, got string) string {
 func (m *mover) stopsAndGoesOn() {
 	m.t.Helper()
 	m.folder = m.t.TempDir()
-	arguments := []string{"import", "lines", history(m.t, "zq2", 200, 20, 40, 0), "--dashboard", "zq2"}
+	page := history(m.t, "zq2", 200, 20, 40, 0)
+	endpoint := `{"kind":"endpoint","key":"x:zq2:h","channel":"webhook","url":"https://` + receiverHost + `/hooks/zq2","managementEmail":"ops@example.com","components":null,"format":"statuspage"}` + "\n"
+	if err := os.WriteFile(page, append([]byte(m.readAll(page)), endpoint...), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	arguments := []string{"import", "lines", page, "--dashboard", "zq2", "--only", "components,events,endpoints"}
 	var said strings.Builder
 	first := m.command(arguments...)
 	first.Stderr = &said
@@ -469,6 +479,15 @@ func (m *mover) stopsAndGoesOn() {
 	done := counted(m.run(0, arguments...), "WRITTEN")
 	if len(m.runs()) != 1 || done["event"][0] != "20" || done["component"][0] == "200" || done["component"][2] == "0" {
 		m.t.Errorf("%d runs; the second command wrote %v", len(m.runs()), done)
+	}
+	made := 0
+	for _, e := range m.everything("/app/integrations/webhooks/outbound/endpoints", "endpoints") {
+		if components, _ := e["componentIds"].([]any); e["format"] == "statuspage" && len(components) == 200 && e["verified"] == true {
+			made++
+		}
+	}
+	if made != 1 || done["endpoint"][0] != "1" {
+		m.t.Errorf("%d endpoints of the format statuspage; %v", made, done["endpoint"])
 	}
 	run := m.runs()[0]
 	file := filepath.Join(m.folder, "import-"+run+".jsonl")
