@@ -9,9 +9,15 @@ import (
 
 // Settle returns the outcomes of records that a run was about to create and that exist: an interrupted run has created
 // them and could not say so. planned are outcomes of Plan with the status Created. Undo needs the result beside the
-// outcomes of Write. Subscribers and endpoints of a dashboard that the run has created are left out, because they are
-// deleted with it.
-func (e *Engine) Settle(ctx context.Context, planned []Outcome) ([]Outcome, error) {
+// outcomes of Write, which are written. Subscribers of a dashboard that the run has created are left out, because they
+// are deleted with it.
+func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outcome) ([]Outcome, error) {
+	made := map[string]bool{} // ids of the dashboards that the run has created
+	for _, o := range written {
+		if o.Kind == "dashboard" && o.Status == Created {
+			made[o.ID] = true
+		}
+	}
 	byKind := map[string][]Outcome{}
 	for _, o := range planned {
 		byKind[o.Kind] = append(byKind[o.Kind], o)
@@ -25,6 +31,7 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome) ([]Outcome, erro
 		for _, o := range wanted {
 			if d, there := known[o.Find]; there {
 				o.ID, o.Mark = d.text("id"), d.mark()
+				made[o.ID] = true
 				found = append(found, o)
 			}
 		}
@@ -43,17 +50,15 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome) ([]Outcome, erro
 		}
 	}
 	for _, o := range byKind["endpoint"] {
-		if o.DashboardID == "" {
-			continue
-		}
-		r := run{Engine: e}
-		there, err := r.endpointOf(ctx, o.Channel, o.DashboardID, o.Find)
+		err := each(ctx, e.Sender, endpointsPath(o.Channel), "endpoints", url.Values{"urlHash": {o.Find}}, func(there endpoint) error {
+			if there.DashboardID == o.DashboardID || o.DashboardID == "" && made[there.DashboardID] {
+				o.ID, o.DashboardID, o.Mark = o.Find, there.DashboardID, there.mark()
+				found = append(found, o)
+			}
+			return nil
+		})
 		if err != nil {
 			return nil, err
-		}
-		if there != nil {
-			o.ID, o.Mark = o.Find, there.mark()
-			found = append(found, o)
 		}
 	}
 	subscribers, err := e.settleSubscribers(ctx, byKind["subscriber"])

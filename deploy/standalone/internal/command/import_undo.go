@@ -55,15 +55,15 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	if err == nil && kept > 0 {
 		warn("events", fmt.Sprintf("%d were changed after the import", kept))
 	}
+	outcomes := slices.DeleteFunc(slices.Collect(maps.Values(f.written)), func(o transfer.Outcome) bool { return !o.Undoable() })
 	var settled []transfer.Outcome
 	if err == nil {
-		settled, err = engine.Settle(ctx, c.unrecorded(f))
+		settled, err = engine.Settle(ctx, c.unrecorded(f), outcomes...)
 	}
 	rows := [][]string{{"UNDONE", "DELETED", "KEPT"}, {"event", strconv.Itoa(deleted), strconv.Itoa(kept)}}
 	if err == nil {
 		gone, stay := map[string]int{}, map[string]int{}
-		outcomes := append(slices.DeleteFunc(slices.Collect(maps.Values(f.written)), func(o transfer.Outcome) bool { return !o.Undoable() }), settled...)
-		err = engine.Undo(ctx, outcomes, func(u transfer.Undone) {
+		err = engine.Undo(ctx, append(outcomes, settled...), func(u transfer.Undone) {
 			if gone[u.Outcome.Kind]++; !u.Gone {
 				gone[u.Outcome.Kind]--
 				stay[u.Outcome.Kind]++
