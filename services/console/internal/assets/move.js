@@ -130,8 +130,7 @@
   const download = async (data) => {
     let place = '', last;
     for (let n = 1; ; n++) {
-      const body = new FormData();
-      for (const [name, value] of Object.entries({ page: $('#page-id').value.trim(), key: $('#source-key').value, place, people: data.getAll('only').some((kind) => kind === 'subscribers' || kind === 'endpoints') ? 'on' : '' })) body.append(name, value);
+      const body = new URLSearchParams({ page: $('#page-id').value.trim(), key: $('#source-key').value, place, people: data.getAll('only').some((kind) => kind === 'subscribers' || kind === 'endpoints') ? 'on' : '' });
       const got = await send('statuspage', body, true);
       if (!got.wait) {
         if (last?.name.slice(0, -10) === got.name.slice(0, -10) && last.text === got.text) throw new Halt('Statuspage returns the same page of a list again.', true);

@@ -193,7 +193,7 @@ func (p *pages) moveDownload(v *visit) error {
 		id := pageID.FindStringSubmatch(form.Value("page"))
 		var at download.Place
 		if id == nil || form.Value("key") == "" || form.Value("place") != "" && unmarshal(form.Value("place"), &at) != nil {
-			return v.json(moveAnswer{Problem: "Enter the id of the page, which the address of its settings has, and a key of the interface."})
+			return v.json(moveAnswer{Problem: "Enter the id of the page, which the address of its settings has, and a key of its interface. Or choose saved files."})
 		}
 		file, err := download.StatuspageFile(v.Request.Context(), p.Download, "https://api.statuspage.io/v1/pages/"+id[1], form.Value("key"), at, form.Ticked("people"))
 		if err != nil {

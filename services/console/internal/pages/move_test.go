@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -320,4 +321,40 @@ func TestAPageIsDownloadedFromStatuspage(t *testing.T) {
 			t.Errorf("a request went to %s", one)
 		}
 	}
+}
+
+// The script sends the places that the responses name until the download is complete, and then the files as a folder.
+func TestADownloadedPageIsReadAsAFolder(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		content := map[string]string{
+			"":             `{"id": "kctbh9vrtdwd", "name": "Acme", "time_zone": "UTC"}`,
+			"/components1": `[{"id": "c1", "name": "Checkout", "status": "operational", "position": 1}]`,
+			"/incidents1":  `[{"id": "i1", "name": "Checkout fails", "status": "resolved", "impact": "major", "created_at": "2025-01-31T09:30:00Z", "resolved_at": "2025-01-31T10:00:00Z", "incident_updates": [{"id": "u1", "status": "resolved", "body": "Solved.", "display_at": "2025-01-31T10:00:00Z"}]}]`,
+		}[strings.TrimPrefix(r.URL.Path, "/v1/pages/kctbh9vrtdwd")+r.URL.Query().Get("page")]
+		_, _ = io.WriteString(w, cmp.Or(content, "[]"))
+	}))
+	defer server.Close()
+	b := moving(t)
+	client := server.Client()
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	client.Transport.(*http.Transport).TLSClientConfig.ServerName = "example.com"
+	*b.download = *client
+	b.expect(b.post(moveParts+"/statuspage", "page", "", "key", "", "place", "", "people", ""), http.StatusOK, "Enter the id of the page", "choose saved files")
+	files, place := map[string]string{}, ""
+	for place != "null" {
+		got := b.post(moveParts+"/statuspage", "page", "kctbh9vrtdwd", "key", "key-of-the-source", "place", place, "people", "")
+		b.expect(got, http.StatusOK)
+		var file struct {
+			Name, Text string
+			Next       json.RawMessage
+		}
+		if err := json.Unmarshal([]byte(got.text), &file); err != nil || file.Name == "" || len(files) > 10 {
+			t.Fatalf("%v: %s", err, got.text)
+		}
+		files[file.Name], place = file.Text, string(file.Next)
+	}
+	read := b.uploadFiles(moveParts+"/read", files, true, "source", "statuspage", "only", "components", "only", "events", "slug", "acme")
+	b.expect(read, http.StatusOK, `"kind":"component","count":1`, `"kind":"event","count":1`, "Checkout fails")
 }
