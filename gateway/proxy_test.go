@@ -12,6 +12,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/legacy"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/google/uuid"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
@@ -44,6 +45,21 @@ func TestALargeBodyIsRefused(t *testing.T) {
 			}
 		}
 		wantEmpty403(t, d.do(t, "POST", path, exact+"x", nil))
+	}
+}
+
+// An import of events may have 8 MiB. Other operations below and beside it keep their limit.
+func TestAnImportOfEventsMayHave8MiB(t *testing.T) {
+	w := newWorld(t)
+	d := w.gateway(t, nil)
+	header := map[string]string{"Authorization": w.keys.member(nil).bearer()}
+	exact := strings.Repeat("x", 8<<20)
+	if e := d.do(t, "POST", "/app/events/import", exact, header).echo(t); len(e.Body) != len(exact) {
+		t.Errorf("%d bytes arrived", len(e.Body))
+	}
+	wantError(t, d.do(t, "POST", "/app/events/import", exact+"x", header), 413, "The body must be at most 8388608 bytes.")
+	for path, method := range map[string]string{"/app/events": "POST", "/app/events/import/" + uuid.NewString(): "DELETE", "/app/events/" + uuid.NewString(): "PATCH"} {
+		wantError(t, d.do(t, method, path, exact[:maxBody+1], header), 413, bodyTooLarge)
 	}
 }
 
