@@ -265,7 +265,7 @@ func TestTheListOfDashboardsHasThoseThatTheNavigationLacks(t *testing.T) {
 	if got := b.get("/console/dashboards"); got.status != http.StatusOK || strings.Contains(got.text, "/dashboards/new") {
 		t.Errorf("%d for a reader: %s", got.status, got.text)
 	}
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	if got := b.get("/console/dashboards"); !strings.Contains(got.text, "There is no dashboard yet.") || strings.Contains(got.text, "All dashboards") {
 		t.Errorf("without a dashboard: %s", got.text)
 	}

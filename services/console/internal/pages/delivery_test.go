@@ -23,7 +23,7 @@ func TestTheListOfDeliveriesHasItsFilterInTheAddress(t *testing.T) {
 	b.app.answer("GET /app/notifications/email/logs", answer{200, `{"logs": [{"eventKind": "member.totp_added", "status": "delivered"}], "nextToken": null}`, false})
 	b.expect(b.get("/console/deliveries/email"), http.StatusOK, "Account mail: totp added")
 	b.app.forget("GET /app/notifications/email/logs")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get("/console/deliveries/email"), http.StatusOK, "Nothing was sent in the last 30 days.")
 	b.expect(b.get("/console/deliveries/email?status=failed"), http.StatusOK, "No delivery matches.", "Show all deliveries")
 	b.expect(b.get("/console/deliveries/pigeon"), http.StatusNotFound)

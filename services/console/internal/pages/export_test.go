@@ -38,7 +38,7 @@ func TestAnExportHasTheFilterOfTheListAndAllItsPages(t *testing.T) {
 	if head := b.send(http.MethodHead, mails+"/export", nil); head.status != http.StatusOK || head.text != "" {
 		t.Errorf("%+v", head)
 	}
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get(mails+"/export"), http.StatusOK, "email,components")
 	if got := b.get(mails); strings.Contains(got.text, "/export") {
 		t.Error("an empty list offers a download")

@@ -30,7 +30,7 @@ func TestFindShowsEveryKindWithItsFilteredList(t *testing.T) {
 
 func TestFindKnowsThePagesThatTheMemberMayOpen(t *testing.T) {
 	b := open(t, "Acme")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get("/console/find?q=COLLEAGUE+invite"), http.StatusOK, `href="/console/users/new"><bdi>Invite a member`)
 	for text, path := range map[string]string{
 		"suppression": "/integrations/webhook/suppression", "time zone": "/profile", "two-factor": "/profile/security", "import sms": "/subscribers/sms/import", "subscriber mail add": "/subscribers/email/new", "sign-on": "/sign-on",
@@ -60,13 +60,13 @@ func TestAnIdLeadsToItsRecord(t *testing.T) {
 	for _, at := range []string{"/app/dashboards/", "/app/subscribers/email/", "/app/subscribers/sms/", "/app/subscribers/whatsapp/", "/app/users/", "/app/components/"} {
 		b.app.answer("GET "+at+other, answer{404, `{"error": "There is none."}`, false})
 	}
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	got := b.get("/console/find?q=" + other)
 	b.expect(got, http.StatusOK, "Exactly this", `href="/console/events/`+other+`"><bdi>Checkout`)
 	if strings.Contains(got.text, `href="/console/components/`+other) {
 		t.Error("a record that is not there is found")
 	}
-	b.app.empty = false
+	b.app.change(func(s *service) { s.empty = false })
 	b.expect(b.get("/console/find?q=%2312"), http.StatusOK, "Exactly this")
 	for _, at := range []string{"events", "components", "dashboards"} {
 		if sent := b.app.queries("GET /app/" + at); !slices.Contains(sent, "legacyId=12&limit=1") {

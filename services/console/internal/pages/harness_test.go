@@ -60,6 +60,13 @@ func (s *service) fails(at string, number int, lasting bool) {
 	s.failing, s.lasting = map[string]int{at: number}, lasting
 }
 
+// change changes the service. A page may end before the service has responded to its last call.
+func (s *service) change(how func(*service)) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	how(s)
+}
+
 // answer sets the response to a method and path.
 func (s *service) answer(at string, a answer) {
 	s.mutex.Lock()

@@ -55,7 +55,7 @@ func TestASigningKeyIsChanged(t *testing.T) {
 func TestProblemsShowWhatWaits(t *testing.T) {
 	b := open(t, "disk is full")
 	b.expect(b.get("/console/inbound/problems?after=x"), http.StatusOK, "Opens soon", "Due ", "disk is full", "/console/events/"+other, "after=next%26token")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get("/console/inbound/problems"), http.StatusOK, "No tool reports a problem.")
 }
 
@@ -64,7 +64,7 @@ func TestArrivalsShowWhatBecameOfAMessage(t *testing.T) {
 	b.expect(b.get("/console/inbound/arrivals?after=x"), http.StatusOK, "New event", "/console/events/"+other, "Trigger", "Refused", "gatus", "frankfurt", "Status 403", "192.0.2.1", "after=next%26token")
 	b.app.answer("GET /app/integrations/webhooks/inbound/keys", answer{503, `{}`, false})
 	b.expect(b.get("/console/inbound/arrivals"), http.StatusOK, "New event")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get("/console/inbound/arrivals"), http.StatusOK, "Nothing has arrived in the last 30 days.")
 	b.member.Features.Integrations = false
 	b.expect(b.get("/console/inbound"), http.StatusForbidden, "does not include integrations")

@@ -25,10 +25,10 @@ func TestTheListOfEndpointsHasItsFilterInTheAddress(t *testing.T) {
 	b.app.answer("GET /app/integrations/counts", answer{503, `{}`, false})
 	b.app.answer("GET /app/dashboards", answer{503, `{}`, false})
 	b.expect(b.get(webhooks), http.StatusOK, "The numbers cannot be shown right now.", "hooks.example.com")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get(webhooks), http.StatusOK, "No program gets webhooks yet.")
 	b.expect(b.get("/console/integrations/teams?state=failing"), http.StatusOK, "No endpoint matches.", "Show all endpoints")
-	b.app.empty = false
+	b.app.change(func(s *service) { s.empty = false })
 	if got := b.get(webhooks + "?state=x"); strings.Contains(got.text, oneHook+`"`) {
 		t.Error("a list of a wrong state has rows")
 	} else {
@@ -101,7 +101,7 @@ func TestAWebhookIsCreatedAndItsSecretIsShownOnce(t *testing.T) {
 	if chat.status != http.StatusSeeOther || strings.Contains(b.app.body("POST /app/integrations/gchat/endpoints"), "eventKinds") {
 		t.Errorf("%d after %s", chat.status, b.app.body("POST /app/integrations/gchat/endpoints"))
 	}
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get(webhooks+"/new"), http.StatusOK, "There is no dashboard yet.")
 }
 
@@ -136,7 +136,7 @@ func TestAURLOfSeveralDashboardsShowsItsEndpoints(t *testing.T) {
 	if got := b.get(webhooks + "/" + other); got.header.Get("Location") != oneHook {
 		t.Errorf("%d to %s", got.status, got.header.Get("Location"))
 	}
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.app.forget("GET " + hookCall)
 	b.expect(b.get(webhooks+"/"+other), http.StatusNotFound)
 }

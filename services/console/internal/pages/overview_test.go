@@ -15,7 +15,7 @@ func TestTheOverviewShowsWhatDoesNotArrive(t *testing.T) {
 	}
 	b.app.answer("GET /app/notifications/counts", answer{200, `{"counts": {"email": {"delivered": 1204}, "webhook": {"delivered": 3}}}`, false})
 	b.expect(b.get("/console/"), http.StatusOK, "Mail 1,204, Webhooks 3 delivered. None failed.")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.app.forget("GET /app/notifications/counts")
 	got := b.get("/console/")
 	b.expect(got, http.StatusOK, "None was sent.")
@@ -27,7 +27,7 @@ func TestTheOverviewShowsWhatDoesNotArrive(t *testing.T) {
 // The part that the script repeats makes no call that only the checklist needs, and none for lists that are empty.
 func TestThePartOfTheOverviewMakesFewCalls(t *testing.T) {
 	b := open(t, "Ada")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.app.answer("GET /app/components/counts", answer{200, `{"counts": {"total": 4, "operational": 4}}`, false})
 	b.expect(b.get("/console/parts/overview"), http.StatusOK, "Nothing needs your attention.")
 	for at, most := range map[string]int{
@@ -71,7 +71,7 @@ func TestAServiceThatIsDownLeavesItsPartOfTheOverviewOut(t *testing.T) {
 
 func TestTheChecklistNamesTheMissingSettingOfMail(t *testing.T) {
 	b := open(t, "Ada")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.app.answer("GET /app/notifications/channels", answer{200, `{"channels": {"email": {"configured": false, "from": null, "missing": "SMTP_URL"}}}`, false})
 	b.expect(b.get("/console/"), http.StatusOK, "Set up mail", "Missing: SMTP_URL.")
 	b.app.answer("GET /app/notifications/channels", answer{200, `{"channels": {"email": {"configured": true, "from": "status@example.com", "missing": null}}}`, false})

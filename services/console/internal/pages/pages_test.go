@@ -24,7 +24,7 @@ func TestEveryPageShowsHostileTextAsText(t *testing.T) {
 				continue // the same pages, without records that could have the text
 			}
 			b := open(t, text)
-			b.app.empty = empty
+			b.app.change(func(s *service) { s.empty = empty })
 			for _, r := range b.pages {
 				if r.method != get || leavesAtOnce(r) {
 					continue
@@ -60,7 +60,7 @@ func TestEveryPageShowsHostileTextAsText(t *testing.T) {
 func TestNoMemberOfAResponseIsShownAsHTML(t *testing.T) {
 	for _, text := range []string{hostile, "javascript:alert(1)//<script>alert(1)</script>"} {
 		b := open(t, text)
-		b.app.all = true
+		b.app.change(func(s *service) { s.all = true })
 		shown := 0
 		for _, r := range b.pages {
 			if r.method != get || leavesAtOnce(r) {

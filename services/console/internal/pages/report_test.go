@@ -97,7 +97,7 @@ func TestAMonthWithoutMeasurementReadsNotMeasured(t *testing.T) {
 	if file := b.get(reports + "/csv?month=2020-02"); !strings.Contains(file.text, other+",not measured,0,0,0,0,0,0\r\n") {
 		t.Error(file.text)
 	}
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.app.forget("GET /app/reports/uptime")
 	b.expect(b.get(reports), http.StatusOK, "There is no dashboard yet", "/console/dashboards/new")
 }

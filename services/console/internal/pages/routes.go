@@ -14,7 +14,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/web"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
-	"github.com/bellbuoy/bellbuoy/services/console/internal/assets"
 )
 
 // root is the path of the console.
@@ -31,11 +30,10 @@ type Options struct {
 
 type pages struct {
 	Options
-	client    *app.Client
-	files     *assets.Files
-	templates templates
-	routes    []route
-	reading   chan struct{} // has an element while the files of an import are read
+	parts
+	client  *app.Client
+	routes  []route
+	reading chan struct{} // has an element while the files of an import are read
 }
 
 // access says who may open a page.
@@ -266,10 +264,7 @@ func (p *pages) deliveryTable(role string) (routes []route) {
 func Mount(engine *gin.Engine, o Options) error {
 	p := &pages{Options: o, reading: make(chan struct{}, 1), client: app.New(o.Services, o.Signer, o.Process)}
 	var err error
-	if p.files, err = assets.New(); err != nil {
-		return err
-	}
-	if p.templates, err = parseTemplates(p.files); err != nil {
+	if p.parts, err = readParts(); err != nil {
 		return err
 	}
 	p.routes = p.table()

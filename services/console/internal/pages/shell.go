@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -24,7 +25,23 @@ var templateFiles embed.FS
 
 type templates struct{ *template.Template }
 
-// parseTemplates parses all templates once.
+// parts are what pages are made of.
+type parts struct {
+	files     *assets.Files
+	templates templates
+}
+
+// readParts compresses the files and parses the templates once for all consoles of the process: the tests start many.
+var readParts = sync.OnceValues(func() (parts, error) {
+	files, err := assets.New()
+	if err != nil {
+		return parts{}, err
+	}
+	parsed, err := parseTemplates(files)
+	return parts{files, parsed}, err
+})
+
+// parseTemplates parses all templates.
 func parseTemplates(files *assets.Files) (templates, error) {
 	icons := files.Address("icons.svg")
 	// The names are those in templates and in look.Icons, so their text is safe.

@@ -21,7 +21,7 @@ func TestTheListOfSubscribersHasItsFilterInTheAddress(t *testing.T) {
 	if sent := b.app.queries("GET /app/subscribers/email/counts"); !slices.Equal(sent, []string{"dashboardId=" + other}) {
 		t.Error(sent)
 	}
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get(mails), http.StatusOK, "Nobody has subscribed by mail yet.")
 	b.expect(b.get(mails+"?q=x"), http.StatusOK, "No subscriber matches.", "Show all subscribers")
 }

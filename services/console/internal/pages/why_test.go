@@ -43,7 +43,7 @@ func TestALinkToWhyShowsTheResultAtOnce(t *testing.T) {
 	if body := b.app.body("POST /app/notifications/why"); body != `{"eventId":"`+other+`","kind":"webhook","urlHash":"`+other+`"}` {
 		t.Error(body)
 	}
-	b.app.text = "ann@example.com"
+	b.app.change(func(s *service) { s.text = "ann@example.com" })
 	b.expect(b.get(whyAddress+"?kind=email&event="+other+"&subscriber="+member), http.StatusOK, "<bdi>ann@example.com</bdi> got none of 3 messages")
 	b.expect(b.get(whyAddress+"?kind=email&subscriber="+member), http.StatusOK, `value="ann@example.com"`, "Choose an event")
 	b.app.answer("POST /app/notifications/why", answer{400, `{"error": "urlHash: must be a SHA-256 hash"}`, false})
@@ -84,7 +84,7 @@ func TestWhyWorksWithoutTheListsThatAMemberMayNotRead(t *testing.T) {
 	b.app.answer("GET /app/events", answer{503, `{}`, false})
 	b.expect(b.get(whyAddress+"?kind=webhook"), http.StatusOK, `name="event" type="text"`, "Choose an endpoint")
 	b.app.forget("GET /app/events")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get(whyAddress), http.StatusOK, "There is no event yet", "Report an incident")
 }
 
@@ -119,7 +119,7 @@ func TestEachRuleOfWhyLeadsToWhereItCanBeChanged(t *testing.T) {
 		t.Error("a message that arrived is offered again")
 	}
 	b.app.forget("POST /app/notifications/why")
-	b.app.empty = true
+	b.app.change(func(s *service) { s.empty = true })
 	b.expect(b.get(whyAddress+"?event="+other+"&subscriber="+other), http.StatusOK, "got no message", "No message about this event is recorded any more.")
 }
 
