@@ -52,7 +52,8 @@ func TestImportWritesLinesAndSaysWhatWasLost(t *testing.T) {
 	refuse(t, "no IANA time zone", nil, "import", "statuspage", page, "--lines", out, "--timezone", "Mars")
 	refuse(t, `"pigeons" is unknown`, nil, "import", "statuspage", page, "--lines", out, "--only", "pigeons")
 	refuse(t, "is for uptime-kuma", nil, "import", "statuspage", page, "--lines", out, "--outages", "5m")
-	refuse(t, "set IMPORT_TOKEN", nil, "import", "statuspage", "https://api.statuspage.example/v1/pages/p", "--lines", out)
+	refuse(t, "set IMPORT_TOKEN", nil, "import", "statuspage", "https://api.statuspage.io/v1/pages/p", "--lines", out)
+	refuse(t, "must be https://api.statuspage.io/", []string{"IMPORT_TOKEN=x"}, "import", "statuspage", "https://evil.example/v1/pages/p", "--lines", out)
 	refuse(t, "only statuspage can be read from an address", nil, "import", "cstate", "https://status.example/", "--lines", out)
 	if _, _, code := command(t, nil, "import", "statuspage", page); code != 1 {
 		t.Errorf("an import that wrote nothing ended with code %d", code)

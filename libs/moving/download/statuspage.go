@@ -1,8 +1,8 @@
 // Package download saves what the interface of another product returns as files, which a reader of package source reads.
 //
 // Decisions: Only this package of the readers calls a server. So a reader has no state of a connection, and a person can
-// save the same files with other tools. A request goes to the host that the person named, over https and without
-// redirects, because it has the person's key.
+// save the same files with other tools. A request goes to the host of the product only, over https and without redirects,
+// because it has the person's key.
 package download
 
 import (
@@ -23,6 +23,8 @@ import (
 )
 
 const (
+	statuspageHost = "api.statuspage.io"
+
 	gap        = time.Second      // Statuspage admits one request a second
 	pause      = time.Minute      // after 420 or 429 without Retry-After
 	maxPause   = 10 * time.Minute // longest pause that a response may ask for
@@ -125,7 +127,7 @@ func Statuspage(ctx context.Context, client *http.Client, base, token, folder st
 
 func newStatuspage(client *http.Client, base, token string) (*statuspage, error) {
 	address, err := url.Parse(base)
-	if err != nil || address.Scheme != "https" || address.Host == "" || address.RawQuery != "" {
+	if err != nil || address.Scheme != "https" || address.Host != statuspageHost || address.User != nil || address.RawQuery != "" {
 		return nil, errors.New("the address must be https://api.statuspage.io/v1/pages/ and the id of the page")
 	}
 	if token == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/source"
 )
 
-const base = "https://api.statuspage.example/v1/pages/p"
+const base = "https://api.statuspage.io/v1/pages/p"
 
 // server answers requests as Statuspage does, without a network, so that time can be that of a synctest bubble.
 type server struct {
@@ -29,7 +29,7 @@ type server struct {
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.times = append(s.times, time.Now())
 	s.paths = append(s.paths, r.URL.RequestURI())
-	if r.Header.Get("Authorization") != "OAuth key" || r.URL.Host != "api.statuspage.example" {
+	if r.Header.Get("Authorization") != "OAuth key" || r.URL.Host != "api.statuspage.io" {
 		s.t.Errorf("%s is requested with %q", r.URL, r.Header.Get("Authorization"))
 	}
 	response := func(status int, body string) *http.Response {
@@ -136,8 +136,11 @@ func TestWrongAddressesAndResponsesAreErrors(t *testing.T) {
 		server      server
 		fails       string
 	}{
-		"http":         {"http://api.statuspage.example/v1/pages/p", "key", server{}, "must be https://"},
+		"http":         {"http://api.statuspage.io/v1/pages/p", "key", server{}, "must be https://"},
 		"no address":   {"https://", "key", server{}, "must be https://"},
+		"foreign host": {"https://api.statuspage.io.example/v1/pages/p", "key", server{}, "must be https://api.statuspage.io/"},
+		"user info":    {"https://key@api.statuspage.io/v1/pages/p", "key", server{}, "must be https://api.statuspage.io/"},
+		"other port":   {"https://api.statuspage.io:8443/v1/pages/p", "key", server{}, "must be https://api.statuspage.io/"},
 		"no key":       {base, "", server{}, "set IMPORT_TOKEN"},
 		"wrong key":    {base, "key", server{refused: 1, status: 401}, "returned status 401; check IMPORT_TOKEN"},
 		"foreign page": {base, "key", server{refused: 1, status: 404}, "returned status 404; check the address"},
