@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
@@ -19,6 +20,46 @@ type alias struct {
 	EventID     string `json:"eventId,omitempty"`
 	ComponentID string `json:"componentId,omitempty"`
 	File        string `json:"file,omitempty"`
+}
+
+// ownFolders are the first segments of the paths that each dashboard has.
+var ownFolders = []string{
+	"api", "badge.svg", "components", "embed", "embed.js", "enter", "events", "feed.atom", "feed.json", "feed.rss", "history", "history.atom", "history.rss",
+	"maintenance.ics", "robots.txt", "subscribe", "subscriptions", "uptime",
+}
+
+// IsAlias reports whether a dashboard can have an alias with the path. It is the rule of the platform, whose packages this
+// package does not import. A test compares both.
+func IsAlias(path string) bool {
+	folder, _, _ := strings.Cut(path, "/")
+	return len(path) >= 1 && len(path) <= 200 && path != "incidents" && !slices.Contains(ownFolders, folder) && path[0] != '/' && path[len(path)-1] != '/' &&
+		!strings.Contains(path, "..") && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == ""
+}
+
+// dropAliases removes the old addresses that no dashboard can have from a set, and adds a warning for each.
+func dropAliases(set *lines.Set) {
+	refused := func(key, path string) bool {
+		if IsAlias(path) {
+			return false
+		}
+		set.Warn(key, "aliases", path+" is no old address that a dashboard can have, such as one below a path that each dashboard has; it was left out")
+		return true
+	}
+	for _, d := range set.Dashboards {
+		for _, path := range slices.Sorted(maps.Keys(d.Aliases)) {
+			if refused(d.Key, path) {
+				delete(d.Aliases, path)
+			}
+		}
+	}
+	for i := range set.Components {
+		c := &set.Components[i]
+		c.Aliases = slices.DeleteFunc(c.Aliases, func(path string) bool { return refused(c.Key, path) })
+	}
+	for i := range set.Events {
+		e := &set.Events[i]
+		e.Aliases = slices.DeleteFunc(e.Aliases, func(path string) bool { return refused(e.Key, path) })
+	}
 }
 
 func dashboardAliases(d *lines.Dashboard) []alias {

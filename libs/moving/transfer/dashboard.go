@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -68,10 +69,11 @@ func (r *run) dashboards(ctx context.Context, wanted []lines.Dashboard) error {
 	for i := range wanted {
 		d := &wanted[i]
 		found, there := known[d.Slug]
+		taken := takenIDs(d, known)
 		if there {
-			err = r.keepDashboard(ctx, d, found)
+			err = r.keepDashboard(ctx, d, found, taken)
 		} else {
-			err = r.createDashboard(ctx, d)
+			err = r.createDashboard(ctx, d, taken)
 		}
 		if err != nil {
 			return err
@@ -87,6 +89,31 @@ func dashboardsBySlug(ctx context.Context, s Sender) (map[string]settings, error
 		return nil
 	})
 	return known, err
+}
+
+// takenIDs returns why the dashboard of a line cannot have its public ids: another dashboard has one of them. It returns an
+// empty text if it can.
+func takenIDs(d *lines.Dashboard, known map[string]settings) string {
+	for _, slug := range slices.Sorted(maps.Keys(known)) {
+		if slug == d.Slug {
+			continue
+		}
+		other := known[slug]
+		taken := ""
+		if d.PublicID != "" && other.text("publicId") == d.PublicID {
+			taken = "publicId"
+		}
+		groups, _ := other["groupPublicIds"].(map[string]any)
+		for _, id := range groups {
+			if text, _ := id.(string); slices.Contains(slices.Collect(maps.Values(d.GroupPublicIDs)), text) {
+				taken = cmp.Or(taken, "groupPublicIds")
+			}
+		}
+		if taken != "" {
+			return fmt.Sprintf("%s: the dashboard %s has an id of the source already, maybe from an earlier import; import into %s, or undo that import first", taken, slug, slug)
+		}
+	}
+	return ""
 }
 
 // newDashboard returns the body of the request that creates the dashboard of a line, and what it leaves out.
@@ -105,7 +132,12 @@ func newDashboard(d *lines.Dashboard) (body map[string]any, lost string, err err
 	return body, lost, nil
 }
 
-func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard) error {
+// createDashboard creates the dashboard of a line. If it cannot be created, no other record can be written, so
+// createDashboard returns a *Refused. taken is the result of takenIDs.
+func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard, taken string) error {
+	if taken != "" {
+		return notCreated(d, http.StatusConflict, taken)
+	}
 	body, lost, err := newDashboard(d)
 	if err != nil {
 		return err
@@ -118,10 +150,20 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard) error {
 		return nil
 	}
 	var made oneDashboard
-	if err := r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: dashboardsPath, Body: body}, &made); err != nil {
-		if text, is := declined(err); is { // without its dashboard no record can be written
-			return fmt.Errorf("the dashboard %s cannot be created: %s", d.Slug, text)
+	err = r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: dashboardsPath, Body: body}, &made)
+	if isConflict(err) { // perhaps the request was repeated after a lost response
+		stored, failed := dashboardsBySlug(ctx, r.Sender)
+		if failed != nil {
+			return failed
 		}
+		if there := stored[d.Slug]; there != nil {
+			made.Dashboard, err = there, nil
+		}
+	}
+	if text, is := declined(err); is {
+		return notCreated(d, statusOf(err), text)
+	}
+	if err != nil {
 		return err
 	}
 	out.ID, out.Mark = made.Dashboard.text("id"), made.Dashboard.mark()
@@ -131,7 +173,12 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard) error {
 	return r.aliases(ctx, out.ID, dashboardAliases(d))
 }
 
-func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found settings) error {
+func notCreated(d *lines.Dashboard, status int, text string) error {
+	return &Refused{Status: status, Text: fmt.Sprintf("the dashboard %s cannot be created: %s", d.Slug, text)}
+}
+
+// keepDashboard keeps the settings of a dashboard. taken is the result of takenIDs.
+func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found settings, taken string) error {
 	id := found.text("id")
 	r.state.Dashboards[d.Key] = id
 	out := Outcome{Kind: "dashboard", Key: d.Key, Status: Unchanged, ID: id, Mark: found.mark()}
@@ -154,7 +201,10 @@ func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found setti
 			all[name] = d.GroupPublicIDs[name]
 		}
 	}
-	if len(change) > 0 {
+	switch {
+	case len(change) > 0 && taken != "":
+		out.Status, out.Text = Declined, taken
+	case len(change) > 0:
 		out.Status, out.Before = Updated, before
 		if !r.dry {
 			var changed oneDashboard

@@ -13,19 +13,25 @@ import (
 
 const eventsPath = "/app/events/import"
 
-// events imports events with their timelines and old addresses. A plan asks the platform about the events whose dashboards
-// and components exist. The others cannot exist.
+// events imports events with their timelines and old addresses. A plan cannot ask the platform about an event whose
+// dashboards or components the import will create. It asks about the event without them, since the platform keeps an event
+// that a member has changed or deleted whatever the line has; any other such event will be created.
 func (r *run) events(ctx context.Context, wanted []lines.Event) error {
 	if len(wanted) == 0 {
 		return nil
 	}
 	known := r.firstDashboard()
 	var sent []map[string]any
+	early := map[string]bool{} // keys of events without the records that the import will create
 	for i := range wanted {
 		e := &wanted[i]
-		if r.dry && (known == "" || !r.exists(e)) {
+		if r.dry && known == "" {
 			r.add(Outcome{Kind: "event", Key: e.Key, Status: Created})
 			continue
+		}
+		if r.dry && !r.exists(e) {
+			early[e.Key] = true
+			e = withoutComponents(e)
 		}
 		body, err := r.event(e)
 		if err != nil {
@@ -44,6 +50,10 @@ func (r *run) events(ctx context.Context, wanted []lines.Event) error {
 		return err
 	}
 	for _, result := range written.Results {
+		if early[result.Key] && Status(result.Status) != Kept {
+			r.add(Outcome{Kind: "event", Key: result.Key, Status: Created})
+			continue
+		}
 		r.add(Outcome{Kind: "event", Key: result.Key, Status: Status(result.Status), Text: result.Error, ID: result.EventID})
 	}
 	return nil
@@ -75,6 +85,18 @@ func (r *run) exists(e *lines.Event) bool {
 		}
 	}
 	return true
+}
+
+// withoutComponents returns the event without components and dashboards. The platform puts such an event on the dashboard
+// of the request.
+func withoutComponents(e *lines.Event) *lines.Event {
+	bare := *e
+	bare.Components, bare.DashboardIDs = nil, nil
+	bare.Timeline = slices.Clone(e.Timeline)
+	for i := range bare.Timeline {
+		bare.Timeline[i].Impacts = nil
+	}
+	return &bare
 }
 
 // event returns the event in the request. Its dashboards have ids, and components their keys.

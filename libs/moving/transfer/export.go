@@ -222,14 +222,18 @@ func (x *export) exportEvent(e *exportedEvent) {
 			dashboards = append(dashboards, key)
 		}
 	}
-	line.DashboardIDs = dashboards
-	if len(line.Components) == 0 && len(dashboards) == 0 {
+	line.DashboardIDs = nil
+	switch {
+	case len(line.Components) > 0: // a line has components or dashboards
+	case len(dashboards) > 0:
+		line.DashboardIDs = dashboards
+	default:
 		return // it affects components that no exported dashboard shows
 	}
-	for i, entry := range e.Timeline {
+	for _, entry := range e.Timeline {
 		one := entry.Entry
 		if one.Key == "" {
-			one.Key = fmt.Sprintf("%s-%d", line.Key, i+1)
+			one.Key = "bellbuoy:entry:" + entry.ID
 		}
 		if one.PublicID == "" {
 			one.PublicID = entry.ID

@@ -23,6 +23,7 @@ const (
 
 // Prepare removes from a set what does not go to the dashboard with the slug, gives the dashboard's line this slug, and
 // lets components begin with their oldest event.
+// Prepare removes old addresses that no dashboard can have, with a warning for each.
 // If the set has no dashboard, Prepare adds one that has the slug as its name. If the set has several, the one with the
 // slug remains. An empty slug stands for all dashboards of the set, each with its own slug. Prepare adds a warning for
 // each dashboard that it removes. The set must have passed the checks of package lines.
@@ -48,6 +49,7 @@ func Prepare(set *lines.Set, slug string) error {
 		keys[d.Key] = true
 	}
 	begin(set, time.Now())
+	dropAliases(set)
 	home := set.Dashboards[0].Key
 	on := map[string][]string{} // dashboards by component
 	for i := range set.Components {

@@ -72,10 +72,15 @@ func declined(err error) (string, bool) {
 	return "", false
 }
 
-func isConflict(err error) bool {
-	r, is := errors.AsType[*Refused](err)
-	return is && r.Status == http.StatusConflict
+// statusOf returns the status of a Refused, and 0 for another error.
+func statusOf(err error) int {
+	if r, is := errors.AsType[*Refused](err); is {
+		return r.Status
+	}
+	return 0
 }
+
+func isConflict(err error) bool { return statusOf(err) == http.StatusConflict }
 
 // Engine writes lines to a platform.
 type Engine struct {

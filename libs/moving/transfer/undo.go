@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,8 @@ import (
 type Undone struct {
 	Outcome Outcome
 	Gone    bool   // the record is deleted, or as it was before the import
-	Text    string // else the reason why it is kept
+	Before  bool   // Gone was true before Undo
+	Text    string // reason why the record is kept
 }
 
 // UndoneEvents says what UndoEvents has done.
@@ -65,8 +67,10 @@ func (e *Engine) Undo(ctx context.Context, outcomes []Outcome, report func(Undon
 		text, is := declined(err)
 		changed, kept := errors.AsType[kept](err)
 		switch {
-		case err == nil || isMissing(err):
+		case err == nil:
 			report(Undone{Outcome: o, Gone: true})
+		case isMissing(err) || errors.Is(err, errRestored):
+			report(Undone{Outcome: o, Gone: true, Before: true})
 		case kept:
 			report(Undone{Outcome: o, Text: changed.text})
 		case is:
@@ -83,12 +87,12 @@ type kept struct{ text string }
 
 func (k kept) Error() string { return k.text }
 
+// errRestored is the error of a record that has the values from before the import already.
+var errRestored = errors.New("is as it was before the import")
+
 var errChanged = kept{"was changed after the import"}
 
-func isMissing(err error) bool {
-	r, is := errors.AsType[*Refused](err)
-	return is && r.Status == http.StatusNotFound
-}
+func isMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
 func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
 	paths := make([]string, len(outcomes))
@@ -96,11 +100,12 @@ func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report fun
 		paths[i] = o.Key
 	}
 	request := Request{Method: http.MethodDelete, Path: dashboardsPath + "/" + outcomes[0].DashboardID + "/aliases", Body: map[string]any{"paths": paths}}
-	if err := e.Sender.Send(ctx, request, nil); err != nil && !isMissing(err) {
+	err := e.Sender.Send(ctx, request, nil)
+	if err != nil && !isMissing(err) {
 		return err
 	}
 	for _, o := range outcomes {
-		report(Undone{Outcome: o, Gone: true})
+		report(Undone{Outcome: o, Gone: true, Before: err != nil})
 	}
 	return nil
 }
@@ -120,18 +125,43 @@ func (e *Engine) undoSubscriber(ctx context.Context, o *Outcome) error {
 
 func (e *Engine) undoEndpoint(ctx context.Context, o *Outcome) error {
 	query := url.Values{"dashboardId": {o.DashboardID}, "urlHash": {o.ID}}
-	return e.versioned(ctx, o, Request{Method: http.MethodDelete, Path: endpointsPath(o.Channel), Query: query})
+	err := e.versioned(ctx, o, Request{Method: http.MethodDelete, Path: endpointsPath(o.Channel), Query: query})
+	if !isConflict(err) {
+		return err
+	}
+	failed := each(ctx, e.Sender, endpointsPath(o.Channel), "endpoints", url.Values{"urlHash": {o.ID}}, func(there endpoint) error {
+		if there.DashboardID == o.DashboardID && there.mark() != o.Mark {
+			err = errChanged
+		}
+		return nil
+	})
+	return cmp.Or(failed, err)
 }
 
 func (e *Engine) undoComponent(ctx context.Context, o *Outcome) error {
-	request := Request{Method: http.MethodDelete, Path: componentsPath + "/" + o.ID}
+	path := componentsPath + "/" + o.ID
+	request := Request{Method: http.MethodDelete, Path: path}
 	if o.Status == Updated {
 		request.Method, request.Body = http.MethodPatch, o.Before
 	}
-	return e.versioned(ctx, o, request)
+	err := e.versioned(ctx, o, request)
+	if !isConflict(err) {
+		return err
+	}
+	var there struct{ Component settings }
+	if failed := e.Sender.Send(ctx, Request{Method: http.MethodGet, Path: path}, &there); failed != nil {
+		return failed
+	}
+	switch version := strconv.FormatInt(int64(there.Component.number("version")), 10); {
+	case o.Status == Updated && restored(there.Component, o.Before):
+		return errRestored
+	case version != o.Mark:
+		return errChanged
+	}
+	return err // another reason, such as an open event
 }
 
-// versioned sends a request for the version that the import has left.
+// versioned sends a request for the version that the import has left. It returns a conflict if the record has another one.
 func (e *Engine) versioned(ctx context.Context, o *Outcome, request Request) error {
 	version, err := strconv.ParseInt(o.Mark, 10, 64)
 	if err != nil {
@@ -150,7 +180,7 @@ func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 	}
 	switch {
 	case o.Status == Updated && restored(there, o.Before):
-		return nil
+		return errRestored
 	case there.mark() != o.Mark:
 		return errChanged
 	case o.Status == Updated:

@@ -1,0 +1,182 @@
+package transfer_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+)
+
+// platform is a Sender that returns a fixed response for a method and path. A list without a response is empty. Any other
+// request without a response gives 404.
+type platform struct {
+	t         *testing.T
+	responses map[string]any // by method and path: JSON, or a *transfer.Refused
+	appears   map[string]any // added to responses by the first request that writes
+	sent      []string       // methods and paths of requests that write
+	body      any            // of the last of them
+}
+
+func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
+	name := r.Method + " " + r.Path
+	if r.Method != http.MethodGet {
+		p.sent, p.body = append(p.sent, name), r.Body
+	}
+	if r.Method != http.MethodGet {
+		defer maps.Copy(p.responses, p.appears)
+	}
+	switch response := p.responses[name].(type) {
+	case *transfer.Refused:
+		return response
+	case string:
+		if out == nil || response == "" {
+			return nil
+		}
+		return json.Unmarshal([]byte(response), out)
+	}
+	if lists := []string{"dashboards", "components", "aliases", "export", "email", "sms", "whatsapp", "endpoints"}; r.Method == http.MethodGet && slices.Contains(lists, r.Path[strings.LastIndex(r.Path, "/")+1:]) {
+		return nil
+	}
+	return &transfer.Refused{Status: http.StatusNotFound, Text: name}
+}
+
+// Keys of events and entries have any form that the import operation takes. An event has components or dashboards.
+func TestAnExportHasEventsOfEachKey(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{
+		"GET /app/dashboards": `{"dashboards": [{"id": "d", "slug": "acme", "name": "Acme", "legacyId": 1, "components": [{"componentId": "c"}]}]}`,
+		"GET /app/components": `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "dashboardIds": ["d"]}]}`,
+		"GET /app/events/export": `{"events": [
+			{"id": "e", "key": "INC 1", "type": "incident", "title": "Both", "status": "resolved", "startAt": "2025-01-01T00:00:00Z", "publicId": "e", "dashboardIds": ["d"], "components": [{"componentId": "c"}],
+				"timeline": [{"id": "a", "key": "first", "at": "2025-01-01T00:00:00Z", "status": "investigating", "html": "a"}, {"id": "b", "key": "", "at": "2025-01-01T01:00:00Z", "status": "resolved", "html": "b"}]},
+			{"id": "f", "key": "` + strings.Repeat("k", 255) + `", "type": "incident", "title": "Note", "status": "resolved", "startAt": "2025-01-02T00:00:00Z", "publicId": "f", "dashboardIds": ["d"], "timeline": []}]}`,
+	}}
+	set, err := transfer.Export(t.Context(), p, "acme")
+	if err != nil || len(set.Warnings) > 0 || len(set.Events) != 2 {
+		t.Fatalf("%v, warnings %v, %d events", err, set.Warnings, len(set.Events))
+	}
+	both, note := set.Events[0], set.Events[1]
+	if both.Key != "INC 1" || both.Timeline[0].Key != "first" || both.Timeline[1].Key != "bellbuoy:entry:b" || len(both.Components) != 1 || len(both.DashboardIDs) != 0 {
+		t.Errorf("exported %+v", both)
+	}
+	if len(note.Key) != 255 || len(note.DashboardIDs) != 1 {
+		t.Errorf("exported %+v", note)
+	}
+}
+
+// A plan names the dashboard that has the public ids of the source, before anything is written.
+func TestAnotherDashboardWithTheIDsOfTheSourceStopsThePlan(t *testing.T) {
+	for name, there := range map[string]string{
+		"publicId":       `"publicId": "p"`,
+		"groupPublicIds": `"groupPublicIds": {"North": "n"}`,
+	} {
+		p := &platform{t: t, responses: map[string]any{"GET /app/dashboards": `{"dashboards": [{"id": "d", "slug": "first", ` + there + `}]}`}}
+		piece := &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:page", Name: "Acme", Slug: "second", PublicID: "p", GroupPublicIDs: map[string]string{"North": "n"}}}}
+		engine := &transfer.Engine{Sender: p}
+		for _, run := range []func(context.Context, *transfer.State, *lines.Set) ([]transfer.Outcome, error){engine.Plan, engine.Write} {
+			_, err := run(t.Context(), &transfer.State{}, piece)
+			want := "the dashboard second cannot be created: " + name + ": the dashboard first has an id of the source already, maybe from an earlier import; import into first, or undo that import first"
+			if refused, is := errors.AsType[*transfer.Refused](err); !is || refused.Error() != want {
+				t.Errorf("%s: error %v", name, err)
+			}
+		}
+		if len(p.sent) > 0 {
+			t.Errorf("%s: the engine sent %v", name, p.sent)
+		}
+	}
+}
+
+// A dashboard whose creation got no response is found when the repeated request conflicts.
+func TestADashboardIsCreatedOnceAfterALostResponse(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{"POST /app/dashboards": &transfer.Refused{Status: http.StatusConflict, Text: "slug: Another dashboard has it."}}}
+	piece := &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:page", Name: "Acme", Slug: "acme"}}}
+	if _, err := (&transfer.Engine{Sender: p}).Write(t.Context(), &transfer.State{}, piece); err == nil || !strings.Contains(err.Error(), "the dashboard acme cannot be created: slug") {
+		t.Errorf("a slug of another organization: %v", err)
+	}
+	p.appears = map[string]any{"GET /app/dashboards": `{"dashboards": [{"id": "d", "slug": "acme"}]}`}
+	outcomes, err := (&transfer.Engine{Sender: p}).Write(t.Context(), &transfer.State{}, piece)
+	if err != nil || len(outcomes) != 1 || outcomes[0].Status != transfer.Created || outcomes[0].ID != "d" {
+		t.Errorf("%v, %+v", err, outcomes)
+	}
+}
+
+// An event that a member has deleted stays away in the plan too, even if its component is still to be created.
+func TestAPlanKeepsDeletedEventsOfNewComponents(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{"POST /app/events/import": `{"results": [{"key": "x:s:e1", "status": "kept", "error": "A member has deleted the event."}, {"key": "x:s:e2", "status": "updated"}]}`}}
+	of := []lines.Affected{{Key: "x:s:c"}}
+	piece := &lines.Set{Events: []lines.Event{
+		{Key: "x:s:e1", Components: of, Timeline: []lines.Entry{{Key: "a", Impacts: map[string]string{"x:s:c": "major_outage"}}}}, {Key: "x:s:e2", Components: of},
+	}}
+	state := transfer.State{Dashboards: map[string]string{"x:s:page": "d"}, Components: map[string]string{"x:s:c": ""}}
+	outcomes, err := (&transfer.Engine{Sender: p}).Plan(t.Context(), &state, piece)
+	if err != nil || len(outcomes) != 2 || outcomes[0].Status != transfer.Kept || outcomes[0].Text == "" || outcomes[1].Status != transfer.Created {
+		t.Errorf("%v, %+v", err, outcomes)
+	}
+	if body, _ := json.Marshal(p.body); strings.Contains(string(body), "x:s:c") {
+		t.Errorf("the plan sent %s", body)
+	}
+	if len(piece.Events[0].Components) == 0 || len(piece.Events[0].Timeline[0].Impacts) == 0 {
+		t.Error("the plan has changed the lines")
+	}
+}
+
+func TestAddressesOfEachDashboardAreNoAliases(t *testing.T) {
+	set := &lines.Set{
+		Dashboards: []lines.Dashboard{{Key: "x:s:page", Name: "Acme", Aliases: map[string]string{"history.rss": "/feed.rss", "status/acme": "/"}}},
+		Components: []lines.Component{{Key: "x:s:c", Name: "Gate", Aliases: []string{"components/web", "parts/web"}}},
+		Events:     []lines.Event{{Key: "x:s:e", Aliases: []string{"incidents/a", "/x"}}},
+	}
+	if err := transfer.Prepare(set, "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Dashboards[0].Aliases) != 1 || set.Dashboards[0].Aliases["status/acme"] != "/" || !slices.Equal(set.Components[0].Aliases, []string{"parts/web"}) || !slices.Equal(set.Events[0].Aliases, []string{"incidents/a"}) {
+		t.Errorf("prepared %+v", set)
+	}
+	var said []string
+	for _, w := range set.Warnings {
+		said = append(said, w.Key+" "+w.Field+" "+strings.Fields(w.Text)[0])
+	}
+	if want := []string{"x:s:page aliases history.rss", "x:s:c aliases components/web", "x:s:e aliases /x"}; !slices.Equal(said, want) {
+		t.Errorf("warnings %q", said)
+	}
+}
+
+// Undo tells records that it deletes from those that were gone before, and says that a record was changed.
+func TestUndoSaysWhatWasGoneOrChangedBefore(t *testing.T) {
+	conflict := &transfer.Refused{Status: http.StatusConflict, Text: "The record has changed: its ETag is now \"9\". Read it again, and repeat your change."}
+	p := &platform{t: t, responses: map[string]any{
+		"DELETE /app/components/deleted": "", "DELETE /app/components/changed": conflict, "GET /app/components/changed": `{"component": {"version": 9}}`,
+		"DELETE /app/components/open": &transfer.Refused{Status: http.StatusConflict, Text: "An open event has the component."}, "GET /app/components/open": `{"component": {"version": 3}}`,
+		"PATCH /app/components/restored": conflict, "GET /app/components/restored": `{"component": {"version": 9, "name": "Former"}}`,
+		"PATCH /app/components/edited": conflict, "GET /app/components/edited": `{"component": {"version": 9, "name": "Other"}}`,
+		"DELETE /app/integrations/webhooks/outbound/endpoints": conflict, "GET /app/integrations/webhooks/outbound/endpoints": `{"endpoints": [{"dashboardId": "d", "urlHash": "h", "version": 9}]}`,
+	}}
+	var outcomes []transfer.Outcome
+	for _, id := range []string{"deleted", "missing", "changed", "open", "restored", "edited"} {
+		o := transfer.Outcome{Kind: "component", Key: id, ID: id, Status: transfer.Created, Mark: "3"}
+		if id == "restored" || id == "edited" {
+			o.Status, o.Before = transfer.Updated, map[string]any{"name": "Former"}
+		}
+		outcomes = append(outcomes, o)
+	}
+	outcomes = append(outcomes, transfer.Outcome{Kind: "endpoint", Key: "endpoint", ID: "h", DashboardID: "d", Channel: "webhook", Status: transfer.Created, Mark: "3"})
+	got := map[string]string{}
+	err := (&transfer.Engine{Sender: p}).Undo(t.Context(), outcomes, func(u transfer.Undone) { got[u.Outcome.Key] = fmt.Sprint(u.Gone, u.Before, " ", u.Text) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := "false false was changed after the import"
+	want := map[string]string{
+		"deleted": "true false ", "missing": "true true ", "changed": changed, "open": "false false An open event has the component.", "restored": "true true ", "edited": changed, "endpoint": changed,
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
