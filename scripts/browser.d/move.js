@@ -16,7 +16,7 @@ const lines = (slug, count) => [
   { kind: 'component', key: `${slug}:c:1`, name: `Checkout of ${slug}`, dashboardIds: [`${slug}:d:1`], aliases: ['component/1'] },
   ...Array.from({ length: count + 1 }, (_, i) => ({
     kind: 'event', key: `${slug}:e:${i}`, type: 'incident', title: `Incident ${i}`, status: i < count ? 'resolved' : 'burning', severity: 'major_outage',
-    startAt: '2025-01-31T09:30:00Z', endAt: '2025-01-31T10:00:00Z', components: [{ key: `${slug}:c:1`, impact: 'major_outage' }],
+    startAt: '2025-01-31T09:30:00Z', endAt: '2025-01-31T10:00:00Z', components: [{ key: `${slug}:c:1`, impact: 'major_outage' }], aliases: i ? [] : ['incidents/old'],
     timeline: [{ key: `${slug}:u:${i}`, at: '2025-01-31T09:30:00Z', status: 'investigating', html: '<p>We look.</p>' }],
   })),
 ].map((line) => `${JSON.stringify(line)}\n`).join('');
@@ -49,8 +49,10 @@ async function scripted(bench, platform, state) {
   await page.setInputFiles('#file', file('old.jsonl', lines(slug, events)));
   await send();
   await title('The plan. Nothing is written yet');
-  assert.match(await page.innerText('[data-sums]'), /Components\s+1 new\s+Incidents and maintenances\s+250 new\s+Old addresses\s+1 new/);
-  assert.match(await page.innerText('[data-lost]'), /moved:e:250\s+status: .*burning/);
+  assert.match(await page.innerText('[data-sums]'), /Components\s+1 new\s+Incidents and maintenances\s+250 new\s+Old addresses\s+2 new/);
+  assert.equal(await page.innerText('[data-run] .counts .x dd'), '1');
+  assert.ok(await page.locator('#lost-text').isHidden(), 'the list has all of it');
+  assert.match(await page.innerText('[data-lost]'), /Incident 250\s+Status: "burning"/);
   assert.ok(!(await slugs(app)).includes(slug), 'a plan writes nothing');
   await look('move-plan');
 
@@ -62,7 +64,7 @@ async function scripted(bench, platform, state) {
   });
   await page.click('[data-write]');
   await title('The import is complete');
-  assert.match(await page.innerText('[data-sums]'), /Components\s+1 new\s+Incidents and maintenances\s+250 new\s+Old addresses\s+1 new/, 'what a lost response has written counts as new');
+  assert.match(await page.innerText('[data-sums]'), /Components\s+1 new\s+Incidents and maintenances\s+250 new\s+Old addresses\s+2 new/, 'what a lost response has written counts as new');
   assert.ok((await slugs(app)).includes(slug));
   await look('move-done');
   await page.click('[data-undo]');

@@ -100,7 +100,7 @@ func keep[T any](c *checker, kind string, records []T, keyOf func(*T) string, ch
 		if key == "" {
 			key = fmt.Sprintf("lines:line:%d", line)
 		}
-		c.set.Warn(key, c.found.field, text)
+		c.set.Warnings = append(c.set.Warnings, Warning{Key: key, Field: c.found.field, Text: text, Name: Name(&record)})
 		return true
 	})
 }

@@ -208,6 +208,22 @@ type Warning struct {
 	Key   string `json:"key"`
 	Field string `json:"field,omitzero"`
 	Text  string `json:"text"`
+	Name  string `json:"-"` // name or title of a refused record, for the person who reads the warning
+}
+
+// Name returns the name or title of a record, such as *Event, or an empty text.
+func Name(record any) string {
+	switch r := record.(type) {
+	case *Dashboard:
+		return r.Name
+	case *Component:
+		return r.Name
+	case *Event:
+		return r.Title
+	case *Subscriber:
+		return r.Address
+	}
+	return ""
 }
 
 // Warn adds a warning.

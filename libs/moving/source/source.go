@@ -25,6 +25,7 @@ type Options struct {
 	Zone    *time.Location // zone of times that name none; nil: UTC
 	Outages time.Duration  // shortest outage that becomes an incident; 0: none does
 	Now     time.Time
+	LeftOut func(kind string, count int) // is called for records that Only leaves out; may be nil
 }
 
 // reader fills the builder from the file or folder at path.
@@ -161,9 +162,9 @@ func (b *builder) done() *lines.Set {
 	s := b.set
 	slices.SortStableFunc(s.Events, func(one, other lines.Event) int { return begin(one).Compare(begin(other)) })
 	if len(b.Only) > 0 {
-		s.Events = only(b.Only, "events", s.Events)
-		s.Subscribers = only(b.Only, "subscribers", s.Subscribers)
-		s.Endpoints = only(b.Only, "endpoints", s.Endpoints)
+		s.Events = only(b, "events", s.Events)
+		s.Subscribers = only(b, "subscribers", s.Subscribers)
+		s.Endpoints = only(b, "endpoints", s.Endpoints)
 		if !slices.Contains(b.Only, "components") {
 			b.dropUnused()
 		}
@@ -179,9 +180,12 @@ func begin(e lines.Event) time.Time {
 	return time.Time{}
 }
 
-func only[T any](wanted []string, kind string, records []T) []T {
-	if slices.Contains(wanted, kind) {
+func only[T any](b *builder, kind string, records []T) []T {
+	if slices.Contains(b.Only, kind) {
 		return records
+	}
+	if len(records) > 0 && b.LeftOut != nil {
+		b.LeftOut(kind, len(records))
 	}
 	return nil
 }

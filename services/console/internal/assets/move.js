@@ -7,7 +7,7 @@
   if (!form) return;
   const parts = form.dataset.move ?? form.dataset.unmove, longestPause = 30, shown = 20;
   const [run, title, said, status, bar, losses, list] = ['[data-run]', '#work', '[data-said]', '[data-run] [role=status]', '[data-run] progress', '[data-losses]', '[data-lost]'].map($);
-  const [write, go, stop, undo, save, back, end, sums, named, wrong] = ['write', 'go', 'stop', 'undo', 'save', 'back', 'end', 'sums', 'id', 'wrong'].map((name) => $(`[data-${name}]`));
+  const [write, go, stop, undo, save, back, end, sums, named, wrong, note] = ['write', 'go', 'stop', 'undo', 'save', 'back', 'end', 'sums', 'id', 'wrong', 'note'].map((name) => $(`[data-${name}]`));
   const words = [['dashboard', 'Dashboards'], ['component', 'Components'], ['event', 'Incidents and maintenances'], ['alias', 'Old addresses'], ['subscriber', 'Subscribers'], ['endpoint', 'Webhooks']];
   const places = { created: 0, updated: 1, unchanged: 2, kept: 3 }, labels = ['new', 'changed', 'as before', 'kept', 'refused'];
   const number = (n) => n.toLocaleString('en');
@@ -17,7 +17,7 @@
     constructor(text, final) { super(text); this.final = final; }
   }
 
-  let records = [], stopping, pieces = [], at, state, outcomes, planned = new Map(), read = [], lost, runId, work;
+  let records = [], stopping, pieces = [], names = {}, at, state, outcomes, planned = new Map(), unsure, read = [], lost, runId, work;
   const say = (text) => { said.textContent = status.textContent = text; };
   const pause = (seconds) => new Promise((resolve) => {
     const timer = setTimeout(resolve, seconds * 1000);
@@ -48,6 +48,7 @@
           if (got.problem && !got.again) throw Object.assign(new Halt(got.problem), { got });
           if (!got.again) return got;
           take(got);
+          unsure ||= work === 'write';
         } else if (response.redirected) {
           throw new Halt('You are signed out. Sign in in another tab, then go on.');
         } else if (response.status < 500 && response.status !== 429) {
@@ -56,6 +57,7 @@
         }
       } catch (e) {
         if (e instanceof Halt) throw e;
+        unsure ||= work === 'write';
       }
       if (!stopping.signal.aborted) {
         say(`Bellbuoy cannot be reached. The next try is in ${wait} s.`);
@@ -65,11 +67,11 @@
     }
   };
 
-  // take adds the outcomes of a piece. A record that the plan says is new, and that is there now, is from a request whose response was lost.
+  // take adds the outcomes of a piece. If a response was lost, a record that the plan says is new, and that is there now, is from its request.
   const take = (got) => {
     for (const o of got.outcomes ?? []) {
       const name = `${o.kind} ${o.key}`;
-      if (work === 'write' && o.status === 'unchanged' && planned.get(name)?.status === 'created') o.status = 'created';
+      if (unsure && o.status === 'unchanged' && planned.get(name)?.status === 'created') o.status = 'created';
       if (work === 'plan') planned.set(name, o);
       const before = outcomes.get(name);
       if (before?.status !== 'created' || o.status === 'created') outcomes.set(name, o);
@@ -78,27 +80,39 @@
     if (got.lost) lost.push(...got.lost);
   };
 
+  const firstUpper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+  const allLost = () => [...read, ...lost, ...[...outcomes.values()].filter((o) => o.text || !(o.status in places) || o.status === 'kept')
+    .map((o) => ({ key: o.key, name: names[o.key]?.name, text: firstUpper(o.text ? `${o.status}: ${o.text}` : o.status) }))];
   const showLost = () => {
-    const all = [...read, ...lost, ...[...outcomes.values()].filter((o) => o.text || !(o.status in places) || o.status === 'kept').map((o) => ({ key: o.key, text: `${o.status}: ${o.text ?? ''}` }))];
+    const all = allLost();
     losses.hidden = !all.length;
     list.replaceChildren(...all.slice(0, shown).map((l) => {
       const [row, to, key, why] = ['li', 'div', 'bdi', 'bdi'].map((name) => document.createElement(name));
       [to.className, why.className] = ['to', 'soft small'];
-      [key.textContent, why.textContent] = [l.key, l.text];
+      [key.textContent, why.textContent] = l.name ? [l.name, l.text.replace(/\bline \d+: /, '')] : [l.key, l.text];
       to.append(key, why);
       row.append(to);
       return row;
     }));
-    $('#lost-text').textContent = all.map((l) => `${l.key}\t${l.text}\n`).join('');
+    $('#lost-text').textContent = all.map((l) => `${l.key}\t${l.name ?? ''}\t${l.text}\n`).join('');
+    $('#lost-text').closest('.field').hidden = all.length <= shown; // else the list has all of them
   };
   const showSums = () => {
     const total = [0, 0, 0, 0, 0], by = {};
     for (const o of outcomes.values()) {
       const place = places[o.status] ?? 4;
-      total[place]++;
-      (by[o.kind] ??= [0, 0, 0, 0, 0])[place]++;
+      const count = (kind, n) => {
+        total[place] += n;
+        (by[kind] ??= [0, 0, 0, 0, 0])[place] += n;
+      };
+      count(o.kind, 1);
+      if (o.kind === 'event' && place < 3 && names[o.key]?.aliases) count('alias', names[o.key].aliases); // they have no outcomes of their own
     }
-    run.querySelectorAll('.counts > div').forEach((div, i) => { div.lastChild.textContent = number(i < 2 ? total[i] : total[3] + total[4]); });
+    const bad = allLost().length;
+    run.querySelectorAll('.counts > div').forEach((div, i) => {
+      div.lastChild.textContent = number(i < 2 ? total[i] : bad);
+      if (i === 2) div.classList.toggle('x', bad > 0);
+    });
     sums.replaceChildren(...words.filter(([kind]) => by[kind]).map(([kind, label]) => {
       const [row, to, name, side] = ['li', 'div', 'b', 'div'].map((tag) => document.createElement(tag));
       [to.className, side.className] = ['to', 'side-by'];
@@ -148,6 +162,7 @@
     const data = new FormData(form);
     for (const name of ['file', 'folder']) {
       data.delete(name);
+      if (form.elements[name].disabled) continue;
       for (const file of form.elements[name].files) {
         const path = file.webkitRelativePath || file.name;
         if (!/(^|\/)(\.git|node_modules)\//.test(path)) data.append(name, file, path);
@@ -155,8 +170,9 @@
     }
     if (!data.has('file') && !data.has('folder') && data.get('source') === 'statuspage') await download(data);
     const got = await send('read', data);
-    pieces = got.pieces;
-    read = got.lost ?? [];
+    [pieces, names, read] = [got.pieces, got.names ?? {}, got.lost ?? []];
+    note.textContent = got.note ?? '';
+    note.hidden = !got.note;
   };
 
   const all = () => pieces.reduce((sum, p) => sum + p.count, 0);
@@ -173,6 +189,7 @@
         try {
           const got = await send(work, sent);
           take(got);
+          unsure = false;
           state = { ...got.state, made: { ...got.state.made, ...state.made } };
         } catch (e) {
           if (e.got) take(e.got);
@@ -189,7 +206,8 @@
       const total = showSums();
       if (work === 'plan') {
         title.textContent = 'The plan. Nothing is written yet';
-        say(total[0] + total[1] ? 'Look at what is lost, then import.' : lost.length ? 'Nothing can be imported.' : 'Everything of the source is here already.');
+        const bad = allLost().length;
+        say(total[0] + total[1] ? bad ? 'Look at what is lost, changed or kept, then import.' : 'Nothing is lost. You can import now.' : bad ? 'Nothing can be imported.' : 'Everything of the source is here already.');
         buttons(...total[0] + total[1] ? [write, back] : [back]);
       } else {
         title.textContent = 'The import is complete';
@@ -214,7 +232,7 @@
     title.focus();
   };
   const begin = (what) => {
-    [work, at, lost, outcomes, bar.value] = [what, 0, [], new Map(), 0];
+    [work, at, lost, outcomes, unsure, bar.value] = [what, 0, [], new Map(), false, 0];
     if (what === 'plan') [state, planned] = [{}, new Map()];
     if (what === 'write') {
       runId = crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
@@ -228,7 +246,7 @@
     stopping = new AbortController();
     buttons(stop);
     title.textContent = 'Undoing the import';
-    run.querySelectorAll('.counts, [data-sums], [data-id]').forEach((part) => { part.hidden = true; });
+    run.querySelectorAll('.counts, [data-sums], [data-id], [data-note]').forEach((part) => { part.hidden = true; });
     bar.value = 0;
     const stay = [];
     let gone = 0;
@@ -249,7 +267,7 @@
       for (let n = records.length; records.length;) {
         const got = await send('undo', { runId, outcomes: records.slice(0, 50) });
         records.splice(0, 50);
-        for (const o of got.undone ?? []) o.gone ? gone++ : stay.push({ key: o.key, text: o.text });
+        for (const o of got.undone ?? []) o.gone ? gone++ : stay.push({ key: o.key, name: names[o.key]?.name, text: firstUpper(o.text ?? '') });
         progress(`${number(gone)} records are undone.`, 1 - records.length / n / 2);
         if (stopping.signal.aborted && records.length) throw new Halt('Stopped.');
       }
@@ -302,7 +320,7 @@
       return unmake();
     }
     if (!form.elements.source.value || !('CompressionStream' in window)) return;
-    if (form.elements.source.value !== 'statuspage' && !form.elements.file.files.length && !form.elements.folder.files.length) return;
+    if (form.elements.source.value !== 'statuspage' && !['file', 'folder'].some((name) => !form.elements[name].disabled && form.elements[name].files.length)) return;
     e.preventDefault();
     start();
     begin('read');
@@ -323,12 +341,20 @@
 
   if (!form.dataset.move) return;
   form.elements.folder.webkitdirectory = true; // not in the page, because only the standard of files has this attribute
-  form.elements.folder.closest('.field').hidden = false;
+  // fit shows the fields that the product needs. A hidden field is not sent.
+  const withFolder = ['statuspage', 'cachet', 'uptime-kuma', 'cstate', 'upptime'], onlyFolder = ['cstate', 'upptime'], withoutZone = ['statuspage', 'openstatus', 'lines'];
   const fit = () => {
-    const source = form.elements.source.value;
+    const { source: { value: source }, into } = form.elements;
     $('[data-key]').hidden = source !== 'statuspage';
-    form.elements.outages.closest('.field').hidden = source !== 'uptime-kuma';
-    form.elements.ask.closest('.field').hidden = ![...form.querySelectorAll('[name=only]')].some((box) => box.value === 'subscribers' && box.checked);
+    for (const [name, on] of Object.entries({
+      file: !onlyFolder.includes(source), folder: withFolder.includes(source), only: true, into: true, slug: !into.value, timezone: !withoutZone.includes(source),
+      outages: source === 'uptime-kuma', ask: form.querySelector('[name=only][value=subscribers]').checked, force: true,
+    })) {
+      const inputs = form.querySelectorAll(`[name=${name}]`);
+      inputs[0].closest('.field').hidden = !(source && on);
+      inputs.forEach((input) => { input.disabled = !(source && on); });
+    }
+    form.querySelector('label[for=folder]').textContent = onlyFolder.includes(source) ? 'Folder' : 'Or a folder';
   };
   form.addEventListener('change', fit);
   fit();

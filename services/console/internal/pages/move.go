@@ -107,8 +107,10 @@ type moveResult struct {
 	RunID    string
 	Outcomes []transfer.Outcome
 	Warnings []lines.Warning // what the reader lost or changed
-	Next     *forms.Form     // writes the pieces that are left; nil: none are
-	Undo     *forms.Form     // undoes the run; nil: nothing was written
+	Names    map[string]moveName
+	Note     string      // what the source has and the import does not take
+	Next     *forms.Form // writes the pieces that are left; nil: none are
+	Undo     *forms.Form // undoes the run; nil: nothing was written
 }
 
 // moveSum counts the outcomes of one kind, or of all.
@@ -117,19 +119,43 @@ type moveSum struct {
 	Created, Updated, Same, Kept, Bad int
 }
 
-func (s *moveSum) add(o transfer.Outcome) {
-	switch o.Status {
+func (s *moveSum) add(status transfer.Status, count int) {
+	switch status {
 	case transfer.Created:
-		s.Created++
+		s.Created += count
 	case transfer.Updated:
-		s.Updated++
+		s.Updated += count
 	case transfer.Unchanged:
-		s.Same++
+		s.Same += count
 	case transfer.Kept:
-		s.Kept++
+		s.Kept += count
 	default:
-		s.Bad++
+		s.Bad += count
 	}
+}
+
+// moveName is what a member reads instead of the key of a record.
+type moveName struct {
+	Name    string `json:"name,omitempty"`
+	Aliases int    `json:"aliases,omitempty"` // number of old addresses of an event, which have no outcomes of their own
+}
+
+// namesIn returns the names of the records by their keys.
+func namesIn(set *lines.Set) map[string]moveName {
+	names := map[string]moveName{}
+	for i := range set.Dashboards {
+		names[set.Dashboards[i].Key] = moveName{Name: lines.Name(&set.Dashboards[i])}
+	}
+	for i := range set.Components {
+		names[set.Components[i].Key] = moveName{Name: lines.Name(&set.Components[i])}
+	}
+	for i := range set.Events {
+		names[set.Events[i].Key] = moveName{lines.Name(&set.Events[i]), len(set.Events[i].Aliases)}
+	}
+	for i := range set.Subscribers {
+		names[set.Subscribers[i].Key] = moveName{Name: lines.Name(&set.Subscribers[i])}
+	}
+	return names
 }
 
 // moveLabels are the kinds of outcomes in their order, as members read them.
@@ -143,7 +169,10 @@ func (r moveResult) Sums() (sums []moveSum) {
 		sum := moveSum{Label: kind[1]}
 		for _, o := range r.Outcomes {
 			if o.Kind == kind[0] {
-				sum.add(o)
+				sum.add(o.Status, 1)
+			}
+			if n := r.aliases(o); n > 0 && kind[0] == "alias" {
+				sum.add(o.Status, n)
 			}
 		}
 		if sum != (moveSum{Label: kind[1]}) {
@@ -156,32 +185,52 @@ func (r moveResult) Sums() (sums []moveSum) {
 // Sum implements the counts of all outcomes.
 func (r moveResult) Sum() (sum moveSum) {
 	for _, o := range r.Outcomes {
-		sum.add(o)
+		sum.add(o.Status, 1+r.aliases(o))
 	}
 	return sum
+}
+
+// aliases returns the number of old addresses that the import sets with an event.
+func (r moveResult) aliases(o transfer.Outcome) int {
+	if o.Kind != "event" || o.Status != transfer.Created && o.Status != transfer.Updated && o.Status != transfer.Unchanged {
+		return 0
+	}
+	return r.Names[o.Key].Aliases
 }
 
 // moveLoss is what was lost, changed, kept or refused.
 type moveLoss struct {
 	Key  string `json:"key"`
+	Name string `json:"name,omitempty"` // of the record, if it is known
 	Text string `json:"text"`
+}
+
+// lineNumber matches the number of the line, which a member does not need beside the name of the record.
+var lineNumber = regexp.MustCompile(`\bline \d+: `)
+
+// Short implements the text without the number of the line.
+func (l moveLoss) Short() string {
+	if l.Name == "" {
+		return l.Text
+	}
+	return lineNumber.ReplaceAllString(l.Text, "")
 }
 
 // Lost implements what the member must know of.
 func (r moveResult) Lost() (all []moveLoss) {
 	for _, w := range r.Warnings {
-		all = append(all, lossOf(w))
+		all = append(all, lossOf(w, r.Names))
 	}
 	for _, o := range r.Outcomes {
 		if o.Warns() {
-			all = append(all, moveLoss{o.Key, strings.TrimSpace(string(o.Status) + ": " + o.Text)})
+			all = append(all, moveLoss{o.Key, r.Names[o.Key].Name, firstUpper(strings.TrimSuffix(string(o.Status)+": "+o.Text, ": "))})
 		}
 	}
 	return all
 }
 
-func lossOf(w lines.Warning) moveLoss {
-	return moveLoss{w.Key, strings.TrimPrefix(w.Field+": "+w.Text, ": ")}
+func lossOf(w lines.Warning, names map[string]moveName) moveLoss {
+	return moveLoss{w.Key, cmp.Or(w.Name, names[w.Key].Name), firstUpper(strings.TrimPrefix(w.Field+": "+w.Text, ": "))}
 }
 
 // ShownLost implements the losses that the page lists.
@@ -190,11 +239,15 @@ func (r moveResult) ShownLost() []moveLoss {
 	return all[:min(shownRefusals, len(all))]
 }
 
-// LostText implements all losses as a text.
+// LostText implements all losses as a text. It is empty if the page lists all of them.
 func (r moveResult) LostText() string {
 	var text strings.Builder
-	for _, l := range r.Lost() {
-		text.WriteString(l.Key + "\t" + l.Text + "\n")
+	all := r.Lost()
+	if len(all) <= shownRefusals {
+		return ""
+	}
+	for _, l := range all {
+		text.WriteString(l.Key + "\t" + l.Name + "\t" + l.Text + "\n")
 	}
 	return text.String()
 }
@@ -255,7 +308,7 @@ func (v *visit) moveStep(form *forms.Form) (*moveResult, error) {
 		}
 		state.RunID = result.RunID
 	} else {
-		if set = v.readSource(form); set == nil {
+		if set, result.Note = v.readSource(form); set == nil {
 			return nil, nil
 		}
 		result.RunID, result.Warnings = uuid.NewString(), set.Warnings
@@ -267,6 +320,7 @@ func (v *visit) moveStep(form *forms.Form) (*moveResult, error) {
 			return nil, nil
 		}
 	}
+	result.Names = namesIn(set)
 	pieces := transfer.Split(set)
 	from := position(form.Value("from"), len(pieces), 0)
 	engine := v.engine(form.Ticked("ask"), form.Ticked("force"))
@@ -374,11 +428,11 @@ func sourceOptions(form *forms.Form, now time.Time) source.Options {
 func slugOf(form *forms.Form) string { return cmp.Or(form.Value("into"), form.Value("slug")) }
 
 // readSource returns the prepared lines of the source that the form has. If there is none or it is wrong, readSource
-// returns nil, and the form has the problem.
-func (v *visit) readSource(form *forms.Form) *lines.Set {
+// returns nil, and the form has the problem. note says what the source has and the form does not take.
+func (v *visit) readSource(form *forms.Form) (set *lines.Set, note string) {
 	o := sourceOptions(form, v.pages.Process.Now())
 	if !form.OK() {
-		return nil
+		return nil, ""
 	}
 	ctx, cancel := context.WithTimeout(v.Request.Context(), readTime)
 	defer cancel()
@@ -387,18 +441,32 @@ func (v *visit) readSource(form *forms.Form) *lines.Set {
 		defer func() { <-v.pages.reading }()
 	case <-ctx.Done():
 		form.Problem = "The console reads the files of another import. Send yours again in a moment."
-		return nil
+		return nil, ""
 	}
-	set, err := readUpload(ctx, v.Request, form.Value("source"), o)
+	set, left, err := readUpload(ctx, v.Request, form.Value("source"), o)
 	if err == nil {
 		if err = transfer.Prepare(set, slugOf(form)); err != nil {
 			form.Field("slug").Problem = firstUpper(err.Error()) + "."
-			return nil
+			return nil, ""
 		}
-		return set
+		return set, noteOf(left)
 	}
 	form.Field("file").Problem = firstUpper(err.Error()) + "."
-	return nil
+	return nil, ""
+}
+
+// noteOf says which people and webhooks of the source the form does not take.
+func noteOf(left map[string]int) string {
+	var all []string
+	for _, kind := range [][2]string{{"subscribers", "subscriber"}, {"endpoints", "webhook"}} {
+		if n := left[kind[0]]; n > 0 {
+			all = append(all, counted(n, kind[1]))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "The source also has " + strings.Join(all, " and ") + ", which you did not choose."
 }
 
 // firstUpper returns a text with a capital first letter.

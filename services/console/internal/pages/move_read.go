@@ -49,20 +49,22 @@ func unpack(v *visit) error {
 }
 
 // readUpload saves the files of a form in a temporary folder, reads the source from there and removes the folder. A reader
-// that does not end in time runs on, on the folder that is gone.
-func readUpload(ctx context.Context, r *http.Request, product string, o source.Options) (*lines.Set, error) {
+// that does not end in time runs on, on the folder that is gone. left has the number of records of each kind that the
+// options leave out.
+func readUpload(ctx context.Context, r *http.Request, product string, o source.Options) (set *lines.Set, left map[string]int, err error) {
 	folder, err := os.MkdirTemp("", "bellbuoy-import-")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer os.RemoveAll(folder)
 	at, err := saveFiles(r, folder)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	type result struct {
-		set *lines.Set
-		err error
+		set  *lines.Set
+		left map[string]int
+		err  error
 	}
 	done := make(chan result, 1)
 	go func() {
@@ -71,17 +73,19 @@ func readUpload(ctx context.Context, r *http.Request, product string, o source.O
 				done <- result{err: fmt.Errorf("it is not one of %s", product)}
 			}
 		}()
+		left := map[string]int{}
+		o.LeftOut = func(kind string, count int) { left[kind] += count }
 		set, err := source.Read(ctx, product, at, o)
-		done <- result{set, err}
+		done <- result{set, left, err}
 	}()
 	select {
 	case <-ctx.Done():
-		return nil, errors.New("reading takes too long here; use the command bellbuoy import")
+		return nil, nil, errors.New("reading takes too long here; use the command bellbuoy import")
 	case got := <-done:
 		if got.err != nil { // an error may name the temporary folder
 			got.err = errors.New("the source cannot be read: " + strings.ReplaceAll(strings.ReplaceAll(got.err.Error(), at, path.Base(at)), folder+string(filepath.Separator), ""))
 		}
-		return got.set, got.err
+		return got.set, got.left, got.err
 	}
 }
 

@@ -38,16 +38,18 @@ type movePart struct {
 
 // moveAnswer is the response to a part.
 type moveAnswer struct {
-	Pieces   []movePiece        `json:"pieces,omitempty"`
-	Lost     []moveLoss         `json:"lost,omitempty"`
-	State    *transfer.State    `json:"state,omitempty"`
-	Outcomes []transfer.Outcome `json:"outcomes,omitempty"`
-	Undone   []moveUndone       `json:"undone,omitempty"`
-	Left     int                `json:"left"`              // events that the next request undoes
-	Gone     int                `json:"gone"`              // events that this request undid
-	Kept     int                `json:"kept"`              // events that a member has changed
-	Problem  string             `json:"problem,omitempty"` // why the part stopped
-	Again    bool               `json:"again,omitempty"`   // the same request may succeed later
+	Pieces   []movePiece         `json:"pieces,omitempty"`
+	Names    map[string]moveName `json:"names,omitempty"` // by key
+	Note     string              `json:"note,omitempty"`  // what the source has and the import does not take
+	Lost     []moveLoss          `json:"lost,omitempty"`
+	State    *transfer.State     `json:"state,omitempty"`
+	Outcomes []transfer.Outcome  `json:"outcomes,omitempty"`
+	Undone   []moveUndone        `json:"undone,omitempty"`
+	Left     int                 `json:"left"`              // events that the next request undoes
+	Gone     int                 `json:"gone"`              // events that this request undid
+	Kept     int                 `json:"kept"`              // events that a member has changed
+	Problem  string              `json:"problem,omitempty"` // why the part stopped
+	Again    bool                `json:"again,omitempty"`   // the same request may succeed later
 }
 
 // movePiece is a piece of the lines.
@@ -73,13 +75,13 @@ func (p *pages) moveRead(v *visit) error {
 	form := moveForm(nil)
 	form.Field("into").Options = nil
 	return v.submit(form, func() error {
-		set := v.readSource(form)
+		set, note := v.readSource(form)
 		if set == nil {
 			return v.json(moveAnswer{Problem: problemsOf(form)})
 		}
-		answer := moveAnswer{Pieces: []movePiece{}}
+		answer := moveAnswer{Pieces: []movePiece{}, Names: namesIn(set), Note: note}
 		for _, w := range set.Warnings {
-			answer.Lost = append(answer.Lost, lossOf(w))
+			answer.Lost = append(answer.Lost, lossOf(w, answer.Names))
 		}
 		for _, piece := range transfer.Split(set) {
 			answer.Pieces = append(answer.Pieces, pieceOf(piece))
@@ -140,7 +142,7 @@ func (p *pages) movePiece(plan bool) func(*visit) error {
 		answer := moveAnswer{State: &part.State}
 		answer.Outcomes, err = run(v.Request.Context(), &part.State, piece)
 		for _, w := range piece.Warnings {
-			answer.Lost = append(answer.Lost, lossOf(w))
+			answer.Lost = append(answer.Lost, lossOf(w, nil))
 		}
 		return v.answer(answer, err)
 	}
@@ -302,7 +304,7 @@ func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *un
 		events, failed = engine.UndoEvents(ctx, form.Value("run"))
 		if result.Gone += events.Deleted; failed == nil {
 			if left = events.Remaining; left == 0 && events.Kept > 0 {
-				result.Kept = append(result.Kept, moveLoss{counted(events.Kept, "event"), "changed after the import"})
+				result.Kept = append(result.Kept, moveLoss{Key: counted(events.Kept, "event"), Text: "changed after the import"})
 			}
 		}
 	}
@@ -318,7 +320,7 @@ func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *un
 		failed = engine.Undo(ctx, outcomes[:n], func(u transfer.Undone) {
 			if result.Gone++; !u.Gone {
 				result.Gone--
-				result.Kept = append(result.Kept, moveLoss{u.Outcome.Key, u.Text})
+				result.Kept = append(result.Kept, moveLoss{Key: u.Outcome.Key, Text: u.Text})
 			}
 		})
 		if failed == nil {

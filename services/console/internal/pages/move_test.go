@@ -27,7 +27,7 @@ const (
 	runID     = "01890a5d-ac96-774b-bcce-b302099a8099"
 	moveLines = `{"kind":"dashboard","key":"a:d:1","name":"Acme","slug":"acme-old"}
 {"kind":"component","key":"a:c:1","name":"Checkout","dashboardIds":["a:d:1"]}
-{"kind":"event","key":"a:e:1","type":"incident","title":"Checkout fails","status":"resolved","startAt":"2025-01-31T09:30:00Z","endAt":"2025-01-31T10:00:00Z","components":[{"key":"a:c:1","impact":"major_outage"}],"timeline":[{"key":"a:u:1","at":"2025-01-31T09:30:00Z","status":"investigating","html":"<p>We look.</p>"},{"key":"a:u:2","at":"2025-01-31T10:00:00Z","status":"resolved","html":"<p>Solved.</p>"}]}
+{"kind":"event","key":"a:e:1","type":"incident","title":"Checkout fails","status":"resolved","startAt":"2025-01-31T09:30:00Z","endAt":"2025-01-31T10:00:00Z","components":[{"key":"a:c:1","impact":"major_outage"}],"aliases":["incident/1"],"timeline":[{"key":"a:u:1","at":"2025-01-31T09:30:00Z","status":"investigating","html":"<p>We look.</p>"},{"key":"a:u:2","at":"2025-01-31T10:00:00Z","status":"resolved","html":"<p>Solved.</p>"}]}
 {"kind":"event","key":"a:e:2","type":"incident","title":"No such status","status":"burning","startAt":"2025-01-31T09:30:00Z"}
 `
 )
@@ -105,8 +105,11 @@ func fieldsOfForm(t *testing.T, page, at string) (fields []string) {
 func TestAStatusPageIsImportedAndUndoneWithoutScript(t *testing.T) {
 	b := moving(t)
 	b.expect(b.get(moveAt), http.StatusOK, "Statuspage (Atlassian)", "Uptime Kuma", `data-move="/console/parts/import/"`, "move.")
-	plan := b.uploadFiles(moveAt, map[string]string{"old.jsonl": moveLines}, false, "source", "lines", "only", "components", "only", "events")
-	b.expect(plan, http.StatusOK, "The plan. Nothing is written yet", "Import now", "a:e:2", "a:e:2</bdi>")
+	plan := b.uploadFiles(moveAt, map[string]string{"old.jsonl": moveLines + `{"kind":"subscriber","key":"a:s:1","channel":"email","address":"ada@example.com","state":"confirmed","confirmedAt":"2025-01-31T09:30:00Z"}`}, false, "source", "lines", "only", "components", "only", "events")
+	b.expect(plan, http.StatusOK, "The plan. Nothing is written yet", "Import now", "No such status</bdi>", "Status: &#34;burning&#34; is unknown", "<b>Old addresses</b></div><div class=\"side-by\"><span>1 new", `<div class="x"><dt>lost or kept</dt><dd>1</dd>`, "The source also has 1 subscriber, which you did not choose.")
+	if strings.Contains(plan.text, "line 4") || !strings.Contains(plan.text, `class="field full" hidden`) {
+		t.Errorf("the plan has the number of a line, or the list twice: %s", plan.text)
+	}
 	for _, at := range []string{"POST /app/dashboards", "POST /app/components"} {
 		if body := b.app.body(at); body != "" {
 			t.Errorf("the plan sends %s: %s", at, body)
@@ -136,7 +139,8 @@ func TestThePiecesOfAnImportHaveTheirResultAsJSON(t *testing.T) {
 	got := b.uploadFiles(moveParts+"/read", map[string]string{"old.jsonl": moveLines}, true, "source", "lines", "only", "components", "only", "events", "slug", "acme-new")
 	b.expect(got, http.StatusOK)
 	var read moveAnswer
-	if err := json.Unmarshal([]byte(got.text), &read); err != nil || len(read.Pieces) != 3 || len(read.Lost) != 1 || !strings.Contains(read.Pieces[0].Text, `"slug":"acme-new"`) {
+	if err := json.Unmarshal([]byte(got.text), &read); err != nil || len(read.Pieces) != 3 || len(read.Lost) != 1 || !strings.Contains(read.Pieces[0].Text, `"slug":"acme-new"`) ||
+		read.Names["a:e:1"] != (moveName{"Checkout fails", 1}) || read.Lost[0].Name != "No such status" {
 		t.Fatalf("%v: %s", err, got.text)
 	}
 	plan, write := transfer.State{}, transfer.State{RunID: runID}
