@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 
@@ -43,6 +42,10 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	case f.URL != c.URL:
 		return fmt.Errorf("the run wrote to %s; set BELLBUOY_URL to this address", f.URL)
 	}
+	if err := f.open(); err != nil {
+		return err
+	}
+	defer f.file.Close()
 	engine := &transfer.Engine{Sender: transfer.Paced(appSender{c.platform})}
 	deleted, kept := 0, 0
 	for remaining := 1; remaining > 0 && err == nil; {
@@ -55,6 +58,9 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	if err == nil && kept > 0 {
 		warn("events", fmt.Sprintf("%d were changed after the import", kept))
 	}
+	if err == nil {
+		kept += f.warnOfUpdates()
+	}
 	outcomes := slices.DeleteFunc(slices.Collect(maps.Values(f.written)), func(o transfer.Outcome) bool { return !o.Undoable() })
 	var settled []transfer.Outcome
 	if err == nil {
@@ -63,13 +69,19 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	rows := [][]string{{"UNDONE", "DELETED", "KEPT"}, {"event", strconv.Itoa(deleted), strconv.Itoa(kept)}}
 	if err == nil {
 		gone, stay := map[string]int{}, map[string]int{}
+		var done []any // lines of the file, so that the same command again does not count the records again
 		err = engine.Undo(ctx, append(outcomes, settled...), func(u transfer.Undone) {
-			if gone[u.Outcome.Kind]++; !u.Gone {
-				gone[u.Outcome.Kind]--
+			switch {
+			case !u.Gone:
 				stay[u.Outcome.Kind]++
 				warn(u.Outcome.Key, u.Text)
+				return
+			case !u.Before:
+				gone[u.Outcome.Kind]++
 			}
+			done = append(done, runLine{Outcome: transfer.Outcome{Kind: u.Outcome.Kind, Key: u.Outcome.Key, Status: undone}})
 		})
+		err = errors.Join(err, f.append(done...))
 		for _, kind := range []string{"alias", "subscriber", "endpoint", "component", "dashboard"} {
 			if gone[kind]+stay[kind] > 0 {
 				rows = append(rows, []string{kind, strconv.Itoa(gone[kind]), strconv.Itoa(stay[kind])})
@@ -89,12 +101,22 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	if kept > 0 {
 		return incomplete{kept}
 	}
-	file, err := os.OpenFile(runName(c.RunID), os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
+	return f.end(undone)
+}
+
+// undone is the status of a record in the file that an undo has deleted or restored, and the kind of the line that says that all are.
+const undone = "undone"
+
+// warnOfUpdates prints a line for each event that the run has updated, and returns their number. The platform stores no
+// former state of an event.
+func (f *runFile) warnOfUpdates() (count int) {
+	for _, key := range slices.Sorted(maps.Keys(f.written)) {
+		if o := f.written[key]; o.Kind == "event" && o.Status == transfer.Updated {
+			warn(o.Key, "keeps what the run has updated, because its former state is not stored")
+			count++
+		}
 	}
-	f.file = file
-	return errors.Join(f.end("undone"), file.Close())
+	return count
 }
 
 // unrecorded returns the records that the run was about to create and did not record, unless it was completed.

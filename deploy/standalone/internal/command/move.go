@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -72,6 +73,12 @@ func (m *move) Run(ctx context.Context, set *lines.Set) error {
 	}
 	if err := printTable(counts("WRITTEN", outcomes)); err != nil {
 		return err
+	}
+	if len(m.run.written) == 0 {
+		if err := m.run.remove(); err != nil {
+			return err
+		}
+		return m.finish(outcomes, warnings)
 	}
 	fmt.Printf("run %s: %s names what it created; bellbuoy import undo %s takes it back\n", m.run.RunID, runName(m.run.RunID), m.run.RunID)
 	for _, o := range outcomes {
@@ -152,6 +159,9 @@ func (m *move) write(ctx context.Context, planned []transfer.Outcome) (all []tra
 			outcomes, failed = m.engine.Write(ctx, &m.state, piece)
 			if err := errors.Join(m.run.wrote(outcomes), failed); err != nil {
 				progress.end()
+				if refused, is := errors.AsType[*transfer.Refused](failed); is && refused.Status < http.StatusInternalServerError && !m.resumed && len(m.run.written) == 0 {
+					return nil, errors.Join(failed, m.run.remove()) // nothing was written
+				}
 				return nil, halted{err, m.run.RunID}
 			}
 		}

@@ -206,6 +206,11 @@ func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 	return f.append(records...)
 }
 
+// remove deletes the file of a run that has written nothing.
+func (f *runFile) remove() error {
+	return os.Remove(runName(f.RunID))
+}
+
 // end adds the line that says that the run is done or undone.
 func (f *runFile) end(kind string) error {
 	return f.append(map[string]string{"kind": kind})
