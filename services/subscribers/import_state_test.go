@@ -53,11 +53,12 @@ func TestAnImportTakesTheStatesOfAnotherPage(t *testing.T) {
 		{"email": "confirmed@example.com", "state": "confirmed", "confirmedAt": since}, {"email": "unconfirmed@example.com", "state": "unconfirmed"},
 		{"email": "quarantined@example.com", "state": "quarantined", "confirmedAt": since}, {"email": "unsubscribed@example.com", "state": "unsubscribed", "confirmedAt": since},
 		{"email": "future@example.com", "state": "confirmed", "confirmedAt": p.now().Add(time.Hour)}, {"email": "both@example.com", "state": "confirmed", "confirmed": true},
-		{"email": "unknown@example.com", "state": "active"},
+		{"email": "unknown@example.com", "state": "active"}, {"email": "year1@example.com", "state": "confirmed", "confirmedAt": time.Time{}},
 	}
 	statuses := map[string]string{
 		"confirmed@example.com": "created", "unconfirmed@example.com": "refused", "quarantined@example.com": "created", "unsubscribed@example.com": "created",
 		"future@example.com": "refused", "both@example.com": "refused", "unknown@example.com": "refused",
+		"year1@example.com": "refused",
 	}
 	p.equal("a dry run", p.imported(o, o.dashboard, object{"dryRun": true}, rows...), statuses)
 	p.equal("nothing is stored", p.app(o, http.StatusOK, http.MethodGet, "email/counts", nil).Counts.Total, 0)

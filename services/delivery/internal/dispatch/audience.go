@@ -36,7 +36,11 @@ func (p *Planner) Audience(ctx context.Context, q AudienceQuery) (map[topic.Chan
 	var group sync.WaitGroup
 	for _, channel := range topic.AppChannels() {
 		group.Go(func() {
-			count, failed := p.count(ctx, &change, channel)
+			var count topic.RecipientCount
+			failed := fault.Recovered(func() (err error) {
+				count, err = p.count(ctx, &change, channel)
+				return err
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			counts[channel], err = count, errors.Join(err, failed)

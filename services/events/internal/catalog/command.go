@@ -3,6 +3,8 @@ package catalog
 import (
 	"errors"
 	"sync"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 // Command is the origin of a write.
@@ -39,12 +41,12 @@ const (
 	SourceImport    Source = "import"
 )
 
-// together runs functions concurrently and joins their errors.
+// together runs functions concurrently and joins their errors. A panic is an error too.
 func together(functions ...func() error) error {
 	errs := make([]error, len(functions))
 	var group sync.WaitGroup
 	for i, function := range functions {
-		group.Go(func() { errs[i] = function() })
+		group.Go(func() { errs[i] = fault.Recovered(function) })
 	}
 	group.Wait()
 	return errors.Join(errs...)

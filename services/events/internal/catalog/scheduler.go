@@ -68,7 +68,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 }
 
 // AtOnce calls step for each of the items, at most stepsAtOnce at the same time. It makes no further calls after ctx
-// ends. It joins the errors.
+// ends. It joins the errors. A panic of step is an error too.
 func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	errs := make([]error, len(items))
 	var group errgroup.Group
@@ -76,7 +76,7 @@ func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	for i, item := range items {
 		group.Go(func() error {
 			if ctx.Err() == nil {
-				errs[i] = step(item)
+				errs[i] = fault.Recovered(func() error { return step(item) })
 			}
 			return nil
 		})

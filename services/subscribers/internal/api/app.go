@@ -281,7 +281,7 @@ type rowMembers struct {
 	ComponentIDs optional.Value[[]string]  `json:"componentIds" nullable:"true" minItems:"1" maxItems:"500" description:"Components of the dashboard. Null: all. Absent: all, and of a known subscriber as before."`
 	Confirmed    optional.Value[bool]      `json:"confirmed" description:"Absent: false, and of a known subscriber as before."`
 	State        optional.Value[string]    `json:"state" enum:"confirmed,unconfirmed,quarantined,unsubscribed" description:"The state on the page from which the subscriber comes; not beside confirmed. See the operation."`
-	ConfirmedAt  optional.Value[time.Time] `json:"confirmedAt" description:"When the owner confirmed there. Absent: now."`
+	ConfirmedAt  optional.Value[time.Time] `json:"confirmedAt" description:"When the owner confirmed there: not before 1970 and not in the future. Absent: now."`
 	Locale       optional.Value[string]    `json:"locale" nullable:"true" maxLength:"35"`
 }
 

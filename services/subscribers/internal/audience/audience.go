@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -139,13 +140,13 @@ func each[T any](ctx context.Context, from find.Collection[T], where []find.Cond
 // writers is the maximum number of concurrent calls of visit in together.
 const writers = 64
 
-// together calls visit for the items concurrently, and returns the first error. On SQLite, concurrent writes share one
+// together calls visit for the items concurrently, and returns the first error. A panic of visit is an error too. On SQLite, concurrent writes share one
 // transaction.
 func together[T any](items []T, visit func(T) error) error {
 	var group errgroup.Group
 	group.SetLimit(writers)
 	for _, item := range items {
-		group.Go(func() error { return visit(item) })
+		group.Go(func() error { return fault.Recovered(func() error { return visit(item) }) })
 	}
 	return group.Wait()
 }

@@ -30,6 +30,8 @@ func (l *line) checkState(channel topic.Channel, now time.Time) error {
 		return fault.Field("confirmed", "must not be sent beside state")
 	case row.ConfirmedAt != nil && row.ConfirmedAt.After(now):
 		return fault.Field("confirmedAt", "must not be in the future")
+	case row.ConfirmedAt != nil && row.ConfirmedAt.Unix() < 0:
+		return fault.Field("confirmedAt", "must not be before 1970")
 	}
 	if row.ConfirmedAt != nil {
 		row.ConfirmedAt = new(row.ConfirmedAt.UTC().Truncate(time.Millisecond))

@@ -94,3 +94,18 @@ func TestAConfirmationIsAboutItsRequest(t *testing.T) {
 		t.Errorf("%+v", fewer)
 	}
 }
+
+// A record without the time of its confirmation can be read, and a panic on one record does not end the process.
+func TestARecordWithoutATimeOfConfirmationCanBeRead(t *testing.T) {
+	s := Subscriber{Channel: topic.Email, Entries: []Entry{{Confirmed: true}}}
+	if s.ConfirmedAt() != nil {
+		t.Errorf("confirmed at %v", s.ConfirmedAt())
+	}
+	at := time.Now()
+	if s.Entries = append(s.Entries, Entry{ComponentID: "a", Confirmed: true, ConfirmedAt: &at}); s.ConfirmedAt() == nil || !s.ConfirmedAt().Equal(at) {
+		t.Errorf("confirmed at %v, not %v", s.ConfirmedAt(), at)
+	}
+	if err := together([]int{1, 2}, func(int) error { panic("broken record") }); err == nil {
+		t.Error("a panic is no error")
+	}
+}

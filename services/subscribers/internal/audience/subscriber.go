@@ -137,18 +137,18 @@ func (s Subscriber) PartlyConfirmed() bool {
 	return !s.Confirmed() && slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Confirmed })
 }
 
-// ConfirmedAt returns the time of the last confirmation of an entry. It returns nil if not all entries are confirmed.
-func (s Subscriber) ConfirmedAt() *time.Time {
-	if s.Gone() || !s.Confirmed() {
+// ConfirmedAt returns the time of the last confirmation of an entry. It returns nil if not all entries are confirmed, or
+// if no time is known.
+func (s Subscriber) ConfirmedAt() (last *time.Time) {
+	if !s.Confirmed() {
 		return nil
 	}
-	var last time.Time
 	for _, e := range s.Entries {
-		if e.ConfirmedAt.After(last) {
-			last = *e.ConfirmedAt
+		if e.ConfirmedAt != nil && (last == nil || e.ConfirmedAt.After(*last)) {
+			last = e.ConfirmedAt
 		}
 	}
-	return &last
+	return last
 }
 
 // ComponentIDs returns the components of the entries, or nil for all components.
