@@ -48,7 +48,15 @@ var (
 // Check removes each record that no file may have, and adds a warning for it.
 func (s *Set) Check() { s.check(nil, nil) }
 
-// check is Check. The warnings name the line of the record if places has the line. known is the kind of each key of
+// nameOf returns what no two records have in common. An event may have the key of another record, as on the platform.
+func nameOf(kind, key string) string {
+	if kind == "event" {
+		return "event " + key // no other key has a space there
+	}
+	return key
+}
+
+// check is Check. The warnings name the line of the record if places has the line, by nameOf. known is the kind of each key of
 // records that are not in the set, to which records of the set may refer.
 func (s *Set) check(places map[string]int, known map[string]string) {
 	c := checker{set: s, places: places, known: known, kind: map[string]string{}}
@@ -72,7 +80,7 @@ type checker struct {
 	set    *Set
 	places map[string]int
 	known  map[string]string
-	kind   map[string]string // by key, of the records that stay
+	kind   map[string]string // by nameOf, of the records that stay
 	events int
 	found  *fault // first fault of the present record
 }
@@ -81,19 +89,20 @@ type checker struct {
 func keep[T any](c *checker, kind string, records []T, keyOf func(*T) string, check func(*T)) []T {
 	return slices.DeleteFunc(records, func(record T) bool {
 		key := keyOf(&record)
+		name := nameOf(kind, key)
 		c.found = nil
 		if kind == "event" {
 			c.importKey("key", key)
 		} else {
 			c.that(keyForm.MatchString(key) && utf8.RuneCountInString(key) <= maxKey, "key", "must be source:scope:id, at most %d characters", maxKey)
 		}
-		c.that(c.kind[key] == "", "key", "belongs to an earlier record")
+		c.that(c.kind[name] == "", "key", "belongs to an earlier record")
 		check(&record)
 		if c.found == nil {
-			c.kind[key] = kind
+			c.kind[name] = kind
 			return false
 		}
-		text, line := c.found.text, c.places[key]
+		text, line := c.found.text, c.places[name]
 		if line > 0 {
 			text = fmt.Sprintf("line %d: %s", line, text)
 		}

@@ -75,7 +75,7 @@ type reading struct {
 	set    *Set
 	line   int
 	kind   int            // place of the present kind in kinds
-	places map[string]int // line of each key
+	places map[string]int // line of each record, by nameOf
 }
 
 func (in *reading) refuse(key string, f fault) {
@@ -106,11 +106,12 @@ func (in *reading) record(line []byte) {
 		if in.places == nil {
 			in.places = map[string]int{}
 		}
-		if first := in.places[key]; first > 0 {
+		name := nameOf(kind, key)
+		if first := in.places[name]; first > 0 {
 			in.refuse(key, fault{"key", fmt.Sprintf("is the key of line %d already", first)})
 			return
 		}
-		in.places[key] = in.line
+		in.places[name] = in.line
 	}
 	switch kind {
 	case "dashboard":

@@ -56,10 +56,11 @@ func TestAnExportHasEventsOfEachKey(t *testing.T) {
 		"GET /app/events/export": `{"events": [
 			{"id": "e", "key": "INC 1", "type": "incident", "title": "Both", "status": "resolved", "startAt": "2025-01-01T00:00:00Z", "publicId": "e", "dashboardIds": ["d"], "components": [{"componentId": "c"}],
 				"timeline": [{"id": "a", "key": "first", "at": "2025-01-01T00:00:00Z", "status": "investigating", "html": "a"}, {"id": "b", "key": "", "at": "2025-01-01T01:00:00Z", "status": "resolved", "html": "b"}]},
+			{"id": "g", "key": "x:s:c", "type": "incident", "title": "Like a component", "status": "resolved", "startAt": "2025-01-03T00:00:00Z", "publicId": "g", "dashboardIds": ["d"], "timeline": []},
 			{"id": "f", "key": "` + strings.Repeat("k", 255) + `", "type": "incident", "title": "Note", "status": "resolved", "startAt": "2025-01-02T00:00:00Z", "publicId": "f", "dashboardIds": ["d"], "timeline": []}]}`,
 	}}
 	set, err := transfer.Export(t.Context(), p, "acme")
-	if err != nil || len(set.Warnings) > 0 || len(set.Events) != 2 {
+	if err != nil || len(set.Warnings) > 0 || len(set.Events) != 3 {
 		t.Fatalf("%v, warnings %v, %d events", err, set.Warnings, len(set.Events))
 	}
 	both, note := set.Events[0], set.Events[1]
@@ -68,6 +69,10 @@ func TestAnExportHasEventsOfEachKey(t *testing.T) {
 	}
 	if len(note.Key) != 255 || len(note.DashboardIDs) != 1 {
 		t.Errorf("exported %+v", note)
+	}
+	again, err := lines.Read(strings.NewReader(written(t, set)))
+	if err != nil || written(t, again) != written(t, set) {
+		t.Errorf("%v: read again, the lines are\n%s", err, written(t, again))
 	}
 }
 
