@@ -315,7 +315,7 @@ func expectShown(t *testing.T, entry auditEntry, shown map[string]any) {
 	if err := json.Unmarshal(entry.After, &after); err != nil {
 		t.Fatal(err)
 	}
-	derived := []string{"dashboardIds", "partlyConfirmed", "status", "activeEventIds", "indicator", "domains", "url", "verified", "suppressed", "consecutiveFailures", "firstFailureAt", "lastSuccessAt", "secret"}
+	derived := []string{"dashboardIds", "importKey", "notifyLater", "partlyConfirmed", "status", "activeEventIds", "indicator", "domains", "url", "verified", "suppressed", "consecutiveFailures", "firstFailureAt", "lastSuccessAt", "secret"}
 	parts := []string{"timeline", "notes", "postMortem"} // parts that the entry of an event contains only if they changed
 	for member := range shown {
 		if _, has := after[member]; !has && !slices.Contains(derived, member) && !slices.Contains(parts, member) {

@@ -27,6 +27,7 @@ var unplayed = map[string]string{
 	`^POST (/app|/operator/v1/users/\{id\})/api-keys 409$`:                                                                                                                                             "it needs 51 keys, which TestKeysOfAUserAreBounded makes",
 	`^(GET|POST) /d/\{slug\}/(|events/.*|incidents/.*|components/.*|history.*|subscribe(|/sent)|embed.*|feed.*|maintenance.*|badge.*|robots.*|api/v2/.*|enter) (200|303|304|308|400|403|404|413|429)$`: "TestEveryFileOfADashboardIsServed, TestAPrivateDashboardOpensWithItsPassword and the gateway's tests play them, because their bodies are files",
 	`^POST (/d/\{slug\})?/subscribe/[^ ]* 403$`:         "the gateway decides who may see a private dashboard; TestVisitorsSubscribeOnAPrivateDashboard and its own tests play it",
+	`^POST /app/dashboards/\{id\}/aliases 409$`:         "it needs 100,000 aliases, which TestADashboardHasAtMost100000Aliases makes",
 	`^GET /d? (200|302|304|404)$`:                       "the number of dashboards of the installation decides; TestThePlatformsAddressLeadsSomewhere plays them",
 	`^POST /public/webhooks/inbound(/\{format\})? 409$`: "it needs a timeline of 1000 entries, which TestAFullTimelineRefusesInboundMessages makes, or 10,000 problems",
 	`^GET /api/v1/.*/set/\{ids\}/ `:                     "one implementation for all resources, which the scripts of libs/legacy play",
@@ -116,7 +117,11 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 		if path == "/d/nobody/enter" {
 			continue
 		}
-		step(of.Method, path, key+"Idempotency-Key: large\n", 413, `{"description": "<chars:1100000>"}`)
+		large := `{"description": "<chars:1100000>"}`
+		if path == "/app/events/import" { // this operation alone takes 8 MiB
+			large = `{"description": "<chars:8400000>"}`
+		}
+		step(of.Method, path, key+"Idempotency-Key: large\n", 413, large)
 		step(of.Method, path, strings.Replace(key, "application/json", "text/plain", 1), 415, "{}")
 	}
 	return txtar.Parse([]byte(script.String()))

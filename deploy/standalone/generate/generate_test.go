@@ -63,8 +63,8 @@ func TestRoutesComeFromTheDocument(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s", base, surface, got, want)
 		}
 	}
-	is("/app/", passport.App, "{[POST] /app/a/{kind} identity app false false [] <nil>} {[GET] /app/b/{id} events app false false [] <nil>} {[PATCH] /app/b/{id} events app true false [] <nil>}")
-	is("/", passport.Public, "{[POST] /app/a/{kind} identity public false true [x y] <nil>}")
+	is("/app/", passport.App, "{[POST] /app/a/{kind} identity app false false 0 [] <nil>} {[GET] /app/b/{id} events app false false 0 [] <nil>} {[PATCH] /app/b/{id} events app true false 0 [] <nil>}")
+	is("/", passport.Public, "{[POST] /app/a/{kind} identity public false true 0 [x y] <nil>}")
 	is("/operator/v1/", passport.Operator, "the path /app/a/{kind} must start with /operator/v1/")
 	d.add(operation{path: "/app/b/{name}", method: "GET", service: "events"})
 	is("/app/", passport.App, "the paths /app/b/{id} and /app/b/{name} differ only in the names of parameters")

@@ -17,7 +17,7 @@ func (a api) aliasOperations(writers []string) []web.Operation {
 	const path = "/{id}/aliases"
 	alias := func(method, id, summary, description string, status int, errors ...int) web.Operation {
 		operation := operation("dashboards", writers, method, path, id, summary, description, status, errors...)
-		operation.Versioned = false
+		operation.Versioned, operation.Repeatable = false, method != "GET"
 		return operation
 	}
 	list := alias("GET", "listAliases", "List the aliases of a dashboard", "By path.", 200)

@@ -36,7 +36,7 @@ The request may be repeated: an event with the same key and content stays unchan
 	}
 	undo := operation("events", []string{passport.RoleAdmin}, "DELETE", "/import/{runId}", "undoEventImport", "Undo an import of events",
 		"Deletes up to 200 events that the run created and no member has changed. Repeat it until remaining is 0. A later import creates the events again.", 200)
-	undo.Versioned = false
+	undo.Versioned, undo.Repeatable = false, true
 	undo.Example.Response = `{"deleted": 200, "kept": 1, "remaining": 619}`
 	return []web.Operation{web.Declare(create, web.WithBody(a.importEvents)), web.Declare(undo, a.undoImport)}
 }
