@@ -59,7 +59,7 @@ type importedEventBody struct {
 	ImpactAnalysis          optional.Value[string]                  `json:"impactAnalysis" nullable:"true" maxLength:"8000" description:"HTML."`
 	Coordinator             optional.Value[string]                  `json:"coordinator" nullable:"true" maxLength:"1000"`
 	CreatedAt               optional.Value[time.Time]               `json:"createdAt" nullable:"true" description:"By default the earliest time of the event."`
-	StartAt                 optional.Value[time.Time]               `json:"startAt" nullable:"true" description:"Required for an incident. A planned maintenance starts at scheduledStartAt."`
+	StartAt                 optional.Value[time.Time]               `json:"startAt" nullable:"true" description:"Required for an incident. No time of an event may be before 1990. A planned maintenance starts at scheduledStartAt."`
 	EndAt                   optional.Value[time.Time]               `json:"endAt" nullable:"true" description:"Of a closed event. By default the time of the entry that closes it."`
 	ScheduledStartAt        optional.Value[time.Time]               `json:"scheduledStartAt" nullable:"true" description:"Required for a maintenance."`
 	ScheduledEndAt          optional.Value[time.Time]               `json:"scheduledEndAt" nullable:"true" description:"Required for a maintenance."`
@@ -77,7 +77,7 @@ type importedEventBody struct {
 	PostMortem              optional.Value[importedReviewBody]      `json:"postMortem" nullable:"true" description:"Of a closed event."`
 	Notes                   optional.Value[[]string]                `json:"notes" maxItems:"200" description:"Internal notes of 1 to 5000 characters."`
 	PublicID                optional.Value[string]                  `json:"publicId" nullable:"true" maxLength:"64" description:"The id that /api/v2 shows: letters, digits, _ and -. Unique in the organization."`
-	Aliases                 optional.Value[[]string]                `json:"aliases" maxItems:"20" description:"Former paths of the event, as in POST /app/dashboards/{id}/aliases. They are set on the dashboards that show the event."`
+	Aliases                 optional.Value[[]string]                `json:"aliases" maxItems:"20" description:"Former paths of the event, as in POST /app/dashboards/{id}/aliases. They are set on the dashboards that show the event. A path that leads elsewhere stays as it is."`
 }
 
 type importedComponentBody struct {
@@ -91,7 +91,7 @@ type importedEntryBody struct {
 	Status   optional.Value[catalog.Status]            `json:"status" required:"true" enum:"investigating,identified,monitoring,resolved,planning,started,inprogress,verifying,completed,update"`
 	HTML     optional.Value[string]                    `json:"html" required:"true" minLength:"1" maxLength:"20000"`
 	Impacts  optional.Value[map[string]catalog.Impact] `json:"impacts" description:"Impacts from then on, by the key of the component."`
-	PublicID optional.Value[string]                    `json:"publicId" nullable:"true" maxLength:"64"`
+	PublicID optional.Value[string]                    `json:"publicId" nullable:"true" maxLength:"64" description:"The id of the update in /api/v2. It must be unique in the request; whether entries of other events have it is not checked."`
 }
 
 type importedReviewBody struct {
@@ -112,7 +112,7 @@ type eventResultView struct {
 	Key     string               `json:"key"`
 	Status  catalog.ImportStatus `json:"status" enum:"created,unchanged,updated,kept,refused" description:"kept: a member has changed or deleted the event."`
 	EventID *string              `json:"eventId" format:"uuid"`
-	Error   *string              `json:"error" description:"Names the wrong field of a refused event, or says why an event is kept."`
+	Error   *string              `json:"error" description:"Names the wrong field of a refused event, says why an event is kept, or names an alias that was not set."`
 }
 
 func (a api) importEvents(c *web.Call[web.None, eventImportBody], in eventImportBody) (eventResultsView, error) {

@@ -3,6 +3,8 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/google/uuid"
 )
 
 // Alias is a former path below the address of a dashboard, such as the address of an incident on the page from which the
@@ -94,6 +97,57 @@ func (e aliasesEntry) AuditEntity() audit.Entity { return e.dashboard.AuditEntit
 // component does not exist is refused. The aliases are stored in parts of MaxAliases; a repeated call
 // stores what an interrupted call has not stored. A call with a context without audit.Origin leaves no audit entry.
 func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias) ([]AliasResult, error) {
+	own, err := c.ownAddresses(ctx, command.Organization, aliases)
+	if err != nil {
+		return nil, err
+	}
+	for i, alias := range aliases {
+		if own[alias.Path] {
+			return nil, fault.Field(fmt.Sprintf("aliases[%d].path", i), "%s", ownAddress)
+		}
+	}
+	return c.setAliases(ctx, command, dashboardID, aliases, false)
+}
+
+const ownAddress = "must not be the address of an event of the organization"
+
+// ownAddresses returns the paths of the aliases that are incidents/ and the id of an event of the organization. The
+// gateway redirects them to the event.
+func (c *Catalog) ownAddresses(ctx context.Context, organization string, aliases []Alias) (map[string]bool, error) {
+	paths := map[string]string{} // by the id of an event
+	for _, alias := range aliases {
+		if name, in := strings.CutPrefix(alias.Path, "incidents/"); in {
+			if id, err := uuid.Parse(name); err == nil {
+				paths[id.String()] = alias.Path
+			}
+		}
+	}
+	events, err := c.existing(ctx, organization, slices.Sorted(maps.Keys(paths)))
+	own := map[string]bool{}
+	for id := range events {
+		own[paths[id]] = true
+	}
+	return own, err
+}
+
+// existing returns those of the ids that are events of the organization.
+func (c *Catalog) existing(ctx context.Context, organization string, ids []string) (map[string]bool, error) {
+	there := map[string]bool{}
+	for some := range slices.Chunk(ids, find.MaxMerged) {
+		rows, err := c.store.Events.Keys(ctx, owned(organization, find.Query{Where: []find.Condition{find.In(FieldID, some...)}}))
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			there[row.Key] = true
+		}
+	}
+	return there, nil
+}
+
+// setAliases is SetAliases for paths that are no address of the organization's events. If newOnly, an alias that leads
+// elsewhere is refused instead of changed.
+func (c *Catalog) setAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias, newOnly bool) ([]AliasResult, error) {
 	dashboard, err := c.Dashboard(ctx, command.Organization, dashboardID)
 	if err != nil {
 		return nil, err
@@ -109,7 +163,7 @@ func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID s
 			return nil, err
 		}
 		changes := find.Values(part, func(alias Alias) AliasChange { return AliasChange{Alias: alias} })
-		statuses, err := c.changeAliases(ctx, command, dashboard, changes, missing)
+		statuses, err := c.changeAliases(ctx, command, dashboard, changes, missing, newOnly)
 		if err != nil {
 			return nil, err
 		}
@@ -124,7 +178,7 @@ func (c *Catalog) DeleteAliases(ctx context.Context, command Command, dashboardI
 	if err != nil {
 		return err
 	}
-	_, err = c.changeAliases(ctx, command, dashboard, aliasDeletions(dashboard.OrganizationID, dashboardID, paths), nil)
+	_, err = c.changeAliases(ctx, command, dashboard, aliasDeletions(dashboard.OrganizationID, dashboardID, paths), nil, false)
 	return err
 }
 
@@ -134,8 +188,9 @@ func aliasDeletions(organization, dashboard string, paths []string) []AliasChang
 	})
 }
 
-// changeAliases writes the changes, unless they change nothing. missing has, by the key of an alias, why it is refused.
-func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard Dashboard, changes []AliasChange, missing map[string]string) ([]AliasResult, error) {
+// changeAliases writes the changes, unless they change nothing. missing has, by the key of an alias, why it is refused. If
+// newOnly, an alias that leads elsewhere is refused.
+func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard Dashboard, changes []AliasChange, missing map[string]string, newOnly bool) ([]AliasResult, error) {
 	var results []AliasResult
 	_, err := c.store.AliasSets.Upsert(ctx, dashboard.ID, func(set *AliasSet, _ bool) ([]topic.Message, error) {
 		former, err := c.formerAliases(ctx, set, changes)
@@ -155,6 +210,8 @@ func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard 
 				set.Count--
 			case change.Deleted || there && was == change.Alias:
 				result.Status = AliasUnchanged
+			case there && newOnly:
+				result = AliasResult{AliasRefused, "The path leads elsewhere."}
 			case !there:
 				result.Status = AliasCreated
 				set.Count++
@@ -205,16 +262,10 @@ func (c *Catalog) missingTargets(ctx context.Context, organization string, alias
 			components = append(components, alias.ComponentID)
 		}
 	}
-	there := map[string]bool{}
 	slices.Sort(events)
-	for some := range slices.Chunk(slices.Compact(events), find.MaxMerged) {
-		rows, err := c.store.Events.Keys(ctx, owned(organization, find.Query{Where: []find.Condition{find.In(FieldID, some...)}}))
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			there[row.Key] = true
-		}
+	there, err := c.existing(ctx, organization, slices.Compact(events))
+	if err != nil {
+		return nil, err
 	}
 	found, err := c.store.ComponentsOf(ctx, organization, components)
 	missing := map[string]string{}

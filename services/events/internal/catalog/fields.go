@@ -49,10 +49,30 @@ type Times struct {
 	StartAt, EndAt, ScheduledStartAt, ScheduledEndAt optional.Value[time.Time]
 }
 
+// beforeHistory reports whether a time is before 1990. Such a time is a mistake, and the history would have a page for each
+// month since then.
+func beforeHistory(at time.Time) bool {
+	return at.Before(time.Date(1990, 1, 1, 0, 0, 0, 0, time.UTC))
+}
+
+func errBeforeHistory(field string) error { return fault.Field(field, "must not be before 1990") }
+
 // SetTimes sets the times by the rules of the App interface. It must be called after Begin. StartAt and EndAt are
 // actual times, so they must not be in the future. The exception is a maintenance in planning: its StartAt is the
 // planned start.
 func (d *EventEdit) SetTimes(in Times) error {
+	for _, one := range []struct {
+		field  string
+		sent   optional.Value[time.Time]
+		before *time.Time
+	}{
+		{"startAt", in.StartAt, &d.before.StartAt}, {"endAt", in.EndAt, d.before.EndAt},
+		{"scheduledStartAt", in.ScheduledStartAt, d.before.ScheduledStartAt}, {"scheduledEndAt", in.ScheduledEndAt, d.before.ScheduledEndAt},
+	} {
+		if at := one.sent.Pointer(); at != nil && beforeHistory(*at) && (d.IsNew() || !sameTime(at, one.before)) {
+			return errBeforeHistory(one.field)
+		}
+	}
 	in.ScheduledStartAt.SetNullable(&d.ScheduledStartAt)
 	in.ScheduledEndAt.SetNullable(&d.ScheduledEndAt)
 	if err := d.checkSchedule(); err != nil {

@@ -197,7 +197,7 @@ func (i *importing) read(ctx context.Context) error {
 // check refuses wrong events and returns the lines of the others.
 func (i *importing) check() ([]*importLine, error) {
 	var lines []*importLine
-	first := map[string]int{}
+	first, entries := map[string]int{}, map[string]string{}
 	for at := range i.in.Events {
 		in := &i.in.Events[at]
 		i.results[at].Key = in.Key
@@ -205,6 +205,9 @@ func (i *importing) check() ([]*importLine, error) {
 		err := in.Wrong
 		if before, twice := first[in.Key]; err == nil && twice {
 			err = fault.Field("key", "is that of event %d too", before+1)
+		}
+		if err == nil {
+			err = checkEntryIDs(in, entries)
 		}
 		if err == nil {
 			first[in.Key] = at
@@ -226,6 +229,24 @@ func (i *importing) check() ([]*importLine, error) {
 		lines = append(lines, l)
 	}
 	return lines, nil
+}
+
+// checkEntryIDs returns a fault if two entries of the request have the same publicId. keys has the keys of events by the
+// publicIds of their entries.
+func checkEntryIDs(in *ImportedEvent, keys map[string]string) error {
+	own := map[string]bool{}
+	for n, entry := range in.Timeline {
+		key, twice := keys[entry.PublicID]
+		if entry.PublicID != "" && (own[entry.PublicID] || twice && key != in.Key) {
+			return fault.Field(fmt.Sprintf("timeline[%d].publicId", n), "is that of another entry of the import")
+		}
+		own[entry.PublicID] = true
+	}
+	delete(own, "")
+	for id := range own {
+		keys[id] = in.Key
+	}
+	return nil
 }
 
 func (i *importing) refuse(at int, err error) {

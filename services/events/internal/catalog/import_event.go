@@ -17,7 +17,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-const maxImportKey = 255
+const (
+	maxImportKey = 255
+
+	paragraph, endOfParagraph = "<p>", "</p>"
+)
 
 // ImportedEvent is an event of an import. Its JSON decides whether the event is the same as before.
 type ImportedEvent struct {
@@ -160,7 +164,7 @@ func importedHTML(text string) Rich {
 	case blank(text):
 		return Rich{Format: richtext.Plain}
 	case !strings.Contains(text, "<"):
-		text = "<p>" + text + "</p>"
+		text = paragraph + text + endOfParagraph
 	}
 	return Rich{text, richtext.Rich}
 }
@@ -176,7 +180,21 @@ func (f *importFill) fields() error {
 	f.AutoStart, f.AutoEnd, f.ReminderMinutes = in.AutoStart, in.AutoEnd, slices.Clone(in.ReminderMinutes)
 	f.HiddenFromDashboard, f.HiddenFromUptimeReports, f.ExternalID = in.HiddenFromDashboard, in.HiddenFromUptimeReports, in.ExternalID
 	f.Published, f.PublicID = !in.Draft, in.PublicID
-	return errors.Join(f.Rename(in.Title), checkLength("html", in.HTML, maxText), checkLength("impactAnalysis", in.ImpactAnalysis, maxImpact), checkPublicID("publicId", in.PublicID))
+	return errors.Join(
+		f.Rename(in.Title), checkImportedText("html", in.HTML, maxText, &f.before.Description), checkImportedText("impactAnalysis", in.ImpactAnalysis, maxImpact, &f.before.Impact),
+		checkPublicID("publicId", in.PublicID),
+	)
+}
+
+// checkImportedText checks a text as it was sent. It assigns the text as it is stored to *checked, so that Check does not
+// count the paragraph that importedHTML adds.
+func checkImportedText(field, text string, most int, checked *Rich) error {
+	stored := importedHTML(text)
+	*checked = stored
+	if err := checkLength(field, text, most); err != nil {
+		return err
+	}
+	return checkText(field, stored, most+len(paragraph)+len(endOfParagraph))
 }
 
 // checkLength returns a fault for a text that is too long, before it is made a paragraph.
@@ -192,6 +210,14 @@ func checkLength(field, text string, most int) error {
 func (f *importFill) times() error {
 	in := f.in
 	f.ScheduledStartAt, f.ScheduledEndAt, f.EndAt = in.ScheduledStartAt, in.ScheduledEndAt, in.EndAt
+	for _, one := range []struct {
+		field string
+		at    *time.Time
+	}{{"createdAt", in.CreatedAt}, {"startAt", in.StartAt}, {"endAt", in.EndAt}, {"scheduledStartAt", in.ScheduledStartAt}, {"scheduledEndAt", in.ScheduledEndAt}} {
+		if one.at != nil && beforeHistory(*one.at) {
+			return errBeforeHistory(one.field)
+		}
+	}
 	if err := f.checkSchedule(); err != nil {
 		return err
 	}
@@ -260,6 +286,8 @@ func (f *importFill) timeline(byRef map[string]string) error {
 			err = fault.Field("key", "must not be that of another entry of the event")
 		case blank(in.HTML):
 			err = fault.Field("html", "must not be empty or only white space")
+		case beforeHistory(in.At):
+			err = errBeforeHistory("at")
 		case in.At.After(f.Now):
 			err = fault.Field("at", "must not be in the future")
 		}
@@ -335,6 +363,8 @@ func (f *importFill) postMortem() error {
 	switch {
 	case blank(in.HTML):
 		err = fault.Field("html", "must not be empty or only white space")
+	case in.PublishedAt != nil && beforeHistory(*in.PublishedAt):
+		err = errBeforeHistory("publishedAt")
 	case in.PublishedAt != nil && in.PublishedAt.After(f.Now):
 		err = fault.Field("publishedAt", "must not be in the future")
 	case f.Open():
