@@ -5,6 +5,7 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
+const zlib = require('node:zlib');
 const { axe, layout } = require('./page.js');
 const { Visitor } = require('./visitor.js');
 
@@ -77,6 +78,54 @@ async function scripted(bench, platform, state) {
   return found;
 }
 
+// reloaded reloads the page in the middle of an import, goes on with the same file, reloads again, and undoes all of it. Another
+// tab imports the events first, so they do not count as new.
+async function reloaded(bench, platform, state) {
+  const { app } = platform, slug = 'reloaded', visitor = await open(bench, platform, state), { page } = visitor;
+  const title = (text) => page.locator('#work', { hasText: text }).waitFor();
+  const plan = async () => {
+    await page.setInputFiles('#file', file('old.jsonl', lines(slug, 5)));
+    await page.click('form[data-move] .acts .btn:not(.second)');
+    await title('The plan');
+    await page.click('[data-write]');
+  };
+  await page.check('[name=source][value=lines]');
+  let requests = 0;
+  await page.route('**/console/parts/import/write', async (route) => {
+    requests++;
+    if (requests === 5) {
+      const other = JSON.parse(zlib.gunzipSync(route.request().postDataBuffer()));
+      other.state.runId = crypto.randomUUID();
+      await route.fetch({ postData: zlib.gzipSync(JSON.stringify(other)) });
+    }
+    if (requests !== 2) return route.fallback();
+    await route.fetch(); // the component is written, and the page never knows it
+    await route.abort();
+    return page.click('[data-stop]');
+  });
+  await plan();
+  await page.locator('[data-said]', { hasText: 'Stopped.' }).waitFor();
+  await page.reload();
+  await page.locator('[data-found]', { hasText: 'An import was interrupted' }).waitFor();
+  const found = [...await axe(page), ...await layout(page)];
+  await bench.shoot(page, 'move-found');
+  const run = /Run (\S+)\./.exec(await page.innerText('[data-found]'))[1];
+  await page.click('[data-resume]');
+  await plan();
+  await title('The import is complete');
+  assert.equal(await page.innerText('[data-id] code'), run, 'the run goes on');
+  assert.match(await page.innerText('[data-sums]'), /Dashboards\s+1 new\s+Components\s+1 new\s+Incidents and maintenances\s+5 as before/);
+  await page.reload();
+  await page.locator('[data-found]', { hasText: `Run ${run} is complete` }).waitFor();
+  await page.click('[data-revert]');
+  await title('The import is undone');
+  assert.ok(!(await slugs(app)).includes(slug), 'the dashboard is gone, and with it the component, which would keep it');
+  assert.deepEqual(await page.evaluate(() => Object.keys(sessionStorage)), []);
+  found.push(...(await visitor.findings()).filter((text) => !text.includes('net::ERR_FAILED')));
+  await visitor.close();
+  return found;
+}
+
 // downloaded downloads a page of Statuspage, which asks to wait once, and shows the plan. No page and no later request has the key.
 async function downloaded(bench, platform, state) {
   const visitor = await open(bench, platform, state), { page } = visitor;
@@ -139,6 +188,6 @@ async function scriptless(bench, platform, state) {
   return found;
 }
 
-const all = async (bench, platform, state) => [...await scripted(bench, platform, state), ...await downloaded(bench, platform, state), ...await scriptless(bench, platform, state)];
+const all = async (bench, platform, state) => [...await scripted(bench, platform, state), ...await reloaded(bench, platform, state), ...await downloaded(bench, platform, state), ...await scriptless(bench, platform, state)];
 
 module.exports = { all };

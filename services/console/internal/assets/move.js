@@ -17,7 +17,7 @@
     constructor(text, final) { super(text); this.final = final; }
   }
 
-  let records = [], stopping, pieces = [], names = {}, at, state, outcomes, planned = new Map(), unsure, read = [], lost, runId, work;
+  let records = [], stopping, pieces = [], names = {}, at, state, outcomes, planned = new Map(), doubtful = new Map(), unsure, read = [], lost, runId, work;
   const say = (text) => { said.textContent = status.textContent = text; };
   const pause = (seconds) => new Promise((resolve) => {
     const timer = setTimeout(resolve, seconds * 1000);
@@ -71,12 +71,13 @@
   const take = (got) => {
     for (const o of got.outcomes ?? []) {
       const name = `${o.kind} ${o.key}`;
-      if (unsure && o.status === 'unchanged' && planned.get(name)?.status === 'created') o.status = 'created';
+      if (work === 'write' && o.status === 'unchanged' && (unsure && planned.get(name)?.status === 'created' || doubtful.has(name))) o.status = 'created';
       if (work === 'plan') planned.set(name, o);
       const before = outcomes.get(name);
       if (before?.status !== 'created' || o.status === 'created') outcomes.set(name, o);
       if (work === 'write' && o.kind === 'dashboard' && o.status === 'created') state.made = { ...state.made, [o.id]: true };
     }
+    if (work === 'write') store(got.outcomes ?? []);
     if (got.lost) lost.push(...got.lost);
   };
 
@@ -133,9 +134,54 @@
   // undoable returns what an undo needs: what was written, and what was about to be created without a known result.
   const undoable = () => [...[...outcomes.values()].filter(kept),
     ...[...planned].filter(([name, o]) => o.kind !== 'event' && o.status === 'created' && !outcomes.has(name)).map(([, o]) => ({ ...o, planned: true }))];
+  const jsonLines = (records) => records.map((line) => `${JSON.stringify(line)}\n`).join('');
+  // recordsOf returns what an undo needs of the lines of the file of a run.
+  const recordsOf = (text, id) => {
+    const found = new Map();
+    let done = false;
+    for (const line of text.split('\n').filter((l) => l.trim())) {
+      const o = JSON.parse(line), name = `${o.kind} ${o.key}`;
+      if (o.kind === 'run' && o.runId !== id) throw new Halt('');
+      if (o.kind === 'done') done = true;
+      if (kept(o) && (!found.has(name) || found.get(name).planned)) found.set(name, o);
+    }
+    return [...found.values()].filter((o) => !o.planned || !done && o.status === 'created');
+  };
+
+  // The tab keeps the run after a reload or a crash: its id, what the member has chosen, and the lines of the file of the run
+  // in parts. It keeps no lines of the source and no key.
+  const put = (name, text) => {
+    try {
+      sessionStorage.setItem(`import.${name}`, text);
+    } catch { /* The storage is full or forbidden. The file of the run has the rest. */ }
+  };
+  const storedNames = () => Object.keys(sessionStorage).filter((name) => name.startsWith('import.'));
+  const forget = () => {
+    try {
+      storedNames().forEach((name) => sessionStorage.removeItem(name));
+    } catch { /* Nothing is stored. */ }
+  };
+  const recall = () => {
+    try {
+      const stored = JSON.parse(sessionStorage.getItem('import.run'));
+      return stored && { ...stored, records: recordsOf(storedNames().filter((name) => name !== 'import.run').map((name) => sessionStorage.getItem(name)).join(''), stored.runId) };
+    } catch {
+      return null;
+    }
+  };
+  const fields = ['source', 'into', 'slug', 'timezone', 'outages', 'ask', 'force'];
+  const chosen = () => Object.fromEntries(fields.map((name) => [name, form.elements[name].type === 'checkbox' ? form.elements[name].checked : form.elements[name].value]));
+  const storeRun = (done) => put('run', JSON.stringify({ runId, done, chosen: chosen(), only: new FormData(form).getAll('only') }));
+  let chunk = 0;
+  const store = (records) => {
+    const text = jsonLines(records.filter(kept));
+    if (text) put(`${Date.now()}.${chunk++}`, text);
+  };
+
   const keepRun = (done) => {
     const head = { kind: 'run', runId, url: form.dataset.url, dashboard: '', source: form.elements.source.value, file: '', startedAt: new Date().toISOString() };
-    save.href = URL.createObjectURL(new Blob([head, ...undoable(), ...done ? [{ kind: 'done' }] : []].map((line) => `${JSON.stringify(line)}\n`), { type: 'application/jsonl' }));
+    storeRun(done);
+    save.href = URL.createObjectURL(new Blob([jsonLines([head, ...undoable(), ...done ? [{ kind: 'done' }] : []])], { type: 'application/jsonl' }));
     save.download = `import-${runId}.jsonl`;
     named.hidden = false;
     named.querySelector('code').textContent = runId;
@@ -235,8 +281,15 @@
     [work, at, lost, outcomes, unsure, bar.value] = [what, 0, [], new Map(), false, 0];
     if (what === 'plan') [state, planned] = [{}, new Map()];
     if (what === 'write') {
-      runId = crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
-      state = { ...state, runId, made: {} };
+      const earlier = recall(), same = earlier && !earlier.done && ['source', 'into', 'slug'].every((name) => earlier.chosen[name] === chosen()[name]);
+      if (!same) forget();
+      const before = same ? earlier.records : [], made = before.filter((o) => o.kind === 'dashboard' && o.status === 'created' && !o.planned);
+      outcomes = new Map(before.filter((o) => !o.planned).map((o) => [`${o.kind} ${o.key}`, o]));
+      doubtful = new Map(before.filter((o) => o.planned).map((o) => [`${o.kind} ${o.key}`, o]));
+      runId = same ? earlier.runId : crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
+      state = { ...state, runId, made: Object.fromEntries(made.map((o) => [o.id, true])) };
+      storeRun(false);
+      store([...planned.values()].filter((o) => o.status === 'created').map((o) => ({ ...o, planned: true })));
     }
     title.textContent = { read: 'Reading the source', plan: 'Comparing', write: 'Importing' }[what];
   };
@@ -271,6 +324,7 @@
         progress(`${number(gone)} records are undone.`, 1 - records.length / n / 2);
         if (stopping.signal.aborted && records.length) throw new Halt('Stopped.');
       }
+      forget();
       title.textContent = 'The import is undone';
       bar.value = 1;
       say(`${number(gone)} records are undone${stay.length ? `, ${number(stay.length)} are kept` : ''}.`);
@@ -287,6 +341,7 @@
   // show shows the form, or else the work.
   const show = (on) => {
     document.querySelectorAll('.lede, .head .acts').forEach((part) => { part.hidden = !on; });
+    if (!on) $('[data-found]')?.setAttribute('hidden', '');
     [form.hidden, run.hidden] = [!on, on];
     if (wrong) wrong.hidden = true;
   };
@@ -303,16 +358,7 @@
       work = 'undo';
       start();
       try {
-        const text = await form.elements.file.files[0]?.text() ?? '';
-        const found = new Map();
-        let done = false;
-        for (const line of text.split('\n').filter((l) => l.trim())) {
-          const o = JSON.parse(line), name = `${o.kind} ${o.key}`;
-          if (o.kind === 'run' && o.runId !== runId) throw new Halt('');
-          if (o.kind === 'done') done = true;
-          if (kept(o) && (found.get(name)?.planned ?? true)) found.set(name, o);
-        }
-        records = [...found.values()].filter((o) => !o.planned || !done && o.status === 'created');
+        records = recordsOf(await form.elements.file.files[0]?.text() ?? '', runId);
       } catch {
         say('This is not the file of the run.');
         return buttons(back);
@@ -358,4 +404,29 @@
   };
   form.addEventListener('change', fit);
   fit();
+
+  const stored = recall(), notice = $('[data-found]');
+  if (!stored) return;
+  notice.hidden = false;
+  notice.querySelector('h2').textContent = stored.done ? 'This tab has imported a status page' : 'An import was interrupted';
+  notice.querySelector('p').textContent = stored.done ? `Run ${stored.runId} is complete. You can still undo it.` : `Run ${stored.runId}. To go on, choose the same source again. Nothing is written twice.`;
+  const resume = $('[data-resume]');
+  resume.hidden = stored.done;
+  resume.addEventListener('click', () => {
+    form.querySelector(`[name=source][value="${CSS.escape(stored.chosen.source)}"]`).checked = true;
+    for (const name of fields.slice(1)) form.elements[name][typeof stored.chosen[name] === 'boolean' ? 'checked' : 'value'] = stored.chosen[name];
+    form.querySelectorAll('[name=only]').forEach((box) => { box.checked = stored.only.includes(box.value); });
+    fit();
+    (stored.chosen.source === 'statuspage' ? $('#page-id') : ['file', 'folder'].map((name) => form.elements[name]).find((input) => !input.disabled)).focus();
+  });
+  $('[data-revert]').addEventListener('click', () => {
+    [runId, records, work] = [stored.runId, stored.records, 'undo'];
+    start();
+    unmake();
+  });
+  $('[data-forget]').addEventListener('click', () => {
+    forget();
+    notice.hidden = true;
+    form.elements.source[0].focus();
+  });
 })();

@@ -25,7 +25,8 @@ import (
 //
 // Decision: the console keeps nothing of an import. The browser holds the lines of the source, and sends them piece after
 // piece with the State of package transfer. So an import goes on after a restart of the console. The key of a source is in
-// the field of the page only; each request that needs the key has it, and no response does.
+// the field of the page only; each request that needs the key has it, and no response does. The tab also keeps
+// the id of the run and what an undo needs, so that a member can undo or go on after a reload.
 const movePath = "/import"
 
 // moveTable returns the routes of this import.

@@ -104,7 +104,7 @@ func fieldsOfForm(t *testing.T, page, at string) (fields []string) {
 
 func TestAStatusPageIsImportedAndUndoneWithoutScript(t *testing.T) {
 	b := moving(t)
-	b.expect(b.get(moveAt), http.StatusOK, "Statuspage (Atlassian)", "Uptime Kuma", `data-move="/console/parts/import/"`, "move.")
+	b.expect(b.get(moveAt), http.StatusOK, "Statuspage (Atlassian)", "Uptime Kuma", `data-move="/console/parts/import/"`, "move.", "data-found hidden")
 	plan := b.uploadFiles(moveAt, map[string]string{"old.jsonl": moveLines + `{"kind":"subscriber","key":"a:s:1","channel":"email","address":"ada@example.com","state":"confirmed","confirmedAt":"2025-01-31T09:30:00Z"}`}, false, "source", "lines", "only", "components", "only", "events")
 	b.expect(plan, http.StatusOK, "The plan. Nothing is written yet", "Import now", "No such status</bdi>", "Status: &#34;burning&#34; is unknown", "<b>Old addresses</b></div><div class=\"side-by\"><span>1 new", `<div class="x"><dt>lost or kept</dt><dd>1</dd>`, "The source also has 1 subscriber, which you did not choose.")
 	if strings.Contains(plan.text, "line 4") || !strings.Contains(plan.text, `class="field full" hidden`) {

@@ -385,7 +385,7 @@ func TestPagesAndFilesAreSmall(t *testing.T) {
 			first += got.size
 		}
 	}
-	if first > 40<<10 || scripts > 15<<10 {
+	if first > 40<<10 || scripts > 16<<10 {
 		t.Errorf("the first visit has %d bytes, all scripts have %d", first, scripts)
 	}
 	t.Logf("the first visit has %d bytes, all scripts have %d", first, scripts)
