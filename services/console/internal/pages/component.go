@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -108,7 +106,7 @@ func (v *visit) showComponent(status int, c app.Component, form, state *forms.Fo
 		data.Form, data.State = form, state
 	}
 	var noEvents, noDashboards bool
-	var work errgroup.Group
+	var work concurrent
 	if data.Reporter {
 		work.Go(func() error {
 			found, err := v.app.Events(v.Request.Context(), url.Values{"limit": {"25"}, "active": {"true"}, "componentId": {c.ID}})

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -50,7 +48,7 @@ func (p *pages) components(v *visit) error {
 	}
 	var counts app.ComponentCounts
 	var listed app.Components
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() error {
 		found, err := v.app.ComponentCounts(v.Request.Context())
 		counts = found.Counts

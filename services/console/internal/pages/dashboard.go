@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -81,7 +79,7 @@ func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
 			return record, err
 		}
 	}
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() error {
 		found, err := v.app.Dashboard(v.Request.Context(), v.Param("id"))
 		record.Dashboard = found.Dashboard

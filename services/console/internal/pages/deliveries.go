@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -93,7 +91,7 @@ func (p *pages) eventFailed(v *visit) error {
 	}
 	options := channels()
 	lists := make([]app.DeliveryLogs, len(options))
-	var work errgroup.Group
+	var work concurrent
 	for i, channel := range options {
 		work.Go(func() (err error) {
 			lists[i], err = v.app.DeliveryLogs(v.Request.Context(), channel.Value, url.Values{"eventId": {e.ID}, "status": {"failed"}, "limit": {"25"}})

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -110,7 +108,7 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays
 			about.Kind = "maintenance.scheduled"
 		}
 	}
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() error {
 		data.Reach = v.reachOf(notify, about)
 		return nil

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -34,7 +32,7 @@ func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 	out := chips{Field: field, Find: find}
 	var listed app.Components
 	var recent app.Events
-	var work errgroup.Group
+	var work concurrent
 	query := url.Values{"limit": {"100"}}
 	if find != "" {
 		query.Set("q", find)
@@ -96,7 +94,7 @@ func (v *visit) addChosen(listed *app.Components, chosen []string) error {
 		}
 	}
 	found := make([]app.Component, len(missing))
-	var work errgroup.Group
+	var work concurrent
 	work.SetLimit(8)
 	for i, id := range missing {
 		work.Go(func() error {

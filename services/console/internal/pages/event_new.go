@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -236,7 +234,7 @@ func (v *visit) createEvent(form eventForm, show func(int) error) error {
 
 func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
 	data := newEventPage{Form: form.Form, Kind: form.Kind, Stays: stays, Messages: preparedMessages(incidentStatuses())}
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() (err error) {
 		data.Chips, err = v.chipsOf(form.Field("components"), form.Value("find"))
 		return err

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -69,7 +67,7 @@ func (p *pages) events(v *visit) error {
 		data.Views = append(data.Views, k)
 	}
 	data.Clear = root + eventsPath + "?view=" + data.At
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() error {
 		found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
 		if err == nil && len(found.Dashboards) > 1 { // the page needs the filter by dashboard only then

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
@@ -100,12 +101,16 @@ func (v *visit) found() findPage {
 	var work sync.WaitGroup
 	for i, kind := range kinds {
 		work.Go(func() {
-			var err error
-			groups[i], err = kind.find(v, data.Query)
+			err := fault.Recovered(func() (err error) {
+				groups[i], err = kind.find(v, data.Query)
+				return err
+			})
 			groups[i].Name = kind.name
 			missing[i] = unreadable(err)
 		})
-		work.Go(func() { exact[i] = v.exactly(kind.name, data.Query) })
+		work.Go(func() {
+			_ = fault.Recovered(func() error { exact[i] = v.exactly(kind.name, data.Query); return nil }) // like a record that is not found
+		})
 	}
 	work.Wait()
 	own := findGroup{Name: "Pages", Hits: v.findPages(data.Query)}

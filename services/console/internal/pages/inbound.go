@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -257,7 +255,7 @@ func (p *pages) inboundArrivals(v *visit) error {
 	}
 	var logs app.InboundLogs
 	var keys app.InboundKeys
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() (err error) {
 		logs, err = v.app.InboundLogs(v.Request.Context(), query)
 		return err

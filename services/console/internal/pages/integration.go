@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -114,7 +112,7 @@ func (v *visit) findEndpoint(kind app.EndpointKind) (endpointRow, error) {
 // readAround reads what the page of an endpoint shows beside it. A part that cannot be read does not stop the page.
 func (v *visit) readAround(data *endpointPage) {
 	ctx := v.Request.Context()
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() error {
 		found, err := v.app.Dashboard(ctx, data.DashboardID)
 		data.Dashboard, data.Gone = found.Dashboard, err != nil

@@ -5,8 +5,6 @@ import (
 	"net/url"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -181,7 +179,7 @@ func (v *visit) readEndpoints(data *integrationsPage, query url.Values) error {
 	var listed app.Endpoints
 	var counts app.EndpointCounts
 	var uncounted bool
-	var work errgroup.Group
+	var work concurrent
 	ctx := v.Request.Context()
 	work.Go(func() (err error) {
 		listed, err = v.app.Endpoints(ctx, data.Kind, query)

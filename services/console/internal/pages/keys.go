@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
@@ -39,7 +37,7 @@ func (p *pages) keys(v *visit) error {
 
 func (v *visit) showKeys(status int, form *forms.Form) error {
 	data := keysPage{Form: form, MayLegacy: v.caller.Has(passport.RoleAPI)}
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() error {
 		found, err := v.app.Keys(v.Request.Context(), v.Query("after"))
 		if data.Keys = found.APIKeys; found.NextToken != nil {

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
@@ -120,7 +118,7 @@ func (v *visit) showOverview(name string) error {
 // only the checklist shows.
 func (v *visit) readOverview(whole bool) (found overviewState, err error) {
 	ctx := v.Request.Context()
-	var work errgroup.Group
+	var work concurrent
 	missing := make(chan string, 16)
 	read := func(part, role string, call func() error) {
 		if role != "" && !v.caller.Has(role) {
@@ -200,7 +198,7 @@ func (v *visit) troubled() (counts app.ComponentCounts, troubled []app.Component
 		count  int
 	}{{"major_outage", counts.MajorOutage}, {"partial_outage", counts.PartialOutage}, {"degraded_performance", counts.DegradedPerformance}, {"under_maintenance", counts.UnderMaintenance}}
 	lists := make([][]app.Component, len(states))
-	var work errgroup.Group
+	var work concurrent
 	for i, state := range states {
 		if state.count == 0 {
 			continue
@@ -249,7 +247,7 @@ func (v *visit) failingEndpoints() ([]failingEndpoint, error) {
 	}
 	kinds := channels()
 	lists := make([][]failingEndpoint, len(kinds))
-	var work errgroup.Group
+	var work concurrent
 	for i, kind := range kinds {
 		if found.Counts[kind.Value].Failing == 0 {
 			continue

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
@@ -63,14 +64,15 @@ func (v *visit) readYear(data *reportPage, year int, now time.Time) error {
 		if monthOf(i) > now.Format(monthForm) {
 			break
 		}
-		work.Go(func() error {
+		read := func() error {
 			found, err := v.app.Uptime(ctx, monthOf(i), data.dashboard.ID, data.component)
 			reports[i] = found.Report
 			if failed := app.As(err); failed != nil && failed.Field == "month" { // it has not begun where the component is shown
 				return nil
 			}
 			return err
-		})
+		}
+		work.Go(func() error { return fault.Recovered(read) })
 	}
 	if err := work.Wait(); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
 	"rsc.io/qr"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
@@ -35,7 +34,7 @@ func (securityPage) EndForm(s app.Session) *forms.Form {
 // security shows the member's credentials and sessions.
 func (p *pages) security(v *visit) error {
 	var data securityPage
-	var work errgroup.Group
+	var work concurrent
 	work.Go(func() error {
 		found, err := v.app.Passkeys(v.Request.Context())
 		data.Passkeys, data.NoPasskeys = found.Passkeys, err != nil

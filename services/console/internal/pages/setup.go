@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
@@ -123,7 +121,7 @@ func (v *visit) showSetup(status int, wrong *forms.Form) error {
 	failures := make([]error, len(services))
 	var channels app.ChannelsResult
 	var result *testResult
-	var work errgroup.Group
+	var work concurrent
 	for i, service := range services {
 		work.Go(func() error {
 			states[i], failures[i] = v.app.ServiceSetup(ctx, service)

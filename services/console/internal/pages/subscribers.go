@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
@@ -116,7 +114,7 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 	var setup map[string]app.ChannelSetup
 	var listed app.Subscribers
 	var unlisted error
-	var work errgroup.Group
+	var work concurrent
 	ctx := v.Request.Context()
 	work.Go(func() error {
 		listed, unlisted = v.app.Subscribers(ctx, data.Channel, query)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
@@ -69,7 +70,8 @@ func (v *visit) open(r route) error {
 	v.route = r
 	if v.signedIn() {
 		profile := v.profile
-		go func() { _, _ = profile() }() // show waits for the result, and handles its error
+		// show waits for the result, and handles its error. A panic is repeated there.
+		go func() { _ = fault.Recovered(func() error { _, err := profile(); return err }) }()
 	}
 	if r.access == anyone {
 		return r.handle(v)
@@ -97,7 +99,9 @@ func (v *visit) readNavigation() {
 		return found
 	})
 	v.dashboards = read
-	go read()
+	go func() { // a panic is repeated for those who wait for the result
+		_ = fault.Recovered(func() error { read(); return nil })
+	}()
 }
 
 func (v *visit) signedIn() bool { return v.caller.Session != "" }
