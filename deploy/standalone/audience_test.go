@@ -135,13 +135,17 @@ func (c *crowded) publish(notify map[string]bool) (asked map[string]any, write f
 	}
 	asked = map[string]any{"componentIds": components}
 	path, status := "/app/events", http.StatusCreated
-	switch kind := c.IntN(3); {
+	switch kind := c.IntN(4); {
 	case kind == 0 && c.event != "":
 		path, asked = path+"/"+c.event+"/timeline", map[string]any{"eventId": c.event}
 		body = map[string]any{"message": "We still look into it.", "notify": notify}
 	case kind == 1:
 		body["type"], asked["kind"] = "maintenance", "maintenance.scheduled"
 		body["scheduledStartAt"], body["scheduledEndAt"] = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
+	case kind == 2: // an event without components
+		dashboards := c.some(c.dashboards)
+		delete(body, "affectedComponents")
+		body["dashboardIds"], asked = dashboards, map[string]any{"dashboardIds": dashboards}
 	}
 	return asked, func() string {
 		var made struct{ Event struct{ ID string } }
@@ -239,7 +243,7 @@ func emptyCrowd(t *testing.T, seed uint64) *crowded {
 	return &crowded{actor: actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}, Rand: rand.New(rand.NewPCG(seed, 0)), mails: mails, hooks: hooks, data: data}
 }
 
-// Before each of 1,000 random changes of events (40 in the short form), the audience is counted. Then exactly so many
+// Before each of 1,000 random changes of events (40 in the short form), with and without components, the audience is counted. Then exactly so many
 // messages arrive at the mail server, at the webhooks and as texts. Between the changes, dashboards get other components,
 // and recipients are paused, locked, confirmed and more. Some recipients are suppressed.
 func TestTheAudienceIsWhatArrives(t *testing.T) {

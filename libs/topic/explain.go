@@ -53,7 +53,7 @@ type Rule string
 // The rules.
 const (
 	RuleNotSubscribed  Rule = "not_subscribed"     // the recipient is not stored
-	RuleOtherDashboard Rule = "other_dashboard"    // the dashboard of the recipient shows none of the components
+	RuleOtherDashboard Rule = "other_dashboard"    // the dashboard of the recipient shows none of the components, or is none of those of an event without components
 	RuleUnconfirmed    Rule = "unconfirmed"        // the subscription is not confirmed
 	RuleUnverified     Rule = "unverified"         // the endpoint is not verified
 	RulePaused         Rule = "paused"             // the recipient is paused

@@ -7,9 +7,11 @@ type RecipientQuery struct {
 	Components []string `json:"components"` // ids of the affected components that may be named
 	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: the service asks events.
 	Dashboards map[string][]string `json:"dashboards,omitempty"`
-	Endpoints  []int64             `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
-	After      string              `json:"after,omitempty"`     // Next of the previous page; empty: the first page
-	Limit      int                 `json:"limit"`               // at most MaxPage
+	// AllOf is the ids of dashboards with all of whose recipients the change is concerned. Then there are no Components.
+	AllOf     []string `json:"allOf,omitempty"`
+	Endpoints []int64  `json:"endpoints,omitempty"` // only these legacy ids; empty: every endpoint
+	After     string   `json:"after,omitempty"`     // Next of the previous page; empty: the first page
+	Limit     int      `json:"limit"`               // at most MaxPage
 }
 
 const (

@@ -121,7 +121,7 @@ const (
 	SilentBackdated  Silence = "backdated"         // by default nobody is notified of what began, or is about, a time long ago
 	SilentLegacy     Silence = "legacy"            // by default a write on the legacy interface notifies nobody
 	SilentLate       Silence = "late_reminder"     // the planned start has passed before the reminder
-	SilentComponents Silence = "components_hidden" // messages may name none of the components
+	SilentComponents Silence = "components_hidden" // messages may name none of the components, or the dashboards of an event without components were deleted
 )
 
 // Event is an event in the state right after a change. Times are in UTC with milliseconds.
@@ -147,6 +147,8 @@ type Event struct {
 	ScheduledEndAt   *time.Time  `json:"scheduledEndAt,omitempty"`
 	Hidden           bool        `json:"hidden,omitempty"` // dashboards do not show the event, so messages have no link
 	Components       []Component `json:"components"`       // the affected components that messages may name
+	// Dashboards is the ids of the dashboards of an event without components. Such an event concerns all their recipients.
+	Dashboards []string `json:"dashboards,omitempty"`
 }
 
 // EventState is the part of an event's current state that messages may show. It decides whether a message about an
@@ -158,6 +160,9 @@ type EventState struct {
 	Components []string  `json:"components"` // ids of the affected components that messages may name
 	// Dashboards contains, by the id of each component, the dashboards that show the component. Nil: unknown.
 	Dashboards map[string][]string `json:"dashboards"`
+	// ShownOn is the ids of the dashboards that show the event: those of its Components, or of an event without
+	// components. Nil: unknown.
+	ShownOn []string `json:"shownOn"`
 }
 
 // Component is an affected component and the dashboards that show it.

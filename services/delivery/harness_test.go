@@ -582,6 +582,15 @@ func newEvents(t testing.TB) *events {
 		}
 		_ = json.NewEncoder(w).Encode(found)
 	})
+	mux.HandleFunc("POST "+peer.Prefix+"/organizations/{organization}/dashboards/lookup", func(w http.ResponseWriter, r *http.Request) {
+		var ids []string
+		_ = json.NewDecoder(r.Body).Decode(&ids)
+		found := []topic.DashboardRecord{}
+		if slices.Contains(ids, dashboardID) {
+			found = append(found, topic.DashboardRecord{ID: dashboardID})
+		}
+		_ = json.NewEncoder(w).Encode(found)
+	})
 	e.server = httptest.NewServer(mux)
 	t.Cleanup(e.server.Close)
 	return e

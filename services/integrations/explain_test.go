@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// 60 random endpoints and 40 random changes: the list of recipients of a change has exactly those endpoints for which the
+// 60 random endpoints and 40 random changes, also of events without components: the list of recipients of a change has exactly those endpoints for which the
 // explanation has no rule.
 func TestTheRulesOfOneEndpointSelectAsTheIndexDoes(t *testing.T) {
 	p := start(t, nil)
@@ -34,6 +34,9 @@ func TestTheRulesOfOneEndpointSelectAsTheIndexDoes(t *testing.T) {
 		changes[i] = topic.RecipientQuery{
 			Kind: topic.Kinds()[random.IntN(5)], Channel: topic.Webhook, Limit: topic.MaxPage,
 			Components: [][]string{{o.one}, {o.two}, {o.one, o.two}, {o.elsewhere}}[random.IntN(4)],
+		}
+		if i%5 == 0 { // an event without components
+			changes[i].Components, changes[i].AllOf = nil, [][]string{{o.dashboard}, {o.second}, {o.second, o.dashboard}}[random.IntN(3)]
 		}
 		if random.IntN(3) == 0 {
 			changes[i].Endpoints = numbers[:1+random.IntN(len(numbers))]
@@ -63,7 +66,7 @@ func TestTheRulesOfOneEndpointSelectAsTheIndexDoes(t *testing.T) {
 			t.Errorf("change %d: %d are listed, %d are explained as listed, %v", i, len(listed), len(explained[i]), err)
 		}
 	}
-	for _, rule := range []topic.Rule{"", topic.RulePaused, topic.RuleComponents, topic.RuleKind, topic.RuleEndpoint} {
+	for _, rule := range []topic.Rule{"", topic.RulePaused, topic.RuleOtherDashboard, topic.RuleComponents, topic.RuleKind, topic.RuleEndpoint} {
 		if rules[rule] == 0 {
 			t.Errorf("no endpoint has the rule %q: %v", rule, rules)
 		}

@@ -230,8 +230,21 @@ func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
 	patch(object{"minIntervalMs": 10})
 	intervals(1000, topic.FormatSlack)
 
+	// An event without components concerns all endpoints of its dashboards, whichever components they have chosen.
+	everybody := func(dashboards ...string) []string {
+		return p.concerned(o, func(c *topic.RecipientQuery) { c.AllOf = dashboards })
+	}
+	both := slices.Sorted(slices.Values([]string{recipient, beside}))
+	for name, c := range map[string]struct{ got, want []string }{
+		"one": {everybody(o.dashboard), []string{recipient}}, "another": {everybody(o.second), []string{beside}}, "both": {everybody(o.second, o.dashboard), both},
+		"of another organization": {everybody(other.dashboard), nil}, "unknown": {everybody(id()), nil},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("an event on %s: %v, want %v", name, c.got, c.want)
+		}
+	}
 	patch(object{"paused": true})
-	if ids := p.concerned(o, nil, o.one); len(ids) != 0 {
+	if ids := append(p.concerned(o, nil, o.one), everybody(o.dashboard)...); len(ids) != 0 {
 		t.Errorf("paused, but concerned: %v", ids)
 	}
 	if d := p.resolve(o, recipient)[0]; d.State != topic.RecipientPaused || d.URL != "" || d.Secrets != nil {
@@ -243,6 +256,9 @@ func TestConcernedAndResolveFollowEveryChangeAtOnce(t *testing.T) {
 	}
 	if ids := p.concerned(o, func(c *topic.RecipientQuery) { c.Kind = topic.MaintenanceStarted }, o.one, o.two); !slices.Equal(ids, []string{recipient}) {
 		t.Errorf("not concerned by a kind it wants: %v", ids)
+	}
+	if ids := everybody(o.dashboard); len(ids) != 0 {
+		t.Errorf("an event on the dashboard concerns it by a kind it does not want: %v", ids)
 	}
 	p.call(o, http.StatusNoContent, http.MethodDelete, path+"?dashboardId="+o.dashboard+"&urlHash="+made.URLHash, nil)
 	if d := p.resolve(o, recipient)[0]; d.State != topic.RecipientGone || d.URL != "" || d.Secrets != nil {

@@ -31,8 +31,9 @@ func TestAHiddenComponentIsNotNamedToConfirm(t *testing.T) {
 	}
 }
 
-// No message is sent about a component that has left the dashboard, and the App interface does not show it. The legacy
-// interface has no dashboards, so its subscriptions go on.
+// No message is sent about a component that has left the dashboard, and the App interface does not show it. Its subscriber
+// is still notified of events of the dashboard without components. The legacy interface has no dashboards, so its subscriptions
+// go on.
 func TestAComponentThatHasLeftTheDashboardIsNeitherShownNorNotifiedAbout(t *testing.T) {
 	p := start(t)
 	o := p.organization()
@@ -44,6 +45,10 @@ func TestAComponentThatHasLeftTheDashboardIsNeitherShownNorNotifiedAbout(t *test
 	one, two := create("one@example.com", api), create("two@example.com", api, zurich)
 	p.subscribe(o, "legacy@example.com", 0)
 	legacy := p.app(o, http.StatusOK, http.MethodGet, "email?q=legacy", nil).Subscribers[0].ID
+	told := func(d topic.Destination) bool {
+		page, err := p.recipients().Concerned(t.Context(), o.id, topic.RecipientQuery{Channel: topic.Email, AllOf: []string{d.Dashboard.ID}, Limit: 10})
+		return err == nil && slices.ContainsFunc(page.Recipients, func(r topic.Recipient) bool { return r.ID == d.ID })
+	}
 	expect := func(when string, want map[string]string) {
 		t.Helper()
 		listed := map[string]string{}
@@ -52,10 +57,13 @@ func TestAComponentThatHasLeftTheDashboardIsNeitherShownNorNotifiedAbout(t *test
 		}
 		for id, components := range want {
 			d := p.resolve(o, id)[0]
-			if got := fmt.Sprint(d.Components); got != components || (d.State == topic.RecipientActive) != (components != "[]") {
+			if got := fmt.Sprint(d.Components); got != components || d.State != topic.RecipientActive {
 				t.Errorf("%s: %s is notified about %s, not %s", when, d.State, got, components)
 			}
 			shown := p.app(o, http.StatusOK, http.MethodGet, "email/"+id, nil).Subscriber
+			if !told(d) {
+				t.Errorf("%s: not among the recipients of events without components: %+v", when, d)
+			}
 			if got := fmt.Sprint(shown.ComponentIDs, shown.Confirmed); got != components+" true" || listed[id] != got || shown.ComponentIDs == nil {
 				t.Errorf("%s: shown with %s and listed with %s, not with %s", when, got, listed[id], components)
 			}

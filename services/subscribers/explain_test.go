@@ -12,8 +12,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
-// 250 random subscribers and 25 random changes: the list of recipients of a change has exactly those subscribers for which
-// the explanation has no rule.
+// 250 random subscribers and 25 random changes, also of events without components: the list of recipients of a change has
+// exactly those subscribers for which the explanation has no rule, and their count is the same.
 func TestTheExplanationAgreesWithTheListOfRecipients(t *testing.T) {
 	people := surround(t).direct(nil)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -26,6 +26,9 @@ func TestTheExplanationAgreesWithTheListOfRecipients(t *testing.T) {
 		changes[i] = topic.RecipientQuery{Kind: topic.IncidentCreated, Channel: topic.Email, Components: append(some(components), components[i%4]), Dashboards: map[string][]string{}, Limit: topic.MaxPage}
 		for _, component := range changes[i].Components {
 			changes[i].Dashboards[component] = some(dashboards)
+		}
+		if i%5 == 0 { // an event without components
+			changes[i].Components, changes[i].Dashboards, changes[i].AllOf = nil, nil, append(some(dashboards[1:]), dashboards[0])
 		}
 	}
 	now := people.Now()
@@ -82,6 +85,9 @@ func TestTheExplanationAgreesWithTheListOfRecipients(t *testing.T) {
 		slices.Sort(explained[i])
 		if err != nil || !slices.Equal(listed, explained[i]) {
 			t.Errorf("change %d: %d are listed, %d are explained as listed, %v", i, len(listed), len(explained[i]), err)
+		}
+		if count, err := people.Count(t.Context(), o, change); err != nil || count.Recipients != len(listed) || count.More {
+			t.Errorf("change %d: %d are listed, counted are %+v, %v", i, len(listed), count, err)
 		}
 	}
 	for _, rule := range []topic.Rule{"", topic.RuleNotSubscribed, topic.RuleOtherDashboard, topic.RuleUnconfirmed, topic.RulePaused, topic.RuleComponents} {

@@ -14,7 +14,8 @@ func (a *API) audienceOperation() web.Operation {
 		Summary: "Count to whom a change of an event would be sent",
 		Description: "Nothing is stored or sent. Each channel counts the recipients that the message would reach now: not those that are paused, " +
 			"unconfirmed or suppressed, or that did not subscribe to the components. Up to 10,000 are counted. " +
-			"componentIds, eventId or both are required. Without componentIds, the components are those of the event.",
+			"eventId, componentIds or dashboardIds is required. An event without components concerns all recipients of its dashboards, dashboardIds. " +
+			"Without componentIds and dashboardIds, those of the event are taken.",
 		Roles: []string{passport.RoleEvent}, Status: 200,
 		Example: web.Example{
 			Request: `{"componentIds": ["01890a5d-ac96-774b-bcce-b302099a8061"], "eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "kind": "incident.updated"}`,
@@ -26,6 +27,7 @@ func (a *API) audienceOperation() web.Operation {
 
 type audienceBody struct {
 	ComponentIDs optional.Value[[]string] `json:"componentIds" minItems:"1" maxItems:"100"`
+	DashboardIDs optional.Value[[]string] `json:"dashboardIds" minItems:"1" maxItems:"50" description:"The dashboards of an event without components. Beside componentIds: 400."`
 	EventID      optional.Value[string]   `json:"eventId" format:"uuid" description:"The event that would be changed."`
 	Kind         optional.Value[string]   `json:"kind" enum:"incident.created,incident.updated,incident.resolved,incident.reopened,incident.post_mortem_published,maintenance.scheduled,maintenance.rescheduled,maintenance.reminder,maintenance.started,maintenance.updated,maintenance.completed,maintenance.reopened" description:"The kind of the message, because webhooks choose kinds. Default: incident.created, with eventId incident.updated or maintenance.updated."`
 }
@@ -45,7 +47,7 @@ func (a *API) audience(c *web.Call[web.None, audienceBody]) (audienceView, error
 		return audienceView{}, err
 	}
 	counts, err := a.Planner.Audience(c, dispatch.AudienceQuery{
-		Organization: c.Caller.Organization, EventID: in.EventID.Value, Kind: topic.Kind(in.Kind.Value), Components: in.ComponentIDs.Value,
+		Organization: c.Caller.Organization, EventID: in.EventID.Value, Kind: topic.Kind(in.Kind.Value), Components: in.ComponentIDs.Value, Dashboards: in.DashboardIDs.Value,
 	})
 	view := audienceView{make(map[topic.Channel]audienceCountView, len(counts))}
 	for channel, count := range counts {

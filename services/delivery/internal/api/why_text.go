@@ -54,11 +54,11 @@ func whyTexts() map[string]string {
 		"paused":             " is paused.",
 		"suppressed":         "Messages to this recipient are suppressed, so this one was not sent.",
 		"recipient_gone":     " was deleted or ended before the message was sent.",
-		"not_concerned":      " or its dashboard had no component that the message was to name.",
+		"not_concerned":      " or its dashboard had no component that the message was to name, or did not show the event any more.",
 		"replaced":           "A newer message about the event replaced this one before it was sent.",
-		"event_withdrawn":    "The event was deleted, became a draft or could name no component before the message was sent.",
+		"event_withdrawn":    "The event was deleted, became a draft could name no component or left its dashboards before the message was sent.",
 		"expired":            "The message is older than 30 days and no longer stored.",
-		"other_dashboard":    " is for a dashboard that shows none of the components of the event.",
+		"other_dashboard":    " is for a dashboard that shows neither the event nor one of its components.",
 		"unconfirmed":        " is not confirmed.",
 		"unverified":         " is not verified.",
 		"not_chosen":         " includes none of the components of the event.",
@@ -74,7 +74,7 @@ func whyTexts() map[string]string {
 		"backdated":          "Nobody was notified, because the change is about a time more than one hour before.",
 		"legacy":             "Nobody was notified, because the change came by the legacy interface without notifications.",
 		"late_reminder":      "The reminder came after the planned start.",
-		"components_hidden":  "All components of the event were hidden from notifications.",
+		"components_hidden":  "All components of the event were hidden from notifications, or its dashboards were deleted.",
 	}
 }
 

@@ -115,6 +115,19 @@ func worstImpact(impacts ...string) int {
 	return worst
 }
 
+// severityImpact returns the impact of an incident without components. The events service shows the same impact in /api/v2.
+func severityImpact(severity string) string {
+	switch severity {
+	case "":
+		return operational
+	case "minor_outage":
+		return "partial_outage"
+	case "major_outage":
+		return "major_outage"
+	}
+	return "degraded_performance"
+}
+
 // statuspageWord returns the word of Statuspage for a status.
 func statuspageWord(status string) string {
 	switch status {
@@ -183,6 +196,9 @@ func composeStatuspage(change *topic.EventChange, dashboard topic.Dashboard, com
 			component.Status = operational
 		}
 		incident.Components = append(incident.Components, component)
+	}
+	if len(components) == 0 {
+		impacts = append(impacts, severityImpact(event.Severity))
 	}
 	incident.Impact = impactWords[worstImpact(impacts...)].event
 	if event.Type == "maintenance" {

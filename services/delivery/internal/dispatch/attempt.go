@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -126,11 +127,11 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 	}
 	receiver := s.receivers.get(m.limit())
 	paused, of := s.paused(m, receiver, now)
-	refused, code := refusal(&m.shard.change.EventChange, m.to, m.components)
+	refused, code := refusal(&m.shard.change.EventChange, m.to, m.components, event)
 	switch {
 	case !s.replaceOlder(row):
 		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeReplaced, now)
-	case withdrawn(event, m.shard.change.Event.Components):
+	case withdrawn(event, &m.shard.change.EventChange):
 		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeWithdrawn, now)
 	case code != "":
 		row.Skip(refused, code, now)
@@ -145,8 +146,8 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 }
 
 // refusal returns the status and the code of a delivery of the change that is not sent because of its recipient. The code
-// is empty if the delivery may be sent. components are the result of componentsFor.
-func refusal(change *topic.EventChange, to *topic.Destination, components []topic.Component) (deliverylog.Status, deliverylog.Code) {
+// is empty if the delivery may be sent. components are the result of componentsFor, state is that of eventStates.of.
+func refusal(change *topic.EventChange, to *topic.Destination, components []topic.Component, state *topic.EventState) (deliverylog.Status, deliverylog.Code) {
 	switch {
 	case to.State == topic.RecipientPaused:
 		return deliverylog.StatusSkipped, deliverylog.CodePaused
@@ -155,6 +156,8 @@ func refusal(change *topic.EventChange, to *topic.Destination, components []topi
 	case to.State != topic.RecipientActive:
 		return deliverylog.StatusSkipped, deliverylog.CodeNoRecipient
 	case len(components) == 0 && len(change.Event.Components) > 0:
+		return deliverylog.StatusSkipped, deliverylog.CodeNotConcerned
+	case len(change.Event.Dashboards) > 0 && !slices.Contains(shownOn(change.Event.Dashboards, state), to.Dashboard.ID):
 		return deliverylog.StatusSkipped, deliverylog.CodeNotConcerned
 	}
 	return "", ""

@@ -12,8 +12,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxComponents is the largest number of components of an event.
-const maxComponents = 100
+const (
+	maxComponents = 100 // of an event
+	maxDashboards = 50  // of an event without components
+)
 
 // AudienceQuery describes a change that is not written yet.
 type AudienceQuery struct {
@@ -21,6 +23,7 @@ type AudienceQuery struct {
 	EventID      string     // empty: a new event
 	Kind         topic.Kind // empty: incident.created, or with EventID an update
 	Components   []string   // nil: those of the event
+	Dashboards   []string   // the dashboards of an event without components; nil: those of the event
 }
 
 // Audience returns to how many recipients a message about the change would be sent on each channel, up to
@@ -55,8 +58,12 @@ func (p *Planner) Audience(ctx context.Context, q AudienceQuery) (map[topic.Chan
 func (p *Planner) imagined(ctx context.Context, q AudienceQuery) (topic.EventChange, error) {
 	change := topic.EventChange{Kind: q.Kind, Organization: q.Organization}
 	switch {
-	case q.Components == nil && q.EventID == "":
-		return change, fault.Field("componentIds", "is required without eventId")
+	case q.Components == nil && q.Dashboards == nil && q.EventID == "":
+		return change, fault.Field("componentIds", "is required without eventId and dashboardIds")
+	case q.Components != nil && q.Dashboards != nil:
+		return change, fault.Field("dashboardIds", "must be absent beside componentIds")
+	case q.Dashboards != nil && (len(q.Dashboards) == 0 || len(q.Dashboards) > maxDashboards):
+		return change, fault.Field("dashboardIds", "must be from 1 to %d dashboards", maxDashboards)
 	case q.Components != nil && (len(q.Components) == 0 || len(q.Components) > maxComponents):
 		return change, fault.Field("componentIds", "must be from 1 to %d components", maxComponents)
 	}
@@ -74,12 +81,19 @@ func (p *Planner) imagined(ctx context.Context, q AudienceQuery) (topic.EventCha
 		if q.Kind == "" {
 			change.Kind = topic.Kind(state.Type + ".updated")
 		}
-		if q.Components == nil {
+		if q.Components == nil && q.Dashboards == nil {
+			if len(state.Components) == 0 {
+				change.Event.Dashboards = state.ShownOn
+			}
 			for _, id := range state.Components {
 				change.Event.Components = append(change.Event.Components, topic.Component{ID: id, Dashboards: state.Dashboards[id]})
 			}
 			return change, nil
 		}
+	}
+	if q.Dashboards != nil {
+		change.Event.Dashboards = q.Dashboards
+		return change, p.checkDashboards(ctx, q)
 	}
 	found, err := p.Events.ComponentsByID(ctx, q.Organization, q.Components)
 	if err != nil {
@@ -97,10 +111,25 @@ func (p *Planner) imagined(ctx context.Context, q AudienceQuery) (topic.EventCha
 	return change, nil
 }
 
+// checkDashboards returns a fault that names the first dashboard that the organization does not have.
+func (p *Planner) checkDashboards(ctx context.Context, q AudienceQuery) error {
+	found, err := p.Events.Dashboards(ctx, q.Organization, q.Dashboards)
+	if err != nil {
+		return err
+	}
+	existing := find.Index(found, func(d topic.DashboardRecord) string { return d.ID })
+	for i, id := range q.Dashboards {
+		if _, exists := existing[id]; !exists {
+			return fault.Field(fmt.Sprintf("dashboardIds[%d]", i), "must be a dashboard of the organization")
+		}
+	}
+	return nil
+}
+
 // count returns to how many recipients the change would be sent on the channel.
 func (p *Planner) count(ctx context.Context, change *topic.EventChange, channel topic.Channel) (topic.RecipientCount, error) {
 	query := concernedBy(change, channel)
-	if len(query.Components) == 0 {
+	if len(query.Components)+len(query.AllOf) == 0 {
 		return topic.RecipientCount{}, nil
 	}
 	if channel.RecipientService() == topic.Subscribers {
@@ -120,7 +149,7 @@ func (p *Planner) count(ctx context.Context, change *topic.EventChange, channel 
 				return count, err
 			}
 			for i := range destinations {
-				if _, code := refusal(change, &destinations[i], componentsFor(change, &destinations[i], nil)); code == "" {
+				if _, code := refusal(change, &destinations[i], componentsFor(change, &destinations[i], nil), nil); code == "" {
 					count.Recipients++
 				}
 			}

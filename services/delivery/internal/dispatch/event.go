@@ -27,6 +27,8 @@ type Events interface {
 	EventState(ctx context.Context, organization, id string) (topic.EventState, error)
 	// ComponentsByID returns those components of the organization that exist, by id.
 	ComponentsByID(ctx context.Context, organization string, ids []string) (map[string]topic.ComponentRecord, error)
+	// Dashboards returns those dashboards of the organization that exist.
+	Dashboards(ctx context.Context, organization string, ids []string) ([]topic.DashboardRecord, error)
 }
 
 // eventStates requests and caches the states of events whose deliveries waited for a retry. Many deliveries of an event
@@ -80,11 +82,24 @@ func (e *eventStates) fetch(ctx context.Context, key eventKey) *topic.EventState
 	return &state
 }
 
-// withdrawn reports whether nobody may be notified of the event any more: the event is not published, or messages may
-// name none of the components. A nil state is unknown, and withdrawn returns false. The state of a deleted event is
-// empty.
-func withdrawn(state *topic.EventState, components []topic.Component) bool {
-	return state != nil && (!state.Published || len(components) > 0 && len(nameable(state, components)) == 0)
+// withdrawn reports whether nobody may be notified of the change of an event any more: the event is not published, messages
+// may name none of the components of the change, or none of the dashboards of an event without components shows it. A nil
+// state is unknown, and withdrawn returns false. The state of a deleted event is empty.
+func withdrawn(state *topic.EventState, change *topic.EventChange) bool {
+	if state == nil || !state.Published {
+		return state != nil
+	}
+	components, dashboards := change.Event.Components, change.Event.Dashboards
+	return len(components) > 0 && len(nameable(state, components)) == 0 || len(dashboards) > 0 && len(shownOn(dashboards, state)) == 0
+}
+
+// shownOn returns those of the dashboards of an event without components that still show it. If the state is unknown, it
+// returns all of them.
+func shownOn(dashboards []string, state *topic.EventState) []string {
+	if state == nil || state.ShownOn == nil {
+		return dashboards
+	}
+	return slices.DeleteFunc(slices.Clone(dashboards), func(id string) bool { return !slices.Contains(state.ShownOn, id) })
 }
 
 // nameable returns those components that messages may still name. If the state is unknown, it returns all of them.

@@ -163,6 +163,9 @@ func concernedBy(change *topic.EventChange, channel topic.Channel) topic.Recipie
 		Kind: change.Kind, Channel: channel, Endpoints: change.Notify[channel].Endpoints, Limit: topic.MaxPage,
 		Dashboards: make(map[string][]string, len(change.Event.Components)),
 	}
+	if len(change.Event.Components) == 0 {
+		query.AllOf = change.Event.Dashboards
+	}
 	for _, component := range change.Event.Components {
 		query.Components = append(query.Components, component.ID)
 		query.Dashboards[component.ID] = component.Dashboards

@@ -77,8 +77,8 @@ func (p *Planner) shown(ctx context.Context, row *deliverylog.Delivery, change *
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return fault.New(fault.NotFound, "The event of this log no longer exists.")
-	case err == nil && withdrawn(&state, change.Event.Components):
-		return fault.New(fault.Conflict, "The event is a draft, or its components are hidden from notifications. Publish it, then replay the delivery.")
+	case err == nil && withdrawn(&state, change):
+		return fault.New(fault.Conflict, "The event is a draft, its components are hidden from notifications, or its dashboards do not show it any more. Publish it, then replay the delivery.")
 	}
 	return nil
 }

@@ -2,11 +2,14 @@ package dispatch
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
 func TestADestinationGetsTheComponentsToWhichItSubscribed(t *testing.T) {
@@ -31,6 +34,48 @@ func TestADestinationGetsTheComponentsToWhichItSubscribed(t *testing.T) {
 		if got := strings.Join(ids, " "); got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
+	}
+}
+
+// An event without components concerns the recipients of its dashboards, while it is on them.
+func TestAnEventWithoutComponentsConcernsItsDashboards(t *testing.T) {
+	change := &topic.EventChange{Event: topic.Event{Dashboards: []string{"main", "second"}}, Notify: topic.Notify{topic.Email: {}}}
+	if query := concernedBy(change, topic.Email); !slices.Equal(query.AllOf, change.Event.Dashboards) || len(query.Components) > 0 {
+		t.Errorf("concerned are %+v", query)
+	}
+	on := func(dashboards ...string) *topic.EventState {
+		return &topic.EventState{Published: true, ShownOn: dashboards}
+	}
+	for name, row := range map[string]struct {
+		dashboard string
+		state     *topic.EventState
+		code      deliverylog.Code
+		withdrawn bool
+	}{
+		"at once":                        {"main", nil, "", false},
+		"another dashboard":              {"third", nil, deliverylog.CodeNotConcerned, false},
+		"still on it":                    {"main", on("main"), "", false},
+		"no longer on it":                {"second", on("main"), deliverylog.CodeNotConcerned, false},
+		"on others":                      {"main", on("third"), deliverylog.CodeNotConcerned, true},
+		"on none":                        {"main", on(), deliverylog.CodeNotConcerned, true},
+		"unpublished":                    {"main", &topic.EventState{ShownOn: []string{"main"}}, "", true},
+		"deleted":                        {"main", &topic.EventState{}, "", true},
+		"a state of an older version":    {"main", &topic.EventState{Published: true}, "", false},
+		"moved to one that was not told": {"third", on("main", "third"), deliverylog.CodeNotConcerned, false},
+	} {
+		if name == "on none" {
+			row.state.ShownOn = []string{}
+		}
+		for _, components := range [][]string{nil, {"api"}} {
+			to := &topic.Destination{State: topic.RecipientActive, Channel: topic.Email, Components: components, Dashboard: topic.Dashboard{ID: row.dashboard}}
+			if _, code := refusal(change, to, componentsFor(change, to, row.state), row.state); code != row.code || withdrawn(row.state, change) != row.withdrawn {
+				t.Errorf("%s, chosen are %v: %q, withdrawn %v", name, components, code, withdrawn(row.state, change))
+			}
+		}
+	}
+	var stored topic.EventChange // of an older version
+	if err := json.Unmarshal([]byte(`{"event": {"components": []}, "notify": {"email": {}}}`), &stored); err != nil || len(concernedBy(&stored, topic.Email).AllOf) > 0 {
+		t.Errorf("an older change concerns %+v, %v", concernedBy(&stored, topic.Email), err)
 	}
 }
 

@@ -23,7 +23,7 @@ type EventDetail struct {
 // ShownOn returns the ids of the dashboards that show an affected component, or those of an event without components.
 func (d *EventDetail) ShownOn() []string {
 	if len(d.Links) == 0 {
-		return slices.DeleteFunc(slices.Clone(d.DashboardIDs), func(id string) bool { return !d.existing[id] })
+		return existingOf(d.DashboardIDs, d.existing)
 	}
 	var ids []string
 	for _, link := range d.Links {
@@ -31,6 +31,11 @@ func (d *EventDetail) ShownOn() []string {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// existingOf returns those of the dashboards that exist.
+func existingOf(dashboards []string, existing map[string]bool) []string {
+	return slices.DeleteFunc(slices.Clone(dashboards), func(id string) bool { return !existing[id] })
 }
 
 // affected is the components that events name, and the dashboards on which each component is placed.
@@ -91,6 +96,12 @@ func (a *affected) check(event *Event, former ...string) error {
 		}
 	}
 	return nil
+}
+
+// concernsAnybody reports whether messages about the event may have recipients: they may name a component, or the event has
+// no components and one of its dashboards exists.
+func (a *affected) concernsAnybody(event *Event) bool {
+	return len(a.nameable(event)) > 0 || len(event.Links) == 0 && len(existingOf(event.DashboardIDs, a.existing)) > 0
 }
 
 // nameable returns the affected components that messages may name, with the ids of the dashboards on which each is

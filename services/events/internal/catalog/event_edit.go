@@ -182,10 +182,10 @@ func (d *EventEdit) Check() error {
 	return errors.Join(append(problems, d.checkSize())...)
 }
 
-// finish sets the fields that follow from others, and decides whom the write notifies. named means that messages may
-// name a component of the event. changed means that a field other than Announced differs from before. announcedOnly
+// finish sets the fields that follow from others, and decides whom the write notifies. concerns is the result
+// of affected.concernsAnybody. changed means that a field other than Announced differs from before. announcedOnly
 // means that only Announced differs.
-func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
+func (d *EventEdit) finish(concerns bool) (changed, announcedOnly bool) {
 	d.markTransition()
 	if len(d.ReminderMinutes) == 0 {
 		d.ReminderMinutes = nil
@@ -196,7 +196,7 @@ func (d *EventEdit) finish(named bool) (changed, announcedOnly bool) {
 	if d.IsNew() {
 		d.Backfilled = !d.Open() && d.StartAt.Before(d.Now) && d.EndAt != nil && d.EndAt.Before(d.Now)
 	}
-	d.decide(named)
+	d.decide(concerns)
 	now := *d.Event
 	now.Links, now.Timeline, now.Announced = nil, nil, d.before.Announced
 	changed = d.changed || !reflect.DeepEqual(now, d.before)

@@ -24,7 +24,7 @@ type facts struct {
 	occasion  occasion
 	draft     bool // after the write
 	backdated bool // see EventEdit.backdated
-	named     bool // messages may name a component of the event
+	concerns  bool // see affected.concernsAnybody
 }
 
 // request is what the request says about notifications.
@@ -64,13 +64,13 @@ const (
 // later is keptChannels, the write does not change whom the scheduler notifies.
 func (f facts) decide() (now, later audience) {
 	now, later = f.wanted()
-	if !f.named {
+	if !f.concerns {
 		now = nobody
 	}
 	return now, later
 }
 
-// wanted is like decide, but assumes that messages may name a component of the event.
+// wanted is like decide, but assumes that messages about the event may have recipients.
 func (f facts) wanted() (now, later audience) {
 	switch {
 	case f.draft, f.occasion == privatePostMortem, f.occasion == lateReminder:
@@ -101,10 +101,10 @@ func (d *EventEdit) NotifyLater(channels topic.Notify) {
 	}
 }
 
-// decide sets whom the write notifies, and marks the entries of the write as notified if it notifies anybody. named
-// means that messages may name a component of the event.
-func (d *EventEdit) decide(named bool) {
-	facts := d.facts(named)
+// decide sets whom the write notifies, and marks the entries of the write as notified if it notifies anybody. concerns is
+// the result of affected.concernsAnybody.
+func (d *EventEdit) decide(concerns bool) {
+	facts := d.facts(concerns)
 	now, later := facts.decide()
 	d.notify, d.silence = maps.Clone(d.channels(now)), ""
 	if len(d.notify) == 0 {
@@ -147,8 +147,8 @@ func (d *EventEdit) silent(f facts) topic.Silence {
 	return topic.SilentBackdated
 }
 
-func (d *EventEdit) facts(named bool) facts {
-	return facts{d.source, d.request, d.occasion(), !d.Published, d.backdated(), named}
+func (d *EventEdit) facts(concerns bool) facts {
+	return facts{d.source, d.request, d.occasion(), !d.Published, d.backdated(), concerns}
 }
 
 func (d *EventEdit) channels(of audience) topic.Notify {
@@ -251,10 +251,24 @@ func (c *Catalog) EventState(ctx context.Context, organization, id string) (topi
 		return topic.EventState{}, err
 	}
 	nameable := slices.DeleteFunc(components, func(component Component) bool { return component.HiddenFromNotifications })
-	state := topic.EventState{Type: string(event.Type), CreatedAt: event.CreatedAt, Published: event.Published, Components: ComponentKeys(nameable), Dashboards: map[string][]string{}}
+	state := topic.EventState{
+		Type: string(event.Type), CreatedAt: event.CreatedAt, Published: event.Published, Components: ComponentKeys(nameable),
+		Dashboards: map[string][]string{}, ShownOn: []string{},
+	}
+	if len(event.Links) == 0 {
+		var near affected
+		err = near.readDashboards(ctx, c, organization, event)
+		state.ShownOn = existingOf(event.DashboardIDs, near.existing)
+		return state, err
+	}
 	if len(nameable) > 0 {
 		state.Dashboards, err = c.DashboardsHolding(ctx, organization, state.Components)
 	}
+	for _, dashboards := range state.Dashboards {
+		state.ShownOn = append(state.ShownOn, dashboards...)
+	}
+	slices.Sort(state.ShownOn)
+	state.ShownOn = slices.Compact(state.ShownOn)
 	return state, err
 }
 
@@ -309,6 +323,9 @@ func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
 		Sequence: event.sequence(), Notify: topic.Notify{}, Silence: draft.silence, Event: messageEvent(event),
 	}
 	change.Event.Hidden, change.Event.Components = event.HiddenFromDashboard, a.nameable(event)
+	if len(event.Links) == 0 {
+		change.Event.Dashboards = existingOf(event.DashboardIDs, a.existing)
+	}
 	if before != nil && before.Status != event.Status && !draft.published() {
 		change.Event.PreviousStatus = string(before.Status)
 	}

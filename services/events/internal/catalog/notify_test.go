@@ -25,17 +25,17 @@ func decisions() []decisionRow {
 
 		{"the request cannot ask", people, "cannot", whatPeople, "published", "any", "any", nobody, keptChannels},
 
-		{"the request names channels or nobody", people, "asked", whatPeople, "published", "any", "named", askedChannels, askedChannels},
-		{"it names channels, and messages may name no component", people, "asked", whatPeople, "published", "any", "not named", nobody, askedChannels},
+		{"the request names channels or nobody", people, "asked", whatPeople, "published", "any", "somebody", askedChannels, askedChannels},
+		{"it names channels, and the event concerns nobody", people, "asked", whatPeople, "published", "any", "nobody", nobody, askedChannels},
 
 		{"legacy without notifications", "legacy", "omitted", whatPeople, "published", "any", "any", nobody, keptChannels},
-		{"by default", withDefault, "omitted", asNow, "published", "recent", "named", allChannels, allChannels},
-		{"by default, and messages may name no component", withDefault, "omitted", asNow, "published", "recent", "not named", nobody, allChannels},
+		{"by default", withDefault, "omitted", asNow, "published", "recent", "somebody", allChannels, allChannels},
+		{"by default, and the event concerns nobody", withDefault, "omitted", asNow, "published", "recent", "nobody", nobody, allChannels},
 		{"by default, about a time more than 1 h ago", withDefault, "omitted", asNow, "published", "backdated", "any", nobody, keptChannels},
 		{"by default, messages show no change", withDefault, "omitted", "trifle", "published", "any", "any", nobody, keptChannels},
 
-		{"the scheduler starts, ends or reminds", "scheduler", "cannot", "step | reminder", "published", "any", "named", keptChannels, keptChannels},
-		{"it does, and messages may name no component", "scheduler", "cannot", "step | reminder", "published", "any", "not named", nobody, keptChannels},
+		{"the scheduler starts, ends or reminds", "scheduler", "cannot", "step | reminder", "published", "any", "somebody", keptChannels, keptChannels},
+		{"it does, and the event concerns nobody", "scheduler", "cannot", "step | reminder", "published", "any", "nobody", nobody, keptChannels},
 		{"it is too late to remind", "scheduler", "cannot", "late reminder", "published", "any", "any", nobody, keptChannels},
 		{"another process has taken the step", "scheduler", "cannot", "trifle", "published", "any", "any", nobody, keptChannels},
 	}
@@ -43,7 +43,7 @@ func decisions() []decisionRow {
 
 type decisionRow struct {
 	name                                                  string
-	source, request, occasion, event, backdated, messages string
+	source, request, occasion, event, backdated, concerns string
 	now, later                                            audience
 }
 
@@ -57,7 +57,7 @@ func (r decisionRow) matches(f facts) bool {
 	}
 	return is(r.source, string(f.source)) && is(r.request, request) && is(r.occasion, string(f.occasion)) &&
 		is(r.event, either(f.draft, "draft", "published")) && is(r.backdated, either(f.backdated, "backdated", "recent")) &&
-		is(r.messages, either(f.named, "named", "not named"))
+		is(r.concerns, either(f.concerns, "somebody", "nobody"))
 }
 
 func either(is bool, yes, no string) string {
@@ -298,7 +298,7 @@ func TestNotifiedEntries(t *testing.T) {
 		want  bool
 	}{
 		"by default": {nil, true, true}, "nobody": {topic.Notify{}, true, false}, "one": {topic.Notify{topic.SMS: {}}, true, true},
-		"one, and messages may name no component": {topic.Notify{topic.SMS: {}}, false, false},
+		"one, and the event concerns nobody": {topic.Notify{topic.SMS: {}}, false, false},
 	} {
 		e := stored(Incident, Monitoring, nil)
 		e.Timeline = []Entry{{StatusID: "old", LegacyID: 1}}

@@ -34,7 +34,7 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	if err := near.check(&event); err != nil {
 		return EventDetail{}, err
 	}
-	draft.finish(len(near.nameable(&event)) > 0)
+	draft.finish(near.concernsAnybody(&event))
 	event.Version, event.ShownVersion, event.ShownAt = 1, 1, now
 	var ids childIDs
 	if err := together(
@@ -117,7 +117,7 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 			if write.err = near.check(draft.Event, event.DashboardIDs...); write.err != nil {
 				continue
 			}
-			changed, announcedOnly := draft.finish(len(near.nameable(draft.Event)) > 0)
+			changed, announcedOnly := draft.finish(near.concernsAnybody(draft.Event))
 			switch {
 			case draft.reminds:
 				draft.RemindersSent++

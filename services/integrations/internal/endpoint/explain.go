@@ -20,11 +20,18 @@ type rule struct {
 // rules returns the rules for a change. An endpoint is a recipient if it fulfils all of them.
 func rules(query topic.RecipientQuery) []rule {
 	must := func(condition find.Condition) *find.Condition { return &condition }
+	concerned := query.Components
+	if len(query.AllOf) > 0 {
+		concerned = find.Values(query.AllOf, allOf)
+	}
 	all := []rule{
 		{topic.RuleUnverified, nil, func(e *Endpoint) bool { return e.VerifiedAt != nil }},
 		{topic.RulePaused, must(find.Eq(FieldPaused, false)), func(e *Endpoint) bool { return !e.Paused }},
-		{topic.RuleComponents, must(find.Has(FieldComponents, query.Components...)), func(e *Endpoint) bool {
-			return slices.ContainsFunc(e.ComponentIDs, func(id string) bool { return slices.Contains(query.Components, id) })
+		{topic.RuleOtherDashboard, nil, func(e *Endpoint) bool {
+			return len(query.AllOf) == 0 || slices.Contains(query.AllOf, e.DashboardID)
+		}},
+		{topic.RuleComponents, must(find.Has(FieldComponents, concerned...)), func(e *Endpoint) bool {
+			return slices.ContainsFunc(e.Concerned(), func(value string) bool { return slices.Contains(concerned, value) })
 		}},
 		{topic.RuleKind, must(find.Has(FieldKinds, AllKinds, string(query.Kind))), func(e *Endpoint) bool {
 			return slices.ContainsFunc(e.SentKinds(), func(kind topic.Kind) bool { return kind == AllKinds || kind == query.Kind })
@@ -36,6 +43,18 @@ func rules(query topic.RecipientQuery) []rule {
 		}})
 	}
 	return all
+}
+
+// allOf is the value of FieldComponents for the endpoints of a dashboard.
+func allOf(dashboard string) string { return "*" + dashboard }
+
+// Concerned returns the values of FieldComponents: the components of the endpoint, and allOf for its dashboard. An
+// endpoint without components has no values.
+func (e *Endpoint) Concerned() []string {
+	if len(e.ComponentIDs) == 0 {
+		return nil
+	}
+	return append(slices.Clone(e.ComponentIDs), allOf(e.DashboardID))
 }
 
 // SentKinds is the value of FieldKinds.

@@ -9,10 +9,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Concerned returns one page of the organization's endpoints that a change concerns, ordered by id. It omits paused and
-// unverified endpoints. It includes suppressed endpoints; Resolve returns that they are suppressed.
+// Concerned returns one page of the organization's endpoints that a change concerns, ordered by id. A change of an event
+// without components concerns the endpoints of its dashboards. Concerned omits paused and unverified endpoints, and those
+// that have lost their last component. It includes suppressed endpoints; Resolve returns that they are suppressed.
 func (s *Endpoints) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
-	if query.Channel.RecipientService() != topic.Integrations || len(query.Components) == 0 {
+	if query.Channel.RecipientService() != topic.Integrations || len(query.Components)+len(query.AllOf) == 0 {
 		return topic.RecipientPage{Recipients: []topic.Recipient{}}, nil
 	}
 	where := ofKind(organization, query.Channel)

@@ -19,7 +19,7 @@ const (
 	FieldLegacyID     = "legacyId"
 	FieldLimit        = "limit" // Endpoint.Limit
 	FieldPaused       = "paused"
-	FieldComponents   = "components" // multi-valued
+	FieldComponents   = "components" // several values; see Endpoint.Concerned
 	FieldOnly         = "only"       // the only component of a verified endpoint; absent if it has several
 	FieldExpires      = "expires"    // time when a visitor's request expires; absent otherwise
 	FieldKinds        = "kinds"      // several values; AllKinds: all kinds; absent before verification

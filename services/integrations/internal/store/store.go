@@ -84,7 +84,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: endpoint.FieldLegacyID, Value: func(e *e) any { return e.LegacyID }},
 			{Name: endpoint.FieldLimit, Value: func(e *e) any { return e.Limit() }},
 			{Name: endpoint.FieldPaused, Value: func(e *e) any { return e.Paused }},
-			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.ComponentIDs }},
+			{Name: endpoint.FieldComponents, Value: func(e *e) any { return e.Concerned() }, Revision: 1},
 			{Name: endpoint.FieldOnly, Value: func(e *e) any {
 				if len(e.ComponentIDs) == 1 && e.VerifiedAt != nil {
 					return e.ComponentIDs[0]

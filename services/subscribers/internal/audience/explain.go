@@ -12,7 +12,7 @@ import (
 
 // Explain returns the subscribers with the address of the query, and for each change whether Concerned returns them
 // today. It also returns, as Missing, the subscriber that the address had or would have on each dashboard that shows
-// a component of a change.
+// a component of a change or its event without components.
 func (a *Audience) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
 	if query.Channel.RecipientService() != topic.Subscribers {
@@ -38,6 +38,7 @@ func (a *Audience) Explain(ctx context.Context, organization string, query topic
 			return out, err
 		}
 		wanted[i] = slices.Concat(values...)
+		dashboards = append(dashboards, change.AllOf...)
 		for _, on := range change.Dashboards {
 			dashboards = append(dashboards, on...)
 		}

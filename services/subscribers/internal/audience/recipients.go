@@ -13,7 +13,8 @@ import (
 )
 
 // Concerned returns one page of the subscribers that a change of the components concerns. These have a confirmed entry for
-// one of the components while their dashboard shows it, or for all components of a dashboard that shows one of them. Paused
+// one of the components while their dashboard shows it, or for all components of a dashboard that shows one of them. A change
+// of an event without components concerns the subscribers of its dashboards that have any confirmed entry. Paused
 // subscribers are omitted. Suppressed subscribers are included; Resolve returns that they are suppressed.
 func (a *Audience) Concerned(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientPage, error) {
 	page := topic.RecipientPage{Recipients: []topic.Recipient{}}
@@ -31,7 +32,7 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 
 // Count returns the number of subscribers that Concerned returns and that are not suppressed. Resolve returns that all of
 // them are active, so a message is sent to each. Count reads only the index. No subscriber has two of the values of one
-// component. So these are counted one by one, which takes a quarter of the time of a query for different subscribers. That
+// component, or two of those of dashboards. So these are counted one by one, which takes a quarter of the time of a query for different subscribers. That
 // query is needed only if no component alone has more than query.Limit.
 func (a *Audience) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
 	byComponent, err := a.concerning(ctx, organization, query)
@@ -62,10 +63,19 @@ func (a *Audience) Count(ctx context.Context, organization string, query topic.R
 	return topic.RecipientCount{Recipients: min(n, query.Limit), More: n > query.Limit}, err
 }
 
-// concerning returns the values of FieldConcerned for each component of a change. There are none if the change concerns
-// nobody.
+// concerning returns the values of FieldConcerned for each component of a change, or those of all dashboards of an event
+// without components. There are none if the change concerns nobody.
 func (a *Audience) concerning(ctx context.Context, organization string, query topic.RecipientQuery) ([][]string, error) {
-	if query.Channel.RecipientService() != topic.Subscribers || len(query.Components) == 0 {
+	switch {
+	case query.Channel.RecipientService() != topic.Subscribers:
+		return nil, nil
+	case len(query.AllOf) > 0:
+		var values []string
+		for _, dashboard := range distinct(query.AllOf) {
+			values = append(values, allOf(dashboard), anyOf(dashboard))
+		}
+		return [][]string{values}, nil
+	case len(query.Components) == 0:
 		return nil, nil
 	}
 	dashboards := query.Dashboards
@@ -166,7 +176,8 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 	d := topic.Destination{ID: s.ID, Channel: s.Channel, State: topic.RecipientGone, Components: []string{}}
 	confirms, manages := kind == topic.SubscriberConfirm, kind == topic.SubscriberManage
 	notice := confirms || manages
-	components, any := s.confirmed(shows)
+	components := s.confirmed(shows)
+	any := slices.ContainsFunc(s.Entries, Entry.counts)
 	switch {
 	case !notice && !any && slices.ContainsFunc(s.Entries, func(e Entry) bool { return !e.Confirmed && shows(s, e) }):
 		d.State, d.Dashboard.ID = topic.RecipientUnconfirmed, s.DashboardID
@@ -244,19 +255,20 @@ func (a *Audience) limit(ctx context.Context, organization string, subscribers .
 	return nil
 }
 
-// confirmed returns the components of the confirmed entries for which shows returns true. nil means all components. any
-// is false if there is no such entry.
-func (s *Subscriber) confirmed(shows shows) (components []string, any bool) {
+// confirmed returns the components of the confirmed entries for which shows returns true. nil means all components. There
+// are none if the components have left the dashboard. Then the subscriber is still notified of its events without components.
+func (s *Subscriber) confirmed(shows shows) []string {
+	components := []string{}
 	for _, e := range s.Entries {
 		switch {
 		case !e.Confirmed || !shows(s, e):
 		case e.ComponentID == "":
-			return nil, true
+			return nil
 		default:
 			components = append(components, e.ComponentID)
 		}
 	}
-	return components, len(components) > 0
+	return components
 }
 
 // requestedComponents returns the components of the Request, or nil for all components.

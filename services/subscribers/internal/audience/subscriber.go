@@ -204,6 +204,10 @@ func allOf(dashboard string) string { return "*" + dashboard }
 // Anywhere, dashboard is empty.
 func shownOn(component, dashboard string) string { return component + "@" + dashboard }
 
+// anyOf is the value of FieldConcerned for a subscriber to some components of a dashboard. A subscriber to all of them has
+// allOf instead.
+func anyOf(dashboard string) string { return shownOn("", dashboard) }
+
 // Subscribed returns the values of FieldSubscribed.
 func (s Subscriber) Subscribed() []string {
 	if s.All() {
@@ -221,7 +225,7 @@ func (s Subscriber) Concerned() []string {
 	var values []string
 	for _, e := range s.Entries {
 		switch {
-		case !e.Confirmed || e.Deleted:
+		case !e.counts():
 		case e.ComponentID == "":
 			return []string{allOf(s.DashboardID)}
 		case e.Anywhere:
@@ -230,12 +234,18 @@ func (s Subscriber) Concerned() []string {
 			values = append(values, shownOn(e.ComponentID, s.DashboardID))
 		}
 	}
+	if values != nil {
+		values = append(values, anyOf(s.DashboardID))
+	}
 	return values
 }
 
 // Edition returns a number that links for the subscriber contain. It changes when the subscriber is deleted and created
 // again, and when its record of an Address gets another address.
 func (s Subscriber) Edition() int64 { return max(s.CreatedAt.UnixMilli(), s.Address.Edition) }
+
+// counts reports whether messages may be sent for the entry.
+func (e Entry) counts() bool { return e.Confirmed && !e.Deleted }
 
 // entry returns the position of the entry with the component, or -1.
 func (s Subscriber) entry(component string) int {

@@ -89,7 +89,7 @@ func subscribers() document.Schema[audience.Subscriber] {
 			{Name: audience.FieldNormal, Value: func(s *s) any { return s.Address.Normal }},
 			{Name: audience.FieldStates, Value: func(s *s) any { return s.States() }, Many: true, Revision: 1},
 			{Name: audience.FieldSubscribed, Value: func(s *s) any { return s.Subscribed() }, Many: true},
-			{Name: audience.FieldConcerned, Value: func(s *s) any { return s.Concerned() }, Many: true, Revision: 1},
+			{Name: audience.FieldConcerned, Value: func(s *s) any { return s.Concerned() }, Many: true, Revision: 2},
 			{Name: audience.FieldBlocked, Value: func(s *s) any { return s.Address.Suppression != nil }},
 			{Name: audience.FieldWaiting, Value: func(s *s) any { return optional.OrNull(s.Waiting()) }},
 			{Name: audience.FieldRequested, Value: func(s *s) any {
