@@ -65,7 +65,7 @@ type Place struct {
 type File struct {
 	Name    string
 	Content []byte
-	Next    *Place        // of the request after this; nil: the download is complete
+	Next    *Place        // place of the request after this; nil: the download is complete
 	Wait    time.Duration // if above 0, there is no content: Statuspage asks to send the same request again after this time
 }
 

@@ -9,7 +9,7 @@ import (
 
 const (
 	perMinute    = 300              // requests, so that half of the default plan's rate remains for others
-	tries        = 6                // of a request to which the platform does not respond
+	tries        = 6                // attempts of a request to which the platform does not respond
 	firstPause   = time.Second      // before the second try; it doubles
 	longestPause = 15 * time.Minute // that a response may ask for
 )

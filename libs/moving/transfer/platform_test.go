@@ -22,7 +22,7 @@ type platform struct {
 	responses map[string]any // by method and path: JSON, or a *transfer.Refused
 	appears   map[string]any // added to responses by the first request that writes
 	sent      []string       // methods and paths of requests that write
-	body      any            // of the last of them
+	body      any            // body of the last of them
 }
 
 func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {

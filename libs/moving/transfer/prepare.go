@@ -14,10 +14,10 @@ import (
 // Limits of a piece.
 const (
 	maxEvents     = 200
-	maxEventBytes = 7 << 20   // of the lines; the request may have 8 MiB
+	maxEventBytes = 7 << 20   // bytes of the lines; the request may have 8 MiB
 	maxComponents = 50        // each is a request
-	maxRows       = 1000      // of subscribers, which one request sends
-	maxRowBytes   = 900 << 10 // of these rows; the request may have 1 MiB
+	maxRows       = 1000      // number of subscribers that one request sends
+	maxRowBytes   = 900 << 10 // bytes of these rows; the request may have 1 MiB
 	maxEndpoints  = 50        // each is a request
 )
 

@@ -134,8 +134,8 @@ type Outcome struct {
 	Status      Status `json:"status"`
 	Text        string `json:"text,omitempty"` // reason for Kept, Declined and Dropped, or what else the person must know
 	ID          string `json:"id,omitempty"`
-	DashboardID string `json:"dashboardId,omitempty"` // of a subscriber, endpoint or alias
-	Channel     string `json:"channel,omitempty"`     // of a subscriber or endpoint
+	DashboardID string `json:"dashboardId,omitempty"` // dashboard of a subscriber, endpoint or alias
+	Channel     string `json:"channel,omitempty"`     // channel of a subscriber or endpoint
 	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record with another one
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
 	Find        string `json:"find,omitempty"`        // in a plan: by what Settle finds a dashboard, endpoint or subscriber

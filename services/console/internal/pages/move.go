@@ -202,7 +202,7 @@ func (r moveResult) aliases(o transfer.Outcome) int {
 // moveLoss is what was lost, changed, kept or refused.
 type moveLoss struct {
 	Key  string `json:"key"`
-	Name string `json:"name,omitempty"` // of the record, if it is known
+	Name string `json:"name,omitempty"` // name of the record, if it is known
 	Text string `json:"text"`
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	maxComponents = 100 // of an event
-	maxDashboards = 50  // of an event without components
+	maxComponents = 100 // largest number of components of an event
+	maxDashboards = 50  // largest number of dashboards of an event without components
 )
 
 // AudienceQuery describes a change that is not written yet.

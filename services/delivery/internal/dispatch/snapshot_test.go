@@ -73,7 +73,7 @@ func TestAnEventWithoutComponentsConcernsItsDashboards(t *testing.T) {
 			}
 		}
 	}
-	var stored topic.EventChange // of an older version
+	var stored topic.EventChange // change that an older version has stored
 	if err := json.Unmarshal([]byte(`{"event": {"components": []}, "notify": {"email": {}}}`), &stored); err != nil || len(concernedBy(&stored, topic.Email).AllOf) > 0 {
 		t.Errorf("an older change concerns %+v, %v", concernedBy(&stored, topic.Email), err)
 	}

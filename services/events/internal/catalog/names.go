@@ -82,10 +82,10 @@ const (
 	IndexSlug  = "slug"
 	IndexHost  = "host"
 	IndexDue   = "due"
-	IndexEvent = "event" // of rows and aliases, over the id of the event
+	IndexEvent = "event" // index of rows and aliases over the id of the event
 
 	IndexPath           = "dashboard_path"
-	IndexAliasComponent = "component" // of aliases, over the id of the component
+	IndexAliasComponent = "component" // index of aliases over the id of the component
 )
 
 // FactField returns the name by which a query finds a field of an event. In a query of events, prefix is empty. In a
