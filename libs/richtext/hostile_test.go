@@ -169,13 +169,18 @@ func TestRenderInTime(t *testing.T) {
 				texts = append(texts, "<p>"+repeated+"x</b>")
 			}
 			for _, text := range texts {
-				begun := time.Now()
-				markup := HTML(format, text)
-				_ = PlainText(format, text)
-				_ = CardText(markup)
-				_ = ChatText(markup)
-				_ = Check(text, length)
-				if took := time.Since(begun); took > 5*time.Second { // the worst takes 0.2 s
+				var markup string
+				took := time.Hour
+				for try := 0; try < 3 && took > 5*time.Second; try++ { // the worst takes 0.2 s, unless the machine is busy
+					begun := time.Now()
+					markup = HTML(format, text)
+					_ = PlainText(format, text)
+					_ = CardText(markup)
+					_ = ChatText(markup)
+					_ = Check(text, length)
+					took = time.Since(begun)
+				}
+				if took > 5*time.Second {
 					t.Errorf("%s of %.20q takes %v", format, text, took)
 				}
 				if len(markup) > 40*length {
