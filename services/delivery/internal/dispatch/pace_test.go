@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -266,15 +267,21 @@ func (r *remembering) Insert(_ context.Context, rows []deliverylog.Delivery) ([]
 
 func (r *remembering) Waiting(_ context.Context, _ int, after string, limit int) ([]deliverylog.Delivery, string, error) {
 	waiting := slices.DeleteFunc(r.all(), func(row deliverylog.Delivery) bool { return row.Status != deliverylog.StatusRetrying })
-	position := func(row deliverylog.Delivery) string {
-		return row.NextAttemptAt.Format("2006-01-02 15:04:05.000000000 ") + row.ID
+	slices.SortFunc(waiting, func(a, b deliverylog.Delivery) int {
+		return cmp.Or(a.NextAttemptAt.Compare(*b.NextAttemptAt), cmp.Compare(a.ID, b.ID))
+	})
+	if after != "" { // the last row of the page before; it may have changed since
+		at, id, _ := strings.Cut(after, " ")
+		nanoseconds, _ := strconv.ParseInt(at, 10, 64)
+		waiting = slices.DeleteFunc(waiting, func(row deliverylog.Delivery) bool {
+			return cmp.Or(cmp.Compare(row.NextAttemptAt.UnixNano(), nanoseconds), cmp.Compare(row.ID, id)) <= 0
+		})
 	}
-	slices.SortFunc(waiting, func(a, b deliverylog.Delivery) int { return cmp.Compare(position(a), position(b)) })
-	waiting = slices.DeleteFunc(waiting, func(row deliverylog.Delivery) bool { return position(row) <= after })
 	if len(waiting) <= limit {
 		return waiting, "", nil
 	}
-	return waiting[:limit], position(waiting[limit-1]), nil
+	last := waiting[limit-1]
+	return waiting[:limit], fmt.Sprint(last.NextAttemptAt.UnixNano(), " ", last.ID), nil
 }
 
 func (r *remembering) Amend(_ context.Context, id string, change func(*deliverylog.Delivery) (*topic.Outcome, error)) (deliverylog.Delivery, error) {
