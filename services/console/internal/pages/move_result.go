@@ -1,0 +1,196 @@
+package pages
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
+)
+
+// moveResult is a plan, or what was written.
+type moveResult struct {
+	Written  bool
+	Stopped  string // why pieces are left; empty: none are
+	RunID    string
+	Outcomes []transfer.Outcome
+	Warnings []lines.Warning // what the reader lost or changed
+	Names    map[string]moveName
+	Note     string      // what the source has and the import does not take
+	Next     *forms.Form // writes the pieces that are left; nil: none are
+	Undo     *forms.Form // undoes the run; nil: nothing was written
+}
+
+// moveSum counts the outcomes of one kind, or of all.
+type moveSum struct {
+	Label                             string
+	Created, Updated, Same, Kept, Bad int
+}
+
+func (s *moveSum) add(status transfer.Status, count int) {
+	switch status {
+	case transfer.Created:
+		s.Created += count
+	case transfer.Updated:
+		s.Updated += count
+	case transfer.Unchanged:
+		s.Same += count
+	case transfer.Kept:
+		s.Kept += count
+	default:
+		s.Bad += count
+	}
+}
+
+// moveName is what a member reads instead of the key of a record.
+type moveName struct {
+	Name    string `json:"name,omitempty"`
+	Aliases int    `json:"aliases,omitempty"` // number of old addresses of an event, which have no outcomes of their own
+}
+
+// namesIn returns the names of the records by their keys.
+func namesIn(set *lines.Set) map[string]moveName {
+	names := map[string]moveName{}
+	for i := range set.Dashboards {
+		names[set.Dashboards[i].Key] = moveName{Name: lines.Name(&set.Dashboards[i])}
+	}
+	for i := range set.Components {
+		names[set.Components[i].Key] = moveName{Name: lines.Name(&set.Components[i])}
+	}
+	for i := range set.Events {
+		names[set.Events[i].Key] = moveName{lines.Name(&set.Events[i]), len(set.Events[i].Aliases)}
+	}
+	for i := range set.Subscribers {
+		names[set.Subscribers[i].Key] = moveName{Name: lines.Name(&set.Subscribers[i])}
+	}
+	return names
+}
+
+// moveLabels are the kinds of outcomes in their order, as members read them.
+func moveLabels() [][2]string {
+	return [][2]string{{"dashboard", "Dashboards"}, {"component", "Components"}, {"event", "Incidents and maintenances"}, {"alias", "Old addresses"}, {"subscriber", "Subscribers"}, {"endpoint", "Webhooks"}}
+}
+
+// Sums implements the counts of each kind.
+func (r moveResult) Sums() (sums []moveSum) {
+	for _, kind := range moveLabels() {
+		sum := moveSum{Label: kind[1]}
+		for _, o := range r.Outcomes {
+			if o.Kind == kind[0] {
+				sum.add(o.Status, 1)
+			}
+			if n := r.aliases(o); n > 0 && kind[0] == "alias" {
+				sum.add(o.Status, n)
+			}
+		}
+		if sum != (moveSum{Label: kind[1]}) {
+			sums = append(sums, sum)
+		}
+	}
+	return sums
+}
+
+// Sum implements the counts of all outcomes.
+func (r moveResult) Sum() (sum moveSum) {
+	for _, o := range r.Outcomes {
+		sum.add(o.Status, 1+r.aliases(o))
+	}
+	return sum
+}
+
+// aliases returns the number of old addresses that the import sets with an event.
+func (r moveResult) aliases(o transfer.Outcome) int {
+	if o.Kind != "event" || o.Status != transfer.Created && o.Status != transfer.Updated && o.Status != transfer.Unchanged {
+		return 0
+	}
+	return r.Names[o.Key].Aliases
+}
+
+// moveLoss is what was lost, changed, kept or refused.
+type moveLoss struct {
+	Key  string `json:"key"`
+	Name string `json:"name,omitempty"` // name of the record, if it is known
+	Text string `json:"text"`
+}
+
+// Short implements the text without the number of the line.
+func (l moveLoss) Short() string {
+	if l.Name == "" {
+		return l.Text
+	}
+	return lineNumber.ReplaceAllString(l.Text, "")
+}
+
+// Lost implements what the member must know of.
+func (r moveResult) Lost() (all []moveLoss) {
+	for _, w := range r.Warnings {
+		all = append(all, lossOf(w, r.Names))
+	}
+	for _, o := range r.Outcomes {
+		if o.Warns() {
+			all = append(all, moveLoss{o.Key, r.Names[o.Key].Name, firstUpper(strings.TrimSuffix(string(o.Status)+": "+o.Text, ": "))})
+		}
+	}
+	return all
+}
+
+func lossOf(w lines.Warning, names map[string]moveName) moveLoss {
+	return moveLoss{w.Key, cmp.Or(w.Name, names[w.Key].Name), firstUpper(strings.TrimPrefix(w.Field+": "+w.Text, ": "))}
+}
+
+// ShownLost implements the losses that the page lists.
+func (r moveResult) ShownLost() []moveLoss {
+	all := r.Lost()
+	return all[:min(shownRefusals, len(all))]
+}
+
+// LostText implements all losses as a text. It is empty if the page lists all of them.
+func (r moveResult) LostText() string {
+	var text strings.Builder
+	all := r.Lost()
+	if len(all) <= shownRefusals {
+		return ""
+	}
+	for _, l := range all {
+		text.WriteString(l.Key + "\t" + l.Name + "\t" + l.Text + "\n")
+	}
+	return text.String()
+}
+
+// finish adds the forms of the next steps.
+func (r *moveResult) finish(form *forms.Form, text string, state transfer.State, done, all int) {
+	hidden := func(to *forms.Form, name string, values ...string) {
+		to.Fields = append(to.Fields, &forms.Field{Kind: forms.Hidden, Name: name, Values: values})
+	}
+	record := form.Value("record")
+	if record != "" {
+		record += "\n"
+	}
+	if record += recordOf(r.Outcomes, !r.Written); r.Written && done == all {
+		record += `{"kind":"done"}` + "\n"
+	}
+	sum := r.Sum()
+	if submit, from := "Go on", done; done < all || !r.Written && sum.Created+sum.Updated > 0 {
+		if !r.Written {
+			submit, from, state = "Import now", 0, transfer.State{}
+		}
+		r.Next = forms.New(movePath, submit)
+		for _, field := range []string{"source", "into", "ask", "force"} {
+			hidden(r.Next, field, form.Field(field).Values...)
+		}
+		hidden(r.Next, "step", "write")
+		hidden(r.Next, "run", r.RunID)
+		hidden(r.Next, "from", strconv.Itoa(from))
+		hidden(r.Next, "state", marshal(state))
+		hidden(r.Next, "record", record)
+		hidden(r.Next, "lines", text)
+		r.Next.Cancel = movePath
+	}
+	if r.Written {
+		r.Undo = forms.New(movePath+"/undo", "Undo the import")
+		hidden(r.Undo, "run", r.RunID)
+		hidden(r.Undo, "record", record)
+	}
+}
