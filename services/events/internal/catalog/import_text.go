@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// html returns an HTML text for storage. A text without a tag is made a paragraph, because it would be taken for plain
+// importedHTML returns an HTML text for storage. A text without a tag is made a paragraph, because it would be taken for plain
 // text otherwise.
 func importedHTML(text string) Rich {
 	switch {
