@@ -12,8 +12,8 @@ RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race $(UNWATCHED:%=-gcfla
 # With a larger heap, the compiler needs a fifth less processor time, and up to 1 GB of memory.
 COMPILE := GOGC=400
 # The tests run with the usual heap. The race detector has reported every race by the end of the tests of a package: it need not
-# wait a second for more, as it does by itself.
-EXEC := env -u GOGC GORACE=atexit_sleep_ms=0
+# wait a second for more, as it does by itself. GOTMPDIR is where CI compiles. The tests would put their data there instead of TMPDIR.
+EXEC := env -u GOGC -u GOTMPDIR GORACE=atexit_sleep_ms=0
 MODULES = $(shell go list -m -f '{{.Dir}}')
 # The tests of the Helm chart are outside the workspace, because their requirements would change the versions of other modules.
 CHART = deploy/kubernetes/tests

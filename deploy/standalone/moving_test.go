@@ -467,8 +467,9 @@ func (m *mover) stopsAndGoesOn() {
 	if err := first.Start(); err != nil {
 		m.t.Fatal(err)
 	}
+	recorded := regexp.MustCompile(`"kind":"component","key":"[^"]*","status":"created","id":`)
 	eventually(m.t, time.Minute, "the first components are recorded", func() error {
-		if runs := m.runs(); len(runs) != 1 || !strings.Contains(m.read("import-"+runs[0]+".jsonl"), `"status":"created","id":`) {
+		if runs := m.runs(); len(runs) != 1 || !recorded.MatchString(m.read("import-"+runs[0]+".jsonl")) {
 			return errors.New("not yet")
 		}
 		return nil
