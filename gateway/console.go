@@ -31,6 +31,8 @@ const (
 	// importBody bytes there, in compressed form.
 	importParts = "/console/parts/import/"
 	importBody  = 8 << 20
+	// consoleFiles is the beginning of the paths of the console's style, scripts and icons.
+	consoleFiles = "/console/assets/"
 	// secretLife is the time in which a repeated form gets the page with the secret that the first one made. A browser shows
 	// only the response to the second of two quick taps.
 	secretLife = time.Minute
@@ -82,7 +84,8 @@ func (c *consoleRules) session(r *http.Request) (peer.KeyLookup, bool) {
 }
 
 // serveConsole serves the web console. It checks in this order: host, method, origin of a POST, session and its rate. A
-// request without a valid session is forwarded as signed out.
+// request without a valid session is forwarded as signed out. So is a request for a file: everybody may have the files,
+// and a page whose style or script got the response 429 or 503 would be broken.
 func (e *edge) serveConsole(r *request) {
 	rules := e.console
 	if name := message.Hostname(r.in.Host); name != rules.hostname {
@@ -98,7 +101,7 @@ func (e *edge) serveConsole(r *request) {
 		return
 	}
 	var member *caller
-	if session, sent := rules.session(r.in); sent {
+	if session, sent := rules.session(r.in); sent && !isConsoleFile(r) {
 		var err error
 		if member, err = e.guard.admit(r.ctx, session); err != nil && !fault.Is(err, fault.Denied) {
 			r.Refuse(err)
@@ -167,6 +170,9 @@ func (e *edge) forwardForm(r *request, token string, owner []string) {
 		first.repeat(r)
 	}
 }
+
+// isConsoleFile reports whether the request is for a file of the console.
+func isConsoleFile(r *request) bool { return strings.HasPrefix(r.in.URL.Path, consoleFiles) }
 
 // contentOf returns the content of a form. A browser separates the fields of a form with a file by another random
 // boundary each time, so contentOf omits the boundary.
@@ -239,8 +245,15 @@ func (e *edge) refuseInConsole(r *request, err error) {
 	e.showProblem(r, status, f.Message, "")
 }
 
-// showProblem responds with a page that names the request, so that an operator finds it in the log.
+// showProblem responds with a page that names the request, so that an operator finds it in the log. The response to a
+// request for a file is plain text: a browser that expects a script or a style refuses a page and hides its status.
 func (e *edge) showProblem(r *request, status int, text, address string) {
+	if isConsoleFile(r) {
+		header := http.Header{"Content-Type": {"text/plain; charset=utf-8"}, "Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"}}
+		file := message.NewResponse(status, header, []byte(text+"\n"))
+		file.Write(r, r.in)
+		return
+	}
 	body, header, err := visitors.Plain(problemTitle(status), problemBody, struct{ Text, Address, ID string }{text, address, r.id})
 	if err != nil {
 		e.log.ErrorContext(r.ctx, "the page of an error cannot be rendered", "error", err.Error())

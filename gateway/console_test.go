@@ -72,6 +72,16 @@ func wantPage(t testing.TB, g got, status int, texts ...string) {
 	}
 }
 
+// wantNoPage checks an error of the gateway for a file of the console: plain text that no cache keeps. A browser refuses a
+// page as a script.
+func wantNoPage(t testing.TB, g got, status int) {
+	t.Helper()
+	wantStatus(t, g, status)
+	if g.header.Get("Content-Type") != "text/plain; charset=utf-8" || g.header.Get("Cache-Control") != "no-store" || g.header.Get("X-Content-Type-Options") != "nosniff" || strings.Contains(g.body, "<") {
+		t.Errorf("the response for a file: %v %s", g.header, g.body)
+	}
+}
+
 func TestTheConsoleGetsTheMemberOfTheSession(t *testing.T) {
 	w := newWorld(t)
 	d := w.gateway(t, nil)
@@ -268,7 +278,9 @@ func TestWithoutIdentityOnlyCachedSessionsAndSignedOutPagesPass(t *testing.T) {
 	}
 	wantSignedOut(t, d.get(t, "/console/sign-in", browser("")))
 	wantPage(t, d.get(t, "/console/", browser(fresh.cookie())), 503, "Keys cannot be checked at the moment")
+	wantSignedOut(t, d.get(t, consoleFiles+"console.0.js", browser(fresh.cookie())))
 	w.services[console].server.Close()
+	wantNoPage(t, d.get(t, consoleFiles+"console.0.js", browser(fresh.cookie())), 503)
 	g := d.get(t, "/console/", browser(cached.cookie()))
 	wantPage(t, g, 503, "The console cannot be reached at the moment", noService)
 	if g.header.Get("Retry-After") == "" {
@@ -304,6 +316,8 @@ func TestASessionHas600RequestsInAMinute(t *testing.T) {
 		t.Errorf("%d requests passed, %d were refused", passed.Load(), refused.Load())
 	}
 	wantStatus(t, doors[0].get(t, "/console/", browser(other.cookie())), 200)
+	// A page that passed gets its style and scripts, too.
+	wantSignedOut(t, doors[0].get(t, consoleFiles+"console.0.js", browser(m.cookie())))
 }
 
 func TestTheConsoleIsOnItsHostOnly(t *testing.T) {
@@ -312,6 +326,7 @@ func TestTheConsoleIsOnItsHostOnly(t *testing.T) {
 	for _, host := range []string{"status.example.com", "127.0.0.1:8080", "localhost", "192.0.2.1"} {
 		for _, method := range []string{"GET", "POST", "PUT"} {
 			wantPage(t, d.do(t, method, "/console/events", "", map[string]string{"Host": host}), 421, "https://console.example.com/console/")
+			wantNoPage(t, d.do(t, method, consoleFiles+"console.0.js", "", map[string]string{"Host": host}), 421)
 		}
 	}
 	// The host of a dashboard has no other path, and names no host of the platform.
@@ -379,6 +394,7 @@ func TestTheConsoleTakesGetAndPostOnly(t *testing.T) {
 		if method != "HEAD" {
 			wantPage(t, g, 405)
 		}
+		wantNoPage(t, d.do(t, method, consoleFiles+"console.0.js", "", browser("")), 405)
 	}
 	wantPage(t, d.do(t, "POST", "/console/events", strings.Repeat("x", maxBody+1), formOf("")), 413, "1048576 bytes")
 	// A member may send more to the page of an import.

@@ -53,7 +53,7 @@ class Visitor {
     });
   }
 
-  // go opens the address and returns its HTML. The response has the status. A session may send 600 requests in a minute, so go
+  // go opens the address and returns its HTML. The response has the status. A session may request 600 pages in a minute, so go
   // waits when it must.
   async go(url, status = 200) {
     this.origin = new URL(url).origin;

@@ -110,17 +110,38 @@ func withoutComments(source, mark string) string {
 // Address returns the path of the file with the name of its source.
 func (f *Files) Address(name string) string { return f.addresses[name] }
 
-// ServeHTTP responds with the file that the path names.
-func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	found, known := f.byName[strings.TrimPrefix(r.URL.Path, Prefix)]
-	if !known {
-		http.NotFound(w, r)
-		return
+// find returns the file with the name. If the name has the hash of another version, find returns the file of this version
+// and current is false: while an upgrade is under way, the page may come from a console of one version, and its files from
+// a console of another.
+func (f *Files) find(name string) (found file, current, known bool) {
+	if found, known = f.byName[name]; known {
+		return found, true, true
 	}
+	base, rest, _ := strings.Cut(name, ".")
+	_, extension, _ := strings.Cut(rest, ".")
+	own, known := f.addresses[base+"."+extension]
+	return f.byName[strings.TrimPrefix(own, Prefix)], false, known
+}
+
+// ServeHTTP responds with the file that the path names. Its errors are plain text, because a browser does not show the
+// response to a request for a file.
+func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("Content-Type", found.media)
-	header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	found, current, known := f.find(strings.TrimPrefix(r.URL.Path, Prefix))
+	switch {
+	case !known:
+		http.Error(w, "There is no such file.", http.StatusNotFound)
+		return
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "A file takes no such request.", http.StatusMethodNotAllowed)
+		return
+	case current:
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	header.Set("Content-Type", found.media)
 	header.Set("Vary", "Accept-Encoding")
 	body := found.plain
 	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

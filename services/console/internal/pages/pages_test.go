@@ -397,7 +397,45 @@ func TestPagesAndFilesAreSmall(t *testing.T) {
 			t.Errorf("%s has %d bytes", r, got.size)
 		}
 	}
-	b.expect(b.get("/console/assets/style.old.css"), http.StatusNotFound)
+}
+
+// Without a session, with any method, and for an unknown name, a request for a file gets no page and no redirect. A browser
+// refuses a page as a script.
+func TestAFileIsNeverAPage(t *testing.T) {
+	b := open(t, "Ada")
+	files, err := assets.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := files.Address("console.js")
+	for _, signedIn := range []string{session, ""} {
+		b.member.Session = signedIn
+		for path, want := range map[string]int{
+			name: http.StatusOK, assets.Prefix + "console.AAAAAAAAAAAA.js": http.StatusOK,
+			assets.Prefix + "console.css": http.StatusNotFound, assets.Prefix + "no.AAAAAAAAAAAA.js": http.StatusNotFound, assets.Prefix: http.StatusNotFound, assets.Prefix + "../users": http.StatusNotFound,
+		} {
+			got := b.get(path)
+			media, cache := "text/plain; charset=utf-8", "no-store"
+			if want == http.StatusOK {
+				media = "text/javascript; charset=utf-8"
+			}
+			if path == name {
+				cache = "public, max-age=31536000, immutable"
+			}
+			if got.status != want || got.header.Get("Content-Type") != media || got.header.Get("Cache-Control") != cache || got.header.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %d %v", path, got.status, got.header)
+			}
+		}
+		for _, method := range []string{post, http.MethodPut, http.MethodOptions} {
+			if got := b.send(method, name, nil); got.status != http.StatusMethodNotAllowed || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+				t.Errorf("%s: %d %v", method, got.status, got.header)
+			}
+		}
+	}
+	// While an upgrade is under way, a page of another version gets the style and the scripts of this one.
+	if old, own := b.get(assets.Prefix+"console.AAAAAAAAAAAA.js"), b.get(name); old.text != own.text || old.text == "" {
+		t.Errorf("the script of another version: %s", old.text)
+	}
 }
 
 func TestACredentialOfAPasskeyReachesTheService(t *testing.T) {

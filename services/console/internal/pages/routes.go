@@ -269,7 +269,7 @@ func Mount(engine *gin.Engine, o Options) error {
 	}
 	p.routes = p.table()
 	console := engine.Group(root, web.Surface(passport.Console))
-	console.GET("/assets/*name", gin.WrapH(p.files))
+	console.Any("/assets/*name", gin.WrapH(p.files))
 	console.GET("", func(c *gin.Context) { c.Redirect(http.StatusPermanentRedirect, root+"/") })
 	for _, r := range p.routes {
 		console.Handle(r.method, r.path, p.serve(r))
