@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -49,8 +50,10 @@ func (p *pages) events(v *visit) error {
 	if data.Query != "" || data.At == "all" {
 		known = append(known, view{Path: "all", Label: "All"})
 	}
+	data.At = cmp.Or(data.At, "open")
+	data.Filter = searchFilter(eventsPath)
 	if !slices.ContainsFunc(known, func(k view) bool { return k.Path == data.At }) {
-		data.At = "open"
+		data.At, data.Filtered, data.Filter.Problem = "", true, "There is no such view. Choose one below."
 	}
 	filter := url.Values{}
 	for name, value := range map[string]string{"q": data.Query, "type": data.Type, "dashboardId": data.Dashboard, "componentId": v.Query("component")} {
@@ -66,7 +69,7 @@ func (p *pages) events(v *visit) error {
 		k.Current, k.Path = k.Path == data.At, eventsPath+"?"+own.Encode()
 		data.Views = append(data.Views, k)
 	}
-	data.Clear = root + eventsPath + "?view=" + data.At
+	data.Clear = root + eventsPath + "?view=" + cmp.Or(data.At, "open")
 	var work concurrent
 	work.Go(func() error {
 		found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
@@ -75,11 +78,12 @@ func (p *pages) events(v *visit) error {
 		}
 		return nil
 	})
-	work.Go(func() error { return v.listEvents(&data, filter) })
-	data.Filter = searchFilter(eventsPath)
+	if data.Filter.OK() {
+		work.Go(func() error { return v.listEvents(&data, filter) })
+	}
 	data.Filter.Fields = append(data.Filter.Fields, &forms.Field{Kind: forms.Select, Name: "type", Label: "Kind"})
 	status, err := http.StatusOK, work.Wait()
-	if refused(data.Filter, err) {
+	if refused(data.Filter, err) || err == nil && !data.Filter.OK() {
 		status = http.StatusUnprocessableEntity
 	} else if err != nil {
 		return err

@@ -125,6 +125,9 @@ func isToken(failed *app.Error) bool {
 	return failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "nextToken"
 }
 
+// noSuchState is the problem of the filter of a list by a state that does not exist.
+const noSuchState = "There is no such state. Choose one below."
+
 // searchFilter returns the form of a list that shows the problem of its search.
 func searchFilter(at string) *forms.Form {
 	return forms.New(at, "Search", &forms.Field{Kind: forms.Text, Name: "q", Label: "Search"})

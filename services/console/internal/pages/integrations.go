@@ -155,7 +155,7 @@ func (p *pages) endpointsOf(kind app.EndpointKind) func(*visit) error {
 		data.Filtered = data.State+data.Dashboard != ""
 		status := http.StatusOK
 		if !slices.Contains([]string{"", "failing", "paused", "suppressed"}, data.State) {
-			data.Filter.Problem = "The state must be failing, paused or suppressed."
+			data.Filter.Problem = noSuchState
 			data.State, status = "", http.StatusUnprocessableEntity
 		}
 		query := url.Values{"limit": {"50"}}

@@ -32,7 +32,7 @@ func TestTheListOfEndpointsHasItsFilterInTheAddress(t *testing.T) {
 	if got := b.get(webhooks + "?state=x"); strings.Contains(got.text, oneHook+`"`) {
 		t.Error("a list of a wrong state has rows")
 	} else {
-		b.expect(got, http.StatusUnprocessableEntity, "The state must be failing, paused or suppressed.", "No endpoint matches.")
+		b.expect(got, http.StatusUnprocessableEntity, noSuchState, "No endpoint matches.")
 	}
 	b.app.answer("GET "+hookCall, answer{400, `{"error": "dashboardId: must be a UUID."}`, false})
 	b.expect(b.get(webhooks+"?dashboard=x"), http.StatusNotFound)

@@ -87,7 +87,7 @@ func (p *pages) subscribersOf(channel app.Channel) func(*visit) error {
 		err, status := v.readSubscribers(&data, query), http.StatusOK
 		switch failed := app.As(err); {
 		case failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "state":
-			status, data.State, data.Filter.Problem = http.StatusUnprocessableEntity, "", "There is no such state. Choose one below."
+			status, data.State, data.Filter.Problem = http.StatusUnprocessableEntity, "", noSuchState
 		case refused(data.Filter, err):
 			status = http.StatusUnprocessableEntity
 		case err != nil:

@@ -30,6 +30,7 @@ func kindIcon(kind string) string {
 
 // templatesPage is the data of templates.html.
 type templatesPage struct {
+	Filter    *forms.Form // shows the problem of the filter
 	Views     []view
 	Kind      string
 	Templates []app.Template
@@ -43,12 +44,13 @@ func (templatesPage) Label(kind string) string { return kindLabel(kind) }
 
 // templateList lists the templates of a kind, or all.
 func (p *pages) templateList(v *visit) error {
-	data := templatesPage{Kind: v.Query("kind")}
-	query := url.Values{"limit": {templatesPerPage}}
-	if !slices.Contains(templateKinds(), data.Kind) {
-		data.Kind = ""
-	} else {
+	data := templatesPage{Kind: v.Query("kind"), Filter: forms.New(templatesPath, "Show")}
+	query, status := url.Values{"limit": {templatesPerPage}}, http.StatusOK
+	switch {
+	case slices.Contains(templateKinds(), data.Kind):
 		query.Set("kind", data.Kind)
+	case data.Kind != "":
+		data.Filter.Problem, status = "There is no such kind. Choose one below.", http.StatusUnprocessableEntity
 	}
 	data.Views = []view{{templatesPath, "All", data.Kind == ""}}
 	for _, kind := range templateKinds() {
@@ -58,8 +60,10 @@ func (p *pages) templateList(v *visit) error {
 	if err != nil {
 		return err
 	}
-	data.Templates = found.Templates
-	return v.show(http.StatusOK, "templates.html", "Templates", data)
+	if data.Filter.OK() {
+		data.Templates = found.Templates
+	}
+	return v.show(status, "templates.html", "Templates", data)
 }
 
 // templateForm returns the form of a template of a kind. was is the stored template, or one that is empty.
