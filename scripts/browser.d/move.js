@@ -165,6 +165,27 @@ async function downloaded(bench, platform, state) {
   return found;
 }
 
+// kuma uploads the database of Uptime Kuma as a browser sends it: packed by the script, and as it is without script.
+async function kuma(bench, platform, state) {
+  const found = [];
+  for (const javaScriptEnabled of [true, false]) {
+    const visitor = await open(bench, platform, state, { javaScriptEnabled }), { page } = visitor;
+    await page.check('[name=source][value=uptime-kuma]');
+    await page.setInputFiles('#file', path.join(process.env.DATABASES, 'kuma.db'));
+    await page.fill('#timezone', 'Europe/Berlin');
+    await page.fill('#outages', '5m');
+    await page.fill('#slug', 'harbour'); // one of its two pages
+    await page.click('form[data-move] .acts .btn:not(.second)');
+    await page.locator(javaScriptEnabled ? '#work' : '#result', { hasText: 'The plan. Nothing is written yet' }).waitFor();
+    assert.match(await page.innerText('main'), /Components\s+\d+ new\s+Incidents and maintenances\s+\d+ new/);
+    found.push(...await layout(page), ...(javaScriptEnabled ? await axe(page) : []));
+    await bench.shoot(page, `move-kuma-${javaScriptEnabled ? 'plan' : 'scriptless'}`);
+    found.push(...await visitor.findings());
+    await visitor.close();
+  }
+  return found;
+}
+
 // scriptless imports and undoes without script.
 async function scriptless(bench, platform, state) {
   const { app } = platform, slug = 'moved-plainly', visitor = await open(bench, platform, state, { javaScriptEnabled: false });
@@ -188,6 +209,6 @@ async function scriptless(bench, platform, state) {
   return found;
 }
 
-const all = async (bench, platform, state) => [...await scripted(bench, platform, state), ...await reloaded(bench, platform, state), ...await downloaded(bench, platform, state), ...await scriptless(bench, platform, state)];
+const all = async (bench, platform, state) => [...await scripted(bench, platform, state), ...await reloaded(bench, platform, state), ...await downloaded(bench, platform, state), ...await kuma(bench, platform, state), ...await scriptless(bench, platform, state)];
 
 module.exports = { all };

@@ -142,7 +142,7 @@ func folder(t testing.TB, files map[string]string) string {
 	return root
 }
 
-// database makes a database of SQLite from a file of SQL.
+// database makes a database of SQLite from a file of SQL. The folder DATABASES receives a copy, for the checks in a browser.
 func database(t testing.TB, script string) string {
 	t.Helper()
 	content, err := os.ReadFile(script)
@@ -159,6 +159,15 @@ func database(t testing.TB, script string) string {
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if folder := os.Getenv("DATABASES"); folder != "" {
+		made, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, strings.TrimSuffix(filepath.Base(script), ".sql")+".db"), made, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	return path
 }

@@ -5,19 +5,24 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime/multipart"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/textproto"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/moving/source"
 	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
 )
 
@@ -265,6 +270,92 @@ func TestAFolderIsReadWithItsPaths(t *testing.T) {
 	}
 	got := b.uploadFiles(moveParts+"/read", files, true, "source", "cstate", "only", "components", "only", "events", "slug", "acme")
 	b.expect(got, http.StatusOK, `"kind":"component","count":1`, `"kind":"event","count":1`, "Checkout fails")
+}
+
+// sourceFiles returns the files of a source, by the names that browsers send: the name of a file, or the paths in a chosen
+// folder with the name of the folder. Of a file of SQL, it returns the database that it makes.
+func sourceFiles(t *testing.T, at string) (path string, files map[string]string) {
+	t.Helper()
+	if name, is := strings.CutSuffix(filepath.Base(at), ".sql"); is {
+		script, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at = filepath.Join(t.TempDir(), name+".db")
+		db, err := sql.Open("sqlite", at)
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), string(script))
+		}
+		if err == nil {
+			err = db.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	files = map[string]string{}
+	err := filepath.WalkDir(at, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		name, _ := filepath.Rel(filepath.Dir(at), path)
+		files[filepath.ToSlash(name)] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at, files
+}
+
+// The page reads the files of each product, databases too, and gives the lines that the reader gives for the same files on
+// the disk. So does the page without script, which shows the plan.
+func TestThePageReadsTheFilesOfEachProduct(t *testing.T) {
+	const fixtures = "../../../../libs/moving/source/testdata/"
+	covered := map[string]bool{"lines": true} // most tests here import lines
+	for _, row := range []struct{ product, files, slug string }{
+		{"statuspage", "statuspage", "acme"}, {"cachet", "cachet2", "acme"}, {"cachet", "cachet3", "acme"}, {"cachet", "cachet3.sql", "acme"}, {"uptime-kuma", "kuma", "acme"}, {"uptime-kuma", "kuma.sql", "harbour"},
+		{"cstate", "cstate", "acme"}, {"upptime", "upptime", "acme"}, {"openstatus", "openstatus.sql", "harbour"}, {"gatus", "gatus/config.yaml", "acme"},
+	} {
+		t.Run(row.product+" "+row.files, func(t *testing.T) {
+			covered[row.product] = true
+			b := moving(t)
+			path, files := sourceFiles(t, fixtures+row.files)
+			zone, err := time.LoadLocation("Europe/Berlin")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := source.Options{Only: []string{"components", "events", "subscribers", "endpoints"}, Zone: zone, Now: time.Date(2026, 2, 1, 9, 30, 0, 0, time.UTC)}
+			fields := []string{"source", row.product, "only", "components", "only", "events", "only", "subscribers", "only", "endpoints", "timezone", "Europe/Berlin", "slug", row.slug}
+			if row.product == "uptime-kuma" {
+				o.Outages, fields = 5*time.Minute, append(fields, "outages", "5m")
+			}
+			want, err := source.Read(t.Context(), row.product, path, o)
+			if err == nil {
+				err = transfer.Prepare(want, row.slug)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var pieces []movePiece
+			for _, piece := range transfer.Split(want) {
+				pieces = append(pieces, pieceOf(piece))
+			}
+			var got moveAnswer
+			response := b.uploadFiles(moveParts+"/read", files, true, fields...)
+			b.expect(response, http.StatusOK)
+			if err := json.Unmarshal([]byte(response.text), &got); err != nil || got.Problem != "" || len(pieces) < 2 || !slices.Equal(got.Pieces, pieces) || len(got.Lost) != len(want.Warnings) {
+				t.Errorf("%v, %s, %d losses instead of %d: %+v instead of %+v", err, got.Problem, len(got.Lost), len(want.Warnings), got.Pieces, pieces)
+			}
+			b.expect(b.uploadFiles(moveAt, files, false, fields...), http.StatusOK, "The plan. Nothing is written yet", "<b>Components</b>")
+		})
+	}
+	for _, product := range source.Names() {
+		if !covered[product] {
+			t.Errorf("no files of %s are read", product)
+		}
+	}
 }
 
 // A part takes 8 MiB, and 64 MiB when it is unpacked. A member of another role, or without a session, sends nothing.
