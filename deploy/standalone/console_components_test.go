@@ -41,6 +41,17 @@ func TestAMemberKeepsComponentsAndTemplatesWithoutScript(t *testing.T) {
 	public("Degraded", true)
 	ada.open(at, http.StatusOK).fill(at+"/state", typed("status", "operational"), http.StatusOK).expect(at, "Operational")
 
+	// An event without components is on the dashboards that the form names.
+	ada.open("/events/new", http.StatusOK)
+	ada.fill("/events/new", typed("title", "The phone line is down", "dashboards", of.DashboardID), http.StatusOK)
+	alone := strings.TrimPrefix(ada.at.Path, "/console")
+	ada.expect(alone, "No component", "Shown on ")
+	public("The phone line is down", true)
+	ada.open(alone+"/edit", http.StatusOK).fill(alone+"/edit", typed("title", "The phone line is closed"), http.StatusOK).expect(alone, "Saved.", "Shown on ")
+	public("The phone line is closed", true)
+	ada.open(alone+"/delete", http.StatusOK).fill(alone+"/delete", nil, http.StatusOK)
+	public("The phone line is closed", false)
+
 	id := strings.TrimPrefix(at, "/components/")
 	ada.open("/templates/new", http.StatusOK).action("/templates/new", "/console/parts/text?name=message")
 	ada.fill("/parts/text", typed("message", "We look for the **cause**."), http.StatusOK)

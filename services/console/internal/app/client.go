@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
@@ -199,16 +198,16 @@ func (c *Caller) setHeader(header http.Header, r request) {
 	}
 }
 
-// memberForm is the form of a member's path at the beginning of an error text.
-var memberForm = regexp.MustCompile(`^[a-z][A-Za-z0-9_.\[\]]*$`)
+// memberForm is the form of an error text that begins with the path of a member. The last part of the path may be a quoted key.
+var memberForm = regexp.MustCompile(`(?s)^([a-z][A-Za-z0-9_.\[\]]*(?:\["(?:[^"\\]|\\.)*"\])?): (.*)$`)
 
 // refusal returns the error that a response describes.
 func refusal(service string, response *http.Response, content []byte) *Error {
 	var body struct{ Error string }
 	_ = json.Unmarshal(content, &body) // without a text, the status says enough
 	err := &Error{Status: response.StatusCode, Service: service, Message: body.Error, Again: response.Header.Get(web.SignInHeader) == web.SignInAgain}
-	if member, rest, found := strings.Cut(body.Error, ": "); found && memberForm.MatchString(member) {
-		err.Field, err.Message = member, rest
+	if found := memberForm.FindStringSubmatch(body.Error); found != nil {
+		err.Field, err.Message = found[1], found[2]
 	}
 	if seconds, failed := strconv.Atoi(response.Header.Get("Retry-After")); failed == nil {
 		err.Wait = time.Duration(seconds) * time.Second

@@ -103,8 +103,14 @@ type NewOverride struct {
 	CountInUptime bool       `json:"countInUptime"`
 }
 
+// NewComponent is a component to create. If DashboardIDs is nil, the first dashboard shows the component.
+type NewComponent struct {
+	ComponentFields
+	DashboardIDs *[]string `json:"dashboardIds,omitempty"`
+}
+
 // AddComponent creates a component.
-func (c *Caller) AddComponent(ctx context.Context, in ComponentFields) (ComponentResult, error) {
+func (c *Caller) AddComponent(ctx context.Context, in NewComponent) (ComponentResult, error) {
 	return call[ComponentResult](ctx, c, request{service: events, method: "POST", path: componentsPath, body: in})
 }
 

@@ -16,27 +16,28 @@ type Dashboards struct {
 
 // Dashboard is a public page.
 type Dashboard struct {
-	ID             string        `json:"id"`
-	Name           string        `json:"name"`
-	Slug           string        `json:"slug"`
-	PublicID       Nullable      `json:"publicId"`
-	URL            string        `json:"url"`
-	Enabled        bool          `json:"enabled"`
-	Description    string        `json:"description"`
-	Timezone       string        `json:"timezone"`
-	Locale         string        `json:"locale"`
-	CustomDomains  []string      `json:"customDomains"`
-	Domains        []Domain      `json:"domains"`
-	Branding       Branding      `json:"branding"`
-	Links          Links         `json:"links"`
-	Subscriptions  Subscriptions `json:"subscriptions"`
-	SearchIndexing bool          `json:"searchIndexing"`
-	Access         Access        `json:"access"`
-	Components     []Placed      `json:"components"`
-	Indicator      string        `json:"indicator"`
-	CreatedAt      time.Time     `json:"createdAt"`
-	UpdatedAt      time.Time     `json:"updatedAt"`
-	Version        int64         `json:"version"`
+	ID             string            `json:"id"`
+	Name           string            `json:"name"`
+	Slug           string            `json:"slug"`
+	PublicID       Nullable          `json:"publicId"`
+	GroupPublicIDs map[string]string `json:"groupPublicIds"` // by the names of groups
+	URL            string            `json:"url"`
+	Enabled        bool              `json:"enabled"`
+	Description    string            `json:"description"`
+	Timezone       string            `json:"timezone"`
+	Locale         string            `json:"locale"`
+	CustomDomains  []string          `json:"customDomains"`
+	Domains        []Domain          `json:"domains"`
+	Branding       Branding          `json:"branding"`
+	Links          Links             `json:"links"`
+	Subscriptions  Subscriptions     `json:"subscriptions"`
+	SearchIndexing bool              `json:"searchIndexing"`
+	Access         Access            `json:"access"`
+	Components     []Placed          `json:"components"`
+	Indicator      string            `json:"indicator"`
+	CreatedAt      time.Time         `json:"createdAt"`
+	UpdatedAt      time.Time         `json:"updatedAt"`
+	Version        int64             `json:"version"`
 }
 
 // Domain is a custom domain. TXT is nil if the installation asks for no proof.
@@ -117,19 +118,20 @@ func dashboardAt(id string) string { return dashboardsPath + "/" + url.PathEscap
 
 // DashboardChange is a change of a dashboard. A member that is nil stays as it is.
 type DashboardChange struct {
-	Name           *string        `json:"name,omitempty"`
-	Slug           *string        `json:"slug,omitempty"`
-	PublicID       *Nullable      `json:"publicId,omitempty"`
-	Enabled        *bool          `json:"enabled,omitempty"`
-	Description    *string        `json:"description,omitempty"`
-	Timezone       *string        `json:"timezone,omitempty"`
-	Locale         *string        `json:"locale,omitempty"`
-	CustomDomains  *[]string      `json:"customDomains,omitempty"`
-	Branding       *Branding      `json:"branding,omitempty"`
-	Links          *Links         `json:"links,omitempty"`
-	Subscriptions  *Subscriptions `json:"subscriptions,omitempty"`
-	SearchIndexing *bool          `json:"searchIndexing,omitempty"`
-	Access         *NewAccess     `json:"access,omitempty"`
+	Name           *string            `json:"name,omitempty"`
+	Slug           *string            `json:"slug,omitempty"`
+	PublicID       *Nullable          `json:"publicId,omitempty"`
+	GroupPublicIDs *map[string]string `json:"groupPublicIds,omitempty"`
+	Enabled        *bool              `json:"enabled,omitempty"`
+	Description    *string            `json:"description,omitempty"`
+	Timezone       *string            `json:"timezone,omitempty"`
+	Locale         *string            `json:"locale,omitempty"`
+	CustomDomains  *[]string          `json:"customDomains,omitempty"`
+	Branding       *Branding          `json:"branding,omitempty"`
+	Links          *Links             `json:"links,omitempty"`
+	Subscriptions  *Subscriptions     `json:"subscriptions,omitempty"`
+	SearchIndexing *bool              `json:"searchIndexing,omitempty"`
+	Access         *NewAccess         `json:"access,omitempty"`
 }
 
 // NewAccess says who may read a dashboard.

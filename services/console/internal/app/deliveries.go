@@ -40,9 +40,10 @@ func (c *Caller) EventDeliveries(ctx context.Context, id string) (DeliveriesResu
 	return call[DeliveriesResult](ctx, c, request{service: delivery, method: "GET", path: eventPath(id) + "/deliveries"})
 }
 
-// AudienceQuery describes a message about an event: about its components, or about those of a new event.
+// AudienceQuery describes a message about an event: about its components or dashboards, or about those of a new event.
 type AudienceQuery struct {
 	ComponentIDs []string `json:"componentIds,omitempty"`
+	DashboardIDs []string `json:"dashboardIds,omitempty"` // of an event without components
 	EventID      string   `json:"eventId,omitempty"`
 	Kind         string   `json:"kind,omitempty"`
 }

@@ -39,6 +39,7 @@ type Event struct {
 	ReminderMinutes         []int      `json:"reminderMinutes"`
 	Publish                 bool       `json:"publish"`
 	AffectedComponents      []Affected `json:"affectedComponents"`
+	DashboardIDs            []string   `json:"dashboardIds"`
 	HiddenFromDashboard     bool       `json:"hiddenFromDashboard"`
 	HiddenFromUptimeReports bool       `json:"hiddenFromUptimeReports"`
 	Source                  string     `json:"source"`
@@ -143,7 +144,8 @@ type AffectedChange struct {
 	Impact      string `json:"impact,omitempty"`
 }
 
-// EventChange is a new event or a change of an event. A member that is nil stays as it is.
+// EventChange is a new event or a change of an event. A member that is nil stays as it is. DashboardIDs are the dashboards of
+// an event without components.
 type EventChange struct {
 	Title                   *string           `json:"title,omitempty"`
 	Description             *Nullable         `json:"description,omitempty"`
@@ -151,6 +153,7 @@ type EventChange struct {
 	Coordinator             *Nullable         `json:"coordinator,omitempty"`
 	Severity                *Nullable         `json:"severity,omitempty"`
 	AffectedComponents      *[]AffectedChange `json:"affectedComponents,omitempty"`
+	DashboardIDs            *[]string         `json:"dashboardIds,omitempty"`
 	StartAt                 *time.Time        `json:"startAt,omitempty"`
 	EndAt                   *time.Time        `json:"endAt,omitempty"`
 	ScheduledStartAt        *time.Time        `json:"scheduledStartAt,omitempty"`

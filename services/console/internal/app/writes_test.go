@@ -32,12 +32,8 @@ func withoutForm() map[string]string {
 	reasons := map[string]string{
 		"createEvent externalId": "the tools that report events set it", "changeEvent externalId": "the tools that report events set it",
 		"importEvents": "the page of an import sends it through package transfer", "undoEventImport": "the page of an import sends it through package transfer",
-		"createEvent dashboardIds": "the form of an event names components", "changeEvent dashboardIds": "the form of an event names components",
-		"countAudience dashboardIds": "the form of an event names components",
-		"createEvent notifyLater":    "the scheduler follows notify of the form",
-		"createComponent position":   "dashboards have the order", "changeComponent position": "dashboards have the order",
-		"createComponent dashboardIds":   "the page of a dashboard adds components",
-		"createDashboard groupPublicIds": "an import sets them", "changeDashboard groupPublicIds": "an import sets them", "previewDashboard dashboard.groupPublicIds": "the page does not show them",
+		"createEvent notifyLater":  "the scheduler follows notify of the form",
+		"createComponent position": "dashboards have the order", "changeComponent position": "dashboards have the order",
 	}
 	for _, operation := range []string{"createDashboard", "previewDashboard", "replaceDashboardComponents"} {
 		reasons[operation+" components.position"] = "the order of the array decides"

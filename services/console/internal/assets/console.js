@@ -113,7 +113,7 @@
   const count = async (form) => {
     const bar = $('[data-reach]', form);
     const query = new URLSearchParams();
-    for (const f of all('[name=components]:checked,[name=notify]:checked,[name=notify][type=hidden]', form)) query.append(f.name, f.value);
+    for (const f of all('[name=components]:checked,[name=dashboards]:checked,[name=notify]:checked,[name=notify][type=hidden]', form)) query.append(f.name, f.value);
     if (bar.dataset.eventId) query.set('event', bar.dataset.eventId);
     if (bar.dataset.kind) query.set('kind', bar.dataset.kind);
     const mine = ++asked;
@@ -129,7 +129,7 @@
     for (const label of all('[data-label]', form)) label.textContent = label.dataset.label + (next.dataset.total && ` and notify ${next.dataset.total}`);
   };
   document.addEventListener('change', (e) => {
-    if (['components', 'notify'].includes(e.target.name) && e.target.form && $('[data-reach]', e.target.form)) count(e.target.form);
+    if (['components', 'dashboards', 'notify'].includes(e.target.name) && e.target.form && $('[data-reach]', e.target.form)) count(e.target.form);
   });
 
   // A text in the notation is shown below its field as dashboards show it. The button does the same without script.

@@ -8,8 +8,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// maxAffected is the number of components that an event may affect.
-const maxAffected = 100
+const (
+	maxAffected = 100 // number of components that an event may affect
+	maxPlaces   = 50  // number of dashboards that an event without components may have
+)
 
 // reach is the bar that says whom a button notifies.
 type reach struct {
@@ -41,11 +43,17 @@ func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 	for _, channel := range field.Options {
 		out.Chips = append(out.Chips, reachChip{Value: channel.Value, Label: channel.Label, Chosen: field.Has(channel.Value)})
 	}
-	if len(about.ComponentIDs) == 0 && about.EventID == "" {
+	switch components, dashboards := len(about.ComponentIDs), len(about.DashboardIDs); {
+	case components+dashboards == 0 && about.EventID == "":
 		return out
-	}
-	if len(about.ComponentIDs) > maxAffected {
+	case components > 0 && dashboards > 0:
+		out.Says = "Choose components or dashboards"
+		return out
+	case components > maxAffected:
 		out.Says = "Choose at most 100 components"
+		return out
+	case dashboards > maxPlaces:
+		out.Says = "Choose at most 50 dashboards"
 		return out
 	}
 	found, err := v.app.Audience(v.Request.Context(), about)
@@ -68,8 +76,12 @@ func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 		}
 	}
 	switch {
-	case all == 0:
+	case all == 0 && len(about.ComponentIDs) > 0:
 		out.Says = "Nobody has subscribed to these components"
+	case all == 0 && len(about.DashboardIDs) > 0:
+		out.Says = "Nobody has subscribed to these dashboards"
+	case all == 0:
+		out.Says = "Nobody gets messages about this event"
 	case total == 0:
 		out.Says = "Nobody is notified"
 	default:
@@ -92,6 +104,10 @@ func recipientsText(channel string, r app.Recipients) string {
 		return plural(count, "webhook", r.Recipients)
 	case "teams":
 		return count + " in Teams"
+	case "slack":
+		return count + " in Slack"
+	case "discord":
+		return count + " in Discord"
 	}
 	return count + " in Google Chat"
 }
@@ -130,6 +146,6 @@ func are(n int, noun string) string {
 func (p *pages) audiencePart(v *visit) error {
 	field := notifyField()
 	field.Values = v.QueryArray("notify")
-	about := app.AudienceQuery{ComponentIDs: v.QueryArray("components"), EventID: v.Query("event"), Kind: v.Query("kind")}
+	about := app.AudienceQuery{ComponentIDs: v.QueryArray("components"), DashboardIDs: v.QueryArray("dashboards"), EventID: v.Query("event"), Kind: v.Query("kind")}
 	return v.renderPart("part-reach", v.reachOf(field, about))
 }

@@ -36,10 +36,10 @@ type componentGroup struct {
 // components lists the components. The filter is in the address.
 func (p *pages) components(v *visit) error {
 	data := componentsPage{Query: strings.TrimSpace(v.Query("q")), Status: v.Query("status"), First: v.Query("after") == "", Writer: v.caller.Has(passport.RoleAdmin)}
-	if !slices.Contains(impacts(), data.Status) {
-		data.Status = ""
+	data.Filtered, data.Filter = data.Query != "" || data.Status != "", searchFilter(componentsPath)
+	if data.Status != "" && !slices.Contains(impacts(), data.Status) {
+		data.Status, data.Filter.Problem = "", noSuchState
 	}
-	data.Filtered = data.Query != "" || data.Status != ""
 	query := url.Values{"limit": {"50"}}
 	for name, value := range map[string]string{"q": data.Query, "status": data.Status, "nextToken": v.Query("after")} {
 		if value != "" {
@@ -54,13 +54,14 @@ func (p *pages) components(v *visit) error {
 		counts = found.Counts
 		return err
 	})
-	work.Go(func() (err error) {
-		listed, err = v.app.Components(v.Request.Context(), query)
-		return err
-	})
-	data.Filter = searchFilter(componentsPath)
+	if data.Filter.OK() {
+		work.Go(func() (err error) {
+			listed, err = v.app.Components(v.Request.Context(), query)
+			return err
+		})
+	}
 	status, err := http.StatusOK, work.Wait()
-	if refused(data.Filter, err) {
+	if refused(data.Filter, err) || err == nil && !data.Filter.OK() {
 		status = http.StatusUnprocessableEntity
 	} else if err != nil {
 		return err
@@ -163,13 +164,19 @@ func (v *visit) componentChange(form *forms.Form, was *app.Component) app.Compon
 }
 
 // componentNewPage is the data of component_new.html.
-type componentNewPage struct{ Form *forms.Form }
+type componentNewPage struct {
+	Form   *forms.Form
+	Places *forms.Field // dashboards to choose from; nil: there is at most one
+	Only   string       // name of the only dashboard; empty: there are several, or none
+}
 
 // Main implements the only field that a new component needs.
 func (d componentNewPage) Main() []*forms.Field { return d.Form.Shown()[:2] }
 
 // Rest implements the other fields.
-func (d componentNewPage) Rest() []*forms.Field { return d.Form.Shown()[2:] }
+func (d componentNewPage) Rest() []*forms.Field {
+	return slices.DeleteFunc(d.Form.Shown()[2:], func(f *forms.Field) bool { return f.Name == "dashboards" })
+}
 
 // RestOpen reports whether one of the other fields has a problem.
 func (d componentNewPage) RestOpen() bool {
@@ -178,18 +185,33 @@ func (d componentNewPage) RestOpen() bool {
 
 // componentNew adds a component.
 func (p *pages) componentNew(v *visit) error {
-	form := forms.New(componentsPath+"/new", "Add the component", v.componentFields()...)
+	dashboards := &forms.Field{Kind: forms.Ticks, Name: "dashboards", Label: "Shown on", Members: []string{"dashboardIds"}}
+	form := forms.New(componentsPath+"/new", "Add the component", append(v.componentFields(), dashboards)...)
 	form.Field("startAt").Hint += " Empty: now."
 	form.Cancel = componentsPath
 	v.fill(form)
 	show := func(status int) error {
-		return v.show(status, "component_new.html", "New component", componentNewPage{form})
+		data := componentNewPage{Form: form}
+		v.placesOf(dashboards)
+		switch options := dashboards.Options; {
+		case len(options) == 1 && len(dashboards.Values) == 0:
+			data.Only = options[0].Label
+		case len(options) > 0:
+			if dashboards.Values == nil { // the App interface has the same default
+				dashboards.Values = []string{options[0].Value}
+			}
+			data.Places = dashboards
+		}
+		return v.show(status, "component_new.html", "New component", data)
 	}
 	if !v.isPost() {
 		return show(http.StatusOK)
 	}
 	return v.submit(form, func() error {
-		in := v.componentChange(form, nil)
+		in := app.NewComponent{ComponentFields: v.componentChange(form, nil)}
+		if dashboards.Values != nil { // the page sends an empty value, too
+			in.DashboardIDs = new(slices.DeleteFunc(slices.Clone(dashboards.Values), func(id string) bool { return id == "" }))
+		}
 		if !form.OK() {
 			return show(http.StatusUnprocessableEntity)
 		}

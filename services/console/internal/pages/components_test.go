@@ -26,6 +26,39 @@ func TestANewComponentNeedsOnlyAName(t *testing.T) {
 	b.expect(b.post("/console/components/new", "name", "Checkout", "externalRefs", "a\nb"), http.StatusUnprocessableEntity, "Ids in other tools is that of another component.", "a\nb", "<details open>")
 }
 
+// With several dashboards, a new component joins those that are ticked. The first one is ticked, as the App interface has it.
+func TestANewComponentJoinsTheTickedDashboards(t *testing.T) {
+	b := open(t, "Checkout")
+	got := b.get("/console/components/new")
+	b.expect(got, http.StatusOK, "Shown on", `name="dashboards" value="`+other+`" checked`)
+	if strings.Contains(got.text, `value="`+member+`" checked`) {
+		t.Error("the second dashboard is ticked")
+	}
+	for _, row := range []struct {
+		fields []string
+		sent   string
+	}{
+		{[]string{"dashboards", "", "dashboards", member}, `"dashboardIds":["` + member + `"]}`},
+		{[]string{"dashboards", ""}, `"dashboardIds":[]}`},
+	} {
+		b.expect(b.post("/console/components/new", append(row.fields, "name", "Checkout")...), http.StatusSeeOther)
+		if body := b.app.body("POST /app/components"); !strings.HasSuffix(body, row.sent) {
+			t.Errorf("%v sends %s", row.fields, body)
+		}
+	}
+	wrong := b.post("/console/components/new", "name", "", "dashboards", "", "dashboards", member)
+	b.expect(wrong, http.StatusUnprocessableEntity, "Enter the name.", `name="dashboards" value="`+member+`" checked`)
+	if strings.Contains(wrong.text, `value="`+other+`" checked`) {
+		t.Error("the choice is lost")
+	}
+	b.app.answer("POST /app/components", answer{400, `{"error": "dashboardIds[0]: must be a dashboard of the organization"}`, false})
+	b.expect(b.post("/console/components/new", "name", "Checkout", "dashboards", "", "dashboards", member), http.StatusUnprocessableEntity, "Shown on must be a dashboard of the organization.")
+	b.app.answer("GET /app/dashboards", answer{200, `{"dashboards": [{"id": "` + other + `", "name": "Acme"}], "nextToken": null}`, false})
+	if got := b.get("/console/components/new"); !strings.Contains(got.text, "“<bdi>Acme</bdi>” shows the component at once.") || strings.Contains(got.text, `name="dashboards"`) {
+		t.Errorf("with one dashboard there is nothing to choose: %s", got.text)
+	}
+}
+
 func TestAReaderSeesAComponentWithoutItsForms(t *testing.T) {
 	b := open(t, "Checkout")
 	b.member.Roles = []string{"subscriber"}

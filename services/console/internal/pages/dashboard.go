@@ -163,6 +163,7 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 	switch {
 	case in.Dashboard != nil:
 		_, err = v.app.ChangeDashboard(ctx, record.ID, form.Version, *in.Dashboard)
+		err = atGroup(err)
 	case in.Components != nil:
 		_, err = v.app.PlaceComponents(ctx, record.ID, form.Version, app.Placements{Components: *in.Components})
 	default:

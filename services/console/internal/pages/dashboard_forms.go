@@ -2,6 +2,7 @@ package pages
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -215,11 +216,56 @@ func domainsForm(d dashboardRecord) *forms.Form {
 	return forms.New("", "",
 		&forms.Field{Kind: forms.Text, Name: "slug", Label: "Name in the address", Required: true, Max: 63, Hint: "Links to the former address stop working.", Values: []string{d.Slug}},
 		&forms.Field{Kind: forms.Area, Name: "customDomains", Label: "Custom domains", Max: 1500, Hint: "One on each line, such as status.example.com. At most 5.", Values: []string{strings.Join(d.CustomDomains, "\n")}},
-		&forms.Field{Kind: forms.Text, Name: "publicId", Label: "Id on a former page", Max: 64, Hint: "Programs that read api/v2 of the dashboard, and webhooks as of Statuspage, get this id.", Values: []string{string(d.PublicID)}})
+		&forms.Field{Kind: forms.Text, Name: "publicId", Label: "Id on a former page", Max: 64, Hint: "Programs that read api/v2 of the dashboard, and webhooks as of Statuspage, get this id.", Values: []string{string(d.PublicID)}},
+		&forms.Field{Kind: forms.Area, Name: "groupPublicIds", Label: "Ids of groups on a former page", Max: 100_000, Hint: "One on each line: name of the group, blank, id. A group that is not named here has an id of its own.", Values: []string{writeGroupIDs(d.GroupPublicIDs)}})
+}
+
+// writeGroupIDs returns the ids of groups as lines, in the order of the names.
+func writeGroupIDs(ids map[string]string) string {
+	lines := []string{}
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		lines = append(lines, name+" "+ids[name])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// readGroupIDs returns the ids of groups by name, or what is wrong with a line.
+func readGroupIDs(text string) (ids map[string]string, wrong string) {
+	ids = map[string]string{}
+	for _, line := range linesOf(text) {
+		at := strings.LastIndexAny(line, " \t")
+		if at < 0 {
+			return nil, "Write each line as “Payments 4hlkm5xd7zrw”. This line is not like that: " + line
+		}
+		name := strings.TrimSpace(line[:at])
+		if ids[name] != "" {
+			return nil, "Two lines name the group “" + name + "”. Remove one of them."
+		}
+		ids[name] = line[at+1:]
+	}
+	return ids, ""
+}
+
+// atGroup returns an error about the id of a group with the name of the group in its text.
+func atGroup(err error) error {
+	failed := app.As(err)
+	if failed == nil {
+		return err
+	}
+	quoted, is := strings.CutPrefix(strings.TrimSuffix(failed.Field, "]"), "groupPublicIds[")
+	if name, wrong := strconv.Unquote(quoted); is && wrong == nil {
+		failed.Field, failed.Message = "groupPublicIds", "The id of “"+isolate(name)+"” "+strings.TrimSuffix(failed.Message, ".")+"."
+	}
+	return err
 }
 
 func domainsChange(form *forms.Form, _ dashboardRecord) app.Preview {
-	return app.Preview{Dashboard: &app.DashboardChange{Slug: new(form.Value("slug")), CustomDomains: new(linesOf(form.Value("customDomains"))), PublicID: new(app.Nullable(form.Value("publicId")))}}
+	groups := form.Field("groupPublicIds")
+	ids, wrong := readGroupIDs(groups.Value())
+	if wrong != "" {
+		groups.Problem = wrong
+	}
+	return app.Preview{Dashboard: &app.DashboardChange{Slug: new(form.Value("slug")), CustomDomains: new(linesOf(form.Value("customDomains"))), PublicID: new(app.Nullable(form.Value("publicId"))), GroupPublicIDs: &ids}}
 }
 
 func subscriptionsForm(d dashboardRecord) *forms.Form {

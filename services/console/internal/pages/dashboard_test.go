@@ -287,3 +287,23 @@ func TestANewDashboardNeedsOnlyANameAndLeadsToItsComponents(t *testing.T) {
 	b.app.forget("DELETE /app/dashboards/" + other)
 	b.expect(b.post(acme+"/delete"), http.StatusSeeOther)
 }
+
+func TestTheIdsOfGroupsAreLines(t *testing.T) {
+	b := open(t, "Acme")
+	at := "/console/dashboards/" + other + "/domains"
+	stored := strings.Replace(b.app.usual("GET /app/dashboards/"+other), `"groupPublicIds": {}`, `"groupPublicIds": {"Web shop": "4hlkm5xd7zrw", "API": "grp_api"}`, 1)
+	b.app.answer("GET /app/dashboards/"+other, answer{200, stored, false})
+	b.expect(b.get(at), http.StatusOK, "\nAPI grp_api\nWeb shop 4hlkm5xd7zrw</textarea>")
+	b.expect(b.post(at, "slug", "acme", "groupPublicIds", "Web shop  new_id\n\nÄ b\tx-1", "version", "4"), http.StatusSeeOther)
+	if body := b.app.body("PATCH /app/dashboards/" + other); !strings.Contains(body, `"groupPublicIds":{"Web shop":"new_id","Ä b":"x-1"}`) {
+		t.Error(body)
+	}
+	b.expect(b.post(at, "slug", "acme", "groupPublicIds", "", "version", "4"), http.StatusSeeOther)
+	if body := b.app.body("PATCH /app/dashboards/" + other); !strings.Contains(body, `"groupPublicIds":{}`) {
+		t.Error(body)
+	}
+	b.expect(b.post(at, "slug", "acme", "groupPublicIds", "API grp\nalone", "version", "4"), http.StatusUnprocessableEntity, "This line is not like that: alone", "\nAPI grp\nalone</textarea>")
+	b.expect(b.post(at, "slug", "acme", "groupPublicIds", "API a\nAPI b", "version", "4"), http.StatusUnprocessableEntity, "Two lines name the group “API”.")
+	b.app.answer("PATCH /app/dashboards/"+other, answer{400, `{"error": "groupPublicIds[\"A: I\"]: must be 1 to 64 of A-Z, a-z, 0-9, _ and -"}`, false})
+	b.expect(b.post(at, "slug", "acme", "groupPublicIds", "A: I ä", "version", "4"), http.StatusUnprocessableEntity, "The id of “A: I” must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", `href="#groupPublicIds"`)
+}

@@ -22,6 +22,7 @@ type eventPage struct {
 	Note       *forms.Form
 	Recovers   string // names of the components that become operational with the end of the event
 	Remains    string // names of the others
+	ShownOn    string // names of the dashboards of an event without components
 	Messages   []preparedMessage
 	Templates  []app.Template
 	Deliveries *deliveriesPart
@@ -128,6 +129,12 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays
 		data.Deliveries = v.deliveriesOf(e.Event)
 		return nil
 	})
+	if len(e.AffectedComponents) == 0 {
+		work.Go(func() error {
+			data.ShownOn = v.namesOfDashboards(e.DashboardIDs)
+			return nil
+		})
+	}
 	var setup app.ChannelsResult
 	work.Go(func() error {
 		setup, _ = v.app.Channels(v.Request.Context())
@@ -278,9 +285,9 @@ func (p *pages) eventEdit(v *visit) error {
 		if err != nil {
 			return err
 		}
-		data := newEventPage{Form: form.Form, Kind: e.Type, Chips: offered}
+		data := newEventPage{Form: form.Form, Kind: e.Type, Chips: offered, Places: v.placesOf(form.Field("dashboards"))}
 		if e.Publish {
-			data.Reach = v.reachOf(form.Field("notify"), app.AudienceQuery{EventID: e.ID, ComponentIDs: form.Field("components").Values})
+			data.Reach = v.reachOf(form.Field("notify"), app.AudienceQuery{EventID: e.ID, ComponentIDs: form.Field("components").Values, DashboardIDs: form.Field("dashboards").Values})
 		}
 		return v.show(status, "event_edit.html", "Change the event", data)
 	}
@@ -298,6 +305,7 @@ func (p *pages) eventEdit(v *visit) error {
 		}
 		return show(http.StatusOK)
 	}
+	form.checkPlaces()
 	return v.submit(form.Form, func() error { return v.changeEvent(form, e, show) }, show)
 }
 
@@ -326,6 +334,10 @@ func (v *visit) changeEvent(form eventForm, e app.Event, show func(int) error) e
 			return err
 		}
 		theirs.Field("components").Options = form.Field("components").Options
+		places := *form.Field("dashboards") // with the dashboards of both
+		places.Values = slices.Concat(places.Values, theirs.Field("dashboards").Values)
+		v.placesOf(&places)
+		form.Field("dashboards").Options, theirs.Field("dashboards").Options = places.Options, places.Options
 		return v.conflict(form.Form, theirs.Form, e.ID, e.Title)
 	}
 	if err != nil {

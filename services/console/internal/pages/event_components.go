@@ -82,33 +82,90 @@ func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 	return out, nil
 }
 
-// maxChosen bounds how many components addChosen reads.
+// places are the dashboards that a form offers for an event without components.
+type places struct {
+	Field *forms.Field // nil: the form offers none
+	Open  bool         // the dashboards are visible at once
+}
+
+// placesOf sets the options of a field that names dashboards: the first 100 dashboards and the chosen ones. If they cannot be
+// read, the field has no options and keeps its values.
+func (v *visit) placesOf(field *forms.Field) places {
+	listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
+	if err == nil {
+		err = v.addDashboards(&listed, field.Values)
+	}
+	field.Options = nil
+	for _, d := range listed.Dashboards {
+		if err == nil {
+			field.Options = append(field.Options, forms.Option{Value: d.ID, Label: d.Name})
+		}
+	}
+	return places{field, len(field.Values) > 0 || field.Problem != ""}
+}
+
+// namesOfDashboards returns the names of dashboards as a text. It returns an empty text if the names cannot be read.
+func (v *visit) namesOfDashboards(ids []string) string {
+	if len(ids) == 0 {
+		return ""
+	}
+	field := &forms.Field{Values: ids}
+	v.placesOf(field)
+	var names []string
+	for _, option := range field.Options {
+		if field.Has(option.Value) {
+			names = append(names, isolate(option.Label))
+		}
+	}
+	return andList(names)
+}
+
+// maxChosen bounds how many chosen records a page reads.
 const maxChosen = 500
 
 // addChosen adds the chosen components that the list lacks. One that does not exist is left out.
 func (v *visit) addChosen(listed *app.Components, chosen []string) error {
-	var missing []string
+	found, err := readMissing(chosen, listed.Components, func(c app.Component) string { return c.ID }, func(id string) (app.Component, error) {
+		result, err := v.app.Component(v.Request.Context(), id)
+		return result.Component, err
+	})
+	listed.Components = append(found, listed.Components...)
+	return err
+}
+
+// addDashboards adds the chosen dashboards that the list lacks. One that does not exist is left out.
+func (v *visit) addDashboards(listed *app.Dashboards, chosen []string) error {
+	found, err := readMissing(chosen, listed.Dashboards, func(d app.Dashboard) string { return d.ID }, func(id string) (app.Dashboard, error) {
+		result, err := v.app.Dashboard(v.Request.Context(), id)
+		return result.Dashboard, err
+	})
+	listed.Dashboards = append(found, listed.Dashboards...)
+	return err
+}
+
+// readMissing reads the chosen records that a list lacks. It leaves out those that do not exist.
+func readMissing[T any](chosen []string, listed []T, idOf func(T) string, read func(id string) (T, error)) ([]T, error) {
+	var ids []string
 	for _, id := range chosen {
-		if !slices.ContainsFunc(listed.Components, func(c app.Component) bool { return c.ID == id }) && len(missing) < maxChosen {
-			missing = append(missing, id)
+		if id != "" && !slices.ContainsFunc(listed, func(one T) bool { return idOf(one) == id }) && len(ids) < maxChosen {
+			ids = append(ids, id)
 		}
 	}
-	found := make([]app.Component, len(missing))
+	found := make([]T, len(ids))
 	var work concurrent
 	work.SetLimit(8)
-	for i, id := range missing {
+	for i, id := range ids {
 		work.Go(func() error {
-			result, err := v.app.Component(v.Request.Context(), id)
+			one, err := read(id)
 			if failed := app.As(err); failed != nil && failed.Status < 500 {
 				return nil
 			}
-			found[i] = result.Component
+			found[i] = one
 			return err
 		})
 	}
 	err := work.Wait()
-	listed.Components = append(slices.DeleteFunc(found, func(c app.Component) bool { return c.ID == "" }), listed.Components...)
-	return err
+	return slices.DeleteFunc(found, func(one T) bool { return idOf(one) == "" }), err
 }
 
 // namesOf returns the names of the affected components as a text.

@@ -88,7 +88,8 @@ func severityLabel(severity string) string {
 func eventFields(kind string, zone *time.Location) []*forms.Field {
 	fields := []*forms.Field{
 		{Kind: forms.Text, Name: "title", Label: "Title", Required: true},
-		{Kind: forms.Ticks, Name: "components", Label: "Components", Required: true, Missing: "Choose a component.", Members: []string{"affectedComponents"}},
+		{Kind: forms.Ticks, Name: "components", Label: "Components", Members: []string{"affectedComponents"}},
+		{Kind: forms.Ticks, Name: "dashboards", Label: "Dashboards", Members: []string{"dashboardIds"}, Hint: "They show the event, and all their subscribers are notified. No component changes its state."},
 	}
 	if kind == maintenance {
 		start, end := timeField("scheduledStartAt", "Start", zone), timeField("scheduledEndAt", "End", zone)
@@ -161,16 +162,38 @@ func (f eventForm) changedTime(name string, was *time.Time) *time.Time {
 	return field.Time(f.zone)
 }
 
+// checkPlaces sets a problem unless the form names components, or else the dashboards of an event without components. An
+// event may have neither only if it had neither before: a deleted component leaves its events.
+func (f eventForm) checkPlaces() {
+	components, dashboards, impact := f.Field("components"), f.Field("dashboards"), f.Field("impact")
+	switch named := len(components.Values); {
+	case named == 0 && len(dashboards.Values) == 0:
+		if f.was == nil || len(f.was.AffectedComponents)+len(f.was.DashboardIDs) > 0 {
+			components.Problem = "Choose a component, or else the dashboards that show the event."
+		}
+	case named > 0 && len(dashboards.Values) > 0:
+		dashboards.Problem = "Choose components or dashboards. An event with components is on the dashboards that show them."
+	case named == 0 && impact.Value() != "":
+		impact.Problem = "The event affects no component. Choose “" + impact.Options[0].Label + "”."
+	}
+}
+
 // change returns what the form says.
 func (f eventForm) change() app.EventChange {
 	title := f.Value("title")
 	hidden, unmeasured := f.Ticked("hiddenFromDashboard"), f.Ticked("hiddenFromUptimeReports")
-	affected := f.affected()
 	out := app.EventChange{
-		Title: &title, AffectedComponents: &affected, Coordinator: f.orNil(f.Value("coordinator")),
+		Title: &title, Coordinator: f.orNil(f.Value("coordinator")),
 		Description:         f.rich("description", func(e *app.Event) *string { return e.Description }),
 		ImpactAnalysis:      f.rich("impactAnalysis", func(e *app.Event) *string { return e.ImpactAnalysis }),
 		HiddenFromDashboard: &hidden, HiddenFromUptimeReports: &unmeasured,
+	}
+	affected, dashboards := f.affected(), f.Field("dashboards").Values
+	if len(affected)+len(dashboards) > 0 {
+		out.AffectedComponents = &affected
+	}
+	if len(dashboards) > 0 {
+		out.DashboardIDs = &dashboards
 	}
 	if f.Kind == incident {
 		severity := app.Nullable(f.Value("severity"))
@@ -196,7 +219,7 @@ func (f eventForm) change() app.EventChange {
 // affected returns the components with their impacts. A component keeps its impact unless the form or another severity
 // sets it.
 func (f eventForm) affected() []app.AffectedChange {
-	var out []app.AffectedChange
+	out := []app.AffectedChange{}
 	for _, id := range f.Field("components").Values {
 		one := app.AffectedChange{ComponentID: id, Impact: f.Value("impact")}
 		if f.was != nil && one.Impact == "" && (f.Kind == maintenance || f.Value("severity") == f.was.Severity) {
@@ -226,6 +249,9 @@ func changeForm(e app.Event, zone *time.Location) eventForm {
 	components := form.Field("components")
 	for _, affected := range e.AffectedComponents {
 		components.Values = append(components.Values, affected.ComponentID)
+	}
+	if len(e.AffectedComponents) == 0 {
+		set("dashboards", e.DashboardIDs...)
 	}
 	for name, value := range map[string]*string{"description": e.Description, "impactAnalysis": e.ImpactAnalysis} {
 		if value != nil {

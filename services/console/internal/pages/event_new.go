@@ -22,6 +22,7 @@ type newEventPage struct {
 	Kind      string
 	Stays     string // what a template did not fill; empty: nothing
 	Chips     chips
+	Places    places
 	Templates []app.Template
 	Messages  []preparedMessage
 	Reach     reach
@@ -48,7 +49,7 @@ func (d newEventPage) Main() []*forms.Field {
 
 // Rest implements the other fields.
 func (d newEventPage) Rest() []*forms.Field {
-	own := append(mainFields(), "components", "notify")
+	own := append(mainFields(), "components", "dashboards", "notify")
 	return d.fields(func(name string) bool { return !slices.Contains(own, name) })
 }
 
@@ -129,6 +130,7 @@ func (v *visit) eventNew(kind string) error {
 		}
 		return show(http.StatusOK)
 	}
+	form.checkPlaces()
 	return v.submit(form.Form, func() error { return v.createEvent(form, show) }, show)
 }
 
@@ -240,7 +242,11 @@ func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
 		return err
 	})
 	work.Go(func() error {
-		about := app.AudienceQuery{ComponentIDs: form.Field("components").Values}
+		data.Places = v.placesOf(form.Field("dashboards"))
+		return nil
+	})
+	work.Go(func() error {
+		about := app.AudienceQuery{ComponentIDs: form.Field("components").Values, DashboardIDs: form.Field("dashboards").Values}
 		if form.Kind == maintenance {
 			about.Kind = "maintenance.scheduled"
 		}
@@ -257,6 +263,7 @@ func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
 	if err := work.Wait(); err != nil {
 		return err
 	}
+	data.Places.Open = data.Places.Open || data.Chips.All && len(data.Chips.Chips) == 0 && !data.Chips.Lost
 	title := "Report an incident"
 	if form.Kind == maintenance {
 		title = "Plan maintenance"

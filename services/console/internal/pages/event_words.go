@@ -161,7 +161,8 @@ func worst(e app.Event) string {
 	return found
 }
 
-// stateOf returns the class of the state that an event is shown with: a closed event is operational again.
+// stateOf returns the class of the state that an event is shown with: a closed event is operational again. An open incident
+// is never shown as operational, as on dashboards.
 func stateOf(e app.Event) string {
 	switch {
 	case isClosed(e.Status):
@@ -169,5 +170,8 @@ func stateOf(e app.Event) string {
 	case e.Type == maintenance:
 		return "m"
 	}
-	return classOf(worst(e))
+	if state := worst(e); state != "operational" {
+		return classOf(state)
+	}
+	return classOf("degraded_performance")
 }

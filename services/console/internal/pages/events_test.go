@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ func TestAFormThatCannotBeSentKeepsWhatWasTyped(t *testing.T) {
 	fields := []string{"title", "Slow", "message", "Typed", "components", other, "status", "investigating"}
 	got := b.post("/console/events/new", fields...)
 	b.expect(got, http.StatusServiceUnavailable, "events, components and dashboards. What you typed is still here.", `value="Slow"`, "\nTyped<", `value="`+other+`" checked`)
-	b.expect(b.post("/console/events/new", "title", "Slow", "status", "investigating"), http.StatusUnprocessableEntity, "Choose a component.")
+	b.expect(b.post("/console/events/new", "title", "Slow", "status", "investigating"), http.StatusUnprocessableEntity, "Choose a component, or else the dashboards")
 	b.app.answer("GET /app/components", answer{503, `{}`, false})
 	b.app.answer("POST /app/events", answer{500, `{}`, false})
 	b.expect(b.post("/console/events/new", fields...), http.StatusInternalServerError, "What you typed", `value="Slow"`, "\nTyped<", `type="hidden" name="components" value="`+other)
@@ -117,6 +118,102 @@ func TestAnEventSaysThatItsMessagesAreWrittenToFiles(t *testing.T) {
 	if strings.Contains(got.text, "no SMS server") {
 		t.Error("the event has no SMS")
 	}
+}
+
+// withoutComponents returns the JSON of the usual event, on one dashboard and without a component.
+func (b *browser) withoutComponents() string {
+	event := map[string]any{}
+	if err := json.Unmarshal([]byte(b.app.usual("GET /app/events/"+other)), &event); err != nil {
+		b.t.Fatal(err)
+	}
+	detail := event["event"].(map[string]any)
+	detail["affectedComponents"], detail["dashboardIds"] = []any{}, []any{member}
+	return marshal(event)
+}
+
+// An event without components is on the dashboards that the form names. The bar counts the recipients of these dashboards.
+func TestAnEventWithoutComponentsNamesItsDashboards(t *testing.T) {
+	b := open(t, "Ada")
+	got := b.get("/console/events/new")
+	b.expect(got, http.StatusOK, "<details class=\"places\"><summary>It affects no component</summary>", `name="dashboards" value="`+other+`"`)
+	for _, at := range []string{"/console/events/new", "/console/events/new/maintenance"} {
+		fields := []string{"title", "Slow", "message", "Typed", "dashboards", other, "dashboards", member, "scheduledStartAt", "2026-02-02T22:00", "scheduledEndAt", "2026-02-02T23:00"}
+		if at == "/console/events/new" {
+			fields = fields[:8]
+		}
+		b.expect(b.post(at, append(fields, "step", "show", "notify", "email")...), http.StatusOK, `<details class="places" open><summary>`, `value="`+other+`" checked`, "Reaches 1,204 by mail")
+		if body := b.app.body("POST /app/notifications/audience"); !strings.Contains(body, `"dashboardIds":["`+other+`","`+member+`"]`) || strings.Contains(body, "componentIds") {
+			t.Errorf("%s counts the recipients of %s", at, body)
+		}
+		b.expect(b.post(at, fields...), http.StatusSeeOther)
+		if body := b.app.body("POST /app/events"); !strings.Contains(body, `"affectedComponents":[],"dashboardIds":["`+other+`","`+member+`"]`) {
+			t.Errorf("%s sends %s", at, body)
+		}
+		b.expect(b.post(at, append(fields, "components", other)...), http.StatusUnprocessableEntity, `href="#dashboards-0"`, "Choose components or dashboards.", `<details class="places" open><summary>`)
+		b.expect(b.post(at, append(fields, "impact", "major_outage")...), http.StatusUnprocessableEntity, `href="#impact"`, "The event affects no component.")
+	}
+	b.app.answer("POST /app/events", answer{400, `{"error": "dashboardIds[0]: must be a dashboard of the organization"}`, false})
+	b.expect(b.post("/console/events/new", "title", "Slow", "dashboards", other), http.StatusUnprocessableEntity, "Dashboards must be a dashboard of the organization.", `href="#dashboards-0"`)
+	b.app.answer("GET /app/dashboards", answer{503, `{}`, false})
+	b.expect(b.post("/console/events/new", "title", "Slow", "dashboards", other), http.StatusUnprocessableEntity, `type="hidden" name="dashboards" value="`+other)
+}
+
+func TestTheBarOfAnEventWithoutComponentsNamesNoComponents(t *testing.T) {
+	b := open(t, "Ada")
+	b.expect(b.get("/console/parts/audience?notify=email&dashboards="+other), http.StatusOK, "Reaches 1,204 by mail")
+	b.app.answer("POST /app/notifications/audience", answer{200, `{"audience": {}}`, false})
+	b.expect(b.get("/console/parts/audience?dashboards="+other), http.StatusOK, "Nobody has subscribed to these dashboards")
+	b.expect(b.get("/console/parts/audience?event="+other), http.StatusOK, "Nobody gets messages about this event")
+	b.expect(b.get("/console/parts/audience?components="+other+"&dashboards="+other), http.StatusOK, "Choose components or dashboards")
+	b.expect(b.get("/console/parts/audience?"+strings.Repeat("dashboards="+other+"&", maxPlaces+1)), http.StatusOK, "Choose at most 50 dashboards")
+	b.app.answer("POST /app/notifications/audience", answer{200, `{"audience": {"slack": {"recipients": 2}, "discord": {"recipients": 1}}}`, false})
+	b.expect(b.get("/console/parts/audience?notify=slack&notify=discord&dashboards="+other), http.StatusOK, "Reaches 2 in Slack, 1 in Discord")
+}
+
+func TestAnEventWithoutComponentsIsShownAndChanged(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("GET /app/events/"+other, answer{200, b.withoutComponents(), false})
+	at := "/console/events/" + other
+	got := b.get(at)
+	b.expect(got, http.StatusOK, "No component", "Shown on Ada", `class="hero block d"`)
+	if strings.Contains(got.text, `id="impact"`) {
+		t.Error("an update has an impact on no component")
+	}
+	b.expect(b.get(at+"/edit"), http.StatusOK, `<details class="places" open><summary>`, `name="dashboards" value="`+member+`" checked`)
+	b.expect(b.post(at+"/edit", "title", "Slow", "dashboards", other, "startAt", "2026-01-31T10:30", "version", "4"), http.StatusSeeOther)
+	if body := b.app.body("PATCH /app/events/" + other); !strings.Contains(body, `"affectedComponents":[],"dashboardIds":["`+other+`"]`) {
+		t.Error(body)
+	}
+	b.expect(b.post(at+"/edit", "title", "Slow", "components", other, "startAt", "2026-01-31T10:30", "version", "4"), http.StatusSeeOther)
+	if body := b.app.body("PATCH /app/events/" + other); !strings.Contains(body, `"affectedComponents":[{"componentId":"`+other+`"`) || strings.Contains(body, "dashboardIds") {
+		t.Error(body)
+	}
+	b.expect(b.post(at+"/edit", "title", "Slow", "version", "4"), http.StatusUnprocessableEntity, "Choose a component, or else the dashboards")
+	b.app.answer("PATCH /app/events/"+other, answer{409, `{"error": "The record has changed."}`, false})
+	b.expect(b.post(at+"/edit", "title", "Slow", "dashboards", other, "startAt", "2026-01-31T10:30", "version", "1"), http.StatusConflict, "Keep mine", "Dashboards")
+	// A deleted component leaves an event that is on no dashboard. Its other fields can be changed.
+	b.app.forget("PATCH /app/events/" + other)
+	b.app.answer("GET /app/events/"+other, answer{200, strings.Replace(b.withoutComponents(), `"dashboardIds":["`+member+`"]`, `"dashboardIds":[]`, 1), false})
+	b.expect(b.post(at+"/edit", "title", "Slow", "startAt", "2026-01-31T10:30", "version", "4"), http.StatusSeeOther)
+	if body := b.app.body("PATCH /app/events/" + other); strings.Contains(body, "affectedComponents") {
+		t.Error(body)
+	}
+}
+
+// A list with an unknown filter in its address says so, instead of showing another list.
+func TestAnUnknownFilterOfAListIsAProblem(t *testing.T) {
+	b := open(t, "Ada")
+	for path, want := range map[string]string{
+		"/console/events?view=x": "There is no such view.", "/console/components?status=x": noSuchState, "/console/templates?kind=x": "There is no such kind.",
+		"/console/integrations/webhook?state=x": noSuchState, "/console/events?view=x&q=y": "There is no such view.",
+	} {
+		got := b.get(path)
+		b.expect(got, http.StatusUnprocessableEntity, "There is a problem", want)
+		if strings.Contains(got.text, `aria-current="page">Open<`) || strings.Contains(got.text, `class="to"><a href="/console/`) {
+			t.Errorf("%s shows another list: %s", path, got.text)
+		}
+	}
+	b.expect(b.get("/console/events"), http.StatusOK, `aria-current="page">Open<`)
 }
 
 func TestTheDraftsAreReadWithOneCall(t *testing.T) {
