@@ -103,6 +103,9 @@ func (f *Field) Described() string {
 // Length returns the maximum number of characters.
 func (f *Field) Length() int { return cmp.Or(f.Max, 255) }
 
+// Rows returns the height of a Source in lines: that of its value, from 6 to 24.
+func (f *Field) Rows() int { return max(6, min(strings.Count(f.Value(), "\n")+2, 24)) }
+
 // secret reports whether the value must not be in a response.
 func (f *Field) secret() bool { return f.Kind == Password || f.Kind == Code || f.Kind == Secrets }
 

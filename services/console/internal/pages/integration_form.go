@@ -90,6 +90,24 @@ type endpointNewPage struct {
 	Form       *forms.Form
 }
 
+// isOfRequest reports whether the field is about the request that a template makes, and the member need not look at it.
+func isOfRequest(f *forms.Field) bool {
+	return slices.Contains([]string{"method", "idInPath", "headers", "secrets", "body"}, f.Name) && !isNeeded(f)
+}
+
+// Main returns the fields that are always visible.
+func (d endpointNewPage) Main() []*forms.Field { return slices.DeleteFunc(d.Form.Shown(), isOfRequest) }
+
+// Request returns the fields of the request, which a shipped template has filled.
+func (d endpointNewPage) Request() []*forms.Field {
+	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool { return !isOfRequest(f) })
+}
+
+// RequestOpen reports whether the member composes the request, or one of its fields has a problem.
+func (d endpointNewPage) RequestOpen() bool {
+	return d.Start == startOwn || slices.ContainsFunc(d.Request(), func(f *forms.Field) bool { return f.Problem != "" })
+}
+
 // endpointNew returns the handler of the page that adds an endpoint. The address of the page names the dashboard, whose
 // components the form offers.
 func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
@@ -117,6 +135,13 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 			data.Starts = startViews(form.Page+"&", data.Start)
 			if err := v.addTemplateFields(form, data.Start, nil); err != nil {
 				return err
+			}
+			if data.Start != "" {
+				address := form.Field("url")
+				address.Hint, address.Placeholder = "It begins with https:// and has no password.", startPlaceholder(data.Start)
+				// What the template needs stands below the URL.
+				needed := slices.DeleteFunc(slices.Clone(form.Fields), func(f *forms.Field) bool { return !isNeeded(f) })
+				form.Fields = slices.Insert(slices.DeleteFunc(form.Fields, isNeeded), 1, needed...)
 			}
 			if data.Start == "pagerduty" { // a maintenance would open an alert
 				kinds := form.Field("eventKinds")
@@ -158,6 +183,9 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 		}, show)
 	}
 }
+
+// isNeeded reports whether a shipped template needs a value in the field.
+func isNeeded(f *forms.Field) bool { return f.Kind == forms.Secrets && f.Plain }
 
 // newEndpointForm returns the form of a new endpoint. All components and kinds of messages are chosen.
 func newEndpointForm(kind app.EndpointKind, d app.Dashboard) *forms.Form {

@@ -46,6 +46,14 @@ func startHint(start string) string {
 	}[start]
 }
 
+// startPlaceholder shows a URL that a shipped template needs.
+func startPlaceholder(start string) string {
+	return map[string]string{
+		"pagerduty": "https://events.pagerduty.com/v2/enqueue", "ntfy": "https://ntfy.sh/", "zulip": "https://example.zulipchat.com/api/v1/external/slack_incoming?api_key=…&stream=…",
+		"matrix": "https://matrix.example.com/_matrix/client/v3/rooms/!room:example.com/send/m.room.message",
+	}[start]
+}
+
 // addTemplateFields adds the fields of a template that starts with what start names. It adds nothing for our own format.
 // kept is the present template, or nil.
 func (v *visit) addTemplateFields(form *forms.Form, start string, kept *app.EndpointTemplate) error {
@@ -91,8 +99,19 @@ func templateFields(from app.ShippedTemplate, kept *app.EndpointTemplate) []*for
 	if kept != nil {
 		headers.Hint += keptHint(kept.HeaderNames)
 		secrets.Hint += keptHint(kept.SecretNames)
+	} else {
+		need(headers, from.Template.Headers)
+		need(secrets, from.Template.Secrets)
 	}
 	return []*forms.Field{method, inPath, headers, secrets, {Kind: forms.Source, Name: "body", Label: "Body", Required: true, Max: 8192, Values: []string{from.Template.Body}}}
+}
+
+// need says which values a shipped template needs.
+func need(field *forms.Field, texts map[string]string) {
+	if len(texts) > 0 {
+		field.Plain = true
+		field.Hint += " This template needs “" + strings.Join(slices.Sorted(maps.Keys(texts)), "” and “") + "”."
+	}
 }
 
 // placeholder shows how the values of a shipped template are written.
@@ -115,6 +134,9 @@ func keptHint(names []string) string {
 	return " Values are not shown again. Present ones stay: " + strings.Join(isolated, ", ") + ". A name without a value, such as “Name:”, removes one."
 }
 
+// usedSecret matches a secret in a body.
+var usedSecret = regexp.MustCompile(`\bsecret "([^"]+)"`)
+
 // templateOf returns the template that the form contains. kept is the present template, or nil.
 func templateOf(form *forms.Form, kept *app.EndpointTemplate) (*app.EndpointTemplateChange, error) {
 	var names app.EndpointTemplate
@@ -126,6 +148,11 @@ func templateOf(form *forms.Form, kept *app.EndpointTemplate) (*app.EndpointTemp
 		return nil, err
 	}
 	secrets, err := namedLines(form, "secrets", names.SecretNames)
+	for _, used := range usedSecret.FindAllStringSubmatch(form.Value("body"), -1) {
+		if name := used[1]; err == nil && secrets[name] == nil && !slices.Contains(names.SecretNames, name) {
+			err = &app.Error{Status: http.StatusBadRequest, Field: "secrets", Message: "The body uses the secret “" + isolate(name) + "”. Write its value in a line, as “name: value”."}
+		}
+	}
 	return &app.EndpointTemplateChange{Method: form.Value("method"), IDInPath: form.Ticked("idInPath"), Body: form.Value("body"), Headers: headers, Secrets: secrets}, err
 }
 
@@ -133,7 +160,7 @@ func templateOf(form *forms.Form, kept *app.EndpointTemplate) (*app.EndpointTemp
 // names.
 func namedLines(form *forms.Form, field string, kept []string) (map[string]*string, error) {
 	wrong := func(line int, problem string) error {
-		return &app.Error{Status: http.StatusBadRequest, Field: field, Message: fmt.Sprintf("Line %d %s.", line, problem)}
+		return &app.Error{Status: http.StatusBadRequest, Field: field, Message: fmt.Sprintf("%s: line %d %s.", form.Field(field).Label, line, problem)}
 	}
 	out, number := make(map[string]*string), 0
 	for line := range strings.Lines(form.Value(field)) {

@@ -41,8 +41,8 @@ func TestTheRequestOfAWebhookIsComposedAndItsSecretsAreNotShown(t *testing.T) {
 		}
 	}
 	for _, row := range []struct{ headers, text string }{
-		{"X-A: b\nJustAName", "Line 2 has no colon between the name and the value."},
-		{"X-Gone:", "Line 1 has no value, and there is no “X-Gone” that it could remove."},
+		{"X-A: b\nJustAName", "Headers: line 2 has no colon between the name and the value."},
+		{"X-Gone:", "Headers: line 1 has no value, and there is no “X-Gone” that it could remove."},
 	} {
 		b.expect(b.post(at+"?start=kept", "method", "PUT", "headers", row.headers, "body", "1", "version", "3"), http.StatusUnprocessableEntity, `id="headers-problem"`, row.text)
 	}
@@ -50,6 +50,24 @@ func TestTheRequestOfAWebhookIsComposedAndItsSecretsAreNotShown(t *testing.T) {
 	b.expect(b.post(at+"?start=own", append(fields[:len(fields)-1:len(fields)-1], "2")...), http.StatusUnprocessableEntity, "Somebody else has changed the endpoint meanwhile.", `name="version" value="3"`)
 	b.expect(b.get(oneHook), http.StatusOK, "Own request: PUT, the id in the path", "X-Team", at+`">Change`)
 	b.expect(b.get("/console/integrations/teams/"+other+"/"+other+"/request"), http.StatusNotFound)
+}
+
+// What a shipped template needs stands below the URL, and the rest of its request is closed until a field of it is wrong.
+func TestAShippedTemplateAsksOnlyForWhatItNeeds(t *testing.T) {
+	b := open(t, "Checkout")
+	b.app.answer("GET /app/integrations/webhooks/outbound/templates", answer{200, `{"templates": [{"name": "ntfy", "template": {"method": "POST", "idInPath": false, "headers": {}, "secrets": {"topic": "YOUR_TOPIC"}, "body": "{\"topic\": \"{{secret \\\"topic\\\"}}\"}"}}]}`, false})
+	at := webhooks + "/new?dashboard=" + other + "&start=ntfy"
+	got := b.get(at)
+	b.expect(got, http.StatusOK, `placeholder="https://ntfy.sh/"`, "This template needs “topic”.", "<details><summary>The request that is sent</summary>", `<label for="secrets">Secrets of the body</label>`)
+	place := func(part string) int { return strings.Index(got.text, part) }
+	if !(place(`id="url"`) < place(`id="secrets"`) && place(`id="secrets"`) < place(`id="managementEmail"`) && place(`id="managementEmail"`) < place("<details>") && place("<details>") < place(`id="method-0"`)) || strings.Contains(got.text, "sends POST requests") {
+		t.Errorf("the fields are in another order: %s", got.text)
+	}
+	fields := []string{"url", "https://ntfy.sh/", "managementEmail", "ops@example.com", "componentIds", other, "eventKinds", "incident.created", "method", "POST"}
+	b.expect(b.post(at, append(fields, "body", `{"topic": "{{secret "topic"}}"}`)...), http.StatusUnprocessableEntity, "The body uses the secret “topic”.", `href="#secrets"`, "<details><summary>The request")
+	b.app.answer("POST "+hookCall, answer{400, `{"error": "template.body: line 1: .event.titel is unknown"}`, false})
+	b.expect(b.post(at, append(fields, "body", "{{.event.titel}}")...), http.StatusUnprocessableEntity, "Line 1: .event.titel is unknown.", "<details open><summary>The request")
+	b.expect(b.get(webhooks+"/new?dashboard="+other+"&start=own"), http.StatusOK, "<details open><summary>The request")
 }
 
 func TestANewWebhookStartsFromAShippedTemplate(t *testing.T) {
