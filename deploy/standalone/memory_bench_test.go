@@ -52,17 +52,19 @@ func BenchmarkMemory(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
+// request sends a request with the JSON of in. A response with another status is an error.
+func (a actor) request(method, url, authorization string, in any, status int) (answer, error) {
+	got, err := try(a.t.Context(), method, url, authorization, in)
+	if err == nil && got.status != status {
+		err = fmt.Errorf("%s %s: %d %s", method, url, got.status, got.body)
+	}
+	return got, err
+}
+
 // createAndRead creates the dashboards of organization number n and reads the page of each.
 func (a actor) createAndRead(n int) error {
-	request := func(method, url, authorization string, in any, status int) (answer, error) {
-		got, err := try(a.t.Context(), method, url, authorization, in)
-		if err == nil && got.status != status {
-			err = fmt.Errorf("%s %s: %d %s", method, url, got.status, got.body)
-		}
-		return got, err
-	}
 	for i := range ownDashboards {
-		got, err := request(http.MethodPost, a.BaseURL+"/app/components", a.app(), map[string]any{"name": fmt.Sprintf("Component %d", i)}, http.StatusCreated)
+		got, err := a.request(http.MethodPost, a.BaseURL+"/app/components", a.app(), map[string]any{"name": fmt.Sprintf("Component %d", i)}, http.StatusCreated)
 		if err != nil {
 			return err
 		}
@@ -71,19 +73,19 @@ func (a actor) createAndRead(n int) error {
 		slug := a.DashboardSlug
 		if i > 0 {
 			slug = fmt.Sprintf("dashboard-%d-%d", n, i)
-			_, err = request(http.MethodPost, a.BaseURL+"/app/dashboards", a.app(), map[string]any{
+			_, err = a.request(http.MethodPost, a.BaseURL+"/app/dashboards", a.app(), map[string]any{
 				"name": slug, "slug": slug, "components": []any{map[string]any{"componentId": component.Component.ID}},
 			}, http.StatusCreated)
 			if err != nil {
 				return err
 			}
 		}
-		_, err = request(http.MethodPost, a.BaseURL+"/app/events", a.app(), map[string]any{
+		_, err = a.request(http.MethodPost, a.BaseURL+"/app/events", a.app(), map[string]any{
 			"type": "incident", "title": "Requests fail", "initialTimelineMessage": "We are looking into it.",
 			"affectedComponents": []any{map[string]any{"componentId": component.Component.ID, "impact": "partial_outage"}},
 		}, http.StatusCreated)
 		if err == nil {
-			_, err = request(http.MethodGet, a.BaseURL+"/d/"+slug+"/", "", nil, http.StatusOK)
+			_, err = a.request(http.MethodGet, a.BaseURL+"/d/"+slug+"/", "", nil, http.StatusOK)
 		}
 		if err != nil {
 			return err
