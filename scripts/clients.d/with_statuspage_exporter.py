@@ -11,11 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from checks import CREDENTIALS, equal, run
 
 
-def scrape():
+def scrape(page):
     with tempfile.TemporaryDirectory() as folder:
         services, metrics = os.path.join(folder, "services.json"), os.path.join(folder, "metrics.prom")
         with open(services, "w", encoding="utf-8") as file:
-            json.dump({"acme": {"name": "Acme", "url": CREDENTIALS["baseUrl"] + "/api/v2/summary.json"}}, file)
+            json.dump({"acme": {"name": "Acme", "url": page + "/api/v2/summary.json"}}, file)
         subprocess.run([sys.executable, "-m", "statuspage_prometheus_exporter.status_monitoring"], cwd=folder, check=True, timeout=60,
                        stderr=subprocess.DEVNULL, env={**os.environ, "RUN_MODE": "once", "SERVICES_JSON_PATH": services, "METRICS_TEXTFILE_PATH": metrics})
         with open(metrics, encoding="utf-8") as file:
@@ -24,7 +24,7 @@ def scrape():
 
 def metrics():
     """one run"""
-    samples = scrape()
+    samples = scrape(CREDENTIALS["baseUrl"])
 
     def found(name, *labels):
         return sorted(tuple(s.labels[label] for label in labels) + (s.value,) for s in samples if s.name == name)
@@ -38,4 +38,5 @@ def metrics():
           [(f"019d0000-0000-7000-8000-{n:012d}", "2026-03-30T01:00:00Z", "Mail", 1) for n in (50, 52, 53)], "maintenances")
 
 
-run("statuspage-prometheus-exporter", [metrics])
+if __name__ == "__main__":
+    run("statuspage-prometheus-exporter", [metrics])
