@@ -272,10 +272,10 @@ func TestTheAudienceIsWhatArrives(t *testing.T) {
 	t.Logf("%d changes: %v", rounds, want)
 }
 
-// The audience of a component with 100,000 subscribers (12,000 in the short form) is counted in at most 3 times the time
+// The audience of a component with 100,000 subscribers (10,100 in the short form) is counted in at most 3 times the time
 // of one with 1,000. The medians of 41 durations are compared.
 func TestTheAudienceOfManyIsCountedAsFastAsOfFew(t *testing.T) {
-	many := setting(t, "AUDIENCE_SUBSCRIBERS", 12_000, 100_000)
+	many := setting(t, "AUDIENCE_SUBSCRIBERS", 10_100, 100_000)
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=1000000")
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	sizes := []int{1000, many}

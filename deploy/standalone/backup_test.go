@@ -107,6 +107,10 @@ func (l *load) start(ctx context.Context, kind string, write func(name string) b
 				l.acknowledged[kind] = append(l.acknowledged[kind], name)
 				l.mu.Unlock()
 			}
+			select {
+			case <-time.After(10 * time.Millisecond): // so that fast kinds do not write much more than slow ones
+			case <-ctx.Done():
+			}
 		}
 	})
 }

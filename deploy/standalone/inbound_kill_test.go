@@ -44,18 +44,23 @@ func (s inboundTool) send(ctx context.Context, id, body string) (inboundResponse
 	return inboundResponse{}, false
 }
 
-// twoProbes reports problems with a key that waits for both probes and for a second, and returns the ids of their events
-// by externalId. Each report reaches all gateways at once. A problem that has begun is completed; only the start of the
-// next one checks ctx.
-func (a actor) twoProbes(ctx context.Context, gateways []string) map[string]string {
+// probesKey creates a key that waits for both probes and for a second, and returns its token.
+func (a actor) probesKey() string {
+	a.t.Helper()
 	var made struct {
 		Key struct{ KeyID, Secret string }
 	}
 	send(a.t, http.MethodPost, a.BaseURL+"/app/integrations/webhooks/inbound/keys", a.app(), map[string]any{"name": "Gatus", "bearer": true, "openAfter": "1s", "minSources": 2}).
 		expect(a.t, http.StatusCreated).into(a.t, &made)
+	return made.Key.KeyID + ":" + made.Key.Secret
+}
+
+// twoProbes reports problems with a key of probesKey, and returns the ids of their events by externalId. Each report
+// reaches all gateways at once. A problem that has begun is completed; only the start of the next one checks ctx.
+func (a actor) twoProbes(ctx context.Context, token string, gateways []string) map[string]string {
 	at := func(base, probe, action, problem string) (out inboundResponse) {
 		body := fmt.Sprintf(`{"action": %q, "externalId": %q, "title": %q, "components": ["checkout"]}`, action, problem, problem)
-		got, err := try(a.t.Context(), http.MethodPost, base+"/public/webhooks/inbound/generic?source="+probe, "Bearer "+made.Key.KeyID+":"+made.Key.Secret, body)
+		got, err := try(a.t.Context(), http.MethodPost, base+"/public/webhooks/inbound/generic?source="+probe, "Bearer "+token, body)
 		if err == nil && got.status == http.StatusOK {
 			err = json.Unmarshal(got.body, &out)
 		}
@@ -98,7 +103,7 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 		a := actor{t, provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")}
 		component := a.component("Checkout", "checkout")
 		a.endpoint("https://"+receiverHost+"/hooks/1", component)
-		tool := inboundTool{t, a.signer("Alertmanager")}
+		tool, probes, gateways := inboundTool{t, a.signer("Alertmanager")}, a.probesKey(), cluster.threeGateways(t)
 
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
@@ -130,8 +135,7 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 			})
 		}
 		var probed map[string]string
-		gateways := cluster.threeGateways(t)
-		group.Go(func() { probed = a.twoProbes(ctx, gateways) })
+		group.Go(func() { probed = a.twoProbes(ctx, probes, gateways) })
 		done := func() int {
 			mu.Lock()
 			defer mu.Unlock()
@@ -175,20 +179,22 @@ func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
 			t.Errorf("%d events of %d problems and %d of two probes", list.Meta.TotalCount, len(problems), len(probed))
 		}
 		t.Logf("%d problems, and %d of two probes", len(problems), len(probed))
-		notified := func() map[string]map[string]bool { // ids of notifications by event
-			ids := map[string]map[string]bool{}
-			for _, request := range r.Requests() {
+		ids, decoded := map[string]map[string]bool{}, 0 // ids of notifications by event
+		notified := func() map[string]map[string]bool {
+			requests := r.Requests()
+			for _, request := range requests[decoded:] {
 				event := read(t, request).Event.ID
 				if ids[event] == nil {
 					ids[event] = map[string]bool{}
 				}
 				ids[event][request.ID()] = true
 			}
+			decoded = len(requests)
 			return ids
 		}
 		eventually(t, 60*time.Second, "a notification of each problem", func() error {
 			if n := len(notified()); n < len(problems)+len(probed) {
-				return fmt.Errorf("%d of %d", n, len(problems))
+				return fmt.Errorf("%d of %d", n, len(problems)+len(probed))
 			}
 			return nil
 		})

@@ -61,16 +61,18 @@ func TestSecretsAndURLsStayWhereTheyBelong(t *testing.T) {
 	entries := l.reads()
 	p.stop()
 	places := places{"the log": p.output(), "the metrics": l.metrics}
+	texts := joined{}
 	for _, s := range allSpans(traces) {
-		places["the spans of "+s.service] += s.text + "\n"
+		texts.add("the spans of "+s.service, s.text, "\n")
 	}
 	places.addRecords(published(t, broker.Addr(), entries))
 	places.addFiles(t, data)
 	for _, response := range w.responses {
 		if response.method == http.MethodGet {
-			places["the response to GET "+response.path] += response.text
+			texts.add("the response to GET "+response.path, response.text)
 		}
 	}
+	places.addTexts(texts)
 	l.proves(places)
 	expectLines(t, places["the log"])
 	for _, secret := range w.secrets {

@@ -66,7 +66,7 @@ func watch(views []view, limit time.Duration) *audience {
 		a.group.Go(func() {
 			browser := &http.Client{Transport: &http.Transport{}}
 			defer browser.CloseIdleConnections()
-			pace := time.NewTicker(5 * time.Millisecond)
+			pace := time.NewTicker(20 * time.Millisecond)
 			defer pace.Stop()
 			for i := n * len(views) / 4; ctx.Err() == nil; i++ {
 				began := time.Now()

@@ -18,8 +18,29 @@ type places map[string]string
 
 // addRecords adds the Kafka records.
 func (p places) addRecords(records []stream.Record) {
+	texts := joined{}
 	for _, record := range records {
-		p["a message to "+record.Topic] += string(record.Key) + string(record.Value) + fmt.Sprint(record.Headers)
+		texts.add("a message to "+record.Topic, string(record.Key), string(record.Value), fmt.Sprint(record.Headers))
+	}
+	p.addTexts(texts)
+}
+
+// joined contains the parts of texts by place.
+type joined map[string]*strings.Builder
+
+// add appends the parts to the text of the place.
+func (j joined) add(place string, parts ...string) {
+	if j[place] == nil {
+		j[place] = &strings.Builder{}
+	}
+	for _, part := range parts {
+		j[place].WriteString(part)
+	}
+}
+
+func (p places) addTexts(texts joined) {
+	for place, text := range texts {
+		p[place] = text.String()
 	}
 }
 

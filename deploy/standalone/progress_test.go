@@ -32,7 +32,7 @@ func (a actor) deliveries(event string) (all, webhooks counts) {
 func TestTheProgressOfAnEventIsAlwaysRight(t *testing.T) {
 	t.Parallel()
 	const updates = 10
-	n := setting(t, "PROGRESS_DELIVERIES", 5000, 100_000) / updates
+	n := setting(t, "PROGRESS_DELIVERIES", 2000, 100_000) / updates
 	l := newTally(t)
 	failing := func(endpoint int) bool { return endpoint%100 == 5 }
 	l.answer = func(endpoint int) int {

@@ -24,7 +24,7 @@ func TestReadmeTourWorksWordForWord(t *testing.T) {
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
 	demo := exec.CommandContext(t.Context(), filepath.Join(clone, "scripts", "demo"))
-	demo.Env = append(os.Environ(), "BELLBUOY_ADDR="+apitest.FreeAddress(t), "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")
+	demo.Env = append(os.Environ(), "GOFLAGS=-trimpath -ldflags=-w", "BELLBUOY_ADDR="+apitest.FreeAddress(t), "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")
 	out, err := demo.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)

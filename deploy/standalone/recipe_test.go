@@ -28,7 +28,7 @@ func TestReadmeRecipesChangeTheSource(t *testing.T) {
 	clone := t.TempDir()
 	copyTree(t, repository, clone)
 	// The recipes change packages that nearly all others import. Without optimization, these are compiled in two thirds of the time.
-	flags := []string{"GOGC=400", "GOFLAGS=-trimpath -vet=off '-gcflags=github.com/bellbuoy/...=-N -l'"}
+	flags := []string{"GOGC=400", "GOFLAGS=-trimpath -vet=off -ldflags=-w '-gcflags=github.com/bellbuoy/...=-N -l'"}
 	channel := strings.Replace(recipe(t, "services", "Add a channel"), "\n```bash\nmake generate\n```\n", "", 1) // the next recipe includes this step
 	follow(t, clone, "services", channel, flags...)
 	follow(t, clone, "services", recipe(t, "services", "Ship a locale or a word"), flags...)

@@ -58,7 +58,7 @@ func leave(t *testing.T, p *process) {
 // earlier one, and at most 0.1 % of the deliveries are repeated.
 func TestAScaleOutDuringDeliveriesLosesNothing(t *testing.T) {
 	const updates = 10
-	n := setting(t, "SCALE_DELIVERIES", 5000, 100_000) / updates
+	n := setting(t, "SCALE_DELIVERIES", 2000, 100_000) / updates
 	l, a, component, first, second := scaled(t, n)
 
 	// rate returns the throughput of one fan-out, measured from its first delivery.
@@ -116,7 +116,7 @@ func TestAScaleOutDuringDeliveriesLosesNothing(t *testing.T) {
 // again. A process that stops gets SIGTERM and has 15 s to end. No delivery is lost, repeated or overtaken by a later
 // one.
 func TestProcessesComeAndGoDuringDeliveries(t *testing.T) {
-	changes, n := setting(t, "SCALE_CHANGES", 2, 20), setting(t, "SCALE_ENDPOINTS", 200, 500)
+	changes, n := setting(t, "SCALE_CHANGES", 2, 20), setting(t, "SCALE_ENDPOINTS", 100, 500)
 	seed := uint64(setting(t, "SCALE_SEED", int(time.Now().UnixNano()), int(time.Now().UnixNano())))
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a fixed seed repeats the test
 	l, a, component, first, second := scaled(t, n)
