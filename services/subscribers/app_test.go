@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/optional"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
@@ -314,11 +315,11 @@ func TestAnUnconfirmedSubscriberIsAskedForAConfirmation(t *testing.T) {
 	}
 }
 
-// An import of 1,000 rows takes a few operations of the database, not some for each row.
+// An import of 1,000 rows takes a few operations of the database, not some for each row. If the machine is so busy that the
+// import is only accepted, the service that runs beside it completes it, and the test repeats the import.
 func TestAnImportOf1000RowsIsBulk(t *testing.T) {
 	p := start(t)
 	o := p.organization()
-	p.stop()
 	var calls atomic.Int64
 	people := p.direct(func(string) { calls.Add(1) })
 	rows := make([]audience.Row, importRows)
@@ -327,20 +328,27 @@ func TestAnImportOf1000RowsIsBulk(t *testing.T) {
 	}
 	run := func(what string, most int64, want audience.Status) {
 		t.Helper()
-		before, began := calls.Load(), time.Now()
-		results, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{})
-		took, n := time.Since(began), calls.Load()-before
-		if err != nil {
-			t.Fatal(err)
-		}
+		var results []audience.Result
+		tries := 0
+		apitest.Eventually(t, what, func() bool {
+			before, began := calls.Load(), time.Now()
+			var err error
+			results, err = people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{})
+			n := calls.Load() - before
+			t.Logf("%s: %d operations in %v, %v", what, n, time.Since(began), err)
+			if n > most {
+				t.Errorf("%s: %d operations, more than %d", what, n, most)
+			}
+			if err != nil && !fault.Is(err, fault.Unavailable) {
+				t.Fatal(err)
+			}
+			tries++
+			return err == nil
+		})
 		for _, r := range results {
-			if r.Status != want {
+			if r.Status != want && !(tries > 1 && r.Status == audience.Updated) {
 				t.Fatalf("%s: %+v", what, r)
 			}
-		}
-		t.Logf("%s: %d operations in %v", what, n, took)
-		if n > most {
-			t.Errorf("%s: %d operations, more than %d", what, n, most)
 		}
 	}
 	run("new rows", 60, audience.Created)
@@ -349,8 +357,7 @@ func TestAnImportOf1000RowsIsBulk(t *testing.T) {
 		rows[i].Confirmed = new(bool)
 		*rows[i].Confirmed = true
 	}
-	run("50 changed rows", 600, audience.Updated)
-	p.run()
+	run("50 changed rows", 400, audience.Updated)
 	if n := p.app(o, http.StatusOK, http.MethodGet, "email/counts", nil).Counts; n.Total != importRows || n.Unconfirmed != importRows-50 {
 		t.Errorf("counts %+v", n)
 	}

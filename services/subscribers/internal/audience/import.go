@@ -102,13 +102,7 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	if known, err = i.insert(ctx, organization, len(rows), lines, known); err != nil {
 		return nil, err
 	}
-	err = together(lines, func(l *line) error {
-		if s, is := known[l.subscriber()]; is {
-			return i.change(ctx, l, s)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := i.change(ctx, lines, known); err != nil {
 		return nil, err
 	}
 	return i.results, i.recheck(ctx, organization)
@@ -264,32 +258,37 @@ func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscr
 	return find.ByKey(ctx, i.a.Store.Subscribers, find.Values(lines, (*line).subscriber), subscriberKey)
 }
 
-// change changes the subscriber of a line, if its values differ from those of the line.
-func (i *importing) change(ctx context.Context, l *line, known Subscriber) error {
-	now := i.a.Now()
-	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, ConfirmedAt: l.row.ConfirmedAt, Locale: l.row.Locale}
-	patch.Locale.Value = l.locale
-	change := func(s *Subscriber, first int64) (before Subscriber, messages []topic.Message, err error) {
-		before = *s
-		if err := s.apply(patch, newEntries(l.components, first, false, now), now); err != nil {
-			return before, nil, err
+// change changes the known subscribers whose values differ from those of their lines. It takes the legacy ids of all of
+// them at once, because on MongoDB each concurrent increment of a counter repeats the others.
+func (i *importing) change(ctx context.Context, lines []*line, known map[string]Subscriber) error {
+	var different []*line
+	for _, l := range lines {
+		s, is := known[l.subscriber()]
+		if !is {
+			continue
 		}
-		messages = i.ask(s, now)
-		if reflect.DeepEqual(before, *s) {
-			return before, nil, fault.ErrUnchanged
+		i.results[l.at] = Result{Status: Updated, ID: s.ID}
+		if _, _, err := i.apply(l, &s, 0, i.a.Now()); s.Gone() || !errors.Is(err, fault.ErrUnchanged) {
+			different = append(different, l)
 		}
-		return before, messages, nil
 	}
-	i.results[l.at] = Result{Status: Updated, ID: known.ID}
-	if _, _, err := change(&known, 0); errors.Is(err, fault.ErrUnchanged) && !known.Gone() {
-		return nil
-	}
-	first, err := i.reserve(ctx, []*line{l})
+	next, err := i.reserve(ctx, different)
 	if err != nil {
 		return err
 	}
-	_, err = i.a.edit(ctx, l.address.OrganizationID, l.subscriber(), func(s *Subscriber) ([]topic.Message, error) {
-		before, messages, err := change(s, first)
+	first := map[*line]int64{}
+	for _, l := range different {
+		first[l] = next
+		next += int64(len(l.components))
+	}
+	return together(different, func(l *line) error { return i.edit(ctx, l, first[l]) })
+}
+
+// edit changes the subscriber of a line. first is the legacy id of the line's first component.
+func (i *importing) edit(ctx context.Context, l *line, first int64) error {
+	now := i.a.Now()
+	_, err := i.a.edit(ctx, l.address.OrganizationID, l.subscriber(), func(s *Subscriber) ([]topic.Message, error) {
+		before, messages, err := i.apply(l, s, first, now)
 		if err != nil {
 			return nil, err
 		}
@@ -301,6 +300,22 @@ func (i *importing) change(ctx context.Context, l *line, known Subscriber) error
 		return nil
 	}
 	return err
+}
+
+// apply sets the values of a line. It returns the subscriber before, and the messages that ask its owner for a
+// confirmation. If nothing changes, it returns ErrUnchanged.
+func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (before Subscriber, messages []topic.Message, err error) {
+	before = *s
+	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, ConfirmedAt: l.row.ConfirmedAt, Locale: l.row.Locale}
+	patch.Locale.Value = l.locale
+	if err := s.apply(patch, newEntries(l.components, first, false, now), now); err != nil {
+		return before, nil, err
+	}
+	messages = i.ask(s, now)
+	if reflect.DeepEqual(before, *s) {
+		return before, nil, fault.ErrUnchanged
+	}
+	return before, messages, nil
 }
 
 // recheck deletes what the import has stored for a dashboard or components that were deleted meanwhile. If the events

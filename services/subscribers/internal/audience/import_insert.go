@@ -132,9 +132,11 @@ func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import,
 // importTime is how long a request waits for ImportWritten after the Import was stored.
 const importTime = 12 * time.Second
 
-// completed waits until ImportWritten has deleted the record of an import.
+// completed waits until ImportWritten has deleted the record of an import. Its pauses grow, so that a long wait takes few
+// operations of the database.
 func (i *importing) completed(ctx context.Context, id string) error {
-	for until := time.Now().Add(importTime); ; {
+	pause := 20 * time.Millisecond
+	for until := time.Now().Add(importTime); ; pause = min(2*pause, time.Second) {
 		left, err := i.a.Store.Imports.GetMany(ctx, []string{id})
 		if err != nil || len(left) == 0 {
 			return err
@@ -145,7 +147,7 @@ func (i *importing) completed(ctx context.Context, id string) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(pause):
 		}
 	}
 }
