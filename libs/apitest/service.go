@@ -18,7 +18,8 @@ import (
 
 const (
 	patience = time.Minute // long enough for a busy machine
-	interval = 5 * time.Millisecond
+	// shortest and longest are the bounds of the time between two checks of Eventually.
+	shortest, longest = 5 * time.Millisecond, 100 * time.Millisecond
 )
 
 // Process returns the Process of a service, opened for a test: it listens on loopback, logs to logs from level on, and
@@ -94,12 +95,15 @@ func Ready(t testing.TB, url string) {
 }
 
 // Eventually waits until holds returns true. It is for effects that follow a response. After a minute it fails the test
-// with the text what.
+// with the text what. The longer it has waited, the less often it calls holds, so that many waits at the same time leave
+// the processor to what they wait for.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(interval) {
-		if time.Now().After(deadline) {
+	for begun := time.Now(); !holds(); {
+		waited := time.Since(begun)
+		if waited > patience {
 			t.Fatalf("never: %s", what)
 		}
+		time.Sleep(min(max(waited/8, shortest), longest))
 	}
 }

@@ -49,7 +49,7 @@ func plainLines(text, signs string) string {
 // direction of text. Such marks can make an address look like another one.
 func Shown(text string) string {
 	return strings.Map(func(c rune) rune {
-		if unicode.Is(unicode.Bidi_Control, c) {
+		if c >= '\u061c' && unicode.Is(unicode.Bidi_Control, c) { // the first of them
 			return -1
 		}
 		return c

@@ -233,7 +233,7 @@ func (w *world) raw(c *counter, n int) (took, cpu time.Duration) {
 	c.arrived.Store(0)
 	command := exec.Command(os.Args[0])
 	command.Stderr = os.Stderr
-	command.Env = append(os.Environ(), childRole+"=raw", "RAW_ADDRESS="+c.address, "RAW_CA="+w.caFile, "RAW_N="+strconv.Itoa(n))
+	command.Env = append(os.Environ(), childRole+"=1", "RAW_ADDRESS="+c.address, "RAW_CA="+w.caFile, "RAW_N="+strconv.Itoa(n))
 	out, err := command.Output()
 	if err != nil {
 		w.t.Fatal(err)

@@ -34,7 +34,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/egress"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
@@ -58,24 +57,49 @@ const (
 	hiddenID       = "0190a000-0000-7000-8000-0000000000c2" // a component that messages must not name
 	patience       = time.Minute
 
-	// childRole makes the test binary run the service, so that a test can kill it.
+	// childRole makes the test binary run the control of the benchmarks.
 	childRole = "DELIVERY_TEST_CHILD"
 )
 
-func TestMain(m *testing.M) {
-	switch os.Getenv(childRole) {
-	case "":
-		names.Install()
-		os.Exit(m.Run())
-	case "raw":
-		if err := rawLoop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	default:
-		os.Args = os.Args[:1]
-		boot.Main[delivery.Config]("delivery", "", delivery.Run)
+// programs is the folder of program.
+var programs string
+
+// program builds the command of the service and returns its file. The command has no race detector: a race in a process
+// that is killed fails no test, and the tests of this package run the same code with the race detector in their own process.
+var program = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(programs, "delivery")
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, "./cmd/delivery").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the command: %w: %s", err, out)
 	}
+	return file, nil
+})
+
+// command returns the service as a process, which a test can kill.
+func command(t testing.TB) *exec.Cmd {
+	t.Helper()
+	file, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exec.Command(file)
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		err := error(nil)
+		if os.Getenv(childRole) != "" {
+			err = rawLoop()
+		} else if programs, err = os.MkdirTemp("", "delivery-"); err == nil {
+			defer os.RemoveAll(programs)
+			names.Install()
+			return m.Run()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}())
 }
 
 // world is the environment of the service: a broker, a folder for its database, the integrations service, and
@@ -197,10 +221,10 @@ type child struct{ command *exec.Cmd }
 
 func (w *world) child(extra ...string) *child {
 	w.t.Helper()
-	c := &child{command: exec.Command(os.Args[0])}
+	c := &child{command: command(w.t)}
 	c.command.Stderr = os.Stderr
 	c.command.Env = append(os.Environ(), append([]string{
-		childRole + "=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=warn",
+		"BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=warn",
 		"DOCUMENTS_URL=" + w.documents, "KAFKA_BROKERS=" + w.broker.Addr(),
 		"BELLBUOY_SECRET=" + platformSecret, "INTEGRATIONS_URL=" + w.peer.server.URL, "EVENTS_URL=" + w.incidents.server.URL, "DELIVERY_CA_FILE=" + w.caFile,
 		"DELIVERY_RESOLVE=" + strings.Join(w.resolve, ","), "DELIVERY_RETRY_SCHEDULE=100ms,200ms", "DELIVERY_TIMEOUT=10s",

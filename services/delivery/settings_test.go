@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,8 +31,8 @@ func TestAWrongSettingStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 func refused(t *testing.T, setting string) string {
 	t.Helper()
 	name, _, _ := strings.Cut(setting, "=")
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), childRole+"=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+	command := command(t)
+	command.Env = append(os.Environ(), "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
 		"DOCUMENTS_URL=sqlite:"+t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "BELLBUOY_SECRET="+platformSecret, setting)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr

@@ -166,7 +166,7 @@ func TestListOfEventsAgreesWithPlainGo(t *testing.T) {
 		}
 		put(t, l.records.Dashboards, d)
 	}
-	events := randomEvents(r, 400, components[62:])
+	events := randomEvents(r, 160, components[62:])
 	put(t, l.records.Events, events...)
 	slices.SortFunc(events, func(a, b catalog.Event) int {
 		return cmp.Or(b.StartAt.Compare(a.StartAt), strings.Compare(b.ID, a.ID))

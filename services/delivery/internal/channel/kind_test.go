@@ -3,6 +3,7 @@ package channel
 import (
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -11,10 +12,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
+// openLocales parses the words and templates once for all tests.
+var openLocales = sync.OnceValues(func() (*locale.Locales, error) { return locale.Open("", slog.New(slog.DiscardHandler)) })
+
 // locales returns the shipped words and templates.
 func locales(t testing.TB) *locale.Locales {
 	t.Helper()
-	shipped, err := locale.Open("", slog.New(slog.DiscardHandler))
+	shipped, err := openLocales()
 	if err != nil {
 		t.Fatal(err)
 	}

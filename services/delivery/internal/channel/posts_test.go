@@ -83,18 +83,19 @@ func TestSlackAndDiscordAcceptMessagesWithAnyText(t *testing.T) {
 			wording := topic.Wording{Message: text, Details: true}
 			change.Notify = topic.Notify{topic.Slack: wording, topic.Discord: wording}
 			event := &change.Event
-			event.Title, event.Severity, event.Components[0].Name, event.Components[0].Group = text, text, text, text
+			name := text[:min(len(text), 4*255)] // names have at most 255 characters
+			event.Title, event.Severity, event.Components[0].Name, event.Components[0].Group = name, name, name, name
 			event.DescriptionText, event.DescriptionHTML = richtext.PlainText(format, text), richtext.HTML(format, text)
 			event.ImpactText, event.ImpactHTML = event.DescriptionText, event.DescriptionHTML
 			event.CoordinatorText, event.CoordinatorHTML = event.DescriptionText, event.DescriptionHTML
-			change.Entry.Text, change.Entry.HTML, change.Entry.Status = event.DescriptionText, event.DescriptionHTML, text
+			change.Entry.Text, change.Entry.HTML, change.Entry.Status = event.DescriptionText, event.DescriptionHTML, name
 			others := 1
 			if len(text) > 1000 {
 				others = 99 // the longest message that there can be
 			}
 			components := append(event.Components, many(others, strings.Repeat("name ", 40))...)
 			for channel, to := range posts() {
-				body, err := to.render(english, &change, topic.Dashboard{Name: text, URL: dashboard.URL}, components)
+				body, err := to.render(english, &change, topic.Dashboard{Name: name, URL: dashboard.URL}, components)
 				if err == nil {
 					err = to.check(body)
 				}
