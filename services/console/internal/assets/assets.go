@@ -16,7 +16,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/look"
 )
 
-//go:embed style.css console.js passkey.js order.js import.js move.js icons.svg
+//go:embed style.css console.js passkey.js order.js work.js import.js move.js icons.svg
 var sources embed.FS
 
 // Files are the files of the console.
@@ -38,8 +38,8 @@ func New() (*Files, error) {
 	files := &Files{addresses: map[string]string{}, byName: map[string]file{}}
 	for name, media := range map[string]string{
 		"style.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8",
-		"passkey.js": "text/javascript; charset=utf-8", "order.js": "text/javascript; charset=utf-8", "import.js": "text/javascript; charset=utf-8",
-		"move.js":   "text/javascript; charset=utf-8",
+		"passkey.js": "text/javascript; charset=utf-8", "order.js": "text/javascript; charset=utf-8", "work.js": "text/javascript; charset=utf-8",
+		"import.js": "text/javascript; charset=utf-8", "move.js": "text/javascript; charset=utf-8",
 		"icons.svg": "image/svg+xml",
 	} {
 		source, err := sources.ReadFile(name)

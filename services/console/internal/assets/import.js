@@ -5,17 +5,13 @@
   const $ = (query) => document.querySelector(query);
   const form = $('form[data-import]');
   if (!form) return;
-  const rowsOfPiece = 1000, charsOfPiece = 200_000, longestRow = 32_768, largestFile = 64 << 20, longestPause = 30, shown = 20;
-  const [run, title, said, status, bar, refusals, list] = ['[data-run]', '#run', '[data-said]', '[data-run] [role=status]', '[data-run] progress', '[data-refusals]', '[data-refused]'].map($);
+  const rowsOfPiece = 1000, charsOfPiece = 200_000, longestRow = 32_768, largestFile = 64 << 20, shown = 20;
+  const { Halt, say, post, row, bar } = globalThis.pieces;
+  const [run, title, refusals, list] = ['[data-run]', '#run', '[data-refusals]', '[data-refused]'].map($);
   const [write, go, stop] = ['[data-write]', '[data-go]', '[data-stop]'].map($);
   const counts = [...run.querySelectorAll('dl > div')];
   const rows = (n, one = 'row') => `${n.toLocaleString('en')} ${one}${n === 1 ? '' : 's'}`;
   const are = (n) => `${rows(n)} ${n === 1 ? 'is' : 'are'}`;
-
-  // A Halt ends or interrupts the import. The member can go on after an interruption.
-  class Halt extends Error {
-    constructor(text, final) { super(text); this.final = final; }
-  }
 
   // A record ends with a line, unless the line break is in quotation marks.
   const cut = (text) => {
@@ -56,58 +52,24 @@
 
   let work, step, at, done, sums, refused, stopping;
   const seen = new Map(); // line of each address that was checked
-  const say = (text) => { said.textContent = status.textContent = text; };
   const progress = () => {
-    const text = `${step === 'write' ? 'Imported' : 'Checked'} ${done.toLocaleString('en')} of ${rows(work.all)}.`;
-    said.textContent = text;
-    if (Math.floor(bar.value * 10) < Math.floor(done / work.all * 10)) status.textContent = text; // every tenth is announced
-    bar.value = done / work.all;
+    globalThis.pieces.progress(`${step === 'write' ? 'Imported' : 'Checked'} ${done.toLocaleString('en')} of ${rows(work.all)}.`, done / work.all);
     sums.forEach((n, i) => {
       counts[i].lastChild.textContent = n.toLocaleString('en');
       counts[i].firstChild.textContent = [['to create', 'to update', 'refused'], ['created', 'updated', 'refused']][+(step === 'write')][i];
     });
   };
-  const pause = (seconds) => new Promise((resolve) => {
-    const timer = setTimeout(resolve, seconds * 1000);
-    stopping.signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); });
-  });
 
   // A piece may be sent again: rows that are written already are only updated.
   const send = async (piece) => {
     const body = new FormData();
     for (const [name, value] of Object.entries({ dashboard: form.elements.dashboard.value, ask: form.elements.ask.checked ? 'on' : '', step, head: work.head, line: piece.line, earlier: piece.earlier ?? '', rows: piece.text })) body.append(name, value);
-    for (let wait = 1; ; wait = Math.min(2 * wait, longestPause)) {
-      try {
-        const response = await fetch(form.dataset.import, { method: 'POST', body, signal: AbortSignal.timeout(30_000) });
-        if (response.ok && response.headers.get('Content-Type')?.startsWith('application/json')) return await response.json();
-        if (response.redirected) throw new Halt('You are signed out. Sign in in another tab, then go on.');
-        if (response.status < 500 && response.status !== 429) {
-          const page = new DOMParser().parseFromString(await response.text(), 'text/html');
-          throw new Halt(page.querySelector('main p')?.textContent ?? 'The rows were not accepted.');
-        }
-      } catch (e) {
-        if (e instanceof Halt) throw e;
-      }
-      if (!stopping.signal.aborted) {
-        say(`Bellbuoy cannot be reached. The next try is in ${rows(wait, 'second')}.`);
-        await pause(wait);
-      }
-      if (stopping.signal.aborted) throw new Halt('Stopped.');
-    }
+    return post(form.dataset.import, { body }, stopping.signal, () => true, () => {});
   };
 
   const showRefused = (head) => {
     refusals.hidden = !refused.length;
-    list.replaceChildren(...refused.slice(0, shown).map((r) => {
-      const [row, to, address, why] = ['li', 'div', 'bdi', 'span'].map((name) => document.createElement(name));
-      to.className = 'to';
-      why.className = 'soft small';
-      address.textContent = r.address;
-      why.textContent = `Line ${r.line}: ${r.reason}`;
-      to.append(address, why);
-      row.append(to);
-      return row;
-    }));
+    list.replaceChildren(...refused.slice(0, shown).map((r) => row(r.address, `Line ${r.line}: ${r.reason}`)));
     $('[data-more]').hidden = refused.length <= shown;
     $('#refused-text').textContent = head + refused.map((r) => r.row).join('');
   };

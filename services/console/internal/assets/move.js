@@ -5,30 +5,16 @@
   const $ = (query) => document.querySelector(query);
   const form = $('form[data-move], form[data-unmove]');
   if (!form) return;
-  const parts = form.dataset.move ?? form.dataset.unmove, longestPause = 30, shown = 20;
-  const [run, title, said, status, bar, losses, list] = ['[data-run]', '#work', '[data-said]', '[data-run] [role=status]', '[data-run] progress', '[data-losses]', '[data-lost]'].map($);
+  const parts = form.dataset.move ?? form.dataset.unmove, shown = 20;
+  const { Halt, say, progress, pause, post, row, bar } = globalThis.pieces;
+  const [run, title, said, losses, list] = ['[data-run]', '#work', '[data-said]', '[data-losses]', '[data-lost]'].map($);
   const [write, go, stop, undo, save, back, end, sums, named, wrong, note] = ['write', 'go', 'stop', 'undo', 'save', 'back', 'end', 'sums', 'id', 'wrong', 'note'].map((name) => $(`[data-${name}]`));
   const words = [['dashboard', 'Dashboards'], ['component', 'Components'], ['event', 'Incidents and maintenances'], ['alias', 'Old addresses'], ['subscriber', 'Subscribers'], ['endpoint', 'Webhooks']];
   const places = { created: 0, updated: 1, unchanged: 2, kept: 3 }, labels = ['new', 'changed', 'as before', 'kept', 'refused'];
   const number = (n) => n.toLocaleString('en');
 
-  // A Halt interrupts the work. The member can go on, unless it is final.
-  class Halt extends Error {
-    constructor(text, final) { super(text); this.final = final; }
-  }
-
   let records = [], stopping, pieces = [], names = {}, at, state, outcomes, planned = new Map(), doubtful = new Map(), unsure, read = [], lost, runId, work;
-  const say = (text) => { said.textContent = status.textContent = text; };
-  const pause = (seconds) => new Promise((resolve) => {
-    const timer = setTimeout(resolve, seconds * 1000);
-    stopping.signal.addEventListener('abort', () => { clearTimeout(timer); resolve(); });
-  });
   const buttons = (...on) => [write, go, stop, undo, save, back, end].forEach((b) => { if (b) b.hidden = !on.includes(b); });
-  const progress = (text, part) => {
-    said.textContent = text;
-    if (Math.floor(bar.value * 10) < Math.floor(part * 10)) status.textContent = text; // every tenth is announced
-    bar.value = part;
-  };
 
   // send posts a body to a part, compressed unless it has a key. It repeats a request to which there is no response: each may be repeated.
   const send = async (part, body, secret) => {
@@ -40,31 +26,11 @@
       content = await new Response(whole.body.pipeThrough(new CompressionStream('gzip'))).blob();
       if (content.size > 8 << 20) throw new Halt('The files have more than 8 MiB, compressed. Use the command bellbuoy import.', true);
     }
-    for (let wait = 1; ; wait = Math.min(2 * wait, longestPause)) {
-      try {
-        const response = await fetch(parts + part, { method: 'POST', body: content, headers: secret ? {} : headers, signal: AbortSignal.timeout(60_000) });
-        if (response.ok && response.headers.get('Content-Type')?.startsWith('application/json')) {
-          const got = await response.json();
-          if (got.problem && !got.again) throw Object.assign(new Halt(got.problem), { got });
-          if (!got.again) return got;
-          take(got);
-          unsure ||= work === 'write';
-        } else if (response.redirected) {
-          throw new Halt('You are signed out. Sign in in another tab, then go on.');
-        } else if (response.status < 500 && response.status !== 429) {
-          const page = new DOMParser().parseFromString(await response.text(), 'text/html');
-          throw new Halt(page.querySelector('main p')?.textContent ?? 'The request was not accepted.');
-        }
-      } catch (e) {
-        if (e instanceof Halt) throw e;
-        unsure ||= work === 'write';
-      }
-      if (!stopping.signal.aborted) {
-        say(`Bellbuoy cannot be reached. The next try is in ${wait} s.`);
-        await pause(wait);
-      }
-      if (stopping.signal.aborted) throw new Halt('Stopped.');
-    }
+    return post(parts + part, { body: content, headers: secret ? {} : headers }, stopping.signal, (got) => {
+      if (got.problem && !got.again) throw Object.assign(new Halt(got.problem), { got });
+      if (got.again) take(got);
+      return !got.again;
+    }, () => { unsure ||= work === 'write'; });
   };
 
   // take adds the outcomes of a piece. If a response was lost, a record that the plan says is new, and that is there now, is from its request.
@@ -87,14 +53,7 @@
   const showLost = () => {
     const all = allLost();
     losses.hidden = !all.length;
-    list.replaceChildren(...all.slice(0, shown).map((l) => {
-      const [row, to, key, why] = ['li', 'div', 'bdi', 'bdi'].map((name) => document.createElement(name));
-      [to.className, why.className] = ['to', 'soft small'];
-      [key.textContent, why.textContent] = l.name ? [l.name, l.text.replace(/\bline \d+: /, '')] : [l.key, l.text];
-      to.append(key, why);
-      row.append(to);
-      return row;
-    }));
+    list.replaceChildren(...all.slice(0, shown).map((l) => l.name ? row(l.name, l.text.replace(/\bline \d+: /, '')) : row(l.key, l.text)));
     $('#lost-text').textContent = all.map((l) => `${l.key}\t${l.name ?? ''}\t${l.text}\n`).join('');
     $('#lost-text').closest('.field').hidden = all.length <= shown; // else the list has all of them
   };
@@ -200,7 +159,7 @@
       }
       if (!got.next && !got.wait) return;
       place = JSON.stringify(got.next);
-      await pause(Math.max(1, got.wait));
+      await pause(Math.max(1, got.wait), stopping.signal);
       if (stopping.signal.aborted) throw new Halt('Stopped.', true);
     }
   };

@@ -368,7 +368,7 @@ func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
 func TestPagesAndFilesAreSmall(t *testing.T) {
 	b := open(t, "Ada Lovelace")
 	first, scripts := b.get("/console/").size, 0
-	for _, name := range []string{"style.css", "console.js", "icons.svg", "passkey.js", "order.js", "import.js", "move.js"} {
+	for _, name := range []string{"style.css", "console.js", "icons.svg", "passkey.js", "order.js", "work.js", "import.js", "move.js"} {
 		files, err := assets.New()
 		if err != nil {
 			t.Fatal(err)
@@ -381,11 +381,11 @@ func TestPagesAndFilesAreSmall(t *testing.T) {
 		if strings.HasSuffix(name, ".js") {
 			scripts += got.size
 		}
-		if !slices.Contains([]string{"passkey.js", "order.js", "import.js", "move.js"}, name) {
+		if !slices.Contains([]string{"passkey.js", "order.js", "work.js", "import.js", "move.js"}, name) {
 			first += got.size
 		}
 	}
-	if first > 40<<10 || scripts > 16<<10 {
+	if first > 40<<10 || scripts > 16<<10 { // the goal for all scripts is 10 KB; without the two imports they are below
 		t.Errorf("the first visit has %d bytes, all scripts have %d", first, scripts)
 	}
 	t.Logf("the first visit has %d bytes, all scripts have %d", first, scripts)
