@@ -136,16 +136,34 @@ func (d services) UniqueEndpoints(context.Context, string) (int, error) {
 	return cmp.Or(d.limit, 1000), nil
 }
 
-// second is another process on the same records.
-func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoint.Endpoints {
+// records returns the stored records, as another process sees them. All calls share its connections.
+func (p *platform) records() endpoint.Store {
+	p.t.Helper()
+	p.opening.Do(func() { p.opened = store.New(p.open()) })
+	return p.opened
+}
+
+// open opens the database until the test ends.
+func (p *platform) open() *document.Database {
 	p.t.Helper()
 	db, err := document.Open(p.documents, "integrations", document.Options{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { db.Close() })
-	records := store.New(db)
+	return db
+}
+
+// second is another process on the same records.
+func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoint.Endpoints {
+	p.t.Helper()
+	records := store.New(p.open())
 	adjust(&records)
+	return p.processOf(o, records)
+}
+
+// processOf returns another process with the records.
+func (p *platform) processOf(o organization, records endpoint.Store) *endpoint.Endpoints {
 	return &endpoint.Endpoints{
 		Store: records, Services: services{o: o}, Hosts: hosts{}, Box: seal.NewBox(secret, "endpoint"), AlertAfter: 5, SuppressAfter: 10,
 		Kinds: endpoint.Kinds(endpoint.Providers{}), Links: endpoint.NewLinks(seal.Key(secret, "endpoint-link"), "https://status.example.com"),
@@ -155,10 +173,10 @@ func (p *platform) second(o organization, adjust func(*endpoint.Store)) *endpoin
 
 // cutShort is a second process that c kills.
 func (p *platform) cutShort(o organization, c *cut) *endpoint.Endpoints {
-	return p.second(o, func(s *endpoint.Store) {
-		s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c}
-		s.Suppressions = cutCollection[endpoint.Suppression]{s.Suppressions, c}
-	})
+	s := p.records()
+	s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c}
+	s.Suppressions = cutCollection[endpoint.Suppression]{s.Suppressions, c}
+	return p.processOf(o, s)
 }
 
 // After a kill at any write of a move the endpoint is suppressed, at the former or the new URL. The next

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
+	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
 const (
@@ -47,6 +49,8 @@ type platform struct {
 	url       string
 	stop      func() // ends the service
 	limits    boot.Suppression
+	opening   sync.Once
+	opened    endpoint.Store // after opening; see records
 }
 
 func start(t testing.TB, set func(*integrations.Config)) *platform {

@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/outcome"
-	"github.com/bellbuoy/bellbuoy/services/integrations/internal/store"
 )
 
 // processes starts a second process of the service on the same database. It returns the addresses of both.
@@ -203,12 +201,12 @@ func TestACreateDoesNotTakeTheNewURLOfAMoveAtTheLimit(t *testing.T) {
 
 // killed is a process that a cut kills, on all records.
 func (p *platform) killed(o organization, limit int, c *cut) *endpoint.Endpoints {
-	killed := p.second(o, func(s *endpoint.Store) {
-		s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c}
-		s.Suppressions = cutCollection[endpoint.Suppression]{s.Suppressions, c}
-		s.Results.Counters = cutCollection[outcome.Counters]{s.Results.Counters, c}
-		s.Slots = cutCollection[endpoint.Slots]{s.Slots, c}
-	})
+	s := p.records()
+	s.Endpoints = cutCollection[endpoint.Endpoint]{s.Endpoints, c}
+	s.Suppressions = cutCollection[endpoint.Suppression]{s.Suppressions, c}
+	s.Results.Counters = cutCollection[outcome.Counters]{s.Results.Counters, c}
+	s.Slots = cutCollection[endpoint.Slots]{s.Slots, c}
+	killed := p.processOf(o, s)
 	killed.Services = services{o: o, limit: limit}
 	return killed
 }
@@ -339,12 +337,7 @@ func TestKillAtAnyWriteLeavesNoRecord(t *testing.T) {
 // leftovers returns the claims of all organizations, and the ids of records that belong to no endpoint.
 func (p *platform) leftovers() (claims []endpoint.Claim, records []string) {
 	p.t.Helper()
-	db, err := document.Open(p.documents, "integrations", document.Options{})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer db.Close()
-	kept := store.New(db)
+	kept := p.records()
 	slots, err := kept.Slots.Find(p.t.Context(), find.Query{})
 	endpoints, failed := kept.Endpoints.Find(p.t.Context(), find.Query{})
 	counters, uncounted := kept.Results.Counters.Find(p.t.Context(), find.Query{})
