@@ -164,6 +164,9 @@ func TestRenderInTime(t *testing.T) {
 	} {
 		for format, length := range longest {
 			repeated := strings.Repeat(part, length/len(part))
+			if _, formatted := parse(strings.TrimSpace(repeated)); format == Plain && !formatted {
+				continue // rendered like the Rich text
+			}
 			texts := []string{repeated}
 			if format == Rich { // as a fragment too
 				texts = append(texts, "<p>"+repeated+"x</b>")
