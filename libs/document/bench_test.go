@@ -121,7 +121,7 @@ func BenchmarkManyValues(b *testing.B) {
 func BenchmarkLog(b *testing.B) {
 	db := open(b, "sqlite:"+b.TempDir())
 	rows := document.Declare(db, document.Schema[berth]{
-		Name: "berths", Key: func(r *berth) string { return r.Boat },
+		Name: "berths", Shard: document.Whole("a test"), Key: func(r *berth) string { return r.Boat },
 		Fields:  []document.Field[berth]{{Name: "harbour", Value: func(r *berth) any { return r.Harbour }}},
 		Indexes: []document.Index{{Name: "harbour", Fields: []string{"harbour"}}},
 	})

@@ -18,6 +18,9 @@ import (
 // SQLite and one bulk write on MongoDB.
 func (c *Collection[T]) UpsertMany(ctx context.Context, items []T) error {
 	defer c.span(&ctx, "upsert many")()
+	if c.shape.Shard.ByField && c.shape.Shards() { // MongoDB needs the shard key in the filter of an upsert
+		return fault.New(fault.Internal, "document: UpsertMany cannot write %s, which is sharded by a field", c.shape.Name)
+	}
 	return c.batches(items, func(_ []T, records []*engine.Record) error {
 		return c.db.engine.PutMany(ctx, c.shape, lastOfEach(records))
 	})

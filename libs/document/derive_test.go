@@ -25,8 +25,8 @@ type berth struct {
 
 func berths(db *document.Database) *document.Collection[berth] {
 	return document.Declare(db, document.Schema[berth]{
-		Name: "berths",
-		Key:  func(b *berth) string { return b.Boat + "@" + b.Harbour },
+		Name: "berths", Shard: document.Whole("a test"),
+		Key: func(b *berth) string { return b.Boat + "@" + b.Harbour },
 		Fields: []document.Field[berth]{
 			{Name: "boat", Value: func(b *berth) any { return b.Boat }},
 			{Name: "harbour", Value: func(b *berth) any { return b.Harbour }},
@@ -191,7 +191,7 @@ func TestDeriveThatFailsHoldsUpNobody(t *testing.T) {
 		broken.Store(true)
 		db, c, _ := derivedFleet(t, address, &broken)
 		must(t, c.Insert(t.Context(), boat{ID: "a"}, sailed{"a", 1}))
-		plain := document.Declare(db, document.Schema[boat]{Name: "plain", Key: func(b *boat) string { return b.ID }})
+		plain := document.Declare(db, document.Schema[boat]{Name: "plain", Shard: document.ByKey(), Key: func(b *boat) string { return b.ID }})
 		migrate(t, db)
 		must(t, plain.Insert(t.Context(), boat{ID: "b"}, sailed{"b", 1}))
 		b := newBroker()

@@ -10,7 +10,7 @@
 //
 // A write is durable when the call returns. It is atomic with its messages (one document, no transaction). It fails
 // with a conflict instead of overwriting a change of another writer. A query that no declared index serves is refused
-// on both engines.
+// on both engines. So is a query that would ask every shard of a sharded MongoDB, unless its index declares why.
 //
 // One process uses a SQLite file. Any number of processes share a MongoDB database.
 package document

@@ -97,8 +97,9 @@ type logLine struct {
 
 func boats() document.Schema[boat] {
 	return document.Schema[boat]{
-		Name: "boats",
-		Key:  func(b *boat) string { return b.ID },
+		Shard: document.Whole("a test"),
+		Name:  "boats",
+		Key:   func(b *boat) string { return b.ID },
 		Fields: []document.Field[boat]{
 			{Name: "owner", Value: func(b *boat) any { return b.Owner }},
 			{Name: "number", Value: func(b *boat) any {

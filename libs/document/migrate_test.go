@@ -22,6 +22,7 @@ func version[T any](t *testing.T, address string, schema document.Schema[T]) (*d
 
 func smallBoats() document.Schema[boat] {
 	return document.Schema[boat]{
+		Shard:  document.Whole("a test"),
 		Name:   "boats",
 		Key:    func(b *boat) string { return b.ID },
 		Fields: []document.Field[boat]{{Name: "owner", Value: func(b *boat) any { return b.Owner }}},
@@ -179,6 +180,17 @@ func TestDeclareRefusesContradictions(t *testing.T) {
 		"unique words": func(s *document.Schema[boat]) {
 			s.Indexes = append(s.Indexes, document.Index{Name: "words", Fields: []string{"harbours"}, Words: true, Unique: true})
 		},
+		"no shard key":            func(s *document.Schema[boat]) { s.Shard = document.Shard{} },
+		"an unknown shard key":    func(s *document.Schema[boat]) { s.Shard = document.By("colour") },
+		"a shard key of a list":   func(s *document.Schema[boat]) { s.Shard = document.By("harbours") },
+		"unique beside the key":   func(s *document.Schema[boat]) { s.Shard, s.Indexes = document.ByKey(), s.Indexes[:1] },
+		"unique in another order": func(s *document.Schema[boat]) { s.Shard, s.Indexes = document.By("number"), s.Indexes[:1] },
+		"an index of all shards":  func(s *document.Schema[boat]) { s.Shard = document.By("owner") }, // its index "length" has no Scatter
+		"a reason for one shard":  func(s *document.Schema[boat]) { s.Indexes[6].Scatter = "a test" },
+		"a reason without need": func(s *document.Schema[boat]) {
+			s.Shard, s.Indexes = document.By("owner"), s.Indexes[:6]
+			s.Indexes[1].Scatter = "a test"
+		},
 		"a malformed field": func(s *document.Schema[boat]) { s.Fields[0].Name = `x"; --` },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,4 +205,37 @@ func TestDeclareRefusesContradictions(t *testing.T) {
 			document.Declare(db, schema)
 		})
 	}
+}
+
+// A query of a sharded collection has an equality on the shard key, or an index that declares why it asks every shard.
+func TestQueriesOfAShardedCollection(t *testing.T) {
+	where := func(conditions ...find.Condition) []find.Condition { return conditions }
+	onEach(t, func(t *testing.T, address string) {
+		db := open(t, address)
+		schema := boats()
+		schema.Shard = document.By("owner")
+		schema.Indexes[1].Fields = []string{"built", "owner"}
+		schema.Indexes[6].Scatter = "a test"
+		c := document.Declare(db, schema)
+		migrate(t, db)
+		must(t, c.Insert(t.Context(), vessel("a", 1)))
+		for name, test := range map[string]struct {
+			q      find.Query
+			served bool
+		}{
+			"one owner":              {find.Query{Where: where(find.Eq("owner", "a"))}, true},
+			"several owners":         {find.Query{Where: where(find.In("owner", "a", "b"))}, true},
+			"owner of another index": {find.Query{Where: where(find.Eq("built", vessel("a", 1).Built), find.Eq("owner", "a"))}, true},
+			"declared":               {find.Query{Where: where(find.Gte("length", 0.0))}, true},
+			"all":                    {find.Query{}, true},
+			"range of owners":        {find.Query{Where: where(find.Gte("owner", "a"))}, false},
+			"without owner":          {find.Query{Where: where(find.Eq("built", vessel("a", 1).Built))}, false},
+			"examined":               {find.Query{Where: where(find.Gte("length", 0.0), find.Eq("built", vessel("a", 1).Built)), Scan: "owner_built"}, false},
+		} {
+			page, err := c.Find(t.Context(), test.q)
+			if test.served && (err != nil || len(page.Items) != 1) || !test.served && (err == nil || !strings.Contains(err.Error(), "every shard")) {
+				t.Errorf("%s: %d, %v", name, len(page.Items), err)
+			}
+		}
+	})
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/mongodb"
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -33,7 +34,7 @@ type mooring struct {
 }
 
 func mooringsBy(index ...string) Schema[mooring] {
-	return Schema[mooring]{Name: "moorings", Key: func(m *mooring) string { return m.ID },
+	return Schema[mooring]{Name: "moorings", Shard: Whole("a test"), Key: func(m *mooring) string { return m.ID },
 		Fields: []Field[mooring]{
 			{Name: "id", Value: func(m *mooring) any { return m.ID }},
 			{Name: "place", Value: func(m *mooring) any { return m.Place }},
@@ -396,5 +397,32 @@ func migrateBesideAFasterProcess(t *testing.T, server string) {
 	}
 	if n := keys(); n != 3 {
 		t.Errorf("at the end the index has %d fields", n)
+	}
+}
+
+// The operator creates the index of the shard key, and a sharded collection needs it.
+func TestMigrateKeepsTheIndexOfTheShardKey(t *testing.T) {
+	server := mongoServer(t)
+	if server == "" {
+		return
+	}
+	c, stored, _ := moorings(t, server)
+	c.shape.Shard = plan.Shard{ByField: true, Field: c.shape.Field("id")} // the server of the tests has no hashed indexes
+	created, err := stored.Indexes().CreateMany(t.Context(), []mongo.IndexModel{{Keys: mongodb.ShardKey(c.shape)}, {Keys: bson.D{{Key: "b", Value: 1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := stored.Indexes().ListSpecifications(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(index mongo.IndexSpecification) bool { return index.Name == name })
+	}
+	if !has(created[0]) || has(created[1]) {
+		t.Errorf("of %v there are %v", created, list)
 	}
 }

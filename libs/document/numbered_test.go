@@ -22,7 +22,7 @@ type ticket struct {
 
 func tickets(numbered bool) document.Schema[ticket] {
 	return document.Schema[ticket]{
-		Name: "tickets", Key: func(t *ticket) string { return t.ID },
+		Name: "tickets", Shard: document.Whole("a test"), Key: func(t *ticket) string { return t.ID },
 		Fields: []document.Field[ticket]{
 			{Name: "queue", Value: func(t *ticket) any { return t.Queue }},
 			{Name: "number", Value: func(t *ticket) any { return t.Number }},

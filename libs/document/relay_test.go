@@ -171,7 +171,7 @@ func TestRelayPublishesWhatWasWritten(t *testing.T) {
 // assertNothingWaits relays once more. A published message must not be published again.
 func assertNothingWaits(t *testing.T, db *document.Database) {
 	t.Helper()
-	probe := document.Declare(db, document.Schema[boat]{Name: "probe", Key: func(b *boat) string { return b.ID }})
+	probe := document.Declare(db, document.Schema[boat]{Name: "probe", Shard: document.ByKey(), Key: func(b *boat) string { return b.ID }})
 	migrate(t, db)
 	must(t, probe.Insert(t.Context(), boat{ID: "probe"}, sailed{"probe", 1}))
 	if records := relayed(t, db, 1); len(records) != 1 {

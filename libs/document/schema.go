@@ -6,6 +6,9 @@ import (
 	"reflect"
 	"slices"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/bellbuoy/bellbuoy/libs/document/internal/mongodb"
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/plan"
 )
 
@@ -17,6 +20,9 @@ type Schema[T any] struct {
 	Key     func(*T) string
 	Fields  []Field[T]
 	Indexes []Index
+	// Shard says how the records are distributed if the operator shards MongoDB. The planner holds every query against it,
+	// on both engines, so that each query that asks every shard is one on purpose.
+	Shard Shard
 	// Derive updates other data that depends on the record, such as rows for lists. It is called with the stored
 	// record, or nil if the record is deleted, after each Insert, Update, Upsert and Delete was committed.
 	//
@@ -31,6 +37,25 @@ type Schema[T any] struct {
 	// DeriveMany is Derive for all records of a WriteMany together, by key. A schema with Derive needs it for WriteMany.
 	DeriveMany func(ctx context.Context, current map[string]*T) error
 }
+
+// Shard is a shard key: one of ByKey, By and Whole.
+type Shard struct {
+	byKey        bool
+	field, whole string
+}
+
+// ByKey distributes the records by a hash of their key. Reads and writes by key then ask one shard, and queries ask all. The
+// collection must have no unique index: the key is unique, because records with the same key belong to one shard.
+func ByKey() Shard { return Shard{byKey: true} }
+
+// By distributes the records by the value of a field, such as the organization, and then by their key. Queries with an
+// equality on the field ask the shards of these values, reads by key ask all. Each unique index must begin with the field.
+// While a collection has unique indexes, MongoDB cannot shard it yet (plan.Shape.Shards says why), but indexes and queries
+// are ready. The field of a record must not change.
+func By(field string) Shard { return Shard{field: field} }
+
+// Whole keeps the collection on one shard, for a reason such as a value that is unique on the installation.
+func Whole(reason string) Shard { return Shard{whole: reason} }
 
 // Field is a value of a record that queries and indexes can name.
 type Field[T any] struct {
@@ -68,6 +93,9 @@ type Index struct {
 	// query that names the index in Scan has a condition find.All on this field. It reads the records with all of the words
 	// and sorts them. On SQLite, a word takes a few bytes. Other indexes of multi-valued fields take a row for each value.
 	Words bool
+	// Scatter is the reason why queries of this index may ask every shard. Queries of an index without a Scatter have an
+	// equality on the shard key.
+	Scatter string
 }
 
 // Declare returns a collection of db. It panics if the declaration is not valid, which is a
@@ -93,7 +121,7 @@ func Declare[T any](db *Database, schema Schema[T]) *Collection[T] {
 		panic(fmt.Sprintf("document: collection %q is declared twice", s.Name))
 	}
 	db.shapes = append(db.shapes, s)
-	db.records = append(db.records, schema.declaration())
+	db.records = append(db.records, schema.declaration(s))
 	return c
 }
 
@@ -102,6 +130,16 @@ type Declaration struct {
 	Name   string
 	Record reflect.Type
 	Fields []DeclaredField
+	// Key returns the key of a record.
+	Key func(record any) string
+	// Shard is the shard key as MongoDB names it, or empty if the collection stays on one shard for the reason Whole.
+	Shard, Whole string
+	// ShardField is the field of the shard key, or empty.
+	ShardField string
+	// Sharded is false if MongoDB cannot shard the collection yet.
+	Sharded bool
+	// Scatter has the reasons of the indexes whose queries ask every shard, by the name of the index.
+	Scatter map[string]string
 }
 
 // DeclaredField is a field of a Declaration. Value returns what the field has for a record, which is a pointer to a Record.
@@ -111,8 +149,23 @@ type DeclaredField struct {
 	Value    func(record any) (any, error)
 }
 
-func (s *Schema[T]) declaration() Declaration {
-	out := Declaration{Name: s.Name, Record: reflect.TypeFor[T]()}
+func (s *Schema[T]) declaration(shape *plan.Shape) Declaration {
+	out := Declaration{
+		Name: s.Name, Record: reflect.TypeFor[T](), Key: func(record any) string { return s.Key(record.(*T)) },
+		Whole: s.Shard.whole, ShardField: s.Shard.field, Sharded: shape.Shards(), Scatter: make(map[string]string),
+	}
+	if key := mongodb.ShardKey(shape); key != nil {
+		text, err := bson.MarshalExtJSON(key, false, false)
+		if err != nil {
+			panic(err)
+		}
+		out.Shard = string(text)
+	}
+	for _, ix := range s.Indexes {
+		if ix.Scatter != "" {
+			out.Scatter[ix.Name] = ix.Scatter
+		}
+	}
 	for _, f := range s.Fields {
 		out.Fields = append(out.Fields, DeclaredField{f.Name, f.Revision, func(record any) (any, error) { return plan.Normal(f.Value(record.(*T))) }})
 	}
@@ -144,9 +197,12 @@ func shapeOf[T any](schema Schema[T]) (*plan.Shape, error) {
 		s.Fields = append(s.Fields, plan.Field{Name: f.Name, Many: f.Many || yieldsList(f.Value), Revision: f.Revision})
 	}
 	for _, ix := range schema.Indexes {
-		if err := s.AddIndex(plan.Index{Name: ix.Name, Unique: ix.Unique, Counted: ix.Counted, Numbered: ix.Numbered, Words: ix.Words}, ix.Fields); err != nil {
+		if err := s.AddIndex(plan.Index{Name: ix.Name, Unique: ix.Unique, Counted: ix.Counted, Numbered: ix.Numbered, Words: ix.Words, Scatter: ix.Scatter}, ix.Fields); err != nil {
 			return nil, fmt.Errorf("index %q %w", ix.Name, err)
 		}
+	}
+	if err := s.SetShard(schema.Shard.byKey, schema.Shard.field, schema.Shard.whole); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

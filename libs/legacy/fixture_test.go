@@ -95,7 +95,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{db: db}
 	base := document.Index{Name: "org_legacy", Fields: []string{"organization", "legacyId"}, Unique: true}
 	w.services = document.Declare(db, document.Schema[service]{
-		Name: "services", Key: func(s *service) string { return s.ID },
+		Name: "services", Shard: document.Whole("a test"), Key: func(s *service) string { return s.ID },
 		Fields: []document.Field[service]{
 			{Name: "organization", Value: func(s *service) any { return s.OrganizationID }},
 			{Name: "legacyId", Value: func(s *service) any { return s.LegacyID }},
@@ -107,7 +107,7 @@ func newWorld(t testing.TB) *world {
 		Indexes: []document.Index{base, {Name: "org_group", Fields: []string{"organization", "group", "legacyId"}}},
 	})
 	w.events = document.Declare(db, document.Schema[event]{
-		Name: "events", Key: func(e *event) string { return e.ID },
+		Name: "events", Shard: document.Whole("a test"), Key: func(e *event) string { return e.ID },
 		Fields: []document.Field[event]{
 			{Name: "organization", Value: func(e *event) any { return e.OrganizationID }},
 			{Name: "legacyId", Value: func(e *event) any { return e.LegacyID }},
@@ -125,7 +125,7 @@ func newWorld(t testing.TB) *world {
 			{Name: "org_services", Fields: []string{"organization", "services", "legacyId"}}},
 	})
 	w.updates = document.Declare(db, document.Schema[update]{
-		Name: "updates", Key: func(u *update) string { return u.ID },
+		Name: "updates", Shard: document.Whole("a test"), Key: func(u *update) string { return u.ID },
 		Fields: []document.Field[update]{
 			{Name: "organization", Value: func(u *update) any { return u.OrganizationID }},
 			{Name: "legacyId", Value: func(u *update) any { return u.LegacyID }},
@@ -136,7 +136,7 @@ func newWorld(t testing.TB) *world {
 		Indexes: []document.Index{base},
 	})
 	w.subscriptions = document.Declare(db, document.Schema[subscription]{
-		Name: "subscriptions", Key: func(s *subscription) string { return s.ID },
+		Name: "subscriptions", Shard: document.Whole("a test"), Key: func(s *subscription) string { return s.ID },
 		Fields: []document.Field[subscription]{
 			{Name: "organization", Value: func(s *subscription) any { return s.OrganizationID }},
 			{Name: "legacyId", Value: func(s *subscription) any { return s.LegacyID }},

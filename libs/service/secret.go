@@ -23,7 +23,7 @@ var errOtherSecret = errors.New("BELLBUOY_SECRET is not the secret with which th
 // errOtherSecret if the mark is of another secret. If there is no mark, the function stores one. If several processes
 // start at once, one of them stores the mark, and the others compare their secret with it.
 func sealedWith(database *document.Database, secret string) func(context.Context) error {
-	marks := document.Declare(database, document.Schema[secretMark]{Name: "secret_marks", Key: func(m *secretMark) string { return m.ID }})
+	marks := document.Declare(database, document.Schema[secretMark]{Name: "secret_marks", Shard: document.Whole("It has one record."), Key: func(m *secretMark) string { return m.ID }})
 	mark := secretMark{"secret", seal.Sign(secret, "secret mark", "")}
 	return func(ctx context.Context) error {
 		_, err := marks.Upsert(ctx, mark.ID, func(stored *secretMark, exists bool) ([]topic.Message, error) {

@@ -49,7 +49,7 @@ func TestStartAdoptsRecordsWithoutAMark(t *testing.T) {
 		type record struct {
 			ID string `json:"id"`
 		}
-		marks := document.Declare(db, document.Schema[record]{Name: "secret_marks", Key: func(r *record) string { return r.ID }})
+		marks := document.Declare(db, document.Schema[record]{Name: "secret_marks", Shard: document.Whole("a test"), Key: func(r *record) string { return r.ID }})
 		if err := marks.Delete(t.Context(), "secret", func(*record) ([]topic.Message, error) { return nil, nil }); err != nil {
 			t.Fatal(err)
 		}

@@ -176,7 +176,7 @@ func (w *world) recorded() int64 {
 	}
 	defer db.Close()
 	rows := document.Declare(db, document.Schema[deliverylog.Delivery]{
-		Name: "deliveries", Key: func(d *deliverylog.Delivery) string { return d.ID },
+		Name: "deliveries", Shard: document.Whole("a test"), Key: func(d *deliverylog.Delivery) string { return d.ID },
 		Fields: []document.Field[deliverylog.Delivery]{
 			{Name: "waitsIn", Value: func(*deliverylog.Delivery) any { return nil }},
 			{Name: "nextAttemptAt", Value: func(*deliverylog.Delivery) any { return nil }},
@@ -184,7 +184,7 @@ func (w *world) recorded() int64 {
 		Indexes: []document.Index{{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}},
 	})
 	blocks := document.Declare(db, document.Schema[deliverylog.Block]{
-		Name: "blocks", Key: func(b *deliverylog.Block) string { return b.ID },
+		Name: "blocks", Shard: document.Whole("a test"), Key: func(b *deliverylog.Block) string { return b.ID },
 		Fields: []document.Field[deliverylog.Block]{{Name: "size", Value: func(b *deliverylog.Block) any { return b.Size }}},
 	})
 	n, err := rows.Count(w.t.Context(), find.Query{Where: []find.Condition{find.Absent("waitsIn")}})

@@ -305,7 +305,7 @@ func (w *world) archive() *archive {
 	a := &archive{t: w.t, db: open()}
 	a.store = store.New(a.db)
 	plain := open()
-	a.all = document.Declare(plain, document.Schema[deliverylog.Block]{Name: "blocks", Key: func(b *deliverylog.Block) string { return b.ID }})
+	a.all = document.Declare(plain, document.Schema[deliverylog.Block]{Name: "blocks", Shard: document.Whole("a test"), Key: func(b *deliverylog.Block) string { return b.ID }})
 	w.t.Cleanup(func() { plain.Close() })
 	return a
 }

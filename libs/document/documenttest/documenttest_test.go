@@ -37,7 +37,7 @@ func linesOf(revision int, value func(*ticket) any) []line {
 	if err != nil {
 		panic(err)
 	}
-	document.Declare(db, document.Schema[ticket]{Name: "tickets", Key: func(k *ticket) string { return k.ID },
+	document.Declare(db, document.Schema[ticket]{Name: "tickets", Shard: document.ByKey(), Key: func(k *ticket) string { return k.ID },
 		Fields: []document.Field[ticket]{{Name: "listed", Value: value, Revision: revision}}})
 	return fields(db.Declarations()[0], []any{open, closed})
 }
@@ -92,5 +92,34 @@ func TestFieldsThatComeAndGoAreWrittenToTheGoldenFile(t *testing.T) {
 		if problems := compare(c.golden, c.declared, true); len(problems) > 0 {
 			t.Errorf("%q", problems)
 		}
+	}
+}
+
+func TestAShardKeyDependsOnOneMember(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		field   func(*ticket) any
+		members int
+	}{
+		{"one member", func(k *ticket) any { return string(k.State) }, 1},
+		{"hidden by another member", func(k *ticket) any {
+			if k.More == 0 {
+				return nil
+			}
+			return string(k.State)
+		}, 2},
+		{"a member of the key too", func(k *ticket) any { return k.ID + string(k.State) }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			db, err := document.Open("sqlite:unused", "shards", document.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			document.Declare(db, document.Schema[ticket]{Name: "tickets", Shard: document.By("owner"), Key: func(k *ticket) string { return k.ID },
+				Fields: []document.Field[ticket]{{Name: "owner", Value: c.field}}})
+			if members := shardMembers(db.Declarations()[0]); len(members) != c.members {
+				t.Errorf("%q", members)
+			}
+		})
 	}
 }

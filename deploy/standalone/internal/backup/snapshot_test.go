@@ -24,6 +24,7 @@ type boat struct {
 
 func boats() document.Schema[boat] {
 	return document.Schema[boat]{
+		Shard:   document.Whole("a test"),
 		Name:    "boats",
 		Key:     func(b *boat) string { return b.ID },
 		Fields:  []document.Field[boat]{{Name: "owner", Value: func(b *boat) any { return b.Owner }}},

@@ -45,7 +45,7 @@ func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
 	for _, s := range shapes {
 		c := db.Collection(s.Name)
 		wanted := indexesOf(s)
-		err := e.dropIndexes(ctx, c, wanted)
+		err := e.dropIndexes(ctx, c, s, wanted)
 		if err == nil {
 			err = e.backfill(ctx, db, s)
 		}
@@ -55,6 +55,17 @@ func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
 		if err != nil {
 			return fmt.Errorf("collection %s: %w", s.Name, err)
 		}
+	}
+	return nil
+}
+
+// ShardKey returns the shard key of a collection, or nil if the collection stays on one shard.
+func ShardKey(s *plan.Shape) bson.D {
+	switch {
+	case s.Shard.ByKey:
+		return bson.D{{Key: "_id", Value: "hashed"}}
+	case s.Shard.ByField:
+		return bson.D{{Key: path(s.Fields[s.Shard.Field].Name), Value: 1}, {Key: "_id", Value: 1}}
 	}
 	return nil
 }
@@ -95,8 +106,9 @@ func hasCode(err error, code int) bool {
 	return ok && server.HasErrorCode(code)
 }
 
-// dropIndexes drops the indexes that are not declared or have another definition.
-func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, wanted []index) error {
+// dropIndexes drops the indexes that are not declared or have another definition. It keeps the index of the shard key,
+// which a sharded collection needs and the operator creates.
+func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, s *plan.Shape, wanted []index) error {
 	cursor, err := c.Indexes().List(ctx)
 	if hasCode(err, codeNamespaceNotFound) {
 		return nil
@@ -108,10 +120,10 @@ func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, wanted []
 	if err := cursor.All(ctx, &stored); err != nil {
 		return classified(err)
 	}
-	declared := find.Index(wanted, func(w index) string { return w.Name })
+	declared, sharding := find.Index(wanted, func(w index) string { return w.Name }), index{Key: ShardKey(s)}.definition()
 	for _, have := range stored {
 		w, ok := declared[have.Name]
-		if have.Name == "_id_" || ok && have.definition() == w.definition() {
+		if have.Name == "_id_" || have.definition() == sharding || ok && have.definition() == w.definition() {
 			continue
 		}
 		if ok {

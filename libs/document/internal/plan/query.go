@@ -71,6 +71,9 @@ func (s *Shape) Plan(q find.Query) (*Plan, error) {
 	if err := p.choose(order, q.Scan); err != nil {
 		return nil, s.refuse(q, err.Error())
 	}
+	if err := p.route(); err != nil {
+		return nil, s.refuse(q, err.Error())
+	}
 	if q.After != "" {
 		after, err := parsePosition(q.After, p)
 		if err != nil {
@@ -260,6 +263,16 @@ func (p *Plan) choose(order []Term, scan string) error {
 	}
 	p.take(best, bestFit)
 	return nil
+}
+
+// route returns an error if the query asks every shard, unless the index declares a reason for that. A query without
+// conditions reads the whole collection, so it asks every shard on purpose.
+func (p *Plan) route() error {
+	s := p.Shape.Shard
+	if p.Index == nil || p.Index.Scatter != "" || s.Whole != "" || s.ByField && p.pinned(s.Field, false) {
+		return nil
+	}
+	return fmt.Errorf("it asks every shard; add an equality on %q, or declare the reason in Scatter of index %s", p.Shape.Fields[s.Field].Name, p.Index.Name)
 }
 
 // words returns an error unless the query has a condition All exactly if ix is an index of words, and on its first field.

@@ -17,10 +17,53 @@ type Shape struct {
 	Fields  []Field
 	Indexes []Index
 	Derives bool
+	Shard   Shard
 	// Refield returns the declared fields of a stored body.
 	Refield func(body []byte) ([]any, error)
 	// Rederive runs Derive for the stored record of key.
 	Rederive func(ctx context.Context, key string) error
+}
+
+// Shard is the shard key of a collection: the value of the field at position Field (see ByField), the key of the record, or
+// neither: the collection then stays on one shard, for the reason Whole.
+type Shard struct {
+	ByKey   bool
+	ByField bool
+	Field   int
+	Whole   string
+}
+
+// Shards reports whether the engine can shard the collection now. It cannot by a field if there is a unique index: MongoDB
+// enforces an index within a shard only, and the index that enforces it has no field of its own for the shard key.
+func (s *Shape) Shards() bool {
+	return s.Shard.ByKey || s.Shard.ByField && !slices.ContainsFunc(s.Indexes, func(ix Index) bool { return ix.Unique })
+}
+
+// SetShard sets the shard key, after all indexes were added. It returns an error if an index contradicts the key.
+func (s *Shape) SetShard(byKey bool, field, whole string) error {
+	s.Shard = Shard{ByKey: byKey, Whole: whole, ByField: field != "", Field: s.Field(field)}
+	if !byKey && field == "" && whole == "" {
+		return fmt.Errorf("it must declare its Shard")
+	}
+	if s.Shard.ByField && (s.Shard.Field < 0 || s.Fields[s.Shard.Field].Many) {
+		return fmt.Errorf("its shard key must be a declared single-valued field, not %q", field)
+	}
+	for i := range s.Indexes {
+		ix := &s.Indexes[i]
+		leads := s.Shard.ByField && ix.Fields[0] == s.Shard.Field
+		switch {
+		case whole != "" && ix.Scatter != "":
+			return fmt.Errorf("index %q must have no Scatter: the collection stays on one shard", ix.Name)
+		case whole != "":
+		case ix.Unique && !leads:
+			return fmt.Errorf("index %q must begin with the shard key: each shard enforces a unique index for its own records only", ix.Name)
+		case leads && ix.Scatter != "":
+			return fmt.Errorf("index %q must have no Scatter: it begins with the shard key", ix.Name)
+		case !slices.Contains(ix.Fields, s.Shard.Field) && ix.Scatter == "":
+			return fmt.Errorf("index %q must say in Scatter why its queries ask every shard", ix.Name)
+		}
+	}
+	return nil
 }
 
 // Field is the declaration of a field.
@@ -38,7 +81,8 @@ type Index struct {
 	Counted  bool
 	Numbered bool
 	Words    bool
-	Many     int // position of the multi-valued field in Fields, or -1
+	Scatter  string // reason why its queries may ask every shard
+	Many     int    // position of the multi-valued field in Fields, or -1
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)

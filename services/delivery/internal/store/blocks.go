@@ -32,8 +32,9 @@ func declareBlocks(db *document.Database) *document.Collection[deliverylog.Block
 		return document.Field[deliverylog.Block]{Name: name, Value: value}
 	}
 	return document.Declare(db, document.Schema[deliverylog.Block]{
-		Name: "blocks",
-		Key:  func(b *deliverylog.Block) string { return b.ID },
+		Name:  "blocks",
+		Key:   func(b *deliverylog.Block) string { return b.ID },
+		Shard: document.ByKey(),
 		Fields: []document.Field[deliverylog.Block]{
 			field(fieldLast, func(b *deliverylog.Block) any { return b.Last }),
 			field(fieldSize, func(b *deliverylog.Block) any { return b.Size }),
@@ -53,12 +54,12 @@ func declareBlocks(db *document.Database) *document.Collection[deliverylog.Block
 			field(fieldPlace, func(b *deliverylog.Block) any { return placeOf(b.ChangeID, b.Partition) }),
 		},
 		Indexes: []document.Index{
-			{Name: fieldAll, Fields: []string{fieldAll, fieldLast, fieldSize}},
-			{Name: fieldEvent, Fields: []string{fieldEvent, fieldLast, fieldSize}},
-			{Name: fieldDashboard, Fields: []string{fieldDashboards, fieldLast}},
-			{Name: fieldURLDay, Fields: []string{fieldURLDay, fieldLast, fieldURLs}},
-			{Name: fieldPlace, Fields: []string{fieldPlace, fieldRecipients}},
-			{Name: "age", Fields: []string{fieldLast}},
+			{Name: fieldAll, Fields: []string{fieldAll, fieldLast, fieldSize}, Scatter: scatterList},
+			{Name: fieldEvent, Fields: []string{fieldEvent, fieldLast, fieldSize}, Scatter: scatterSum},
+			{Name: fieldDashboard, Fields: []string{fieldDashboards, fieldLast}, Scatter: scatterList},
+			{Name: fieldURLDay, Fields: []string{fieldURLDay, fieldLast, fieldURLs}, Scatter: scatterList},
+			{Name: fieldPlace, Fields: []string{fieldPlace, fieldRecipients}, Scatter: scatterStored},
+			{Name: "age", Fields: []string{fieldLast}, Scatter: scatterAge},
 		},
 	})
 }

@@ -16,3 +16,7 @@ func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
 	}
 	documenttest.Fields(t, func(db *document.Database) { store.New(db) }, values...)
 }
+
+func TestEachCollectionDeclaresItsShardKey(t *testing.T) {
+	documenttest.Shards(t, func(db *document.Database) { store.New(db) })
+}

@@ -35,10 +35,10 @@ const (
 
 func logIndexes() []document.Index {
 	return []document.Index{
-		{Name: fieldAll, Fields: []string{fieldAll, fieldSentAt}},
-		{Name: fieldDashboard, Fields: []string{fieldDashboard, fieldSentAt}},
-		{Name: fieldEvent, Fields: []string{fieldEvent, fieldSentAt, fieldURL}},
-		{Name: fieldURLDay, Fields: []string{fieldURLDay, fieldSentAt, fieldStatus}},
+		{Name: fieldAll, Fields: []string{fieldAll, fieldSentAt}, Scatter: scatterList},
+		{Name: fieldDashboard, Fields: []string{fieldDashboard, fieldSentAt}, Scatter: scatterList},
+		{Name: fieldEvent, Fields: []string{fieldEvent, fieldSentAt, fieldURL}, Scatter: scatterList},
+		{Name: fieldURLDay, Fields: []string{fieldURLDay, fieldSentAt, fieldStatus}, Scatter: scatterList},
 	}
 }
 

@@ -19,15 +19,16 @@ const (
 
 func declarePages(db *document.Database) *document.Collection[deliverylog.PlannedPage] {
 	return document.Declare(db, document.Schema[deliverylog.PlannedPage]{
-		Name: "pages",
-		Key:  func(p *deliverylog.PlannedPage) string { return p.ID },
+		Name:  "pages",
+		Key:   func(p *deliverylog.PlannedPage) string { return p.ID },
+		Shard: document.ByKey(),
 		Fields: []document.Field[deliverylog.PlannedPage]{
 			{Name: fieldEvent, Value: func(p *deliverylog.PlannedPage) any { return p.EventID }},
 			{Name: fieldPlannedAt, Value: func(p *deliverylog.PlannedPage) any { return p.PlannedAt }},
 		},
 		Indexes: []document.Index{
-			{Name: fieldEvent, Fields: []string{fieldEvent}},
-			{Name: "age", Fields: []string{fieldPlannedAt}},
+			{Name: fieldEvent, Fields: []string{fieldEvent}, Scatter: scatterSum},
+			{Name: "age", Fields: []string{fieldPlannedAt}, Scatter: scatterAge},
 		},
 	})
 }

@@ -27,23 +27,37 @@ type Store struct {
 	pages      *document.Collection[deliverylog.PlannedPage]
 }
 
+// Reasons why queries ask every shard. The key of a record is its shard key, so that a fan-out of one organization writes to
+// all shards, and the id of a delivery is unique also after its endpoint moved to another bucket.
+const (
+	scatterAge    = "Records of all organizations are deleted after the retention time."
+	scatterList   = "A list of logs merges the pages of all shards."
+	scatterStored = "A part of a fan-out with up to 256 recipients asks once what is stored, from the index alone."
+	scatterSum    = "Numbers of an event or a channel are the sums of all shards, from the index alone."
+)
+
 // New declares the collections in db.
 func New(db *document.Database) *Store {
 	return &Store{
 		blocks: declareBlocks(db),
 		pages:  declarePages(db),
 		changes: document.Declare(db, document.Schema[dispatch.Content]{
-			Name: "changes",
-			Key:  (*dispatch.Content).ChangeID,
+			Name:  "changes",
+			Key:   (*dispatch.Content).ChangeID,
+			Shard: document.ByKey(),
 			Fields: []document.Field[dispatch.Content]{
 				{Name: fieldOccurredAt, Value: func(c *dispatch.Content) any { return c.At() }},
 				{Name: fieldOf, Value: changedEvent},
 			},
-			Indexes: []document.Index{{Name: "age", Fields: []string{fieldOccurredAt}}, {Name: fieldOf, Fields: []string{fieldOf, fieldOccurredAt}}},
+			Indexes: []document.Index{
+				{Name: "age", Fields: []string{fieldOccurredAt}, Scatter: scatterAge},
+				{Name: fieldOf, Fields: []string{fieldOf, fieldOccurredAt}, Scatter: "A member replays the changes of an event."},
+			},
 		}),
 		deliveries: document.Declare(db, document.Schema[deliverylog.Delivery]{
-			Name: "deliveries",
-			Key:  func(d *deliverylog.Delivery) string { return d.ID },
+			Name:  "deliveries",
+			Key:   func(d *deliverylog.Delivery) string { return d.ID },
+			Shard: document.ByKey(),
 			Fields: append(logFields(),
 				document.Field[deliverylog.Delivery]{Name: fieldProgress, Value: progressOf},
 				document.Field[deliverylog.Delivery]{Name: fieldPlace, Value: rowPlace},
@@ -52,19 +66,23 @@ func New(db *document.Database) *Store {
 				document.Field[deliverylog.Delivery]{Name: "waitsIn", Value: waitsIn},
 				document.Field[deliverylog.Delivery]{Name: "nextAttemptAt", Value: nextAttemptAt}),
 			Indexes: append(logIndexes(),
-				document.Index{Name: fieldPlace, Fields: []string{fieldPlace}},
-				document.Index{Name: fieldProgress, Fields: []string{fieldProgress, fieldSentAt}, Counted: true},
-				document.Index{Name: fieldWaits, Fields: []string{fieldWaits}},
-				document.Index{Name: fieldReplayOf, Fields: []string{fieldReplayOf}},
-				document.Index{Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"}}),
+				document.Index{Name: fieldPlace, Fields: []string{fieldPlace}, Scatter: scatterStored},
+				document.Index{Name: fieldProgress, Fields: []string{fieldProgress, fieldSentAt}, Counted: true, Scatter: scatterSum},
+				document.Index{Name: fieldWaits, Fields: []string{fieldWaits}, Scatter: scatterSum},
+				document.Index{Name: fieldReplayOf, Fields: []string{fieldReplayOf}, Scatter: "A replay asks once for up to 400 logs."},
+				document.Index{
+					Name: "due", Fields: []string{"waitsIn", "nextAttemptAt"},
+					Scatter: "The owner of a partition reads its waiting deliveries once. Also, records are deleted after the retention time.",
+				}),
 		}),
 		requests: document.Declare(db, document.Schema[deliverylog.Request]{
-			Name: "requests",
-			Key:  func(r *deliverylog.Request) string { return r.ID },
+			Name:  "requests",
+			Key:   func(r *deliverylog.Request) string { return r.ID },
+			Shard: document.ByKey(),
 			Fields: []document.Field[deliverylog.Request]{
 				{Name: "storedAt", Value: func(r *deliverylog.Request) any { return r.StoredAt }},
 			},
-			Indexes: []document.Index{{Name: "age", Fields: []string{"storedAt"}}},
+			Indexes: []document.Index{{Name: "age", Fields: []string{"storedAt"}, Scatter: scatterAge}},
 		}),
 	}
 }

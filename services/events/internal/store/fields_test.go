@@ -15,3 +15,7 @@ func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
 		catalog.Investigating, catalog.Identified, catalog.Monitoring, catalog.Resolved,
 		catalog.Planning, catalog.Started, catalog.InProgress, catalog.Verifying, catalog.Completed, catalog.StatusUpdate)
 }
+
+func TestEachCollectionDeclaresItsShardKey(t *testing.T) {
+	documenttest.Shards(t, func(db *document.Database) { store.Declare(db) })
+}

@@ -59,8 +59,9 @@ func (s *Store) Follow(follower Follower) { s.follower = follower }
 func (s *Store) dashboards() document.Schema[catalog.Dashboard] {
 	type record = catalog.Dashboard
 	return document.Schema[record]{
-		Name: "dashboards",
-		Key:  func(d *record) string { return d.ID },
+		Name:  "dashboards",
+		Key:   func(d *record) string { return d.ID },
+		Shard: document.Whole("A slug and a host are unique on the installation."),
 		Fields: append(members[record](catalog.FieldLegacyID, "name", catalog.FieldSlug, catalog.FieldVersion),
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(d *record) any { return d.OrganizationID }},
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(d *record) any { return d.ComponentIDs() }},
@@ -90,8 +91,9 @@ func (s *Store) dashboards() document.Schema[catalog.Dashboard] {
 func (s *Store) components() document.Schema[catalog.Component] {
 	type record = catalog.Component
 	return document.Schema[record]{
-		Name: "components",
-		Key:  func(c *record) string { return c.ID },
+		Name:  "components",
+		Key:   func(c *record) string { return c.ID },
+		Shard: document.By(catalog.FieldOrganization),
 		Fields: append(members[record](catalog.FieldLegacyID, "name", "description", "group", "hidden", "hiddenFromNotifications", catalog.FieldExternalRefs),
 			// A component that is leaving has no organization here, so that no query finds it.
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(c *record) any {
@@ -112,7 +114,7 @@ func (s *Store) components() document.Schema[catalog.Component] {
 			{Name: catalog.IndexGroup, Fields: []string{catalog.FieldOrganization, "group", catalog.FieldLegacyID}},
 			{Name: catalog.IndexName, Fields: []string{catalog.FieldOrganization, "name", catalog.FieldLegacyID}},
 			{Name: catalog.IndexOverridden, Fields: []string{catalog.FieldOrganization, catalog.FieldOverridden}},
-			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
+			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}, Scatter: "The scheduler asks for what is due in all organizations."},
 		},
 		Derive: func(ctx context.Context, key string, current *record) error {
 			return s.follower.ComponentWritten(ctx, key, current)
@@ -123,8 +125,9 @@ func (s *Store) components() document.Schema[catalog.Component] {
 func (s *Store) events() document.Schema[catalog.Event] {
 	type record = catalog.Event
 	return document.Schema[record]{
-		Name: "events",
-		Key:  func(e *record) string { return e.ID },
+		Name:  "events",
+		Key:   func(e *record) string { return e.ID },
+		Shard: document.By(catalog.FieldOrganization),
 		Fields: append([]document.Field[record]{
 			{Name: catalog.FieldOrganization, Value: func(e *record) any { return e.OrganizationID }},
 			{Name: catalog.FieldComponents, Value: func(e *record) any { return e.ComponentIDs() }},
@@ -152,7 +155,7 @@ func (s *Store) events() document.Schema[catalog.Event] {
 			{Name: catalog.IndexLink, Fields: []string{catalog.FieldOrganization, catalog.FieldLinks, catalog.FieldLegacyID}},
 			{Name: catalog.IndexID, Fields: []string{catalog.FieldOrganization, catalog.FieldID}},
 			{Name: catalog.IndexOpen, Fields: []string{catalog.FieldOrganization, catalog.FieldOpen}},
-			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
+			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}, Scatter: "The scheduler asks for what is due in all organizations."},
 			{Name: catalog.IndexStart, Fields: []string{catalog.FieldOrganization, catalog.FieldStart, catalog.FieldLegacyID}},
 			{Name: catalog.IndexListed, Fields: []string{catalog.FieldOrganization, catalog.FieldListed, catalog.FieldStart}},
 			{Name: catalog.IndexPublicID, Fields: []string{catalog.FieldOrganization, catalog.FieldPublicID}, Unique: true},
@@ -183,16 +186,18 @@ func deletedImports() document.Schema[catalog.DeletedImport] {
 	return document.Schema[catalog.DeletedImport]{
 		Name:    "deleted_imports",
 		Key:     (*catalog.DeletedImport).ID,
+		Shard:   document.ByKey(),
 		Fields:  []document.Field[catalog.DeletedImport]{{Name: catalog.FieldID, Value: func(d *catalog.DeletedImport) any { return d.ID() }}},
-		Indexes: []document.Index{{Name: catalog.IndexID, Fields: []string{catalog.FieldID}}},
+		Indexes: []document.Index{{Name: catalog.IndexID, Fields: []string{catalog.FieldID}, Scatter: "An import that runs again deletes up to 500 marks."}},
 	}
 }
 
 func templates() document.Schema[catalog.Template] {
 	type record = catalog.Template
 	return document.Schema[record]{
-		Name: "templates",
-		Key:  func(t *record) string { return t.ID },
+		Name:  "templates",
+		Key:   func(t *record) string { return t.ID },
+		Shard: document.By(catalog.FieldOrganization),
 		Fields: append(members[record](catalog.FieldPlace, catalog.FieldKind),
 			document.Field[record]{Name: catalog.FieldOrganization, Value: func(t *record) any { return t.OrganizationID }},
 			document.Field[record]{Name: catalog.FieldComponents, Value: func(t *record) any { return t.ComponentIDs }},
@@ -209,8 +214,9 @@ func templates() document.Schema[catalog.Template] {
 func links() document.Schema[catalog.LinkRow] {
 	type record = catalog.LinkRow
 	return document.Schema[record]{
-		Name: "links",
-		Key:  func(l *record) string { return l.EventID + "/" + l.ComponentID },
+		Name:  "links",
+		Key:   func(l *record) string { return l.EventID + "/" + l.ComponentID },
+		Shard: document.By(catalog.FieldOrganization),
 		Fields: slices.Concat([]document.Field[record]{
 			// The row of an event without components has no organization here, so that no list shows it.
 			{Name: catalog.FieldOrganization, Revision: 1, Value: func(l *record) any {
@@ -235,8 +241,9 @@ func links() document.Schema[catalog.LinkRow] {
 func updates() document.Schema[catalog.UpdateRow] {
 	type record = catalog.UpdateRow
 	return document.Schema[record]{
-		Name: "updates",
-		Key:  func(u *record) string { return u.StatusID },
+		Name:  "updates",
+		Key:   func(u *record) string { return u.StatusID },
+		Shard: document.By(catalog.FieldOrganization),
 		Fields: slices.Concat([]document.Field[record]{
 			{Name: catalog.FieldOrganization, Value: func(u *record) any { return u.OrganizationID }},
 			{Name: catalog.FieldEvent, Value: func(u *record) any { return u.EventID }},
@@ -252,8 +259,9 @@ func updates() document.Schema[catalog.UpdateRow] {
 
 func (s *Store) removals() document.Schema[catalog.Removals] {
 	return document.Schema[catalog.Removals]{
-		Name: "removals",
-		Key:  func(r *catalog.Removals) string { return r.OrganizationID },
+		Name:  "removals",
+		Key:   func(r *catalog.Removals) string { return r.OrganizationID },
+		Shard: document.ByKey(),
 		Derive: func(ctx context.Context, _ string, current *catalog.Removals) error {
 			return s.follower.RemovalsWritten(ctx, current)
 		},
@@ -262,8 +270,9 @@ func (s *Store) removals() document.Schema[catalog.Removals] {
 
 func (s *Store) aliasSets() document.Schema[catalog.AliasSet] {
 	return document.Schema[catalog.AliasSet]{
-		Name: "alias_sets",
-		Key:  func(a *catalog.AliasSet) string { return a.DashboardID },
+		Name:  "alias_sets",
+		Key:   func(a *catalog.AliasSet) string { return a.DashboardID },
+		Shard: document.ByKey(),
 		Derive: func(ctx context.Context, key string, current *catalog.AliasSet) error {
 			return s.follower.AliasesWritten(ctx, key, current)
 		},
@@ -273,8 +282,9 @@ func (s *Store) aliasSets() document.Schema[catalog.AliasSet] {
 func aliases() document.Schema[catalog.Alias] {
 	type record = catalog.Alias
 	return document.Schema[record]{
-		Name: "aliases",
-		Key:  func(a *record) string { return a.Key() },
+		Name:  "aliases",
+		Key:   func(a *record) string { return a.Key() },
+		Shard: document.ByKey(),
 		Fields: []document.Field[record]{
 			{Name: catalog.FieldDashboard, Value: func(a *record) any { return a.DashboardID }},
 			{Name: catalog.FieldPath, Value: func(a *record) any { return a.Path }},
@@ -283,9 +293,9 @@ func aliases() document.Schema[catalog.Alias] {
 			{Name: catalog.FieldComponent, Value: func(a *record) any { return textOrNil(a.ComponentID) }},
 		},
 		Indexes: []document.Index{
-			{Name: catalog.IndexPath, Fields: []string{catalog.FieldDashboard, catalog.FieldPath}},
-			{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent}},
-			{Name: catalog.IndexAliasComponent, Fields: []string{catalog.FieldComponent}},
+			{Name: catalog.IndexPath, Fields: []string{catalog.FieldDashboard, catalog.FieldPath}, Scatter: "A member lists or deletes the aliases of a dashboard. A visitor's request reads one by its key."},
+			{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent}, Scatter: "The aliases of events that changed, once for each write."},
+			{Name: catalog.IndexAliasComponent, Fields: []string{catalog.FieldComponent}, Scatter: "The aliases of a component that is deleted."},
 		},
 	}
 }
@@ -293,8 +303,9 @@ func aliases() document.Schema[catalog.Alias] {
 func pages() document.Schema[edition.PublishedPage] {
 	type record = edition.PublishedPage
 	return document.Schema[record]{
-		Name: "pages",
-		Key:  func(p *record) string { return p.DashboardID },
+		Name:  "pages",
+		Key:   func(p *record) string { return p.DashboardID },
+		Shard: document.Whole("A visitor's request names a slug or a host."),
 		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts, edition.FieldIndicator, edition.FieldChangesAt),
 			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
 			document.Field[record]{Name: edition.FieldEnabled, Value: func(p *record) any { return p.Enabled && !p.Removed }},
@@ -312,26 +323,28 @@ func pages() document.Schema[edition.PublishedPage] {
 func parts() document.Schema[edition.Part] {
 	type record = edition.Part
 	return document.Schema[record]{
-		Name: "parts",
-		Key:  func(p *record) string { return p.ID },
+		Name:  "parts",
+		Key:   func(p *record) string { return p.ID },
+		Shard: document.ByKey(),
 		Fields: append(members[record](catalog.FieldID, edition.FieldCreatedAt, edition.FieldNumber),
 			document.Field[record]{Name: edition.FieldDashboard, Value: func(p *record) any { return p.DashboardID }}),
-		Indexes: []document.Index{{Name: edition.IndexDashboard, Fields: []string{edition.FieldDashboard, edition.FieldCreatedAt}}},
+		Indexes: []document.Index{{Name: edition.IndexDashboard, Fields: []string{edition.FieldDashboard, edition.FieldCreatedAt}, Scatter: "A new edition deletes what the dashboard does not use any more."}},
 	}
 }
 
 func files() document.Schema[edition.StoredFile] {
 	type record = edition.StoredFile
 	return document.Schema[record]{
-		Name: "files",
-		Key:  func(f *record) string { return f.Key() },
+		Name:  "files",
+		Key:   func(f *record) string { return f.Key() },
+		Shard: document.ByKey(),
 		Fields: []document.Field[record]{
 			{Name: catalog.FieldID, Value: func(f *record) any { return f.Key() }},
 			{Name: edition.FieldDashboard, Value: func(f *record) any { return f.DashboardID }},
 			{Name: edition.FieldEdition, Value: func(f *record) any { return f.EditionID }},
 			{Name: edition.FieldCreatedAt, Value: func(f *record) any { return f.CreatedAt }},
 		},
-		Indexes: []document.Index{{Name: edition.IndexDashboard, Fields: []string{edition.FieldDashboard, edition.FieldCreatedAt}}},
+		Indexes: []document.Index{{Name: edition.IndexDashboard, Fields: []string{edition.FieldDashboard, edition.FieldCreatedAt}, Scatter: "A new edition deletes what the dashboard does not use any more."}},
 	}
 }
 
@@ -339,7 +352,7 @@ func childIndexes() []document.Index {
 	organization, id := catalog.FieldOrganization, catalog.FieldLegacyID
 	ofType, ofStatus := catalog.OfEvent(catalog.FieldType), catalog.OfEvent(catalog.FieldStatus)
 	return []document.Index{
-		{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent, id}},
+		{Name: catalog.IndexEvent, Fields: []string{catalog.FieldEvent, id}, Scatter: "A write of an event compares its rows, which the id of the event finds."},
 		{Name: catalog.IndexLegacyID, Fields: []string{organization, id}, Unique: true, Counted: true, Numbered: true},
 		{Name: catalog.IndexEventLegacyID, Fields: []string{organization, catalog.OfEvent(id), id}},
 		{Name: catalog.IndexType, Fields: []string{organization, ofType, id}, Counted: true, Numbered: true},

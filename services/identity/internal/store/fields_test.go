@@ -12,3 +12,7 @@ import (
 func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
 	documenttest.Fields(t, func(db *document.Database) { store.New(db) }, account.Pending, account.Ready)
 }
+
+func TestEachCollectionDeclaresItsShardKey(t *testing.T) {
+	documenttest.Shards(t, func(db *document.Database) { store.New(db) })
+}

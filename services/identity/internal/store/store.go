@@ -26,8 +26,9 @@ func New(db *document.Database) account.Store {
 func organizations() document.Schema[account.Organization] {
 	type organization = account.Organization
 	return document.Schema[organization]{
-		Name: "organizations",
-		Key:  func(o *organization) string { return o.ID },
+		Name:  "organizations",
+		Key:   func(o *organization) string { return o.ID },
+		Shard: document.Whole("A name for single sign-on is unique on the installation. An organization has one record."),
 		Fields: []document.Field[organization]{
 			{Name: account.FieldState, Value: func(o *organization) any { return o.State }},
 			{Name: account.FieldStale, Value: func(o *organization) any { return optional.OrNull(o.StaleSince != nil) }},
@@ -54,8 +55,9 @@ func users() document.Schema[account.User] {
 		}}
 	}
 	return document.Schema[user]{
-		Name: "users",
-		Key:  func(u *user) string { return u.ID },
+		Name:  "users",
+		Key:   func(u *user) string { return u.ID },
+		Shard: document.Whole("A username is unique on the installation. A key, a session and an address find a user without an organization."),
 		Fields: []document.Field[user]{
 			field(account.FieldOrganization, func(u *user) any { return u.Organization }),
 			field(account.FieldLegacyID, func(u *user) any { return u.LegacyID }),
@@ -90,8 +92,9 @@ func users() document.Schema[account.User] {
 func auditLog() document.Schema[topic.AuditEntry] {
 	type entry = topic.AuditEntry
 	schema := document.Schema[entry]{
-		Name: "audit",
-		Key:  func(e *entry) string { return e.ID },
+		Name:  "audit",
+		Key:   func(e *entry) string { return e.ID },
+		Shard: document.By(account.FieldOrganization),
 		Fields: []document.Field[entry]{
 			{Name: account.FieldOrganization, Value: func(e *entry) any { return e.Organization }},
 			{Name: account.FieldActor, Value: func(e *entry) any { return optional.OrNull(e.Actor.ID) }},

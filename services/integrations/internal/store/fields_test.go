@@ -15,3 +15,10 @@ func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
 		store.NewInbound(db)
 	}, endpoint.ReasonFailures, endpoint.ReasonGone)
 }
+
+func TestEachCollectionDeclaresItsShardKey(t *testing.T) {
+	documenttest.Shards(t, func(db *document.Database) {
+		store.New(db)
+		store.NewInbound(db)
+	})
+}

@@ -12,15 +12,19 @@ import (
 func NewInbound(db *document.Database) inbound.Store {
 	return inbound.Store{
 		Keys: document.Declare(db, inboundKeys()), Logs: document.Declare(db, inboundLogs()), Problems: document.Declare(db, inboundProblems()),
-		Watches: document.Declare(db, document.Schema[inbound.Watch]{Name: "inbound_watches", Key: func(w *inbound.Watch) string { return w.ID }}),
+		Watches: document.Declare(db, document.Schema[inbound.Watch]{Name: "inbound_watches", Shard: document.ByKey(), Key: func(w *inbound.Watch) string { return w.ID }}),
 	}
 }
+
+// ofAge is the reason why queries for old records ask every shard.
+const ofAge = "Records of all organizations are deleted after the retention time."
 
 func inboundProblems() document.Schema[inbound.Problem] {
 	type p = inbound.Problem
 	return document.Schema[p]{
-		Name: "inbound_problems",
-		Key:  func(p *p) string { return p.ID },
+		Name:  "inbound_problems",
+		Key:   func(p *p) string { return p.ID },
+		Shard: document.ByKey(),
 		Fields: []document.Field[p]{
 			{Name: inbound.FieldOrganization, Value: func(p *p) any { return p.OrganizationID }},
 			{Name: inbound.FieldKey, Value: func(p *p) any { return p.KeyID }},
@@ -29,10 +33,10 @@ func inboundProblems() document.Schema[inbound.Problem] {
 			{Name: inbound.FieldExpiresAt, Value: func(p *p) any { return p.ExpiresAt() }},
 		},
 		Indexes: []document.Index{
-			{Name: "newest", Fields: []string{inbound.FieldOrganization, inbound.FieldSince}},
-			{Name: "keys", Fields: []string{inbound.FieldOrganization, inbound.FieldKey}},
-			{Name: "due", Fields: []string{inbound.FieldDueAt}},
-			{Name: "expired", Fields: []string{inbound.FieldExpiresAt}},
+			{Name: "newest", Fields: []string{inbound.FieldOrganization, inbound.FieldSince}, Scatter: "A list merges the pages of all shards. A message reads one problem by its key."},
+			{Name: "keys", Fields: []string{inbound.FieldOrganization, inbound.FieldKey}, Scatter: "The problems of a key are counted for its limit."},
+			{Name: "due", Fields: []string{inbound.FieldDueAt}, Scatter: "The problems of all organizations that become incidents now."},
+			{Name: "expired", Fields: []string{inbound.FieldExpiresAt}, Scatter: ofAge},
 		},
 	}
 }
@@ -48,8 +52,9 @@ func timeOrNull(at *time.Time) any {
 func inboundKeys() document.Schema[inbound.Key] {
 	type k = inbound.Key
 	return document.Schema[k]{
-		Name: "inbound_keys",
-		Key:  func(k *k) string { return k.ID },
+		Name:  "inbound_keys",
+		Key:   func(k *k) string { return k.ID },
+		Shard: document.By(inbound.FieldOrganization),
 		Fields: []document.Field[k]{
 			{Name: inbound.FieldOrganization, Value: func(k *k) any { return k.OrganizationID }},
 			{Name: inbound.FieldSlot, Value: func(k *k) any { return optional.OrNull(k.Slot) }},
@@ -58,7 +63,7 @@ func inboundKeys() document.Schema[inbound.Key] {
 		Indexes: []document.Index{
 			{Name: "organization", Fields: []string{inbound.FieldOrganization}},
 			{Name: "slots", Fields: []string{inbound.FieldOrganization, inbound.FieldSlot}, Unique: true},
-			{Name: "silent", Fields: []string{inbound.FieldSilentAt}},
+			{Name: "silent", Fields: []string{inbound.FieldSilentAt}, Scatter: "The keys of all organizations that sent nothing for too long."},
 		},
 	}
 }
@@ -66,8 +71,9 @@ func inboundKeys() document.Schema[inbound.Key] {
 func inboundLogs() document.Schema[inbound.Log] {
 	type l = inbound.Log
 	return document.Schema[l]{
-		Name: "inbound_logs",
-		Key:  func(l *l) string { return l.ID },
+		Name:  "inbound_logs",
+		Key:   func(l *l) string { return l.ID },
+		Shard: document.By(inbound.FieldOrganization),
 		Fields: []document.Field[l]{
 			{Name: inbound.FieldOrganization, Value: func(l *l) any { return l.OrganizationID }},
 			{Name: inbound.FieldReceivedAt, Value: func(l *l) any { return l.ReceivedAt }},
@@ -81,7 +87,7 @@ func inboundLogs() document.Schema[inbound.Log] {
 			{Name: "byResult", Fields: []string{inbound.FieldOrganization, inbound.FieldResult, inbound.FieldReceivedAt}},
 			{Name: "byKeyAndResult", Fields: []string{inbound.FieldOrganization, inbound.FieldKey, inbound.FieldResult, inbound.FieldReceivedAt}},
 			{Name: "responses", Fields: []string{inbound.FieldOrganization, inbound.FieldWebhookID}, Unique: true},
-			{Name: "age", Fields: []string{inbound.FieldReceivedAt}},
+			{Name: "age", Fields: []string{inbound.FieldReceivedAt}, Scatter: ofAge},
 		},
 	}
 }

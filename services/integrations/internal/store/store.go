@@ -18,16 +18,20 @@ func New(db *document.Database) endpoint.Store {
 		},
 		Results: outcome.Store{
 			Counters: document.Declare(db, document.Schema[outcome.Counters]{
-				Name: "counters",
-				Key:  func(c *outcome.Counters) string { return c.ID },
+				Name:  "counters",
+				Key:   func(c *outcome.Counters) string { return c.ID },
+				Shard: document.ByKey(),
 				Fields: []document.Field[outcome.Counters]{
 					{Name: outcome.FieldFailing, Value: func(c *outcome.Counters) any { return c.Failing() }},
 				},
-				Indexes: []document.Index{{Name: "failing", Fields: []string{outcome.FieldFailing}}},
+				Indexes: []document.Index{{
+					Name: "failing", Fields: []string{outcome.FieldFailing}, Scatter: "A batch of outcomes asks once for the failing endpoints of its groups.",
+				}},
 			}),
 			Successes: document.Declare(db, document.Schema[outcome.LastSuccesses]{
-				Name: "successes",
-				Key:  func(g *outcome.LastSuccesses) string { return g.ID },
+				Name:  "successes",
+				Key:   func(g *outcome.LastSuccesses) string { return g.ID },
+				Shard: document.ByKey(),
 			}),
 		},
 		Suppressions: revised[endpoint.Suppression]{
@@ -35,12 +39,13 @@ func New(db *document.Database) endpoint.Store {
 			organization: func(s *endpoint.Suppression) string { return s.OrganizationID },
 		},
 		Slots: document.Declare(db, document.Schema[endpoint.Slots]{
-			Name: "slots",
-			Key:  func(s *endpoint.Slots) string { return s.Key() },
+			Name:  "slots",
+			Key:   func(s *endpoint.Slots) string { return s.Key() },
+			Shard: document.ByKey(),
 			Fields: []document.Field[endpoint.Slots]{
 				{Name: endpoint.FieldClaimed, Value: func(s *endpoint.Slots) any { return s.ClaimedAt() }},
 			},
-			Indexes: []document.Index{{Name: "claims", Fields: []string{endpoint.FieldClaimed}}},
+			Indexes: []document.Index{{Name: "claims", Fields: []string{endpoint.FieldClaimed}, Scatter: "A sweep finds the claims of all organizations that were not completed."}},
 		}),
 		Next:     db.Next,
 		Revision: revisions.of,
@@ -49,15 +54,19 @@ func New(db *document.Database) endpoint.Store {
 
 func suppressions() document.Schema[endpoint.Suppression] {
 	return document.Schema[endpoint.Suppression]{
-		Name: "suppressions",
-		Key:  func(s *endpoint.Suppression) string { return s.Key() },
+		Name:  "suppressions",
+		Key:   func(s *endpoint.Suppression) string { return s.Key() },
+		Shard: document.ByKey(),
 		Fields: []document.Field[endpoint.Suppression]{
 			{Name: endpoint.FieldOrganization, Value: func(s *endpoint.Suppression) any { return s.OrganizationID }},
 			{Name: endpoint.FieldChannel, Value: func(s *endpoint.Suppression) any { return string(s.Channel) }},
 			{Name: endpoint.FieldSuppressedAt, Value: func(s *endpoint.Suppression) any { return s.SuppressedAt }},
 		},
 		Indexes: []document.Index{
-			{Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt}},
+			{
+				Name: "suppressed", Fields: []string{endpoint.FieldOrganization, endpoint.FieldChannel, endpoint.FieldSuppressedAt},
+				Scatter: "A list merges the pages of all shards. An attempt reads one suppression by its key.",
+			},
 		},
 	}
 }
@@ -68,8 +77,9 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 		return append([]string{endpoint.FieldOrganization, endpoint.FieldChannel}, more...)
 	}
 	return document.Schema[e]{
-		Name: "endpoints",
-		Key:  func(e *e) string { return e.ID },
+		Name:  "endpoints",
+		Key:   func(e *e) string { return e.ID },
+		Shard: document.By(endpoint.FieldOrganization),
 		Fields: []document.Field[e]{
 			{Name: endpoint.FieldOrganization, Value: func(e *e) any { return optional.OrNull(e.OrganizationID) }}, // absent only for the records of Endpoints.prevent
 			{Name: endpoint.FieldChannel, Value: func(e *e) any { return string(e.Channel) }},
@@ -115,7 +125,7 @@ func endpoints() document.Schema[endpoint.Endpoint] {
 			{Name: endpoint.IndexConcerned, Fields: kind(endpoint.FieldPaused, endpoint.FieldComponents)},
 			{Name: "components", Fields: []string{endpoint.FieldOrganization, endpoint.FieldComponents}},
 			{Name: "only", Fields: []string{endpoint.FieldOrganization, endpoint.FieldOnly}},
-			{Name: "expired", Fields: []string{endpoint.FieldExpires}},
+			{Name: "expired", Fields: []string{endpoint.FieldExpires}, Scatter: "A sweep finds the requests of all organizations that have expired."},
 			{Name: "dashboard", Fields: []string{endpoint.FieldOrganization, endpoint.FieldDashboard}},
 			{Name: "intervals", Fields: []string{endpoint.FieldOrganization, endpoint.FieldInterval}},
 		},

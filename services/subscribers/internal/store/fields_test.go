@@ -15,3 +15,7 @@ func TestAFieldThatComputesOtherValuesHasANewRevision(t *testing.T) {
 		audience.FromApp, audience.FromLegacy, audience.FromImport, audience.FromPublic,
 		audience.Bounce, audience.Complaint, audience.Unusable, audience.OptedOut)
 }
+
+func TestEachCollectionDeclaresItsShardKey(t *testing.T) {
+	documenttest.Shards(t, func(db *document.Database) { store.New(db, nil) })
+}

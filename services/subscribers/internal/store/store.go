@@ -20,8 +20,8 @@ type Follower interface {
 // follower is a function, because the audience, which is the Follower, is created after its Store.
 func New(db *document.Database, follower func() Follower) audience.Store {
 	people, entries, addresses, imports := subscribers(), subscriptions(), addresses(), document.Schema[audience.Import]{
-		Name: "imports",
-		Key:  func(i *audience.Import) string { return i.ID },
+		Name: "imports", Shard: document.ByKey(),
+		Key: func(i *audience.Import) string { return i.ID },
 	}
 	people.Derive = derive(follower, Follower.SubscriberWritten)
 	addresses.Derive = derive(follower, Follower.AddressWritten)
@@ -52,8 +52,9 @@ func unless(absent bool, value any) any {
 func addresses() document.Schema[audience.Address] {
 	type a = audience.Address
 	return document.Schema[a]{
-		Name: "addresses",
-		Key:  func(a *a) string { return a.ID },
+		Name:  "addresses",
+		Key:   func(a *a) string { return a.ID },
+		Shard: document.By(audience.FieldOrganization),
 		Fields: []document.Field[a]{
 			// No query finds a removed address, and its text may be stored again.
 			{Name: audience.FieldOrganization, Value: func(a *a) any { return unless(a.Removed, a.OrganizationID) }},
@@ -68,16 +69,24 @@ func addresses() document.Schema[audience.Address] {
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
 			{Name: "normal", Fields: inChannel(audience.FieldNormal), Unique: true},
 			{Name: audience.IndexSame, Fields: inChannel(audience.FieldNormal, audience.FieldLegacyID)},
-			{Name: "removed", Fields: []string{audience.FieldRemoved}},
+			{Name: "removed", Fields: []string{audience.FieldRemoved}, Scatter: "A sweep completes the removal of addresses of all organizations."},
 		},
 	}
 }
 
+// Reasons why queries of subscribers ask every shard. The organization of a subscriber cannot be its shard key, because it
+// is absent from a subscriber without entries.
+const (
+	ofList  = "A list of members merges the pages of all shards."
+	ofSweep = "A sweep finds the requests of all organizations that have expired."
+)
+
 func subscribers() document.Schema[audience.Subscriber] {
 	type s = audience.Subscriber
 	return document.Schema[s]{
-		Name: "subscribers",
-		Key:  func(s *s) string { return s.ID },
+		Name:  "subscribers",
+		Key:   func(s *s) string { return s.ID },
+		Shard: document.ByKey(),
 		Fields: []document.Field[s]{
 			// No query of an organization finds a subscriber without entries or with a removed address.
 			{Name: audience.FieldOrganization, Value: func(s *s) any { return unless(s.Gone() || s.Address.Removed, s.OrganizationID) }},
@@ -100,16 +109,16 @@ func subscribers() document.Schema[audience.Subscriber] {
 			}},
 		},
 		Indexes: []document.Index{
-			{Name: audience.IndexNormal, Fields: inChannel(audience.FieldNormal), Counted: true},
-			{Name: audience.IndexDashboard, Fields: inChannel(audience.FieldDashboard, audience.FieldNormal), Counted: true},
-			{Name: audience.IndexStates, Fields: inChannel(audience.FieldStates, audience.FieldNormal)},
-			{Name: audience.IndexDashboardStates, Fields: inChannel(audience.FieldDashboard, audience.FieldStates, audience.FieldNormal)},
-			{Name: audience.IndexSubscribed, Fields: inChannel(audience.FieldSubscribed, audience.FieldNormal)},
-			{Name: audience.IndexConcerned, Fields: inChannel(audience.FieldConcerned, audience.FieldBlocked)},
-			{Name: audience.IndexAddress, Fields: []string{audience.FieldAddress}},
-			{Name: audience.IndexParts, Fields: []string{audience.FieldParts, audience.FieldNormal}, Words: true},
-			{Name: "waiting", Fields: []string{audience.FieldWaiting, audience.FieldRequested}},
-			{Name: "requested", Fields: []string{audience.FieldRequested}},
+			{Name: audience.IndexNormal, Fields: inChannel(audience.FieldNormal), Counted: true, Scatter: ofList},
+			{Name: audience.IndexDashboard, Fields: inChannel(audience.FieldDashboard, audience.FieldNormal), Counted: true, Scatter: ofList},
+			{Name: audience.IndexStates, Fields: inChannel(audience.FieldStates, audience.FieldNormal), Scatter: ofList},
+			{Name: audience.IndexDashboardStates, Fields: inChannel(audience.FieldDashboard, audience.FieldStates, audience.FieldNormal), Scatter: ofList},
+			{Name: audience.IndexSubscribed, Fields: inChannel(audience.FieldSubscribed, audience.FieldNormal), Scatter: ofList},
+			{Name: audience.IndexConcerned, Fields: inChannel(audience.FieldConcerned, audience.FieldBlocked), Scatter: "A fan-out reads the recipients in pages of 10,000, from all shards at once."},
+			{Name: audience.IndexAddress, Fields: []string{audience.FieldAddress}, Scatter: "A write of an address follows to its subscribers."},
+			{Name: audience.IndexParts, Fields: []string{audience.FieldParts, audience.FieldNormal}, Words: true, Scatter: ofList},
+			{Name: "waiting", Fields: []string{audience.FieldWaiting, audience.FieldRequested}, Scatter: ofSweep},
+			{Name: "requested", Fields: []string{audience.FieldRequested}, Scatter: ofSweep},
 		},
 	}
 }
@@ -117,8 +126,9 @@ func subscribers() document.Schema[audience.Subscriber] {
 func subscriptions() document.Schema[audience.Subscription] {
 	type s = audience.Subscription
 	return document.Schema[s]{
-		Name: "subscriptions",
-		Key:  func(s *s) string { return s.ID },
+		Name:  "subscriptions",
+		Key:   func(s *s) string { return s.ID },
+		Shard: document.By(audience.FieldOrganization),
 		Fields: []document.Field[s]{
 			{Name: audience.FieldOrganization, Value: func(s *s) any { return s.OrganizationID }},
 			{Name: audience.FieldChannel, Value: func(s *s) any { return string(s.Channel) }},
@@ -132,7 +142,7 @@ func subscriptions() document.Schema[audience.Subscription] {
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
 			{Name: audience.IndexAddress, Fields: inChannel(audience.FieldAddress, audience.FieldLegacyID)},
 			{Name: audience.IndexComponent, Fields: inChannel(audience.FieldComponent, audience.FieldLegacyID)},
-			{Name: "subscriber", Fields: []string{audience.FieldSubscriber, audience.FieldLegacyID}},
+			{Name: "subscriber", Fields: []string{audience.FieldSubscriber, audience.FieldLegacyID}, Scatter: "A write of a subscriber compares its rows, which its id finds."},
 		},
 	}
 }
