@@ -188,7 +188,7 @@ func TestAFillUnderWayCannotUndoAVoid(t *testing.T) {
 	close(release)
 	<-first // this request began before the revocation, so either result is right
 	wantEmpty403(t, <-second)
-	if entry := w.redis.Get(t.Context(), m.entries()[0]).Val(); entry != peer.Void {
+	if entry := w.redis.Get(t.Context(), w.tag+m.entries()[0]).Val(); entry != peer.Void {
 		t.Fatalf("the entry is %q", entry)
 	}
 	wantEmpty403(t, d.get(t, "/app/users", header))

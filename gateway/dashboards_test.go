@@ -386,7 +386,7 @@ func TestAGatewayThatStartsDuringAnOutageServesSavedFiles(t *testing.T) {
 		t.Helper()
 		eventually(t, "the files are in Redis", func() bool {
 			wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // after a failed save, a later visit starts another one
-			number, _ := w.redis.HGet(t.Context(), "pages:dashboard-1", "number").Int64()
+			number, _ := w.redis.HGet(t.Context(), w.tag+"pages:dashboard-1", "number").Int64()
 			return number == edition
 		})
 	}
@@ -397,12 +397,12 @@ func TestAGatewayThatStartsDuringAnOutageServesSavedFiles(t *testing.T) {
 	wantStatus(t, d.get(t, "/", ownHost), 200)
 	saved(2)
 	eventually(t, "the own host is in Redis", func() bool {
-		return w.redis.Exists(t.Context(), "page-at:/public/v1/hosts/status.acme.test").Val() == 1
+		return w.redis.Exists(t.Context(), w.tag+"page-at:/public/v1/hosts/status.acme.test").Val() == 1
 	})
-	if left := w.redis.TTL(t.Context(), "pages:dashboard-1").Val(); left <= 23*time.Hour || left > 24*time.Hour {
+	if left := w.redis.TTL(t.Context(), w.tag+"pages:dashboard-1").Val(); left <= 23*time.Hour || left > 24*time.Hour {
 		t.Errorf("Redis keeps the files for %v", left)
 	}
-	for _, value := range w.redis.HGetAll(t.Context(), "pages:dashboard-1").Val() {
+	for _, value := range w.redis.HGetAll(t.Context(), w.tag+"pages:dashboard-1").Val() {
 		if strings.Contains(value, "edition-2") {
 			t.Errorf("a value in Redis is not sealed: %s", value)
 		}
@@ -451,7 +451,7 @@ func TestAGatewayThatStartsDuringAnOutageServesAPrivateDashboard(t *testing.T) {
 		of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1", FeedKey: "k"}
 	})
 	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 403)
-	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), "pages:dashboard-1").Val() == 1 })
+	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), w.tag+"pages:dashboard-1").Val() == 1 })
 	w.services[events].server.Close()
 	again := w.gateway(t, nil)
 	tickets := peer.PasswordTickets(testSecret, func() time.Time { return time.Now() })
@@ -483,7 +483,7 @@ func TestAGatewayThatStartsDuringAnOutageServesOtherFiles(t *testing.T) {
 	d := w.gateway(t, nil)
 	p := newPublication(w)
 	kept := func(name string) string {
-		return w.redis.HGet(t.Context(), "pages-asked:dashboard-1", codingBrotli+" "+name).Val()
+		return w.redis.HGet(t.Context(), w.tag+"pages-asked:dashboard-1", codingBrotli+" "+name).Val()
 	}
 	ask := func(name string, status int, edition string) {
 		t.Helper()
@@ -506,7 +506,7 @@ func TestAGatewayThatStartsDuringAnOutageServesOtherFiles(t *testing.T) {
 	p.mu.Unlock()
 	ask("subscribe", 404, "")
 	eventually(t, "the edition is in Redis", func() bool {
-		number, _ := w.redis.HGet(t.Context(), "pages:dashboard-1", "number").Int64()
+		number, _ := w.redis.HGet(t.Context(), w.tag+"pages:dashboard-1", "number").Int64()
 		wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 		return number == 2
 	})
@@ -530,7 +530,7 @@ func TestOtherFilesInRedisAreBounded(t *testing.T) {
 	p := newPublication(w)
 	p.padding = 300 << 10
 	total := func() (count, size int) {
-		for field, value := range w.redis.HGetAll(t.Context(), "pages-asked:dashboard-1").Val() {
+		for field, value := range w.redis.HGetAll(t.Context(), w.tag+"pages-asked:dashboard-1").Val() {
 			if field != "size" {
 				count, size = count+1, size+len(value)
 			}
@@ -545,7 +545,7 @@ func TestOtherFilesInRedisAreBounded(t *testing.T) {
 				wantStatus(t, d.get(t, "/d/main/"+name, plainly(nil)), 200)
 				asked++
 				eventually(t, "the file is in Redis", func() bool {
-					return w.redis.HExists(t.Context(), "pages-asked:dashboard-1", codingPlain+" "+name).Val()
+					return w.redis.HExists(t.Context(), w.tag+"pages-asked:dashboard-1", codingPlain+" "+name).Val()
 				})
 			}
 			if count, size := total(); size > othersRoom || count != min(asked, room) && p.edition.Number == 1 {
@@ -558,7 +558,7 @@ func TestOtherFilesInRedisAreBounded(t *testing.T) {
 	p.change(nil)
 	wantStatus(t, d.get(t, "/d/main/history", plainly(nil)), 200)
 	eventually(t, "a file that is too large is not in Redis", func() bool { count, _ := total(); return count == 0 })
-	if left := w.redis.TTL(t.Context(), "pages-asked:dashboard-1").Val(); left > 24*time.Hour {
+	if left := w.redis.TTL(t.Context(), w.tag+"pages-asked:dashboard-1").Val(); left > 24*time.Hour {
 		t.Errorf("Redis keeps the files for %v", left)
 	}
 }
@@ -573,9 +573,9 @@ func TestFilesAreSavedAgainAfterRedisLostThem(t *testing.T) {
 		eventually(t, "the files and the address are in Redis", func() bool {
 			ahead.Add(int64(checkTime / 50))
 			wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
-			return w.redis.Exists(t.Context(), "pages:dashboard-1", "page-at:/public/v1/dashboards/main").Val() == 2
+			return w.redis.Exists(t.Context(), w.tag+"pages:dashboard-1", w.tag+"page-at:/public/v1/dashboards/main").Val() == 2
 		})
-		if err := w.redis.Del(t.Context(), w.redis.Keys(t.Context(), "page*").Val()...).Err(); err != nil {
+		if err := w.redis.Del(t.Context(), w.redis.Keys(t.Context(), w.tag+"page*").Val()...).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -587,7 +587,7 @@ func TestTheAddressOfADisabledDashboardIsDeletedFromRedis(t *testing.T) {
 	d := w.gateway(t, nil)
 	newPublication(w)
 	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
-	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), "pages:dashboard-1").Val() == 1 })
+	eventually(t, "the files are in Redis", func() bool { return w.redis.Exists(t.Context(), w.tag+"pages:dashboard-1").Val() == 1 })
 	w.services[events].handle(func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusNotFound) })
 	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 404)
 	w.services[events].server.Close()

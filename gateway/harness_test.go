@@ -36,7 +36,8 @@ const (
 
 // world is the environment of a gateway: Redis and the services.
 type world struct {
-	redis    *redis.Client
+	redis    redis.UniversalClient
+	tag      string // first part of the names of all keys
 	redisURL string
 	signer   *passport.Signer
 	keys     *keys
@@ -61,17 +62,18 @@ func newWorld(t testing.TB) *world {
 
 func newWorldOn(t testing.TB, redisURL string) *world {
 	t.Helper()
-	options, err := redis.ParseURL(redisURL)
+	settings := boot.Redis{RedisURL: redisURL}
+	client, _, err := settings.Connect(1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		redis: redis.NewClient(options), redisURL: redisURL,
+		redis: client, tag: settings.Tag(peer.GatewayTag), redisURL: redisURL,
 		signer:   passport.NewSigner(testSecret, func() time.Time { return time.Now() }),
 		services: map[string]*service{},
 		client:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
-	w.keys = &keys{redis: w.redis, credentials: map[string]peer.Credential{}}
+	w.keys = &keys{redis: w.redis, tag: w.tag, credentials: map[string]peer.Credential{}}
 	t.Cleanup(func() {
 		w.client.CloseIdleConnections()
 		w.redis.Close()
@@ -135,9 +137,29 @@ func newService(t testing.TB, name string, signer *passport.Signer, keys *keys) 
 
 func (s *service) handle(handler http.HandlerFunc) { s.handler.Store(&handler) }
 
+// named returns the keys of the gateway whose names match the pattern, in a cluster those of all nodes.
+func (w *world) named(pattern string) (names []string) {
+	cluster, is := w.redis.(*redis.ClusterClient)
+	if !is {
+		return w.redis.Keys(context.Background(), w.tag+pattern).Val()
+	}
+	var mu sync.Mutex
+	err := cluster.ForEachMaster(context.Background(), func(ctx context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		names = append(names, node.Keys(ctx, w.tag+pattern).Val()...)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return names
+}
+
 // keys behaves like identity: it looks up keys, and writes a Void entry before each change.
 type keys struct {
-	redis       *redis.Client
+	redis       redis.UniversalClient
+	tag         string
 	mu          sync.Mutex
 	credentials map[string]peer.Credential
 	lookups     atomic.Int64
@@ -215,7 +237,7 @@ func (k *keys) set(c peer.Credential) {
 func (k *keys) change(t testing.TB, m member, apply func()) {
 	t.Helper()
 	for _, key := range m.entries() {
-		if err := k.redis.Set(t.Context(), key, peer.Void, peer.VoidTTL).Err(); err != nil {
+		if err := k.redis.Set(t.Context(), k.tag+key, peer.Void, peer.VoidTTL).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

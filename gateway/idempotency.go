@@ -81,7 +81,7 @@ func (e *edge) forwardIdempotent(r *request, token string, owner []string, key s
 		return
 	}
 	request := digest(r.in.Method, r.in.URL.RequestURI(), string(body))
-	name := "idempotency:" + digest(slices.Concat([]string{"idempotency"}, owner, []string{key})...)
+	name := e.idempotency.redis.tag + "idempotency:" + digest(slices.Concat([]string{"idempotency"}, owner, []string{key})...)
 	mine, first, err := e.idempotency.claim(r.ctx, name, request)
 	switch {
 	case err != nil:

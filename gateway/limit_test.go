@@ -17,6 +17,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 )
@@ -367,4 +368,54 @@ func (c *countTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 		c.Add(1)
 		return next(ctx, cmds)
 	}
+}
+
+// In a cluster, the two keys of the script are in one slot, for any tenant and any kind of key.
+func TestTheKeysOfACheckAreInOneSlot(t *testing.T) {
+	client := func(url string) *redisClient {
+		c, err := newRedisClient(boot.Redis{RedisURL: url}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.client.Close() })
+		return c
+	}
+	cluster, single := client("redis://127.0.0.1:1?addr=127.0.0.1:2"), client("redis://127.0.0.1:1/0")
+	slot := hashSlot("{" + peer.GatewayTag + "}")
+	for range 1000 {
+		id := uuid.NewString()
+		for _, scheme := range []peer.Scheme{peer.APIKey, peer.Bearer, peer.Session} {
+			known := newCaller(scheme, "", peer.Credential{Organization: uuid.NewString(), User: uuid.NewString(), Session: id})
+			q := &query{check: check{entryKey: peer.CredentialKey(scheme, "{"+id+"}"), quota: known.quota}}
+			for i, key := range cluster.keys(q) {
+				if hashSlot(key) != slot {
+					t.Errorf("%q is in slot %d, not %d", key, hashSlot(key), slot)
+				}
+				if want := []string{q.entryKey, q.quota.log}[i]; single.keys(q)[i] != want {
+					t.Errorf("on a single server, the name %q must stay %q", single.keys(q)[i], want)
+				}
+			}
+		}
+	}
+}
+
+// hashSlot returns the slot of a key in a Redis cluster: the CRC-16 of the text in the first braces, or of the whole key.
+func hashSlot(key string) uint16 {
+	if begin := strings.IndexByte(key, '{'); begin >= 0 {
+		if end := strings.IndexByte(key[begin+1:], '}'); end > 0 {
+			key = key[begin+1 : begin+1+end]
+		}
+	}
+	var crc uint16
+	for _, b := range []byte(key) {
+		crc ^= uint16(b) << 8
+		for range 8 {
+			if high := crc&0x8000 != 0; high {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % 16384
 }

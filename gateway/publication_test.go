@@ -51,7 +51,7 @@ const (
 // newPublication makes the events service of a world serve a new dashboard.
 func newPublication(w *world) *publication {
 	// Redis may outlive a test and contain a newer edition of another test.
-	if kept := w.redis.Keys(context.Background(), "page*").Val(); len(kept) > 0 {
+	if kept := w.named("page*"); len(kept) > 0 {
 		w.redis.Del(context.Background(), kept...)
 	}
 	p := &publication{

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 )
@@ -29,7 +30,8 @@ var errDown = errors.New("gateway: Redis cannot be reached")
 // One pipeline is sent at a time. Queries that arrive during its round trip share the next pipeline. So a busy gateway
 // needs fewer round trips than calls, and a call in an idle gateway never waits for others.
 type redisClient struct {
-	client  *redis.Client
+	client  redis.UniversalClient
+	tag     string        // first part of the names of all keys, for a cluster
 	timeout time.Duration // limit of a round trip
 	script  *redis.Script
 	log     *slog.Logger
@@ -75,14 +77,14 @@ const (
 )
 
 func newRedisClient(settings boot.Redis, log *slog.Logger, metrics prometheus.Registerer) (*redisClient, error) {
-	options, err := settings.Options()
+	client, timeout, err := settings.Connect(0) // instead of a retry, the gateway asks identity, which is faster
 	if err != nil {
 		return nil, err
 	}
-	options.MaxRetries = -1 // the gateway asks identity instead, which is faster than a retry
 	c := &redisClient{
-		client:  redis.NewClient(options),
-		timeout: options.ReadTimeout,
+		client:  client,
+		tag:     settings.Tag(peer.GatewayTag),
+		timeout: timeout,
 		script:  redis.NewScript(limitScript),
 		log:     log,
 		up:      prometheus.NewGauge(prometheus.GaugeOpts{Name: "gateway_redis_up", Help: "1 while Redis responds, 0 during an outage."}),
@@ -142,7 +144,7 @@ func (c *redisClient) send(queries []*query) {
 	commands := make([]*redis.Cmd, len(queries))
 	if !c.down.Load() { // Redis may have failed while the queries waited
 		for i, q := range queries {
-			commands[i] = c.script.EvalSha(ctx, pipe, q.keys(), q.arguments()...)
+			commands[i] = c.script.EvalSha(ctx, pipe, c.keys(q), q.arguments()...)
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
 	}
@@ -158,7 +160,7 @@ func (c *redisClient) send(queries []*query) {
 func (c *redisClient) receive(ctx context.Context, q *query, command *redis.Cmd) error {
 	values, err := command.Slice()
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-		values, err = c.script.Eval(ctx, c.client, q.keys(), q.arguments()...).Slice()
+		values, err = c.script.Eval(ctx, c.client, c.keys(q), q.arguments()...).Slice()
 	}
 	if err == nil && len(values) != 4 {
 		err = fmt.Errorf("unexpected reply of limit.lua: %v", values)
@@ -175,7 +177,9 @@ func (c *redisClient) receive(ctx context.Context, q *query, command *redis.Cmd)
 	return nil
 }
 
-func (q *query) keys() []string { return []string{q.entryKey, q.quota.log} }
+func (c *redisClient) keys(q *query) []string {
+	return []string{c.tag + q.entryKey, c.tag + q.quota.log}
+}
 
 func (q *query) arguments() []any {
 	calls := q.calls
@@ -188,7 +192,7 @@ func (q *query) arguments() []any {
 // fill stores an entry for the duration life if there is none. It never replaces an entry, because identity may have stored a Void entry in
 // the meantime.
 func (c *redisClient) fill(ctx context.Context, key, entry string, life time.Duration) {
-	if err := c.client.SetNX(ctx, key, entry, life).Err(); err != nil && ctx.Err() == nil {
+	if err := c.client.SetNX(ctx, c.tag+key, entry, life).Err(); err != nil && ctx.Err() == nil {
 		c.Fail(err)
 	}
 }
@@ -217,7 +221,7 @@ func (c *redisClient) watch(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		// The client's timeouts limit the time of the call.
-		if c.down.Load() && c.client.Set(ctx, "gateway:probe", "1", time.Second).Err() == nil {
+		if c.down.Load() && c.client.Set(ctx, c.tag+"gateway:probe", "1", time.Second).Err() == nil {
 			c.up.Set(1)
 			c.down.Store(false)
 			c.log.Info("Redis is back")
@@ -226,7 +230,13 @@ func (c *redisClient) watch(ctx context.Context) error {
 }
 
 // Client returns the client for commands outside the pipelines.
-func (c *redisClient) Client() *redis.Client { return c.client }
+func (c *redisClient) Client() redis.UniversalClient { return c.client }
+
+// Tag returns the first part of the names of all keys.
+func (c *redisClient) Tag() string { return c.tag }
+
+// Timeout returns the limit of a round trip.
+func (c *redisClient) Timeout() time.Duration { return c.timeout }
 
 // IsDown reports whether Redis has failed and has not responded since.
 func (c *redisClient) IsDown() bool { return c.down.Load() }

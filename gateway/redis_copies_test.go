@@ -15,7 +15,7 @@ import (
 // publishMany makes the events service return a dashboard for every slug. Each dashboard has a page, and other files
 // below history/. Each file has size bytes, which no content coding can compress.
 func publishMany(w *world, size int) {
-	if kept := w.redis.Keys(context.Background(), "page*").Val(); len(kept) > 0 {
+	if kept := w.named("page*"); len(kept) > 0 {
 		w.redis.Del(context.Background(), kept...)
 	}
 	random := rand.NewChaCha8([32]byte{})

@@ -93,7 +93,10 @@ func problem(check, value string) string {
 			return "must be mongodb://host:port/prefix or sqlite:FOLDER"
 		}
 	case "redis":
-		_, err := Redis{value}.Options()
+		client, _, err := Redis{value}.Connect(0)
+		if err == nil {
+			_ = client.Close() // it has not connected
+		}
 		if problem := problem("url redis rediss", value); problem != "" || value == "" || err == nil {
 			return problem
 		}

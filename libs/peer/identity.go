@@ -79,7 +79,12 @@ const (
 	VoidTTL       = 60 * time.Second // longer than any lookup may take
 )
 
-// CredentialKey names the Redis entry of a key or session.
+// GatewayTag is the hash tag of the keys of the gateway in a Redis cluster (boot.Redis.Tag). The gateway compares a
+// credential and counts the call in one script, the credentials of an organization share a count, and an outage is that of
+// all keys. So all of them are in one slot.
+const GatewayTag = "gateway"
+
+// CredentialKey names the Redis entry of a key or session. In a cluster, the tag of GatewayTag precedes it.
 func CredentialKey(scheme Scheme, id string) string {
 	return "credential:" + string(scheme) + ":" + id
 }

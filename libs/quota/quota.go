@@ -38,7 +38,7 @@ var giveScript string
 
 // Counter counts the uses of keys.
 type Counter struct {
-	client *redis.Client
+	client redis.UniversalClient
 	script *redis.Script
 	give   *redis.Script
 	log    *slog.Logger
@@ -56,13 +56,12 @@ type window struct {
 
 // New returns a Counter. Redis may be down when New is called.
 func New(settings boot.Redis, log *slog.Logger, now func() time.Time) (*Counter, error) {
-	options, err := settings.Options()
+	client, _, err := settings.Connect(0) // instead of a retry, the counter uses its memory
 	if err != nil {
 		return nil, err
 	}
-	options.MaxRetries = -1 // instead of a retry, the counter uses its memory
 	return &Counter{
-		client: redis.NewClient(options), script: redis.NewScript(takeScript), give: redis.NewScript(giveScript), log: log, now: now, memory: map[string]window{},
+		client: client, script: redis.NewScript(takeScript), give: redis.NewScript(giveScript), log: log, now: now, memory: map[string]window{},
 	}, nil
 }
 

@@ -52,11 +52,10 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.Close()
-	redis, err := c.Redis.Options()
+	gateways, err := store.NewGateways(c.Redis)
 	if err != nil {
 		return err
 	}
-	gateways := store.NewGateways(redis)
 	defer gateways.Close()
 	tries, err := quota.New(c.Redis, c.Log, c.Now)
 	if err != nil {

@@ -36,7 +36,11 @@ var checkSavedScript string
 
 // Redis is the gateway's connection to Redis.
 type Redis interface {
-	Client() *redis.Client
+	Client() redis.UniversalClient
+	// Tag returns the first part of the names of all keys.
+	Tag() string
+	// Timeout returns the limit of a round trip.
+	Timeout() time.Duration
 	// IsDown reports whether Redis has failed and has not responded since.
 	IsDown() bool
 	// Fail marks Redis as down because of an error.
@@ -78,12 +82,20 @@ func (b *backup) isUnusable() bool { return b.room == 0 || b.redis.IsDown() }
 
 // run runs one of the scripts with the hashes as keys. After an error it marks Redis as down.
 func (b *backup) run(ctx context.Context, script *redis.Script, hashes []string, values ...any) *redis.Cmd {
-	keys := append([]string{"pages-used", "pages-asked-used", "pages-size"}, hashes...)
-	reply := script.Run(ctx, b.redis.Client(), keys, append([]any{b.room, backupTime.Milliseconds()}, values...)...)
+	reply := script.Run(ctx, b.redis.Client(), scriptKeys(b.redis.Tag(), hashes), append([]any{b.room, backupTime.Milliseconds()}, values...)...)
 	if err := reply.Err(); err != nil {
 		b.redis.Fail(err)
 	}
 	return reply
+}
+
+// scriptKeys returns the keys of a script for the hashes.
+func scriptKeys(tag string, hashes []string) []string {
+	keys := []string{tag + "pages-used", tag + "pages-asked-used", tag + "pages-size"}
+	for _, hash := range hashes {
+		keys = append(keys, tag+hash)
+	}
+	return keys
 }
 
 const (
@@ -137,7 +149,7 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 	if key == "" {
 		return nil
 	}
-	sealed := b.read(b.redis.Client().HGet(ctx, key, field))
+	sealed := b.read(b.redis.Client().HGet(ctx, b.redis.Tag()+key, field))
 	if _, other, numbered := strings.Cut(sealed, " "); numbered {
 		sealed = other
 	}
@@ -190,10 +202,9 @@ func (b *backup) deleteAddress(ctx context.Context, base string) {
 	if b.isUnusable() {
 		return
 	}
-	client := b.redis.Client()
-	ctx, cancel := context.WithTimeout(ctx, client.Options().ReadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, b.redis.Timeout())
 	defer cancel()
-	if err := client.Del(ctx, addressKey(base)).Err(); err != nil {
+	if err := b.redis.Client().Del(ctx, b.redis.Tag()+addressKey(base)).Err(); err != nil {
 		b.redis.Fail(err)
 	}
 }

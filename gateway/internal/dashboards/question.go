@@ -64,7 +64,7 @@ func (*editionQuestion) received(response message.Response, _ string) (out *cach
 }
 
 func (q *editionQuestion) place(ctx context.Context, b *backup) (key, field string) {
-	return filesKey(b.read(b.redis.Client().HGet(ctx, addressKey(q.base), dashboardField))), editionField
+	return filesKey(b.read(b.redis.Client().HGet(ctx, b.redis.Tag()+addressKey(q.base), dashboardField))), editionField
 }
 
 // listQuestion is a question for a legacy list of a dashboard.

@@ -83,11 +83,10 @@ func open(t *testing.T) *setting {
 	}
 	s.startRedis("127.0.0.1:0")
 	t.Cleanup(func() { s.redis.Close() })
-	redis, err := boot.Redis{RedisURL: s.redis.URL()}.Options()
+	gateways, err := store.NewGateways(boot.Redis{RedisURL: s.redis.URL()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateways := store.NewGateways(redis)
 	t.Cleanup(func() { gateways.Close() })
 	s.gateways = &interrupted{Gateways: gateways}
 	tries, err := quota.New(boot.Redis{RedisURL: s.redis.URL()}, slog.New(slog.DiscardHandler), time.Now)

@@ -1,0 +1,140 @@
+package main_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// BenchmarkCapacity (row K1) measures what one more record of each kind costs the platform as one process: bytes in the
+// databases (SQLite, all services together) and milliseconds of processor. deploy/capacity.md computes machines from these. It
+// creates BENCH_RECORDS (1,000) organizations, events with four entries each, subscribers, and deliveries of one event to all
+// subscribers, whose mails become files. It stops the platform after each kind, because a stop moves the write-ahead logs into
+// the databases. It also reports the memory after a restart for each organization.
+//
+//	BENCH_RECORDS=1000 go test -run '^$' -bench '^BenchmarkCapacity$' -benchtime 1x ./deploy/standalone
+func BenchmarkCapacity(b *testing.B) {
+	n, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_RECORDS"), "1000"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		data := filepath.Join(b.TempDir(), "data")
+		p, base := started(b, "BELLBUOY_DATA="+data, "BELLBUOY_SEED=", "APP_RATE_PER_MINUTE=1000000", "BELLBUOY_LOG_LEVEL=warn", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+		of := actor{b, provision(b, base, "Acme", "acme", "admin", "api")}
+		var component struct{ Component struct{ ID string } }
+		send(b, http.MethodPost, base+"/app/components", of.app(), map[string]any{"name": "Checkout"}).expect(b, http.StatusCreated).into(b, &component)
+		affected := []any{map[string]any{"componentId": component.Component.ID, "impact": "partial_outage"}}
+		each := func(work func(i int) error) {
+			var group errgroup.Group
+			group.SetLimit(8)
+			for i := range n {
+				group.Go(func() error { return work(i) })
+			}
+			if err := group.Wait(); err != nil {
+				b.Fatal(err)
+			}
+		}
+		request := func(method, path, authorization string, in any) (answer, error) {
+			got, err := try(b.Context(), method, base+path, authorization, in)
+			if err == nil && got.status >= http.StatusMultipleChoices {
+				err = fmt.Errorf("%s %s: %d %s", method, path, got.status, got.body)
+			}
+			return got, err
+		}
+		// measure reports the growth that work causes, for each of n records.
+		measure := func(kind string, work func()) {
+			before, processor := p.atRest(base, data)
+			work()
+			used := p.cpu() - processor
+			after, _ := p.atRest(base, data)
+			b.ReportMetric(float64(after-before)/float64(n), "B/"+kind)
+			b.ReportMetric(ms(used)/float64(n), "ms-cpu/"+kind)
+			b.Logf("%s: %d bytes, %v of processor", kind, after-before, used)
+		}
+		_, _ = p.atRest(base, data)
+		memory := p.resident()
+		measure("organization", func() {
+			each(func(i int) error {
+				_, err := request(http.MethodPost, "/operator/v1/organizations", of.operator(), map[string]any{"name": fmt.Sprintf("Organization %d", i)})
+				return err
+			})
+		})
+		b.ReportMetric((p.resident()-memory)*1024/float64(n), "KiB/organization")
+		b.ReportMetric(p.resident(), "MiB")
+		measure("event", func() {
+			each(func(i int) error {
+				var made struct{ Event struct{ ID string } }
+				got, err := request(http.MethodPost, "/app/events", of.app(), map[string]any{
+					"type": "incident", "title": fmt.Sprintf("Requests of kind %d fail", i), "initialTimelineMessage": "We are looking into it.", "notify": false, "affectedComponents": affected,
+				})
+				if err != nil {
+					return err
+				}
+				got.into(b, &made)
+				for _, status := range []string{"identified", "monitoring", "resolved"} {
+					if _, err = request(http.MethodPost, "/app/events/"+made.Event.ID+"/timeline", of.app(), map[string]any{
+						"status": status, "message": "Some requests fail with an error. We have found the cause, and are working on a fix.", "notify": false,
+					}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		measure("subscriber", func() {
+			for first := 0; first < n; first += 1000 {
+				rows := make([]any, min(1000, n-first))
+				for i := range rows {
+					rows[i] = map[string]any{"email": fmt.Sprintf("person%d@example.com", first+i), "confirmed": true}
+				}
+				send(b, http.MethodPost, base+"/app/subscribers/email/import", of.app(), map[string]any{"dashboardId": of.DashboardID, "rows": rows}).expect(b, http.StatusOK)
+			}
+		})
+		measure("delivery", func() {
+			send(b, http.MethodPost, base+"/app/events", of.app(), map[string]any{
+				"type": "incident", "title": "All requests fail", "initialTimelineMessage": "We are looking into it.", "affectedComponents": affected,
+			}).expect(b, http.StatusCreated)
+			eventually(b, 5*time.Minute, "all mails are written", func() error {
+				mails, err := filepath.Glob(filepath.Join(data, "mail", "*.eml"))
+				if err == nil && len(mails) < n {
+					err = fmt.Errorf("%d of %d", len(mails), n)
+				}
+				return err
+			})
+		})
+		if p.stop() != 0 {
+			b.Fatalf("the platform did not stop cleanly:\n%s", p.output())
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// atRest restarts the platform, and returns the bytes of its databases and the processor time of the new process.
+func (p *process) atRest(base, data string) (bytes int64, processor time.Duration) {
+	p.t.Helper()
+	if p.stop() != 0 {
+		p.t.Fatalf("the platform did not stop cleanly:\n%s", p.output())
+	}
+	files, err := filepath.Glob(filepath.Join(data, "documents", "*"))
+	if err != nil || len(files) == 0 {
+		p.t.Fatalf("no databases: %v", err)
+	}
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		bytes += info.Size()
+	}
+	p.start()
+	eventually(p.t, 30*time.Second, "ready", ready(base))
+	return bytes, p.cpu()
+}
