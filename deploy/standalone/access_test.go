@@ -24,7 +24,8 @@ func expectRefused(t *testing.T, got answer) {
 }
 
 func TestEveryAuthenticationFailureIsAnEmpty403(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
 	keyID, keySecret, _ := strings.Cut(c.AppKey, ":")
 	disabled := addUser(t, c, "disabled", "admin", "api")
@@ -92,6 +93,7 @@ func TestEveryAuthenticationFailureIsAnEmpty403(t *testing.T) {
 }
 
 func TestRevokedKeyFailsOnTheNextRequestThroughAnotherGateway(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
 	for round := range 20 {
@@ -107,6 +109,7 @@ func TestRevokedKeyFailsOnTheNextRequestThroughAnotherGateway(t *testing.T) {
 }
 
 func TestExactly1000Of1064ConcurrentLegacyCallsPass(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	c := provision(t, cluster.base, "Acme", "acme-admin", "api")
 	var passed, refused, other atomic.Int64
@@ -139,6 +142,7 @@ func TestExactly1000Of1064ConcurrentLegacyCallsPass(t *testing.T) {
 }
 
 func TestServiceReachedDirectlyRefusesAllButAValidPassport(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
 	rival := provision(t, cluster.base, "Rival", "rival-admin", "admin", "api")

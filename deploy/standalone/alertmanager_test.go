@@ -44,6 +44,7 @@ func alerts(status string, startsAt time.Time) alertGroup {
 // TestReadmeRecipeLetsAlertmanagerOpenIncidents runs the commands of deploy/README.md and posts what Alertmanager posts,
 // with the token that they write.
 func TestReadmeRecipeLetsAlertmanagerOpenIncidents(t *testing.T) {
+	t.Parallel()
 	p, base := started(t)
 	a := actor{t, seeded(t, p)}
 	clone := t.TempDir()

@@ -61,7 +61,8 @@ func TestKillAfterAResponseKeepsItsAuditEntry(t *testing.T) {
 
 // A step of the scheduler leaves one audit entry, with the scheduler as its actor.
 func TestSchedulerLeavesAuditEntries(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	c := provision(t, base, "Acme", "ada", "admin", "api")
 	_, component := actor{t, c}.service("Checkout")
 	at := func(in time.Duration) string { return time.Now().UTC().Add(in).Format(time.RFC3339) }
@@ -86,7 +87,8 @@ func TestSchedulerLeavesAuditEntries(t *testing.T) {
 
 // If concurrent changes of an event are stored in one write, each keeps its own origin in the audit log.
 func TestConcurrentChangesOfAnEventKeepTheirActors(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	ada := provision(t, base, "Acme", "ada", "admin", "api")
 	members := []credentials{ada, addUser(t, ada, "bob", "api"), addUser(t, ada, "eve", "api"), addUser(t, ada, "tom", "api")}
 	uri, _ := actor{t, ada}.service("Checkout")

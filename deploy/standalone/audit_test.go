@@ -153,6 +153,7 @@ func (w *walker) keep(r *http.Request, status int, body []byte) {
 // TestEveryWriteLeavesOneAuditEntry runs a script with all writes of all interfaces. The declared operations and the
 // table of the legacy interface define which writes exist.
 func TestEveryWriteLeavesOneAuditEntry(t *testing.T) {
+	t.Parallel()
 	broker, _ := sharedEngines(t)
 	p, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "KAFKA_BROKERS="+broker,
 		"DELIVERY_RESOLVE=receiver.example:443=127.0.0.1:1,workflows.example:443=127.0.0.1:1,chat.example:443=127.0.0.1:1,slack.example:443=127.0.0.1:1,discord.example:443=127.0.0.1:1",

@@ -7,7 +7,8 @@ import (
 )
 
 func TestDeletedServiceIsGoneEverywhereAtOnce(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	service, component := a.service("Checkout")
 	kept, keptComponent := a.service("Search")

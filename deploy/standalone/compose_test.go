@@ -40,6 +40,7 @@ func loadProfiles(t *testing.T, variables map[string]string, profiles ...string)
 // docker-compose.yml contains each of the seven binaries and the first start. Each variable of a container is a setting
 // of its binary, and each setting can be set. Defaults are only in the binary. The test needs no container engine.
 func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
+	t.Parallel()
 	byDefault := loadCompose(t, map[string]string{})
 	variables := map[string]string{}
 	for _, service := range byDefault.Services {
@@ -104,6 +105,7 @@ func TestComposeFileAgreesWithTheBinaries(t *testing.T) {
 // delete all volumes. Otherwise the credentials of a first start could outlive its records, and the next make up would
 // print keys that are not valid.
 func TestReadmeDeletesEachVolume(t *testing.T) {
+	t.Parallel()
 	if !regexp.MustCompile("`docker compose.* down -v`").MatchString(readme(t, "deploy")) {
 		t.Error("the README has no command that deletes the volumes")
 	}
@@ -116,6 +118,7 @@ func TestReadmeDeletesEachVolume(t *testing.T) {
 }
 
 func TestLinksFollowThePublishedAddress(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, want string
 		variables  map[string]string
@@ -140,6 +143,7 @@ func TestLinksFollowThePublishedAddress(t *testing.T) {
 // Each container has a pinned image, no privileges, and limits for memory and logs. Its state is in a named volume, and
 // it stops in time. Only the gateway and Jaeger publish a port, on loopback.
 func TestComposeFileBoundsEachContainer(t *testing.T) {
+	t.Parallel()
 	project := loadCompose(t, map[string]string{})
 	pinned := regexp.MustCompile(`:v?\d+\.\d+\.\d+(-[a-z0-9.]+)?$`)
 	for name, service := range project.Services {

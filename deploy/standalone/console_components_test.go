@@ -13,8 +13,7 @@ import (
 // deletes all, without script. The public page and the App interface show each step.
 func TestAMemberKeepsComponentsAndTemplatesWithoutScript(t *testing.T) {
 	t.Parallel()
-	p, base := started(t)
-	ada, of := welcomed(t, p, base)
+	ada, of, _ := member(t)
 	public := func(text string, shown bool) {
 		t.Helper()
 		eventually(t, 30*time.Second, "the public page", func() error {

@@ -11,8 +11,7 @@ import (
 // A member changes each tab of a dashboard without script. The preview shows what is not saved, and the public page what is.
 func TestAMemberChangesADashboardWithoutScript(t *testing.T) {
 	t.Parallel()
-	p, base := started(t)
-	ada, of := welcomed(t, p, base)
+	ada, of, _ := member(t)
 	at := "/dashboards/" + of.DashboardID
 	public := func(text string, shown bool) {
 		t.Helper()

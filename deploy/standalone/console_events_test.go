@@ -167,8 +167,7 @@ func TestTheFirstStartLeadsToAResolvedIncidentInFewActions(t *testing.T) {
 // Every status that a page offers is one that the App interface accepts, and no other status is missing.
 func TestAPageOffersTheStatusesThatAnEventMayHaveNext(t *testing.T) {
 	t.Parallel()
-	p, base := started(t)
-	ada, of := welcomed(t, p, base)
+	ada, of, base := member(t)
 	ada.open("/events/new", http.StatusOK)
 	component := ada.choice("components", "API")
 	for kind, statuses := range map[string][]string{
@@ -213,8 +212,7 @@ func TestAPageOffersTheStatusesThatAnEventMayHaveNext(t *testing.T) {
 // An event goes from a template and a draft to its deletion. Only forms are used.
 func TestAnEventLivesInTheConsoleWithoutScript(t *testing.T) {
 	t.Parallel()
-	p, base := started(t)
-	ada, of := welcomed(t, p, base)
+	ada, of, base := member(t)
 	ada.open("/events/new", http.StatusOK)
 	api, website := ada.choice("components", "API"), ada.choice("components", "Website")
 	template := map[string]any{"kind": "incident", "name": "Database down", "title": "The database is down", "status": "identified", "severity": "major_outage", "message": "We restart it.", "componentIds": []any{api}}
@@ -305,8 +303,7 @@ func TestAnEventLivesInTheConsoleWithoutScript(t *testing.T) {
 // Two members change one event. The second sees both values and who it was, and keeps the own ones or takes the others.
 func TestTwoMembersWhoChangeOneEventSeeBothValues(t *testing.T) {
 	t.Parallel()
-	p, base := started(t)
-	ada, of := welcomed(t, p, base)
+	ada, of, base := member(t)
 	ada.open("/events/new", http.StatusOK)
 	ada.fill("/events/new", typed("title", "Slow", "components", ada.choice("components", "API")), http.StatusOK)
 	id := eventsOf(t, base, of)[0].ID
@@ -339,8 +336,7 @@ func TestTwoMembersWhoChangeOneEventSeeBothValues(t *testing.T) {
 // to it.
 func TestADoubleTapReportsOneIncident(t *testing.T) {
 	t.Parallel()
-	p, base := started(t)
-	ada, of := welcomed(t, p, base)
+	ada, of, base := member(t)
 	ada.open("/events/new", http.StatusOK)
 	values := typed("title", "Once", "components", ada.choice("components", "API"))
 	taps := make([]*consoleUser, 3)

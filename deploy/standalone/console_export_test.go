@@ -45,9 +45,7 @@ func (p *consoleUser) exported(path string) string {
 // What a member exports, an import gives back after the subscribers were deleted.
 func TestAnExportGivesTheSameSubscribersBack(t *testing.T) {
 	t.Parallel()
-	p, base := started(t, "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
-	ada, of := welcomed(t, p, base)
-	of.BaseURL, of.OperatorToken = base, operatorToken
+	ada, of, base := member(t)
 	api := ada.open("/subscribers/email/new", http.StatusOK).choice("components", "API")
 	website := ada.choice("components", "Website")
 	add := func(channel string, body map[string]any) {
@@ -128,6 +126,7 @@ func (g *pageGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // The rows of a download arrive while the next ones are not read yet. If the service ends in between, the file does not look
 // whole.
 func TestAnExportStreamsAndDoesNotEndWellWithoutAllRows(t *testing.T) {
+	t.Parallel()
 	gate := &pageGate{passes: make(chan struct{}), broken: make(chan struct{})}
 	server := httptest.NewServer(gate)
 	defer server.Close()

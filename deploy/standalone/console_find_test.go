@@ -12,9 +12,7 @@ import (
 // finds what the role may not open, or what another organization has.
 func TestAMemberFindsRecordsAndPagesWithoutScript(t *testing.T) {
 	t.Parallel()
-	p, base := started(t, "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
-	ada, of := welcomed(t, p, base)
-	of.OperatorToken, of.BaseURL = operatorToken, base
+	ada, of, base := member(t)
 	create := func(path string, body map[string]any) (id string, legacy string) {
 		got := send(t, http.MethodPost, base+"/app"+path, of.app(), body).expect(t, http.StatusCreated)
 		number := regexp.MustCompile(`"legacyId":(\d+)`).FindStringSubmatch(string(got.body))

@@ -230,8 +230,7 @@ func TestAMemberKeepsEndpointsOfEveryKindWithoutScript(t *testing.T) {
 // A monitoring tool gets a key of its own. The command that the page shows makes an event.
 func TestTheCommandOfANewSigningKeyMakesAnEvent(t *testing.T) {
 	t.Parallel()
-	p, base := started(t)
-	ada, _ := welcomed(t, p, base)
+	ada, _, _ := member(t)
 	ada.open("/inbound", http.StatusOK).expect("/inbound", "There is no key yet.")
 	ada.fill("/inbound", typed("name", ""), http.StatusUnprocessableEntity).expect("/inbound", "Enter the name.")
 	ada.fill("/inbound", typed("name", "Alertmanager", "severity", "major_outage"), http.StatusOK).expect("/inbound", "Copy the secret now.")

@@ -60,6 +60,7 @@ func (c *cluster) open(t *testing.T, method, path, token string, header map[stri
 // Every page and form of the console is requested through the gateway: signed out, with a session that has ended, by a
 // form of another site, with every role, and with ids of another organization.
 func TestEveryPageOfTheConsoleAdmitsTheMembersOfItsTable(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	acme, rival := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api"), provision(t, cluster.base, "Rival", "rival-admin", "admin", "api")
 	sessions := map[string]string{passport.RoleAdmin: cluster.signedIn(t, acme).token}
@@ -150,6 +151,7 @@ func (o ownedRecords) inConsole(t *testing.T, of credentials) func(path string) 
 // The sign-in form is sent twice at the same time, as by a double tap. One session begins, and both responses have it.
 // After the sign-out, the session opens no page of any gateway.
 func TestADoubleTapOfTheSignInBeginsOneSession(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
 	other := cluster.signedIn(t, acme, "admin") // sets the password
@@ -219,6 +221,7 @@ func stay(t *testing.T, request *http.Request) answer {
 // Without the console, only its pages are missing, and the gateway stays ready. Without another service, the page says what
 // is missing. Without identity there is no page, because every page needs the member's profile.
 func TestAnOutageOfTheConsoleAndOfServicesShowsPages(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
 	v := cluster.signedIn(t, acme, "admin")

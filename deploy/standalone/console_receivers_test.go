@@ -215,6 +215,7 @@ func TestEachActionOfTheConsoleArrivesOnEveryChannel(t *testing.T) {
 // A service ends while a form is filled. The page says what is missing, and shows what was typed. When the service is back, the
 // form works once.
 func TestWhatWasTypedOutlivesAServiceThatEnds(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	of := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
 	component := (actor{t, of}).component("API", "api")

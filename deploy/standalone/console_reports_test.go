@@ -47,9 +47,7 @@ func cell(percent *float64) string {
 // is computed from the seconds of its months. Others are refused.
 func TestTheConsoleReportsTheUptimeOfTheAppInterface(t *testing.T) {
 	t.Parallel()
-	p, base := started(t, "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
-	ada, of := welcomed(t, p, base)
-	of.OperatorToken, of.BaseURL = operatorToken, base
+	ada, of, base := member(t)
 	component := func(name, since string) string {
 		var made struct{ Component struct{ ID string } }
 		send(t, http.MethodPost, base+"/app/components", of.app(), map[string]any{"name": name, "startAt": since}).expect(t, http.StatusCreated).into(t, &made)

@@ -251,10 +251,15 @@ func typed(pairs ...string) url.Values {
 func welcomed(t testing.TB, p *process, base string) (*consoleUser, credentials) {
 	t.Helper()
 	of := seeded(t, p)
+	return welcome(t, base, of), of
+}
+
+// welcome opens the link of a new member, who chooses a password there.
+func welcome(t testing.TB, base string, of credentials) *consoleUser {
+	t.Helper()
 	ada := newConsoleUser(t, base)
 	ada.open(of.ConsoleURL, http.StatusOK).expect("/welcome", "You sign in as "+of.Username)
-	ada.fill("/welcome", typed("password", memberPassword), http.StatusOK).expect("/", "Overview")
-	return ada, of
+	return ada.fill("/welcome", typed("password", memberPassword), http.StatusOK).expect("/", "Overview")
 }
 
 // TestAMemberUsesTheConsoleWithoutScript goes from the link of the first start to members, keys and second factors. It uses

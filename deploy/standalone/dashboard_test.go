@@ -11,10 +11,11 @@ import (
 // TestDashboardSettingsTakeEffectAtOnce changes the settings that decide where a dashboard is served. The next visitor
 // gets the changed state.
 func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, api := a.service("API")
-	var made struct{ Dashboard struct{ ID string } }
+	var made struct{ Dashboard struct{ ID, Slug string } }
 	send(t, http.MethodPost, base+"/app/dashboards", a.app(), map[string]any{
 		"name": "Second", "components": []any{map[string]any{"componentId": api, "groupName": "Shown"}},
 	}).expect(t, http.StatusCreated).into(t, &made)
@@ -36,36 +37,38 @@ func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
 		return exchange(t, request)
 	}
 	for range 2 { // the second response comes from the gateway's memory
-		if got := visit("second", "").expect(t, http.StatusOK); !strings.Contains(string(got.body), `"group":"Shown"`) {
+		if got := visit(made.Dashboard.Slug, "").expect(t, http.StatusOK); !strings.Contains(string(got.body), `"group":"Shown"`) {
 			t.Errorf("the list is %s", got.body)
 		}
 	}
-	change("slug", "renamed")
-	visit("second", "").expect(t, http.StatusNotFound)
-	visit("renamed", "").expect(t, http.StatusOK)
-	visit("", "status.acme.example").expect(t, http.StatusNotFound)
-	change("customDomains", []string{"status.acme.example"})
-	visit("", "STATUS.acme.example:8080").expect(t, http.StatusOK)
+	renamed := made.Dashboard.Slug + "-renamed"
+	change("slug", renamed)
+	visit(made.Dashboard.Slug, "").expect(t, http.StatusNotFound)
+	visit(renamed, "").expect(t, http.StatusOK)
+	visit("", "settings.acme.example").expect(t, http.StatusNotFound)
+	change("customDomains", []string{"settings.acme.example"})
+	visit("", "SETTINGS.acme.example:8080").expect(t, http.StatusOK)
 	change("access", map[string]any{"mode": "password", "password": "correct horse"})
-	for _, got := range []answer{visit("renamed", ""), visit("", "status.acme.example")} {
+	for _, got := range []answer{visit(renamed, ""), visit("", "settings.acme.example")} {
 		if got.expect(t, http.StatusForbidden); len(got.body) > 0 || got.header.Get("Cache-Control") != "private, no-store" {
 			t.Errorf("a private list: %v %s", got.header, got.body)
 		}
 	}
 	change("access", map[string]any{"mode": "public"})
-	visit("renamed", "").expect(t, http.StatusOK)
+	visit(renamed, "").expect(t, http.StatusOK)
 	change("enabled", false)
-	visit("", "status.acme.example").expect(t, http.StatusNotFound)
+	visit("", "settings.acme.example").expect(t, http.StatusNotFound)
 	change("enabled", true)
-	visit("", "status.acme.example").expect(t, http.StatusOK)
+	visit("", "settings.acme.example").expect(t, http.StatusOK)
 	send(t, http.MethodDelete, base+"/app/dashboards/"+made.Dashboard.ID, a.app(), nil).expect(t, http.StatusNoContent)
-	visit("renamed", "").expect(t, http.StatusNotFound)
-	visit("", "status.acme.example").expect(t, http.StatusNotFound)
+	visit(renamed, "").expect(t, http.StatusNotFound)
+	visit("", "settings.acme.example").expect(t, http.StatusNotFound)
 }
 
 // TestEndpointsFollowDashboardsAndComponents deletes dashboards and components to which endpoints refer.
 func TestEndpointsFollowDashboardsAndComponents(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, one := a.service("One")
 	_, two := a.service("Two")

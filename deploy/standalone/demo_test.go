@@ -94,6 +94,7 @@ func expectOneOrganization(t *testing.T, base string, c credentials) {
 }
 
 func TestTheDemoSeedIsCreatedOnce(t *testing.T) {
+	t.Parallel()
 	p, base := started(t, "BELLBUOY_SEED=demo")
 	c := seeded(t, p)
 	expectDemo(t, base, c)

@@ -27,6 +27,7 @@ func (r fieldsRead) add(name, dir string) {
 // package that declares the type, unless the field has an environment variable: then the field is read where the value is
 // handed over. Fields with the tag of a format are read by others. Types whose name ends with Key are compared as a whole.
 func TestEachFieldIsReadByTheCode(t *testing.T) {
+	t.Parallel()
 	type field struct {
 		typ, name, dir, path string
 		handedOver           bool

@@ -12,6 +12,7 @@ import (
 )
 
 func TestDamagedDataFolderStopsTheStartWithOneLine(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct{ file, content string }{
 		"empty secret":               {"secret", ""},
 		"blank secret":               {"secret", strings.Repeat(" ", 40) + "\n"},
@@ -44,6 +45,7 @@ func TestDamagedDataFolderStopsTheStartWithOneLine(t *testing.T) {
 }
 
 func TestStartRefusesRecordsOfAnotherSecret(t *testing.T) {
+	t.Parallel()
 	p, _ := started(t)
 	c := seeded(t, p)
 	p.stop()

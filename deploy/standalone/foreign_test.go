@@ -17,6 +17,7 @@ import (
 // This test calls every App operation with two keys that must not reach any record: the key of an admin of another
 // organization, with the ids of our records, and the key of a disabled admin of our organization.
 func TestNoOperationServesForeignersAndDisabledUsers(t *testing.T) {
+	t.Parallel()
 	r, env := startReceiver(t)
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=100000")...)
 	ours := actor{t, provision(t, base, "Acme", "ours", "admin", "api")}

@@ -15,6 +15,7 @@ const browserAccepts = "text/html,application/xhtml+xml,application/xml;q=0.9,*/
 
 // TestThePlatformsAddressLeadsSomewhere requests the address of an installation that has no, one and two dashboards.
 func TestThePlatformsAddressLeadsSomewhere(t *testing.T) {
+	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	l := looker{t: t, base: base}
 	shows := func(status int) answer {
@@ -51,7 +52,8 @@ func TestThePlatformsAddressLeadsSomewhere(t *testing.T) {
 
 // TestChannelsFollowThePlan changes the plan of an organization whose dashboard offers endpoints to visitors.
 func TestChannelsFollowThePlan(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	a.service("Checkout")
 	send(t, http.MethodPatch, base+"/app/dashboards/"+a.DashboardID, a.app(), map[string]any{
@@ -83,6 +85,7 @@ var addressPattern = regexp.MustCompile(`(?:href|src)="([^"#][^"]*)"`)
 // reads the password form without a cookie, and the other pages with the cookie of a visitor who entered the password.
 // It reads feeds and the calendar without a cookie, except those that the 404 page links.
 func TestAPrivatePageLinksNothingThatIsRefused(t *testing.T) {
+	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, component := a.service("Checkout")

@@ -100,7 +100,7 @@ func (a actor) checked(group string, components ...map[string]any) {
 // names the components that Gatus cannot hold.
 func TestTheFileForGatusHasEachComponentThatGatusCanHold(t *testing.T) {
 	t.Parallel()
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "ann", "admin", "api")}
 	env := []string{"BELLBUOY_URL=" + base + "/", "BELLBUOY_APP_KEY=" + strings.TrimPrefix(a.app(), "Bearer ")}
 	export := []string{"export", "--gatus"}

@@ -74,7 +74,12 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, "build:", err)
 			return 1
 		}
-		return m.Run()
+		code := m.Run()
+		if err := stopCommon(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return code
 	}())
 }
 

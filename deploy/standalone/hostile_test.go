@@ -16,6 +16,7 @@ import (
 // timeline messages. The App interface returns it unchanged. Mails, cards and the public list contain no part of it
 // that a program would execute.
 func TestHostileTextsAreSanitised(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	servers, env := startTeams(t, teamsHost1)
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)...)

@@ -97,6 +97,7 @@ func (a actor) twoProbes(ctx context.Context, token string, gateways []string) m
 // However often the integrations and events services are killed, each message causes exactly one timeline entry and one
 // notification.
 func TestKillsBetweenTheWritesOfAnInboundMessageRepeatNothing(t *testing.T) {
+	t.Parallel()
 	eachDocuments(t, func(t *testing.T, documents string) {
 		r, env := startReceiver(t)
 		cluster := startCluster(t, append(env, documents)...)

@@ -79,7 +79,8 @@ func (a actor) component(name, ref string) string {
 // TestInboundScriptsPass runs scripts with the requests of a monitoring tool. Each script has an organization with the
 // component "checkout" and a signing key.
 func TestInboundScriptsPass(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	door := signingDoor(t, base)
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	scripts, err := filepath.Glob("testdata/inbound_*.txtar")
@@ -108,6 +109,7 @@ func TestInboundScriptsPass(t *testing.T) {
 
 // The audit entries that inbound messages leave contain the signing key.
 func TestInboundMessagesLeaveAuditEntriesOfTheirKey(t *testing.T) {
+	t.Parallel()
 	p, base := started(t)
 	a := actor{t, seeded(t, p)}
 	a.component("Checkout", "checkout")

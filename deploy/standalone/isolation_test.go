@@ -7,6 +7,7 @@ import (
 )
 
 func TestTwoOrganizationsWithTheSameNamesNeverSeeEachOther(t *testing.T) {
+	t.Parallel()
 	r, env := startReceiver(t)
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)...)
 	ours := actor{t, provision(t, base, "Acme", "ours", "admin", "api")}

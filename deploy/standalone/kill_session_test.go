@@ -15,6 +15,7 @@ import (
 // Identity is killed while members sign in and out. Each session whose start was acknowledged is shown pages after the
 // kill, and no session whose end was acknowledged is, also where the kill came between the end and its void entry.
 func TestAcknowledgedSessionsSurviveKillsOfIdentity(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, "CONSOLE_URL="+consoleDouble(t))
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
 	member := addUser(t, acme, "member", "event")

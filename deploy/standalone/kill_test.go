@@ -174,6 +174,7 @@ func quiet(t *testing.T, r *receiver.Receiver) int {
 }
 
 func TestKillOfAnyOneProcessLosesNothing(t *testing.T) {
+	t.Parallel()
 	eachDocuments(t, killEachProcess)
 }
 

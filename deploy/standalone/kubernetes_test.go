@@ -33,6 +33,7 @@ func readChart(t *testing.T, name string, into any) {
 // For each binary, the chart sets exactly the variables that -h of the binary lists. So no required variable is
 // missing, and an operator can change each setting.
 func TestChartAgreesWithTheBinaries(t *testing.T) {
+	t.Parallel()
 	var chart struct {
 		Common   []string
 		Services map[string]struct{ Calls, Settings, Secrets []string }
@@ -101,6 +102,7 @@ func exports(text string, metrics map[string]metric) error {
 // The platform exports each metric in metrics.yaml with exactly its labels. Alerts and the dashboard use no other
 // metrics. The metrics contain the group and topic by which the autoscaler scales delivery.
 func TestExportsTheMetricsOfAlertsAndDashboard(t *testing.T) {
+	t.Parallel()
 	var metrics map[string]metric
 	readChart(t, "monitoring/metrics.yaml", &metrics)
 	scaler, err := os.ReadFile(filepath.Join(repository, "deploy/kubernetes/templates/autoscaler.yaml"))

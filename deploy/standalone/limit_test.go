@@ -134,7 +134,7 @@ func TestLimitOfEndpointsIsExactUnderConcurrentWrites(t *testing.T) {
 func TestTheLimitOfDashboardsHoldsForClientsAtOnce(t *testing.T) {
 	t.Parallel()
 	const clients, plan = 64, 50
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=1000000")
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin")}
 	limit := func(value any, want int) {
 		t.Helper()
@@ -176,7 +176,8 @@ func TestTheLimitOfDashboardsHoldsForClientsAtOnce(t *testing.T) {
 // TestHostileURLsAreRefusedAtCreation sends some URLs of each sort through the gateway. The tests of the integrations
 // service have many more. The error for a classic Teams connector says that such connectors are refused.
 func TestHostileURLsAreRefusedAtCreation(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, component := a.service("Checkout")
 	anywhere := []string{

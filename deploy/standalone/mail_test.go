@@ -105,6 +105,7 @@ func unsubscribe(t testing.TB, method, base, link string) answer {
 // A legacy event with notifications.email is sent to the confirmed addresses of its services until their owners
 // unsubscribe.
 func TestLegacyEventReachesMailboxes(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

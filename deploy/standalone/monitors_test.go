@@ -181,7 +181,7 @@ func runTool(t *testing.T, folder, name, file string, env []string, address, pro
 // process in between does anything.
 func TestAMonitorMovesThePageByItself(t *testing.T) {
 	t.Parallel()
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	base := commonBase(t)
 	organizations := 0
 	eachMonitor(t, func(t *testing.T, start monitoringTool) {
 		organizations++

@@ -374,6 +374,7 @@ func fixture(t testing.TB, name string) string {
 // A process is killed at a random moment of an import: each service in turn, the gateway, and the command itself. Then
 // the same command leads to the same state as an import without a kill. Nothing is there twice, and nobody is notified.
 func TestAKilledImportEndsAsOneWithoutAKill(t *testing.T) {
+	t.Parallel()
 	r, env := startReceiver(t)
 	cluster := startCluster(t, append(env, "APP_RATE_PER_MINUTE=1000000")...)
 	c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
@@ -381,11 +382,12 @@ func TestAKilledImportEndsAsOneWithoutAKill(t *testing.T) {
 	victims := []string{"events", "command", "gateway", "subscribers", "identity", "integrations"}
 	want := ""
 	killed := 0
+	events := setting(t, "MOVE_KILL_EVENTS", 150, 450)
 	for n := range setting(t, "MOVE_KILLS", 3, 20) + 1 {
 		m := newMover(actor{t, c})
 		scope := fmt.Sprintf("zq%02d", n)
 		m.receives(scope)
-		file := history(t, scope, 40, 450, 1800, 100)
+		file := history(t, scope, 40, events, 4*events, 100)
 		arguments := []string{"import", "lines", file, "--dashboard", scope, "--only", "components,events,subscribers"}
 		if n > 0 {
 			victim := victims[(n-1)%len(victims)]
@@ -393,7 +395,7 @@ func TestAKilledImportEndsAsOneWithoutAKill(t *testing.T) {
 			if err := first.Start(); err != nil {
 				t.Fatal(err)
 			}
-			<-time.After(time.Duration(rand.IntN(1500)) * time.Millisecond) // a random moment for the kill
+			<-time.After(time.Duration(rand.IntN(3*events)) * time.Millisecond) // a random moment for the kill; an event takes about 3 ms
 			if victim == "command" {
 				if first.Process.Kill() == nil {
 					killed++
@@ -412,7 +414,7 @@ func TestAKilledImportEndsAsOneWithoutAKill(t *testing.T) {
 		}
 		m.run(0, arguments...)
 		again := counted(m.run(0, arguments...), "PLAN")
-		if fmt.Sprint(again["event"], again["component"], again["subscriber"]) != "[0 0 450 0 0 0] [0 0 40 0 0 0] [0 0 100 0 0 0]" {
+		if fmt.Sprint(again["event"], again["component"], again["subscriber"]) != fmt.Sprintf("[0 0 %d 0 0 0] [0 0 40 0 0 0] [0 0 100 0 0 0]", events) {
 			t.Errorf("%s: the same import again: %v", scope, again)
 		}
 		m.run(2, "export", "--dashboard", scope, "--lines", "out.jsonl") // the URL of the endpoint is missing

@@ -15,7 +15,7 @@ import (
 // may be late.) Nobody sees an incident before it begins.
 func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 	t.Parallel()
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	service, component := a.service("Checkout")
 	l := looker{t: t, base: a.DashboardURL}
@@ -61,7 +61,7 @@ func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 // impact, and of a maintenance that was published and then withdrawn.
 func TestAPageShowsWhatVisitorsMayKnowOfAnIncident(t *testing.T) {
 	t.Parallel()
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, component := a.service("Checkout")
 	l := looker{t: t, base: a.DashboardURL}

@@ -134,7 +134,7 @@ var subresource = regexp.MustCompile(`(?i)<(link[^>]+rel="?(stylesheet|preload)|
 // TestAPageIsOneSmallRequest loads a page with 50 components, 90 days of bars and 14 days of history.
 func TestAPageIsOneSmallRequest(t *testing.T) {
 	t.Parallel()
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, event := a.fullDashboard()
 	l := looker{t: t, base: a.DashboardURL}
@@ -155,10 +155,11 @@ func TestAPageIsOneSmallRequest(t *testing.T) {
 
 // TestEveryFileOfADashboardIsServed requests every file of a dashboard, by slug and on the dashboard's own host.
 func TestEveryFileOfADashboardIsServed(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	service, component := a.service("Checkout")
-	send(t, http.MethodPatch, base+"/app/dashboards/"+a.DashboardID, a.app(), map[string]any{"customDomains": []string{"status.acme.example"}}).expect(t, http.StatusOK)
+	send(t, http.MethodPatch, base+"/app/dashboards/"+a.DashboardID, a.app(), map[string]any{"customDomains": []string{"files.acme.example"}}).expect(t, http.StatusOK)
 	send(t, http.MethodPost, base+"/api/v1/event/list/", a.legacy(), incident(service, "The first words")).expect(t, http.StatusCreated)
 	slug := "/d/" + a.DashboardSlug
 	var unresolved struct{ Incidents []struct{ ID string } }
@@ -172,7 +173,7 @@ func TestEveryFileOfADashboardIsServed(t *testing.T) {
 		if path == "/history/2020-01" { // this dashboard has no events in that month
 			continue
 		}
-		for prefix, visitor := range map[string]looker{slug: l, "": {t: t, base: base, host: "status.acme.example"}} {
+		for prefix, visitor := range map[string]looker{slug: l, "": {t: t, base: base, host: "files.acme.example"}} {
 			for _, coding := range []string{"br", "gzip", "identity"} {
 				got := visitor.visit("GET", prefix+path, nil, "Accept-Encoding", coding).expect(t, http.StatusOK)
 				if want := map[bool]string{false: coding}[coding == "identity"]; got.header.Get("Etag") == "" || !strings.HasSuffix(path, "/dashboard/") && got.header.Get("Content-Encoding") != want {
@@ -214,6 +215,7 @@ func feedAddress(t *testing.T, body []byte, path string) string {
 
 // TestAPrivateDashboardOpensWithItsPassword enters the password of a private dashboard.
 func TestAPrivateDashboardOpensWithItsPassword(t *testing.T) {
+	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	_, component := a.service("Checkout")

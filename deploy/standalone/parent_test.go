@@ -55,6 +55,7 @@ func beParent() error {
 
 // TestAProgramEndsWithItsTest kills a test that runs a program. After a kill, the test itself cannot end the program.
 func TestAProgramEndsWithItsTest(t *testing.T) {
+	t.Parallel()
 	parent := newProcess(t, "parent", "", parentMark+"=yes")
 	parent.binary = os.Args[0]
 	parent.start()

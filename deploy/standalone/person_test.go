@@ -103,6 +103,7 @@ func (p *person) confirms(link, code string, byCode bool) string {
 // A person subscribes on a dashboard and is notified only of incidents on the chosen component. The person changes the
 // subscription and unsubscribes. The subscription on another dashboard is separate.
 func TestAPersonIsNotified(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

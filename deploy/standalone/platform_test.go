@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func started(t testing.TB, env ...string) (*process, string) {
 	t.Helper()
 	p, base := standalone(t, env...)
 	p.start()
-	eventually(t, 30*time.Second, "ready", ready(base))
+	eventually(t, 2*time.Minute, "ready", ready(base)) // the demo's seed takes its time on a busy machine
 	return p, base
 }
 
@@ -73,8 +74,12 @@ func provision(t testing.TB, base, name, username string, roles ...string) crede
 }
 
 // addUser creates another user of the organization, with a key for each interface.
+// On the common platform, whose tests do not know of each other, the username gets a number.
 func addUser(t testing.TB, c credentials, username string, roles ...string) credentials {
 	t.Helper()
+	if p := common.platform.Load(); p != nil && p.base == c.BaseURL {
+		username += fmt.Sprintf("-%d", common.users.Add(1))
+	}
 	var made struct{ User struct{ ID string } }
 	send(t, http.MethodPost, c.BaseURL+"/operator/v1/organizations/"+c.OrganizationID+"/users", c.operator(),
 		map[string]any{"username": username, "email": username + "@example.com", "roles": roles}).
@@ -185,9 +190,17 @@ func emptyDatabase(t testing.TB, server string) string {
 	return fmt.Sprintf("redis://%s/%d", options.Addr, options.DB)
 }
 
+// ownsEngines is locked while an installation uses the engines of the environment. Two installations must not share them.
+var ownsEngines sync.Mutex
+
+// sharedEngines returns the engines of the environment until the end of the test, or starts embedded ones.
 func sharedEngines(t testing.TB) (kafka, redisURL string) {
 	t.Helper()
 	kafka, redisURL = os.Getenv("BELLBUOY_TEST_KAFKA"), os.Getenv("BELLBUOY_TEST_REDIS")
+	if kafka != "" || redisURL != "" {
+		ownsEngines.Lock()
+		t.Cleanup(ownsEngines.Unlock) // after the processes of the installation have ended
+	}
 	if kafka == "" {
 		broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()})
 		if err != nil {

@@ -41,6 +41,7 @@ func TestReadmeTourWorksWordForWord(t *testing.T) {
 }
 
 func TestDemoEndsAtOnceIfABlockCannotStart(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -65,6 +66,7 @@ func TestDemoEndsAtOnceIfABlockCannotStart(t *testing.T) {
 
 // Each README links to files and headings that exist, and mentions only targets of the Makefile and scripts that exist.
 func TestReadmesNameWhatExists(t *testing.T) {
+	t.Parallel()
 	for _, folder := range []string{"", "services", "scripts", "deploy", "deploy/kubernetes"} {
 		name := filepath.Join(folder, "README.md")
 		content := readme(t, folder)
@@ -158,6 +160,7 @@ func copyTree(t *testing.T, from, to string) {
 
 // Each script explains itself with -h and then starts nothing. scripts/bench explains each row of its results.
 func TestScriptsExplainThemselves(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join(repository, "scripts", "*"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no scripts (%v)", err)

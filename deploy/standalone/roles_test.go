@@ -41,7 +41,8 @@ var keptReads = regexp.MustCompile(`^(GET /app/\S*/(suppression|problems|logs|lo
 // admitted. An admitted request may fail for other reasons: the test only checks for the two errors of a refused role
 // or entitlement.
 func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=100000")
+	t.Parallel()
+	base := commonBase(t)
 	paying := provision(t, base, "Acme", "acme-admin", "admin")
 	free := provision(t, base, "Free", "free-admin", "admin")
 	send(t, http.MethodPatch, base+"/operator/v1/organizations/"+free.OrganizationID, free.operator(),
@@ -99,6 +100,7 @@ func TestEveryOperationAdmitsTheRolesItDeclares(t *testing.T) {
 // a member with a session and for somebody who is signed out. The Access and the roles of the declaration define which
 // calls are admitted. The session belongs to an organization without the feature API, which is about keys.
 func TestEveryOperationAdmitsTheCallersOfItsAccess(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t)
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
 	signer := passport.NewSigner(secret, time.Now)

@@ -17,7 +17,8 @@ import (
 var noRoute = []string{"There is nothing at this path.", "The path does not have this method."}
 
 func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
 	authorizations := map[passport.Surface]string{passport.Legacy: c.legacy(), passport.App: c.app(), passport.Operator: c.operator()}
 	values := strings.NewReplacer("{slug}", c.DashboardSlug, "{id}", "1", "{ids}", "1;2", "{keyId}", "unknown", "{channel}", "email", "{format}", "gatus")
@@ -33,7 +34,7 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 				}
 				request.Header.Set("Authorization", authorizations[route.Surface])
 				if strings.HasPrefix(route.Path, "/api/v1/dashboard/") || strings.HasPrefix(route.Path, "/subscribe") {
-					request.Host = "status.example.com" // no dashboard has this host: the route exists, but the dashboard does not
+					request.Host = "no-dashboard.example.com" // no dashboard has this host: the route exists, but the dashboard does not
 				}
 				got := exchange(t, request)
 				var refusal struct{ Error string }
@@ -54,7 +55,8 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 }
 
 func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000", "APP_RATE_PER_MINUTE=100000")
+	t.Parallel()
+	base := commonBase(t)
 	c := provision(t, base, "Acme", "acme-admin", "admin", "api")
 	a := actor{t, c}
 	service, component := a.service("Checkout")

@@ -57,6 +57,7 @@ func leave(t *testing.T, p *process) {
 // updates of an event to each endpoint. Some receivers take 0.4 s or 1 s. No delivery is lost, no update overtakes an
 // earlier one, and at most 0.1 % of the deliveries are repeated.
 func TestAScaleOutDuringDeliveriesLosesNothing(t *testing.T) {
+	t.Parallel()
 	const updates = 10
 	n := setting(t, "SCALE_DELIVERIES", 2000, 100_000) / updates
 	l, a, component, first, second := scaled(t, n)
@@ -116,6 +117,7 @@ func TestAScaleOutDuringDeliveriesLosesNothing(t *testing.T) {
 // again. A process that stops gets SIGTERM and has 15 s to end. No delivery is lost, repeated or overtaken by a later
 // one.
 func TestProcessesComeAndGoDuringDeliveries(t *testing.T) {
+	t.Parallel()
 	changes, n := setting(t, "SCALE_CHANGES", 2, 20), setting(t, "SCALE_ENDPOINTS", 100, 500)
 	seed := uint64(setting(t, "SCALE_SEED", int(time.Now().UnixNano()), int(time.Now().UnixNano())))
 	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a fixed seed repeats the test

@@ -36,6 +36,7 @@ var unplayed = map[string]string{
 // A script plays each documented status of every operation, or unplayed contains the status. A status in unplayed must
 // exist.
 func TestScriptsPlayEveryDocumentedStatus(t *testing.T) {
+	t.Parallel()
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	scripts := []*txtar.Archive{refusals(documents)}
 	for _, pattern := range []string{"testdata/*.txtar", "../../services/*/testdata/*.txtar"} {
@@ -96,7 +97,7 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 		}
 		header := "Content-Type: application/json\n"
 		if path == "/api/v1/dashboard/" || strings.HasPrefix(path, "/subscribe") {
-			header += "Host: status.example.com\n" // the path exists only on a dashboard's own host
+			header += "Host: no-dashboard.example.com\n" // the path exists only on a dashboard's own host
 		}
 		key := header + "Authorization: ${" + strings.TrimSuffix(of.Document, ".yaml") + "}\n"
 		if of.Document == "public.yaml" {
@@ -128,7 +129,8 @@ func refusals(documents *apitest.OpenAPI) *txtar.Archive {
 }
 
 func TestRefusalsFollowFromTheDocuments(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000", "APP_RATE_PER_MINUTE=100000")
+	t.Parallel()
+	base := commonBase(t)
 	c := provision(t, base, "Acme", "acme-admin", "admin")
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	target := apitest.Target{URL: base, OpenAPI: documents, Vars: map[string]string{"legacy": c.legacy(), "app": c.app(), "operator": c.operator()}}

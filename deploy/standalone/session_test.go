@@ -112,6 +112,7 @@ func consoleDouble(t testing.TB) string {
 // Three gateways show pages to a member. When identity has responded to a change that ends the session or takes roles
 // away, no gateway shows one more page to the former member.
 func TestTheEndOfASessionHoldsForTheNextPageAtThreeGateways(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, "CONSOLE_URL="+consoleDouble(t))
 	gateways := cluster.threeGateways(t)
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
@@ -198,6 +199,7 @@ func TestTheEndOfASessionHoldsForTheNextPageAtThreeGateways(t *testing.T) {
 
 // The plan's feature API is about keys: without it, a member still uses the console.
 func TestAnOrganizationWithoutTheAPIKeepsItsConsole(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, "CONSOLE_URL="+consoleDouble(t))
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
 	v := cluster.signedIn(t, acme, "admin")
@@ -217,6 +219,7 @@ func TestAnOrganizationWithoutTheAPIKeepsItsConsole(t *testing.T) {
 // A write of the console leaves an audit entry with the surface console, the member as its actor and no key. A sign-in
 // is an entry of the member who signs in.
 func TestWritesOfTheConsoleAreInTheAuditLog(t *testing.T) {
+	t.Parallel()
 	cluster := startCluster(t, "APP_RATE_PER_MINUTE=100000") // the test asks often until the entries are there
 	acme := provision(t, cluster.base, "Acme", "acme-admin", "admin")
 	v := cluster.signedIn(t, acme, "admin")
@@ -241,6 +244,7 @@ func TestWritesOfTheConsoleAreInTheAuditLog(t *testing.T) {
 // make run gives the console the name localhost, because browsers refuse passkeys on an IP address. The address that
 // the platform prints leads there.
 func TestTheConsoleOfMakeRunIsOnLocalhost(t *testing.T) {
+	t.Parallel()
 	p, base := started(t)
 	_, port, _ := strings.Cut(strings.TrimPrefix(base, "http://"), ":")
 	want := "http://localhost:" + port + "/console/"

@@ -39,6 +39,7 @@ func texts(t testing.TB, data string) []text {
 // A legacy event with notifications.sms is sent once to each confirmed number of its services. Numbers that have
 // unsubscribed get nothing.
 func TestLegacyEventReachesPhones(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}

@@ -18,6 +18,7 @@ import (
 )
 
 func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
+	t.Parallel()
 	p, base := started(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
 	info, err := os.Stat(file)
@@ -70,6 +71,7 @@ func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
 }
 
 func TestFirstStartKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
+	t.Parallel()
 	p, base := standalone(t)
 	file := filepath.Join(dataFolder(p), "credentials.json")
 	// The pauses are short at first, when a start does most, and grow so that the test also ends on a slow machine.
@@ -102,6 +104,7 @@ func TestFirstStartKilledAtAnyMomentIsCompletedByTheNext(t *testing.T) {
 }
 
 func TestASeedIsReadFromAFile(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "seed.json")
 	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["admin", "api"]},
 		"components": [{"service_name": "Nest"}]}`
@@ -120,6 +123,7 @@ func TestASeedIsReadFromAFile(t *testing.T) {
 // The user of a seed creates the seed's components. If the user may not, the first start would fail halfway. So such a
 // seed is refused.
 func TestASeedWhoseUserMayNotCreateComponentsIsRefused(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "seed.json")
 	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "owl@example.com", "roles": ["api"]},
 		"components": [{"service_name": "Nest"}]}`
@@ -134,6 +138,7 @@ func TestASeedWhoseUserMayNotCreateComponentsIsRefused(t *testing.T) {
 }
 
 func TestCredentialsContainTheBaseURLs(t *testing.T) {
+	t.Parallel()
 	p, base := started(t, "LEGACY_BASE_URL=https://api.example.com/status/", "DASHBOARD_BASE_URL=https://status.example.com:8443")
 	c := seeded(t, p)
 	var list struct{ Dashboards []struct{ URL string } }
@@ -149,6 +154,7 @@ func TestCredentialsContainTheBaseURLs(t *testing.T) {
 }
 
 func TestDataFolderIsForOneProcess(t *testing.T) {
+	t.Parallel()
 	p, _ := started(t)
 	second, _ := standalone(t, "BELLBUOY_DATA="+dataFolder(p))
 	second.start()
@@ -158,6 +164,7 @@ func TestDataFolderIsForOneProcess(t *testing.T) {
 }
 
 func TestATakenAddressStopsTheStartWithOneLine(t *testing.T) {
+	t.Parallel()
 	_, base := started(t)
 	taken := strings.TrimPrefix(base, "http://")
 	for _, setting := range []string{"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR"} {
@@ -170,6 +177,7 @@ func TestATakenAddressStopsTheStartWithOneLine(t *testing.T) {
 }
 
 func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
+	t.Parallel()
 	required := []string{"BELLBUOY_SECRET=" + secret, "DOCUMENTS_URL=sqlite:" + t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "REDIS_URL=redis://127.0.0.1:1"}
 	for _, test := range []struct{ binary, setting string }{
 		{"standalone", "BELLBUOY_ADDR=nonsense"},
@@ -266,6 +274,7 @@ func mentions(line, variable string) bool {
 }
 
 func TestHelpExplainsEverySetting(t *testing.T) {
+	t.Parallel()
 	for binary, settings := range map[string][]string{
 		"standalone": {"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_DATA", "BELLBUOY_SEED", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_SECRET",
 			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG", "BELLBUOY_LOG_FORMAT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL", "CONSOLE_BASE_URL",
@@ -294,6 +303,7 @@ func TestHelpExplainsEverySetting(t *testing.T) {
 }
 
 func TestStartWaitsForUnreachableEngines(t *testing.T) {
+	t.Parallel()
 	kafka, redis := apitest.FreeAddress(t), apitest.FreeAddress(t)
 	p, base := standalone(t, "KAFKA_BROKERS="+kafka, "REDIS_URL=redis://"+redis+"/0")
 	p.start()
@@ -344,6 +354,7 @@ func blockDelivery(t *testing.T) (setting string, unblock func()) {
 }
 
 func TestReadyIsPrintedOnlyWhenDeliveryIsReadyToo(t *testing.T) {
+	t.Parallel()
 	documents, unblock := blockDelivery(t)
 	p, base := standalone(t, documents, "BELLBUOY_SEED=")
 	p.start()
@@ -370,6 +381,7 @@ func TestReadyIsPrintedOnlyWhenDeliveryIsReadyToo(t *testing.T) {
 }
 
 func TestReadyzWaitsForTheCredentialsOfTheFirstStart(t *testing.T) {
+	t.Parallel()
 	documents, unblock := blockDelivery(t) // blocks the first start, too, which waits for all services
 	p, base := standalone(t, documents)
 	p.start()
@@ -395,6 +407,7 @@ func TestReadyzWaitsForTheCredentialsOfTheFirstStart(t *testing.T) {
 }
 
 func TestLogsAreInUTC(t *testing.T) {
+	t.Parallel()
 	p, _ := started(t, "TZ=America/New_York")
 	for line := range strings.Lines(p.output()) {
 		var logged struct{ Time string }
@@ -410,6 +423,7 @@ func TestLogsAreInUTC(t *testing.T) {
 }
 
 func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
+	t.Parallel()
 	internal := apitest.FreeAddress(t)
 	_, base := started(t, "BELLBUOY_INTERNAL_ADDR="+internal)
 	send(t, http.MethodGet, base+"/metrics", "", nil).expect(t, http.StatusNotFound)
@@ -425,6 +439,7 @@ func TestMetricsAreOnTheInternalListenerOnly(t *testing.T) {
 // If the platform is empty, the first start replaces the credentials of a former installation. If it has other
 // organizations, the first start keeps them.
 func TestCredentialsAreReplacedAtAnEmptyPlatformOnly(t *testing.T) {
+	t.Parallel()
 	start := func(base string, env ...string) *process {
 		t.Helper()
 		p, _ := standalone(t, append([]string{"FIRST_START_AT=" + strings.TrimPrefix(base, "http://"), "BELLBUOY_OPERATOR_TOKEN=" + operatorToken}, env...)...)
@@ -452,6 +467,7 @@ func TestCredentialsAreReplacedAtAnEmptyPlatformOnly(t *testing.T) {
 }
 
 func TestASeedForAnExistingInstallationIsRemarked(t *testing.T) {
+	t.Parallel()
 	p, base := started(t)
 	made := seeded(t, p)
 	for _, test := range []struct {
@@ -478,6 +494,7 @@ func TestASeedForAnExistingInstallationIsRemarked(t *testing.T) {
 
 // With FIRST_START_AT, the seed is created once, on a platform in other processes, as `make up` does.
 func TestAFirstStartElsewhereCreatesTheSeedOnce(t *testing.T) {
+	t.Parallel()
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
 	elsewhere := func(env ...string) *process {
 		t.Helper()

@@ -160,6 +160,7 @@ func (a actor) tellAll(event, message string) {
 }
 
 func TestLegacyEventReachesTeams(t *testing.T) {
+	t.Parallel()
 	servers, env := startTeams(t, teamsHost1, teamsHost2)
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)...)
 	ours := actor{t, provision(t, base, "Acme", "ours", "admin", "api")}

@@ -197,6 +197,7 @@ func expectNoMore(t testing.TB, c credentials, r *receiver.Receiver, so int) {
 }
 
 func TestTheTourWorksOnThePlatformAsOneProcess(t *testing.T) {
+	t.Parallel()
 	r, env := startReceiver(t)
 	p, base := started(t, env...)
 	c := seeded(t, p)
@@ -211,6 +212,7 @@ func TestTheTourWorksOnThePlatformAsOneProcess(t *testing.T) {
 }
 
 func TestTheTourWorksOnSeparateProcessesWithDeliveryTwice(t *testing.T) {
+	t.Parallel()
 	eachDocuments(t, func(t *testing.T, documents string) {
 		r, env := startReceiver(t)
 		cluster := startCluster(t, append(env, documents)...)

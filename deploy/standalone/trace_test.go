@@ -139,6 +139,7 @@ func jaegerSpans(t *testing.T, query, id string) (spans []span) {
 }
 
 func TestTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
+	t.Parallel()
 	eachTraceStore(t, func(t *testing.T, traces traceStore) {
 		r, env := startReceiver(t)
 		cluster := startCluster(t, append(env, "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.endpoint)...)
@@ -169,6 +170,7 @@ func TestTraceRunsFromTheCallToTheOutgoingRequest(t *testing.T) {
 // Only some of the traces are sent, each with the spans of all services. Neither the sampled flag nor the trace id in a
 // client's traceparent decides which.
 func TestTraceIsSampledAsAWhole(t *testing.T) {
+	t.Parallel()
 	eachTraceStore(t, func(t *testing.T, traces traceStore) {
 		const requests = 64 // all or none of them are sent once in 2^63 runs
 		p, base := started(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+traces.endpoint, "OTEL_TRACES_SAMPLER_ARG=0.5")

@@ -99,6 +99,7 @@ func (c *clone) up() (output, calls string, succeeded bool) {
 }
 
 func TestUpWritesTheEnvironmentOfAClone(t *testing.T) {
+	t.Parallel()
 	written := regexp.MustCompile(`^BELLBUOY_SECRET=[0-9a-f]{64}\nBELLBUOY_OPERATOR_TOKEN=[0-9a-f]{64}\nCOMPOSE_PROJECT_NAME=(bellbuoy-[0-9]+)\n$`)
 	var names []string
 	for range 2 {
@@ -148,6 +149,7 @@ func TestUpWritesTheEnvironmentOfAClone(t *testing.T) {
 }
 
 func TestUpRefusesATakenAddressBeforeItStartsAnything(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -185,6 +187,7 @@ func TestUpRefusesATakenAddressBeforeItStartsAnything(t *testing.T) {
 }
 
 func TestUpNamesTheContainerThatFails(t *testing.T) {
+	t.Parallel()
 	for name, failed := range map[string]string{
 		"restarts": "identity 1 1 running starting", "ends": "identity 1 0 exited starting", "is unhealthy": "identity 1 0 running unhealthy",
 	} {
@@ -205,6 +208,7 @@ func TestUpNamesTheContainerThatFails(t *testing.T) {
 }
 
 func TestUpLeavesNothingOfAFailedFirstStart(t *testing.T) {
+	t.Parallel()
 	c := newClone(t)
 	c.write("bin/docker", strings.Replace(fakeDocker, "printf '%s\\n' 1 2", ":", 1))
 	c.env = []string{"UP=1"}
@@ -218,6 +222,7 @@ func TestUpLeavesNothingOfAFailedFirstStart(t *testing.T) {
 }
 
 func TestUpKeepsTheNumberOfDeliveries(t *testing.T) {
+	t.Parallel()
 	c := newClone(t)
 	c.write("deliveries", "4\n5\n6\n")
 	if out, calls, _ := c.up(); !strings.Contains(calls, "--scale delivery=3\n") || !strings.Contains(out, "delivery keeps its 3 containers") {
@@ -236,6 +241,7 @@ func TestUpKeepsTheNumberOfDeliveries(t *testing.T) {
 }
 
 func TestUpNamesSettingsThatTheNextCommandWouldLose(t *testing.T) {
+	t.Parallel()
 	c := newClone(t)
 	c.env = []string{"SMS_URL=https://sid:token@sms.example", "BELLBUOY_SEED=demo", "MAIL_FROM=status@example.com"}
 	c.write(".env", "MAIL_FROM=status@example.com\n")
@@ -249,6 +255,7 @@ func TestUpNamesSettingsThatTheNextCommandWouldLose(t *testing.T) {
 }
 
 func TestUpRefusesAnOldEngine(t *testing.T) {
+	t.Parallel()
 	c := newClone(t)
 	c.env = []string{"ENGINE=1.43"}
 	if out, calls, ok := c.up(); ok || !strings.Contains(out, "install Docker 25 or newer") || strings.Contains(calls, "config") {

@@ -10,7 +10,8 @@ import (
 // The uptime report of a month contains a legacy incident with a major outage, unless the incident is hidden from
 // uptime reports.
 func TestUptimeReportOmitsHiddenIncidents(t *testing.T) {
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken)
+	t.Parallel()
+	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	allow := func(uptime bool) {
 		send(t, http.MethodPatch, base+"/operator/v1/organizations/"+a.OrganizationID, a.operator(),

@@ -8,6 +8,7 @@ import (
 )
 
 func TestEachBinaryPrintsItsVersion(t *testing.T) {
+	t.Parallel()
 	names := map[string]string{"standalone": "bellbuoy", "receiver": "receiver", "inbound": "inbound"}
 	for _, name := range binaryNames {
 		names[name] = name

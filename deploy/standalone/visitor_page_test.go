@@ -187,6 +187,7 @@ func TestVisitorsSubscribeOnAPrivateDashboard(t *testing.T) {
 
 // TestVisitorsLeaveWhileEventsIsDown unsubscribes while the look and the content of dashboards cannot be read.
 func TestVisitorsLeaveWhileEventsIsDown(t *testing.T) {
+	t.Parallel()
 	data := t.TempDir()
 	c := startCluster(t, "BELLBUOY_DATA="+data)
 	a := actor{t, provision(t, c.base, "Acme", "acme-admin", "admin", "api")}

@@ -108,6 +108,7 @@ func codeIn(t testing.TB, page answer) string {
 // A visitor requests an endpoint by the form on the dashboard, receives a signed incident, and deletes the endpoint.
 // The test uses only what the visitor sees.
 func TestVisitorsEndpointReceivesIncidents(t *testing.T) {
+	t.Parallel()
 	r, env := startReceiver(t)
 	data := filepath.Join(t.TempDir(), "data")
 	_, base := started(t, append(env, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data)...)

@@ -132,6 +132,7 @@ var walls = []wall{
 }
 
 func TestImportsKeepToTheWalls(t *testing.T) {
+	t.Parallel()
 	seen := map[string]bool{}
 	for _, p := range packages(t) {
 		for _, w := range walls {
@@ -155,6 +156,7 @@ func TestImportsKeepToTheWalls(t *testing.T) {
 
 // A service exports only Config, Run and its declarations: Operations, Legacy and Public.
 func TestServicesExportTheirConfigRunAndDeclarationsOnly(t *testing.T) {
+	t.Parallel()
 	for _, name := range append(slices.Collect(maps.Keys(domains)), "console") {
 		out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", module+"services/"+name).CombinedOutput()
 		if err != nil {
@@ -223,6 +225,7 @@ func oneOf(pkg string, of ...string) bool {
 // Each service compares the fields of all its collections with a golden file (package documenttest). So no field can
 // get other values without a new Revision.
 func TestEveryCollectionIsInTheGoldenFileOfItsService(t *testing.T) {
+	t.Parallel()
 	declared := regexp.MustCompile(`document\.Declare\(`)
 	for name := range domains {
 		folder := filepath.Join("..", "..", "services", name)

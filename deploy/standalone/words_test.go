@@ -67,6 +67,7 @@ var wordValues = []string{
 }
 
 func TestEachWordIsUsedAndEachUsedWordExists(t *testing.T) {
+	t.Parallel()
 	files := regexp.MustCompile(`\.(go|html|txt)$`)
 	literal := regexp.MustCompile(`"([a-z]+\.[a-z_.]*[a-z_])"`)
 	for section, folders := range wordReaders {
