@@ -332,15 +332,28 @@ func TestBackupUnderLoadIsRestoredWhole(t *testing.T) {
 		took, len(inBackup), len(delivered), underWay, repeated)
 }
 
-// backedUp starts the platform, makes a backup and stops the platform.
+// backUpOnce makes the backup that backedUp copies.
+var backUpOnce sync.Once
+
+// backedUp returns a copy of the data folder of a platform that was stopped after a backup, and a copy of the backup. The
+// platform runs once for all tests.
 func backedUp(t *testing.T) (data, file string) {
 	t.Helper()
-	p, _ := started(t)
-	seeded(t, p)
-	data, file = dataFolder(p), filepath.Join(t.TempDir(), "backup.zip")
-	succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)
-	refuse(t, "in use", []string{"BELLBUOY_DATA=" + data}, "restore", file)
-	p.stop()
+	const name = "backup.zip"
+	kept := filepath.Join(binaries, "backed-up")
+	backUpOnce.Do(func() {
+		p, _ := started(t)
+		seeded(t, p)
+		data, file := dataFolder(p), filepath.Join(t.TempDir(), name)
+		succeed(t, []string{"BELLBUOY_DATA=" + data}, "backup", file)
+		refuse(t, "in use", []string{"BELLBUOY_DATA=" + data}, "restore", file)
+		p.stop()
+		copyTree(t, data, filepath.Join(kept, "folder"))
+		copyTree(t, filepath.Dir(file), filepath.Join(kept, "backup"))
+	})
+	data, file = t.TempDir(), filepath.Join(t.TempDir(), name)
+	copyTree(t, filepath.Join(kept, "folder"), data)
+	copyTree(t, filepath.Join(kept, "backup"), filepath.Dir(file))
 	return data, file
 }
 

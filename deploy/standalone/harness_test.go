@@ -181,21 +181,21 @@ func (p *process) output() string {
 	return string(content)
 }
 
-// eventually waits until check returns nil. After the time within, it fails the test with the last error of check.
+// eventually waits until check returns nil. After the time within, it fails the test with the last error of check. The
+// pauses between the checks grow with the time that has passed, because many checks send requests.
 func eventually(t testing.TB, within time.Duration, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(within)
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
+	began := time.Now()
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
-		if time.Now().After(deadline) {
+		passed := time.Since(began)
+		if passed > within {
 			t.Fatalf("%s: not within %v: %v", what, within, err)
 		}
-		<-ticker.C
+		<-time.After(min(max(10*time.Millisecond, passed/20), 250*time.Millisecond))
 	}
 }
 
