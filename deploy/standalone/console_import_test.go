@@ -235,10 +235,10 @@ func TestAnImportGoesOnAfterKillsOfSubscribers(t *testing.T) {
 	subscribers := cluster.processes["subscribers"]
 	repeated, known, took := 0, 0, 100*time.Millisecond
 	for n := range pieces {
-		killed := make(chan struct{})
+		killed, moment := make(chan struct{}), time.After(rand.N(took)) // a random moment of the piece for the kill
 		go func() {
 			defer close(killed)
-			<-time.After(rand.N(took)) // a random moment of the piece for the kill
+			<-moment
 			subscribers.kill()
 			subscribers.start()
 		}()
