@@ -68,6 +68,7 @@ func TestAnAliasLeadsToThePresentAddress(t *testing.T) {
 		t.Errorf("the table of a dashboard without aliases was read %d times", n)
 	}
 	other := strings.Replace(eventID, "01890a5d", "01890a5e", 1)
+	a.media["events/"+eventID] = htmlType
 	a.set(1, peer.AliasTable(nil).Add("incidents/"+other, "components/c1").Add("incidents/abc", "events/"+eventID).Add("incidents/abc/x", "events/"+eventID).Add("status/main", "").Add("status/main/rss", "feed.rss"))
 	for range 3 {
 		for path, location := range map[string]string{
@@ -127,6 +128,44 @@ func TestAPrivateDashboardDoesNotTellItsAliases(t *testing.T) {
 	}
 }
 
+// An alias of an event that visitors cannot see, such as a draft, is unknown at each gateway, until an edition shows the event.
+func TestAnAliasOfAHiddenEventIsUnknown(t *testing.T) {
+	w := newWorld(t)
+	gateways := []*door{w.gateway(t, nil), w.gateway(t, nil)}
+	a := newAliased(w)
+	a.set(1, peer.AliasTable(nil).Add("incidents/abc", "events/"+eventID).Add("issues/abc", "events/"+eventID))
+	show := func(media string) {
+		a.publication.mu.Lock()
+		a.media["events/"+eventID] = media
+		a.publication.mu.Unlock()
+		a.change(nil)
+	}
+	unknown := func(when string) {
+		t.Helper()
+		for _, d := range append(gateways, w.gateway(t, nil)) {
+			for known, unknown := range map[string]string{"/incidents/abc": "/incidents/abd", "/issues/abc": "/issues/abd"} {
+				one, two := d.get(t, "/d/main"+known, plainly(nil)), d.get(t, "/d/main"+unknown, plainly(nil))
+				for _, g := range []*got{&one, &two} {
+					g.header.Del("X-Request-Id")
+					g.header.Del("Date")
+				}
+				if one.status != 404 || one.status != two.status || one.body != two.body || fmt.Sprint(one.header) != fmt.Sprint(two.header) {
+					t.Errorf("%s: %s: %d %v, %s: %d %v", when, known, one.status, one.header, unknown, two.status, two.header)
+				}
+			}
+		}
+	}
+	unknown("before the event is published")
+	show(htmlType)
+	for _, d := range append(gateways, w.gateway(t, nil)) {
+		for _, path := range []string{"/incidents/abc", "/issues/abc"} {
+			wantMove(t, path, d.get(t, "/d/main"+path, nil), "/d/main/events/"+eventID)
+		}
+	}
+	show("")
+	unknown("after the event is hidden")
+}
+
 // Aliases work over three gateways while the events service is down, also at a gateway that has just started, and also if
 // nobody requested an alias before. 100,000 of them fit into the memory of a gateway and into Redis.
 func TestAliasesOutliveTheEventsService(t *testing.T) {
@@ -148,8 +187,9 @@ func TestAliasesOutliveTheEventsService(t *testing.T) {
 	gateways := []*door{w.gateway(t, nil), w.gateway(t, nil), w.gateway(t, nil)}
 	a.set(1, peer.AliasTable(nil).Add("incidents/first", "history"))
 	wantStatus(t, gateways[0].get(t, "/d/main/", plainly(nil)), 200)
-	a.set(2, table)
 	last := fmt.Sprintf("events/01890a5d-ac96-774b-bcce-%012x", count-1)
+	a.media[last] = htmlType
+	a.set(2, table)
 	wantMove(t, "the last one", gateways[1].get(t, "/d/main/"+paths[count-1], nil), "/d/main/"+last)
 	eventually(t, "the table is in Redis", func() bool {
 		wantStatus(t, gateways[0].get(t, "/d/main/", plainly(nil)), 200)

@@ -41,8 +41,8 @@ func (q *aliasesQuestion) place(context.Context, *backup) (key, field string) {
 	return aliasesKey(q.dashboard), aliasesField
 }
 
-// sendAlias redirects from a former address to the present one, if the path of the visit is a former address. It
-// returns false if it has sent no response.
+// sendAlias redirects from a former address to the present one, if the path of the visit is a former address and visitors
+// can see what it leads to. It returns false if it has sent no response.
 func (d *Dashboards) sendAlias(v *dashboardVisit) bool {
 	if v.In.Method != http.MethodGet && v.In.Method != http.MethodHead {
 		return false
@@ -59,10 +59,28 @@ func (d *Dashboards) sendAlias(v *dashboardVisit) bool {
 			present, found = peer.AliasTable(table.Body).Find(v.below)
 		}
 	}
-	if found {
-		v.move(v.home() + present)
+	return found && d.moveTo(v, present)
+}
+
+// moveTo redirects to the present path of an alias, if the dashboard has a page there: an alias of a draft is as unknown
+// as the draft. The visitor's next request is for this page, so the question for it is not an additional one. While the
+// events service is down and the page is not saved, moveTo redirects too. It returns false if it has sent no response.
+func (d *Dashboards) moveTo(v *dashboardVisit, present string) bool {
+	for range 2 { // the second run is needed if a newer edition has replaced the first one
+		page, _, err := d.fileOf(v, present)
+		if err != nil || page.Status == http.StatusOK {
+			v.move(v.home() + present)
+			return true
+		}
+		former := v.edition.ID
+		if !d.findEdition(v) || !d.checkAccess(v) {
+			return true
+		}
+		if v.edition.ID == former {
+			return false
+		}
 	}
-	return found
+	return false
 }
 
 // serveIncident serves the address that an incident has on Statuspage. Its id is that of an event here, or that of an alias.
