@@ -15,7 +15,7 @@ import (
 	"unicode"
 )
 
-// Texts of the legacy interface may contain control characters. The interface returns them unchanged, escaped in JSON.
+// Texts of the legacy interface may contain control characters, but names may not. The interface returns them unchanged, escaped in JSON.
 // Pages, feeds, the calendar, mails and text messages omit them.
 func TestControlCharactersOfLegacyTextsReachNoReader(t *testing.T) {
 	t.Parallel()
@@ -30,7 +30,13 @@ func TestControlCharactersOfLegacyTextsReachNoReader(t *testing.T) {
 		send(t, http.MethodPost, base+"/api/v1/"+path, c.legacy(), body).expect(t, http.StatusCreated).into(t, &made)
 		return made.URI
 	}
-	service := post("service/", map[string]any{"service_name": "S" + bad, "description": "D" + bad, "group": "G" + bad})
+	for _, field := range []string{"service_name", "group"} {
+		body := map[string]any{"service_name": "Sa", field: "S" + bad}
+		if got := send(t, http.MethodPost, base+"/api/v1/service/", c.legacy(), body).expect(t, http.StatusBadRequest); !strings.Contains(string(got.body), field+": must be one line") {
+			t.Errorf("a %s with control characters: %s", field, got.body)
+		}
+	}
+	service := post("service/", map[string]any{"service_name": "Sa", "description": "D" + bad, "group": "G"})
 	address, number := post("email/", map[string]any{"email": "ann@example.com"}), post("number/", map[string]any{"number": "+4915112345678"})
 	post("subscribers/email/", map[string]any{"email": address, "service": service, "confirmed": true})
 	post("subscribers/sms/", map[string]any{"number": number, "service": service, "confirmed": true})

@@ -223,7 +223,7 @@ func (c *cachet) write() {
 	name := cmp.Or(c.setting("app_name", "app", "name"), "Status")
 	c.scope = cmp.Or(slug(name), "page")
 	page := c.key("page", "page")
-	d := lines.Dashboard{Key: page, Name: c.cut(page, "app_name", name, lines.MaxName), Slug: slug(name), Description: c.cut(page, "app_about", markdownText(c.setting("app_about", "app", "about")), 1000)}
+	d := lines.Dashboard{Key: page, Name: c.oneLine(page, "app_name", name, lines.MaxName), Slug: slug(name), Description: c.cut(page, "app_about", markdownText(c.setting("app_about", "app", "about")), 1000)}
 	if zone := c.setting("app_timezone", "app", "timezone"); zone != "" && zone != "-" {
 		d.Timezone = c.zone(page, zone)
 	}

@@ -117,7 +117,7 @@ func (c *cstate) config(in *input) error {
 	}
 	key := c.key("page", "page")
 	c.set.Dashboards = append(c.set.Dashboards, lines.Dashboard{
-		Key: key, Name: c.cut(key, "title", cmp.Or(config.Title, "Status"), lines.MaxName), Slug: slug(config.Title),
+		Key: key, Name: c.oneLine(key, "title", cmp.Or(config.Title, "Status"), lines.MaxName), Slug: slug(config.Title),
 		Description: c.cut(key, "description", richtext.PlainText(richtext.Markdown, config.Params.Description), 1000),
 	})
 	untitled := map[string]bool{}

@@ -109,7 +109,7 @@ func (g *gatus) write(config gatusConfig) {
 	g.scope = cmp.Or(slug(name), "page")
 	key := g.key("page")
 	d := lines.Dashboard{
-		Key: key, Name: g.cut(key, "name", name, lines.MaxName), Slug: slug(name),
+		Key: key, Name: g.oneLine(key, "name", name, lines.MaxName), Slug: slug(name),
 		Description: g.cut(key, "description", config.UI.Description, 1000),
 	}
 	if strings.HasPrefix(config.UI.Link, "https://") || strings.HasPrefix(config.UI.Link, "http://") {

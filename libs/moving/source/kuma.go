@@ -171,7 +171,7 @@ func (k *kuma) page(p row) {
 	key, on := k.key("page", p["slug"]), p.is("published")
 	k.slugs[p["id"]] = p["slug"]
 	d := lines.Dashboard{
-		Key: key, Name: k.cut(key, "title", cmp.Or(p["title"], "Status"), lines.MaxName), Slug: slug(p["slug"]), Enabled: &on,
+		Key: key, Name: k.oneLine(key, "title", cmp.Or(p["title"], "Status"), lines.MaxName), Slug: slug(p["slug"]), Enabled: &on,
 		Description: k.cut(key, "description", p["description"], 1000),
 	}
 	if path := "status/" + p["slug"]; p["slug"] != "" && len(path) < 190 {

@@ -76,7 +76,7 @@ func (o *openstatus) page(p row) {
 	key := o.key(p["id"], "page", p["id"])
 	on, index := p["published"] != "0", p["allow_index"] != "0"
 	d := lines.Dashboard{
-		Key: key, Name: o.cut(key, "title", cmp.Or(p["title"], "Status"), lines.MaxName), Slug: slug(p["slug"]), Enabled: &on, SearchIndexing: &index,
+		Key: key, Name: o.oneLine(key, "title", cmp.Or(p["title"], "Status"), lines.MaxName), Slug: slug(p["slug"]), Enabled: &on, SearchIndexing: &index,
 		Description: o.cut(key, "description", p["description"], 1000),
 	}
 	if p["custom_domain"] != "" {

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 // Options are what a person may say about a source.
@@ -84,7 +85,7 @@ func (b *builder) warn(key, field, format string, args ...any) {
 
 // event adds an event. It orders the timeline, cuts the title, and moves an end that lies before the start.
 func (b *builder) event(e lines.Event) {
-	e.Title = b.cut(e.Key, "title", e.Title, lines.MaxTitle)
+	e.Title = b.oneLine(e.Key, "title", e.Title, lines.MaxTitle)
 	slices.SortStableFunc(e.Timeline, func(one, other lines.Entry) int { return one.At.Compare(other.At) })
 	start := cmp.Or(e.StartAt, e.ScheduledStartAt)
 	if e.EndAt != nil && start != nil && e.EndAt.Before(*start) {
@@ -120,7 +121,7 @@ func (b *builder) entry(e *lines.Event, entry lines.Entry) {
 		b.warn(e.Key, "timeline", "the status %.60q of the entry of %s is unknown; it becomes update", entry.Status, entry.At.Format(time.RFC3339))
 		entry.Status = "update"
 	}
-	if strings.TrimSpace(entry.HTML) == "" {
+	if richtext.IsBlank(richtext.PlainText(richtext.Rich, entry.HTML)) {
 		entry.HTML = "<p>" + strings.ToUpper(entry.Status[:1]) + entry.Status[1:] + "</p>"
 	}
 	parts := split(entry.HTML)
@@ -151,8 +152,8 @@ func (b *builder) postMortem(key, html string, published *time.Time) *lines.Post
 
 // component adds a component. It cuts the name and the description.
 func (b *builder) component(c lines.Component) {
-	c.Name = b.cut(c.Key, "name", c.Name, lines.MaxName)
-	c.GroupName = b.cut(c.Key, "groupName", c.GroupName, lines.MaxName)
+	c.Name = b.oneLine(c.Key, "name", c.Name, lines.MaxName)
+	c.GroupName = b.oneLine(c.Key, "groupName", c.GroupName, lines.MaxName)
 	c.Description = b.cut(c.Key, "description", c.Description, lines.MaxShort)
 	b.set.Components = append(b.set.Components, c)
 }

@@ -313,7 +313,7 @@ func (s *statuspage) writePage() {
 	p, key := s.page, s.key("page")
 	yes, no := true, false
 	d := lines.Dashboard{
-		Key: key, Name: s.cut(key, "name", cmp.Or(p.Name, "Statuspage"), lines.MaxName), Slug: slug(cmp.Or(p.Subdomain, p.Name)),
+		Key: key, Name: s.oneLine(key, "name", cmp.Or(p.Name, "Statuspage"), lines.MaxName), Slug: slug(cmp.Or(p.Subdomain, p.Name)),
 		Description: s.cut(key, "description", p.Description, 1000), Timezone: s.zone(key, p.Zone), PublicID: p.ID,
 	}
 	if p.Domain != "" {

@@ -123,6 +123,11 @@ func firstWords(text string, size int) string {
 	return text[:end]
 }
 
+// oneLine returns a title or a name in one line of at most most characters, and warns if it was longer.
+func (b *builder) oneLine(key, field, text string, most int) string {
+	return richtext.Line(b.cut(key, field, richtext.Line(text), most))
+}
+
 // cut returns a text of at most most characters, and warns if it was longer.
 func (b *builder) cut(key, field, text string, most int) string {
 	text = strings.TrimSpace(text)

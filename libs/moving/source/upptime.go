@@ -117,7 +117,7 @@ func (u *upptime) config(content []byte) error {
 	}
 	key := u.key("page", "page")
 	d := lines.Dashboard{
-		Key: key, Name: u.cut(key, "name", cmp.Or(config.Website.Name, config.Repo, "Status"), lines.MaxName), Slug: slug(cmp.Or(config.Website.Name, config.Repo)),
+		Key: key, Name: u.oneLine(key, "name", cmp.Or(config.Website.Name, config.Repo, "Status"), lines.MaxName), Slug: slug(cmp.Or(config.Website.Name, config.Repo)),
 		Description: u.cut(key, "introMessage", richtext.PlainText(richtext.Markdown, config.Website.Message), 1000),
 	}
 	if config.Website.Domain != "" {

@@ -192,7 +192,8 @@ func (a api) deleteEvent(c *web.Call[eventParameters, web.None]) (web.None, erro
 }
 
 func (in eventBody) apply(d *catalog.EventEdit) error {
-	err := errors.Join(d.Begin(in.Type.Value, in.Title.Value, in.Status.Value), in.eventMembers.apply(d), applyPlaces(d, in.AffectedComponents, in.DashboardIDs))
+	d.Begin(in.Type.Value, in.Title.Value, in.Status.Value)
+	err := errors.Join(in.eventMembers.apply(d), applyPlaces(d, in.AffectedComponents, in.DashboardIDs))
 	d.NotifyLater(in.NotifyLater.Value.Wording())
 	if in.InitialTimelineMessage.Sent {
 		err = errors.Join(err, d.SetInitialEntry(in.InitialTimelineMessage.Value))
@@ -203,14 +204,11 @@ func (in eventBody) apply(d *catalog.EventEdit) error {
 func (in eventPatch) apply(d *catalog.EventEdit) error {
 	fields := in
 	fields.Notify = optional.Value[web.Notify]{} // notify is not a field of the event
-	err := checkSent(fields)
-	if err != nil {
+	if err := checkSent(fields); err != nil {
 		return err
 	}
-	if in.Title.Sent {
-		err = d.Rename(in.Title.Value)
-	}
-	return errors.Join(err, in.eventMembers.apply(d), applyPlaces(d, in.AffectedComponents, in.DashboardIDs))
+	put(&d.Title, in.Title)
+	return errors.Join(in.eventMembers.apply(d), applyPlaces(d, in.AffectedComponents, in.DashboardIDs))
 }
 
 func (in eventMembers) apply(d *catalog.EventEdit) error {

@@ -57,7 +57,7 @@ func (a api) events() legacy.Resource[catalog.EventDetail] {
 				"event_service": ["/api/v1/service/1/"], "notifications": {"email": {"enabled": true}}}`,
 		},
 		FaultFields: map[string]string{
-			"endAt": "end", "scheduledEndAt": "end", "timeline": "event_update",
+			"title": "description", "endAt": "end", "scheduledEndAt": "end", "timeline": "event_update",
 			"affectedComponents": "event_service", "componentId": "event_service",
 		},
 		ID:    func(e catalog.EventDetail) int64 { return e.LegacyID },
@@ -207,7 +207,7 @@ func (a api) services() legacy.Resource[catalog.Component] {
 			{Name: catalog.IndexGroup, Equal: []string{"group"}},
 			{Name: catalog.IndexName, Equal: []string{"name"}},
 		},
-		FaultFields: map[string]string{"name": "service_name"},
+		FaultFields: map[string]string{"name": "service_name", "groupName": "group"},
 		ID:          func(c catalog.Component) int64 { return c.LegacyID },
 		View:        func(c catalog.Component) any { return viewService(c) },
 		Pages:       pagesOf(a.catalog.ListComponents),

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -152,11 +151,11 @@ func applyDescription(d *catalog.EventEdit, sent *string, markdown *bool) {
 }
 
 func titleOf(description catalog.Rich) string {
-	title := cmp.Or(description.Plain(), strings.TrimSpace(description.Text))
+	title := richtext.Line(cmp.Or(description.Plain(), description.Text))
 	if runes := []rune(title); len(runes) > maxDerivedTitle {
-		title = string(runes[:maxDerivedTitle])
+		title = richtext.Line(string(runes[:maxDerivedTitle]))
 	}
-	return strings.TrimSpace(title)
+	return title
 }
 
 // applyServices adds the services of a body. An item with a resource_uri must name an existing link, which stays
@@ -204,14 +203,22 @@ func applyUpdate(d *catalog.EventEdit, in legacy.Input) error {
 	if in.ID() == 0 {
 		entry := catalog.Entry{Status: catalog.StatusUpdate, Message: catalog.Rich{Format: richtext.Plain}, Timestamp: d.Now}
 		edit(&entry)
-		return d.AppendEntry(entry)
+		return ofUpdate(d.AppendEntry(entry))
 	}
 	for _, entry := range d.Timeline {
 		if entry.LegacyID == in.ID() {
-			return d.EditEntry(entry.StatusID, edit)
+			return ofUpdate(d.EditEntry(entry.StatusID, edit))
 		}
 	}
 	return fault.New(fault.NotFound, "The event has no such update.")
+}
+
+// ofUpdate returns a fault with the name that the text of an entry has on the legacy interface.
+func ofUpdate(err error) error {
+	if fault.As(err).Field == "message" {
+		return fault.Field("update", "%s", fault.As(err).Message)
+	}
+	return err
 }
 
 // noticeFields returns the channels ("Notifications triggered by legacy event create and update").

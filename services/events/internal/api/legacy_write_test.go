@@ -53,7 +53,7 @@ func TestTheLegacyEndIsThePlannedOrTheActualEnd(t *testing.T) {
 		"becomes a maintenance":                 {stored(catalog.Incident, catalog.Resolved, ptr(at(5, 0))), lifecycle{Type: ptr(catalog.Maintenance), Status: ptr(catalog.Planning)}, ptr(at(5, 0)), ""},
 		"becomes a maintenance without an end":  {stored(catalog.Incident, catalog.Monitoring, nil), lifecycle{Type: ptr(catalog.Maintenance), Status: ptr(catalog.Planning)}, nil, "end"},
 		"becomes an incident":                   {stored(catalog.Maintenance, catalog.Started, nil), lifecycle{Type: ptr(catalog.Incident), Status: ptr(catalog.Identified)}, ptr(at(4, 0)), ""},
-		"new and resolved":                      {&catalog.Event{Type: catalog.Incident}, lifecycle{Status: ptr(catalog.Resolved), Start: ptr(at(3, 0))}, &now, ""},
+		"new and resolved":                      {&catalog.Event{Type: catalog.Incident, Title: "Slow"}, lifecycle{Status: ptr(catalog.Resolved), Start: ptr(at(3, 0))}, &now, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := catalog.NewEventEdit(c.event, catalog.Command{}, now)

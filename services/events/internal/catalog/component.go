@@ -89,7 +89,7 @@ func (c *Component) check(now time.Time) error {
 	case strings.Contains(c.CheckURL, "#"):
 		return fault.Field("checkUrl", "must not have a fragment, which no tool sends")
 	}
-	if err := cmp.Or(checkURL("checkUrl", c.CheckURL, "http", "https"), checkPublicID("publicId", c.PublicID)); err != nil {
+	if err := cmp.Or(checkLine("name", c.Name), checkLine("groupName", c.Group), checkURL("checkUrl", c.CheckURL, "http", "https"), checkPublicID("publicId", c.PublicID)); err != nil {
 		return err
 	}
 	refs := []string{}

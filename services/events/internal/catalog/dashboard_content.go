@@ -87,7 +87,7 @@ func (c *Content) Check() error {
 	if c.Announcement == nil {
 		return nil
 	}
-	if blank(c.Announcement.Text) {
+	if c.Announcement.blank() {
 		return fault.Field("announcement", "must not be empty; null removes it")
 	}
 	return checkText("announcement", *c.Announcement, maxText)

@@ -187,7 +187,7 @@ func (d *Dashboard) check(platform []string) error {
 	case !slices.Contains(words.Tags(), d.Locale):
 		return fault.Field("locale", alternativesFormat, strings.Join(words.Tags(), ", "))
 	}
-	return cmp.Or(d.checkDomains(platform), d.checkPublicIDs(), d.Branding.check(), d.Links.check())
+	return cmp.Or(checkLine("name", d.Name), d.checkDomains(platform), d.checkPublicIDs(), d.Branding.check(), d.Links.check())
 }
 
 // isZone reports whether name is a zone of the IANA database. Names of zones begin with a capital letter. LoadLocation
@@ -264,6 +264,7 @@ func (l *Links) check() error {
 		if blank(link.Text) || utf8.RuneCountInString(link.Text) > maxNavigationText {
 			err = cmp.Or(err, error(fault.Field(field+".text", "must be 1 to %d characters, not only white space", maxNavigationText)))
 		}
+		err = cmp.Or(err, checkLine(field+".text", link.Text))
 		if link.Href == "" {
 			err = cmp.Or(err, error(fault.Field(field+".href", "must not be empty")))
 		}

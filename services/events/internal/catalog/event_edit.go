@@ -90,7 +90,7 @@ func (d *EventEdit) AppendEntry(entry Entry) error {
 	if len(d.Timeline) >= maxEntries {
 		return fault.Field("timeline", "must have at most %d entries", maxEntries)
 	}
-	if err := d.checkEntry(entry.Status); err != nil {
+	if err := cmp.Or(d.checkEntry(entry.Status), checkShown("message", entry.Message)); err != nil {
 		return err
 	}
 	entry.StatusID, entry.Author, entry.CreatedAt = topic.NewID(), d.author, d.Now
@@ -110,6 +110,11 @@ func (d *EventEdit) EditEntry(statusID string, edit func(*Entry)) error {
 	edit(&edited)
 	if reflect.DeepEqual(edited, former) {
 		return nil
+	}
+	if edited.Message != former.Message {
+		if err := checkShown("message", edited.Message); err != nil {
+			return err
+		}
 	}
 	if edited.Status != former.Status {
 		if err := d.checkEntry(edited.Status); err != nil {

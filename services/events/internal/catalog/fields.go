@@ -27,21 +27,19 @@ const (
 )
 
 // Begin sets the type, the title and the first status of a new event. An empty status is investigating or planning.
-func (d *EventEdit) Begin(t EventType, title string, status Status) error {
+func (d *EventEdit) Begin(t EventType, title string, status Status) {
 	if status == "" {
 		status = map[EventType]Status{Incident: Investigating, Maintenance: Planning}[t]
 	}
-	d.Type = t
+	d.Type, d.Title = t, title
 	d.SetStatus(status)
-	return d.Rename(title)
 }
 
-func (d *EventEdit) Rename(title string) error {
+func checkTitle(title string) error {
 	if blank(title) || utf8.RuneCountInString(title) > maxTitle {
 		return fault.Field("title", "must be 1 to %d characters and not only white space", maxTitle)
 	}
-	d.Title = title
-	return nil
+	return checkLine("title", title)
 }
 
 // Times is the times of an event that a request names.
@@ -199,6 +197,9 @@ func (d *EventEdit) checkFields() []error {
 	var problems []error
 	refuse := func(field, format string, args ...any) {
 		problems = append(problems, fault.Field(field, format, args...))
+	}
+	if d.IsNew() || d.Title != d.before.Title {
+		problems = append(problems, checkTitle(d.Title))
 	}
 	for _, text := range []struct {
 		field       string

@@ -160,14 +160,14 @@ func (f *importFill) fields() error {
 	if blank(in.Key) || utf8.RuneCountInString(in.Key) > maxImportKey {
 		return fault.Field("key", "must be 1 to %d characters, not only white space", maxImportKey)
 	}
-	f.Type, f.Status, f.Severity, f.Source = in.Type, in.Status, in.Severity, SourceImport
+	f.Type, f.Title, f.Status, f.Severity, f.Source = in.Type, in.Title, in.Status, in.Severity, SourceImport
 	f.Description, f.Impact = importedHTML(in.HTML), importedHTML(in.ImpactAnalysis)
 	f.Coordinator = Rich{in.Coordinator, richtext.Plain}
 	f.AutoStart, f.AutoEnd, f.ReminderMinutes = in.AutoStart, in.AutoEnd, slices.Clone(in.ReminderMinutes)
 	f.HiddenFromDashboard, f.HiddenFromUptimeReports, f.ExternalID = in.HiddenFromDashboard, in.HiddenFromUptimeReports, in.ExternalID
 	f.Published, f.PublicID = !in.Draft, in.PublicID
 	return errors.Join(
-		f.Rename(in.Title), checkImportedText("html", in.HTML, maxText, &f.before.Description), checkImportedText("impactAnalysis", in.ImpactAnalysis, maxImpact, &f.before.Impact),
+		checkTitle(in.Title), checkImportedText("html", in.HTML, maxText, &f.before.Description), checkImportedText("impactAnalysis", in.ImpactAnalysis, maxImpact, &f.before.Impact),
 		checkPublicID("publicId", in.PublicID),
 	)
 }
@@ -251,8 +251,8 @@ func (f *importFill) timeline(byRef map[string]string) error {
 			err = fault.Field("key", "must be 1 to %d characters, not only white space", maxImportKey)
 		case seen[in.Key]:
 			err = fault.Field("key", "must not be that of another entry of the event")
-		case blank(in.HTML):
-			err = fault.Field("html", "must not be empty or only white space")
+		case checkShown("html", importedHTML(in.HTML)) != nil:
+			err = checkShown("html", importedHTML(in.HTML))
 		case beforeHistory(in.At):
 			err = errBeforeHistory("at")
 		case in.At.After(f.Now):

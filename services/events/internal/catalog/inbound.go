@@ -74,6 +74,7 @@ type InboundOutcome struct {
 // write checks this in the record that it replaces. A unique index prevents two events from recording the same message.
 // If another write was faster, Ingest starts over.
 func (c *Catalog) Ingest(ctx context.Context, command Command, in Inbound) (InboundOutcome, error) {
+	in = in.readable()
 	if err := in.check(c.now()); err != nil {
 		return InboundOutcome{}, err
 	}
@@ -87,6 +88,7 @@ func (c *Catalog) Ingest(ctx context.Context, command Command, in Inbound) (Inbo
 
 // CheckInbound returns a fault if no event can take the message, because a field is wrong or a component is unknown.
 func (c *Catalog) CheckInbound(ctx context.Context, organization string, in Inbound) error {
+	in = in.readable()
 	if err := in.check(c.now()); err != nil {
 		return err
 	}

@@ -14,6 +14,16 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
+// readable returns the message with a title in one line, and without a text that shows nothing, such as an HTML comment. A
+// monitoring tool takes both from its alerts, and could not send other ones.
+func (in Inbound) readable() Inbound {
+	in.Title = richtext.Line(in.Title)
+	if in.Message != nil && !blank(*in.Message) && (Rich{*in.Message, richtext.Rich}).blank() {
+		in.Message = nil
+	}
+	return in
+}
+
 // check returns a fault for a message that no event can accept.
 func (in Inbound) check(now time.Time) error {
 	switch {
@@ -41,7 +51,7 @@ func (in Inbound) check(now time.Time) error {
 
 // create sets the fields of a new event.
 func (in Inbound) create(d *EventEdit, components []string) error {
-	err := d.Begin(Incident, in.Title, in.Status)
+	d.Begin(Incident, in.Title, in.Status)
 	d.Description.Set(richtext.Rich, in.Description)
 	d.ExternalID, d.Published, d.Severity = in.ExternalID, in.Publish, in.DefaultSeverity
 	if in.Severity != nil {
@@ -52,7 +62,7 @@ func (in Inbound) create(d *EventEdit, components []string) error {
 		d.StartAt = *in.Timestamp
 	}
 	affected := find.Values(components, func(id string) ComponentImpact { return ComponentImpact{id, in.Impact} })
-	err = errors.Join(err, d.SetComponents(affected))
+	err := d.SetComponents(affected)
 	if in.Message != nil {
 		err = errors.Join(err, d.SetInitialEntry(*in.Message))
 	}

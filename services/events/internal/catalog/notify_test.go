@@ -128,7 +128,8 @@ func writes() []written {
 	begin := func(status Status, start time.Time, published bool) func(*EventEdit) error {
 		return func(d *EventEdit) error {
 			d.StartAt, d.Published = start, published
-			return d.Begin(Incident, "t", status)
+			d.Begin(Incident, "t", status)
+			return nil
 		}
 	}
 	plan := func(start time.Time) *Event {
@@ -215,7 +216,7 @@ func writes() []written {
 		{"legacy create, notifications", legacy, nil, asking(begin(Investigating, longer, true)), fact(legacy, asks, creation, "backdated")},
 		{"legacy change", legacy, incident(nil), omitting(title), fact(legacy, omits, change)},
 		{"legacy change, notifications", legacy, incident(nil), asking(set(func(*Event) {})), fact(legacy, asks, trifle)},
-		{"legacy event/update", legacy, incident(nil), func(d *EventEdit) error { return d.AppendEntry(Entry{Status: StatusUpdate, Timestamp: d.Now}) }, fact(legacy, neverAsks, change)},
+		{"legacy event/update", legacy, incident(nil), func(d *EventEdit) error { return d.AppendEntry(Entry{Status: StatusUpdate, Message: Rich{Text: "m"}, Timestamp: d.Now}) }, fact(legacy, neverAsks, change)},
 		{"legacy event/service", legacy, incident(nil), func(d *EventEdit) error { return d.AddComponent("web") }, fact(legacy, neverAsks, change)},
 		{"component deleted", "", incident(nil), func(d *EventEdit) error { d.RemoveComponent("api"); return nil }, fact("", neverAsks, change)},
 

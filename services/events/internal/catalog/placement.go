@@ -78,6 +78,9 @@ func (c *Catalog) Place(ctx context.Context, organization string, wanted []Place
 		case blank(placement.GroupName) || placement.GroupName == component.Group:
 			placement.GroupName = ""
 		}
+		if err := checkLine(field+".groupName", placement.GroupName); err != nil {
+			return nil, err
+		}
 		seen[component.ID] = true
 		placed[i] = Placement{ComponentID: component.ID, GroupName: placement.GroupName, Position: int64(i)}
 	}

@@ -75,7 +75,7 @@ func (p *PostMortem) check() error {
 			return err
 		}
 	}
-	if blank(p.Summary.Plain()) {
+	if p.Summary.blank() {
 		return fault.Field("summary", "must not be empty or only white space")
 	}
 	if len(p.ActionItems) > maxActionItems {

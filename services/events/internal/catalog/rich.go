@@ -59,13 +59,36 @@ func checkText(field string, text Rich, limit int) error {
 }
 
 func checkMessage(field, message string) error {
-	if blank(message) {
-		return fault.Field(field, "must not be empty or only white space")
+	text := Rich{message, richtext.Rich}
+	if err := checkShown(field, text); err != nil {
+		return err
 	}
-	return checkText(field, Rich{message, richtext.Rich}, maxText)
+	return checkText(field, text, maxText)
 }
 
-func blank(text string) bool { return strings.TrimSpace(text) == "" }
+// checkShown returns a fault for a text that shows nothing.
+func checkShown(field string, text Rich) error {
+	switch {
+	case blank(text.Text):
+		return fault.Field(field, "must not be empty or only white space")
+	case text.blank():
+		return fault.Field(field, "must show something: it has markup without text")
+	}
+	return nil
+}
+
+// blank reports whether the text shows nothing, such as a paragraph of blanks.
+func (r Rich) blank() bool { return blank(r.Text) || r.Format != richtext.Plain && blank(r.Plain()) }
+
+func blank(text string) bool { return richtext.IsBlank(text) }
+
+// checkLine checks a title or a name by the rules for one line.
+func checkLine(field, text string) error {
+	if err := richtext.CheckLine(text); err != nil {
+		return fault.Field(field, "%s", fault.As(err).Message)
+	}
+	return nil
+}
 
 // AuditValue implements audit.Value.
 func (r Rich) AuditValue() any {

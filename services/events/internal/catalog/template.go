@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -68,6 +69,11 @@ func (t *Template) check() error {
 		return fault.Field("title", "must be at most %d characters and not only white space", maxTitle)
 	case t.Message.Text != "" && blank(t.Message.Text):
 		return fault.Field("message", "must not be only white space")
+	case t.Message.Text != "" && t.Message.blank():
+		return checkShown("message", t.Message)
+	}
+	if err := cmp.Or(checkLine("name", t.Name), checkLine("title", t.Title)); err != nil {
+		return err
 	}
 	t.ComponentIDs = withoutRepeats(t.ComponentIDs)
 	if len(t.ComponentIDs) > maxAffected {

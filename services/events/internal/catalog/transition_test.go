@@ -190,7 +190,7 @@ func TestLegacyTransitions(t *testing.T) {
 	draft := newDraft(Incident, Investigating, time.Now())
 	draft.SetStatus(Monitoring)
 	for _, status := range []Status{Identified, Monitoring, StatusUpdate} {
-		if err := draft.AppendEntry(Entry{Status: status, Timestamp: draft.Now}); err != nil {
+		if err := draft.AppendEntry(Entry{Status: status, Message: Rich{Text: "m"}, Timestamp: draft.Now}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -48,7 +49,7 @@ func badgeColor(state catalog.Impact) string {
 // drawBadge draws a box with the name and a box with the state. The attribute textLength makes each text fit its box in
 // every font.
 func drawBadge(name, state string, level catalog.Impact, word wording) File {
-	label := shorten(oneLine(name), maxBadgeLabel)
+	label := shorten(richtext.Line(name), maxBadgeLabel)
 	left, right := badgeWidth(label), badgeWidth(state)
 	full := left + right + 4*badgePadding
 	boundary := left + 2*badgePadding

@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -28,7 +29,7 @@ func calendar(s *edition.Snapshot, word wording, texts *texts) (File, error) {
 	c.line("VERSION", "2.0")
 	c.line("PRODID", "-//Bellbuoy//Status page//EN")
 	c.line("METHOD", "PUBLISH")
-	title := calendarText(oneLine(s.Dashboard.Name) + " – " + word("calendar.planned"))
+	title := calendarText(richtext.Line(s.Dashboard.Name) + " – " + word("calendar.planned"))
 	c.line("NAME", title)
 	c.line("X-WR-CALNAME", title)
 	c.line("REFRESH-INTERVAL;VALUE=DURATION", "PT1H")
@@ -59,7 +60,7 @@ func (c *calendarWriter) event(s *edition.Snapshot, event *edition.ShownEvent, w
 	if end != nil && end.Truncate(time.Second).After(start) {
 		c.time("DTEND", *end)
 	}
-	c.line("SUMMARY", calendarText(oneLine(event.Title)))
+	c.line("SUMMARY", calendarText(richtext.Line(event.Title)))
 	if withdrawn || event.Cancelled() {
 		c.line("STATUS", "CANCELLED")
 	} else {

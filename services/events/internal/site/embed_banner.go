@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -28,7 +29,7 @@ type embedSettings struct {
 // embedJS returns embed.js, which shows a banner on other sites while something is wrong.
 func embedJS(s *edition.Snapshot, word wording) (File, error) {
 	settings, err := json.Marshal(embedSettings{ // Marshal escapes < and >, so the script may also be inside HTML
-		Name: oneLine(s.Dashboard.Name), Page: s.URL + "/", Status: s.URL + "/api/v2/status.json", Lang: s.Dashboard.Locale,
+		Name: richtext.Line(s.Dashboard.Name), Page: s.URL + "/", Status: s.URL + "/api/v2/status.json", Lang: s.Dashboard.Locale,
 		Colon: word("format.colon"), Close: word("embed.close"), Details: word("embed.details"),
 		Words: map[string]string{
 			"Partially Degraded Service": word("state.degraded_performance"),

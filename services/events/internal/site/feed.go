@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"html"
 	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -36,7 +35,7 @@ type feedItem struct {
 // feedOf returns the feed of a component, or of the dashboard if component is empty. file is the name of the feed file,
 // such as feed.rss. feedOf returns NotFound if the dashboard does not show the component.
 func feedOf(s *edition.Snapshot, component, file string, word wording, texts *texts) (feed, error) {
-	dashboard := oneLine(s.Dashboard.Name)
+	dashboard := richtext.Line(s.Dashboard.Name)
 	f := feed{
 		ID: s.Dashboard.ID, Title: dashboard + " – " + word("feed.history"), Author: dashboard,
 		Home: s.URL + "/", Self: s.URL + "/" + file, Updated: s.FeedChangedAt,
@@ -47,10 +46,10 @@ func feedOf(s *edition.Snapshot, component, file string, word wording, texts *te
 			return feed{}, unknownFile()
 		}
 		f.ID, f.Home, f.Self = component, componentURL(s, component), componentURL(s, component)+"/"+file
-		f.Title, f.Updated = dashboard+" – "+oneLine(c.Name), c.FeedChangedAt
+		f.Title, f.Updated = dashboard+" – "+richtext.Line(c.Name), c.FeedChangedAt
 	}
 	f.Self = keyed(f.Self, s.FeedKey) // some readers load this URL, and everybody who has the feed may access it
-	f.Subtitle = cmp.Or(oneLine(s.Dashboard.Description), f.Title)
+	f.Subtitle = cmp.Or(richtext.Line(s.Dashboard.Description), f.Title)
 	f.addItems(s, component, word, texts)
 	return f, nil
 }
@@ -114,7 +113,7 @@ func feedSources(s *edition.Snapshot, event *edition.ShownEvent) []feedSource {
 func (f feedSource) item(word wording, texts *texts) feedItem {
 	status := word("status." + string(f.status))
 	item := feedItem{
-		ID: f.id, URL: f.url, Title: status + word("format.colon") + oneLine(f.event.Title), HTML: texts.html.of(f.text),
+		ID: f.id, URL: f.url, Title: status + word("format.colon") + richtext.Line(f.event.Title), HTML: texts.html.of(f.text),
 		Published: f.published, Updated: f.updated, Tags: impactNames(f.event),
 	}
 	if item.HTML == "" {
@@ -125,19 +124,9 @@ func (f feedSource) item(word wording, texts *texts) feedItem {
 
 // impactNames returns the names of the affected components, each on one line.
 func impactNames(event *edition.ShownEvent) []string {
-	return find.Values(event.Impacts, func(impact edition.ShownImpact) string { return oneLine(impact.Name) })
+	return find.Values(event.Impacts, func(impact edition.ShownImpact) string { return richtext.Line(impact.Name) })
 }
 
 func eventURL(s *edition.Snapshot, id string) string { return s.URL + "/events/" + id }
 
 func componentURL(s *edition.Snapshot, id string) string { return s.URL + "/components/" + id }
-
-// oneLine replaces each run of white space and control characters by one blank. XML and iCalendar forbid most control
-// characters, and XML also forbids U+FFFE and U+FFFF. oneLine also replaces marks that set the direction of writing,
-// because they would affect the text that follows.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
-		return unicode.IsSpace(c) || unicode.IsControl(c) || c == 0xFFFE || c == 0xFFFF ||
-			0x202A <= c && c <= 0x202E || 0x2066 <= c && c <= 0x2069
-	}), " ")
-}

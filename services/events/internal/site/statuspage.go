@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -38,7 +39,7 @@ type pageHeader struct {
 }
 
 func pageHeaderOf(s *edition.Snapshot) pageHeader {
-	return pageHeader{ID: pageID(s), Name: oneLine(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
+	return pageHeader{ID: pageID(s), Name: richtext.Line(s.Dashboard.Name), URL: s.URL, TimeZone: s.Dashboard.Timezone, UpdatedAt: stamp(&s.At)}
 }
 
 // pageID returns the id of the dashboard that the files show.

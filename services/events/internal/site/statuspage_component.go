@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
@@ -68,7 +69,7 @@ func statusComponentsOf(s *edition.Snapshot) []statusComponent {
 
 func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position int, zone *time.Location) statusComponent {
 	component := statusComponent{
-		record: c.ID, ID: catalog.ShownID(c.PublicID, c.ID), Name: oneLine(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
+		record: c.ID, ID: catalog.ShownID(c.PublicID, c.ID), Name: richtext.Line(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
 		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(c.Since, zone),
 		PageID: pageID(s), Description: optional.OrNull(c.Description),
 	}
@@ -89,7 +90,7 @@ func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, posit
 		since, updated = uptime.Earlier(since, member.Since), uptime.Later(updated, member.UpdatedAt)
 	}
 	return statusComponent{
-		ID: groupID(s, name), Name: oneLine(name), Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
+		ID: groupID(s, name), Name: richtext.Line(name), Status: worst(states...), CreatedAt: stamp(&since), UpdatedAt: stamp(&updated),
 		Position: &position, StartDate: startDate(since, zone), PageID: pageID(s), Group: true, Components: ids,
 	}
 }

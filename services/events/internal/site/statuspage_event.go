@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/optional"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -68,7 +69,7 @@ func statusWord(status catalog.Status) string {
 
 func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components map[string]statusComponent, texts *texts) any {
 	of := statusEvent{
-		ID: catalog.ShownID(event.PublicID, event.ID), Name: oneLine(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
+		ID: catalog.ShownID(event.PublicID, event.ID), Name: richtext.Line(event.Title), Status: statusWord(event.Status), CreatedAt: stamp(&event.CreatedAt), UpdatedAt: stamp(&event.UpdatedAt),
 		MonitoringAt: monitoringAt(event), Impact: impactWord(event), Shortlink: eventURL(s, event.ID), StartedAt: stamp(&event.StartAt),
 		PageID: pageID(s), Updates: statusUpdatesOf(event, components, texts), Components: []statusComponent{},
 	}
@@ -81,7 +82,7 @@ func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components ma
 	for _, impact := range event.Impacts {
 		component, shown := components[impact.ComponentID]
 		if !shown { // the dashboard does not show the component any more
-			component = statusComponent{ID: impact.ComponentID, Name: oneLine(impact.Name), Status: worst(impact.Impact), PageID: pageID(s)}
+			component = statusComponent{ID: impact.ComponentID, Name: richtext.Line(impact.Name), Status: worst(impact.Impact), PageID: pageID(s)}
 		}
 		of.Components = append(of.Components, component)
 	}
@@ -141,7 +142,7 @@ func statusUpdatesOf(event *edition.ShownEvent, components map[string]statusComp
 	}
 	affected := map[string]statusChanged{}
 	for _, impact := range event.Impacts {
-		affected[impact.ComponentID] = statusChanged{Code: cmp.Or(components[impact.ComponentID].ID, impact.ComponentID), Name: oneLine(impact.Name)}
+		affected[impact.ComponentID] = statusChanged{Code: cmp.Or(components[impact.ComponentID].ID, impact.ComponentID), Name: richtext.Line(impact.Name)}
 	}
 	var updates []statusUpdate
 	for _, entry := range event.Entries {

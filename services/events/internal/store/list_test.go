@@ -44,7 +44,7 @@ func TestSortedListExaminesEventsOnce(t *testing.T) {
 	var wanted []int64
 	for i := range 150 {
 		made, err := c.CreateEvent(t.Context(), ours, func(d *catalog.EventEdit) error {
-			d.Type, d.StartAt = catalog.Incident, start.Add(-time.Duration(i*7%150)*time.Minute)
+			d.Type, d.Title, d.StartAt = catalog.Incident, "Slow", start.Add(-time.Duration(i*7%150)*time.Minute)
 			d.SetStatus(catalog.Identified)
 			d.Description.Text = strings.Repeat("€", 1000*(1+i%20))
 			return d.AddComponent(component.ID)

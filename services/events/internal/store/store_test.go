@@ -108,7 +108,7 @@ func add(t *testing.T, c library, name string) catalog.Component {
 func incident(t *testing.T, c library, components ...string) catalog.EventDetail {
 	t.Helper()
 	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.EventEdit) error {
-		d.Type, d.StartAt = catalog.Incident, time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+		d.Type, d.Title, d.StartAt = catalog.Incident, "Slow", time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 		d.SetStatus(catalog.Identified)
 		var problems []error
 		for _, id := range components {
@@ -379,7 +379,7 @@ func TestSchedulerGoesOn(t *testing.T) {
 	}
 	event, err := c.CreateEvent(t.Context(), ours, func(d *catalog.EventEdit) error {
 		end := from.Add(24 * time.Hour)
-		d.Type, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = catalog.Maintenance, from, &from, &end, true
+		d.Type, d.Title, d.StartAt, d.ScheduledStartAt, d.ScheduledEndAt, d.AutoStart = catalog.Maintenance, "Move", from, &from, &end, true
 		d.SetStatus(catalog.Planning)
 		return d.AddComponent(component.ID)
 	})

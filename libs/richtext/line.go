@@ -1,0 +1,68 @@
+package richtext
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+)
+
+// IsBlank reports whether a plain text shows nothing: it is empty, or has only white space and invisible characters, such as
+// U+200B, a Hangul filler or the blank pattern of Braille.
+func IsBlank(text string) bool {
+	return !strings.ContainsFunc(text, func(c rune) bool {
+		return !unicode.IsSpace(c) && c != '\u2800' && !unicode.In(c, unicode.Cc, unicode.Cf, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+	})
+}
+
+// CheckLine returns an Invalid fault without a field if a title or a name has a control character or a line break, or if it
+// would change the direction of the text after it. Text in Hebrew or Arabic needs no override or embedding (U+202A to
+// U+202E), which Unicode has replaced by isolates. An isolate (U+2066 to U+2069) keeps a name in other letters in order, and
+// affects nothing after it if it is closed.
+func CheckLine(text string) error {
+	switch {
+	case strings.ContainsFunc(text, breaksLine):
+		return fault.New(fault.Invalid, "must be one line without control characters")
+	case strings.ContainsFunc(text, isOverride):
+		return fault.New(fault.Invalid, "must not have the characters U+202A to U+202E, which change the direction of text")
+	case !closesIsolates(text):
+		return fault.New(fault.Invalid, "must close each of the characters U+2066 to U+2068, which change the direction of text, with U+2069")
+	}
+	return nil
+}
+
+// Line returns a text as one line, which passes CheckLine: it replaces each run of white space, control characters, and characters that change the
+// direction of the text after them, by one blank. XML and iCalendar forbid most control characters, and XML also forbids
+// U+FFFE and U+FFFF.
+func Line(text string) string {
+	open := !closesIsolates(text)
+	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
+		return unicode.IsSpace(c) || breaksLine(c) || c == 0xFFFE || c == 0xFFFF || isOverride(c) || open && isIsolate(c)
+	}), " ")
+}
+
+func breaksLine(c rune) bool { return unicode.IsControl(c) || c == '\u2028' || c == '\u2029' }
+
+// isOverride reports whether c is an override or an embedding of a direction, or the end of one.
+func isOverride(c rune) bool { return c >= '\u202A' && c <= '\u202E' }
+
+// isIsolate reports whether c begins or ends a text with its own direction.
+func isIsolate(c rune) bool { return c >= '\u2066' && c <= endOfIsolate }
+
+const endOfIsolate = '\u2069'
+
+// closesIsolates reports whether each isolate of a text has its end, and each end its isolate.
+func closesIsolates(text string) bool {
+	open := 0
+	for _, c := range text {
+		switch {
+		case c == endOfIsolate:
+			if open--; open < 0 {
+				return false
+			}
+		case isIsolate(c):
+			open++
+		}
+	}
+	return open == 0
+}
