@@ -40,6 +40,7 @@ type stage struct {
 	actor
 	receiver  *receiver.Receiver
 	component string
+	whole     bool           // the events name the dashboard instead of the component
 	seen      map[string]int // number of webhooks, by path
 	sequence  map[string]int // sequence of the last webhook, by event
 	compared  int            // webhooks of the format statuspage that were compared with the page
@@ -89,7 +90,11 @@ func (s *stage) app(status int, method, path string, body any) string {
 // create creates an event with these members.
 func (s *stage) create(members map[string]any) string {
 	s.t.Helper()
-	members["affectedComponents"] = []any{map[string]any{"componentId": s.component, "impact": "partial_outage"}}
+	if s.whole {
+		members["dashboardIds"] = []string{s.DashboardID}
+	} else {
+		members["affectedComponents"] = []any{map[string]any{"componentId": s.component, "impact": "partial_outage"}}
+	}
 	return s.app(http.StatusCreated, "POST", "", members)
 }
 
@@ -112,7 +117,7 @@ func (s *stage) expect(event, kind, status, previous, message string) notice {
 	check(n.Version == 1 && n.ID == request.ID() && n.Dashboard.ID == s.DashboardID && !n.CreatedAt.IsZero(), "frame")
 	check(n.Sequence > s.sequence[event], fmt.Sprintf("sequence after %d", s.sequence[event]))
 	components := n.Event.AffectedComponents
-	check(len(components) == 1 && components[0].ID == s.component && components[0].Impact == "partial_outage", "affectedComponents")
+	check(s.whole && components != nil && len(components) == 0 || len(components) == 1 && components[0].ID == s.component && components[0].Impact == "partial_outage", "affectedComponents")
 	check(n.Event.URL != nil && *n.Event.URL == s.DashboardURL+"/events/"+event, "url")
 	entry := ""
 	if n.TimelineEntry != nil {
@@ -246,7 +251,9 @@ func TestEveryKindReachesAWebhook(t *testing.T) {
 	}).expect(t, http.StatusCreated)
 	t.Run("incident", s.incident)
 	t.Run("maintenance", s.maintenance)
-	if s.compared < 15 {
+	s.whole = true
+	t.Run("without components", s.withoutComponents)
+	if s.compared < 20 {
 		t.Errorf("only %d webhooks were compared with the page", s.compared)
 	}
 }
@@ -294,6 +301,29 @@ func (s *stage) incident(t *testing.T) {
 	s.expect(id, "incident.post_mortem_published", "resolved", "", "")
 	s.app(200, "PATCH", "/"+id, body{"publish": false, "notify": true})
 	s.app(204, "DELETE", "/"+id, nil)
+}
+
+// withoutComponents takes an incident and a maintenance that concern the whole dashboard through the steps of people and of the
+// scheduler.
+func (s *stage) withoutComponents(t *testing.T) {
+	type body = map[string]any
+	s.t = t
+	in := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339Nano) }
+	id := s.create(body{"type": "incident", "title": "All is slow", "severity": "minor_outage", "initialTimelineMessage": "We look."})
+	s.expect(id, "incident.created", "investigating", "", "We look.")
+	s.app(201, "POST", "/"+id+"/timeline", body{"message": "Over.", "status": "resolved"})
+	s.expect(id, "incident.resolved", "resolved", "investigating", "Over.")
+
+	id = s.create(body{"type": "maintenance", "title": "Move all", "scheduledStartAt": in(5*time.Minute + 3*time.Second), "scheduledEndAt": in(time.Hour),
+		"autoStart": true, "autoEnd": true, "reminderMinutes": []int{5}})
+	s.expect(id, "maintenance.scheduled", "planning", "", "")
+	s.expect(id, "maintenance.reminder", "planning", "", "")
+	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(time.Second)})
+	s.expect(id, "maintenance.rescheduled", "planning", "", "")
+	s.expect(id, "maintenance.started", "started", "planning", "Started as scheduled.")
+	s.app(200, "PATCH", "/"+id, body{"scheduledEndAt": in(time.Second)})
+	s.expect(id, "maintenance.rescheduled", "started", "", "")
+	s.expect(id, "maintenance.completed", "completed", "started", "Completed as scheduled.")
 }
 
 func (s *stage) maintenance(t *testing.T) {
