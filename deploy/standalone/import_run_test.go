@@ -75,7 +75,7 @@ func TestAnImportThatWroteNothingLeavesNoRun(t *testing.T) {
 func TestUndoNamesUpdatedEventsAndCountsEachRecordOnce(t *testing.T) {
 	t.Parallel()
 	const run = "01890a5d-ac96-774b-bcce-b302099a8060"
-	m := talksTo(t, responses{"DELETE /app/events/import/" + run: {200, `{"deleted": 0, "kept": 0, "remaining": 0}`}, "DELETE /app/components/c": {204, ""}, "DELETE /app/dashboards/d/aliases": {204, ""}})
+	m := talksTo(t, responses{"DELETE /app/events/import/" + run: {200, `{"deleted": 0, "kept": 0, "remaining": 0}`}, "DELETE /app/components/c": {204, ""}, "DELETE /app/dashboards/d/aliases": {200, `{"deleted": 1}`}})
 	content := `{"kind":"run","runId":"` + run + `","url":"` + m.BaseURL + `","dashboard":"acme","source":"lines","file":"x","startedAt":"2026-01-01T00:00:00Z"}
 {"kind":"component","key":"x:s:c","status":"created","id":"c","mark":"1"}
 {"kind":"component","key":"x:s:lost","status":"created","id":"lost","mark":"1"}

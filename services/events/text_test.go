@@ -17,7 +17,9 @@ func TestATextThatCannotBeShownIsRefused(t *testing.T) {
 	id, legacy := made["id"].(string), fmt.Sprint(made["legacyId"])
 	service := fmt.Sprint(p.must(201, "legacy admin a", "POST", "/api/v1/service/", `{"service_name": "API"}`)["resource_uri"])
 	entry := made["timeline"].([]any)[0].(map[string]any)["statusId"].(string)
-	event := func(title string) string { return `{"type": "incident", "title": "` + title + `", "dashboardIds": ["` + dashA + `"]}` }
+	event := func(title string) string {
+		return `{"type": "incident", "title": "` + title + `", "dashboardIds": ["` + dashA + `"]}`
+	}
 	lines := map[string]string{ // in JSON; with the start of the error
 		`a\u0007b`: "must be one line", `a\nb`: "must be one line", `a\u2028b`: "must be one line", `a\u202eb`: "must not have the characters U+202A to U+202E",
 		`a\u2067b`: "must close each", `a\u2069\u2067b`: "must close each", `\u200b \ufeff`: "must ", `\u3164`: "must ", `\u2800`: "must ",

@@ -103,37 +103,43 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 	}
 	known, read := r.aliasesOf[dashboard]
 	if !read {
-		known = map[string]bool{}
+		known = map[string]alias{}
 		err := each(ctx, r.Sender, dashboardsPath+"/"+dashboard+"/aliases", "aliases", url.Values{}, func(a alias) error {
-			known[a.Path] = true
+			known[a.Path] = a
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 		if r.aliasesOf == nil {
-			r.aliasesOf = map[string]map[string]bool{}
+			r.aliasesOf = map[string]map[string]alias{}
 		}
 		r.aliasesOf[dashboard] = known
 	}
 	for _, a := range wanted {
 		out := Outcome{Kind: "alias", Key: a.Path, Status: Created, DashboardID: dashboard}
-		if known[a.Path] {
+		switch there, is := known[a.Path]; {
+		case is && there == a:
 			out.Status = Unchanged
+		case is:
+			out.Status, out.Text = Kept, leadsElsewhere
 		}
 		r.add(out)
 	}
 	return nil
 }
 
-// aliases writes old addresses of a dashboard. The platform declines a request with a wrong path as a whole, so aliases
+// leadsElsewhere is the text of the platform about an alias that is kept.
+const leadsElsewhere = "The path leads elsewhere."
+
+// aliases writes old addresses of a dashboard. One that leads elsewhere is kept: a member has set it, or an earlier import. The platform declines a request with a wrong path as a whole, so aliases
 // then sends the halves.
 func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error {
 	for part := range slices.Chunk(all, maxAliases) {
 		var written struct {
 			Results []struct{ Path, Status, Error string }
 		}
-		request := Request{Method: http.MethodPost, Path: dashboardsPath + "/" + dashboard + "/aliases", Body: map[string]any{"aliases": part}}
+		request := Request{Method: http.MethodPost, Path: dashboardsPath + "/" + dashboard + "/aliases", Body: map[string]any{"aliases": part, "keepExisting": true}}
 		err := r.Sender.Send(ctx, request, &written)
 		text, is := declined(err)
 		switch {

@@ -185,3 +185,44 @@ func TestUndoSaysWhatWasGoneOrChangedBefore(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// An old address that leads elsewhere already is kept, in the plan too. Undo counts the addresses that it has deleted.
+func TestOldAddressesOfOthersAreKept(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{
+		"GET /app/dashboards": `{"dashboards": [{"id": "d", "slug": "acme"}]}`,
+		"GET /app/components": `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "dashboardIds": ["d"]}]}`,
+		"GET /app/dashboards/d/aliases": `{"aliases": [{"path": "a", "eventId": null, "componentId": null, "file": "/"}, {"path": "b", "eventId": null, "componentId": null, "file": "/history"},
+			{"path": "parts/c", "eventId": "e", "componentId": null, "file": null}]}`,
+		"POST /app/dashboards/d/aliases":   `{"results": [{"path": "b", "status": "kept", "error": "The path leads elsewhere."}]}`,
+		"DELETE /app/dashboards/d/aliases": `{"deleted": 1}`,
+	}}
+	engine := &transfer.Engine{Sender: p}
+	planned := map[string]transfer.Outcome{}
+	var state transfer.State
+	for _, piece := range []*lines.Set{
+		{Dashboards: []lines.Dashboard{{Key: "x:s:d", Name: "Acme", Slug: "acme", Aliases: map[string]string{"a": "/", "b": "/", "new": "/"}}}},
+		{Components: []lines.Component{{Key: "x:s:c", Name: "Gate", GroupName: "default", DashboardIDs: []string{"x:s:d"}, Aliases: []string{"parts/c"}}}},
+	} {
+		outcomes, err := engine.Plan(t.Context(), &state, piece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range outcomes {
+			planned[o.Kind+" "+o.Key] = o
+		}
+	}
+	for key, want := range map[string]transfer.Status{"alias a": transfer.Unchanged, "alias b": transfer.Kept, "alias new": transfer.Created, "alias parts/c": transfer.Kept} {
+		if got := planned[key]; got.Status != want || (want == transfer.Kept) != (got.Text == "The path leads elsewhere.") {
+			t.Errorf("the plan of %s is %+v, not %s", key, got, want)
+		}
+	}
+	written, err := engine.Write(t.Context(), &transfer.State{}, &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:d", Name: "Acme", Slug: "acme", Aliases: map[string]string{"b": "/"}}}})
+	if body, _ := json.Marshal(p.body); err != nil || len(written) != 2 || written[1].Status != transfer.Kept || !strings.Contains(string(body), `"keepExisting":true`) {
+		t.Errorf("%v, %+v: sent %s", err, written, body)
+	}
+	counted := map[bool]int{}
+	both := []transfer.Outcome{{Kind: "alias", Key: "a", DashboardID: "d"}, {Kind: "alias", Key: "new", DashboardID: "d"}}
+	if err := engine.Undo(t.Context(), both, func(u transfer.Undone) { counted[u.Before]++ }); err != nil || counted[false] != 1 || counted[true] != 1 {
+		t.Errorf("%v: undo counts %v", err, counted)
+	}
+}

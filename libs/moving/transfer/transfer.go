@@ -88,7 +88,7 @@ type Engine struct {
 	Ask    bool // the owners of unconfirmed addresses are asked for a confirmation; else they are dropped
 	Force  bool // records that a member has changed become as their lines
 
-	aliasesOf map[string]map[string]bool // paths of the aliases by dashboard, which a plan has read
+	aliasesOf map[string]map[string]alias // aliases by dashboard and path, which a plan has read
 }
 
 // State is what a piece needs to know about the pieces before it. A browser can keep its JSON between two requests. The

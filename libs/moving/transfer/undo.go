@@ -94,18 +94,19 @@ var errChanged = kept{"was changed after the import"}
 
 func isMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
+// undoAliases deletes old addresses of one dashboard. The platform returns how many of them there were, and not which ones.
 func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
 	paths := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		paths[i] = o.Key
 	}
 	request := Request{Method: http.MethodDelete, Path: dashboardsPath + "/" + outcomes[0].DashboardID + "/aliases", Body: map[string]any{"paths": paths}}
-	err := e.Sender.Send(ctx, request, nil)
-	if err != nil && !isMissing(err) {
+	var gone struct{ Deleted int }
+	if err := e.Sender.Send(ctx, request, &gone); err != nil && !isMissing(err) {
 		return err
 	}
-	for _, o := range outcomes {
-		report(Undone{Outcome: o, Gone: true, Before: err != nil})
+	for i, o := range outcomes {
+		report(Undone{Outcome: o, Gone: true, Before: i >= gone.Deleted})
 	}
 	return nil
 }

@@ -24,15 +24,15 @@ func (a api) aliasOperations(writers []string) []web.Operation {
 	list.Example.Response = `{"aliases": [{"path": "incidents/kctm8q1h0v7z", "eventId": "01890a5d-ac96-774b-bcce-b302099a8064", "componentId": null, "file": null},
 		{"path": "status/main/rss", "eventId": null, "componentId": null, "file": "/feed.rss"}], "nextToken": null}`
 	set := alias("POST", "setAliases", "Set aliases of a dashboard", `An alias is a former path below the address of the dashboard: visitors of it are redirected (308) to the event,
-the component or the file. An alias of a known path is changed. An alias of an unknown event or component is refused; a refused alias does not affect the others. Any other wrong alias: 400, and nothing is stored.
+the component or the file, unless the dashboard does not show it (404). An alias of a known path is changed, or kept with keepExisting. An alias of an unknown event or component is refused; a refused alias does not affect the others. Any other wrong alias: 400, and nothing is stored.
 The same request may be repeated. Deleting an event or a component deletes its aliases. 409 if the dashboard would have more than 100,000 aliases.`, 200, 409)
 	set.Example = web.Example{
 		Request: `{"aliases": [{"path": "incidents/kctm8q1h0v7z", "eventId": "01890a5d-ac96-774b-bcce-b302099a8064"}, {"path": "status/main/rss", "file": "/feed.rss"}]}`,
 		Response: `{"results": [{"path": "incidents/kctm8q1h0v7z", "status": "created", "error": null},
 			{"path": "status/main/rss", "status": "unchanged", "error": null}]}`,
 	}
-	remove := alias("DELETE", "deleteAliases", "Delete aliases of a dashboard", "A path that is no alias is ignored.", 204)
-	remove.Example.Request = `{"paths": ["incidents/kctm8q1h0v7z"]}`
+	remove := alias("DELETE", "deleteAliases", "Delete aliases of a dashboard", "A path that is no alias is ignored.", 200)
+	remove.Example = web.Example{Request: `{"paths": ["incidents/kctm8q1h0v7z"]}`, Response: `{"deleted": 1}`}
 	return []web.Operation{web.Declare(list, a.listAliases), web.Declare(set, a.setAliases), web.Declare(remove, a.deleteAliases)}
 }
 
@@ -70,7 +70,8 @@ type aliasBody struct {
 }
 
 type aliasesBody struct {
-	Aliases optional.Value[[]aliasBody] `json:"aliases" required:"true" minItems:"1" maxItems:"1000"`
+	Aliases      optional.Value[[]aliasBody] `json:"aliases" required:"true" minItems:"1" maxItems:"1000"`
+	KeepExisting optional.Value[bool]        `json:"keepExisting" description:"true: an alias that leads elsewhere is kept. Default: false."`
 }
 
 type aliasResultsView struct {
@@ -79,8 +80,8 @@ type aliasResultsView struct {
 
 type aliasResultView struct {
 	Path   string  `json:"path"`
-	Status string  `json:"status" enum:"created,updated,unchanged,refused"`
-	Error  *string `json:"error" description:"Why the alias is refused."`
+	Status string  `json:"status" enum:"created,updated,unchanged,kept,refused"`
+	Error  *string `json:"error" description:"Why the alias is kept or refused."`
 }
 
 func (a api) setAliases(c *web.Call[dashboardParameters, aliasesBody]) (aliasResultsView, error) {
@@ -95,7 +96,7 @@ func (a api) setAliases(c *web.Call[dashboardParameters, aliasesBody]) (aliasRes
 	if err != nil {
 		return aliasResultsView{}, err
 	}
-	results, err := a.catalog.SetAliases(c, appCommand(c), c.Parameters.ID, aliases)
+	results, err := a.catalog.SetAliases(c, appCommand(c), c.Parameters.ID, aliases, in.KeepExisting.Value)
 	out := aliasResultsView{Results: make([]aliasResultView, len(results))}
 	for i, result := range results {
 		out.Results[i] = aliasResultView{aliases[i].Path, string(result.Status), optional.OrNull(result.Error)}
@@ -148,23 +149,28 @@ type aliasPathsBody struct {
 	Paths optional.Value[[]string] `json:"paths" required:"true" minItems:"1" maxItems:"1000"`
 }
 
-func (a api) deleteAliases(c *web.Call[dashboardParameters, aliasPathsBody]) (web.None, error) {
+type deletedAliasesView struct {
+	Deleted int `json:"deleted" description:"Number of aliases that the request has deleted."`
+}
+
+func (a api) deleteAliases(c *web.Call[dashboardParameters, aliasPathsBody]) (out deletedAliasesView, err error) {
 	if _, err := a.catalog.Dashboard(c, c.Caller.Organization, c.Parameters.ID); err != nil {
-		return web.None{}, err
+		return out, err
 	}
 	in, err := c.Body()
 	if err != nil {
-		return web.None{}, err
+		return out, err
 	}
 	if err := checkAliasCount("paths", len(in.Paths.Value)); err != nil {
-		return web.None{}, err
+		return out, err
 	}
 	for i, path := range in.Paths.Value {
 		if err := peer.CheckAlias(fmt.Sprintf("paths[%d]", i), path); err != nil {
-			return web.None{}, err
+			return out, err
 		}
 	}
-	return web.None{}, a.catalog.DeleteAliases(c, appCommand(c), c.Parameters.ID, in.Paths.Value)
+	out.Deleted, err = a.catalog.DeleteAliases(c, appCommand(c), c.Parameters.ID, in.Paths.Value)
+	return out, err
 }
 
 // aliasTable handles the gateway's request for all aliases of a dashboard.

@@ -74,13 +74,14 @@ const (
 	AliasCreated   AliasStatus = "created"
 	AliasUpdated   AliasStatus = "updated"
 	AliasUnchanged AliasStatus = "unchanged"
+	AliasKept      AliasStatus = "kept" // the alias leads elsewhere, and the request keeps what exists
 	AliasRefused   AliasStatus = "refused"
 )
 
 // AliasResult is the result of an alias.
 type AliasResult struct {
 	Status AliasStatus
-	Error  string // why the alias is refused
+	Error  string // why the alias is kept or refused
 }
 
 // aliasesEntry is the part of an AliasSet that an audit entry shows.
@@ -94,9 +95,10 @@ type aliasesEntry struct {
 func (e aliasesEntry) AuditEntity() audit.Entity { return e.dashboard.AuditEntity() }
 
 // SetAliases sets aliases of a dashboard. It returns the results in the order of the aliases. An alias whose event or
-// component does not exist is refused. The aliases are stored in parts of MaxAliases; a repeated call
-// stores what an interrupted call has not stored. A call with a context without audit.Origin leaves no audit entry.
-func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias) ([]AliasResult, error) {
+// component does not exist is refused. If keepExisting, an alias that leads elsewhere stays. The aliases are stored in parts of
+// MaxAliases; a repeated call stores what an interrupted call has not stored. A call with a context without audit.Origin leaves
+// no audit entry.
+func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias, keepExisting bool) ([]AliasResult, error) {
 	own, err := c.ownAddresses(ctx, command.Organization, aliases)
 	if err != nil {
 		return nil, err
@@ -106,7 +108,7 @@ func (c *Catalog) SetAliases(ctx context.Context, command Command, dashboardID s
 			return nil, fault.Field(fmt.Sprintf("aliases[%d].path", i), "%s", ownAddress)
 		}
 	}
-	return c.setAliases(ctx, command, dashboardID, aliases, false)
+	return c.setAliases(ctx, command, dashboardID, aliases, keepExisting)
 }
 
 const ownAddress = "must not be the address of an event of the organization"
@@ -145,9 +147,8 @@ func (c *Catalog) existing(ctx context.Context, organization string, ids []strin
 	return there, nil
 }
 
-// setAliases is SetAliases for paths that are no address of the organization's events. If newOnly, an alias that leads
-// elsewhere is refused instead of changed.
-func (c *Catalog) setAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias, newOnly bool) ([]AliasResult, error) {
+// setAliases is SetAliases for paths that are no address of the organization's events.
+func (c *Catalog) setAliases(ctx context.Context, command Command, dashboardID string, aliases []Alias, keepExisting bool) ([]AliasResult, error) {
 	dashboard, err := c.Dashboard(ctx, command.Organization, dashboardID)
 	if err != nil {
 		return nil, err
@@ -163,7 +164,7 @@ func (c *Catalog) setAliases(ctx context.Context, command Command, dashboardID s
 			return nil, err
 		}
 		changes := find.Values(part, func(alias Alias) AliasChange { return AliasChange{Alias: alias} })
-		statuses, err := c.changeAliases(ctx, command, dashboard, changes, missing, newOnly)
+		statuses, err := c.changeAliases(ctx, command, dashboard, changes, missing, keepExisting)
 		if err != nil {
 			return nil, err
 		}
@@ -172,14 +173,20 @@ func (c *Catalog) setAliases(ctx context.Context, command Command, dashboardID s
 	return results, nil
 }
 
-// DeleteAliases deletes the aliases of a dashboard with these paths. It ignores paths that are no alias.
-func (c *Catalog) DeleteAliases(ctx context.Context, command Command, dashboardID string, paths []string) error {
+// DeleteAliases deletes the aliases of a dashboard with these paths, and returns their number. It ignores paths that are no
+// alias.
+func (c *Catalog) DeleteAliases(ctx context.Context, command Command, dashboardID string, paths []string) (deleted int, err error) {
 	dashboard, err := c.Dashboard(ctx, command.Organization, dashboardID)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_, err = c.changeAliases(ctx, command, dashboard, aliasDeletions(dashboard.OrganizationID, dashboardID, paths), nil, false)
-	return err
+	results, err := c.changeAliases(ctx, command, dashboard, aliasDeletions(dashboard.OrganizationID, dashboardID, paths), nil, false)
+	for _, result := range results {
+		if result.Status == AliasUpdated {
+			deleted++
+		}
+	}
+	return deleted, err
 }
 
 func aliasDeletions(organization, dashboard string, paths []string) []AliasChange {
@@ -189,8 +196,8 @@ func aliasDeletions(organization, dashboard string, paths []string) []AliasChang
 }
 
 // changeAliases writes the changes, unless they change nothing. missing has, by the key of an alias, why it is refused. If
-// newOnly, an alias that leads elsewhere is refused.
-func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard Dashboard, changes []AliasChange, missing map[string]string, newOnly bool) ([]AliasResult, error) {
+// keepExisting, an alias that leads elsewhere stays.
+func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard Dashboard, changes []AliasChange, missing map[string]string, keepExisting bool) ([]AliasResult, error) {
 	var results []AliasResult
 	_, err := c.store.AliasSets.Upsert(ctx, dashboard.ID, func(set *AliasSet, _ bool) ([]topic.Message, error) {
 		former, err := c.formerAliases(ctx, set, changes)
@@ -210,8 +217,8 @@ func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard 
 				set.Count--
 			case change.Deleted || there && was == change.Alias:
 				result.Status = AliasUnchanged
-			case there && newOnly:
-				result = AliasResult{AliasRefused, "The path leads elsewhere."}
+			case there && keepExisting:
+				result = AliasResult{AliasKept, "The path leads elsewhere."}
 			case !there:
 				result.Status = AliasCreated
 				set.Count++
@@ -369,7 +376,7 @@ func (c *Catalog) DropAliasesTo(ctx context.Context, field string, ids ...string
 	}
 	for dashboardID, gone := range paths {
 		for some := range slices.Chunk(gone, MaxAliases) {
-			err := c.DeleteAliases(ctx, Command{Organization: organizations[dashboardID]}, dashboardID, some)
+			_, err := c.DeleteAliases(ctx, Command{Organization: organizations[dashboardID]}, dashboardID, some)
 			if fault.UnlessMissing(err) != nil {
 				return err
 			}

@@ -70,7 +70,7 @@ func (i *importing) setAliasesOn(ctx context.Context, dashboard string, aliases 
 	}
 	results, err := i.c.setAliases(ctx, i.command, dashboard, allowed, true)
 	for n, result := range results {
-		if result.Status == AliasRefused {
+		if result.Status == AliasRefused || result.Status == AliasKept {
 			i.aliasRefused(at[n], allowed[n].Path, result.Error)
 		}
 	}

@@ -216,7 +216,9 @@ func writes() []written {
 		{"legacy create, notifications", legacy, nil, asking(begin(Investigating, longer, true)), fact(legacy, asks, creation, "backdated")},
 		{"legacy change", legacy, incident(nil), omitting(title), fact(legacy, omits, change)},
 		{"legacy change, notifications", legacy, incident(nil), asking(set(func(*Event) {})), fact(legacy, asks, trifle)},
-		{"legacy event/update", legacy, incident(nil), func(d *EventEdit) error { return d.AppendEntry(Entry{Status: StatusUpdate, Message: Rich{Text: "m"}, Timestamp: d.Now}) }, fact(legacy, neverAsks, change)},
+		{"legacy event/update", legacy, incident(nil), func(d *EventEdit) error {
+			return d.AppendEntry(Entry{Status: StatusUpdate, Message: Rich{Text: "m"}, Timestamp: d.Now})
+		}, fact(legacy, neverAsks, change)},
 		{"legacy event/service", legacy, incident(nil), func(d *EventEdit) error { return d.AddComponent("web") }, fact(legacy, neverAsks, change)},
 		{"component deleted", "", incident(nil), func(d *EventEdit) error { d.RemoveComponent("api"); return nil }, fact("", neverAsks, change)},
 

@@ -63,7 +63,9 @@ func TestWritesOfOneRun(t *testing.T) {
 	write := func(organization string, change func(*EventEdit) error) *eventWrite {
 		return &eventWrite{command: Command{Organization: organization}, change: change}
 	}
-	entry := func(d *EventEdit) error { return d.AppendEntry(Entry{Status: StatusUpdate, Message: Rich{Text: "m"}, Timestamp: d.Now}) }
+	entry := func(d *EventEdit) error {
+		return d.AppendEntry(Entry{Status: StatusUpdate, Message: Rich{Text: "m"}, Timestamp: d.Now})
+	}
 	refused := func(d *EventEdit) error {
 		d.SetStatus(Planning)
 		return entry(d)

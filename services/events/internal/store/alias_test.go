@@ -34,7 +34,7 @@ func table(t *testing.T, c library, dashboard string) (lines []string) {
 
 func setAliases(t *testing.T, c library, dashboard string, aliases ...catalog.Alias) (statuses string) {
 	t.Helper()
-	results, err := c.SetAliases(t.Context(), ours, dashboard, aliases)
+	results, err := c.SetAliases(t.Context(), ours, dashboard, aliases, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestADashboardHasAtMost100000Aliases(t *testing.T) {
 	var refused sync.Map
 	for i := range 4 {
 		group.Go(func() {
-			if _, err := c.SetAliases(t.Context(), ours, page.ID, files((i+1)*1000, 1000)); fault.Is(err, fault.Conflict) {
+			if _, err := c.SetAliases(t.Context(), ours, page.ID, files((i+1)*1000, 1000), false); fault.Is(err, fault.Conflict) {
 				refused.Store(i, err)
 			} else if err != nil {
 				t.Error(err)
@@ -128,7 +128,7 @@ func TestADashboardHasAtMost100000Aliases(t *testing.T) {
 	if got := setAliases(t, c, page.ID, files(1_000_000, most-at-2000)...); len(got) != most-at-2000 {
 		t.Errorf("the last ones: %s", got)
 	}
-	if _, err := c.SetAliases(t.Context(), ours, page.ID, files(2_000_000, 1)); !fault.Is(err, fault.Conflict) {
+	if _, err := c.SetAliases(t.Context(), ours, page.ID, files(2_000_000, 1), false); !fault.Is(err, fault.Conflict) {
 		t.Errorf("one more: %v", err)
 	}
 	if got := setAliases(t, c, page.ID, catalog.Alias{Path: "old/000000", File: "/history"}); got != "u" {
@@ -147,7 +147,7 @@ func TestInterruptedAliases(t *testing.T) {
 	if got := setAliases(t, deaf, page.ID, catalog.Alias{Path: "a", EventID: stays.ID}, catalog.Alias{Path: "b", EventID: goes.ID}, catalog.Alias{Path: "c", ComponentID: component.ID}, catalog.Alias{Path: "d", EventID: page.ID}); got != "cccr" {
 		t.Fatal(got)
 	}
-	if err := deaf.DeleteAliases(t.Context(), ours, page.ID, []string{"c", "never"}); err != nil {
+	if n, err := deaf.DeleteAliases(t.Context(), ours, page.ID, []string{"c", "never"}); err != nil || n != 1 {
 		t.Fatal(err)
 	}
 	if got := table(t, c, page.ID); len(got) > 0 {
