@@ -225,6 +225,7 @@ func TestAHistoryOfGitHubsSizeIsImportedQuietlyAndUndone(t *testing.T) {
 	}
 	m.run(0, "import", "undo", run)
 	m.stopsAndGoesOn()
+	m.asksForcesAndKeepsToThePlan(dataFolder(p))
 
 	// A message about a later incident shows that messages arrive.
 	m.incident(made.Component.ID, nil)
