@@ -12,8 +12,8 @@ import (
 )
 
 // Export reads the dashboard with the slug, or all dashboards of the organization if the slug is empty, and what they
-// show: components, events with their timelines, subscribers and endpoints. What no response has becomes a warning:
-// passwords, the content of pages, and the URLs of endpoints, which are secrets.
+// show: components, events with their timelines, and subscribers. What no response has becomes a warning: passwords, and the
+// URLs of endpoints, which are secrets. The content of pages is left out.
 //
 // A record that was imported keeps its key. The key of another one has its id, and so has its publicId. So the lines of
 // an import elsewhere are equal, and links by id lead to the same records there.
