@@ -26,7 +26,7 @@ type phones struct {
 }
 
 // startPhones starts the server and returns it with the settings of the platform.
-func startPhones(t *testing.T) (*phones, []string) {
+func startPhones(t testing.TB) (*phones, []string) {
 	t.Helper()
 	p := &phones{}
 	server := httptest.NewServer(p)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -100,6 +101,14 @@ func (p *consoleUser) loadBody(method, address string, body io.Reader, media str
 // the person does not type.
 func (p *consoleUser) fill(action string, typed url.Values, status int) *consoleUser {
 	p.t.Helper()
+	address, values := p.form(action)
+	maps.Copy(values, typed)
+	return p.load(http.MethodPost, address, values, status)
+}
+
+// form returns the address and the values of the page's form whose action ends with the path.
+func (p *consoleUser) form(action string) (string, url.Values) {
+	p.t.Helper()
 	for form := range p.page.Descendants() {
 		target, _, _ := strings.Cut(attribute(form, "action"), "?")
 		if form.DataAtom != atom.Form || attribute(form, "method") != "post" || target != "/console"+action {
@@ -122,17 +131,14 @@ func (p *consoleUser) fill(action string, typed url.Values, status int) *console
 				}
 			}
 		}
-		for name, value := range typed {
-			values[name] = value
-		}
 		address, err := p.at.Parse(attribute(form, "action"))
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		return p.load(http.MethodPost, address.String(), values, status)
+		return address.String(), values
 	}
 	p.t.Fatalf("%s has no form for %s: %s", p.at, action, p.words())
-	return nil
+	return "", nil
 }
 
 // expect fails the test unless the page is at the path and shows the texts.
@@ -260,6 +266,16 @@ func welcome(t testing.TB, base string, of credentials) *consoleUser {
 	ada := newConsoleUser(t, base)
 	ada.open(of.ConsoleURL, http.StatusOK).expect("/welcome", "You sign in as "+of.Username)
 	return ada.fill("/welcome", typed("password", memberPassword), http.StatusOK).expect("/", "Overview")
+}
+
+// invited sets the password of a member with the link of an invitation.
+func invited(t testing.TB, base string, of credentials) *consoleUser {
+	t.Helper()
+	var link struct{ URL string }
+	send(t, http.MethodPost, base+"/operator/v1/users/"+of.UserID+"/invitation", of.operator(), nil).expect(t, http.StatusCreated).into(t, &link)
+	ada := newConsoleUser(t, base)
+	ada.origin = base
+	return ada.open(link.URL, http.StatusOK).fill("/welcome", typed("password", memberPassword), http.StatusOK)
 }
 
 // TestAMemberUsesTheConsoleWithoutScript goes from the link of the first start to members, keys and second factors. It uses

@@ -20,11 +20,7 @@ func BenchmarkConsoleImport(b *testing.B) {
 		cluster := startCluster(b, "APP_RATE_PER_MINUTE=1000000", "BELLBUOY_LOG_LEVEL=warn")
 		of := provision(b, cluster.base, "Acme", "acme-admin", "admin", "api")
 		control := provision(b, cluster.base, "Control", "control-admin", "admin", "api")
-		var link struct{ URL string }
-		send(b, http.MethodPost, cluster.base+"/operator/v1/users/"+of.UserID+"/invitation", of.operator(), nil).expect(b, http.StatusCreated).into(b, &link)
-		ada := newConsoleUser(b, cluster.base)
-		ada.origin = cluster.base
-		ada.open(link.URL, http.StatusOK).fill("/welcome", typed("password", memberPassword), http.StatusOK)
+		ada := invited(b, cluster.base, of)
 		console := cluster.processes["console"]
 		before, most := console.resident(), 0.0
 		watch := func() { most = max(most, console.resident()-before) }

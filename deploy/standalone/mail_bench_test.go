@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"strconv"
@@ -14,11 +12,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/emersion/go-smtp"
 )
 
-// mailPause is the time that a mailSink takes for a mail.
+// mailPause is the time that the mail server of a benchmark takes for a mail.
 const mailPause = 5 * time.Millisecond
 
 // BenchmarkMails opens an incident on a dashboard with BENCH_RECIPIENTS (1,000,000) mail subscribers, and adds an update
@@ -32,8 +28,8 @@ func BenchmarkMails(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		sink := startMailSink(b, n)
-		c := startCluster(b, "SMTP_URL=smtp://"+sink.address, "MAIL_FROM=status@status.test", "BELLBUOY_LOG_LEVEL=warn", "APP_RATE_PER_MINUTE=1000000")
+		mails := &mailCount{first: make([]uint8, n), second: make([]uint8, n)}
+		c := startCluster(b, append(startMailSink(b, mails.take), "BELLBUOY_LOG_LEVEL=warn", "APP_RATE_PER_MINUTE=1000000")...)
 		a := actor{b, provision(b, c.base, "Acme", "acme-admin", "admin", "api")}
 		_, component := a.service("Checkout")
 		began := time.Now()
@@ -49,7 +45,7 @@ func BenchmarkMails(b *testing.B) {
 		eventually(b, time.Hour, "all mails", func() error {
 			<-sample.C
 			now, _ := a.deliveries(event)
-			arrived := int(sink.total.Load())
+			arrived := int(mails.total.Load())
 			polls++
 			if now.Delivered > arrived || now.Delivered < last.Delivered || now.Planned < last.Planned || now.sum() > now.Planned || now.Planned > 2*n {
 				wrong++
@@ -76,7 +72,7 @@ func BenchmarkMails(b *testing.B) {
 		b.ReportMetric(float64(2*n)/took.Seconds(), "mails/s")
 		b.ReportMetric(float64(polls), "responses")
 		b.ReportMetric(float64(wrong), "wrong")
-		lost, repeated, disordered := sink.faults()
+		lost, repeated, disordered := mails.faults()
 		b.ReportMetric(float64(lost), "lost")
 		b.ReportMetric(float64(repeated), "repeated")
 		b.ReportMetric(float64(disordered), "out-of-order")
@@ -105,80 +101,48 @@ func (a actor) imports(n int) {
 // firstMail is a text that only the first mail to a recipient contains.
 const firstMail = "The first text."
 
-// mailSink is an SMTP server that accepts each mail after mailPause. It counts the mails to each recipient.
-type mailSink struct {
-	address string
-	total   atomic.Int64
+// mailCount counts the mails to each recipient of a benchmark.
+type mailCount struct {
+	total atomic.Int64
 
 	mu            sync.Mutex
 	first, second []uint8 // numbers of mails with and without firstMail, by recipient
 	disordered    int     // first mails after a second one
 }
 
-func startMailSink(t testing.TB, recipients int) *mailSink {
-	t.Helper()
-	s := &mailSink{first: make([]uint8, recipients), second: make([]uint8, recipients)}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+// take counts a mail after mailPause.
+func (c *mailCount) take(to string, text []byte) error {
+	name, _, _ := strings.Cut(strings.TrimPrefix(to, "person-"), "@")
+	recipient, err := strconv.Atoi(name)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	s.address = listener.Addr().String()
-	server := smtp.NewServer(s)
-	server.Domain = "mail.test"
-	go server.Serve(listener) // returns an error when it is closed
-	t.Cleanup(func() { server.Close() })
-	return s
+	<-time.After(mailPause) // the time of a mail server
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.total.Add(1)
+	if !bytes.Contains(text, []byte(firstMail)) {
+		c.second[recipient]++
+		return nil
+	}
+	if c.second[recipient] > 0 {
+		c.disordered++
+	}
+	c.first[recipient]++
+	return nil
 }
 
-// NewSession implements smtp.Backend.
-func (s *mailSink) NewSession(*smtp.Conn) (smtp.Session, error) { return &sinkSession{sink: s}, nil }
-
 // faults returns how many of the two mails to each recipient are missing, are repeated, and came in the wrong order.
-func (s *mailSink) faults() (lost, repeated, disordered int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.first {
-		for _, mails := range []uint8{s.first[i], s.second[i]} {
+func (c *mailCount) faults() (lost, repeated, disordered int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.first {
+		for _, mails := range []uint8{c.first[i], c.second[i]} {
 			if mails == 0 {
 				lost++
 			}
 			repeated += max(0, int(mails)-1)
 		}
 	}
-	return lost, repeated, s.disordered
-}
-
-type sinkSession struct {
-	sink      *mailSink
-	recipient int
-}
-
-func (s *sinkSession) Reset()                               {}
-func (s *sinkSession) Logout() error                        { return nil }
-func (s *sinkSession) Mail(string, *smtp.MailOptions) error { return nil }
-
-func (s *sinkSession) Rcpt(to string, _ *smtp.RcptOptions) (err error) {
-	name, _, _ := strings.Cut(strings.TrimPrefix(to, "person-"), "@")
-	s.recipient, err = strconv.Atoi(name)
-	return err
-}
-
-func (s *sinkSession) Data(r io.Reader) error {
-	text, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	<-time.After(mailPause) // the time of a mail server
-	s.sink.mu.Lock()
-	defer s.sink.mu.Unlock()
-	s.sink.total.Add(1)
-	if !bytes.Contains(text, []byte(firstMail)) {
-		s.sink.second[s.recipient]++
-		return nil
-	}
-	if s.sink.second[s.recipient] > 0 {
-		s.sink.disordered++
-	}
-	s.sink.first[s.recipient]++
-	return nil
+	return lost, repeated, c.disordered
 }

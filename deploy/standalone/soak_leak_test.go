@@ -151,7 +151,7 @@ func (s *soak) more(table string) int {
 	case "delivery.blocks", "delivery.changes", "delivery.deliveries", "delivery.pages", "delivery.requests", "identity.audit", "integrations.inbound_logs":
 		return -1 // logs, which are deleted after their retention
 	case "integrations.healthy":
-		return soakHooks // one row for each endpoint
+		return soakHooks + len(outbounds()) - 1 // one row for each endpoint
 	case "integrations.endpoints": // an interrupted creation keeps the id of its endpoint for a day
 		interrupted := 0
 		for _, f := range s.failures {

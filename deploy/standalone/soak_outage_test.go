@@ -34,6 +34,8 @@ type soakNeed struct {
 // identity and counts in memory. Pages of dashboards come from the gateway's memory.
 var soakNeeds = []soakNeed{
 	{"GET /d/", nil},
+	{"GET /console/", []string{"console", "identity", "events", "subscribers", "integrations", "delivery"}},
+	{"POST /console/", []string{"console", "identity", "events", "subscribers", "integrations", "delivery"}},
 	{"POST /public/webhooks/inbound", []string{"integrations", "identity", "events"}},
 	{"POST " + soakEndpoints, []string{"integrations", "identity", "events"}},
 	{"DELETE " + soakEndpoints, []string{"integrations"}},

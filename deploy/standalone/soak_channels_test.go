@@ -1,0 +1,273 @@
+//go:build soak
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/net/html"
+
+	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+)
+
+// soakText matches the text of an entry of channelWriter.
+var soakText = regexp.MustCompile(`Entry [0-9] of channels [-0-9]+`)
+
+// soakChannels contains a receiver for each channel but the webhook.
+type soakChannels struct {
+	servers map[string]*receiver.Receiver // by host
+	phones  *phones
+
+	mu    sync.Mutex
+	mails []string // the texts that soakText matches
+}
+
+// startSoakChannels starts the receivers and returns them with the settings of the platform. The platform also reaches the
+// tally.
+func startSoakChannels(t testing.TB, hooks *tally) (*soakChannels, []string) {
+	t.Helper()
+	servers, env := startReceivers(t, outboundHosts()...)
+	servers[teamsHost1].Answer = func(receiver.Request) int { return http.StatusAccepted }
+	servers[spaceHost].Answer = func(receiver.Request) int { return http.StatusOK }
+	bundle := filepath.Join(t.TempDir(), "all.pem")
+	var authorities []byte
+	places := ""
+	for n, setting := range append(hooks.env, env...) {
+		name, value, _ := strings.Cut(setting, "=")
+		if name == "DELIVERY_RESOLVE" {
+			places += strings.Repeat(",", min(n, 1)) + value
+			continue
+		}
+		content, err := os.ReadFile(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		authorities = append(authorities, content...)
+	}
+	if err := os.WriteFile(bundle, authorities, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	phones, phoneEnv := startPhones(t)
+	c := &soakChannels{servers: servers, phones: phones}
+	mailEnv := startMailSink(t, func(_ string, text []byte) error {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.mails = append(c.mails, soakText.FindString(string(text)))
+		return nil
+	})
+	return c, slices.Concat(phoneEnv, mailEnv, []string{"DELIVERY_RESOLVE=" + places, "DELIVERY_CA_FILE=" + bundle})
+}
+
+// heard returns how often each text of an entry has arrived, by channel.
+func (c *soakChannels) heard() map[string]map[string]int {
+	heard := map[string]map[string]int{}
+	add := func(channel, content string) {
+		if text := soakText.FindString(content); text != "" {
+			heard[channel][text]++
+		}
+	}
+	for _, kind := range outbounds()[1:] {
+		heard[kind.kind] = map[string]int{}
+		for _, request := range c.servers[kind.host].Requests() {
+			add(kind.kind, string(request.Body))
+		}
+	}
+	heard["sms"], heard["email"] = map[string]int{}, map[string]int{}
+	c.phones.mu.Lock()
+	for _, message := range c.phones.sent {
+		add("sms", message.Get("Body"))
+	}
+	c.phones.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, text := range c.mails {
+		add("email", text)
+	}
+	return heard
+}
+
+// total returns the number of messages that have arrived.
+func (c *soakChannels) total() (messages int) {
+	for _, texts := range c.heard() {
+		for _, n := range texts {
+			messages += n
+		}
+	}
+	return messages
+}
+
+// listens subscribes a recipient of each channel to a component of its own.
+func (s *soak) listens() {
+	s.t.Helper()
+	_, s.loud = s.actor.service("Loud")
+	for _, kind := range outbounds()[1:] {
+		s.hook(kind, s.channels.servers, s.loud, "soak")
+	}
+	for kind, address := range map[string]string{"email": "ada@example.com", "sms": "+4915112345678"} {
+		s.subscriber(kind, address, map[string]any{"componentIds": []string{s.loud}})
+	}
+}
+
+// channelWriter creates an incident, adds an entry and resolves the incident. Every channel but the webhook is notified. It
+// is slow, because rooms take one message in a second.
+func (s *soak) channelWriter(ctx context.Context, gateway, name string) {
+	title := "channels " + name
+	notify := map[string]any{"email": true, "sms": true}
+	for _, kind := range outbounds()[1:] {
+		notify[kind.kind] = true
+	}
+	text := func(n int) string { return fmt.Sprintf("Entry %d of %s", n, title) }
+	pause := func() {
+		select {
+		case <-time.After(2 * time.Second): // more than the pace of the rooms
+		case <-ctx.Done():
+		}
+	}
+	defer pause()
+	var made struct{ Event struct{ ID string } }
+	if !s.request(ctx, gateway, http.MethodPost, "/app/events", s.app(), map[string]any{
+		"type": "incident", "title": title, "affectedComponents": []any{map[string]any{"componentId": s.loud}}, "initialTimelineMessage": text(1), "notify": notify,
+	}, http.StatusCreated, &made) {
+		return
+	}
+	s.published(text(1))
+	for n, entry := range []map[string]any{{"message": text(2), "notify": notify}, {"message": text(3), "status": "resolved", "notify": notify}} {
+		pause()
+		if !s.request(ctx, gateway, http.MethodPost, "/app/events/"+made.Event.ID+"/timeline", s.app(), entry, http.StatusCreated, nil) {
+			return
+		}
+		s.published(text(n + 2))
+	}
+}
+
+// published records that the platform acknowledged an entry of channelWriter.
+func (s *soak) published(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries = append(s.entries, text)
+	s.counts["entries for all channels"]++
+}
+
+// unheard returns the acknowledged entries that did not arrive by a channel, and how many messages arrived again.
+func (s *soak) unheard() (missing []string, repeated int) {
+	heard := s.channels.heard()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for channel, texts := range heard {
+		for _, text := range s.entries {
+			if texts[text] == 0 {
+				missing = append(missing, text+" by "+channel)
+			}
+		}
+		for _, n := range texts {
+			repeated += n - 1
+		}
+	}
+	slices.Sort(missing)
+	return missing, repeated
+}
+
+// importWriter imports finished incidents twice, and takes them back.
+func (s *soak) importWriter(ctx context.Context, gateway, name string) {
+	defer rest(ctx)
+	run, events := uuid.NewString(), make([]map[string]any, 10)
+	for i := range events {
+		key := fmt.Sprintf("soak:%s:%d", name, i)
+		at := time.Date(2026, 1, 1+i, 10, 0, 0, 0, time.UTC)
+		entry := func(n int, status string) map[string]any {
+			return map[string]any{"key": fmt.Sprintf("%s:%d", key, n), "at": at.Add(time.Duration(n) * time.Hour), "status": status, "html": "<p>Text.</p>"}
+		}
+		events[i] = map[string]any{
+			"key": key, "type": "incident", "title": "import " + name, "status": "resolved", "startAt": at, "endAt": at.Add(2 * time.Hour),
+			"components": []any{map[string]any{"id": s.other}},
+			"timeline":   []any{entry(0, "investigating"), entry(1, "identified"), entry(2, "resolved")},
+		}
+	}
+	body := map[string]any{"dashboardId": s.DashboardID, "runId": run, "events": events}
+	for _, want := range []string{"created", "unchanged"} {
+		var got struct{ Results []struct{ Status string } }
+		if s.request(ctx, gateway, http.MethodPost, "/app/events/import", s.app(), body, http.StatusOK, &got) {
+			s.count("imports")
+			for _, result := range got.Results {
+				if result.Status != want {
+					s.mistaken("an import: " + result.Status + " instead of " + want)
+				}
+			}
+		} else {
+			break // the next import may find a part of the events
+		}
+		rest(ctx)
+	}
+	s.request(ctx, gateway, http.MethodDelete, "/app/events/import/"+run, s.app(), nil, http.StatusOK, nil)
+}
+
+// mistaken records a response that no outage explains.
+func (s *soak) mistaken(what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrong = append(s.wrong, what)
+}
+
+// member opens pages of the console, and publishes an incident without notifying anybody.
+func (s *soak) member(ctx context.Context, _, name string) {
+	slowly := func() {
+		for range 6 {
+			rest(ctx) // a session may send 600 requests in a minute
+		}
+	}
+	for _, path := range []string{"/", "/events", "/subscribers/email", "/find?q=app"} {
+		if s.page(ctx, http.MethodGet, s.ada.origin+"/console"+path, nil) {
+			s.count("console pages")
+		}
+		slowly()
+	}
+	if !s.page(ctx, http.MethodGet, s.ada.origin+"/console/events/new", nil) {
+		return
+	}
+	address, form := s.ada.form("/events/new")
+	form["title"], form["components"] = []string{"console " + name}, []string{s.other}
+	delete(form, "notify")
+	slowly()
+	if s.page(ctx, http.MethodPost, address, form) {
+		s.count("console events")
+	}
+	slowly()
+}
+
+// page opens a page of the console, or sends a form there, and reports whether the member sees the page.
+func (s *soak) page(ctx context.Context, method, address string, form url.Values) bool {
+	path, _, _ := strings.Cut(strings.TrimPrefix(address, s.ada.origin), "?")
+	return s.judge(ctx, "gateway", method+" "+path, http.StatusOK, nil, func(ctx context.Context) (answer, error) {
+		request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
+		if err != nil {
+			return answer{}, err
+		}
+		if method == http.MethodPost {
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			request.Header.Set("Origin", s.ada.origin)
+		}
+		response, err := s.ada.client.Do(request)
+		if err != nil {
+			return answer{}, err
+		}
+		got, err := readAnswer(response)
+		if err == nil {
+			s.ada.at = response.Request.URL
+			s.ada.page, err = html.Parse(bytes.NewReader(got.body))
+		}
+		return got, err
+	})
+}
