@@ -23,8 +23,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
 )
 
-// soakText matches the text of an entry of channelWriter.
-var soakText = regexp.MustCompile(`Entry [0-9] of channels [-0-9]+`)
+// soakTitle matches the title of an event of channelWriter, and soakText the text of an entry.
+var (
+	soakTitle = regexp.MustCompile(`channels [-0-9]+`)
+	soakText  = regexp.MustCompile(`Entry [0-9] of channels [-0-9]+`)
+)
 
 // soakChannels contains a receiver for each channel but the webhook.
 type soakChannels struct {
@@ -87,8 +90,12 @@ func (c *soakChannels) heard() map[string]map[string]int {
 	}
 	heard["sms"], heard["email"] = map[string]int{}, map[string]int{}
 	c.phones.mu.Lock()
-	for _, message := range c.phones.sent {
-		add("sms", message.Get("Body"))
+	texts := map[string]int{}
+	for _, message := range c.phones.sent { // a text contains the title only, so the nth is that of the nth entry
+		if title := soakTitle.FindString(message.Get("Body")); title != "" {
+			texts[title]++
+			heard["sms"][fmt.Sprintf("Entry %d of %s", texts[title], title)]++
+		}
 	}
 	c.phones.mu.Unlock()
 	c.mu.Lock()
@@ -192,18 +199,18 @@ func (s *soak) importWriter(ctx context.Context, gateway, name string) {
 		}
 		events[i] = map[string]any{
 			"key": key, "type": "incident", "title": "import " + name, "status": "resolved", "startAt": at, "endAt": at.Add(2 * time.Hour),
-			"components": []any{map[string]any{"id": s.other}},
+			"components": []any{map[string]any{"componentId": s.other}},
 			"timeline":   []any{entry(0, "investigating"), entry(1, "identified"), entry(2, "resolved")},
 		}
 	}
 	body := map[string]any{"dashboardId": s.DashboardID, "runId": run, "events": events}
 	for _, want := range []string{"created", "unchanged"} {
-		var got struct{ Results []struct{ Status string } }
+		var got struct{ Results []struct{ Status, Error string } }
 		if s.request(ctx, gateway, http.MethodPost, "/app/events/import", s.app(), body, http.StatusOK, &got) {
 			s.count("imports")
 			for _, result := range got.Results {
 				if result.Status != want {
-					s.mistaken("an import: " + result.Status + " instead of " + want)
+					s.mistaken(fmt.Sprintf("an import: %s instead of %s: %s", result.Status, want, result.Error))
 				}
 			}
 		} else {
@@ -221,7 +228,7 @@ func (s *soak) mistaken(what string) {
 	s.wrong = append(s.wrong, what)
 }
 
-// member opens pages of the console, and publishes an incident without notifying anybody.
+// member opens pages of the console, and publishes an incident that is over, without notifying anybody.
 func (s *soak) member(ctx context.Context, _, name string) {
 	slowly := func() {
 		for range 6 {
@@ -239,6 +246,7 @@ func (s *soak) member(ctx context.Context, _, name string) {
 	}
 	address, form := s.ada.form("/events/new")
 	form["title"], form["components"] = []string{"console " + name}, []string{s.other}
+	form["status"] = []string{"resolved"}
 	delete(form, "notify")
 	slowly()
 	if s.page(ctx, http.MethodPost, address, form) {
