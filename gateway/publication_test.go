@@ -105,6 +105,7 @@ func (p *publication) serve(out http.ResponseWriter, r *http.Request) {
 		body, _ := json.Marshal(p.edition)
 		send(out, r, "application/json", body)
 	case known && at == "list":
+		out.Header().Set("Vary", "Accept")
 		send(out, r, "application/json", []byte("list "+r.URL.RequestURI()))
 	case known && at == "enter" && r.Method == http.MethodPost && p.enter != nil:
 		p.enter(out, r)

@@ -19,6 +19,8 @@ import (
 // statusGone is logged and counted as the status of a request whose client left before the response.
 const statusGone = 499
 
+var noStore = []string{"no-store"}
+
 // request is a request to the gateway, and the writer of its response.
 type request struct {
 	http.ResponseWriter
@@ -37,8 +39,12 @@ type request struct {
 	bare bool
 }
 
-// WriteHeader implements http.ResponseWriter. It keeps the status for the log.
+// WriteHeader implements http.ResponseWriter. It keeps the status for the log. No cache may store a response that does not
+// say who may store it: a response to a key, or an error, which caches would store by its status.
 func (r *request) WriteHeader(status int) {
+	if header := r.Header(); len(header["Cache-Control"]) == 0 {
+		header["Cache-Control"] = noStore
+	}
 	if r.bare {
 		r.Header().Set("Content-Length", "0")
 	}

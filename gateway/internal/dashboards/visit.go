@@ -22,9 +22,18 @@ type dashboardVisit struct {
 	stale           bool
 }
 
+// cacheSeconds is the time for which a cache in front of the gateway may serve a response of a public dashboard. The
+// cache may then serve it for one more second while it asks the gateway again. So visitors see a change after 11 s.
+const cacheSeconds = 10
+
+// publicCacheFor returns the Cache-Control of a public dashboard. lifetime is counted from Age 0, in seconds.
+func publicCacheFor(lifetime int) string {
+	return "public, max-age=0, s-maxage=" + strconv.Itoa(lifetime) + ", stale-while-revalidate=1, stale-if-error=86400"
+}
+
 // Values of response headers.
 var (
-	publicCache  = []string{"public, max-age=0, s-maxage=10, stale-while-revalidate=60, stale-if-error=86400"}
+	publicCache  = []string{publicCacheFor(cacheSeconds)}
 	privateCache = []string{"private, no-store"}
 	everyOrigin  = []string{"*"}
 	byCoding     = []string{"Accept-Encoding"}
@@ -221,10 +230,15 @@ func (v *dashboardVisit) setCache() {
 	v.Header()["Cache-Control"] = publicCache
 }
 
-// setAge sets the header Age to the seconds since the events service confirmed the response.
+// setAge sets the header Age to the seconds since the events service confirmed the response. A cache in front of the
+// gateway may nevertheless serve the response for cacheSeconds. Otherwise every visitor would reach the gateway during an
+// outage.
 func (d *Dashboards) setAge(v *dashboardVisit, response *cached) {
-	age := max(0, d.cache.now().Sub(time.Unix(0, response.confirmed.Load())))
-	v.Header()["Age"] = []string{strconv.Itoa(int(age / time.Second))}
+	age := int(max(0, d.cache.now().Sub(time.Unix(0, response.confirmed.Load()))) / time.Second)
+	v.Header()["Age"] = []string{strconv.Itoa(age)}
+	if !v.edition.private && v.File.kind != fileList {
+		v.Header()["Cache-Control"] = []string{publicCacheFor(age + cacheSeconds)}
+	}
 }
 
 // sendMissing responds with 404: as a page if the path is a page, else as JSON or text.
