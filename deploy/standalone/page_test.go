@@ -204,7 +204,7 @@ func TestEveryFileOfADashboardIsServed(t *testing.T) {
 }
 
 // feedAddress returns the address in a file whose path is path, with its query.
-func feedAddress(t *testing.T, body []byte, path string) string {
+func feedAddress(t testing.TB, body []byte, path string) string {
 	t.Helper()
 	found := regexp.MustCompile(regexp.QuoteMeta(path) + `\?key=[^"]+`).Find(body)
 	if found == nil {

@@ -49,9 +49,20 @@ func TestEveryRowOfTheRouteTableIsAnsweredByItsService(t *testing.T) {
 				if got.header.Get("X-Request-Id") == "" {
 					t.Error("the answer has no X-Request-Id")
 				}
+				if control := got.header.Get("Cache-Control"); control == "" || strings.HasPrefix(control, "public") && !mayBeStored(method, route) {
+					t.Errorf("Cache-Control %q", control)
+				}
 			})
 		}
 	}
+}
+
+// mayBeStored reports whether a cache may store a response of the route: a document, or a file of a public dashboard.
+func mayBeStored(method string, route gateway.Route) bool {
+	isOf := func(prefix string) bool { return strings.HasPrefix(route.Path, prefix) }
+	return route.Surface == passport.Public && (method == http.MethodGet && (isOf("/d/{slug}") || isOf("/docs") || isOf("/openapi/")) ||
+		isOf("/api/v1/dashboard/") || isOf("/subscribe") || // an unknown host has a 404
+		route.Path == "/" || route.Path == "/d") // the test follows these to the only dashboard
 }
 
 func TestBadInputGetsAClearErrorAndWritesNothing(t *testing.T) {
