@@ -205,7 +205,9 @@ func (s *soak) importWriter(ctx context.Context, gateway, name string) {
 	}
 	body := map[string]any{"dashboardId": s.DashboardID, "runId": run, "events": events}
 	for _, want := range []string{"created", "unchanged"} {
-		var got struct{ Results []struct{ Status, Error string } }
+		var got struct {
+			Results []struct{ Status, Error string }
+		}
 		if s.request(ctx, gateway, http.MethodPost, "/app/events/import", s.app(), body, http.StatusOK, &got) {
 			s.count("imports")
 			for _, result := range got.Results {
