@@ -19,7 +19,7 @@ import (
 
 const (
 	eventID        = "01890a5d-ac96-774b-bcce-b302099a8064"
-	cacheOfPublic  = "public, max-age=0, s-maxage=10, stale-while-revalidate=1, stale-if-error=86400"
+	cacheOfPublic  = "public, max-age=0, s-maxage=10, stale-while-revalidate=60, stale-if-error=86400"
 	cacheOfPrivate = "private, no-store"
 	noAddress      = "There is nothing at this path.\n"
 )
@@ -349,7 +349,7 @@ func TestFilesAreServedWithoutTheEventsService(t *testing.T) {
 				t.Errorf("%s: %s: %d %q %v", what, path, g.status, g.body, g.header)
 			}
 			// A cache counts s-maxage from Age 0. It may serve this response for 10 s, however old the response is.
-			wantHeaders(t, what+": "+path, g, map[string]string{"Cache-Control": fmt.Sprintf("public, max-age=0, s-maxage=%d, stale-while-revalidate=1, stale-if-error=86400", age+10)})
+			wantHeaders(t, what+": "+path, g, map[string]string{"Cache-Control": fmt.Sprintf("public, max-age=0, s-maxage=%d, stale-while-revalidate=60, stale-if-error=86400", age+10)})
 			if path == "/d/main/events/e1" && g.body != old {
 				t.Errorf("%s: %q", what, g.body)
 			}

@@ -22,13 +22,13 @@ type dashboardVisit struct {
 	stale           bool
 }
 
-// cacheSeconds is the time for which a cache in front of the gateway may serve a response of a public dashboard. The
-// cache may then serve it for one more second while it asks the gateway again. So visitors see a change after 11 s.
+// cacheSeconds is the time for which a cache in front of the gateway may serve a response of a public dashboard. Some caches
+// then serve it for a minute more while they ask the gateway again. The configurations in deploy/cache do not.
 const cacheSeconds = 10
 
 // publicCacheFor returns the Cache-Control of a public dashboard. lifetime is counted from Age 0, in seconds.
 func publicCacheFor(lifetime int) string {
-	return "public, max-age=0, s-maxage=" + strconv.Itoa(lifetime) + ", stale-while-revalidate=1, stale-if-error=86400"
+	return "public, max-age=0, s-maxage=" + strconv.Itoa(lifetime) + ", stale-while-revalidate=60, stale-if-error=86400"
 }
 
 // Values of response headers.
