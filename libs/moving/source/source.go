@@ -234,7 +234,7 @@ func readLines(_ context.Context, b *builder, path string) error {
 	if s := b.set; len(s.Dashboards)+len(s.Components)+len(s.Events)+len(s.Subscribers)+len(s.Endpoints) == 0 {
 		var reasons string // the first ones
 		for _, w := range s.Warnings[:min(len(s.Warnings), 3)] {
-			reasons += fmt.Sprintf("; %s: %s", w.Field, w.Text)
+			reasons += "; " + strings.TrimPrefix(w.Field+": "+w.Text, ": ")
 		}
 		return fmt.Errorf("%s has no valid line%s", path, reasons)
 	}
