@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
 )
@@ -142,8 +141,6 @@ func problemsOf(components []checkedComponent) []string {
 		switch text := c.GroupName + c.Name; {
 		case strings.ContainsAny(text, `"\`):
 			problems[i] = `Gatus refuses names with " or \`
-		case strings.ContainsFunc(text, unicode.IsControl):
-			problems[i] = "the name has a control character, which Gatus would put into its JSON"
 		case containsAny(text, "[ENDPOINT_", "[RESULT_", "[ALERT_"), containsAny(text+c.CheckURL, literalDollar):
 			problems[i] = "Gatus would replace a part of the text"
 		case owned && owner != c.ID:

@@ -21,6 +21,9 @@ func explained(t *testing.T, fields []plan.Field, indexes map[string][]string, i
 			t.Fatal(err)
 		}
 	}
+	if err := s.SetShard(false, "", "the test has one shard"); err != nil {
+		t.Fatal(err)
+	}
 	e, err := New(t.TempDir(), "explain", func(string) {})
 	if err != nil {
 		t.Fatal(err)
