@@ -17,6 +17,8 @@ EXEC := env -u GOGC -u GOTMPDIR GORACE=atexit_sleep_ms=0
 # The tests of a package mostly wait, so more packages than processors run at the same time.
 PACKAGES = $$(( $$(getconf _NPROCESSORS_ONLN) + 1 ))
 MODULES = $(shell go list -m -f '{{.Dir}}')
+# The longest tests begin first, so that none of them runs alone at the end.
+LONGEST = $(addprefix $(CURDIR)/,deploy/standalone services/events services/delivery gateway)
 # The tests of the Helm chart are outside the workspace, because their requirements would change the versions of other modules.
 CHART = deploy/kubernetes/tests
 
@@ -27,7 +29,7 @@ run: ## the whole platform in one process on 127.0.0.1:8080, data under ./data
 	@$(COMPILE) go build -o bin/bellbuoy ./deploy/standalone && exec bin/bellbuoy
 
 test: ## every test of every module; `make lint` runs vet
-	$(COMPILE) go test -exec '$(EXEC)' -ldflags=-w $(RACE) -vet=off -p $(PACKAGES) -parallel 4 -timeout 30m $(MODULES:%=%/...)
+	$(COMPILE) go test -exec '$(EXEC)' -ldflags=-w $(RACE) -vet=off -p $(PACKAGES) -parallel 4 -timeout 30m $(patsubst %,%/...,$(LONGEST) $(filter-out $(LONGEST),$(MODULES)))
 	cd $(CHART) && $(COMPILE) GOWORK=off go test -exec '$(EXEC)' -vet=off ./...
 
 test-long: ## what takes too long for CI: Helm, Jaeger, Alertmanager, the soak, the proofs, fuzzing, the clients, the browser; about an hour and a half
