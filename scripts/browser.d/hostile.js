@@ -7,14 +7,17 @@ const short = [
   '</title></style><style>*{display:none}</style>',
   "]]></textarea>--><!-- ' onfocus=alert(3) x='",
   'Ẃ'.repeat(500),
-  '\u202Egnp.exe\u2066 \u202D(back)',
-  'שלום עולם \u202B<b>مرحبا</b> 100%',
+  '\u2067gnp.exe\u2069 \u2066(back)\u2069',
+  'שלום עולם <b>مرحبا</b> 100%',
   'zero\u200B\u200D\u2060\uFEFFwidth\u00AD',
   'Z\u0334\u0352\u0317\u0321\u0336\u035C\u034Da\u0335\u0306\u0340\u0317l\u0338\u0313\u0359g\u0334\u0308\u034Do',
   '👩‍👩‍👧‍👦🏳️‍🌈🇺🇳 \u{1F600}\u{E0041}',
   '{{.Title}}${alert(4)}`%00%0d%0a&lt;&#60;&amp;',
   'END:VEVENT\\nBEGIN:VEVENT\\, ;javascript:alert(5)',
 ];
+
+// A text that turns what follows it. It may be in a message, but not in a name.
+const turned = '\u202Egnp.exe\u2066 \u202D(back) \u202B<b>';
 
 // texts returns the texts, cut to the maximum length of a field.
 const texts = (length) => short.map((text) => Array.from(text).slice(0, length).join(''));
@@ -28,7 +31,7 @@ const markup = [
   '<div class="hero x" id="main" style="width:9999px">a box</div>', '<h1>large</h1><h6>small</h6>', '</main></body></html>', 'a\r\nBEGIN:VALARM\u2028\u2029\u0085b\u0007',
 ];
 const plain = short.filter((text) => !text.includes('<'));
-const everything = [...plain, ...markup, ...short.filter((text) => text.includes('<'))].join('\n');
+const everything = [...plain, turned, ...markup, ...short.filter((text) => text.includes('<'))].join('\n');
 
 // Each format of rich text: HTML, plain text, and a structured document.
 const rich = [

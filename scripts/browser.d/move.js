@@ -45,7 +45,7 @@ async function scripted(bench, platform, state) {
   await page.check('[name=source][value=lines]');
   await page.setInputFiles('#file', file('old.jsonl', 'no lines'));
   await send();
-  await page.locator('[data-wrong]', { hasText: 'old.jsonl has no valid line.' }).waitFor();
+  await page.locator('[data-wrong]', { hasText: 'old.jsonl has no valid line; ' }).waitFor();
   await look('move-wrong');
   await page.setInputFiles('#file', file('old.jsonl', lines(slug, events)));
   await send();
