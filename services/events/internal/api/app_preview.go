@@ -51,9 +51,9 @@ func (a api) previewDashboard(c *web.Call[dashboardParameters, previewBody]) (pr
 
 // applyPreview sets the fields of d whose members were sent, and checks them as the operations that store them do.
 func (a api) applyPreview(ctx context.Context, d *catalog.Dashboard, in previewBody) (err error) {
-	changes := in.Dashboard.Value
+	changes, former := in.Dashboard.Value, *d
 	optional.Assign(&d.Name, changes.Name.Pointer())
-	if err := cmp.Or(changes.apply(d, catalog.CheckAccess), a.catalog.CheckDashboard(d)); err != nil {
+	if err := cmp.Or(changes.apply(d, catalog.CheckAccess), a.catalog.CheckDashboard(d, &former)); err != nil {
 		return fault.Within("dashboard", err)
 	}
 	if in.Components.Sent {

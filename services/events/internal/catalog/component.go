@@ -68,8 +68,8 @@ func (c *Component) touch(now time.Time) {
 }
 
 // check returns an Invalid fault that names the first wrong field. It sets the default group, and removes duplicate
-// external references.
-func (c *Component) check(now time.Time) error {
+// external references. former is the component before the change, or empty.
+func (c *Component) check(now time.Time, former *Component) error {
 	if blank(c.Group) {
 		c.Group = DefaultGroup
 	}
@@ -89,7 +89,7 @@ func (c *Component) check(now time.Time) error {
 	case strings.Contains(c.CheckURL, "#"):
 		return fault.Field("checkUrl", "must not have a fragment, which no tool sends")
 	}
-	if err := cmp.Or(checkLine("name", c.Name), checkLine("groupName", c.Group), checkURL("checkUrl", c.CheckURL, "http", "https"), checkPublicID("publicId", c.PublicID)); err != nil {
+	if err := cmp.Or(checkChangedLine("name", c.Name, former.Name), checkChangedLine("groupName", c.Group, former.Group), checkURL("checkUrl", c.CheckURL, "http", "https"), checkPublicID("publicId", c.PublicID)); err != nil {
 		return err
 	}
 	refs := []string{}

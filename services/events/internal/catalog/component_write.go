@@ -20,7 +20,7 @@ func (c *Catalog) CreateComponent(ctx context.Context, command Command, dashboar
 	component := Component{
 		ID: topic.NewID(), OrganizationID: command.Organization, ExternalRefs: []string{}, CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
-	if err := cmp.Or(fill(&component), component.check(now)); err != nil {
+	if err := cmp.Or(fill(&component), component.check(now, new(Component))); err != nil {
 		return Component{}, err
 	}
 	err := cmp.Or(c.checkUnique(ctx, &component), c.checkDashboards(ctx, command.Organization, dashboards))
@@ -87,7 +87,7 @@ func (c *Catalog) ChangeComponent(ctx context.Context, command Command, id strin
 		}
 		before := component.clone()
 		now := c.now()
-		if err := cmp.Or(change(component), component.check(now), component.settleOverride(before.Override, command.Author, now)); err != nil {
+		if err := cmp.Or(change(component), component.check(now, before), component.settleOverride(before.Override, command.Author, now)); err != nil {
 			return nil, err
 		}
 		if reflect.DeepEqual(before, component) {

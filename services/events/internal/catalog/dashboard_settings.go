@@ -175,8 +175,8 @@ func parseNetwork(text string) (string, bool) {
 }
 
 // check returns an Invalid fault that names the first wrong field. It also sets the default theme, writes hosts in
-// lower case and removes duplicate hosts.
-func (d *Dashboard) check(platform []string) error {
+// lower case and removes duplicate hosts. former is the dashboard before the change, or empty.
+func (d *Dashboard) check(platform []string, former *Dashboard) error {
 	switch {
 	case blank(d.Name) || utf8.RuneCountInString(d.Name) > maxDashboardName:
 		return fault.Field("name", "must be 1 to %d characters, not only white space", maxDashboardName)
@@ -187,7 +187,7 @@ func (d *Dashboard) check(platform []string) error {
 	case !slices.Contains(words.Tags(), d.Locale):
 		return fault.Field("locale", alternativesFormat, strings.Join(words.Tags(), ", "))
 	}
-	return cmp.Or(checkLine("name", d.Name), d.checkDomains(platform), d.checkPublicIDs(), d.Branding.check(), d.Links.check())
+	return cmp.Or(checkChangedLine("name", d.Name, former.Name), d.checkDomains(platform), d.checkPublicIDs(), d.Branding.check(), d.Links.check(&former.Links))
 }
 
 // isZone reports whether name is a zone of the IANA database. Names of zones begin with a capital letter. LoadLocation
@@ -252,7 +252,7 @@ func (b *Branding) check() error {
 	return cmp.Or(checkURL("branding.logoUrl", b.LogoURL, "https"), checkURL("branding.faviconUrl", b.FaviconURL, "https"))
 }
 
-func (l *Links) check() error {
+func (l *Links) check(former *Links) error {
 	if len(l.Navigation) > maxNavigation {
 		return fault.Field("links.navigation", "must be at most %d links", maxNavigation)
 	}
@@ -264,7 +264,9 @@ func (l *Links) check() error {
 		if blank(link.Text) || utf8.RuneCountInString(link.Text) > maxNavigationText {
 			err = cmp.Or(err, error(fault.Field(field+".text", "must be 1 to %d characters, not only white space", maxNavigationText)))
 		}
-		err = cmp.Or(err, checkLine(field+".text", link.Text))
+		if !slices.ContainsFunc(former.Navigation, func(other NavigationLink) bool { return other.Text == link.Text }) {
+			err = cmp.Or(err, checkLine(field+".text", link.Text))
+		}
 		if link.Href == "" {
 			err = cmp.Or(err, error(fault.Field(field+".href", "must not be empty")))
 		}

@@ -4,6 +4,9 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 )
 
 func TestParseNetwork(t *testing.T) {
@@ -68,6 +71,44 @@ func TestSlugOfName(t *testing.T) {
 			if err := new(Dashboard).SetSlug(numbered(got, number)); err != nil {
 				t.Errorf("%q with the number %d: %v", name, number, err)
 			}
+		}
+	}
+}
+
+// A record from before the rules for names can be changed without a new name.
+func TestAFormerNameHindersNoChange(t *testing.T) {
+	const turned = "E\u202eple"
+	now := time.Now()
+	component := Component{Name: turned, Group: turned}
+	dashboard := Dashboard{Name: turned, Timezone: "UTC", Locale: "en", Links: Links{Navigation: []NavigationLink{{turned, "https://example.com"}}}}
+	template := Template{Kind: IncidentTemplate, Name: turned, Title: turned}
+	formerComponent, formerDashboard, formerTemplate := component, dashboard, template
+	component.Description, dashboard.Description, template.Severity = "New", "New", "minor_outage"
+	for what, check := range map[string]func(former bool) error{
+		"component": func(former bool) error {
+			if former {
+				return component.check(now, &formerComponent)
+			}
+			return component.check(now, new(Component))
+		},
+		"dashboard": func(former bool) error {
+			if former {
+				return dashboard.check(nil, &formerDashboard)
+			}
+			return dashboard.check(nil, new(Dashboard))
+		},
+		"template": func(former bool) error {
+			if former {
+				return template.check(&formerTemplate)
+			}
+			return template.check(new(Template))
+		},
+	} {
+		if err := check(true); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := check(false); !fault.Is(err, fault.Invalid) {
+			t.Errorf("a new %s: %v", what, err)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 	for i, component := range components {
 		dashboard.Components = append(dashboard.Components, Placement{ComponentID: component.ID, Position: int64(i)})
 	}
-	if err := dashboard.check(c.platform); err != nil {
+	if err := dashboard.check(c.platform, new(Dashboard)); err != nil {
 		return Dashboard{}, err
 	}
 	if made, err := c.insertDashboard(ctx, dashboard, math.MaxInt); !fault.Is(err, fault.Conflict) {
@@ -44,7 +44,7 @@ func (c *Catalog) CreateDashboard(ctx context.Context, organization, id, name st
 // AddDashboard stores a new dashboard whose fields fill sets. If fill sets no slug, the slug is derived from the name.
 func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*Dashboard) error) (Dashboard, error) {
 	dashboard := c.newDashboard(command.Organization, topic.NewID())
-	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform)); err != nil {
+	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform, new(Dashboard))); err != nil {
 		return Dashboard{}, err
 	}
 	dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
@@ -55,9 +55,9 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 	return c.insertDashboard(ctx, dashboard, limit)
 }
 
-// CheckDashboard checks the settings of a dashboard as a write does, except that slug and hosts may be those of another
+// CheckDashboard checks the settings of a dashboard as a change of former does, except that slug and hosts may be those of another
 // dashboard.
-func (c *Catalog) CheckDashboard(d *Dashboard) error { return d.check(c.platform) }
+func (c *Catalog) CheckDashboard(d, former *Dashboard) error { return d.check(c.platform, former) }
 
 func (c *Catalog) newDashboard(organization, id string) Dashboard {
 	now := c.now()
@@ -150,7 +150,7 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 			return nil, err
 		}
 		before := *d
-		if err := cmp.Or(change(d), d.check(c.platform)); err != nil {
+		if err := cmp.Or(change(d), d.check(c.platform, &before)); err != nil {
 			return nil, err
 		}
 		if reflect.DeepEqual(before, *d) {

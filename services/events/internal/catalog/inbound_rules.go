@@ -18,7 +18,7 @@ import (
 // monitoring tool takes both from its alerts, and could not send other ones.
 func (in Inbound) readable() Inbound {
 	in.Title = richtext.Line(in.Title)
-	if in.Message != nil && !blank(*in.Message) && (Rich{*in.Message, richtext.Rich}).blank() {
+	if in.Message != nil && strings.TrimSpace(*in.Message) != "" && (Rich{*in.Message, richtext.Rich}).blank() {
 		in.Message = nil
 	}
 	return in

@@ -90,6 +90,15 @@ func checkLine(field, text string) error {
 	return nil
 }
 
+// checkChangedLine does the same as checkLine, unless the record has the text already: a record from before these rules can
+// be changed without a new name.
+func checkChangedLine(field, text, former string) error {
+	if text == former {
+		return nil
+	}
+	return checkLine(field, text)
+}
+
 // AuditValue implements audit.Value.
 func (r Rich) AuditValue() any {
 	if r.Text == "" {

@@ -53,7 +53,7 @@ func (k TemplateKind) allows(s Status) bool {
 }
 
 // check returns an Invalid fault that names the first wrong field. It also removes duplicate components.
-func (t *Template) check() error {
+func (t *Template) check(former *Template) error {
 	switch {
 	case !slices.Contains([]TemplateKind{IncidentTemplate, MaintenanceTemplate, UpdateTemplate}, t.Kind):
 		return fault.Field("kind", alternativesFormat, "incident, maintenance, update")
@@ -72,7 +72,7 @@ func (t *Template) check() error {
 	case t.Message.Text != "" && t.Message.blank():
 		return checkShown("message", t.Message)
 	}
-	if err := cmp.Or(checkLine("name", t.Name), checkLine("title", t.Title)); err != nil {
+	if err := cmp.Or(checkChangedLine("name", t.Name, former.Name), checkChangedLine("title", t.Title, former.Title)); err != nil {
 		return err
 	}
 	t.ComponentIDs = withoutRepeats(t.ComponentIDs)

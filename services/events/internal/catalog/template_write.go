@@ -53,7 +53,7 @@ func (c *Catalog) CreateTemplate(ctx context.Context, command Command, fill func
 		CreatedAt: now, UpdatedAt: now, Version: 1,
 	}
 	fill(&template)
-	if err := cmp.Or(template.check(), c.checkComponentsOf(ctx, &template)); err != nil {
+	if err := cmp.Or(template.check(new(Template)), c.checkComponentsOf(ctx, &template)); err != nil {
 		return Template{}, err
 	}
 	for {
@@ -84,7 +84,7 @@ func (c *Catalog) ChangeTemplate(ctx context.Context, command Command, id string
 		}
 		before := *t
 		before.ComponentIDs = slices.Clone(t.ComponentIDs)
-		if err := cmp.Or(change(t), t.check()); err != nil {
+		if err := cmp.Or(change(t), t.check(&before)); err != nil {
 			return nil, err
 		}
 		if !slices.Equal(before.ComponentIDs, t.ComponentIDs) {

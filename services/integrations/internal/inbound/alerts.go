@@ -89,7 +89,7 @@ func (s *Inbound) ReadAlerts(body []byte, version string, out *Report) error {
 	summary, name := first(group.CommonAnnotations, firing, annotations, "summary"), first(group.CommonLabels, firing, labels, "alertname")
 	out.Title = cut(cmp.Or(summary, name, group.GroupKey), maxTitle)
 	out.Description = cut(first(group.CommonAnnotations, firing, annotations, "description"), maxDescription)
-	if said := group.CommonAnnotations["message"]; strings.TrimSpace(said) != "" {
+	if said := shown(group.CommonAnnotations["message"]); said != "" {
 		said = cut(said, maxDescription)
 		out.Message = &said
 	}
@@ -104,9 +104,9 @@ func (s *Inbound) ReadAlerts(body []byte, version string, out *Report) error {
 // first returns the value with the name from the common labels or annotations. If they do not have the name, it returns
 // the value of the first alert that has it.
 func first(common map[string]string, alerts []Alert, of func(Alert) map[string]string, name string) string {
-	found := strings.TrimSpace(common[name])
+	found := shown(common[name])
 	for _, alert := range alerts {
-		found = cmp.Or(found, strings.TrimSpace(of(alert)[name]))
+		found = cmp.Or(found, shown(of(alert)[name]))
 	}
 	return found
 }

@@ -53,6 +53,11 @@ func TestAlertsBecomeAMessage(t *testing.T) {
 				"alerts": [{"status": "firing", "startsAt": "2026-01-31T12:00:01Z"}]}`,
 			topic.InboundMessage{Action: "trigger", ExternalID: "k", Title: "k", Components: []string{"checkout"}},
 		},
+		"texts that show nothing": {
+			`{"groupKey": "k", "status": "firing", "commonLabels": {"alertname": "Slow", "component": "checkout"},
+				"commonAnnotations": {"summary": "\u200b\u202e", "description": "\u2800", "message": "\ufeff"}}`,
+			topic.InboundMessage{Action: "trigger", ExternalID: "k", Title: "Slow", Components: []string{"checkout"}},
+		},
 		"resolved": {
 			`{"groupKey": "k", "status": "resolved", "commonLabels": {"component": "checkout"}, "alerts": [{"status": "resolved"}]}`,
 			topic.InboundMessage{Action: "resolve", ExternalID: "k"},

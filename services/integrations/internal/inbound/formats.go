@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -83,7 +84,7 @@ func (s *Inbound) ReadKuma(body []byte, out *Report) error {
 		return fault.Field("monitor.id", "is required")
 	}
 	ref := "kuma:" + string(in.Monitor.ID)
-	out.ExternalID, out.Title = shortID(ref), cut(cmp.Or(strings.TrimSpace(in.Monitor.Name), ref)+" is down", maxTitle)
+	out.ExternalID, out.Title = shortID(ref), cut(cmp.Or(shown(in.Monitor.Name), ref)+" is down", maxTitle)
 	if at, err := time.Parse(kumaTime, in.Heartbeat.Time); err == nil {
 		out.At = past(&at, s.Now())
 	}
@@ -129,7 +130,7 @@ func (s *Inbound) ReadGatus(body []byte, out *Report) error {
 	default:
 		return fault.Field("status", "must be TRIGGERED or RESOLVED")
 	}
-	out.Action, out.Title, out.Description = "trigger", cut(in.Name+" is down", maxTitle), cut(in.Description, maxDescription)
+	out.Action, out.Title, out.Description = "trigger", cut(cmp.Or(shown(in.Name), ref)+" is down", maxTitle), cut(in.Description, maxDescription)
 	out.Components, out.Named = []string{ref}, &topic.ComponentName{Group: in.Group, Name: in.Name}
 	return nil
 }
@@ -152,7 +153,8 @@ func (s *Inbound) ReadZabbix(body []byte, out *Report) error {
 	if strings.TrimSpace(string(in.EventID)) == "" {
 		return fault.Field("eventid", "is required")
 	}
-	out.ExternalID = shortID("zabbix:" + string(in.EventID))
+	ref := "zabbix:" + string(in.EventID)
+	out.ExternalID = shortID(ref)
 	switch in.Value {
 	case "0":
 		out.Action = "resolve"
@@ -161,10 +163,10 @@ func (s *Inbound) ReadZabbix(body []byte, out *Report) error {
 	default:
 		return fault.Field("value", "must be 1 or 0")
 	}
-	out.Action, out.Title = "trigger", cut(strings.TrimSpace(in.Name), maxTitle)
-	if out.Title == "" {
+	if in.Name == "" {
 		return fault.Field("name", "is required")
 	}
+	out.Action, out.Title = "trigger", cut(cmp.Or(shown(in.Name), ref), maxTitle)
 	if n, err := strconv.Atoi(string(in.Severity)); err == nil && n >= 2 && n <= 5 {
 		out.Severity = &severities()[5-n].name
 	}
@@ -184,6 +186,14 @@ func decode(body []byte, into any) error {
 		return fault.Wrap(fault.Invalid, err, "The body must be a JSON object, as the tool sends it.")
 	}
 	return nil
+}
+
+// shown returns a text without blanks around it, or "" if it shows nothing.
+func shown(text string) string {
+	if richtext.IsBlank(text) {
+		return ""
+	}
+	return strings.TrimSpace(text)
 }
 
 // names returns the parts of a list that is separated by commas.
