@@ -43,7 +43,7 @@ func (c *Caller) EventDeliveries(ctx context.Context, id string) (DeliveriesResu
 // AudienceQuery describes a message about an event: about its components or dashboards, or about those of a new event.
 type AudienceQuery struct {
 	ComponentIDs []string `json:"componentIds,omitempty"`
-	DashboardIDs []string `json:"dashboardIds,omitempty"` // of an event without components
+	DashboardIDs []string `json:"dashboardIds,omitempty"` // dashboards of an event without components
 	EventID      string   `json:"eventId,omitempty"`
 	Kind         string   `json:"kind,omitempty"`
 }
