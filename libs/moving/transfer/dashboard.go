@@ -100,7 +100,7 @@ func takenIDs(d *lines.Dashboard, known map[string]settings) string {
 		}
 		other := known[slug]
 		taken := ""
-		if d.PublicID != "" && other.text("publicId") == d.PublicID {
+		if d.PublicID != "" && cmp.Or(other.text("publicId"), other.text("id")) == d.PublicID { // an export names the id as publicId
 			taken = "publicId"
 		}
 		groups, _ := other["groupPublicIds"].(map[string]any)

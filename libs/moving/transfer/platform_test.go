@@ -78,11 +78,12 @@ func TestAnExportHasEventsOfEachKey(t *testing.T) {
 
 // A plan names the dashboard that has the public ids of the source, before anything is written.
 func TestAnotherDashboardWithTheIDsOfTheSourceStopsThePlan(t *testing.T) {
-	for name, there := range map[string]string{
-		"publicId":       `"publicId": "p"`,
-		"groupPublicIds": `"groupPublicIds": {"North": "n"}`,
+	for there, name := range map[string]string{
+		`"id": "d", "publicId": "p"`:                                    "publicId",
+		`"id": "p", "publicId": null`:                                   "publicId", // its own export
+		`"id": "d", "publicId": null, "groupPublicIds": {"North": "n"}`: "groupPublicIds",
 	} {
-		p := &platform{t: t, responses: map[string]any{"GET /app/dashboards": `{"dashboards": [{"id": "d", "slug": "first", ` + there + `}]}`}}
+		p := &platform{t: t, responses: map[string]any{"GET /app/dashboards": `{"dashboards": [{"slug": "first", ` + there + `}]}`}}
 		piece := &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:page", Name: "Acme", Slug: "second", PublicID: "p", GroupPublicIDs: map[string]string{"North": "n"}}}}
 		engine := &transfer.Engine{Sender: p}
 		for _, run := range []func(context.Context, *transfer.State, *lines.Set) ([]transfer.Outcome, error){engine.Plan, engine.Write} {
