@@ -24,13 +24,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
 
-// fastTime is how much faster than time the clock of the two services runs. The service integrations counts a minute
-// without a step as time in which it did not run, so a jump of the clock would not be silence.
+// fastTime is the speed of the clock of the two services. Their clock must not jump: the service integrations takes a
+// minute in which it did not read the clock as a time in which it did not run, and not as silence.
 const fastTime = 25
 
 // If a signing key expects a request every 5 minutes and gets none, its management address gets a mail. A request ends the
-// silence. The services integrations and delivery, a broker and a mail server take part. Of the other services, only the plan
-// of the organization is asked for.
+// silence. The services integrations and delivery, a broker and a mail server take part. A double replaces the other services,
+// which are asked only for the organization's plan.
 func TestASilentKeySendsAMail(t *testing.T) {
 	t.Parallel()
 	broker, err := engines.StartKafka(t.Context(), engines.Kafka{Addr: "127.0.0.1:0", Dir: t.TempDir()})
