@@ -129,3 +129,22 @@ func FuzzAlerts(f *testing.F) {
 		}
 	})
 }
+
+// A problem whose name shows nothing gets its reference as the title. No event takes a title that shows nothing, and the
+// tool would not send the problem again.
+func TestANameThatShowsNothingLosesNoProblem(t *testing.T) {
+	s := &Inbound{Now: func() time.Time { return noon }}
+	for _, of := range []struct {
+		read       func([]byte, *Report) error
+		body, want string
+	}{
+		{s.ReadZabbix, `{"eventid": "7", "value": "1", "name": "\u200b", "components": "api"}`, "zabbix:7"},
+		{s.ReadKuma, `{"heartbeat": {"status": 0}, "monitor": {"id": 7, "name": "\u202e"}}`, "kuma:7 is down"},
+		{s.ReadGatus, `{"status": "TRIGGERED", "group": "g", "name": "\u2800"}`, "gatus:g/\u2800 is down"},
+	} {
+		var out Report
+		if err := of.read([]byte(of.body), &out); err != nil || out.Action != "trigger" || out.Title != of.want {
+			t.Errorf("%s: %s %q, %v", of.body, out.Action, out.Title, err)
+		}
+	}
+}
