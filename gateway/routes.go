@@ -262,7 +262,11 @@ func (t *router) find(r *http.Request) found {
 	}
 	surface := surfaceOf(path)
 	if surface == passport.Console {
-		return pick(surface, r.Method, t.byPath[consolePath])
+		method := r.Method
+		if method == http.MethodHead && strings.HasPrefix(path, consoleFiles) {
+			method = http.MethodGet // everybody may have the files, so monitors and proxies may ask for their headers
+		}
+		return pick(surface, method, t.byPath[consolePath])
 	}
 	if surface == passport.Public {
 		raw = strings.TrimSuffix(raw, "/")

@@ -52,6 +52,7 @@ require (
 	github.com/quic-go/quic-go v0.59.0 // indirect
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
+	github.com/tdewolff/parse/v2 v2.8.14 // indirect
 	github.com/twitchyliquid64/golang-asm v0.15.1 // indirect
 	github.com/ugorji/go/codec v1.3.1 // indirect
 	github.com/yuin/goldmark v1.8.7 // indirect
@@ -90,6 +91,10 @@ require (
 
 replace github.com/bellbuoy/bellbuoy/libs => ../../libs
 
-require github.com/bellbuoy/bellbuoy/libs/moving v0.0.0-00010101000000-000000000000
+require (
+	github.com/andybalholm/brotli v1.2.8
+	github.com/bellbuoy/bellbuoy/libs/moving v0.0.0-00010101000000-000000000000
+	github.com/tdewolff/minify/v2 v2.24.14
+)
 
 replace github.com/bellbuoy/bellbuoy/libs/moving => ../../libs/moving
