@@ -27,6 +27,10 @@ const (
 	WriteTimeout  = 60 * time.Second // from the end of the request's head to the end of the response
 	IdleTimeout   = 2 * time.Minute  // between two requests on a connection
 	StopTimeout   = 15 * time.Second // for running requests after a stop has begun
+	// ConnectionAge is how long a connection is used. Clients keep their connections, and the address of a service leads each
+	// new connection to one of its processes. Without this limit, a process that was just started would get no requests from
+	// clients that are busy all the time.
+	ConnectionAge = time.Minute
 )
 
 // Service is the argument of Serve. The Run of a service creates it.
@@ -142,7 +146,10 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 // and write has a time limit, so a slow client cannot occupy a connection forever.
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler:           endUnclear(handler),
+		Handler: endOld(endUnclear(handler)),
+		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+			return context.WithValue(ctx, connected{}, time.Now())
+		},
 		ReadHeaderTimeout: HeaderTimeout,
 		ReadTimeout:       30 * time.Second,
 		WriteTimeout:      WriteTimeout,
@@ -174,6 +181,19 @@ func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 func endUnclear(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1) {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// connected is the key of the time at which the connection of a request began.
+type connected struct{}
+
+// endOld closes the connection after its first request that arrives later than ConnectionAge.
+func endOld(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if since, ok := r.Context().Value(connected{}).(time.Time); ok && time.Since(since) >= ConnectionAge {
 			w.Header().Set("Connection", "close")
 		}
 		handler.ServeHTTP(w, r)

@@ -1,13 +1,17 @@
 package boot_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
@@ -63,3 +67,65 @@ func TestReadyzIgnoresAnExcludedCheck(t *testing.T) {
 		}
 	}
 }
+
+// A connection that is used all the time ends after ConnectionAge, so that the client connects again, perhaps to another
+// process. The response on it is complete.
+func TestABusyConnectionEndsAtItsAge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		listener := &single{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+		listener.conn <- far
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- boot.ServeHTTP(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "whole") }))
+		}()
+		in, began := bufio.NewReader(near), time.Now()
+		for closes := false; !closes; time.Sleep(time.Second) {
+			age := time.Since(began)
+			if _, err := io.WriteString(near, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatalf("after %v: %v", age, err)
+			}
+			response, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("after %v: %v", age, err)
+			}
+			if body, err := io.ReadAll(response.Body); string(body) != "whole" || err != nil {
+				t.Errorf("after %v: %q %v", age, body, err)
+			}
+			if closes = response.Close; closes != (age >= boot.ConnectionAge) {
+				t.Fatalf("after %v: the response closes the connection: %t", age, closes)
+			}
+		}
+		if _, err := in.ReadByte(); err != io.EOF {
+			t.Errorf("the connection is open: %v", err)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// single is a listener with one connection.
+type single struct {
+	conn   chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (s *single) Accept() (net.Conn, error) {
+	select {
+	case conn := <-s.conn:
+		return conn, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (s *single) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
+
+func (s *single) Addr() net.Addr { return &net.TCPAddr{} }
