@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	fetchWait      = 250 * time.Millisecond // the longest time that a broker waits for records
-	fetchWaitShort = 50 * time.Millisecond  // used while the buffer of a partition is full, because it may have room soon
+	fetchWait      = time.Second           // the longest time that a broker waits for records; each request costs both sides processor time
+	fetchWaitShort = 50 * time.Millisecond // used while the buffer of a partition is full, because it may have room soon
 	fetchBytes     = 8 << 20
 	partitionBytes = 1 << 20
 )
@@ -26,7 +26,7 @@ const (
 func (m *member) locate() {
 	if m.client.retry(m.intake, m.setLeaders, failurelog.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}) {
 		m.startFetchers()
-		m.wake()
+		m.refetch()
 	}
 }
 
@@ -67,7 +67,7 @@ func (m *member) startFetchers() {
 	}
 }
 
-// wake wakes the fetchers, because a buffer has room again or a partition has another leader.
+// wake wakes the fetchers, because a buffer has room again.
 func (m *member) wake() {
 	m.waking.Lock()
 	defer m.waking.Unlock()
@@ -77,6 +77,26 @@ func (m *member) wake() {
 		default:
 		}
 	}
+}
+
+// refetch ends the requests of the fetchers and wakes the fetchers, because there is another partition, or a partition has
+// another leader. Otherwise the records of this partition would wait for up to fetchWait.
+func (m *member) refetch() {
+	m.waking.Lock()
+	defer m.waking.Unlock()
+	for _, interrupt := range m.interrupts {
+		interrupt()
+	}
+}
+
+// request returns a context for the next request of the leader's fetcher. The fetcher must get it before it looks for
+// partitions with room, and call end after the request.
+func (m *member) request(leader int64) (ctx context.Context, end func()) {
+	ctx, end = context.WithCancel(m.intake)
+	m.waking.Lock()
+	defer m.waking.Unlock()
+	m.interrupts[leader] = end
+	return ctx, end
 }
 
 // wanted is a partition in a fetch request, with the offset to fetch from.
@@ -89,22 +109,27 @@ type wanted struct {
 func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
 	pause, cause := reconnecting(), failurelog.Cause{Message: "a fetch failed and is retried", Of: m.subscription.Group}
 	for turn := 0; m.intake.Err() == nil; turn++ {
+		ctx, end := m.request(leader)
 		wants, full := m.wants(leader, turn)
 		if len(wants) == 0 {
 			select {
-			case <-m.intake.Done():
+			case <-ctx.Done():
 			case <-wakeup:
 			}
+			end()
 			continue
 		}
 		wait := fetchWait
 		if full {
 			wait = fetchWaitShort
 		}
-		if err := m.fetch(wants, wait); err == nil {
+		err := m.fetch(ctx, wants, wait)
+		interrupted := ctx.Err() != nil
+		end()
+		if err == nil {
 			pause.next = 0
 			m.client.outages.Over(m.intake, cause)
-		} else if m.intake.Err() == nil {
+		} else if !interrupted {
 			m.client.outages.Failed(m.intake, cause, err)
 			if pause.wait(m.intake) {
 				m.locate()
@@ -133,8 +158,8 @@ func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
 }
 
 // fetch sends one request for all wanted partitions. It returns an error if a partition got no usable response.
-func (m *member) fetch(wants []wanted, wait time.Duration) error {
-	ctx, cancel := context.WithTimeout(m.intake, wait+requestTimeout)
+func (m *member) fetch(ctx context.Context, wants []wanted, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
 	defer cancel()
 	message, err := m.client.transport.RoundTrip(ctx, m.client.kafka.Addr, fetchRequest(wants, wait))
 	if err != nil {

@@ -38,8 +38,9 @@ type member struct {
 	intake       context.Context           // ends when the consumer stops
 	fetchers     sync.WaitGroup
 
-	waking  sync.Mutex              // guards wakeups; a goroutine that has locked a partition may lock it to wake the fetchers
-	wakeups map[int64]chan struct{} // channel of each fetcher, by its leader; see wake
+	waking     sync.Mutex                   // guards the maps; a goroutine that has locked a partition may lock it to wake the fetchers
+	wakeups    map[int64]chan struct{}      // channel of each fetcher, by its leader; see wake
+	interrupts map[int64]context.CancelFunc // ends the request of each fetcher, by its leader; see refetch
 
 	mu         sync.Mutex              // guards the fields below; a goroutine that has locked a partition must not lock it
 	partitions []*partition            // the partitions that the group assigned and that were not given back
@@ -52,7 +53,7 @@ type member struct {
 func newMember(intake context.Context, client *Client, subscription Subscription, stalls *stallDetector, handle func(*member, *partition)) *member {
 	return &member{
 		client: client, subscription: subscription, stalls: stalls, handle: handle, intake: intake,
-		slots: semaphore.NewWeighted(int64(subscription.MaxPending)), wakeups: make(map[int64]chan struct{}),
+		slots: semaphore.NewWeighted(int64(subscription.MaxPending)), wakeups: make(map[int64]chan struct{}), interrupts: make(map[int64]context.CancelFunc),
 	}
 }
 
@@ -184,7 +185,7 @@ func (m *member) open(topic string, id int, offset int64) {
 		// still needs are not trimmed.
 		if offset >= 0 || m.client.retry(p.intake, func() error { return m.startAtFirst(p) },
 			failurelog.Cause{Message: "waiting for the first offset of a partition", Of: m.subscription.Group}, "topic", topic, "partition", id) {
-			m.wake()
+			m.refetch()
 			m.handle(m, p)
 		}
 	}()

@@ -122,7 +122,7 @@ func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (i
 	p := (&query{Plan: asked}).outer()
 	q := clause{text: "DELETE FROM " + quote(p.Shape.Name) + " WHERE id IN (SELECT d.id" + p.from()}
 	q.where(p.all())
-	q.add(" LIMIT ?)", limit)
+	q.add(" LIMIT 0 + ?)", limit) // see ordered
 	var deleted int64
 	err := e.write(ctx, p.Shape, func(w *writer) (err error) {
 		deleted, err = w.changes(q.text, q.args...)

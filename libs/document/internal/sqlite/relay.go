@@ -24,7 +24,7 @@ func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, ski
 	// may belong to a few documents.
 	for last, rows := int64(0), engine.RelayBatch; rows == engine.RelayBatch && len(claims) < limit && taken < engine.RelayMessages; {
 		rows = 0
-		q := clause{`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT ?`, []any{last, engine.RelayBatch}}
+		q := clause{`SELECT seq, collection, key, entry FROM "~outbox" WHERE seq > ? ORDER BY seq LIMIT 0 + ?`, []any{last, engine.RelayBatch}} // see ordered
 		err := e.read(ctx, q, func(r *sql.Rows) error {
 			var collection, key string
 			var raw []byte

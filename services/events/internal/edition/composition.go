@@ -31,7 +31,7 @@ type composition struct {
 
 // begin returns a composition with the dashboard and its components. It does not compute states, days and uptimes.
 func (e *Editions) begin(was *State, dashboard catalog.Dashboard, organization string, components []ShownComponent, now time.Time) *composition {
-	m := &composition{records: &e.records, was: was, calendar: uptime.NewCalendar(now, dashboard.Zone()), names: map[string]string{}, redo: map[string]bool{}}
+	m := &composition{records: &e.records, was: was, calendar: e.calendars.At(now, dashboard.Zone()), names: map[string]string{}, redo: map[string]bool{}}
 	for _, component := range components {
 		m.names[component.ID] = component.Name
 	}

@@ -1,6 +1,7 @@
 package edition
 
 import (
+	"slices"
 	"sync"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -45,12 +46,13 @@ const (
 type decodedEditions struct {
 	mu   sync.Mutex // held while the cache is changed
 	byID *lru.Cache[string, *decodedEdition]
+	of   map[string][]*decodedEdition // by dashboard, in the order of add
 	size int
 }
 
 func newDecodedEditions() *decodedEditions {
-	d := &decodedEditions{}
-	d.byID, _ = lru.NewWithEvict(maxDecoded/headSize, func(_ string, old *decodedEdition) { d.size -= old.size() }) // fails only for a size below 1
+	d := &decodedEditions{of: make(map[string][]*decodedEdition)}
+	d.byID, _ = lru.NewWithEvict(maxDecoded/headSize, func(_ string, old *decodedEdition) { d.forget(old) }) // fails only for a size below 1
 	return d
 }
 
@@ -59,14 +61,24 @@ func newDecodedEditions() *decodedEditions {
 func (d *decodedEditions) add(fresh *decodedEdition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, old := range d.byID.Values() {
-		if old.ID == fresh.ID || old.DashboardID == fresh.DashboardID && old.Number < fresh.Number && old.ID != fresh.former {
+	for _, old := range slices.Clone(d.of[fresh.DashboardID]) {
+		if old.ID == fresh.ID || old.Number < fresh.Number && old.ID != fresh.former {
 			d.byID.Remove(old.ID)
 		}
 	}
 	d.size += fresh.size()
+	d.of[fresh.DashboardID] = append(d.of[fresh.DashboardID], fresh)
 	d.byID.Add(fresh.ID, fresh)
 	for d.size > maxDecoded && d.byID.Len() > 1 {
 		d.byID.RemoveOldest()
+	}
+}
+
+// forget updates size and of after an edition was removed from byID.
+func (d *decodedEditions) forget(old *decodedEdition) {
+	d.size -= old.size()
+	rest := slices.DeleteFunc(d.of[old.DashboardID], func(e *decodedEdition) bool { return e == old })
+	if d.of[old.DashboardID] = rest; len(rest) == 0 {
+		delete(d.of, old.DashboardID)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/coalesce"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 	lru "github.com/hashicorp/golang-lru/v2"
 )
 
@@ -64,19 +65,20 @@ type Editions struct {
 	records catalog.Store
 	store   Records
 	Options
-	renders coalesce.Group[catalog.Written, PublishedPage] // by dashboard
-	files   coalesce.Group[struct{}, File]                 // by edition and name
-	decoded *decodedEditions
-	pages   *lru.Cache[string, markedPage] // by dashboard
-	hashing chan struct{}                  // a semaphore: an item for each password that is being compared
-	drawing chan struct{}                  // a semaphore: an item for each preview that is being made
+	renders   coalesce.Group[catalog.Written, PublishedPage] // by dashboard
+	files     coalesce.Group[struct{}, File]                 // by edition and name
+	decoded   *decodedEditions
+	calendars uptime.Calendars
+	pages     *lru.Cache[string, markedPage] // by dashboard
+	hashing   chan struct{}                  // a semaphore: an item for each password that is being compared
+	drawing   chan struct{}                  // a semaphore: an item for each preview that is being made
 }
 
 // New returns an Editions for the dashboards in records.
 func New(records catalog.Store, store Records, options Options) *Editions {
 	pages, _ := lru.New[string, markedPage](maxMarked) // fails only for a size below 1
 	return &Editions{
-		records: records, store: store, Options: options, decoded: newDecodedEditions(), pages: pages, hashing: make(chan struct{}, hashesAtOnce),
+		records: records, store: store, Options: options, decoded: newDecodedEditions(), calendars: uptime.NewCalendars(), pages: pages, hashing: make(chan struct{}, hashesAtOnce),
 		drawing: make(chan struct{}, previewsAtOnce),
 	}
 }

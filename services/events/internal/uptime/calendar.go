@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 )
 
 // Calendar is successive days of a time zone, the oldest first. Nothing after At is measured.
@@ -17,6 +19,35 @@ type Calendar struct {
 func NewCalendar(at time.Time, zone *time.Location) Calendar {
 	today := civil(at.In(zone))
 	return Calendar{at, daysBetween(today.AddDate(-1, 0, 1), today, zone), zone}
+}
+
+// Calendars returns calendars and caches their days, because each write of an event needs a calendar. It is safe for
+// concurrent use.
+type Calendars struct{ days *lru.Cache[lastDay, []Day] }
+
+// lastDay is the last day of a calendar.
+type lastDay struct {
+	day  time.Time
+	zone string
+}
+
+// maxCalendars is how many calendars are cached: one for each of the zones in use. Another day has other calendars.
+const maxCalendars = 64
+
+func NewCalendars() Calendars {
+	days, _ := lru.New[lastDay, []Day](maxCalendars) // fails only for a size below 1
+	return Calendars{days}
+}
+
+// At returns the same as NewCalendar. The days must not be changed.
+func (c Calendars) At(at time.Time, zone *time.Location) Calendar {
+	last := lastDay{civil(at.In(zone)), zone.String()}
+	if days, found := c.days.Get(last); found {
+		return Calendar{at, days, zone}
+	}
+	calendar := NewCalendar(at, zone)
+	c.days.Add(last, calendar.Days)
+	return calendar
 }
 
 // MonthCalendar returns the days of the month of first. Only the time until at is measured.

@@ -128,16 +128,29 @@ func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) err
 	}))
 }
 
-// suppressions returns the suppressions of the endpoints' URLs, by suppressionKey.
+// fewSuppressions is how many suppressions of one organization and channel are read as a list.
+const fewSuppressions = 32
+
+// suppressions returns suppressions by suppressionKey, among them those of the endpoints' URLs. The endpoints of a fan-out
+// are many and their suppressions few, so one query reads them all, instead of one key for each endpoint.
 func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (map[string]Suppression, error) {
-	keys := make([]string, len(endpoints))
+	keys, alike := make([]string, len(endpoints)), true
 	for i, e := range endpoints {
 		keys[i] = e.suppressionKey()
+		alike = alike && e.OrganizationID == endpoints[0].OrganizationID && e.Channel == endpoints[0].Channel
 		if e.MovedSuppression == nil {
 			continue
 		}
 		if err := s.reconcile(ctx, e.OrganizationID, e.Channel, e.URLHash); err != nil {
 			return nil, err
+		}
+	}
+	if alike && len(keys) > fewSuppressions {
+		all, err := s.Store.Suppressions.Find(ctx, find.Query{
+			Where: ofKind(endpoints[0].OrganizationID, endpoints[0].Channel), Order: []find.Order{{Field: FieldSuppressedAt}}, Limit: fewSuppressions,
+		})
+		if err != nil || all.Next == "" {
+			return find.Index(all.Items, Suppression.Key), err
 		}
 	}
 	return find.ByKey(ctx, s.Store.Suppressions, distinct(keys), Suppression.Key)
