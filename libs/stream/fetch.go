@@ -119,7 +119,7 @@ func (m *member) fetchFrom(leader int64, wakeup <-chan struct{}) {
 			end()
 			continue
 		}
-		wait := fetchWait
+		wait := m.client.fetchWait
 		if full {
 			wait = fetchWaitShort
 		}

@@ -130,6 +130,33 @@ func TestMembersShareThePartitions(t *testing.T) {
 	})
 }
 
+// A request that is in progress does not name a partition that the member gets later. It ends then, so that the records of
+// this partition do not wait for it.
+func TestRecordsOfANewPartitionDoNotWaitForARequest(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		topic, group := newTopic(t, client, 2), unique("group")
+		ledger := newLedger()
+		member := func(name string) *running {
+			own := connect(t, addr, stream.Options{ClientID: name})
+			stream.WaitLong(own)
+			return start(t, func(ctx context.Context) error {
+				return own.Consume(ctx, stream.Subscription{Group: group, Topics: []string{topic}, Assigned: ledger.assigned(name)},
+					ledger.handle(t, name))
+			})
+		}
+		member("one")
+		eventually(t, "one owns both", func() bool { return ledger.members()["one"] == 2 })
+		two := member("two")
+		eventually(t, "both own one", func() bool { m := ledger.members(); return m["one"] == 1 && m["two"] == 1 })
+		two.stop(t)
+		eventually(t, "one owns both again", func() bool { return ledger.members()["one"] == 2 })
+		publish(t, client, numbered(topic, 0, 100, 50)...)
+		eventually(t, "all records were handed out", func() bool { return ledger.has(100) })
+		ledger.check(t)
+	})
+}
+
 // Another member gets the records that a killed member has not finished.
 func TestAnotherMemberGetsTheRecordsOfAKilledOne(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {

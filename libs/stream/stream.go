@@ -72,6 +72,7 @@ type Client struct {
 	transport *kafka.Transport
 	kafka     *kafka.Client
 	writer    *kafka.Writer
+	fetchWait time.Duration // the longest time that a broker waits for records
 }
 
 // Connect returns a client. The client connects to brokers only when it needs them.
@@ -93,6 +94,7 @@ func Connect(options Options) *Client {
 	return &Client{
 		brokers:   options.Brokers,
 		id:        options.ClientID,
+		fetchWait: fetchWait,
 		log:       options.Log,
 		outages:   failurelog.New(options.Log),
 		tracer:    options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
