@@ -277,8 +277,9 @@ func (m *composition) finish() {
 }
 
 // expires returns the time from which the state is outdated even without a write. This is when an event begins, when a
-// state by hand or the day ends, or, while an event or a state by hand lowers an uptime, when the next minute begins. A
-// maintenance does not change an uptime.
+// state by hand or the day ends, or, while an event or a state by hand lowers an uptime, a minute later. A maintenance does
+// not change an uptime. The minutes of the pages do not begin together, so that their renderings do not delay the writes of
+// the others all at once.
 func (m *composition) expires() time.Time {
 	next := m.calendar.Today().To
 	if change := m.state.nextChange(); change != nil {
@@ -289,7 +290,7 @@ func (m *composition) expires() time.Time {
 	for i := range m.state.Snapshot.Components {
 		for _, s := range m.state.Snapshot.Components[i].spans(spans[m.state.Snapshot.Components[i].ID]) {
 			if s.Impact != catalog.UnderMaintenance && !s.From.After(at) && at.Before(s.To) {
-				return uptime.Earlier(next, at.Truncate(time.Minute).Add(time.Minute))
+				return uptime.Earlier(next, at.Add(time.Minute))
 			}
 		}
 	}
