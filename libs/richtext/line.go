@@ -20,9 +20,14 @@ func IsBlank(text string) bool {
 // U+202E), which Unicode has replaced by isolates. An isolate (U+2066 to U+2069) keeps a name in other letters in order, and
 // affects nothing after it if it is closed.
 func CheckLine(text string) error {
-	switch {
-	case strings.ContainsFunc(text, breaksLine):
+	if strings.ContainsFunc(text, breaksLine) {
 		return fault.New(fault.Invalid, "must be one line without control characters")
+	}
+	return checkDirection(text)
+}
+
+func checkDirection(text string) error {
+	switch {
 	case strings.ContainsFunc(text, isOverride):
 		return fault.New(fault.Invalid, "must not have the characters U+202A to U+202E, which change the direction of text")
 	case !closesIsolates(text):
@@ -39,6 +44,35 @@ func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
 		return unicode.IsSpace(c) || breaksLine(c) || c == 0xFFFE || c == 0xFFFF || isOverride(c) || open && isIsolate(c)
 	}), " ")
+}
+
+// CheckText returns an Invalid fault without a field if a text of several lines has control characters other than line breaks
+// and tabs, or if it would change the direction of the text after it, as CheckLine does for one line.
+func CheckText(text string) error {
+	if strings.ContainsFunc(text, isHidden) {
+		return fault.New(fault.Invalid, "must not have control characters other than line breaks and tabs")
+	}
+	return checkDirection(text)
+}
+
+// Text returns a text that passes CheckText: with \n for each line break, without other control characters than tabs and
+// without characters that change the direction of the text after them.
+func Text(text string) string {
+	text = visible(text)
+	if closesIsolates(text) {
+		return text
+	}
+	return strings.Map(func(c rune) rune {
+		if isIsolate(c) {
+			return -1
+		}
+		return c
+	}, text)
+}
+
+// isHidden reports whether c is a control character that no text shows.
+func isHidden(c rune) bool {
+	return unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t'
 }
 
 func breaksLine(c rune) bool { return unicode.IsControl(c) || c == '\u2028' || c == '\u2029' }

@@ -11,7 +11,6 @@ import (
 	"html"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -103,21 +102,25 @@ func plainHTML(text string) string {
 	return clean(out.String())
 }
 
-// visible returns a text with \n for every line break, without other control characters than tabs.
+// visible returns a text with \n for every line break, without other control characters than tabs and without overrides of the
+// direction of text. An isolate that is not closed ends with its line or paragraph.
 func visible(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
 	return strings.Map(func(c rune) rune {
 		switch {
 		case c == '\r':
 			return '\n'
-		case unicode.IsControl(c) && c != '\n' && c != '\t':
+		case isHidden(c) || isOverride(c):
 			return -1
 		}
 		return c
 	}, text)
 }
 
-func clean(unsafe string) string { return strings.TrimSpace(policy().Sanitize(visible(unsafe))) }
+// clean returns HTML that is safe to embed. The second call of visible removes what was written as a character reference.
+func clean(unsafe string) string {
+	return strings.TrimSpace(visible(policy().Sanitize(visible(unsafe))))
+}
 
 // Both are built on first use and never changed. Many goroutines may use them.
 var (

@@ -51,6 +51,22 @@ func TestATextThatCannotBeShownIsRefused(t *testing.T) {
 			t.Errorf("an import of %s: %q", text, got.errors())
 		}
 	}
+	for text, want := range map[string]string{`a\u0007b`: "must not have control characters", `a\u202eb`: "must not have the characters U+202A", `a\nb\u2067`: "must close each"} {
+		for _, c := range []struct{ method, path, body, field string }{
+			{"POST", "/app/events/" + id + "/timeline", `{"message": "` + text + `"}`, "message"},
+			{"PUT", "/app/events/" + id + "/timeline/" + entry, `{"message": "` + text + `"}`, "message"},
+			{"PATCH", "/app/events/" + id, `{"description": "` + text + `"}`, "description"},
+			{"POST", "/app/templates", `{"kind": "update", "name": "N", "message": "` + text + `"}`, "message"},
+		} {
+			if a := p.send("app admin a", c.method, c.path, c.body); a.status != 400 || !strings.Contains(string(a.body), c.field+": "+want) {
+				t.Errorf("%s %s with %s: %d %s", c.method, c.path, text, a.status, a.body)
+			}
+		}
+	}
+	imported := p.imports("", shortIncident("7", `, "timeline": [{"key": "u", "at": "2025-03-01T10:00:00Z", "status": "update", "html": "<p>a\u202eb\u0007</p>"}]`))
+	if a := p.send("app admin a", "GET", "/app/events/"+*imported.Results[0].EventID, ""); !strings.Contains(string(a.body), `ab\u003c/p`) && !strings.Contains(string(a.body), `<p>ab</p>`) {
+		t.Errorf("the imported message: %s", a.body)
+	}
 	for _, text := range []string{`<p> </p>`, ` `, `\u200b\u2060`, `<p><img src=\"https://e.test/i.png\"></p>`, `<p><!-- nothing --></p>`, `{\"type\": \"doc\", \"content\": [{\"type\": \"paragraph\", \"content\": [{\"type\": \"text\", \"text\": \" \"}]}]}`} {
 		message := `{"message": "` + text + `"}`
 		for _, c := range []struct{ as, method, path, body, field string }{
@@ -107,6 +123,9 @@ func TestATextInAnyWritingIsTaken(t *testing.T) {
 	alert := s.ingest("created", s.message("trigger", "x", func(in *topic.InboundMessage) {
 		in.Title, in.Message = "Checkout\n fails\u202e\x07", new("<p><!-- nothing --></p>")
 	}))
+	if turned := s.ingest("created", s.message("trigger", "y", func(in *topic.InboundMessage) { in.Message = new("One\r\n\u202etwo\u2066") })); fmt.Sprint(entries(turned)) != "[investigating: One\ntwo]" {
+		t.Errorf("the entries of an alert with an override of the direction: %q", entries(turned))
+	}
 	if alert["title"] != "Checkout fails" || len(entries(alert)) != 0 {
 		t.Errorf("the alert has the title %q and the entries %q", alert["title"], entries(alert))
 	}

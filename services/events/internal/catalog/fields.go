@@ -210,9 +210,7 @@ func (d *EventEdit) checkFields() []error {
 		{"impactAnalysis", d.Impact, d.before.Impact, maxImpact},
 		{"coordinator", d.Coordinator, d.before.Coordinator, maxCoordinator},
 	} {
-		if text.now != text.before {
-			problems = append(problems, checkText(text.field, text.now, text.limit))
-		}
+		problems = append(problems, checkChangedText(text.field, text.now, text.before, text.limit))
 	}
 	if d.ExternalID != d.before.ExternalID && (d.ExternalID != "" && blank(d.ExternalID) || utf8.RuneCountInString(d.ExternalID) > maxExternalID) {
 		refuse("externalId", "must be at most %d characters and not only white space", maxExternalID)

@@ -12,9 +12,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// importedHTML returns an HTML text for storage. A text without a tag is made a paragraph, because it would be taken for plain
+// importedHTML returns an HTML text for storage, without characters that change the direction of other text. A text without a tag is made a paragraph, because it would be taken for plain
 // text otherwise.
 func importedHTML(text string) Rich {
+	text = richtext.Text(text)
 	switch {
 	case blank(text):
 		return Rich{Format: richtext.Plain}

@@ -14,10 +14,13 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// readable returns the message with a title in one line, and without a text that shows nothing, such as an HTML comment. A
+// readable returns the message with a title in one line, with texts that change no direction of other text, and without a text that shows nothing, such as an HTML comment. A
 // monitoring tool takes both from its alerts, and could not send other ones.
 func (in Inbound) readable() Inbound {
-	in.Title = richtext.Line(in.Title)
+	in.Title, in.Description = richtext.Line(in.Title), richtext.Text(in.Description)
+	if in.Message != nil {
+		in.Message = new(richtext.Text(*in.Message))
+	}
 	if in.Message != nil && strings.TrimSpace(*in.Message) != "" && (Rich{*in.Message, richtext.Rich}).blank() {
 		in.Message = nil
 	}

@@ -63,7 +63,21 @@ func checkMessage(field, message string) error {
 	if err := checkShown(field, text); err != nil {
 		return err
 	}
-	return checkText(field, text, maxText)
+	return checkChangedText(field, text, Rich{}, maxText)
+}
+
+// checkChangedText checks a text as checkText does, and by the rules for control characters and directions. It accepts the
+// text that the record has already, which may be from before these rules.
+func checkChangedText(field string, text, former Rich, limit int) error {
+	if text == former {
+		return nil
+	}
+	if text.Format == richtext.Rich { // the legacy interface returns a text as it was sent
+		if err := richtext.CheckText(text.Text); err != nil {
+			return fault.Field(field, "%s", fault.As(err).Message)
+		}
+	}
+	return checkText(field, text, limit)
 }
 
 // checkShown returns a fault for a text that shows nothing.

@@ -79,7 +79,7 @@ func (t *Template) check(former *Template) error {
 	if len(t.ComponentIDs) > maxAffected {
 		return fault.Field("componentIds", "must be at most %d components", maxAffected)
 	}
-	return checkText("message", t.Message, maxText)
+	return checkChangedText("message", t.Message, former.Message, maxText)
 }
 
 // checkComponents returns a fault if there does not have a component of the template.

@@ -76,7 +76,9 @@ func (d *EventEdit) Correct(statusID, message string, timestamp *time.Time) erro
 	if err != nil {
 		return err
 	}
-	err = checkMessage("message", message)
+	if message != entry.Message.Text { // a message from before these rules may stay
+		err = checkMessage("message", message)
+	}
 	if timestamp != nil {
 		err = errors.Join(err, d.checkTimestamp(*timestamp, entry.PreviousStatus != "" && entry.Status.Closed()))
 	}
