@@ -62,6 +62,15 @@ func TestAnImportChangesNoAlias(t *testing.T) {
 	if errors := got.errors(); errors[0] != "" || errors[1] != "aliases: incidents/one: The path leads elsewhere." || got.statuses() != "created created" {
 		t.Errorf("%s %q", got.statuses(), errors)
 	}
+	taken, quoted := make([]string, 12), make([]string, 12)
+	for n := range taken {
+		taken[n] = fmt.Sprintf("old/%02d", n)
+		quoted[n] = `"` + taken[n] + `"`
+	}
+	many := `, "aliases": [` + strings.Join(quoted, ", ") + `]`
+	if got := p.imports("", shortIncident("8", many), shortIncident("9", many)).errors(); got[1] != "aliases: 12 paths, the first 10 of which are "+strings.Join(taken[:10], ", ")+": The path leads elsewhere." {
+		t.Errorf("12 paths that lead elsewhere: %q", got)
+	}
 	first := *got.Results[0].EventID
 	p.must(200, "app admin a", "POST", path, `{"aliases": [{"path": "incidents/one", "file": "/history"}]}`)
 	if got := p.imports("", one); got.statuses() != "unchanged" || got.errors()[0] != "aliases: incidents/one: The path leads elsewhere." {

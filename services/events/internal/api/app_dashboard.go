@@ -154,7 +154,7 @@ func (a api) createDashboard(c *web.Call[web.None, newDashboardBody], in newDash
 		if err := in.apply(d, catalog.NewAccess); err != nil {
 			return err
 		}
-		d.Components, err = a.catalog.Place(c, c.Caller.Organization, placements(in.Components.Value))
+		d.Components, err = a.catalog.Place(c, c.Caller.Organization, nil, placements(in.Components.Value))
 		return err
 	})
 	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)

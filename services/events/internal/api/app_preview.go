@@ -57,7 +57,7 @@ func (a api) applyPreview(ctx context.Context, d *catalog.Dashboard, in previewB
 		return fault.Within("dashboard", err)
 	}
 	if in.Components.Sent {
-		if d.Components, err = a.catalog.Place(ctx, d.OrganizationID, placements(in.Components.Value)); err != nil {
+		if d.Components, err = a.catalog.Place(ctx, d.OrganizationID, former.Components, placements(in.Components.Value)); err != nil {
 			return err
 		}
 	}

@@ -119,6 +119,8 @@ type importing struct {
 	updated    map[string]bool   // by key, events that this import has tried to update
 	carrier    string            // id of the event whose write carries the audit entry
 	noted      bool              // the audit entry is stored
+
+	refusedPaths map[int]refusedPaths // by position of the event in the request
 }
 
 // importLine is an event that is not refused.

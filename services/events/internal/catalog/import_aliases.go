@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 )
@@ -47,6 +48,9 @@ func (i *importing) setAliases(ctx context.Context, lines []*importLine) error {
 			return err
 		}
 	}
+	for at, refused := range i.refusedPaths {
+		i.results[at].Error = "aliases: " + refused.text()
+	}
 	return nil
 }
 
@@ -77,11 +81,37 @@ func (i *importing) setAliasesOn(ctx context.Context, dashboard string, aliases 
 	return err
 }
 
-// aliasRefused says in the result of an event, whose status stays, that a path was not set. The first such path is named.
+// maxNamedPaths is the number of paths that the result of an event names for one reason.
+const maxNamedPaths = 10
+
+// refusedPaths are the paths of an event that were not set, by reason.
+type refusedPaths map[string][]string
+
+// aliasRefused notes that a path of an event was not set. The result of the event, whose status stays, says so.
 func (i *importing) aliasRefused(at int, path, why string) {
-	if result := &i.results[at]; result.Error == "" {
-		result.Error = fmt.Sprintf("aliases: %s: %s", path, why)
+	if i.refusedPaths == nil {
+		i.refusedPaths = map[int]refusedPaths{}
 	}
+	if i.refusedPaths[at] == nil {
+		i.refusedPaths[at] = refusedPaths{}
+	}
+	if paths := i.refusedPaths[at][why]; !slices.Contains(paths, path) { // the event may be on several dashboards
+		i.refusedPaths[at][why] = append(paths, path)
+	}
+}
+
+// text returns the first paths of each reason, and how many there are if these are not all.
+func (r refusedPaths) text() string {
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(r)) {
+		paths := r[why]
+		named := strings.Join(paths[:min(len(paths), maxNamedPaths)], ", ")
+		if len(paths) > maxNamedPaths {
+			named = fmt.Sprintf("%d paths, the first %d of which are %s", len(paths), maxNamedPaths, named)
+		}
+		parts = append(parts, named+": "+why)
+	}
+	return strings.Join(parts, " ")
 }
 
 // componentsOf returns the ids of the components that a line names.

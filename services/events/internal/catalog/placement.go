@@ -35,7 +35,7 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 	dashboard, err := c.ChangeDashboard(ctx, command.As(ActionComponentsUpdate), id, func(d *Dashboard) error {
 		placements, err := read()
 		if err == nil {
-			d.Components, err = c.Place(ctx, command.Organization, placements)
+			d.Components, err = c.Place(ctx, command.Organization, d.Components, placements)
 		}
 		return err
 	})
@@ -57,12 +57,17 @@ func (c *Catalog) ReplacePlacements(ctx context.Context, command Command, id str
 	return c.Dashboard(ctx, command.Organization, id)
 }
 
-// Place checks placements and numbers them in their order. It stores no GroupName if the group is the component's own,
+// Place checks placements and numbers them in their order. former are the placements of the dashboard before: a group that a
+// component has there already may have a name from before the rules for names. Place stores no GroupName if the group is the component's own,
 // so that the dashboard follows a later change of the component's group.
-func (c *Catalog) Place(ctx context.Context, organization string, wanted []Placement) ([]Placement, error) {
+func (c *Catalog) Place(ctx context.Context, organization string, former, wanted []Placement) ([]Placement, error) {
 	known, err := c.store.ComponentsOf(ctx, organization, find.Values(wanted, func(placement Placement) string { return placement.ComponentID }))
 	if err != nil {
 		return nil, err
+	}
+	formerGroups := make(map[string]string, len(former))
+	for _, placement := range former {
+		formerGroups[placement.ComponentID] = placement.GroupName
 	}
 	placed, seen := make([]Placement, len(wanted)), make(map[string]bool, len(wanted))
 	for i, placement := range wanted {
@@ -78,7 +83,7 @@ func (c *Catalog) Place(ctx context.Context, organization string, wanted []Place
 		case blank(placement.GroupName) || placement.GroupName == component.Group:
 			placement.GroupName = ""
 		}
-		if err := checkLine(field+".groupName", placement.GroupName); err != nil {
+		if err := checkChangedLine(field+".groupName", placement.GroupName, formerGroups[component.ID]); err != nil {
 			return nil, err
 		}
 		seen[component.ID] = true
