@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -69,7 +70,7 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 		return err
 	}
 	known := byRef(all)
-	found := map[string][]string{} // by dashboard, the components that exist already
+	found := map[string][]placed{} // by dashboard, the components that exist already
 	old := map[string][]alias{}    // old addresses by dashboard
 	for i := range wanted {
 		c := &wanted[i]
@@ -95,7 +96,7 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 		}
 		for _, key := range c.DashboardIDs {
 			if id := r.state.Dashboards[key]; id != "" && !slices.Contains(there.DashboardIDs, id) {
-				found[id] = append(found[id], there.ID)
+				found[id] = append(found[id], placed{c.Key, there.ID})
 			}
 		}
 		for _, ref := range append(slices.Clone(c.ExternalRefs), c.Key) {
@@ -260,9 +261,29 @@ func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *comp
 	return nil
 }
 
+// placed is a component that exists and that a line puts on a dashboard.
+type placed struct{ key, id string }
+
+// placement is a component in the list of a dashboard.
+type placement struct {
+	ComponentID string `json:"componentId"`
+	GroupName   string `json:"groupName,omitempty"`
+}
+
+// placements returns the components of a dashboard as a request sends them.
+func (s settings) placements() []placement {
+	var all []placement
+	for i, component := range s.components() {
+		row, _ := s["components"].([]any)[i].(map[string]any)
+		group, _ := row["groupName"].(string)
+		all = append(all, placement{component, group})
+	}
+	return all
+}
+
 // place adds components that exist to the dashboards that this run has created. Other dashboards keep their components.
-func (r *run) place(ctx context.Context, found map[string][]string) error {
-	for id, components := range found {
+func (r *run) place(ctx context.Context, found map[string][]placed) error {
+	for _, id := range slices.Sorted(maps.Keys(found)) {
 		if r.dry || !r.state.Made[id] {
 			continue
 		}
@@ -270,28 +291,32 @@ func (r *run) place(ctx context.Context, found map[string][]string) error {
 		if err != nil {
 			return err
 		}
-		there := d.components()
-		added := missing(components, there)
+		all := d.placements()
+		added := slices.DeleteFunc(found[id], func(component placed) bool { return slices.Contains(d.components(), component.id) })
 		if len(added) == 0 {
 			continue
 		}
-		type placement struct {
-			ComponentID string `json:"componentId"`
-			GroupName   string `json:"groupName,omitempty"`
+		for _, component := range added {
+			all = append(all, placement{ComponentID: component.id})
 		}
-		var all []placement
-		for i, component := range there {
-			row, _ := d["components"].([]any)[i].(map[string]any)
-			group, _ := row["groupName"].(string)
-			all = append(all, placement{component, group})
+		if d, err = r.putPlacements(ctx, id, all); err != nil {
+			return err
 		}
 		for _, component := range added {
-			all = append(all, placement{ComponentID: component})
-		}
-		request := Request{Method: http.MethodPut, Path: dashboardsPath + "/" + id + "/components", Body: map[string]any{"components": all}}
-		if err := r.Sender.Send(ctx, request, nil); err != nil {
-			return err
+			for _, p := range d.placements() {
+				if p.ComponentID == component.id {
+					r.add(Outcome{Kind: "placement", Key: component.key, Status: Created, ID: component.id, DashboardID: id, Mark: p.GroupName})
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// putPlacements replaces the components of a dashboard, and returns the dashboard.
+func (r *run) putPlacements(ctx context.Context, id string, all []placement) (settings, error) {
+	var changed oneDashboard
+	request := Request{Method: http.MethodPut, Path: dashboardsPath + "/" + id + "/components", Body: map[string]any{"components": all}}
+	err := r.Sender.Send(ctx, request, &changed)
+	return changed.Dashboard, err
 }

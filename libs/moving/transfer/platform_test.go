@@ -23,12 +23,16 @@ type platform struct {
 	appears   map[string]any // added to responses by the first request that writes
 	sent      []string       // methods and paths of requests that write
 	body      any            // body of the last of them
+	placed    any            // body of the last PUT
 }
 
 func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
 	name := r.Method + " " + r.Path
 	if r.Method != http.MethodGet {
 		p.sent, p.body = append(p.sent, name), r.Body
+	}
+	if r.Method == http.MethodPut {
+		p.placed = r.Body
 	}
 	if r.Method != http.MethodGet {
 		defer maps.Copy(p.responses, p.appears)
@@ -172,6 +176,11 @@ func TestUndoSaysWhatWasGoneOrChangedBefore(t *testing.T) {
 		}
 		outcomes = append(outcomes, o)
 	}
+	p.responses["GET /app/dashboards/d"] = `{"dashboard": {"id": "d", "components": [{"componentId": "put", "groupName": "Shop"}, {"componentId": "regrouped", "groupName": "Other"}, {"componentId": "own", "groupName": "Shop"}]}}`
+	p.responses["PUT /app/dashboards/d/components"] = `{"dashboard": {}}`
+	for _, id := range []string{"put", "regrouped", "taken off"} {
+		outcomes = append(outcomes, transfer.Outcome{Kind: "placement", Key: id, ID: id, DashboardID: "d", Status: transfer.Created, Mark: "Shop"})
+	}
 	outcomes = append(outcomes, transfer.Outcome{Kind: "endpoint", Key: "endpoint", ID: "h", DashboardID: "d", Channel: "webhook", Status: transfer.Created, Mark: "3"})
 	got := map[string]string{}
 	err := (&transfer.Engine{Sender: p}).Undo(t.Context(), outcomes, func(u transfer.Undone) { got[u.Outcome.Key] = fmt.Sprint(u.Gone, u.Before, " ", u.Text) })
@@ -181,9 +190,28 @@ func TestUndoSaysWhatWasGoneOrChangedBefore(t *testing.T) {
 	changed := "false false was changed after the import"
 	want := map[string]string{
 		"deleted": "true false ", "missing": "true true ", "changed": changed, "open": "false false An open event has the component.", "restored": "true true ", "edited": changed, "endpoint": changed,
+		"put": "true false ", "regrouped": changed, "taken off": "true true ",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+	if body, _ := json.Marshal(p.placed); string(body) != `{"components":[{"componentId":"regrouped","groupName":"Other"},{"componentId":"own","groupName":"Shop"}]}` {
+		t.Errorf("the components of the dashboard are %s", body)
+	}
+}
+
+// A component that exists is put on a dashboard of the run, and the outcome says so for an undo.
+func TestAnExistingComponentIsPutOnTheDashboardOfTheRun(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{
+		"GET /app/components":              `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "dashboardIds": []}]}`,
+		"GET /app/dashboards/d":            `{"dashboard": {"id": "d", "components": []}}`,
+		"PUT /app/dashboards/d/components": `{"dashboard": {"id": "d", "components": [{"componentId": "c", "groupName": "default"}]}}`,
+	}}
+	state := transfer.State{Dashboards: map[string]string{"x:s:d": "d"}, Made: map[string]bool{"d": true}}
+	got, err := (&transfer.Engine{Sender: p}).Write(t.Context(), &state, &lines.Set{Components: []lines.Component{{Key: "x:s:c", Name: "Gate", GroupName: "default", DashboardIDs: []string{"x:s:d"}}}})
+	want := transfer.Outcome{Kind: "placement", Key: "x:s:c", Status: transfer.Created, ID: "c", DashboardID: "d", Mark: "default"}
+	if err != nil || len(got) != 2 || got[1] != want || !got[1].Undoable() {
+		t.Errorf("%v: %+v", err, got)
 	}
 }
 

@@ -129,12 +129,14 @@ const (
 // Outcome is what an import has done with a record, or will do. The caller keeps those that Undoable returns true for:
 // Undo needs them.
 type Outcome struct {
-	Kind        string `json:"kind"` // dashboard, component, event, subscriber, endpoint; alias: an old address, whose key is the path
+	// Kind is dashboard, component, event, subscriber or endpoint; alias: an old address, whose key is the path; placement: a
+	// component that existed, which was put on a dashboard of the run.
+	Kind        string `json:"kind"`
 	Key         string `json:"key"`
 	Status      Status `json:"status"`
 	Text        string `json:"text,omitempty"` // reason for Kept, Declined and Dropped, or what else the person must know
 	ID          string `json:"id,omitempty"`
-	DashboardID string `json:"dashboardId,omitempty"` // dashboard of a subscriber, endpoint or alias
+	DashboardID string `json:"dashboardId,omitempty"` // dashboard of a subscriber, endpoint, alias or placement
 	Channel     string `json:"channel,omitempty"`     // channel of a subscriber or endpoint
 	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record with another one
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record

@@ -39,7 +39,7 @@ func (e *Engine) UndoEvents(ctx context.Context, runID string) (UndoneEvents, er
 // outcomes, if the dashboards come last. A record that is missing counts as gone. report is called for each outcome.
 func (e *Engine) Undo(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
 	ordered := slices.Clone(outcomes)
-	order := []string{"alias", "subscriber", "endpoint", "component", "dashboard"}
+	order := []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}
 	slices.SortStableFunc(ordered, func(a, b Outcome) int { return slices.Index(order, a.Kind) - slices.Index(order, b.Kind) })
 	for at := 0; at < len(ordered); at++ {
 		if err := ctx.Err(); err != nil {
@@ -58,7 +58,7 @@ func (e *Engine) Undo(ctx context.Context, outcomes []Outcome, report func(Undon
 			continue
 		}
 		undo := map[string]func(context.Context, *Outcome) error{
-			"subscriber": e.undoSubscriber, "endpoint": e.undoEndpoint, "component": e.undoComponent, "dashboard": e.undoDashboard,
+			"subscriber": e.undoSubscriber, "endpoint": e.undoEndpoint, "placement": e.undoPlacement, "component": e.undoComponent, "dashboard": e.undoDashboard,
 		}[o.Kind]
 		if undo == nil {
 			continue
@@ -160,6 +160,26 @@ func (e *Engine) undoComponent(ctx context.Context, o *Outcome) error {
 		return errChanged
 	}
 	return err // another reason, such as an open event
+}
+
+// undoPlacement takes a component that existed before the import off a dashboard of the run, unless a member has put it into
+// another group there.
+func (e *Engine) undoPlacement(ctx context.Context, o *Outcome) error {
+	r := run{Engine: e}
+	there, err := r.dashboard(ctx, o.DashboardID)
+	if err != nil {
+		return err
+	}
+	all := there.placements()
+	at := slices.IndexFunc(all, func(p placement) bool { return p.ComponentID == o.ID })
+	switch {
+	case at < 0:
+		return errRestored
+	case all[at].GroupName != o.Mark:
+		return errChanged
+	}
+	_, err = r.putPlacements(ctx, o.DashboardID, slices.Delete(all, at, at+1))
+	return err
 }
 
 // versioned sends a request for the version that the import has left. It returns a conflict if the record has another one.

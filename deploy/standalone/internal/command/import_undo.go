@@ -82,7 +82,7 @@ func (c *undoCommand) Run(ctx context.Context) error {
 			done = append(done, runLine{Outcome: transfer.Outcome{Kind: u.Outcome.Kind, Key: u.Outcome.Key, Status: undone}})
 		})
 		err = errors.Join(err, f.append(done...))
-		for _, kind := range []string{"alias", "subscriber", "endpoint", "component", "dashboard"} {
+		for _, kind := range []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"} {
 			if gone[kind]+stay[kind] > 0 {
 				rows = append(rows, []string{kind, strconv.Itoa(gone[kind]), strconv.Itoa(stay[kind])})
 				deleted, kept = deleted+gone[kind], kept+stay[kind]

@@ -183,7 +183,7 @@ func counts(title string, outcomes []transfer.Outcome) [][]string {
 		byKind[o.Kind][o.Status]++
 	}
 	rows := [][]string{{title, "CREATED", "UPDATED", "UNCHANGED", "KEPT", "REFUSED", "DROPPED"}}
-	order := []string{"dashboard", "component", "event", "alias", "subscriber", "endpoint"}
+	order := []string{"dashboard", "component", "event", "alias", "placement", "subscriber", "endpoint"}
 	for _, kind := range slices.SortedFunc(maps.Keys(byKind), func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) }) {
 		row := []string{kind}
 		for _, status := range statuses {

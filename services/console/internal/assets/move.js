@@ -9,7 +9,7 @@
   const { Halt, say, progress, pause, post, row, bar } = globalThis.pieces;
   const [run, title, said, losses, list] = ['[data-run]', '#work', '[data-said]', '[data-losses]', '[data-lost]'].map($);
   const [write, go, stop, undo, save, back, end, sums, named, wrong, note] = ['write', 'go', 'stop', 'undo', 'save', 'back', 'end', 'sums', 'id', 'wrong', 'note'].map((name) => $(`[data-${name}]`));
-  const words = [['dashboard', 'Dashboards'], ['component', 'Components'], ['event', 'Incidents and maintenances'], ['alias', 'Old addresses'], ['subscriber', 'Subscribers'], ['endpoint', 'Webhooks']];
+  const words = [['dashboard', 'Dashboards'], ['component', 'Components'], ['event', 'Incidents and maintenances'], ['alias', 'Old addresses'], ['placement', 'Components put on a dashboard'], ['subscriber', 'Subscribers'], ['endpoint', 'Webhooks']];
   const places = { created: 0, updated: 1, unchanged: 2, kept: 3 }, labels = ['new', 'changed', 'as before', 'kept', 'refused'];
   const number = (n) => n.toLocaleString('en');
 
@@ -274,7 +274,7 @@
       }
       const unknown = records.filter((o) => o.planned);
       if (unknown.length) records = records.filter((o) => !o.planned).concat((await send('undo', { runId, planned: unknown })).outcomes ?? []);
-      const order = ['alias', 'subscriber', 'endpoint', 'component', 'dashboard'];
+      const order = ['alias', 'subscriber', 'endpoint', 'placement', 'component', 'dashboard'];
       records.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
       for (let n = records.length; records.length;) {
         const got = await send('undo', { runId, outcomes: records.slice(0, 50) });

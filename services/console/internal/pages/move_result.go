@@ -70,7 +70,7 @@ func namesIn(set *lines.Set) map[string]moveName {
 
 // moveLabels are the kinds of outcomes in their order, as members read them.
 func moveLabels() [][2]string {
-	return [][2]string{{"dashboard", "Dashboards"}, {"component", "Components"}, {"event", "Incidents and maintenances"}, {"alias", "Old addresses"}, {"subscriber", "Subscribers"}, {"endpoint", "Webhooks"}}
+	return [][2]string{{"dashboard", "Dashboards"}, {"component", "Components"}, {"event", "Incidents and maintenances"}, {"alias", "Old addresses"}, {"placement", "Components put on a dashboard"}, {"subscriber", "Subscribers"}, {"endpoint", "Webhooks"}}
 }
 
 // Sums implements the counts of each kind.

@@ -340,7 +340,7 @@ func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *un
 
 // undoOrder returns the place of an outcome in an undo: dashboards come last.
 func undoOrder(o transfer.Outcome) int {
-	return slices.Index([]string{"alias", "subscriber", "endpoint", "component", "dashboard"}, o.Kind)
+	return slices.Index([]string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}, o.Kind)
 }
 
 // recordLine is a line of the file of a run, as the command import writes it.
