@@ -115,7 +115,7 @@ var walls = []wall{
 	},
 	{
 		of: func(pkg string) bool {
-			return strings.HasPrefix(pkg, module+"libs/moving") && !oneOf(pkg, "libs/moving/download", "libs/moving/transfer")
+			return strings.HasPrefix(pkg, module+"libs/moving") && !oneOf(pkg, "libs/moving/download", "libs/moving/transfer", "libs/moving/pause")
 		},
 		admits: func(_, imported string) bool {
 			return isStandard(imported) && imported != "net/http" || !strings.HasPrefix(imported, module) && !strings.HasPrefix(imported, "net/") || oneOf(imported, "libs/moving/lines", "libs/richtext", "libs/phone")
@@ -125,7 +125,7 @@ var walls = []wall{
 	{
 		of: func(pkg string) bool { return pkg == module+"libs/moving/transfer" },
 		admits: func(_, imported string) bool {
-			return !strings.HasPrefix(imported, module) || oneOf(imported, "libs/moving/lines")
+			return !strings.HasPrefix(imported, module) || oneOf(imported, "libs/moving/lines", "libs/moving/pause")
 		},
 		why: "the import knows the platform by requests of the App interface only, so that the command and the console can both use it",
 	},

@@ -20,13 +20,14 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/pause"
 )
 
 const (
 	statuspageHost = "api.statuspage.io"
 
 	gap        = time.Second      // Statuspage admits one request a second
-	pause      = time.Minute      // after 420 or 429 without Retry-After
+	usualPause = time.Minute      // after 420 or 429 without Retry-After
 	maxPause   = 10 * time.Minute // longest pause that a response may ask for
 	maxRepeats = 10               // repetitions of one request after 420 or 429
 	maxPages   = 10_000           // pages of one list
@@ -173,7 +174,7 @@ func (d *statuspage) save(ctx context.Context, path, file string) ([]byte, error
 		if wait == 0 {
 			return content, os.WriteFile(filepath.Join(d.folder, file+".json"), content, 0o600)
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := pause.Wait(ctx, wait); err != nil {
 			return nil, err
 		}
 	}
@@ -182,7 +183,7 @@ func (d *statuspage) save(ctx context.Context, path, file string) ([]byte, error
 
 // get returns the content of a response, or how long to wait before the request is sent again.
 func (d *statuspage) get(ctx context.Context, path string) (content []byte, wait time.Duration, err error) {
-	if err := sleep(ctx, time.Until(d.last.Add(gap))); err != nil {
+	if err := pause.Wait(ctx, time.Until(d.last.Add(gap))); err != nil {
 		return nil, 0, err
 	}
 	d.last = time.Now()
@@ -203,7 +204,7 @@ func (d *statuspage) get(ctx context.Context, path string) (content []byte, wait
 	case response.StatusCode == 420 || response.StatusCode == http.StatusTooManyRequests:
 		seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 		if err != nil || seconds < 1 {
-			return nil, pause, nil
+			return nil, usualPause, nil
 		}
 		return nil, min(time.Duration(seconds)*time.Second, maxPause), nil
 	case response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden:
@@ -214,19 +215,4 @@ func (d *statuspage) get(ctx context.Context, path string) (content []byte, wait
 		return nil, 0, fmt.Errorf("GET %s returned more than %d bytes", path, lines.MaxFile)
 	}
 	return content, 0, nil
-}
-
-// sleep waits, and returns an error if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

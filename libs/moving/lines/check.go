@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 // Limits of the members.
@@ -83,35 +85,45 @@ type checker struct {
 	kind   map[string]string // by nameOf, of the records that stay
 	events int
 	found  *fault // first fault of the present record
+	key    string // of the present record
+	line   int    // of the present record; 0 if it is from no file of lines
 }
 
 // keep returns the records of a kind that check accepts.
 func keep[T any](c *checker, kind string, records []T, keyOf func(*T) string, check func(*T)) []T {
-	return slices.DeleteFunc(records, func(record T) bool {
-		key := keyOf(&record)
-		name := nameOf(kind, key)
-		c.found = nil
+	kept := records[:0]
+	for i := range records {
+		record := &records[i]
+		c.key = keyOf(record)
+		name := nameOf(kind, c.key)
+		c.found, c.line = nil, c.places[name]
 		if kind == "event" {
-			c.importKey("key", key)
+			c.importKey("key", c.key)
 		} else {
-			c.that(keyForm.MatchString(key) && utf8.RuneCountInString(key) <= maxKey, "key", "must be source:scope:id, at most %d characters", maxKey)
+			c.that(keyForm.MatchString(c.key) && utf8.RuneCountInString(c.key) <= maxKey, "key", "must be source:scope:id, at most %d characters", maxKey)
 		}
 		c.that(c.kind[name] == "", "key", "belongs to an earlier record")
-		check(&record)
+		check(record)
 		if c.found == nil {
 			c.kind[name] = kind
-			return false
+			kept = append(kept, *record)
+			continue
 		}
-		text, line := c.found.text, c.places[name]
-		if line > 0 {
-			text = fmt.Sprintf("line %d: %s", line, text)
+		if c.key == "" {
+			c.key = fmt.Sprintf("lines:line:%d", c.line)
 		}
-		if key == "" {
-			key = fmt.Sprintf("lines:line:%d", line)
-		}
-		c.set.Warnings = append(c.set.Warnings, Warning{Key: key, Field: c.found.field, Text: text, Name: Name(&record)})
-		return true
-	})
+		c.warn(*c.found, Name(record))
+	}
+	clear(records[len(kept):])
+	return kept
+}
+
+// warn adds a warning about the present record, which names its line.
+func (c *checker) warn(f fault, name string) {
+	if c.line > 0 {
+		f.text = fmt.Sprintf("line %d: %s", c.line, f.text)
+	}
+	c.set.Warnings = append(c.set.Warnings, Warning{Key: c.key, Field: f.field, Text: f.text, Name: name})
 }
 
 // that notes a fault of the present record unless it has one already.
@@ -123,8 +135,25 @@ func (c *checker) that(ok bool, field, format string, args ...any) {
 
 func (c *checker) text(field, value string, least, most int) {
 	length := utf8.RuneCountInString(value)
-	c.that(length >= least && (least == 0 || strings.TrimSpace(value) != ""), field, "must not be empty")
+	c.that(length >= least && (least == 0 || !richtext.IsBlank(value)), field, "must not be empty")
 	c.that(length <= most, field, "has %d characters; at most %d are possible", length, most)
+}
+
+// name checks a title or a name by the rules of the platform. What the platform would refuse in it becomes a blank, with a
+// warning.
+func (c *checker) name(field string, value *string, least, most int) {
+	if err := richtext.CheckLine(*value); err != nil {
+		clean := richtext.Line(*value)
+		c.warn(fault{field, fmt.Sprintf("%s; it becomes %q", err, clean)}, clean)
+		*value = clean
+	}
+	c.text(field, *value, least, most)
+}
+
+// message checks the HTML of an entry, which must show something.
+func (c *checker) message(field, value string) {
+	c.text(field, value, 1, MaxText)
+	c.that(!richtext.IsBlank(richtext.PlainText(richtext.Rich, value)), field, "must show something: it has markup without text")
 }
 
 // importKey checks the key of an event or entry as POST /app/events/import does. No line refers to such a key, so programs
@@ -171,7 +200,7 @@ func (c *checker) home(key string) {
 }
 
 func (c *checker) dashboard(d *Dashboard) {
-	c.text("name", d.Name, 1, MaxName)
+	c.name("name", &d.Name, 1, MaxName)
 	c.that(d.Slug == "" || slugForm.MatchString(d.Slug), "slug", "must be 3 to 63 of a-z, 0-9 and -")
 	c.text("description", d.Description, 0, 1000)
 	_, err := time.LoadLocation(d.Timezone)
@@ -205,9 +234,9 @@ func (c *checker) dashboard(d *Dashboard) {
 }
 
 func (c *checker) component(r *Component) {
-	c.text("name", r.Name, 1, MaxName)
+	c.name("name", &r.Name, 1, MaxName)
 	c.text("description", r.Description, 0, MaxShort)
-	c.text("groupName", r.GroupName, 0, MaxName)
+	c.name("groupName", &r.GroupName, 0, MaxName)
 	c.that(r.Position == nil || *r.Position >= 0 && *r.Position <= 1_000_000, "position", "must be from 0 to 1000000")
 	c.that(len(r.ExternalRefs) <= 19, "externalRefs", "has more than 19 ids; the key becomes one too")
 	c.refer("dashboardIds", "dashboard", r.DashboardIDs)
@@ -224,7 +253,7 @@ func (c *checker) event(e *Event) {
 	c.that(c.events <= MaxEvents, "", "is beyond the %d events that a file may have", MaxEvents)
 	c.word("type", e.Type, []string{"incident", "maintenance"})
 	statuses := Statuses(e.Type)
-	c.text("title", e.Title, 1, MaxTitle)
+	c.name("title", &e.Title, 1, MaxTitle)
 	c.word("status", e.Status, statuses)
 	c.word("severity", e.Severity, severities)
 	c.text("html", e.HTML, 0, MaxText)
@@ -305,7 +334,7 @@ func (c *checker) timeline(e *Event, components, statuses []string) {
 		if entry.Status != "update" {
 			c.word(field+"status", entry.Status, statuses)
 		}
-		c.text(field+"html", entry.HTML, 1, MaxText)
+		c.message(field+"html", entry.HTML)
 		for _, key := range slices.Sorted(maps.Keys(entry.Impacts)) {
 			c.that(slices.Contains(components, key), field+"impacts", "%s is not a component of the event", key)
 			c.word(field+"impacts", entry.Impacts[key], impacts)

@@ -64,6 +64,18 @@ func TestABadLineIsNamedByLineKeyAndFieldAndTheOthersStay(t *testing.T) {
 	}
 }
 
+// What the platform would refuse in a title or a name becomes a blank.
+func TestANameBecomesOneLine(t *testing.T) {
+	got, warnings := read(t, dashboard+"\n"+strings.Replace(component, `"name":"C"`, `"name":"C\u202e\u0007d"`, 1)+"\n"+strings.Replace(event, `"title":"T"`, `"title":"T\nt"`, 1))
+	want := []string{
+		`x:s:c: name: line 2: must be one line without control characters; it becomes "C d"`,
+		`x:s:e: title: line 3: must be one line without control characters; it becomes "T t"`,
+	}
+	if !slices.Equal(warnings, want) || !strings.Contains(got, `"name":"C d"`) || !strings.Contains(got, `"title":"T t"`) {
+		t.Errorf("warnings %q, lines %s", warnings, got)
+	}
+}
+
 func TestEachRuleOfAnEventNamesItsField(t *testing.T) {
 	entry := `{"key":"x:s:u","at":"2026-01-31T09:30:00Z","status":"resolved","html":"<p>a</p>"}`
 	for name, c := range map[string]struct{ old, new, want string }{
@@ -80,6 +92,8 @@ func TestEachRuleOfAnEventNamesItsField(t *testing.T) {
 		"newest entry first":  {`"components"`, `"timeline":[` + entry + `,` + strings.NewReplacer("x:s:u", "x:s:v", "09:30", "09:29").Replace(entry) + `],"components"`, "timeline[1].at: line 3: is before the entry above; the oldest comes first"},
 		"foreign impact":      {`"components"`, `"timeline":[` + strings.Replace(entry, `"html"`, `"impacts":{"x:s:z":"operational"},"html"`, 1) + `],"components"`, "timeline[0].impacts: line 3: x:s:z is not a component of the event"},
 		"empty text":          {`"components"`, `"timeline":[` + strings.Replace(entry, `<p>a</p>`, ``, 1) + `],"components"`, "timeline[0].html: line 3: must not be empty"},
+		"hidden text":         {`"components"`, `"timeline":[` + strings.Replace(entry, `<p>a</p>`, `<p><!-- a --></p>`, 1) + `],"components"`, "timeline[0].html: line 3: must show something: it has markup without text"},
+		"hidden title":        {`"title":"T"`, `"title":"\u200b"`, "title: line 3: must not be empty"},
 		"channels of a later": {`"components"`, `"notifyLater":{"pigeon":true},"components"`, `notifyLater: line 3: "pigeon" is unknown; possible are email, sms, whatsapp, webhook, teams, gchat, slack, discord`},
 	} {
 		t.Run(name, func(t *testing.T) {

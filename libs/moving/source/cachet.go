@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -63,7 +62,7 @@ func readCachet(ctx context.Context, b *builder, place string) error {
 		return err
 	}
 	if len(c.tables["components"])+len(c.tables["incidents"])+len(c.tables["schedules"])+len(c.tables["subscribers"]) == 0 {
-		return fmt.Errorf("%s has no records of Cachet", place)
+		return b.nothing(place, "records of Cachet")
 	}
 	c.write()
 	return nil
@@ -128,8 +127,11 @@ func (c *cachet) json(name, table string, content []byte) error {
 		Data     jsontext.Value `json:"data"`
 		Included jsontext.Value `json:"included"`
 	}
+	if err := wrongJSON(content); err != nil {
+		return err
+	}
 	if _, text := record(content, &response); text != "" || response.Data.Kind() != '[' {
-		return errors.New("is no list of Cachet, or is cut off")
+		return errors.New("is no list of Cachet")
 	}
 	for _, list := range []jsontext.Value{response.Data, response.Included} {
 		if list.Kind() == '[' {
@@ -232,7 +234,9 @@ func (c *cachet) write() {
 		c.warn(page, "metrics", "not taken over: %d", n)
 	}
 	if n := len(c.tables["webhook_subscriptions"]); n > 0 {
-		c.warn(page, "webhook_subscriptions", "not taken over, since they get the format of Cachet: %d", n)
+		c.about("endpoints", func() {
+			c.warn(page, "webhook_subscriptions", "not taken over, since they get the format of Cachet: %d", n)
+		})
 	}
 	c.components()
 	c.updatesOf, c.entriesOf = by(c.tables["incident_updates"], "incident_id"), by(c.tables["updates"], "updateable_id")
@@ -240,7 +244,7 @@ func (c *cachet) write() {
 	c.wantedBy = by(c.tables["subscriptions"], "subscriber_id")
 	c.each("incidents", "incident", c.incident)
 	c.each("schedules", "schedule", func(s row) { c.schedule(s, c.key("schedule", s["id"]), "schedules/"+s["id"]) })
-	c.each("subscribers", "subscriber", c.subscriber)
+	c.about("subscribers", func() { c.each("subscribers", "subscriber", c.subscriber) })
 	present := by(c.tables["incidents"], "id")
 	for _, id := range slices.Sorted(maps.Keys(c.updatesOf)) {
 		if present[id] == nil {

@@ -23,7 +23,7 @@ func TestBadRecordsOfCachetAreNamedAndTheOthersStay(t *testing.T) {
 		"line breaks":   {source: "cachet", files: map[string]string{"incidents.csv": "\ufeff" + strings.ReplaceAll(head+good, "\n", "\r\n")}, events: kept},
 		"orphan update": {source: "cachet", files: map[string]string{"incidents.csv": head + good, "incident_updates.csv": "id,incident_id,status,message\n1,1,4,x\n2,77,4,x\n"}, events: kept, warnings: []string{"cachet:status:incident-1: updates: an update has no id or no time; it is left out", "cachet:status:incident-77: updates: the incident is missing; its updates are left out: 1"}},
 		"unknown table": {source: "cachet", files: map[string]string{"incidents.csv": head + good, "users.csv": "id\n1\n"}, events: kept, warnings: []string{"cachet:file:users.csv: : is not named like a table, such as incidents.csv; it is left out"}},
-		"JSON cut off":  {source: "cachet", files: map[string]string{"incidents.csv": head + good, "schedules.json": `{"data": [{"id"`}, events: kept, warnings: []string{"cachet:file:schedules.json: : is no list of Cachet, or is cut off"}},
+		"JSON cut off":  {source: "cachet", files: map[string]string{"incidents.csv": head + good, "schedules.json": `{"data": [{"id"`}, events: kept, warnings: []string{"cachet:file:schedules.json: : is cut off in line 1, after 15 bytes"}},
 		"no records":    {source: "cachet", files: map[string]string{"metrics.csv": "id\n1\n"}, fails: "has no records of Cachet"},
 		"empty file":    {source: "cachet", files: map[string]string{"incidents.csv": ""}, fails: "has no records of Cachet"},
 	})

@@ -26,7 +26,7 @@ func TestBadRecordsOfCStateAreNamedAndTheOthersStay(t *testing.T) {
 		"head cut off": {source: "cstate", files: with("---\ntitle: T\n"), events: kept, warnings: bad("", "has no head between two lines ---; the issue is left out")},
 		"no time":      {source: "cstate", files: with(strings.Replace(good, "2025-01-01 00:00:00", "soon", 1)), events: kept, warnings: bad("", `date: "soon" is no time; the issue is left out`)},
 		"alias bomb":   {source: "cstate", files: with("---\n" + bomb + strings.TrimPrefix(good, "---\n")), events: []string{"cstate:h.example:issue/bad", "cstate:h.example:issue/ok"}},
-		"no title":     {source: "cstate", files: with(strings.Replace(good, "title: T\n", "", 1)), events: kept, warnings: bad("title", "must not be empty")},
+		"no title":     {source: "cstate", files: with(strings.Replace(good, "title: T\n", "", 1)), events: []string{"cstate:h.example:issue/bad", "cstate:h.example:issue/ok"}, warnings: bad("title", `shows nothing; it becomes "Incident"`)},
 		"severity":     {source: "cstate", files: with(strings.Replace(good, "severity: down", "severity: awful", 1)), events: []string{"cstate:h.example:issue/bad", "cstate:h.example:issue/ok"}, warnings: bad("severity", `"awful" is unknown; the event has no severity`)},
 		"track":        {source: "cstate", files: with(good + `{{< track "../now" >}}`), events: []string{"cstate:h.example:issue/bad", "cstate:h.example:issue/ok"}, warnings: bad("track", `"../now" is no time; the entry has that of the start`)},
 		"marks":        {source: "cstate", files: map[string]string{"config.yml": "\ufeff" + strings.ReplaceAll(config, "\n", "\r\n"), "content/issues/ok.md": "\ufeff" + strings.ReplaceAll(good, "\n", "\r\n")}, events: kept},

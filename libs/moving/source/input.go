@@ -99,10 +99,32 @@ func elements(decoder *jsontext.Decoder, each func(value jsontext.Value)) error 
 		}
 		value, err := decoder.ReadValue()
 		if err != nil {
-			return fmt.Errorf("is wrong JSON or cut off after %d records", n)
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				return fmt.Errorf("is cut off after %d records", n)
+			}
+			return fmt.Errorf("is wrong JSON after %d records", n)
 		}
 		each(value)
 	}
+}
+
+// wrongJSON returns nil if a file begins with a JSON value. Else its error names the line and the byte at which the file is cut
+// off or wrong.
+func wrongJSON(content []byte) error {
+	_, err := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true)).ReadValue()
+	switch {
+	case err == nil:
+		return nil
+	case len(bytes.TrimSpace(content)) == 0:
+		return errors.New("is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("is cut off in line %d, after %d bytes", 1+bytes.Count(content, []byte("\n")), len(content))
+	}
+	at := 0
+	if syntax, is := errors.AsType[*jsontext.SyntacticError](err); is {
+		at = min(int(syntax.ByteOffset), len(content))
+	}
+	return fmt.Errorf("is wrong JSON in line %d, at byte %d", 1+bytes.Count(content[:at], []byte("\n")), at)
 }
 
 // record decodes a JSON record of another product. It ignores members that into lacks. It reports the member that has a

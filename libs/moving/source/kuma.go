@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ func readKuma(ctx context.Context, b *builder, path string) error {
 		return err
 	}
 	if len(k.pages)+len(k.monitors) == 0 {
-		return fmt.Errorf("%s has no status page and no monitor of Uptime Kuma", path)
+		return b.nothing(path, "status page and no monitor of Uptime Kuma")
 	}
 	k.write()
 	return nil
@@ -82,9 +81,13 @@ func (k *kuma) saved(in *input) {
 			k.warn(key, "", "%s", err)
 			continue
 		}
+		if err := wrongJSON(content); err != nil {
+			k.warn(key, "", "%s", err)
+			continue
+		}
 		var members map[string]jsontext.Value
 		if _, text := record(content, &members); text != "" {
-			k.warn(key, "", "is no JSON of a status page, or is cut off")
+			k.warn(key, "", "is no JSON of a status page")
 			continue
 		}
 		page := ""

@@ -18,7 +18,7 @@ func TestBadRecordsOfUptimeKumaAreNamedAndTheOthersStay(t *testing.T) {
 	kept := []string{"uptime-kuma:harbour:incident-1"}
 	checkAll(t, map[string]ugly{
 		"cut off": {source: "uptime-kuma", files: map[string]string{"history.json": `{"incidents": [` + good, "page.json": with(good, "")["page.json"]}, events: kept,
-			warnings: []string{"uptime-kuma:file:history.json: : is no JSON of a status page, or is cut off"}},
+			warnings: []string{"uptime-kuma:file:history.json: : is cut off in line 1, after 138 bytes"}},
 		"no time": {source: "uptime-kuma", files: with(good+`, {"id": 2, "title": "x", "createdDate": "soon"}`, ""), events: kept, warnings: []string{
 			`uptime-kuma:harbour:incident-2: created_date: "soon" is no time`, "uptime-kuma:harbour:incident-2: created_date: is missing; the incident is left out"}},
 		"end before the start": {source: "uptime-kuma", events: []string{"uptime-kuma:harbour:incident-1", "uptime-kuma:harbour:maintenance-9"},

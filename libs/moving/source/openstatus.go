@@ -47,7 +47,7 @@ func readOpenStatus(ctx context.Context, b *builder, place string) error {
 	o.components()
 	o.reports()
 	o.maintenances()
-	o.subscribers()
+	o.about("subscribers", o.subscribers)
 	return nil
 }
 

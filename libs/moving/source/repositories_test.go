@@ -27,7 +27,7 @@ func TestBadRecordsOfUpptimeAreNamedAndTheOthersStay(t *testing.T) {
 	kept := []string{"upptime:o/r:issue-1"}
 	both := []string{"upptime:o/r:issue-1", "upptime:o/r:issue-2"}
 	checkAll(t, map[string]ugly{
-		"cut off":     {source: "upptime", files: with("[" + good + `, {"number"`), events: kept, warnings: []string{"upptime:file:issues.json: : is wrong JSON or cut off after 1 records"}},
+		"cut off":     {source: "upptime", files: with("[" + good + `, {"number"`), events: kept, warnings: []string{"upptime:file:issues.json: : is cut off after 1 records"}},
 		"no time":     {source: "upptime", files: with(other("2025-01-01T00:00:00Z", "soon")), events: kept, warnings: []string{`upptime:o/r:issue-2: created_at: "soon" is no time; the issue is left out`}},
 		"early end":   {source: "upptime", files: with(other("2025-01-01T01:00:00Z", "2024-01-01T01:00:00Z")), events: both, warnings: []string{"upptime:o/r:issue-2: endAt: is 2024-01-01T01:00:00Z, before the start; it becomes the start"}},
 		"title":       {source: "upptime", files: with(other("Shop is down", "Shop")), events: both, warnings: []string{"upptime:o/r:issue-2: title: says neither down nor degraded; the severity becomes minor_outage"}},

@@ -83,9 +83,22 @@ func (b *builder) warn(key, field, format string, args ...any) {
 	b.set.Warn(key, field, fmt.Sprintf(format, args...))
 }
 
-// event adds an event. It orders the timeline, cuts the title, and moves an end that lies before the start.
+// about calls read, which adds records of a kind. If Only leaves out the kind, the warnings of read are dropped.
+func (b *builder) about(kind string, read func()) {
+	before := len(b.set.Warnings)
+	read()
+	if len(b.Only) > 0 && !slices.Contains(b.Only, kind) {
+		b.set.Warnings = b.set.Warnings[:before]
+	}
+}
+
+// event adds an event. It orders the timeline, cuts a title and replaces one that shows nothing, and moves an end that lies before the start.
 func (b *builder) event(e lines.Event) {
-	e.Title = b.oneLine(e.Key, "title", e.Title, lines.MaxTitle)
+	if e.Title = b.oneLine(e.Key, "title", e.Title, lines.MaxTitle); richtext.IsBlank(e.Title) {
+		e.Title = map[string]string{"maintenance": "Maintenance"}[e.Type]
+		e.Title = cmp.Or(e.Title, "Incident")
+		b.warn(e.Key, "title", "shows nothing; it becomes %q", e.Title)
+	}
 	slices.SortStableFunc(e.Timeline, func(one, other lines.Entry) int { return one.At.Compare(other.At) })
 	start := cmp.Or(e.StartAt, e.ScheduledStartAt)
 	if e.EndAt != nil && start != nil && e.EndAt.Before(*start) {
@@ -213,6 +226,19 @@ func (b *builder) dropUnused() {
 	b.set.Components = slices.DeleteFunc(b.set.Components, func(c lines.Component) bool { return !used[c.Key] })
 }
 
+// nothing returns the error of a file or folder in which there is nothing to read, with the first reasons.
+func (b *builder) nothing(path, what string) error {
+	var reasons string
+	for _, w := range b.set.Warnings[:min(len(b.set.Warnings), 3)] {
+		text := strings.TrimPrefix(w.Field+": "+w.Text, ": ")
+		if _, file, is := strings.Cut(w.Key, ":file:"); is {
+			text = file + " " + text
+		}
+		reasons += "; " + text
+	}
+	return fmt.Errorf("%s has no %s%s", path, what, reasons)
+}
+
 // readLines reads interchange lines, which only are checked.
 func readLines(_ context.Context, b *builder, path string) error {
 	in, err := openInput(path)
@@ -232,11 +258,7 @@ func readLines(_ context.Context, b *builder, path string) error {
 		return err
 	}
 	if s := b.set; len(s.Dashboards)+len(s.Components)+len(s.Events)+len(s.Subscribers)+len(s.Endpoints) == 0 {
-		var reasons string // the first ones
-		for _, w := range s.Warnings[:min(len(s.Warnings), 3)] {
-			reasons += "; " + strings.TrimPrefix(w.Field+": "+w.Text, ": ")
-		}
-		return fmt.Errorf("%s has no valid line%s", path, reasons)
+		return b.nothing(path, "valid line")
 	}
 	return nil
 }

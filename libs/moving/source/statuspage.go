@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -156,7 +155,7 @@ func readStatuspage(_ context.Context, b *builder, path string) error {
 		}
 	}
 	if s.page.ID == "" && len(s.components)+len(s.incidents)+len(s.subscribers) == 0 {
-		return fmt.Errorf("%s has no records of Statuspage", path)
+		return b.nothing(path, "records of Statuspage")
 	}
 	s.write()
 	return nil
@@ -172,8 +171,8 @@ func (s *statuspage) file(name string, content []byte) error {
 	case '[':
 		return elements(decoder, func(value jsontext.Value) { s.element(name, value) })
 	case '{':
-		if !jsontext.Value(content).IsValid(jsontext.AllowDuplicateNames(true)) {
-			return errors.New("is wrong JSON or cut off")
+		if err := wrongJSON(content); err != nil {
+			return err
 		}
 		return s.object(name, decoder)
 	}
@@ -296,7 +295,11 @@ func (s *statuspage) write() {
 		s.writeIncident(i)
 	}
 	for _, r := range s.subscribers {
-		s.writeSubscriber(r)
+		kind := "subscribers"
+		if r.Mode == "webhook" {
+			kind = "endpoints"
+		}
+		s.about(kind, func() { s.writeSubscriber(r) })
 	}
 	if len(s.groups) > 0 {
 		ids := map[string]string{}

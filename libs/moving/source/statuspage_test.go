@@ -20,7 +20,7 @@ func TestBadRecordsOfStatuspageAreNamedAndTheOthersStay(t *testing.T) {
 	kept := []string{"statuspage:p:ok"}
 	checkAll(t, map[string]ugly{
 		"cut off": {source: "statuspage", files: with(`[` + good + `, {"id": "x", "na`), events: kept,
-			warnings: []string{"statuspage:file:incidents.json: : is wrong JSON or cut off after 1 records"}},
+			warnings: []string{"statuspage:file:incidents.json: : is cut off after 1 records"}},
 		"no id": {source: "statuspage", files: with(`[{"name": "x", "incident_updates": []}, ` + good + `]`), events: kept,
 			warnings: []string{"statuspage:file:incidents.json: id: is missing in a record; it is left out"}},
 		"unknown word": {source: "statuspage", files: with(`[` + strings.ReplaceAll(strings.Replace(good, "resolved", "asleep", 1), `"ok"`, `"x"`) + `, ` + good + `]`), events: kept,
@@ -41,7 +41,10 @@ func TestBadRecordsOfStatuspageAreNamedAndTheOthersStay(t *testing.T) {
 			"statuspage:p:a: group_id: names another group; groups have no groups here, so it is left out",
 			"statuspage:p:b: group_id: names another group; groups have no groups here, so it is left out",
 			"statuspage:p:c: group_id: names the group nowhere, which is missing; the component has no group"}},
-		"foreign": {source: "statuspage", files: map[string]string{"page.html": "<html>", "other.json": `{"hello": 1}`}, fails: "has no records of Statuspage"},
+		"object cut off":           {source: "statuspage", files: map[string]string{"page.json": "{\"page\": {\n\"id\": \"p\", \"na"}, fails: "page.json is cut off in line 2, after 25 bytes"},
+		"wrong JSON":               {source: "statuspage", files: map[string]string{"page.json": "{\"page\": {\n\"id\"= \"p\"}}"}, fails: "page.json is wrong JSON in line 2, at byte 15"},
+		"title that shows nothing": {source: "statuspage", files: with(`[` + strings.Replace(good, "Fine", "\u200b", 1) + `]`), events: kept, warnings: []string{`statuspage:p:ok: title: shows nothing; it becomes "Incident"`}},
+		"foreign":                  {source: "statuspage", files: map[string]string{"page.html": "<html>", "other.json": `{"hello": 1}`}, fails: "has no records of Statuspage"},
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/pause"
 )
 
 const (
@@ -27,9 +29,9 @@ type paced struct {
 
 // Send implements Sender.
 func (p *paced) Send(ctx context.Context, r Request, out any) error {
-	pause := firstPause
+	wait := firstPause
 	for try := 1; ; {
-		if err := sleep(ctx, time.Until(p.sent[p.next].Add(time.Minute))); err != nil {
+		if err := pause.Wait(ctx, time.Until(p.sent[p.next].Add(time.Minute))); err != nil {
 			return err
 		}
 		p.sent[p.next] = time.Now()
@@ -40,32 +42,17 @@ func (p *paced) Send(ctx context.Context, r Request, out any) error {
 		case err == nil || ctx.Err() != nil:
 			return err
 		case is && refused.Wait > 0 && refused.Wait <= longestPause && (refused.Status == http.StatusForbidden || refused.Status == http.StatusTooManyRequests):
-			if err := sleep(ctx, refused.Wait); err != nil {
+			if err := pause.Wait(ctx, refused.Wait); err != nil {
 				return err
 			}
 			continue
 		case is && refused.Status < http.StatusBadGateway || try == tries:
 			return err
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := pause.Wait(ctx, wait); err != nil {
 			return err
 		}
 		try++
-		pause *= 2
-	}
-}
-
-// sleep waits, and returns an error if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
+		wait *= 2
 	}
 }

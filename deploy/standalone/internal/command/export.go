@@ -70,6 +70,7 @@ func (c *exportCommand) lines(ctx context.Context) error {
 		return err
 	}
 	printWarnings(set)
+	fmt.Fprintln(os.Stderr, "The lines have no content of pages, templates, signing keys, members, audit log and delivery logs.")
 	if len(set.Warnings) > 0 {
 		return incomplete{len(set.Warnings)}
 	}

@@ -1,0 +1,22 @@
+// Package pause waits between two requests.
+package pause
+
+import (
+	"context"
+	"time"
+)
+
+// Wait waits, and returns an error if ctx ends before.
+func Wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
