@@ -16,8 +16,8 @@ const short = [
   'END:VEVENT\\nBEGIN:VEVENT\\, ;javascript:alert(5)',
 ];
 
-// A text that turns what follows it. It may be in a message, but not in a name.
-const turned = '\u202Egnp.exe\u2066 \u202D(back) \u202B<b>';
+// A text that turns what follows it. The platform refuses such characters, but not references to them.
+const turned = '&#x202E;gnp.exe&#x2066; &#x202D;(back) &#x202B;<b>';
 
 // texts returns the texts, cut to the maximum length of a field.
 const texts = (length) => short.map((text) => Array.from(text).slice(0, length).join(''));
@@ -28,7 +28,7 @@ const markup = [
   '<a href="javascript:alert(8)" style="position:fixed;inset:0" onclick=alert(9)>a link</a>', '<base href="https://evil.example/">',
   '<meta http-equiv=refresh content="0;url=https://evil.example/">', '<link rel=stylesheet href="https://evil.example/x.css">',
   '<img src="https://evil.example/x.png" width=9999><table width=9999><tr><td>a cell</table>', '<form action="https://evil.example/"><input autofocus onfocus=alert(10)></form>',
-  '<div class="hero x" id="main" style="width:9999px">a box</div>', '<h1>large</h1><h6>small</h6>', '</main></body></html>', 'a\r\nBEGIN:VALARM\u2028\u2029\u0085b\u0007',
+  '<div class="hero x" id="main" style="width:9999px">a box</div>', '<h1>large</h1><h6>small</h6>', '</main></body></html>', 'a\r\nBEGIN:VALARM\u2028\u2029&#x85;b&#7;',
 ];
 const plain = short.filter((text) => !text.includes('<'));
 const everything = [...plain, turned, ...markup, ...short.filter((text) => text.includes('<'))].join('\n');
