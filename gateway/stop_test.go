@@ -15,27 +15,19 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
-// asGateway is the environment variable that makes the test binary run a gateway, so that a test can kill the process.
-const asGateway = "BELLBUOY_TEST_AS_GATEWAY"
+var program = apitest.Program{Package: "./cmd/gateway"}
 
-func TestMain(m *testing.M) {
-	if os.Getenv(asGateway) != "" {
-		boot.Main[Config]("gateway", "A gateway to be killed.", Run)
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(program.Run(m)) }
 
 // command returns the command that runs a gateway in a separate process.
 func (w *world) command(t *testing.T, settings ...string) *exec.Cmd {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), asGateway+"=1", "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
+	command := program.Command(t)
+	command.Env = append(os.Environ(), "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
 		"BELLBUOY_SECRET="+testSecret, "REDIS_URL="+w.redisURL+"?read_timeout=1m", "IDENTITY_URL="+w.services[identity].server.URL,
 		"EVENTS_URL="+w.services[events].server.URL, "SUBSCRIBERS_URL="+w.services[subscribers].server.URL,
 		"INTEGRATIONS_URL="+w.services[integrations].server.URL)

@@ -61,45 +61,17 @@ const (
 	childRole = "DELIVERY_TEST_CHILD"
 )
 
-// programs is the folder of program.
-var programs string
-
-// program builds the command of the service and returns its file. The command has no race detector: a race in a process
-// that is killed fails no test, and the tests of this package run the same code with the race detector in their own process.
-var program = sync.OnceValues(func() (string, error) {
-	file := filepath.Join(programs, "delivery")
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", file, "./cmd/delivery").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the command: %w: %s", err, out)
-	}
-	return file, nil
-})
-
-// command returns the service as a process, which a test can kill.
-func command(t testing.TB) *exec.Cmd {
-	t.Helper()
-	file, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return exec.Command(file)
-}
+var program = apitest.Program{Package: "./cmd/delivery"}
 
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		err := error(nil)
-		if os.Getenv(childRole) != "" {
-			err = rawLoop()
-		} else if programs, err = os.MkdirTemp("", "delivery-"); err == nil {
-			defer os.RemoveAll(programs)
-			names.Install()
-			return m.Run()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		return 0
-	}())
+	if os.Getenv(childRole) == "" {
+		names.Install()
+		os.Exit(program.Run(m))
+	}
+	if err := rawLoop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // world is the environment of the service: a broker, a folder for its database, the integrations service, and
@@ -221,7 +193,7 @@ type child struct{ command *exec.Cmd }
 
 func (w *world) child(extra ...string) *child {
 	w.t.Helper()
-	c := &child{command: command(w.t)}
+	c := &child{command: program.Command(w.t)}
 	c.command.Stderr = os.Stderr
 	c.command.Env = append(os.Environ(), append([]string{
 		"BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=warn",

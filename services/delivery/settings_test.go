@@ -31,7 +31,7 @@ func TestAWrongSettingStopsTheStartWithOneLineThatNamesIt(t *testing.T) {
 func refused(t *testing.T, setting string) string {
 	t.Helper()
 	name, _, _ := strings.Cut(setting, "=")
-	command := command(t)
+	command := program.Command(t)
 	command.Env = append(os.Environ(), "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
 		"DOCUMENTS_URL=sqlite:"+t.TempDir(), "KAFKA_BROKERS=127.0.0.1:1", "BELLBUOY_SECRET="+platformSecret, setting)
 	var stderr bytes.Buffer

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,31 +12,21 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/services/events"
 )
 
-const childMark = "EVENTS_TEST_CHILD"
+var program = apitest.Program{Package: "./cmd/events"}
 
-// TestMain runs the service if the test binary is started as a child process, to be killed.
-func TestMain(m *testing.M) {
-	if os.Getenv(childMark) != "" {
-		os.Args = os.Args[:1]
-		boot.Main[events.Config]("events", "The service under test.", events.Run)
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(program.Run(m)) }
 
 // spawn runs the service as a process of its own. It returns a function that kills the process
 // like kill -9.
 func (p *platform) spawn() (kill func()) {
 	p.t.Helper()
 	addr := apitest.FreeAddress(p.t)
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), childMark+"=1", "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
+	command := program.Command(p.t)
+	command.Env = append(os.Environ(), "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
 		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker, "BELLBUOY_SECRET="+secret, "REDIS_URL=redis://127.0.0.1:1")
 	output, err := command.StderrPipe()
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,30 +15,20 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
-	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
-	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
 
-const childMark = "INTEGRATIONS_TEST_CHILD"
+var program = apitest.Program{Package: "./cmd/integrations"}
 
-// TestMain runs the service if the test binary is started as a child process, to be killed.
-func TestMain(m *testing.M) {
-	if os.Getenv(childMark) != "" {
-		os.Args = os.Args[:1]
-		boot.Main[integrations.Config]("integrations", "The service under test.", integrations.Run)
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(program.Run(m)) }
 
 // spawn runs the service as a process of its own. It returns the address of the process, and a function that kills the
 // process like kill -9.
 func (p *platform) spawn() (url string, kill func()) {
 	p.t.Helper()
 	addr := apitest.FreeAddress(p.t)
-	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), childMark+"=1", "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
+	command := program.Command(p.t)
+	command.Env = append(os.Environ(), "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
 		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker.Addr(), "REDIS_URL="+p.redis.URL(), "BELLBUOY_SECRET="+secret,
 		"EVENTS_URL="+p.upstream.server.URL, "IDENTITY_URL="+p.upstream.server.URL, "APP_BASE_URL=https://status.example.com")
 	output, err := command.StderrPipe()
