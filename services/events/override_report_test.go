@@ -78,19 +78,27 @@ func (h *history) clear(body string) {
 
 // bySecond counts the seconds of a month with each state, by the day of the zone. In each second the worst state counts.
 func (h *history) bySecond(month time.Time) map[string]map[catalog.Impact]int64 {
+	type interval struct {
+		impact   catalog.Impact
+		from, to int64 // in seconds since 1970
+	}
+	var intervals []interval
+	for _, c := range append(slices.Clone(h.byHand), h.incidents...) {
+		intervals = append(intervals, interval{c.status, c.from.Unix(), c.to.Unix()})
+	}
 	days := map[string]map[catalog.Impact]int64{}
-	for at := month; at.Before(month.AddDate(0, 1, 0)); at = at.Add(time.Second) {
-		state := catalog.Operational
-		for _, c := range append(slices.Clone(h.byHand), h.incidents...) {
-			if at.Unix() >= c.from.Unix() && at.Unix() < c.to.Unix() && c.status.Worse(state) {
-				state = c.status
+	for day, end := month, month.AddDate(0, 1, 0); day.Before(end); day = day.AddDate(0, 0, 1) {
+		seconds := map[catalog.Impact]int64{}
+		for at, next := day.Unix(), day.AddDate(0, 0, 1).Unix(); at < next; at++ {
+			state := catalog.Operational
+			for _, i := range intervals {
+				if at >= i.from && at < i.to && i.impact.Worse(state) {
+					state = i.impact
+				}
 			}
+			seconds[state]++
 		}
-		date := at.Format(time.DateOnly)
-		if days[date] == nil {
-			days[date] = map[catalog.Impact]int64{}
-		}
-		days[date][state]++
+		days[day.Format(time.DateOnly)] = seconds
 	}
 	return days
 }
