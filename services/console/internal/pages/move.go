@@ -67,7 +67,7 @@ func moveKinds() []forms.Option {
 
 // moveForm returns the form of the page. dashboards are those into which the member can import.
 func moveForm(dashboards []app.Dashboard) *forms.Form {
-	into := &forms.Field{Kind: forms.Select, Name: "into", Label: "Import into", Options: []forms.Option{{Label: "A new dashboard, which visitors do not see yet"}}, Plain: true}
+	into := &forms.Field{Kind: forms.Select, Name: "into", Label: "Import into", Options: []forms.Option{{Label: "A new dashboard, not shown yet"}}, Plain: true}
 	for _, d := range dashboards {
 		into.Options = append(into.Options, forms.Option{Value: d.Slug, Label: d.Name})
 	}
