@@ -47,6 +47,9 @@ var (
 	numberForm = regexp.MustCompile(`^\+[1-9][0-9]{5,14}$`)
 )
 
+// IsSlug reports whether a dashboard can have the text as its slug.
+func IsSlug(text string) bool { return slugForm.MatchString(text) }
+
 // Check removes each record that no file may have, and adds a warning for it.
 func (s *Set) Check() { s.check(nil, nil) }
 
@@ -201,7 +204,7 @@ func (c *checker) home(key string) {
 
 func (c *checker) dashboard(d *Dashboard) {
 	c.name("name", &d.Name, 1, MaxName)
-	c.that(d.Slug == "" || slugForm.MatchString(d.Slug), "slug", "must be 3 to 63 of a-z, 0-9 and -")
+	c.that(d.Slug == "" || IsSlug(d.Slug), "slug", "must be 3 to 63 of a-z, 0-9 and -")
 	c.text("description", d.Description, 0, 1000)
 	_, err := time.LoadLocation(d.Timezone)
 	c.that(err == nil && d.Timezone != "Local", "timezone", "must be the name of an IANA time zone")

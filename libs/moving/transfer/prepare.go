@@ -29,6 +29,8 @@ const (
 // each dashboard that it removes. The set must have passed the checks of package lines.
 func Prepare(set *lines.Set, slug string) error {
 	switch {
+	case slug != "" && !lines.IsSlug(slug):
+		return fmt.Errorf("the slug %.70q must be 3 to 63 of a-z, 0-9 and -", slug)
 	case slug == "" && len(set.Dashboards) == 0:
 		return fmt.Errorf("the source has no dashboard; name one")
 	case len(set.Dashboards) == 0:

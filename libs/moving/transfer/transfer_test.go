@@ -78,6 +78,11 @@ func TestAllDashboardsArePrepared(t *testing.T) {
 			t.Errorf("the subscriber %s goes to %s", set.Subscribers[i].Key, got)
 		}
 	}
+	for _, slug := range []string{"ab", "Acme", "a/b", strings.Repeat("a", 64)} {
+		if err := transfer.Prepare(two(t), slug); err == nil || !strings.Contains(err.Error(), "must be 3 to 63 of a-z, 0-9 and -") {
+			t.Errorf("the slug %s: %v", slug, err)
+		}
+	}
 	if err := transfer.Prepare(&lines.Set{}, ""); err == nil {
 		t.Error("a set without a dashboard is prepared")
 	}

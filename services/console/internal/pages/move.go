@@ -207,9 +207,6 @@ func (v *visit) engine(ask, force bool) *transfer.Engine {
 	return &transfer.Engine{Sender: app.Platform{Caller: v.app}, Ask: ask, Force: force}
 }
 
-// slugs matches what a dashboard can have as its slug.
-var slugs = regexp.MustCompile(`^[a-z0-9-]{3,63}$`)
-
 // sourceOptions returns what the form says about the source. It sets the problems of wrong values.
 func sourceOptions(form *forms.Form, now time.Time) source.Options {
 	o := source.Options{Only: form.Field("only").Values, Now: now}
@@ -230,7 +227,7 @@ func sourceOptions(form *forms.Form, now time.Time) source.Options {
 		}
 		o.Outages = shortest
 	}
-	if slug := form.Value("slug"); slug != "" && !slugs.MatchString(slug) {
+	if slug := form.Value("slug"); slug != "" && !lines.IsSlug(slug) {
 		form.Field("slug").Problem = "Enter 3 to 63 of a-z, 0-9 and -."
 	}
 	if form.Value("into") != "" && form.Value("slug") != "" {
