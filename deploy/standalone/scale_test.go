@@ -46,7 +46,7 @@ func another(t *testing.T, like *process, name string) *process {
 	return newProcess(t, name, "delivery", append(slices.Clone(like.env), "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")...).start()
 }
 
-func leave(t *testing.T, p *process) {
+func leave(t testing.TB, p *process) {
 	t.Helper()
 	if code := p.stop(); code != 0 {
 		t.Errorf("%s ended with code %d", p.name, code)

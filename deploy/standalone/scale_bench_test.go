@@ -1,0 +1,288 @@
+package main_test
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
+)
+
+// The benchmarks of this file (goal S1) compare 1, 2 and 4 processes of a service under a load that waits for others and
+// hardly computes, because all processes share the cores of one machine. busy-by-4-% is how much of these cores was in use,
+// also by other work. That of delivery needs MongoDB (BELLBUOY_TEST_MONGODB) and uses Apache Kafka (BELLBUOY_TEST_KAFKA), as
+// scripts/bench starts them.
+
+// slowly is the time of a service that the gateway waits for. A receiver takes a little less: longer than 0.2 s, and each
+// delivery becomes a record of its own instead of a part of a block. The server of scripts/mongo-double reads all records for
+// each query, and would be the bound.
+const (
+	slowly         = 200 * time.Millisecond
+	slowlyReceived = 190 * time.Millisecond
+)
+
+// scales calls measure with 1, 2 and 4 processes. It reports the rates that measure returns, and divides them by the first.
+func scales(b *testing.B, measure func(processes int) (rate, busy float64)) {
+	one := 0.0
+	for _, n := range []int{1, 2, 4} {
+		rate, busy := measure(n)
+		one = cmp.Or(one, rate)
+		b.ReportMetric(rate, fmt.Sprintf("by-%d/s", n))
+		b.ReportMetric(busy, fmt.Sprintf("busy-by-%d-%%", n))
+		if n > 1 {
+			b.ReportMetric(rate/one, fmt.Sprintf("%d-of-1", n))
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// busy returns a function that returns how many percent of the processor time of the machine were used since the call.
+func busy(t testing.TB) func() float64 {
+	read := func() (used, all float64) {
+		stat, err := os.ReadFile("/proc/stat")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := bytes.Cut(stat, []byte("\n"))
+		for i, field := range strings.Fields(string(first))[1:9] { // user nice system idle iowait irq softirq steal
+			ticks, err := strconv.ParseFloat(field, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all += ticks; i != 3 && i != 4 {
+				used += ticks
+			}
+		}
+		return used, all
+	}
+	used, all := read()
+	return func() float64 {
+		usedNow, allNow := read()
+		return 100 * (usedNow - used) / (allNow - all)
+	}
+}
+
+// BenchmarkDeliveryScale sends three events to 10,000 endpoints that take 190 ms to respond. A process has 128 fast slots (package
+// slots), so it starts at most 674 such attempts in a second. Only delivery uses MongoDB, because only its processes share a
+// database here.
+func BenchmarkDeliveryScale(b *testing.B) {
+	const n, events = 10_000, 3
+	server := os.Getenv("BELLBUOY_TEST_MONGODB")
+	if server == "" {
+		b.Skip("BELLBUOY_TEST_MONGODB names no MongoDB server")
+	}
+	l := newTally(b)
+	c := startCluster(b, append(l.env, "BELLBUOY_LOG_LEVEL=warn")...)
+	env := append(slices.Clone(c.processes["delivery"].env), fmt.Sprintf("DOCUMENTS_URL=%s/scale%d", strings.TrimSuffix(server, "/"), time.Now().UnixNano()))
+	leave(b, c.processes["delivery"])
+	running := []*process{newProcess(b, "delivery-1", "delivery", env...).start()}
+	a := actor{b, provision(b, c.base, "Acme", "acme-admin", "admin", "api")}
+	_, component := a.service("Checkout")
+	a.endpoints(n, component)
+	fanOut := func(events int) time.Duration {
+		opened := []string{a.opens(component)}
+		arrived := func() (deliveries int) {
+			for _, event := range opened {
+				deliveries += l.arrived(event, 1)
+			}
+			return deliveries
+		}
+		l.await(1, arrived)
+		began := time.Now()
+		for len(opened) < events {
+			opened = append(opened, a.opens(component))
+		}
+		return l.await(n*events, arrived).Sub(began)
+	}
+	fanOut(1) // fills caches before the measurement
+	l.mu.Lock()
+	l.takes = func(int) time.Duration { return slowlyReceived }
+	l.mu.Unlock()
+	for b.Loop() {
+		scales(b, func(processes int) (rate, used float64) {
+			for len(running) < processes {
+				running = append(running, newProcess(b, fmt.Sprintf("delivery-%d", len(running)+1), "delivery",
+					append(slices.Clone(env), "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")...).start())
+			}
+			fanOut(1) // until each process has its part of the work
+			since := busy(b)
+			return n * events / fanOut(events).Seconds(), since()
+		})
+	}
+	l.mu.Lock()
+	repeats := l.repeats
+	l.mu.Unlock()
+	b.ReportMetric(float64(repeats), "repeats")
+	for _, p := range running {
+		leave(b, p)
+	}
+}
+
+// BenchmarkGatewayScale sends requests through gateways to a service that takes 200 ms. Each gateway gets the requests of 32
+// clients. Then one gateway gets the requests of 128 clients (alone-of-4).
+func BenchmarkGatewayScale(b *testing.B) {
+	const perGateway, gateways = 32, 4
+	c := startCluster(b, "APP_RATE_PER_MINUTE=1000000", "BELLBUOY_LOG_LEVEL=warn")
+	of := actor{b, provision(b, c.base, "Acme", "acme-admin", "admin", "api")}
+	_, component := of.service("Checkout")
+	slow := "EVENTS_URL=http://" + startRelay(b, slowly, c.addresses["events"])
+	var bases []string
+	for i := range gateways {
+		address := apitest.FreeAddress(b)
+		newProcess(b, fmt.Sprintf("gateway-of-%d", i+1), "gateway", append(slices.Clone(c.processes["gateway"].env),
+			"BELLBUOY_ADDR="+address, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", slow)...).start()
+		bases = append(bases, "http://"+address)
+		eventually(b, time.Minute, "ready", ready(bases[i]))
+	}
+	clients := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: gateways * perGateway}, Timeout: time.Minute}
+	read := func(gateways int) func(client int) error {
+		return func(client int) error {
+			return call(b, clients, http.MethodGet, bases[client%gateways]+"/app/components/"+component, of.app(), nil, http.StatusOK)
+		}
+	}
+	for b.Loop() {
+		var four float64
+		scales(b, func(n int) (rate, used float64) {
+			rate, used = throughput(b, n*perGateway, read(n))
+			four = rate
+			return rate, used
+		})
+		alone, used := throughput(b, gateways*perGateway, read(1))
+		b.ReportMetric(alone/four, "alone-of-4")
+		b.ReportMetric(used, "busy-alone-%")
+	}
+}
+
+// call sends a request with the client, which keeps its connections. It returns an error unless the response has the status.
+func call(b *testing.B, with *http.Client, method, url, authorization string, in any, status int) error {
+	content, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(b.Context(), method, url, bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", authorization)
+	response, err := with.Do(request)
+	if err != nil {
+		return err
+	}
+	got, err := readAnswer(response)
+	if err == nil && got.status != status {
+		err = fmt.Errorf("%s %s: %d %s", method, url, got.status, got.body)
+	}
+	return err
+}
+
+// throughput calls request again and again for each of the clients. It returns the calls in a second, and how many percent of the
+// processor time of the machine were used, both without the first seconds.
+func throughput(b *testing.B, clients int, request func(client int) error) (rate, used float64) {
+	b.Helper()
+	const warm, measured = 5 * time.Second, 10 * time.Second
+	var done atomic.Int64
+	var running sync.WaitGroup
+	failed, stop := make(chan error, clients), make(chan struct{})
+	for i := range clients {
+		running.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := request(i); err != nil {
+					failed <- err
+					return
+				}
+				done.Add(1)
+			}
+		})
+	}
+	<-time.After(warm)
+	since, before, began := busy(b), done.Load(), time.Now()
+	<-time.After(measured)
+	rate, used = float64(done.Load()-before)/time.Since(began).Seconds(), since()
+	close(stop)
+	running.Wait()
+	close(failed)
+	var all []error
+	for err := range failed {
+		all = append(all, err)
+	}
+	if len(all) > 0 {
+		b.Fatal(len(all), errors.Join(all[:min(3, len(all))]...))
+	}
+	return rate, used
+}
+
+// startRelay forwards connections to the target. It passes on each part of a response after the delay.
+func startRelay(t testing.TB, delay time.Duration, target string) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go relay(from, target, delay)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func relay(from net.Conn, target string, delay time.Duration) {
+	defer from.Close()
+	to, err := net.Dial("tcp", target)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	go func() {
+		_, _ = io.Copy(to, from) // ends when one of the connections ends
+		to.Close()
+	}()
+	type part struct {
+		due  time.Time
+		data []byte
+	}
+	parts := make(chan part, 1024)
+	go func() {
+		defer close(parts)
+		buffer := make([]byte, 32<<10)
+		for {
+			n, err := to.Read(buffer)
+			if err != nil {
+				return
+			}
+			parts <- part{time.Now().Add(delay), bytes.Clone(buffer[:n])}
+		}
+	}()
+	for p := range parts {
+		if wait := time.Until(p.due); wait > 0 {
+			<-time.After(wait)
+		}
+		if _, err := from.Write(p.data); err != nil {
+			to.Close() // ends the parts
+		}
+	}
+}
