@@ -4,10 +4,12 @@ SHELL := /bin/bash
 # Without the path of the clone in them, packages are compiled once for all clones, also for the copies in which tests follow
 # the README.
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
-# The race detector needs a C compiler. Without a C compiler, the tests run without the race detector. Two parts are compiled without
+# The race detector needs a C compiler. Without a C compiler, the tests run without the race detector. Some packages are compiled without
 # it. The engine of SQLite is C translated to Go: its memory is outside the heap of Go, where the detector sees nothing. Argon2 fills
-# 64 MiB for each password, which with the detector takes half of the time of the identity service's tests.
-UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b
+# 64 MiB for each password, which with the detector takes half of the time of the identity service's tests. The parsers of HTML and YAML
+# and the compression with Brotli start no goroutine, and take several times as long with the detector.
+UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... modernc.org/memory golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b \
+	golang.org/x/net/html/... github.com/goccy/go-yaml/... github.com/andybalholm/brotli/...
 RACE := $(shell command -v cc >/dev/null 2>&1 && echo -race $(UNWATCHED:%=-gcflags=%=-race=false))
 # With a larger heap, the compiler needs a fifth less processor time, and up to 1 GB of memory.
 COMPILE := GOGC=400

@@ -84,12 +84,13 @@ func TestTheCachesOfChangesAndTextsAreBounded(t *testing.T) {
 	store := plainParts{}
 	cache := newSnapshots(large{store})
 	var all []*Snapshot
+	sizes := map[string]int{} // bytes of each change
 	for i := range 100 {
 		s, err := cache.get(t.Context(), strconv.Itoa(i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, s)
+		all, sizes[s.ID] = append(all, s), bytesOf(&s.EventChange)
 		for j := range 40 {
 			text, err := all[max(0, i-j)].Rendered(strconv.Itoa(j), func() ([]byte, error) { return make([]byte, 300<<10), nil })
 			if err != nil || len(text) != 300<<10 {
@@ -98,7 +99,7 @@ func TestTheCachesOfChangesAndTextsAreBounded(t *testing.T) {
 		}
 		var kept, texts int
 		for _, s := range cache.byID.values.Values() {
-			kept += bytesOf(&s.value.EventChange)
+			kept += sizes[s.value.ID]
 		}
 		for _, text := range cache.texts.values.Values() {
 			texts += len(text.value.([]byte))
