@@ -245,6 +245,28 @@ func TestAnOldTriggerDoesNotReopenWhatItsSourceHasResolved(t *testing.T) {
 	}
 }
 
+// The check of a resolve is a request to the events service, and most resolves have only an externalId.
+func TestAResolveWithOnlyAnExternalIDIsNotChecked(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"bearer": true, "openAfter": "2m"})
+	send := func(body string, status, checks int) {
+		t.Helper()
+		got, text, _ := p.push("generic", body, token(key))
+		p.upstream.mu.Lock()
+		defer p.upstream.mu.Unlock()
+		if got != status || p.upstream.checks != checks {
+			t.Errorf("%s: %d %s after %d checks, want %d after %d", body, got, text, p.upstream.checks, status, checks)
+		}
+	}
+	send(trigger, http.StatusOK, 1)
+	send(`{"action": "resolve", "externalId": "p-1"}`, http.StatusOK, 1)
+	send(`{"action": "resolve", "externalId": "p-1", "message": "It works."}`, http.StatusOK, 2)
+	send(`{"action": "resolve", "externalId": "p-1", "status": "resolved"}`, http.StatusOK, 3)
+	send(`{"action": "resolve", "externalId": "p-1", "components": ["checkout"]}`, http.StatusOK, 4)
+	send(`{"action": "resolve", "externalId": " "}`, http.StatusOK, 5) // the double finds nothing wrong; the events service does
+}
+
 // A date in the future would keep later triggers from the event until then.
 func TestAMessageOfTheFutureIsRefusedAndChangesNoProblem(t *testing.T) {
 	p := start(t, nil)

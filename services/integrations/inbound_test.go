@@ -34,6 +34,7 @@ func (u *upstream) ingest(r *http.Request, organization string) (any, bool) {
 		return nil, false
 	}
 	if in.Check {
+		u.checks++
 		return topic.InboundResult{}, true
 	}
 	if in.ExternalID == "unknown" {

@@ -8,9 +8,11 @@ import (
 	"reflect"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -109,7 +111,7 @@ func (p Problem) ignores(m heldMessage, key Key) string {
 // the date to apply.
 func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) (*time.Time, error) {
 	resolve := m.Message.Action == "resolve"
-	if resolve && (m.Format == "" || m.Format == "generic") { // the resolve of a tool has no field that can be wrong
+	if resolve && (m.Format == "" || m.Format == "generic") && !m.isBare() { // the resolve of a tool has no field that can be wrong
 		if err := s.check(ctx, key, m); err != nil {
 			return nil, err
 		}
@@ -132,6 +134,14 @@ func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Ti
 		return at, err
 	}
 	return at, s.check(ctx, key, m)
+}
+
+// isBare reports whether a resolve has only an externalId that any event can take. The events service would find nothing
+// wrong with the resolve, so it is not asked.
+func (m heldMessage) isBare() bool {
+	in := m.Message
+	return in.Message == nil && in.Status == "" && len(in.Components) == 0 && in.Timestamp == nil &&
+		!richtext.IsBlank(in.ExternalID) && utf8.RuneCountInString(in.ExternalID) <= maxExternalID
 }
 
 // check returns a fault if no event can take the message. If the events service cannot be reached, only a trigger that
