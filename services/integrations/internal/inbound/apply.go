@@ -170,7 +170,7 @@ func (s *Inbound) change(p *Problem, exists bool, key Key, m heldMessage, at *ti
 	}
 	before := *p
 	before.Sources = maps.Clone(p.Sources)
-	what := p.report(key, m, at, func(m heldMessage) string { return s.seal(p.ID, m) }, now)
+	what := p.report(key, m, at, func(m heldMessage) string { return s.seal(p.ID, m, before.Held) }, now)
 	if p.TouchedAt.Add(touchEvery).Before(now) || p.State != before.State {
 		p.TouchedAt = now
 	}
@@ -180,7 +180,15 @@ func (s *Inbound) change(p *Problem, exists bool, key Key, m heldMessage, at *ti
 	return what, nil
 }
 
-func (s *Inbound) seal(id string, m heldMessage) string {
+// seal returns the sealed message. If former is the same message of another request, it returns former, so that the
+// repetition of a message that waits changes nothing.
+func (s *Inbound) seal(id string, m heldMessage, former string) string {
+	if known, err := s.open(id, former); err == nil {
+		known.Message.IP, known.Message.RequestID = m.Message.IP, m.Message.RequestID
+		if reflect.DeepEqual(known, m) {
+			return former
+		}
+	}
 	text, err := json.Marshal(m)
 	if err != nil {
 		panic(err) // a message contains only texts, times and truth values
@@ -188,14 +196,19 @@ func (s *Inbound) seal(id string, m heldMessage) string {
 	return s.Box.Seal(string(text), id)
 }
 
+// open is the reverse of seal.
+func (s *Inbound) open(id, sealed string) (m heldMessage, err error) {
+	text, err := s.Box.Open(sealed, id)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &m)
+	}
+	return m, err
+}
+
 // complete sends the message of the step that has begun to the events service, and ends the step. A message whose id
 // derives from the problem and the step is applied once, however often complete sends it.
 func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, topic.InboundResult, error) {
-	var held heldMessage
-	text, err := s.Box.Open(p.Held, p.ID)
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &held)
-	}
+	held, err := s.open(p.ID, p.Held)
 	if err != nil {
 		return held, topic.InboundResult{}, fault.Wrap(fault.Internal, err, "The message of the problem cannot be read.")
 	}
