@@ -9,6 +9,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
 
@@ -122,7 +123,7 @@ func (c *cache) saveAliases(ctx context.Context, of *edition) error {
 	w := brotli.NewWriterLevel(&body, brotli.BestSpeed)
 	_, _ = w.Write(table.Body) // a bytes.Buffer cannot fail
 	_ = w.Close()
-	saved := &cached{Response: message.Response{Header: http.Header{"Content-Encoding": {codingBrotli}}, Body: body.Bytes()}}
+	saved := &cached{Response: message.Response{Header: http.Header{"Content-Encoding": {coding.Brotli}}, Body: body.Bytes()}}
 	saved.confirmed.Store(table.confirmed.Load())
 	key, field := q.place(ctx, b)
 	return b.run(ctx, b.saveEdition, []string{key}, q.version, field, b.seal(key, field, saved, q.version)).Err()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/redis/go-redis/v9"
@@ -159,7 +160,7 @@ func (b *backup) load(ctx context.Context, q question) *cached {
 	if err != nil || json.Unmarshal([]byte(head), &saved) != nil {
 		return nil
 	}
-	if q.about().key.coding != codingBrotli && saved.Header.Get("Content-Encoding") == codingBrotli {
+	if q.about().key.coding != coding.Brotli && saved.Header.Get("Content-Encoding") == coding.Brotli {
 		plain, err := io.ReadAll(brotli.NewReader(strings.NewReader(body)))
 		if err != nil {
 			return nil

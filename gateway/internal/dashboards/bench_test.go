@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
@@ -18,10 +19,10 @@ func BenchmarkFile(b *testing.B) {
 	body := []byte(strings.Repeat("x", 24<<10))
 	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
 	header := http.Header{"Etag": {etag.Of(body)}, "Content-Type": {htmlType}, "Content-Length": {strconv.Itoa(len(body))}}
-	c.storeFile(b, of, "", codingBrotli, header, body)
+	c.storeFile(b, of, "", coding.Brotli, header, body)
 	b.ReportAllocs()
 	for b.Loop() {
-		coding := codingFor([]string{"gzip, deflate, br"})
+		coding := coding.For([]string{"gzip, deflate, br"})
 		if out, stale, err := c.file(b.Context(), of, false, "", coding, "id"); out == nil || stale || err != nil {
 			b.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"github.com/bellbuoy/bellbuoy/libs/etag"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
@@ -47,7 +48,7 @@ func TestTheMemoryOfTheCacheIsBounded(t *testing.T) {
 			"Etag": {etag.Of(body)}, "Content-Type": {strings.Clone(htmlType)}, "Content-Encoding": {"br"}, "Vary": {"Accept-Encoding"},
 			"Content-Security-Policy": {strings.Repeat("default-src 'none'; style-src 'sha256-x'", 5)},
 		}
-		c.storeFile(t, of, "", codingBrotli, header, body)
+		c.storeFile(t, of, "", coding.Brotli, header, body)
 		if left := c.room.Load(); left < 0 || left > room {
 			t.Fatalf("%d bytes are left", left)
 		}
@@ -56,7 +57,7 @@ func TestTheMemoryOfTheCacheIsBounded(t *testing.T) {
 	if used > counted*11/10 || used < counted*7/10 {
 		t.Errorf("the files need %d bytes and count as %d", used, counted)
 	}
-	key := func(n int) cacheKey { return cacheKey{uri: dashboard(n), coding: codingBrotli} }
+	key := func(n int) cacheKey { return cacheKey{uri: dashboard(n), coding: coding.Brotli} }
 	if !c.responses.Contains(key(files-1)) || c.responses.Contains(key(0)) {
 		t.Error("not the oldest file was removed")
 	}
@@ -68,12 +69,12 @@ func TestIdleFilesAreRemovedUnlessTheEventsServiceIsDown(t *testing.T) {
 	c := newCache(nil, nil, 1<<20, time.Now)
 	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
 	for _, name := range []string{"", "history"} {
-		c.storeFile(t, of, name, codingPlain, http.Header{}, []byte("text"))
+		c.storeFile(t, of, name, coding.Plain, http.Header{}, []byte("text"))
 	}
 	sweep := func() {
 		for range idleSweeps {
 			c.removeIdle()
-			if out, _, err := c.file(t.Context(), of, false, "", codingPlain, "id"); err != nil || string(out.Body) != "text" {
+			if out, _, err := c.file(t.Context(), of, false, "", coding.Plain, "id"); err != nil || string(out.Body) != "text" {
 				t.Fatal(out, err)
 			}
 		}
@@ -87,7 +88,7 @@ func TestIdleFilesAreRemovedUnlessTheEventsServiceIsDown(t *testing.T) {
 	}
 	c.rested.Store(nil)
 	sweep()
-	if c.responses.Len() != 1 || !c.responses.Contains(cacheKey{uri: "d1", coding: codingPlain}) {
+	if c.responses.Len() != 1 || !c.responses.Contains(cacheKey{uri: "d1", coding: coding.Plain}) {
 		t.Errorf("the files %v are cached", c.responses.Keys())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 )
 
 // question is a request to the events service for an edition, a file, a list or the aliases of a dashboard.
@@ -123,7 +124,7 @@ func (q *fileQuestion) received(response message.Response, _ string) (*cached, e
 
 func (q *fileQuestion) place(context.Context, *backup) (key, field string) {
 	if q.edition.isSaved(q.key.file) {
-		return filesKey(q.key.uri), fileField(q.key.file, codingBrotli)
+		return filesKey(q.key.uri), fileField(q.key.file, coding.Brotli)
 	}
 	return othersKey(q.key.uri), fileField(q.key.file, q.key.coding)
 }

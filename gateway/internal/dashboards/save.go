@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"context"
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"net/http"
 	"time"
 )
@@ -91,11 +92,11 @@ func (c *cache) saveFiles(ctx context.Context, of *edition, current *cached) err
 	b, key := c.backup, filesKey(of.DashboardID)
 	values := []any{of.Number, editionField, b.seal(key, editionField, current, "")}
 	for _, name := range of.savedFiles() {
-		file, err := c.fresh(ctx, newFileQuestion(of, false, name, codingBrotli, "save-"+of.ID))
+		file, err := c.fresh(ctx, newFileQuestion(of, false, name, coding.Brotli, "save-"+of.ID))
 		if err != nil {
 			return err // perhaps a newer edition is current, which is saved separately
 		}
-		field := fileField(name, codingBrotli)
+		field := fileField(name, coding.Brotli)
 		values = append(values, field, b.seal(key, field, file, of.ID))
 	}
 	return b.run(ctx, b.saveEdition, []string{key}, values...).Err()

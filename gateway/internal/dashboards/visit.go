@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 )
@@ -188,7 +189,7 @@ func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 
 // fileOf returns a file of the edition in the best content coding for the visitor.
 func (d *Dashboards) fileOf(v *dashboardVisit, name string) (out *cached, stale bool, err error) {
-	return d.cache.file(v.Context, v.edition, v.stale, name, codingFor(v.In.Header["Accept-Encoding"]), v.ID)
+	return d.cache.file(v.Context, v.edition, v.stale, name, coding.For(v.In.Header["Accept-Encoding"]), v.ID)
 }
 
 func (d *Dashboards) sendList(v *dashboardVisit) {

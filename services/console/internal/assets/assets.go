@@ -22,6 +22,7 @@ import (
 	"github.com/tdewolff/minify/v2/css"
 	"github.com/tdewolff/minify/v2/js"
 
+	"github.com/bellbuoy/bellbuoy/libs/coding"
 	"github.com/bellbuoy/bellbuoy/libs/look"
 )
 
@@ -156,12 +157,12 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", found.media)
 	header.Set("Vary", "Accept-Encoding")
 	body := found.plain
-	switch encodings := strings.Join(r.Header.Values("Accept-Encoding"), ","); {
-	case strings.Contains(encodings, "br"):
-		header.Set("Content-Encoding", "br")
+	switch of := coding.For(r.Header.Values("Accept-Encoding")); of {
+	case coding.Brotli:
+		header.Set("Content-Encoding", of)
 		body = found.brotli()
-	case strings.Contains(encodings, "gzip"):
-		header.Set("Content-Encoding", "gzip")
+	case coding.Gzip:
+		header.Set("Content-Encoding", of)
 		body = found.gzip
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))

@@ -446,6 +446,11 @@ func TestAFileIsNeverAPage(t *testing.T) {
 		}
 		least = file.size
 	}
+	for accept, coding := range map[string]string{"br;q=0, gzip": "gzip", "gzip;q=0": "", "BR": "br", "x-brand, broken": ""} {
+		if file := b.send(get, name, nil, "Accept-Encoding", accept); file.header.Get("Content-Encoding") != coding {
+			t.Errorf("%q: the coding is %q", accept, file.header.Get("Content-Encoding"))
+		}
+	}
 	// While an upgrade is under way, a page of another version gets the style and the scripts of this one.
 	if old, own := b.get(assets.Prefix+"console.AAAAAAAAAAAA.js"), b.get(name); old.text != own.text || old.text == "" {
 		t.Errorf("the script of another version: %s", old.text)

@@ -1,38 +1,39 @@
-package dashboards
+// Package coding chooses the content coding of a response.
+package coding
 
 import (
 	"strconv"
 	"strings"
 )
 
-// The content codings in which the events service stores files.
+// The content codings in which files are sent.
 const (
-	codingBrotli = "br"
-	codingGzip   = "gzip"
-	codingPlain  = "identity"
+	Brotli = "br"
+	Gzip   = "gzip"
+	Plain  = "identity"
 )
 
-// codingFor returns the best content coding for the values of an Accept-Encoding header (RFC 9110, 12.5.3). This is the
+// For returns the best content coding for the values of an Accept-Encoding header (RFC 9110, 12.5.3). This is the
 // coding with the highest weight. Among codings with the same weight, it is the one with the smallest files. If no
-// coding is acceptable, codingFor returns codingPlain, which every client can read.
-func codingFor(accept []string) string {
+// coding is acceptable, For returns Plain, which every client can read.
+func For(accept []string) string {
 	weights := map[string]float64{}
 	for _, list := range accept {
 		switch list { // the values that browsers send
 		case "gzip, deflate, br", "gzip, deflate, br, zstd":
-			return codingBrotli
+			return Brotli
 		}
 		for member := range strings.SplitSeq(list, ",") {
 			name, parameters, _ := strings.Cut(member, ";")
 			name = strings.ToLower(strings.TrimSpace(name))
 			if name == "x-gzip" { // an alias of gzip (RFC 9110, 8.4.1.3)
-				name = codingGzip
+				name = Gzip
 			}
 			weights[name] = weight(parameters)
 		}
 	}
-	best, highest := codingPlain, weights[codingPlain]
-	for _, name := range []string{codingGzip, codingBrotli} {
+	best, highest := Plain, weights[Plain]
+	for _, name := range []string{Gzip, Brotli} {
 		of, named := weights[name]
 		if !named {
 			of = weights["*"]
