@@ -307,7 +307,7 @@ func TestFormerEditionsAreDeleted(t *testing.T) {
 		t.Errorf("a file of the former edition: %d", response.StatusCode)
 	}
 	kept := p.edition()
-	p.ahead.Add(int64(2 * time.Minute))
+	p.ahead.Add(int64(6 * time.Minute))
 	left := func(from interface {
 		Keys(query find.Query) []find.Row
 	}) int {

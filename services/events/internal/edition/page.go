@@ -62,8 +62,11 @@ type Seen struct {
 const (
 	// seenFor is how long a page records the version of an event. A rendering takes only seconds.
 	seenFor = 10 * time.Minute
-	// sweepAfter is how long an edition is stored after it was replaced. A gateway may still request its files.
-	sweepAfter = time.Minute
+	// keepFormer is how long an edition is stored at least after it was replaced. A gateway may still request its files.
+	keepFormer = time.Minute
+	// sweepAfter is the time from the first replaced edition to the sweep. The page of an open incident gets an edition each
+	// minute, and a sweep for each would take a sixth of the processor time of all renderings.
+	sweepAfter = 5 * time.Minute
 )
 
 // lastSeen returns the recorded version of the event, or 0 if there is none.
