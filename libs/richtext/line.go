@@ -36,13 +36,12 @@ func checkDirection(text string) error {
 	return nil
 }
 
-// Line returns a text as one line, which passes CheckLine: it replaces each run of white space, control characters, and characters that change the
-// direction of the text after them, by one blank. XML and iCalendar forbid most control characters, and XML also forbids
+// Line returns a text as one line, which passes CheckLine: without characters that change the direction of the text
+// after them, and with one blank for each run of white space and control characters. XML and iCalendar forbid most control characters, and XML also forbids
 // U+FFFE and U+FFFF.
 func Line(text string) string {
-	open := !closesIsolates(text)
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(c rune) bool {
-		return unicode.IsSpace(c) || breaksLine(c) || c == 0xFFFE || c == 0xFFFF || isOverride(c) || open && isIsolate(c)
+	return strings.Join(strings.FieldsFunc(undirected(strings.ToValidUTF8(text, "\uFFFD")), func(c rune) bool {
+		return unicode.IsSpace(c) || breaksLine(c) || c == 0xFFFE || c == 0xFFFF
 	}), " ")
 }
 
@@ -58,12 +57,14 @@ func CheckText(text string) error {
 // Text returns a text that passes CheckText: with \n for each line break, without other control characters than tabs and
 // without characters that change the direction of the text after them.
 func Text(text string) string {
-	text = visible(text)
-	if closesIsolates(text) {
-		return text
-	}
+	return undirected(visible(text))
+}
+
+// undirected returns a text without characters that change the direction of the text after them.
+func undirected(text string) string {
+	open := !closesIsolates(text)
 	return strings.Map(func(c rune) rune {
-		if isIsolate(c) {
+		if isOverride(c) || open && isIsolate(c) {
 			return -1
 		}
 		return c

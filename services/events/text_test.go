@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -51,12 +52,27 @@ func TestATextThatCannotBeShownIsRefused(t *testing.T) {
 			t.Errorf("an import of %s: %q", text, got.errors())
 		}
 	}
+	closed, component := p.incident(p.component("Shop"), `, "status": "resolved"`), p.component("Old")
+	content, err := json.Marshal(p.must(200, "app admin a", "GET", "/app/dashboards/"+dashA+"/content", "")["content"])
+	if err != nil {
+		t.Fatal(err)
+	}
 	for text, want := range map[string]string{`a\u0007b`: "must not have control characters", `a\u202eb`: "must not have the characters U+202A", `a\nb\u2067`: "must close each"} {
 		for _, c := range []struct{ method, path, body, field string }{
 			{"POST", "/app/events/" + id + "/timeline", `{"message": "` + text + `"}`, "message"},
 			{"PUT", "/app/events/" + id + "/timeline/" + entry, `{"message": "` + text + `"}`, "message"},
 			{"PATCH", "/app/events/" + id, `{"description": "` + text + `"}`, "description"},
 			{"POST", "/app/templates", `{"kind": "update", "name": "N", "message": "` + text + `"}`, "message"},
+			{"PATCH", "/app/events/" + id, `{"coordinator": "` + text + `"}`, "coordinator"},
+			{"POST", "/app/events/" + id + "/notes", `{"note": "` + text + `"}`, "note"},
+			{"PUT", "/app/events/" + closed + "/post-mortem", `{"summary": "` + text + `"}`, "summary"},
+			{"PUT", "/app/events/" + closed + "/post-mortem", `{"summary": "S", "rootCause": "` + text + `"}`, "rootCause"},
+			{"PUT", "/app/events/" + closed + "/post-mortem", `{"summary": "S", "actionItems": [{"text": "` + text + `"}]}`, "actionItems[0].text"},
+			{"PUT", "/app/events/" + closed + "/post-mortem", `{"summary": "S", "actionItems": [{"text": "T", "owner": "` + text + `"}]}`, "actionItems[0].owner"},
+			{"POST", "/app/components", `{"name": "N", "description": "` + text + `"}`, "description"},
+			{"PATCH", "/app/components/" + component, `{"description": "` + text + `"}`, "description"},
+			{"PATCH", "/app/dashboards/" + dashA, `{"description": "` + text + `"}`, "description"},
+			{"PUT", "/app/dashboards/" + dashA + "/content", strings.Replace(string(content), `"announcement":null`, `"announcement":"`+text+`"`, 1), "announcement"},
 		} {
 			if a := p.send("app admin a", c.method, c.path, c.body); a.status != 400 || !strings.Contains(string(a.body), c.field+": "+want) {
 				t.Errorf("%s %s with %s: %d %s", c.method, c.path, text, a.status, a.body)
@@ -66,6 +82,16 @@ func TestATextThatCannotBeShownIsRefused(t *testing.T) {
 	imported := p.imports("", shortIncident("7", `, "timeline": [{"key": "u", "at": "2025-03-01T10:00:00Z", "status": "update", "html": "<p>a\u202eb\u0007</p>"}]`))
 	if a := p.send("app admin a", "GET", "/app/events/"+*imported.Results[0].EventID, ""); !strings.Contains(string(a.body), `ab\u003c/p`) && !strings.Contains(string(a.body), `<p>ab</p>`) {
 		t.Errorf("the imported message: %s", a.body)
+	}
+	// The legacy interface keeps a text as it was sent, and a member may keep it too.
+	p.must(200, "legacy admin a", "PUT", fmt.Sprint("/api/v1/service/", int(p.must(200, "app admin a", "GET", "/app/components/"+component, "")["component"].(map[string]any)["legacyId"].(float64)), "/"), `{"description": "C\u202eesc"}`)
+	if a := p.must(200, "app admin a", "PATCH", "/app/components/"+component, `{"description": "C\u202eesc", "position": 7}`)["component"].(map[string]any); a["description"] != "C\u202eesc" {
+		t.Errorf("the description that the component had became %q", a["description"])
+	}
+	imported = p.imports("", strings.Replace(shortIncident("8", `, "endAt": "2025-03-01T11:00:00Z", "coordinator": "a\u202eb", "notes": ["c\u202ed"], "postMortem": {"html": "e\u202ef", "rootCause": "g\u202eh",
+		"actionItems": [{"text": "i\u202ej", "owner": "k\u202el"}]}`), "investigating", "resolved", 1))
+	if a := p.must(200, "app admin a", "GET", "/app/events/"+*imported.Results[0].EventID, ""); strings.ContainsRune(fmt.Sprint(a), '\u202e') || !strings.Contains(fmt.Sprint(a), "text:ij") {
+		t.Errorf("the imported event has %q", a)
 	}
 	for _, text := range []string{`<p> </p>`, ` `, `\u200b\u2060`, `<p><img src=\"https://e.test/i.png\"></p>`, `<p><!-- nothing --></p>`, `{\"type\": \"doc\", \"content\": [{\"type\": \"paragraph\", \"content\": [{\"type\": \"text\", \"text\": \" \"}]}]}`} {
 		message := `{"message": "` + text + `"}`

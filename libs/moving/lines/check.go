@@ -22,6 +22,8 @@ const (
 	MaxShort      = 250 // characters of the description of a component
 	maxPostMortem = 50_000
 	maxNote       = 5000
+	maxItem       = 1000 // characters of an action item
+	maxOwner      = 255
 	maxKey        = 255
 	maxAffected   = 500
 	maxEntries    = 1000
@@ -142,13 +144,23 @@ func (c *checker) text(field, value string, least, most int) {
 	c.that(length <= most, field, "has %d characters; at most %d are possible", length, most)
 }
 
-// name checks a title or a name by the rules of the platform. What the platform would refuse in it becomes a blank, with a
+// name checks a title or a name by the rules of the platform. It becomes what richtext.Line makes of it, with a
 // warning.
 func (c *checker) name(field string, value *string, least, most int) {
 	if err := richtext.CheckLine(*value); err != nil {
 		clean := richtext.Line(*value)
 		c.warn(fault{field, fmt.Sprintf("%s; it becomes %q", err, clean)}, clean)
 		*value = clean
+	}
+	c.text(field, *value, least, most)
+}
+
+// plain checks a plain text of several lines by the rules of the platform. What the platform would refuse in it is left out,
+// with a warning.
+func (c *checker) plain(field string, value *string, least, most int) {
+	if err := richtext.CheckText(*value); err != nil {
+		c.warn(fault{field, fmt.Sprintf("%s; such characters are left out", err)}, "")
+		*value = richtext.Text(*value)
 	}
 	c.text(field, *value, least, most)
 }
@@ -205,7 +217,7 @@ func (c *checker) home(key string) {
 func (c *checker) dashboard(d *Dashboard) {
 	c.name("name", &d.Name, 1, MaxName)
 	c.that(d.Slug == "" || IsSlug(d.Slug), "slug", "must be 3 to 63 of a-z, 0-9 and -")
-	c.text("description", d.Description, 0, 1000)
+	c.plain("description", &d.Description, 0, 1000)
 	_, err := time.LoadLocation(d.Timezone)
 	c.that(err == nil && d.Timezone != "Local", "timezone", "must be the name of an IANA time zone")
 	c.word("locale", d.Locale, locales)
@@ -238,7 +250,7 @@ func (c *checker) dashboard(d *Dashboard) {
 
 func (c *checker) component(r *Component) {
 	c.name("name", &r.Name, 1, MaxName)
-	c.text("description", r.Description, 0, MaxShort)
+	c.plain("description", &r.Description, 0, MaxShort)
 	c.name("groupName", &r.GroupName, 0, MaxName)
 	c.that(r.Position == nil || *r.Position >= 0 && *r.Position <= 1_000_000, "position", "must be from 0 to 1000000")
 	c.that(len(r.ExternalRefs) <= 19, "externalRefs", "has more than 19 ids; the key becomes one too")
@@ -261,7 +273,7 @@ func (c *checker) event(e *Event) {
 	c.word("severity", e.Severity, severities)
 	c.text("html", e.HTML, 0, MaxText)
 	c.text("impactAnalysis", e.ImpactAnalysis, 0, 8000)
-	c.text("coordinator", e.Coordinator, 0, 1000)
+	c.plain("coordinator", &e.Coordinator, 0, 1000)
 	c.times(e)
 	keys := make([]string, len(e.Components))
 	for i, a := range e.Components {
@@ -284,9 +296,14 @@ func (c *checker) event(e *Event) {
 		for field, text := range map[string]string{"rootCause": p.RootCause, "impact": p.Impact, "resolution": p.Resolution, "lessonsLearned": p.LessonsLearned} {
 			c.text("postMortem."+field, text, 0, maxPostMortem)
 		}
+		for i := range p.ActionItems {
+			item := &p.ActionItems[i]
+			c.plain(fmt.Sprintf("postMortem.actionItems[%d].text", i), &item.Text, 1, maxItem)
+			c.plain(fmt.Sprintf("postMortem.actionItems[%d].owner", i), &item.Owner, 0, maxOwner)
+		}
 	}
-	for i, note := range e.Notes {
-		c.text(fmt.Sprintf("notes[%d]", i), note, 1, maxNote)
+	for i := range e.Notes {
+		c.plain(fmt.Sprintf("notes[%d]", i), &e.Notes[i], 1, maxNote)
 	}
 	c.publicID(e.PublicID)
 	c.aliases(e.Aliases)

@@ -64,7 +64,7 @@ func TestABadLineIsNamedByLineKeyAndFieldAndTheOthersStay(t *testing.T) {
 	}
 }
 
-// What the platform would refuse in a title or a name becomes a blank.
+// A title or a name of several lines becomes one line.
 func TestANameBecomesOneLine(t *testing.T) {
 	got, warnings := read(t, dashboard+"\n"+strings.Replace(component, `"name":"C"`, `"name":"C\u202e\u0007d"`, 1)+"\n"+strings.Replace(event, `"title":"T"`, `"title":"T\nt"`, 1))
 	want := []string{
@@ -73,6 +73,28 @@ func TestANameBecomesOneLine(t *testing.T) {
 	}
 	if !slices.Equal(warnings, want) || !strings.Contains(got, `"name":"C d"`) || !strings.Contains(got, `"title":"T t"`) {
 		t.Errorf("warnings %q, lines %s", warnings, got)
+	}
+}
+
+// What the platform would refuse in a plain text is left out, and a title that loses a character has no blank there.
+func TestAPlainTextLosesWhatReversesOtherText(t *testing.T) {
+	turned := strings.NewReplacer(`"title":"T"`, `"title":"T\u202eitle"`, `"startAt"`, `"coordinator":"a\u202eb","notes":["c\u2067\nd"],"postMortem":{"html":"<p>P</p>","actionItems":[{"text":"e\u202ef","owner":"g\u202eh"}]},"startAt"`)
+	got, warnings := read(t, strings.Replace(dashboard, `"name"`, `"description":"D\u202eesc","name"`, 1)+"\n"+strings.Replace(component, `"name"`, `"description":"C\u202eesc","name"`, 1)+"\n"+turned.Replace(event))
+	const left = "must not have the characters U+202A to U+202E, which change the direction of text; such characters are left out"
+	want := []string{
+		"x:s:d: description: line 1: " + left, "x:s:c: description: line 2: " + left,
+		`x:s:e: title: line 3: must not have the characters U+202A to U+202E, which change the direction of text; it becomes "Title"`,
+		"x:s:e: coordinator: line 3: " + left,
+		"x:s:e: postMortem.actionItems[0].text: line 3: " + left, "x:s:e: postMortem.actionItems[0].owner: line 3: " + left,
+		"x:s:e: notes[0]: line 3: must close each of the characters U+2066 to U+2068, which change the direction of text, with U+2069; such characters are left out",
+	}
+	if !slices.Equal(warnings, want) {
+		t.Errorf("the warnings are %q", warnings)
+	}
+	for _, text := range []string{`"Desc"`, `"Cesc"`, `"Title"`, `"ab"`, `"c\nd"`, `"ef"`, `"gh"`} {
+		if !strings.Contains(got, text) {
+			t.Errorf("the lines have no %s: %s", text, got)
+		}
 	}
 }
 

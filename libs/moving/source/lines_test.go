@@ -34,7 +34,7 @@ func TestTitlesBecomeOneLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.Dashboards[0].Name != "Har bour" || set.Components[0].Name != "Gate 1" || set.Events[0].Title != "Gate is slow" || set.Events[0].Timeline[0].HTML != "<p>Resolved</p>" {
+	if set.Dashboards[0].Name != "Harbour" || set.Components[0].Name != "Gate 1" || set.Events[0].Title != "Gate is slow" || set.Events[0].Timeline[0].HTML != "<p>Resolved</p>" {
 		t.Errorf("read %+v", set)
 	}
 }

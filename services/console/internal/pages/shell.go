@@ -60,7 +60,7 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"role":  roleLabel,
 		"face":  initials,
 		"plus":  func(a, b int) int { return a + b }, "amount": func(n int) string { return amount(n, false) }, "counted": counted, "are": are,
-		"word": word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "inNotation": inNotation, "classOf": classOf, "kindOfMessage": kindOfMessage, "deliveryStatus": deliveryStatus, "reasonOf": reasonOf, "startHint": startHint, "afterWait": afterWait,
+		"word": word, "statusIcon": statusIcon, "stateOf": stateOf, "severity": severityLabel, "rich": richHTML, "plain": richtext.Text, "inNotation": inNotation, "classOf": classOf, "kindOfMessage": kindOfMessage, "deliveryStatus": deliveryStatus, "reasonOf": reasonOf, "startHint": startHint, "afterWait": afterWait,
 	}).ParseFS(templateFiles, "templates/*.html")
 	return templates{parsed}, err
 }

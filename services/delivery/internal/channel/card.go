@@ -107,7 +107,7 @@ func cardOf(l *locale.Locale, change *topic.EventChange, wording topic.Wording, 
 	}
 	event := &change.Event
 	c := card{
-		dashboard: dashboard.Name, status: []string{statusLine(l, change)}, message: wording.Message, title: event.Title,
+		dashboard: dashboard.Name, status: []string{statusLine(l, change)}, message: richtext.Text(wording.Message), title: event.Title,
 		sections: []cardSection{{l.Word("field.affected"), prosePart{plain: cardComponents(l, components)}}},
 		link:     cardLink{l.Word("link.event"), eventURL(dashboard, event, components)},
 	}

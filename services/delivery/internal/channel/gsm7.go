@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf16"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -59,7 +60,7 @@ func fits(text string, segments int) bool {
 
 // plain replaces typographic characters by characters of the alphabet, so that they do not make a message
 // UCS-2. It composes letters and their marks (the alphabet has ä, but no diaeresis), replaces white space by single
-// spaces, and omits invisible characters and control characters.
+// spaces, and omits invisible characters, control characters and those that change the direction of the text after them.
 func plain(text string) string {
 	shown := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) {
@@ -67,7 +68,7 @@ func plain(text string) string {
 		}
 		return r
 	}, text)
-	return strings.Join(strings.Fields(standIns.Replace(norm.NFC.String(shown))), " ")
+	return richtext.Line(standIns.Replace(norm.NFC.String(shown)))
 }
 
 // plainLines applies plain to each line. It removes empty lines.

@@ -135,6 +135,28 @@ func TestAnyTextOfAPublisherArrivesUnchanged(t *testing.T) {
 	}
 }
 
+// The legacy interface keeps the subject and the texts of a publisher as they were sent. What would reverse other text is
+// left out of each message.
+func TestNoMessageReversesOtherText(t *testing.T) {
+	message := personalMessage()
+	const turned = "Down\u202e since\u2067 noon"
+	message.Change.Notify = map[topic.Channel]topic.Wording{topic.Email: {Subject: turned}, topic.SMS: {Text: turned}, topic.WhatsApp: {Text: turned}, topic.Teams: {Message: turned}}
+	mail, err := eventText(t.Context(), localeOf(locales(t), message), message, mailLinks{})
+	if err != nil || mail.subject != "Down since noon" {
+		t.Errorf("the subject is %q (%v)", mail.subject, err)
+	}
+	if text, err := textOf(t.Context(), locales(t), time.Hour, message); err != nil || text != "Down since noon" {
+		t.Errorf("the SMS is %q (%v)", text, err)
+	}
+	if values := variablesOf([5]string{turned, turned, turned, "", turned}); strings.ContainsAny(values, "\u202e\u2067") {
+		t.Errorf("the variables are %q", values)
+	}
+	card, err := renderCard(localeOf(locales(t), message), &message.Change.EventChange, message.To.Dashboard, nil)
+	if err != nil || strings.ContainsAny(string(card), "\u202e\u2067") || !strings.Contains(string(card), "Down since noon") {
+		t.Errorf("the card is %s (%v)", card, err)
+	}
+}
+
 // A long subject arrives whole, in lines of at most 78 characters.
 func TestALongSubjectArrivesWholeInShortLines(t *testing.T) {
 	for _, subject := range []string{

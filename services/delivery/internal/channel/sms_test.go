@@ -70,6 +70,7 @@ func TestTypographicCharactersAreReplacedInTexts(t *testing.T) {
 		"Gru\u0308\u00dfe":        "Grüße", // decomposed, as from a Mac
 		"Büro™ №5 ½ ﬁx":           "BüroTM No5 1/2 fix",
 		"שלום\u200f":              "שלום\u200f",
+		"a\u202eb\u2067c":         "abc",
 	} {
 		if got := plain(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)

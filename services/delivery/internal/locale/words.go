@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
 // placeholder matches a placeholder in a word: a name in braces.
@@ -34,10 +36,9 @@ func Capital(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// OneLine replaces white space and control characters by single spaces.
-func OneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-}
+// OneLine replaces white space and control characters by single spaces, and removes characters that change the direction of
+// the text after them.
+func OneLine(text string) string { return richtext.Line(text) }
 
 // word is one value of a file of words.
 type word struct {

@@ -157,8 +157,7 @@ type componentChanges struct {
 func (a api) createComponent(c *web.Call[web.None, newComponentBody], in newComponentBody) (oneComponentView, error) {
 	component, err := a.catalog.CreateComponent(c, appCommand(c), in.DashboardIDs.Value, func(component *catalog.Component) error {
 		component.Name = in.Name.Value
-		in.apply(component)
-		return nil
+		return in.apply(component)
 	})
 	return a.oneComponent(c, component, err)
 }
@@ -167,7 +166,9 @@ func (a api) changeComponent(c *web.Call[componentParameters, componentChanges])
 	component, err := a.catalog.ChangeComponent(c, appCommand(c), c.Parameters.ID, func(component *catalog.Component) error {
 		in, err := c.Body()
 		optional.Assign(&component.Name, in.Name.Pointer())
-		in.apply(component)
+		if err == nil {
+			err = in.apply(component)
+		}
 		in.StatusOverride.Value.apply(component, in.StatusOverride.Sent)
 		return cmp.Or(err, checkSent(in))
 	})
@@ -178,7 +179,8 @@ func (a api) deleteComponent(c *web.Call[componentParameters, web.None]) (web.No
 	return web.None{}, a.catalog.DeleteComponent(c, appCommand(c), c.Parameters.ID)
 }
 
-func (b componentBody) apply(c *catalog.Component) {
+func (b componentBody) apply(c *catalog.Component) error {
+	former := c.Description
 	optional.Assign(&c.Description, b.Description.Pointer())
 	optional.Assign(&c.Group, b.GroupName.Pointer())
 	optional.Assign(&c.Hidden, b.Hidden.Pointer())
@@ -192,6 +194,7 @@ func (b componentBody) apply(c *catalog.Component) {
 		c.PublicID = b.PublicID.Value
 	}
 	b.StartAt.SetNullable(&c.StartAt)
+	return catalog.CheckPlain("description", c.Description, former)
 }
 
 // oneComponent returns the response with the view of a component, or err if it is not nil.

@@ -131,7 +131,11 @@ func (b *dashboardPatch) apply(d *catalog.Dashboard, access func(mode catalog.Ac
 		}
 	}
 	optional.Assign(&d.Enabled, b.Enabled.Pointer())
+	former := d.Description
 	optional.Assign(&d.Description, b.Description.Pointer())
+	if err := catalog.CheckPlain("description", d.Description, former); err != nil {
+		return err
+	}
 	optional.Assign(&d.Timezone, b.Timezone.Pointer())
 	optional.Assign(&d.Locale, (*string)(b.Locale.Pointer()))
 	optional.Assign(&d.CustomDomains, b.CustomDomains.Pointer())

@@ -214,7 +214,11 @@ func (in eventPatch) apply(d *catalog.EventEdit) error {
 func (in eventMembers) apply(d *catalog.EventEdit) error {
 	putRich(&d.Description, richtext.Rich, in.Description)
 	putRich(&d.Impact, richtext.Rich, in.ImpactAnalysis)
+	former := d.Coordinator.Text
 	putRich(&d.Coordinator, richtext.Plain, in.Coordinator)
+	if err := catalog.CheckPlain("coordinator", d.Coordinator.Text, former); err != nil {
+		return err
+	}
 	put(&d.Severity, in.Severity)
 	put(&d.AutoStart, in.AutoStart)
 	put(&d.AutoEnd, in.AutoEnd)

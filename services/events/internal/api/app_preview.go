@@ -63,7 +63,7 @@ func (a api) applyPreview(ctx context.Context, d *catalog.Dashboard, in previewB
 	}
 	if in.Content.Sent {
 		d.Content = in.Content.Value.content()
-		return fault.Within("content", d.Content.Check())
+		return fault.Within("content", d.Content.Check(&former.Content))
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -58,8 +59,8 @@ func newContent() Content {
 	}
 }
 
-// Check returns an Invalid fault that names the first wrong field.
-func (c *Content) Check() error {
+// Check returns an Invalid fault that names the first wrong field. former is the content before the change.
+func (c *Content) Check(former *Content) error {
 	for i, name := range c.Order {
 		field := "order[" + strconv.Itoa(i) + "]"
 		if !slices.Contains(moduleNames(), name) {
@@ -90,15 +91,16 @@ func (c *Content) Check() error {
 	if c.Announcement.blank() {
 		return fault.Field("announcement", "must not be empty; null removes it")
 	}
-	return checkText("announcement", *c.Announcement, maxText)
+	return checkChangedText("announcement", *c.Announcement, *cmp.Or(former.Announcement, new(Rich)), maxText)
 }
 
 // ReplaceContent replaces the content of a dashboard by the content that read returns. It returns the dashboard.
 func (c *Catalog) ReplaceContent(ctx context.Context, command Command, id string, read func() (Content, error)) (Dashboard, error) {
 	return c.ChangeDashboard(ctx, command.As(ActionContentUpdate), id, func(d *Dashboard) (err error) {
+		former := d.Content
 		if d.Content, err = read(); err != nil {
 			return err
 		}
-		return d.Content.Check()
+		return d.Content.Check(&former)
 	})
 }

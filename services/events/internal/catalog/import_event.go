@@ -162,7 +162,7 @@ func (f *importFill) fields() error {
 	}
 	f.Type, f.Title, f.Status, f.Severity, f.Source = in.Type, in.Title, in.Status, in.Severity, SourceImport
 	f.Description, f.Impact = importedHTML(in.HTML), importedHTML(in.ImpactAnalysis)
-	f.Coordinator = Rich{in.Coordinator, richtext.Plain}
+	f.Coordinator = Rich{richtext.Text(in.Coordinator), richtext.Plain}
 	f.AutoStart, f.AutoEnd, f.ReminderMinutes = in.AutoStart, in.AutoEnd, slices.Clone(in.ReminderMinutes)
 	f.HiddenFromDashboard, f.HiddenFromUptimeReports, f.ExternalID = in.HiddenFromDashboard, in.HiddenFromUptimeReports, in.ExternalID
 	f.Published, f.PublicID = !in.Draft, in.PublicID

@@ -51,7 +51,7 @@ func (f *importFill) postMortem() error {
 	}
 	p := PostMortem{
 		Summary: importedHTML(in.HTML), RootCause: importedText(in.RootCause), Impact: importedText(in.Impact), Resolution: importedText(in.Resolution),
-		LessonsLearned: importedText(in.LessonsLearned), ActionItems: append([]ActionItem{}, in.ActionItems...),
+		LessonsLearned: importedText(in.LessonsLearned), ActionItems: importedItems(in.ActionItems),
 		Published: in.PublishedAt != nil, PublishedAt: in.PublishedAt, Author: f.author,
 	}
 	p.CreatedAt = *cmp.Or(in.PublishedAt, f.EndAt, &f.StartAt)
@@ -67,7 +67,7 @@ func (f *importFill) postMortem() error {
 	case f.Open():
 		return fault.Field("postMortem", "needs an event that is resolved or completed")
 	case err == nil:
-		err = p.check()
+		err = p.check(new(PostMortem))
 	}
 	f.PostMortem = &p
 	return fault.Within("postMortem", err)
@@ -81,6 +81,18 @@ func importedText(text string) *Rich {
 	return new(importedHTML(text))
 }
 
+// importedItems returns items for storage, without characters that change the direction of other text.
+func importedItems(sent []ActionItem) []ActionItem {
+	items := append([]ActionItem{}, sent...)
+	for i := range items {
+		items[i].Text = richtext.Text(items[i].Text)
+		if owner := items[i].Owner; owner != nil {
+			items[i].Owner = new(richtext.Text(*owner))
+		}
+	}
+	return items
+}
+
 // notes replaces the notes of former imports.
 func (f *importFill) notes() error {
 	kept := slices.DeleteFunc(slices.Clone(f.Notes), func(note Note) bool { return note.Imported })
@@ -89,6 +101,7 @@ func (f *importFill) notes() error {
 	}
 	f.Notes = nil
 	for n, text := range f.in.Notes {
+		text = richtext.Text(text)
 		if err := checkNote(text); err != nil {
 			return fault.Field(fmt.Sprintf("notes[%d]", n), "%s", fault.As(err).Message)
 		}

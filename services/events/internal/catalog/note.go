@@ -19,7 +19,7 @@ const (
 
 // AddNote appends a note by the author of the write, and returns it.
 func (d *EventEdit) AddNote(text string) (Note, error) {
-	if err := checkNote(text); err != nil {
+	if err := cmp.Or(checkNote(text), CheckPlain("note", text, "")); err != nil {
 		return Note{}, err
 	}
 	if len(d.Notes) >= maxNotes {
@@ -33,7 +33,7 @@ func (d *EventEdit) AddNote(text string) (Note, error) {
 // EditNote replaces the text of a note.
 func (d *EventEdit) EditNote(id, text string) error {
 	note, err := d.NoteOf(id)
-	if err = cmp.Or(err, checkNote(text)); err != nil || text == note.Text {
+	if err = cmp.Or(err, checkNote(text), CheckPlain("note", text, note.Text)); err != nil || text == note.Text {
 		return err
 	}
 	d.Notes = slices.Clone(d.Notes)

@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -19,15 +21,15 @@ const (
 // SetPostMortem creates the post-mortem, or replaces its texts, its action items and Published. Author and CreatedAt do
 // not change then. PublishedAt is set while Published is true.
 func (d *EventEdit) SetPostMortem(p PostMortem) error {
-	if err := p.check(); err != nil {
+	former := cmp.Or(d.PostMortem, new(PostMortem))
+	if err := p.check(former); err != nil {
 		return err
 	}
 	if d.Open() {
 		return fault.New(fault.Conflict, "The event is '%s'. A post-mortem needs an event that is resolved or completed.", d.Status)
 	}
 	p.Author, p.CreatedAt, p.UpdatedAt = d.author, d.Now, d.Now
-	former := d.PostMortem
-	if former != nil {
+	if d.PostMortem != nil {
 		p.Author, p.CreatedAt, p.PublishedAt = former.Author, former.CreatedAt, former.PublishedAt
 	}
 	switch {
@@ -36,7 +38,7 @@ func (d *EventEdit) SetPostMortem(p PostMortem) error {
 	case p.PublishedAt == nil:
 		p.PublishedAt = &p.UpdatedAt
 	}
-	if former != nil {
+	if d.PostMortem != nil {
 		same := p
 		same.UpdatedAt = former.UpdatedAt
 		if reflect.DeepEqual(same, *former) {
@@ -66,12 +68,14 @@ func (p *PostMortem) texts() []namedText {
 	}
 }
 
-func (p *PostMortem) check() error {
-	for _, text := range p.texts() {
+// check returns an Invalid fault that names the first wrong field. former is the post-mortem before the change, or empty.
+func (p *PostMortem) check(former *PostMortem) error {
+	before := former.texts()
+	for i, text := range p.texts() {
 		if text.value == nil {
 			continue
 		}
-		if err := checkText(text.field, *text.value, maxPostMortemText); err != nil {
+		if err := checkChangedText(text.field, *text.value, *cmp.Or(before[i].value, new(Rich)), maxPostMortemText); err != nil {
 			return err
 		}
 	}
@@ -82,11 +86,30 @@ func (p *PostMortem) check() error {
 		return fault.Field("actionItems", "must be at most %d items", maxActionItems)
 	}
 	for i, item := range p.ActionItems {
-		if err := item.check(fmt.Sprintf("actionItems[%d].", i)); err != nil {
+		field := fmt.Sprintf("actionItems[%d].", i)
+		if err := item.check(field); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(former.ActionItems, func(other ActionItem) bool { return other.says(item) }) {
+			continue
+		}
+		if err := cmp.Or(CheckPlain(field+"text", item.Text, ""), CheckPlain(field+"owner", item.owner(), "")); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// says reports whether two items have the same text and owner.
+func (a ActionItem) says(other ActionItem) bool {
+	return a.Text == other.Text && a.owner() == other.owner()
+}
+
+func (a ActionItem) owner() string {
+	if a.Owner == nil {
+		return ""
+	}
+	return *a.Owner
 }
 
 func (a ActionItem) check(path string) error {

@@ -80,6 +80,18 @@ func checkChangedText(field string, text, former Rich, limit int) error {
 	return checkText(field, text, limit)
 }
 
+// CheckPlain checks a plain text that the App interface takes, by the rules for control characters and directions. It accepts
+// the text that the record has already, which may be from before these rules or from the legacy interface.
+func CheckPlain(field, text, former string) error {
+	if text == former {
+		return nil
+	}
+	if err := richtext.CheckText(text); err != nil {
+		return fault.Field(field, "%s", fault.As(err).Message)
+	}
+	return nil
+}
+
 // checkShown returns a fault for a text that shows nothing.
 func checkShown(field string, text Rich) error {
 	switch {

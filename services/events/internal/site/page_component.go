@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
@@ -48,7 +49,7 @@ func (s *Site) componentPage(r renderRequest) (File, error) {
 		return File{}, unknownFile()
 	}
 	state := f.state(c.State)
-	view := componentFile{frame: f, ID: c.ID, Component: componentView{Name: c.Name, Description: c.Description, State: &state}}
+	view := componentFile{frame: f, ID: c.ID, Component: componentView{Name: c.Name, Description: richtext.Text(c.Description), State: &state}}
 	view.Title = c.Name + " – " + r.Dashboard.Name
 	view.Description = c.Name + f.Word("format.colon") + state.Word
 	if c.Group != catalog.DefaultGroup {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -207,7 +208,7 @@ func (f frame) postMortem(p *edition.ShownPostMortem) *postMortemView {
 		}
 	}
 	for _, item := range p.ActionItems {
-		action := actionView{Text: item.Text, Done: item.Done}
+		action := actionView{Text: richtext.Text(item.Text), Done: item.Done}
 		if item.DueDate != nil {
 			if due, err := time.Parse(time.DateOnly, *item.DueDate); err == nil {
 				action.Due = new(f.dates.title(day{due}))

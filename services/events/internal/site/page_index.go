@@ -4,6 +4,7 @@ import (
 	"html/template"
 	"slices"
 
+	"github.com/bellbuoy/bellbuoy/libs/richtext"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 )
@@ -100,7 +101,7 @@ func (f frame) module(name string) (moduleView, bool) {
 	case "subscribe":
 		return moduleView{}, f.Subscribable()
 	case "about":
-		return moduleView{Description: f.Dashboard.Description}, on.About && f.Dashboard.Description != ""
+		return moduleView{Description: richtext.Text(f.Dashboard.Description)}, on.About && f.Dashboard.Description != ""
 	}
 	return moduleView{}, false
 }
@@ -128,7 +129,7 @@ func (f frame) groups(states, bars bool) []groupView {
 			at[c.Group] = index
 			groups = append(groups, groupView{ID: "g-" + c.ID, Name: c.Group})
 		}
-		one := componentView{Name: c.Name, Href: f.Up + "components/" + c.ID, Description: c.Description}
+		one := componentView{Name: c.Name, Href: f.Up + "components/" + c.ID, Description: richtext.Text(c.Description)}
 		if states {
 			state := f.state(c.State)
 			one.State = &state

@@ -303,3 +303,27 @@ func TestFeedAddressesHaveTheKey(t *testing.T) {
 		}
 	}
 }
+
+// No file shows a character that reverses the text beside it, also if a record from the legacy interface has it.
+func TestNoFileReversesATextBesideADescription(t *testing.T) {
+	s, snapshot := newSite(t), troubledPage()
+	const turned = "C\u202eesc"
+	snapshot.Dashboard.Description, snapshot.Components[0].Description = turned, turned
+	snapshot.Dashboard.Content.Announcement = &catalog.Rich{Format: "rich", Text: turned}
+	for i := range snapshot.Events {
+		if report := snapshot.Events[i].PostMortem; report != nil {
+			report.ActionItems = []catalog.ActionItem{{Text: turned}}
+		}
+	}
+	shown := 0
+	for _, name := range append(fileNames(snapshot, true), fileNames(snapshot, false)...) {
+		body := string(render(t, s, snapshot, name).Body)
+		shown += strings.Count(body, "Cesc")
+		if strings.Contains(body, "\u202e") || strings.Contains(body, `\u202e`) {
+			t.Errorf("%q has U+202E", name)
+		}
+	}
+	if shown < 7 {
+		t.Errorf("the files have the texts only %d times", shown)
+	}
+}

@@ -71,7 +71,7 @@ func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position 
 	component := statusComponent{
 		record: c.ID, ID: catalog.ShownID(c.PublicID, c.ID), Name: richtext.Line(c.Name), Status: worst(c.State), CreatedAt: stamp(&c.Since), UpdatedAt: stamp(&c.UpdatedAt),
 		Position: &position, Showcase: s.Dashboard.Content.Modules.UptimeHistory, StartDate: startDate(c.Since, zone),
-		PageID: pageID(s), Description: optional.OrNull(c.Description),
+		PageID: pageID(s), Description: optional.OrNull(richtext.Text(c.Description)),
 	}
 	if c.Group != "" {
 		component.GroupID = new(groupID(s, c.Group))
