@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -96,4 +97,70 @@ func (m *mover) asksForcesAndKeepsToThePlan(data string) {
 	if mails := asked(); mails != 1 {
 		m.t.Errorf("%d mails asked for a confirmation", mails)
 	}
+}
+
+// keepsDashboardsInUse proves that a component that exists is put on each new dashboard, also by a run that goes on, and that undo
+// keeps a dashboard as long as an event or a subscriber that it keeps is on the dashboard.
+func (m *mover) keepsDashboardsInUse() {
+	m.t.Helper()
+	m.folder = m.t.TempDir()
+	file := filepath.Join(m.t.TempDir(), "zq4.jsonl")
+	content := `{"kind":"dashboard","key":"x:zq4:a","name":"North","slug":"zq4-a","aliases":{"old/feed":"/"}}
+{"kind":"dashboard","key":"x:zq4:b","name":"South","slug":"zq4-b","aliases":{"old/feed":"/"}}
+{"kind":"component","key":"x:zq4:c","name":"Pier","dashboardIds":["x:zq4:a","x:zq4:b"]}
+{"kind":"event","key":"x:zq4:e","type":"incident","title":"Pier is closed","status":"resolved","startAt":"2025-03-01T10:00:00Z","endAt":"2025-03-01T11:00:00Z","dashboardIds":["x:zq4:a"]}
+{"kind":"subscriber","key":"x:zq4:s","channel":"email","address":"zq4-bob@reader.example","dashboardId":"x:zq4:b","components":null,"state":"confirmed","confirmedAt":"2024-01-02T03:04:05Z"}
+`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	send(m.t, http.MethodPost, m.BaseURL+"/app/components", m.app(), map[string]any{"name": "Pier", "externalRefs": []string{"x:zq4:c"}}).expect(m.t, http.StatusCreated)
+	arguments := []string{"import", "lines", file, "--all-dashboards", "--only", "components,events,subscribers"}
+	if done := counted(m.run(0, arguments...), "WRITTEN"); fmt.Sprint(done["placement"], done["alias"]) != "[2 0 0 0 0 0] [2 0 0 0 0 0]" {
+		m.t.Errorf("written: %v", done)
+	}
+	find := func(path, list, member, value string) string {
+		m.t.Helper()
+		for _, one := range m.everything(path, list) {
+			if one[member] == value {
+				return one["id"].(string)
+			}
+		}
+		return ""
+	}
+	run := m.runs()[0]
+	name := "import-" + run + ".jsonl"
+	// The run was killed before it recorded the placements. Then one of them is there, and the other one is not.
+	killed := regexp.MustCompile(`(?m)^(\{"kind":"placement".*"mark":.*|.*"kind":"done".*)\n`).ReplaceAllString(m.read(name), "")
+	if err := os.WriteFile(filepath.Join(m.folder, name), []byte(killed), 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	north := "/app/dashboards/" + find("/app/dashboards", "dashboards", "slug", "zq4-a")
+	send(m.t, http.MethodPut, m.BaseURL+north+"/components", m.app(), map[string]any{"components": []any{}}).expect(m.t, http.StatusOK)
+	if done := counted(m.run(0, arguments...), "WRITTEN"); fmt.Sprint(done["placement"]) != "[1 0 0 0 0 0]" {
+		m.t.Errorf("the run that goes on has written %v", done)
+	}
+	if recorded := strings.Count(m.read(name), `"mark":"default"`); recorded != 2 {
+		m.t.Errorf("%d placements are recorded: %s", recorded, m.read(name))
+	}
+
+	event, subscriber := "/app/events/"+find("/app/events", "events", "title", "Pier is closed"), "/app/subscribers/email/"+find("/app/subscribers/email", "subscribers", "email", "zq4-bob@reader.example")
+	send(m.t, http.MethodPatch, m.BaseURL+event, m.app(), map[string]any{"title": "The pier was closed", "notify": false}).expect(m.t, http.StatusOK)
+	send(m.t, http.MethodPatch, m.BaseURL+subscriber, m.app(), map[string]any{"locale": "de"}).expect(m.t, http.StatusOK)
+	undo := func(code int, want string) {
+		m.t.Helper()
+		var rows []string
+		for _, row := range cells(m.run(code, "import", "undo", run)) {
+			rows = append(rows, strings.Join(row, " "))
+		}
+		if got := strings.Join(rows, "/"); got != want {
+			m.t.Errorf("undo printed %s, not %s", got, want)
+		}
+	}
+	undo(2, "UNDONE DELETED KEPT/event 0 1/alias 2 0/subscriber 0 1/placement 2 0/dashboard 0 2")
+	for _, path := range []string{event, subscriber} {
+		send(m.t, http.MethodGet, m.BaseURL+path, m.app(), nil).expect(m.t, http.StatusOK)
+		send(m.t, http.MethodDelete, m.BaseURL+path, m.app(), nil).expect(m.t, http.StatusNoContent)
+	}
+	undo(0, "UNDONE DELETED KEPT/event 0 0/dashboard 2 0")
 }

@@ -226,6 +226,7 @@ func TestAHistoryOfGitHubsSizeIsImportedQuietlyAndUndone(t *testing.T) {
 	m.run(0, "import", "undo", run)
 	m.stopsAndGoesOn()
 	m.asksForcesAndKeepsToThePlan(dataFolder(p))
+	m.keepsDashboardsInUse()
 
 	// A message about a later incident shows that messages arrive.
 	m.incident(made.Component.ID, nil)

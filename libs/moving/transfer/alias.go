@@ -70,15 +70,15 @@ func dashboardAliases(d *lines.Dashboard) []alias {
 	return all
 }
 
-// eachAlias plans or writes old addresses, by dashboard. A dashboard that the import will create has no id.
+// eachAlias plans or writes old addresses, by the key of the dashboard. A dashboard that the import will create has no id.
 func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
 	for _, dashboard := range slices.Sorted(maps.Keys(all)) {
 		var err error
 		switch {
 		case !r.dry:
 			err = r.aliases(ctx, dashboard, all[dashboard])
-		case dashboard == "":
-			r.planAliases(all[dashboard])
+		case r.state.Dashboards[dashboard] == "":
+			r.planAliases(dashboard, all[dashboard])
 		default:
 			err = r.foreseeAliases(ctx, dashboard, all[dashboard])
 		}
@@ -89,22 +89,23 @@ func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
 	return nil
 }
 
-// planAliases adds the old addresses of a record that does not exist.
-func (r *run) planAliases(all []alias) {
+// planAliases adds the old addresses of a record that does not exist. dashboard is a key.
+func (r *run) planAliases(dashboard string, all []alias) {
 	for _, a := range all {
-		r.add(Outcome{Kind: "alias", Key: a.Path, Status: Created})
+		r.add(Outcome{Kind: "alias", Key: a.Path, Status: Created, Dashboard: dashboard})
 	}
 }
 
-// foreseeAliases adds what aliases would do. A plan reads the aliases of a dashboard once.
+// foreseeAliases adds what aliases would do. A plan reads the aliases of a dashboard once. dashboard is a key.
 func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []alias) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	known, read := r.aliasesOf[dashboard]
+	id := r.state.Dashboards[dashboard]
+	known, read := r.aliasesOf[id]
 	if !read {
 		known = map[string]alias{}
-		err := each(ctx, r.Sender, dashboardsPath+"/"+dashboard+"/aliases", "aliases", url.Values{}, func(a alias) error {
+		err := each(ctx, r.Sender, dashboardsPath+"/"+id+"/aliases", "aliases", url.Values{}, func(a alias) error {
 			known[a.Path] = a
 			return nil
 		})
@@ -114,10 +115,10 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 		if r.aliasesOf == nil {
 			r.aliasesOf = map[string]map[string]alias{}
 		}
-		r.aliasesOf[dashboard] = known
+		r.aliasesOf[id] = known
 	}
 	for _, a := range wanted {
-		out := Outcome{Kind: "alias", Key: a.Path, Status: Created, DashboardID: dashboard}
+		out := Outcome{Kind: "alias", Key: a.Path, Status: Created, DashboardID: id, Dashboard: dashboard}
 		switch there, is := known[a.Path]; {
 		case is && there == a:
 			out.Status = Unchanged
@@ -132,14 +133,15 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 // leadsElsewhere is the text of the platform about an alias that is kept.
 const leadsElsewhere = "The path leads elsewhere."
 
-// aliases writes old addresses of a dashboard. One that leads elsewhere is kept: a member has set it, or an earlier import. The platform declines a request with a wrong path as a whole, so aliases
-// then sends the halves.
+// aliases writes old addresses of a dashboard, which its key names. One that leads elsewhere is kept: a member has set it, or an
+// earlier import. The platform declines a request with a wrong path as a whole, so aliases then sends the halves.
 func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error {
+	id := r.state.Dashboards[dashboard]
 	for part := range slices.Chunk(all, maxAliases) {
 		var written struct {
 			Results []struct{ Path, Status, Error string }
 		}
-		request := Request{Method: http.MethodPost, Path: dashboardsPath + "/" + dashboard + "/aliases", Body: map[string]any{"aliases": part, "keepExisting": true}}
+		request := Request{Method: http.MethodPost, Path: dashboardsPath + "/" + id + "/aliases", Body: map[string]any{"aliases": part, "keepExisting": true}}
 		err := r.Sender.Send(ctx, request, &written)
 		text, is := declined(err)
 		switch {
@@ -152,12 +154,12 @@ func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error 
 				return err
 			}
 		case is:
-			r.add(Outcome{Kind: "alias", Key: part[0].Path, Status: Declined, DashboardID: dashboard, Text: text})
+			r.add(Outcome{Kind: "alias", Key: part[0].Path, Status: Declined, DashboardID: id, Dashboard: dashboard, Text: text})
 		case err != nil:
 			return err
 		}
 		for _, result := range written.Results {
-			r.add(Outcome{Kind: "alias", Key: result.Path, Status: Status(result.Status), DashboardID: dashboard, Text: result.Error})
+			r.add(Outcome{Kind: "alias", Key: result.Path, Status: Status(result.Status), DashboardID: id, Dashboard: dashboard, Text: result.Error})
 		}
 	}
 	return nil

@@ -70,8 +70,8 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 		return err
 	}
 	known := byRef(all)
-	found := map[string][]placed{} // by dashboard, the components that exist already
-	old := map[string][]alias{}    // old addresses by dashboard
+	found := map[string][]placed{} // by the key of the dashboard, the components that exist already
+	old := map[string][]alias{}    // old addresses by the key of the dashboard
 	for i := range wanted {
 		c := &wanted[i]
 		there := known[c.Key]
@@ -80,7 +80,8 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 				there = known[ref]
 			}
 		}
-		if there == nil {
+		existed := there != nil
+		if !existed {
 			there, err = r.createComponent(ctx, c)
 		} else {
 			err = r.keepComponent(ctx, c, there)
@@ -90,19 +91,19 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 		}
 		if there == nil { // planned or declined
 			if r.dry {
-				r.planAliases(componentAliases(c, ""))
+				r.planAliases(c.DashboardIDs[0], componentAliases(c, ""))
 			}
 			continue
 		}
 		for _, key := range c.DashboardIDs {
-			if id := r.state.Dashboards[key]; id != "" && !slices.Contains(there.DashboardIDs, id) {
-				found[id] = append(found[id], placed{c.Key, there.ID})
+			if existed && !slices.ContainsFunc(found[key], func(p placed) bool { return p.id == there.ID }) {
+				found[key] = append(found[key], placed{c.Key, there.ID})
 			}
 		}
 		for _, ref := range append(slices.Clone(c.ExternalRefs), c.Key) {
 			known[ref] = there
 		}
-		home := r.state.Dashboards[c.DashboardIDs[0]]
+		home := c.DashboardIDs[0]
 		old[home] = append(old[home], componentAliases(c, there.ID)...)
 	}
 	if err := r.eachAlias(ctx, old); err != nil {
@@ -281,42 +282,60 @@ func (s settings) placements() []placement {
 	return all
 }
 
-// place adds components that exist to the dashboards that this run has created. Other dashboards keep their components.
+// place adds components that exist to the dashboards that this run has created, by their keys. Other dashboards keep their
+// components. A component that is there already is Unchanged: an interrupted run may have put it there.
 func (r *run) place(ctx context.Context, found map[string][]placed) error {
-	for _, id := range slices.Sorted(maps.Keys(found)) {
-		if r.dry || !r.state.Made[id] {
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		id, known := r.state.Dashboards[key]
+		if !known || !r.state.Made[id] && (id != "" || !r.dry) {
 			continue
 		}
-		d, err := r.dashboard(ctx, id)
-		if err != nil {
-			return err
+		var d settings
+		if id != "" { // else the import will create the dashboard
+			var err error
+			if d, err = r.dashboard(ctx, id); err != nil {
+				return err
+			}
 		}
 		all := d.placements()
-		added := slices.DeleteFunc(found[id], func(component placed) bool { return slices.Contains(d.components(), component.id) })
-		if len(added) == 0 {
-			continue
-		}
-		for _, component := range added {
-			all = append(all, placement{ComponentID: component.id})
-		}
-		if d, err = r.putPlacements(ctx, id, all); err != nil {
-			return err
-		}
-		for _, component := range added {
-			for _, p := range d.placements() {
-				if p.ComponentID == component.id {
-					r.add(Outcome{Kind: "placement", Key: component.key, Status: Created, ID: component.id, DashboardID: id, Mark: p.GroupName})
-				}
+		var added []Outcome
+		for _, component := range found[key] {
+			out := Outcome{Kind: "placement", Key: component.key, Status: Created, ID: component.id, DashboardID: id, Dashboard: key}
+			if group, there := d.groupOf(component.id); there {
+				out.Status, out.Mark = Unchanged, group
+				r.add(out)
+				continue
 			}
+			added, all = append(added, out), append(all, placement{ComponentID: component.id})
+		}
+		if !r.dry && len(added) > 0 {
+			var err error
+			if d, err = r.putPlacements(ctx, id, 0, all); err != nil {
+				return err
+			}
+		}
+		for _, out := range added {
+			out.Mark, _ = d.groupOf(out.ID)
+			r.add(out)
 		}
 	}
 	return nil
 }
 
-// putPlacements replaces the components of a dashboard, and returns the dashboard.
-func (r *run) putPlacements(ctx context.Context, id string, all []placement) (settings, error) {
+// groupOf returns the group of a component on the dashboard, and false if the dashboard does not have the component.
+func (s settings) groupOf(component string) (group string, there bool) {
+	for _, p := range s.placements() {
+		if p.ComponentID == component {
+			return p.GroupName, true
+		}
+	}
+	return "", false
+}
+
+// putPlacements replaces the components of a dashboard, and returns the dashboard. version is that of Request.
+func (r *run) putPlacements(ctx context.Context, id string, version int64, all []placement) (settings, error) {
 	var changed oneDashboard
-	request := Request{Method: http.MethodPut, Path: dashboardsPath + "/" + id + "/components", Body: map[string]any{"components": all}}
+	request := Request{Method: http.MethodPut, Path: dashboardsPath + "/" + id + "/components", Version: version, Body: map[string]any{"components": all}}
 	err := r.Sender.Send(ctx, request, &changed)
 	return changed.Dashboard, err
 }

@@ -146,7 +146,7 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard, taken str
 	out := Outcome{Kind: "dashboard", Key: d.Key, Status: Created, Text: lost, Find: d.Slug}
 	if r.dry {
 		r.add(out)
-		r.planAliases(dashboardAliases(d))
+		r.planAliases(d.Key, dashboardAliases(d))
 		return nil
 	}
 	var made oneDashboard
@@ -170,7 +170,7 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard, taken str
 	r.state.Dashboards[d.Key] = out.ID
 	r.state.Made[out.ID] = true
 	r.add(out)
-	return r.aliases(ctx, out.ID, dashboardAliases(d))
+	return r.aliases(ctx, d.Key, dashboardAliases(d))
 }
 
 func notCreated(d *lines.Dashboard, status int, text string) error {
@@ -222,9 +222,9 @@ func (r *run) keepDashboard(ctx context.Context, d *lines.Dashboard, found setti
 	}
 	r.add(out)
 	if r.dry {
-		return r.foreseeAliases(ctx, id, dashboardAliases(d))
+		return r.foreseeAliases(ctx, d.Key, dashboardAliases(d))
 	}
-	return r.aliases(ctx, id, dashboardAliases(d))
+	return r.aliases(ctx, d.Key, dashboardAliases(d))
 }
 
 func (r *run) dashboard(ctx context.Context, id string) (settings, error) {

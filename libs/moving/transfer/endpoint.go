@@ -44,7 +44,7 @@ func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 	for i := range wanted {
 		e := &wanted[i]
 		dashboard := r.state.Dashboards[e.DashboardID]
-		out := Outcome{Kind: "endpoint", Key: e.Key, Status: Created, DashboardID: dashboard, Channel: e.Channel, Find: hashOf(e.URL)}
+		out := Outcome{Kind: "endpoint", Key: e.Key, Status: Created, DashboardID: dashboard, Dashboard: e.DashboardID, Channel: e.Channel, Find: hashOf(e.URL)}
 		hash := out.Find
 		if dashboard != "" {
 			there, err := r.endpointOf(ctx, e.Channel, dashboard, hash)

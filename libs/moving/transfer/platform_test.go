@@ -24,6 +24,7 @@ type platform struct {
 	sent      []string       // methods and paths of requests that write
 	body      any            // body of the last of them
 	placed    any            // body of the last PUT
+	version   int64          // of the last PUT
 }
 
 func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
@@ -32,7 +33,7 @@ func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
 		p.sent, p.body = append(p.sent, name), r.Body
 	}
 	if r.Method == http.MethodPut {
-		p.placed = r.Body
+		p.placed, p.version = r.Body, r.Version
 	}
 	if r.Method != http.MethodGet {
 		defer maps.Copy(p.responses, p.appears)
@@ -46,7 +47,7 @@ func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
 		}
 		return json.Unmarshal([]byte(response), out)
 	}
-	if lists := []string{"dashboards", "components", "aliases", "export", "email", "sms", "whatsapp", "endpoints"}; r.Method == http.MethodGet && slices.Contains(lists, r.Path[strings.LastIndex(r.Path, "/")+1:]) {
+	if lists := []string{"dashboards", "components", "aliases", "export", "events", "email", "sms", "whatsapp", "endpoints"}; r.Method == http.MethodGet && slices.Contains(lists, r.Path[strings.LastIndex(r.Path, "/")+1:]) {
 		return nil
 	}
 	return &transfer.Refused{Status: http.StatusNotFound, Text: name}
@@ -176,7 +177,7 @@ func TestUndoSaysWhatWasGoneOrChangedBefore(t *testing.T) {
 		}
 		outcomes = append(outcomes, o)
 	}
-	p.responses["GET /app/dashboards/d"] = `{"dashboard": {"id": "d", "components": [{"componentId": "put", "groupName": "Shop"}, {"componentId": "regrouped", "groupName": "Other"}, {"componentId": "own", "groupName": "Shop"}]}}`
+	p.responses["GET /app/dashboards/d"] = `{"dashboard": {"id": "d", "version": 4, "components": [{"componentId": "put", "groupName": "Shop"}, {"componentId": "regrouped", "groupName": "Other"}, {"componentId": "own", "groupName": "Shop"}]}}`
 	p.responses["PUT /app/dashboards/d/components"] = `{"dashboard": {}}`
 	for _, id := range []string{"put", "regrouped", "taken off"} {
 		outcomes = append(outcomes, transfer.Outcome{Kind: "placement", Key: id, ID: id, DashboardID: "d", Status: transfer.Created, Mark: "Shop"})
@@ -198,6 +199,15 @@ func TestUndoSaysWhatWasGoneOrChangedBefore(t *testing.T) {
 	if body, _ := json.Marshal(p.placed); string(body) != `{"components":[{"componentId":"regrouped","groupName":"Other"},{"componentId":"own","groupName":"Shop"}]}` {
 		t.Errorf("the components of the dashboard are %s", body)
 	}
+	if p.version != 4 {
+		t.Errorf("the components were replaced whatever the dashboard has: version %d", p.version)
+	}
+	p.responses["PUT /app/dashboards/d/components"] = conflict
+	put := []transfer.Outcome{{Kind: "placement", Key: "put", ID: "put", DashboardID: "d", Status: transfer.Created, Mark: "Shop"}}
+	err = (&transfer.Engine{Sender: p}).Undo(t.Context(), put, func(u transfer.Undone) { got["put"] = fmt.Sprint(u.Gone, " ", u.Text) })
+	if err != nil || got["put"] != "false stays on the dashboard, which was changed during the undo" {
+		t.Errorf("%v: a dashboard that a member changes meanwhile: %s", err, got["put"])
+	}
 }
 
 // A component that exists is put on a dashboard of the run, and the outcome says so for an undo.
@@ -209,9 +219,89 @@ func TestAnExistingComponentIsPutOnTheDashboardOfTheRun(t *testing.T) {
 	}}
 	state := transfer.State{Dashboards: map[string]string{"x:s:d": "d"}, Made: map[string]bool{"d": true}}
 	got, err := (&transfer.Engine{Sender: p}).Write(t.Context(), &state, &lines.Set{Components: []lines.Component{{Key: "x:s:c", Name: "Gate", GroupName: "default", DashboardIDs: []string{"x:s:d"}}}})
-	want := transfer.Outcome{Kind: "placement", Key: "x:s:c", Status: transfer.Created, ID: "c", DashboardID: "d", Mark: "default"}
+	want := transfer.Outcome{Kind: "placement", Key: "x:s:c", Status: transfer.Created, ID: "c", DashboardID: "d", Dashboard: "x:s:d", Mark: "default"}
 	if err != nil || len(got) != 2 || got[1] != want || !got[1].Undoable() {
 		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+// A dashboard that the platform would delete with records of others is kept.
+func TestUndoKeepsADashboardInUse(t *testing.T) {
+	for list, c := range map[string]struct{ member, text string }{
+		"/app/events":                                   {"events", "events"},
+		"/app/subscribers/email":                        {"subscribers", "subscribers by email"},
+		"/app/subscribers/sms":                          {"subscribers", "subscribers by sms"},
+		"/app/subscribers/whatsapp":                     {"subscribers", "subscribers by whatsapp"},
+		"/app/integrations/webhooks/outbound/endpoints": {"endpoints", "endpoints of webhook"},
+		"/app/integrations/teams/endpoints":             {"endpoints", "endpoints of teams"},
+		"/app/integrations/gchat/endpoints":             {"endpoints", "endpoints of gchat"},
+		"/app/integrations/slack/endpoints":             {"endpoints", "endpoints of slack"},
+		"/app/integrations/discord/endpoints":           {"endpoints", "endpoints of discord"},
+	} {
+		p := &platform{t: t, responses: map[string]any{
+			"POST /app/dashboards": `{"dashboard": {"id": "d", "slug": "acme"}}`, "GET /app/dashboards/d": `{"dashboard": {"id": "d", "slug": "acme"}}`,
+			"DELETE /app/dashboards/d": "", "GET " + list: `{"` + c.member + `": [{"id": "x"}]}`,
+		}}
+		engine := &transfer.Engine{Sender: p}
+		outcomes, err := engine.Write(t.Context(), &transfer.State{}, &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:d", Name: "Acme", Slug: "acme"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo := func() (got transfer.Undone) {
+			if err := engine.Undo(t.Context(), outcomes, func(u transfer.Undone) { got = u }); err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		if got := undo(); got.Gone || got.Text != "has "+c.text+" that the import did not create, or that were kept" {
+			t.Errorf("%s: %+v", list, got)
+		}
+		delete(p.responses, "GET "+list)
+		if got := undo(); !got.Gone {
+			t.Errorf("%s: the empty dashboard: %+v", list, got)
+		}
+	}
+}
+
+// A component on two new dashboards has two placements, which have different names in the plan too. Undo finds those that an
+// interrupted run could not record, and subscribers of a new dashboard.
+func TestPlacementsOfEachNewDashboardArePlanned(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{
+		"GET /app/components": `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "dashboardIds": []}]}`,
+	}}
+	engine, state, planned := &transfer.Engine{Sender: p}, transfer.State{}, map[string]transfer.Outcome{}
+	for _, piece := range []*lines.Set{
+		{Dashboards: []lines.Dashboard{{Key: "x:s:a", Name: "A", Slug: "aaa", Aliases: map[string]string{"old/feed": "/"}}, {Key: "x:s:b", Name: "B", Slug: "bbb", Aliases: map[string]string{"old/feed": "/"}}}},
+		{Components: []lines.Component{{Key: "x:s:c", Name: "Gate", GroupName: "default", DashboardIDs: []string{"x:s:a", "x:s:b"}}}},
+		{Subscribers: []lines.Subscriber{{Key: "x:s:s", Channel: "email", Address: "ada@example.com", DashboardID: "x:s:b", State: "confirmed"}}},
+	} {
+		outcomes, err := engine.Plan(t.Context(), &state, piece)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range outcomes {
+			if o.Status == transfer.Created {
+				planned[o.Name()] = o
+			}
+		}
+	}
+	for _, name := range []string{"alias old/feed x:s:a", "alias old/feed x:s:b", "placement x:s:c x:s:a", "placement x:s:c x:s:b"} {
+		if _, there := planned[name]; !there || len(planned) != 7 {
+			t.Errorf("the plan has no %s: %v", name, planned)
+		}
+	}
+	p.responses["GET /app/dashboards/a"] = `{"dashboard": {"id": "a", "components": []}}`
+	p.responses["GET /app/dashboards/b"] = `{"dashboard": {"id": "b", "components": [{"componentId": "c", "groupName": "Shop"}]}}`
+	p.responses["GET /app/subscribers/email"] = `{"subscribers": [{"id": "s", "email": "ada@example.com"}, {"id": "t", "email": "bob@example.com"}]}`
+	made := []transfer.Outcome{{Kind: "dashboard", Key: "x:s:a", Status: transfer.Created, ID: "a"}, {Kind: "dashboard", Key: "x:s:b", Status: transfer.Created, ID: "b"}}
+	settled, err := engine.Settle(t.Context(), slices.Collect(maps.Values(planned)), made...)
+	var found []string
+	for _, o := range settled {
+		found = append(found, fmt.Sprint(o.Kind, " ", o.ID, o.DashboardID, o.Mark))
+	}
+	slices.Sort(found)
+	if want := []string{"alias a", "alias b", "placement cbShop", "subscriber sb"}; err != nil || !slices.Equal(found, want) {
+		t.Errorf("%v: found %q", err, found)
 	}
 }
 

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,13 +10,12 @@ import (
 
 // Settle returns the outcomes of records that a run was about to create and that exist: an interrupted run has created
 // them and could not say so. planned are outcomes of Plan with the status Created. Undo needs the result beside the
-// outcomes of Write, which are written. Subscribers of a dashboard that the run has created are left out, because they
-// are deleted with it.
+// outcomes of Write, which are written: they name the dashboards that the run has created.
 func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outcome) ([]Outcome, error) {
-	made := map[string]bool{} // ids of the dashboards that the run has created
+	made := map[string]string{} // by key, the ids of the dashboards that the run has created
 	for _, o := range written {
 		if o.Kind == "dashboard" && o.Status == Created {
-			made[o.ID] = true
+			made[o.Key] = o.ID
 		}
 	}
 	byKind := map[string][]Outcome{}
@@ -31,7 +31,7 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 		for _, o := range wanted {
 			if d, there := known[o.Find]; there {
 				o.ID, o.Mark = d.text("id"), d.mark()
-				made[o.ID] = true
+				made[o.Key] = o.ID
 				found = append(found, o)
 			}
 		}
@@ -49,10 +49,16 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 			}
 		}
 	}
+	for _, kind := range []string{"endpoint", "placement", "subscriber", "alias"} {
+		for i := range byKind[kind] {
+			o := &byKind[kind][i]
+			o.DashboardID = cmp.Or(o.DashboardID, made[o.Dashboard])
+		}
+	}
 	for _, o := range byKind["endpoint"] {
 		err := each(ctx, e.Sender, endpointsPath(o.Channel), "endpoints", url.Values{"urlHash": {o.Find}}, func(there endpoint) error {
-			if there.DashboardID == o.DashboardID || o.DashboardID == "" && made[there.DashboardID] {
-				o.ID, o.DashboardID, o.Mark = o.Find, there.DashboardID, there.mark()
+			if there.DashboardID == o.DashboardID {
+				o.ID, o.Mark = o.Find, there.mark()
 				found = append(found, o)
 			}
 			return nil
@@ -61,6 +67,11 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 			return nil, err
 		}
 	}
+	placements, err := e.settlePlacements(ctx, byKind["placement"])
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, placements...)
 	subscribers, err := e.settleSubscribers(ctx, byKind["subscriber"])
 	for _, o := range byKind["alias"] {
 		if o.DashboardID != "" {
@@ -68,6 +79,28 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 		}
 	}
 	return append(found, subscribers...), err
+}
+
+// settlePlacements returns the components that are on the dashboard of the run now.
+func (e *Engine) settlePlacements(ctx context.Context, planned []Outcome) (found []Outcome, err error) {
+	r, read := run{Engine: e}, map[string]settings{}
+	for _, o := range planned {
+		if o.DashboardID == "" { // the run has not created the dashboard
+			continue
+		}
+		d, known := read[o.DashboardID]
+		if !known {
+			if d, err = r.dashboard(ctx, o.DashboardID); err != nil && !isMissing(err) {
+				return nil, err
+			}
+			read[o.DashboardID] = d
+		}
+		if group, there := d.groupOf(o.ID); there {
+			o.Mark = group
+			found = append(found, o)
+		}
+	}
+	return found, nil
 }
 
 func (e *Engine) settleSubscribers(ctx context.Context, planned []Outcome) (found []Outcome, err error) {

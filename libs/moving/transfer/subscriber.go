@@ -67,7 +67,7 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 	channel, dashboard := wanted[0].Channel, r.state.Dashboards[wanted[0].DashboardID]
 	if dashboard == "" { // the import will create the dashboard, which so has no subscriber
 		for _, s := range sent {
-			r.add(Outcome{Kind: "subscriber", Key: s.Key, Status: Created, Channel: channel})
+			r.add(Outcome{Kind: "subscriber", Key: s.Key, Status: Created, Dashboard: s.DashboardID, Channel: channel, Find: addressMark(channel, s.Address)})
 		}
 		return nil
 	}
@@ -85,7 +85,7 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 	outcomes := make([]Outcome, len(sent))
 	for i, result := range foreseen {
 		outcomes[i] = Outcome{
-			Kind: "subscriber", Key: sent[i].Key, Status: Status(result.Status), Text: result.Error, ID: result.ID, DashboardID: dashboard, Channel: channel,
+			Kind: "subscriber", Key: sent[i].Key, Status: Status(result.Status), Text: result.Error, ID: result.ID, DashboardID: dashboard, Dashboard: sent[i].DashboardID, Channel: channel,
 			Find: addressMark(channel, sent[i].Address),
 		}
 		switch {

@@ -22,6 +22,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,10 +138,20 @@ type Outcome struct {
 	Text        string `json:"text,omitempty"` // reason for Kept, Declined and Dropped, or what else the person must know
 	ID          string `json:"id,omitempty"`
 	DashboardID string `json:"dashboardId,omitempty"` // dashboard of a subscriber, endpoint, alias or placement
+	Dashboard   string `json:"dashboard,omitempty"`   // key of this dashboard, which may have no id in a plan
 	Channel     string `json:"channel,omitempty"`     // channel of a subscriber or endpoint
 	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record with another one
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
 	Find        string `json:"find,omitempty"`        // in a plan: by what Settle finds a dashboard, endpoint or subscriber
+}
+
+// Name returns a text that names the record of the outcome within a run. The plan and the write of a record give the same
+// name. An old address and a component may be on several dashboards.
+func (o *Outcome) Name() string {
+	if o.Kind == "alias" || o.Kind == "placement" {
+		return o.Kind + " " + o.Key + " " + cmp.Or(o.Dashboard, o.DashboardID)
+	}
+	return o.Kind + " " + o.Key
 }
 
 // Undoable reports whether Undo needs the outcome. Events are not among them: the platform knows those of a run.

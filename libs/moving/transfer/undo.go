@@ -178,7 +178,9 @@ func (e *Engine) undoPlacement(ctx context.Context, o *Outcome) error {
 	case all[at].GroupName != o.Mark:
 		return errChanged
 	}
-	_, err = r.putPlacements(ctx, o.DashboardID, slices.Delete(all, at, at+1))
+	if _, err = r.putPlacements(ctx, o.DashboardID, int64(there.number("version")), slices.Delete(all, at, at+1)); isConflict(err) {
+		return kept{"stays on the dashboard, which was changed during the undo"}
+	}
 	return err
 }
 
@@ -192,7 +194,8 @@ func (e *Engine) versioned(ctx context.Context, o *Outcome, request Request) err
 	return e.Sender.Send(ctx, request, nil)
 }
 
-// undoDashboard deletes a dashboard that has the settings of the import and no component, or restores its settings.
+// undoDashboard deletes a dashboard that has the settings of the import and no records, or restores its settings. The platform
+// deletes a dashboard with its subscribers and endpoints, so undoDashboard reads right before whether there are any.
 func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 	r := run{Engine: e}
 	there, err := r.dashboard(ctx, o.ID)
@@ -209,7 +212,32 @@ func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 	case len(there.components()) > 0:
 		return kept{"has components that the import did not create, or that were kept"}
 	}
+	for _, list := range listsOfDashboard() {
+		var page map[string]any
+		query := url.Values{"dashboardId": {o.ID}, "limit": {"1"}}
+		if err := e.Sender.Send(ctx, Request{Method: http.MethodGet, Path: list.path, Query: query}, &page); err != nil {
+			return err
+		}
+		if rows, _ := page[list.member].([]any); len(rows) > 0 {
+			return kept{"has " + list.text + " that the import did not create, or that were kept"}
+		}
+	}
 	return e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: dashboardsPath + "/" + o.ID}, nil)
+}
+
+// listOfDashboard is a list of the App interface that takes dashboardId.
+type listOfDashboard struct{ path, member, text string }
+
+// listsOfDashboard returns the lists of what can be on a dashboard, except components.
+func listsOfDashboard() []listOfDashboard {
+	all := []listOfDashboard{{"/app/events", "events", "events"}}
+	for _, channel := range []string{"email", "sms", "whatsapp"} {
+		all = append(all, listOfDashboard{"/app/subscribers/" + channel, "subscribers", "subscribers by " + channel})
+	}
+	for _, channel := range []string{"webhook", "teams", "gchat", "slack", "discord"} {
+		all = append(all, listOfDashboard{endpointsPath(channel), "endpoints", "endpoints of " + channel})
+	}
+	return all
 }
 
 // restored reports whether the members of before have their former values, from an earlier Undo.

@@ -79,7 +79,7 @@ func (c *undoCommand) Run(ctx context.Context) error {
 			case !u.Before:
 				gone[u.Outcome.Kind]++
 			}
-			done = append(done, runLine{Outcome: transfer.Outcome{Kind: u.Outcome.Kind, Key: u.Outcome.Key, Status: undone}})
+			done = append(done, runLine{Outcome: transfer.Outcome{Kind: u.Outcome.Kind, Key: u.Outcome.Key, DashboardID: u.Outcome.DashboardID, Dashboard: u.Outcome.Dashboard, Status: undone}})
 		})
 		err = errors.Join(err, f.append(done...))
 		for _, kind := range []string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"} {

@@ -127,10 +127,22 @@ func (m *move) plan(ctx context.Context) (err error) {
 			return err
 		}
 		m.plans = append(m.plans, outcomes)
+		if m.run != nil {
+			m.madeBefore(outcomes)
+		}
 		progress.add(piece)
 	}
 	progress.end()
 	return nil
+}
+
+// madeBefore adds to the state the dashboards that the interrupted run has created. The plan of the components needs them.
+func (m *move) madeBefore(outcomes []transfer.Outcome) {
+	for _, o := range outcomes {
+		if _, planned := m.run.planned[o.Name()]; planned && o.Kind == "dashboard" && o.ID != "" {
+			m.state.Made[o.ID] = true
+		}
+	}
 }
 
 // write writes the pieces in which something is to be written. The state knows the records that exist already.
@@ -177,6 +189,9 @@ func counts(title string, outcomes []transfer.Outcome) [][]string {
 	statuses := []transfer.Status{transfer.Created, transfer.Updated, transfer.Unchanged, transfer.Kept, transfer.Declined, transfer.Dropped}
 	byKind := map[string]map[transfer.Status]int{}
 	for _, o := range outcomes {
+		if o.Kind == "placement" && o.Status == transfer.Unchanged { // it belongs to a component that is counted
+			continue
+		}
 		if byKind[o.Kind] == nil {
 			byKind[o.Kind] = map[transfer.Status]int{}
 		}

@@ -40,15 +40,13 @@ type runLine struct {
 type runFile struct {
 	runHeader
 	file    *os.File
-	planned map[string]transfer.Outcome // by recordKey
-	written map[string]transfer.Outcome // by recordKey
+	planned map[string]transfer.Outcome // by name
+	written map[string]transfer.Outcome // by name
 	done    bool                        // the run has written all it could
 	undone  bool
 }
 
 func runName(runID string) string { return "import-" + runID + ".jsonl" }
-
-func recordKey(o *transfer.Outcome) string { return o.Kind + " " + o.Key }
 
 // resumeRun returns the newest run of the same import in the present folder that is neither done nor undone. It returns
 // nil if there is none.
@@ -128,9 +126,9 @@ func (f *runFile) read(text []byte) error {
 	case line.Outcome.Kind == "undone":
 		f.undone = true
 	case line.Planned:
-		f.planned[recordKey(&line.Outcome)] = line.Outcome
+		f.planned[line.Outcome.Name()] = line.Outcome
 	default:
-		f.written[recordKey(&line.Outcome)] = line.Outcome
+		f.written[line.Outcome.Name()] = line.Outcome
 	}
 	return nil
 }
@@ -173,10 +171,10 @@ func (f *runFile) append(records ...any) error {
 func (f *runFile) plan(outcomes []transfer.Outcome) error {
 	var records []any
 	for _, o := range outcomes {
-		if _, known := f.planned[recordKey(&o)]; o.Status != transfer.Created || o.Kind == "event" || known {
+		if _, known := f.planned[o.Name()]; o.Status != transfer.Created || o.Kind == "event" || known {
 			continue
 		}
-		f.planned[recordKey(&o)] = o
+		f.planned[o.Name()] = o
 		records = append(records, runLine{o, true})
 	}
 	return f.append(records...)
@@ -191,7 +189,7 @@ func (f *runFile) found(outcomes []transfer.Outcome) error {
 func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 	var records []any
 	for _, o := range outcomes {
-		key := recordKey(&o)
+		key := o.Name()
 		_, planned := f.planned[key]
 		_, known := f.written[key]
 		if planned && !known && o.Status == transfer.Unchanged {

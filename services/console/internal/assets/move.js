@@ -13,6 +13,9 @@
   const places = { created: 0, updated: 1, unchanged: 2, kept: 3 }, labels = ['new', 'changed', 'as before', 'kept', 'refused'];
   const number = (n) => n.toLocaleString('en');
 
+  // nameOf returns the name of a record within a run. An old address and a component may be on several dashboards.
+  const nameOf = (o) => `${o.kind} ${o.key}${['alias', 'placement'].includes(o.kind) ? ` ${o.dashboard ?? o.dashboardId}` : ''}`;
+
   let records = [], stopping, pieces = [], names = {}, at, state, outcomes, planned = new Map(), doubtful = new Map(), unsure, read = [], lost, runId, work;
   const buttons = (...on) => [write, go, stop, undo, save, back, end].forEach((b) => { if (b) b.hidden = !on.includes(b); });
 
@@ -36,8 +39,9 @@
   // take adds the outcomes of a piece. If a response was lost, a record that the plan says is new, and that is there now, is from its request.
   const take = (got) => {
     for (const o of got.outcomes ?? []) {
-      const name = `${o.kind} ${o.key}`;
+      const name = nameOf(o);
       if (work === 'write' && o.status === 'unchanged' && (unsure && planned.get(name)?.status === 'created' || doubtful.has(name))) o.status = 'created';
+      if (o.kind === 'placement' && o.status === 'unchanged') continue; // it belongs to a component that is counted
       if (work === 'plan') planned.set(name, o);
       const before = outcomes.get(name);
       if (before?.status !== 'created' || o.status === 'created') outcomes.set(name, o);
@@ -99,7 +103,7 @@
     const found = new Map();
     let done = false;
     for (const line of text.split('\n').filter((l) => l.trim())) {
-      const o = JSON.parse(line), name = `${o.kind} ${o.key}`;
+      const o = JSON.parse(line), name = nameOf(o);
       if (o.kind === 'run' && o.runId !== id) throw new Halt('');
       if (o.kind === 'done') done = true;
       if (kept(o) && (!found.has(name) || found.get(name).planned)) found.set(name, o);
@@ -243,8 +247,8 @@
       const earlier = recall(), same = earlier && !earlier.done && ['source', 'into', 'slug'].every((name) => earlier.chosen[name] === chosen()[name]);
       if (!same) forget();
       const before = same ? earlier.records : [], made = before.filter((o) => o.kind === 'dashboard' && o.status === 'created' && !o.planned);
-      outcomes = new Map(before.filter((o) => !o.planned).map((o) => [`${o.kind} ${o.key}`, o]));
-      doubtful = new Map(before.filter((o) => o.planned).map((o) => [`${o.kind} ${o.key}`, o]));
+      outcomes = new Map(before.filter((o) => !o.planned).map((o) => [nameOf(o), o]));
+      doubtful = new Map(before.filter((o) => o.planned).map((o) => [nameOf(o), o]));
       runId = same ? earlier.runId : crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
       state = { ...state, runId, made: Object.fromEntries(made.map((o) => [o.id, true])) };
       storeRun(false);
@@ -273,7 +277,7 @@
         if (stopping.signal.aborted) throw new Halt('Stopped.');
       }
       const unknown = records.filter((o) => o.planned);
-      if (unknown.length) records = records.filter((o) => !o.planned).concat((await send('undo', { runId, planned: unknown })).outcomes ?? []);
+      if (unknown.length) records = records.filter((o) => !o.planned).concat((await send('undo', { runId, planned: unknown, outcomes: records.filter((o) => o.kind === 'dashboard' && !o.planned) })).outcomes ?? []);
       const order = ['alias', 'subscriber', 'endpoint', 'placement', 'component', 'dashboard'];
       records.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
       for (let n = records.length; records.length;) {

@@ -32,7 +32,7 @@ type movePart struct {
 	Ask      bool               `json:"ask"`
 	Force    bool               `json:"force"`
 	RunID    string             `json:"runId"`
-	Outcomes []transfer.Outcome `json:"outcomes"` // that are undone
+	Outcomes []transfer.Outcome `json:"outcomes"` // that are undone; with planned: the dashboards that the run has created
 	Planned  []transfer.Outcome `json:"planned"`  // that the run was about to create, and whose result is unknown
 }
 
@@ -219,7 +219,7 @@ func (p *pages) moveUndoPiece(v *visit) error {
 	}
 	answer, engine := moveAnswer{}, v.engine(false, false)
 	if len(part.Planned) > 0 {
-		answer.Outcomes, err = engine.Settle(v.Request.Context(), part.Planned)
+		answer.Outcomes, err = engine.Settle(v.Request.Context(), part.Planned, part.Outcomes...)
 		return v.answer(answer, err)
 	}
 	if len(part.Outcomes) == 0 {
@@ -310,7 +310,7 @@ func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *un
 	}
 	if left == 0 && failed == nil && len(planned) > 0 {
 		var found []transfer.Outcome
-		if found, failed = engine.Settle(ctx, planned); failed == nil {
+		if found, failed = engine.Settle(ctx, planned, outcomes...); failed == nil {
 			outcomes, planned = append(outcomes, found...), nil
 		}
 	}
@@ -373,7 +373,7 @@ func outcomesOf(text string) (written, planned []transfer.Outcome, err error) {
 		if done = done || o.Kind == "done"; !o.Undoable() {
 			continue
 		}
-		key := o.Kind + " " + o.Key
+		key := o.Name()
 		if _, known := all[key]; !known {
 			order = append(order, key)
 		}

@@ -216,6 +216,27 @@ func TestAPieceThatFailsSaysWhatIsWritten(t *testing.T) {
 	}
 }
 
+// An old address and a component can be on several dashboards of a run. A planned record has the key of the dashboard only.
+func TestTheFileOfARunHasRecordsOfSeveralDashboards(t *testing.T) {
+	written, planned, err := outcomesOf(`{"kind":"run","runId":"` + runID + `","dashboard":"acme"}
+{"kind":"alias","key":"old/feed","status":"created","dashboard":"a:d:1","planned":true}
+{"kind":"alias","key":"old/feed","status":"created","dashboard":"a:d:2","planned":true}
+{"kind":"placement","key":"a:c:1","status":"created","id":"c","dashboard":"a:d:1","planned":true}
+{"kind":"placement","key":"a:c:1","status":"created","id":"c","dashboard":"a:d:2","planned":true}
+{"kind":"alias","key":"old/feed","status":"created","dashboardId":"1","dashboard":"a:d:1"}
+{"kind":"placement","key":"a:c:1","status":"created","id":"c","dashboardId":"1","dashboard":"a:d:1","mark":"default"}
+`)
+	if err != nil || len(written) != 2 || len(planned) != 2 || planned[0].Dashboard != "a:d:2" || planned[1].Dashboard != "a:d:2" {
+		t.Fatalf("%v: written %+v, planned %+v", err, written, planned)
+	}
+	b := moving(t)
+	b.app.answer("GET /app/dashboards/"+other, answer{200, `{"dashboard": {"id": "` + other + `", "components": [{"componentId": "c", "groupName": "default"}]}}`, false})
+	made := transfer.Outcome{Kind: "dashboard", Key: "a:d:2", Status: transfer.Created, ID: other}
+	if found := b.part("undo", movePart{RunID: runID, Planned: planned, Outcomes: []transfer.Outcome{made}}); len(found.Outcomes) != 2 || found.Outcomes[0].DashboardID != other || found.Outcomes[1].DashboardID != other {
+		t.Errorf("found %+v", found)
+	}
+}
+
 func TestAWrongSourceIsShownWithItsReason(t *testing.T) {
 	b := moving(t)
 	for _, row := range []struct {
