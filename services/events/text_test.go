@@ -152,6 +152,9 @@ func TestATextInAnyWritingIsTaken(t *testing.T) {
 	if turned := s.ingest("created", s.message("trigger", "y", func(in *topic.InboundMessage) { in.Message = new("One\r\n\u202etwo\u2066") })); fmt.Sprint(entries(turned)) != "[investigating: One\ntwo]" {
 		t.Errorf("the entries of an alert with an override of the direction: %q", entries(turned))
 	}
+	if shown := s.ingest("created", s.message("trigger", "z", func(in *topic.InboundMessage) { in.Message = new("\u202e") })); len(entries(shown)) != 0 {
+		t.Errorf("the entries of an alert with U+202E only: %q", entries(shown))
+	}
 	if alert["title"] != "Checkout fails" || len(entries(alert)) != 0 {
 		t.Errorf("the alert has the title %q and the entries %q", alert["title"], entries(alert))
 	}

@@ -155,6 +155,20 @@ func (c *checker) name(field string, value *string, least, most int) {
 	c.text(field, *value, least, most)
 }
 
+// title checks the title of an event as name does. A title that shows nothing without what the platform would refuse becomes
+// the word for the type.
+func (c *checker) title(e *Event) {
+	if richtext.CheckLine(e.Title) == nil || !richtext.IsBlank(e.Title) {
+		c.name("title", &e.Title, 1, MaxTitle)
+		return
+	}
+	e.Title = "Incident"
+	if e.Type == "maintenance" {
+		e.Title = "Maintenance"
+	}
+	c.warn(fault{"title", fmt.Sprintf("shows nothing; it becomes %q", e.Title)}, e.Title)
+}
+
 // plain checks a plain text of several lines by the rules of the platform. What the platform would refuse in it is left out,
 // with a warning.
 func (c *checker) plain(field string, value *string, least, most int) {
@@ -268,7 +282,7 @@ func (c *checker) event(e *Event) {
 	c.that(c.events <= MaxEvents, "", "is beyond the %d events that a file may have", MaxEvents)
 	c.word("type", e.Type, []string{"incident", "maintenance"})
 	statuses := Statuses(e.Type)
-	c.name("title", &e.Title, 1, MaxTitle)
+	c.title(e)
 	c.word("status", e.Status, statuses)
 	c.word("severity", e.Severity, severities)
 	c.text("html", e.HTML, 0, MaxText)
@@ -344,6 +358,13 @@ func (c *checker) times(e *Event) {
 func (c *checker) timeline(e *Event, components, statuses []string) {
 	c.that(len(e.Timeline) <= maxEntries, "timeline", "has more than %d entries", maxEntries)
 	seen := map[string]bool{}
+	e.Timeline = slices.DeleteFunc(e.Timeline, func(entry Entry) bool {
+		gone := entry.HTML != "" && richtext.IsBlank(entry.HTML) && richtext.CheckText(entry.HTML) != nil
+		if gone {
+			c.warn(fault{"timeline", fmt.Sprintf("the entry %s shows nothing; it is left out", entry.Key)}, "")
+		}
+		return gone
+	})
 	for i, entry := range e.Timeline {
 		field := fmt.Sprintf("timeline[%d].", i)
 		c.importKey(field+"key", entry.Key)

@@ -98,6 +98,16 @@ func TestAPlainTextLosesWhatReversesOtherText(t *testing.T) {
 	}
 }
 
+// An event stays if its title or an entry has only characters that the platform would refuse.
+func TestAnEventStaysWithoutWhatShowsNothing(t *testing.T) {
+	turned := strings.NewReplacer(`"title":"T"`, `"title":"\u202e"`, `"startAt"`, `"timeline":[{"key":"u","at":"2026-01-31T09:30:00Z","status":"update","html":"\u202e"}],"startAt"`)
+	got, warnings := read(t, dashboard+"\n"+component+"\n"+turned.Replace(event))
+	want := []string{`x:s:e: title: line 3: shows nothing; it becomes "Incident"`, `x:s:e: timeline: line 3: the entry u shows nothing; it is left out`}
+	if !slices.Equal(warnings, want) || !strings.Contains(got, `"title":"Incident"`) || strings.Contains(got, "\u202e") {
+		t.Errorf("warnings %q, lines %s", warnings, got)
+	}
+}
+
 func TestEachRuleOfAnEventNamesItsField(t *testing.T) {
 	entry := `{"key":"x:s:u","at":"2026-01-31T09:30:00Z","status":"resolved","html":"<p>a</p>"}`
 	for name, c := range map[string]struct{ old, new, want string }{

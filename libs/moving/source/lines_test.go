@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,5 +37,12 @@ func TestTitlesBecomeOneLine(t *testing.T) {
 	}
 	if set.Dashboards[0].Name != "Harbour" || set.Components[0].Name != "Gate 1" || set.Events[0].Title != "Gate is slow" || set.Events[0].Timeline[0].HTML != "<p>Resolved</p>" {
 		t.Errorf("read %+v", set)
+	}
+	var warned []string
+	for _, w := range set.Warnings {
+		warned = append(warned, w.Key+" "+w.Field)
+	}
+	if want := "[statuspage:p:page name statuspage:p:c name statuspage:p:i title]"; fmt.Sprint(warned) != want {
+		t.Errorf("the warnings are about %s", warned)
 	}
 }

@@ -123,8 +123,12 @@ func firstWords(text string, size int) string {
 	return text[:end]
 }
 
-// oneLine returns a title or a name in one line of at most most characters, and warns if it was longer.
+// oneLine returns a title or a name in one line of at most most characters, and warns if it was longer or had what the
+// platform would refuse.
 func (b *builder) oneLine(key, field, text string, most int) string {
+	if err := richtext.CheckLine(strings.TrimSpace(text)); err != nil && !richtext.IsBlank(text) {
+		b.warn(key, field, "%s; it becomes one line without such characters", err)
+	}
 	return richtext.Line(b.cut(key, field, richtext.Line(text), most))
 }
 

@@ -18,10 +18,12 @@ import (
 // monitoring tool takes both from its alerts, and could not send other ones.
 func (in Inbound) readable() Inbound {
 	in.Title, in.Description = richtext.Line(in.Title), richtext.Text(in.Description)
-	if in.Message != nil {
-		in.Message = new(richtext.Text(*in.Message))
+	if in.Message == nil {
+		return in
 	}
-	if in.Message != nil && strings.TrimSpace(*in.Message) != "" && (Rich{*in.Message, richtext.Rich}).blank() {
+	sent := strings.TrimSpace(*in.Message)
+	in.Message = new(richtext.Text(*in.Message))
+	if sent != "" && (Rich{*in.Message, richtext.Rich}).blank() {
 		in.Message = nil
 	}
 	return in
