@@ -112,7 +112,7 @@ func (c *Catalog) RunDomainProofs(ctx context.Context, log *slog.Logger, proofs 
 	return Schedule(ctx, log, "The check of a custom domain failed. It is repeated.", func(ctx context.Context) error {
 		due := find.Query{Where: []find.Condition{find.Lte(FieldDueAt, c.now())}, Order: []find.Order{{Field: FieldDueAt}}}
 		rows, err := c.store.Dashboards.Keys(ctx, due)
-		return errors.Join(err, AtOnce(ctx, rows, stepsAtOnce, func(row find.Row) error {
+		return errors.Join(err, AtOnce(ctx, rows, func(row find.Row) error {
 			if err := c.proveDomains(ctx, row.Key, proofs); fault.UnlessMissing(err) != nil {
 				return fmt.Errorf("dashboard %s: %w", row.Key, err)
 			}

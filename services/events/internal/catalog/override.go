@@ -145,7 +145,7 @@ func (c *Catalog) endOverridesBy(ctx context.Context, event *Event) error {
 func (c *Catalog) endDueOverrides(ctx context.Context) error {
 	now := c.now()
 	rows, err := c.store.Components.Keys(ctx, find.Query{Where: []find.Condition{find.Lte(FieldDueAt, now)}, Order: []find.Order{{Field: FieldDueAt}}})
-	return errors.Join(err, AtOnce(ctx, rows, stepsAtOnce, func(row find.Row) error {
+	return errors.Join(err, AtOnce(ctx, rows, func(row find.Row) error {
 		over := func(o *Override) bool { return o.Until != nil && !o.Until.After(now) }
 		if err := c.endOverrideOf(audit.WithScheduler(ctx), row.Key, now, over); err != nil {
 			return fmt.Errorf("component %s: %w", row.Key, err)

@@ -57,7 +57,7 @@ func (c *Catalog) runDue(ctx context.Context) error {
 		due = append(due, owned{event.OrganizationID, event.ID})
 		return nil
 	})
-	return errors.Join(err, AtOnce(ctx, due, stepsAtOnce, func(event owned) error {
+	return errors.Join(err, AtOnce(ctx, due, func(event owned) error {
 		command := Command{Organization: event.organization, Source: SourceScheduler}
 		_, err := c.ChangeEvent(audit.WithScheduler(ctx), command, event.id, (*EventEdit).runStep)
 		if fault.UnlessMissing(err) != nil {
@@ -67,12 +67,12 @@ func (c *Catalog) runDue(ctx context.Context) error {
 	}))
 }
 
-// AtOnce calls step for each of the items, at most limit calls at the same time. It makes no further calls after ctx ends. It
-// joins the errors. A panic of step is an error too.
-func AtOnce[T any](ctx context.Context, items []T, limit int, step func(T) error) error {
+// AtOnce calls step for each of the items, at most stepsAtOnce at the same time. It makes no further calls after ctx
+// ends. It joins the errors. A panic of step is an error too.
+func AtOnce[T any](ctx context.Context, items []T, step func(T) error) error {
 	errs := make([]error, len(items))
 	var group errgroup.Group
-	group.SetLimit(limit)
+	group.SetLimit(stepsAtOnce)
 	for i, item := range items {
 		group.Go(func() error {
 			if ctx.Err() == nil {

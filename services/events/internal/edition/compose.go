@@ -278,8 +278,7 @@ func (m *composition) finish() {
 
 // expires returns the time from which the state is outdated even without a write. This is when an event begins, when a
 // state by hand or the day ends, or, while an event or a state by hand lowers an uptime, a minute later. A maintenance does
-// not change an uptime. The minutes of the pages do not begin together, so that their renderings do not delay the writes of
-// the others all at once.
+// not change an uptime. The minutes of the pages do not begin together, so that not all are rendered at once.
 func (m *composition) expires() time.Time {
 	next := m.calendar.Today().To
 	if change := m.state.nextChange(); change != nil {

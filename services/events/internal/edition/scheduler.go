@@ -17,10 +17,6 @@ import (
 // page.
 const claimTime = 30 * time.Second
 
-// pagesAtOnce is how many due pages are renewed at the same time. They are not urgent: with more, the writes of people would
-// wait behind them.
-const pagesAtOnce = 2
-
 // DueAt returns the time at which the scheduler must next render or sweep the page; nil for never. A disabled page is
 // not rendered.
 func (p *PublishedPage) DueAt() *time.Time {
@@ -53,7 +49,7 @@ func (e *Editions) runDuePages(ctx context.Context) error {
 	rows, err := e.store.Pages.Keys(ctx, find.Query{
 		Where: []find.Condition{find.Lte(catalog.FieldDueAt, e.Now())}, Order: []find.Order{{Field: catalog.FieldDueAt}},
 	})
-	return errors.Join(err, catalog.AtOnce(ctx, rows, pagesAtOnce, func(row find.Row) error {
+	return errors.Join(err, catalog.AtOnce(ctx, rows, func(row find.Row) error {
 		if err := e.renewPage(ctx, row.Key); fault.UnlessMissing(err) != nil {
 			return fmt.Errorf("page of dashboard %s: %w", row.Key, err)
 		}
