@@ -414,7 +414,7 @@ func TestTheConsoleTakesGetAndPostOnly(t *testing.T) {
 	wantPage(t, d.do(t, "POST", importParts+"read", large, formOf("")), 413, "1048576 bytes")
 	wantPage(t, d.do(t, "POST", "/console/parts/text", large, formOf(m.cookie())), 413, "1048576 bytes")
 	wantPage(t, d.do(t, "POST", importParts+"read", strings.Repeat("x", importBody+1), formOf(m.cookie())), 413, "8388608 bytes")
-	if calls := w.services[console].calls.Load(); calls != 2 { // of the file
+	if calls := w.services[console].calls.Load(); calls != 2 { // GET and HEAD of the file
 		t.Errorf("the console got %d requests", calls)
 	}
 	if e := d.do(t, "POST", importParts+"read", large, formOf(m.cookie())).echo(t); len(e.Body) != len(large) {

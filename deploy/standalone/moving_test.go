@@ -380,7 +380,7 @@ func TestAKilledImportEndsAsOneWithoutAKill(t *testing.T) {
 	eachDocuments(t, func(t *testing.T, documents string) {
 		kills := 3
 		if strings.HasPrefix(documents, "DOCUMENTS_URL=mongodb") {
-			kills = 1 // of the events service; the others write nothing in another way than on SQLite
+			kills = 1 // a kill of the events service; the others write as on SQLite
 		}
 		killImports(t, documents, setting(t, "MOVE_KILLS", kills, 20))
 	})

@@ -90,8 +90,8 @@ type checker struct {
 	kind   map[string]string // by nameOf, of the records that stay
 	events int
 	found  *fault // first fault of the present record
-	key    string // of the present record
-	line   int    // of the present record; 0 if it is from no file of lines
+	key    string // key of the present record
+	line   int    // line of the present record; 0 if the record is from no file of lines
 }
 
 // keep returns the records of a kind that check accepts.

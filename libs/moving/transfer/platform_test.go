@@ -24,7 +24,7 @@ type platform struct {
 	sent      []string       // methods and paths of requests that write
 	body      any            // body of the last of them
 	placed    any            // body of the last PUT
-	version   int64          // of the last PUT
+	version   int64          // version of the last PUT
 }
 
 func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
