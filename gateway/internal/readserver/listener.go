@@ -117,13 +117,14 @@ func (l *Listener) Close() error {
 		return nil
 	}
 	close(l.closed)
+	err := l.Listener.Close() // first, so that a client whose connection ends here connects to another process
 	for c := range l.open {
 		if c.used.Load() {
 			_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails only if the connection has ended
 		}
 	}
 	time.AfterFunc(boot.StopTimeout, l.endAll)
-	return l.Listener.Close()
+	return err
 }
 
 // Wait waits, after Close, until all responses have been sent.

@@ -187,7 +187,7 @@ func TestDashboardIsDeletedWhileItsPageIsRendered(t *testing.T) {
 			if _, err := catalogs.Public(t.Context(), edition.Address{Slug: goes.Slug}); !fault.Is(err, fault.NotFound) {
 				t.Errorf("the page: %v", err)
 			}
-			ahead.Store(int64(2 * time.Minute))
+			ahead.Store(int64(6 * time.Minute))
 			ctx, stop := context.WithCancel(t.Context())
 			ran := make(chan error, 1)
 			go func() { ran <- catalogs.RunPages(ctx, slog.New(slog.DiscardHandler)) }()
@@ -326,7 +326,7 @@ func TestPartsOfARenderingThatIsRepeatedAreDeleted(t *testing.T) {
 	if unused() == 0 {
 		t.Fatal("no rendering was repeated")
 	}
-	ahead.Store(int64(2 * time.Minute))
+	ahead.Store(int64(6 * time.Minute))
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- c.RunPages(ctx, slog.New(slog.DiscardHandler)) }()

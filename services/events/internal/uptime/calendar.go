@@ -23,25 +23,21 @@ func NewCalendar(at time.Time, zone *time.Location) Calendar {
 
 // Calendars returns calendars and caches their days, because each write of an event needs a calendar. It is safe for
 // concurrent use.
-type Calendars struct{ days *lru.Cache[lastDay, []Day] }
-
-// lastDay is the last day of a calendar.
-type lastDay struct {
-	day  time.Time
-	zone string
+type Calendars struct {
+	days *lru.Cache[string, []Day] // by last day and zone
 }
 
 // maxCalendars is how many calendars are cached: one for each of the zones in use. Another day has other calendars.
 const maxCalendars = 64
 
 func NewCalendars() Calendars {
-	days, _ := lru.New[lastDay, []Day](maxCalendars) // fails only for a size below 1
+	days, _ := lru.New[string, []Day](maxCalendars) // fails only for a size below 1
 	return Calendars{days}
 }
 
 // At returns the same as NewCalendar. The days must not be changed.
 func (c Calendars) At(at time.Time, zone *time.Location) Calendar {
-	last := lastDay{civil(at.In(zone)), zone.String()}
+	last := at.In(zone).Format(time.DateOnly) + " " + zone.String()
 	if days, found := c.days.Get(last); found {
 		return Calendar{at, days, zone}
 	}
