@@ -27,7 +27,7 @@ const { launch } = require('./visitor.js');
 
 const [credentials, sampleFolder, screenshots, mode] = process.argv.slice(2);
 const short = mode === '--short';
-const limit = 60; // minutes; the short form takes 20 beside the tests
+const limit = 60; // minutes; beside the tests, the short form takes more than 15
 setTimeout(() => {
   console.log(`not ok browser: the checks have not ended within ${limit} minutes`);
   process.exit(124);

@@ -228,7 +228,7 @@ func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 // listOfDashboard is a list of the App interface that takes dashboardId.
 type listOfDashboard struct{ path, member, text string }
 
-// listsOfDashboard returns the lists of what can be on a dashboard, except components.
+// listsOfDashboard returns the lists of all records that a dashboard can have, except components.
 func listsOfDashboard() []listOfDashboard {
 	all := []listOfDashboard{{"/app/events", "events", "events"}}
 	for _, channel := range []string{"email", "sms", "whatsapp"} {

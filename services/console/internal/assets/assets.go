@@ -1,6 +1,6 @@
 // Package assets serves the style, the scripts and the icons of the console, without comments and with short names of
-// variables. The name of a file contains the hash of its content, so browsers may keep the file forever, and a new version
-// of the console has new names.
+// variables. The name of a file contains the hash of its content, so browsers may keep the file forever. A new version has
+// new names.
 package assets
 
 import (

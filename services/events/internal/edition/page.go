@@ -65,7 +65,7 @@ const (
 	// keepFormer is how long an edition is stored at least after it was replaced. A gateway may still request its files.
 	keepFormer = time.Minute
 	// sweepAfter is the time from the first replaced edition to the sweep. The page of an open incident gets an edition each
-	// minute, and a sweep for each would take a sixth of the processor time of all renderings.
+	// minute. A sweep for each took a seventh of the processor time of the service at rest.
 	sweepAfter = 5 * time.Minute
 )
 
