@@ -19,7 +19,8 @@ import (
 //
 //	go test -run '^$' -bench '^BenchmarkOrganizations$' -benchtime 1x -timeout 120m ./deploy/standalone
 func BenchmarkOrganizations(b *testing.B) {
-	const few, open, rest = 10, 200, 2 * time.Minute
+	// rest contains one sweep of former editions.
+	const few, open, rest = 10, 200, 5 * time.Minute
 	n, err := strconv.Atoi(cmp.Or(os.Getenv("BENCH_ORGANIZATIONS"), "10000"))
 	if err != nil || n < open {
 		b.Fatalf("BENCH_ORGANIZATIONS must be at least %d, not %q", open, os.Getenv("BENCH_ORGANIZATIONS"))
@@ -49,7 +50,7 @@ func BenchmarkOrganizations(b *testing.B) {
 		for _, of := range organizations[:open] {
 			of.incident(of.component, nil)
 		}
-		<-time.After(rest) // the time until queued work has ended
+		<-time.After(rest + time.Minute) // the time until queued work has ended and the former editions of the creation are deleted
 		spent := c.spent()
 		<-time.After(rest) // the time that is measured
 		busy, largest := 0.0, 0.0

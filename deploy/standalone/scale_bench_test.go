@@ -23,8 +23,8 @@ import (
 
 // The benchmarks of this file (goal S1) compare 1, 2 and 4 processes of a service under a load that waits for others and
 // hardly computes, because all processes share the cores of one machine. busy-by-4-% is how much of these cores was in use,
-// also by other work. That of delivery needs MongoDB (BELLBUOY_TEST_MONGODB) and uses Apache Kafka (BELLBUOY_TEST_KAFKA), as
-// scripts/bench starts them.
+// also by other work. Those of delivery, events and subscribers need MongoDB (BELLBUOY_TEST_MONGODB) and use Apache Kafka
+// (BELLBUOY_TEST_KAFKA), as scripts/bench starts them.
 
 // slowly is the time of a service that the gateway waits for. A receiver takes a little less: longer than 0.2 s, and each
 // delivery becomes a record of its own instead of a part of a block. The server of scripts/mongo-double reads all records for
@@ -163,6 +163,82 @@ func BenchmarkGatewayScale(b *testing.B) {
 		alone, used := throughput(b, gateways*perGateway, read(1))
 		b.ReportMetric(alone/four, "alone-of-4")
 		b.ReportMetric(used, "busy-alone-%")
+	}
+}
+
+// BenchmarkServicesScale sends requests to events and to subscribers, for which each response of the database takes 100 ms
+// longer. Each process has a gateway of its own and gets the requests of 16 clients. Each client reads and changes its own
+// record in turn.
+func BenchmarkServicesScale(b *testing.B) {
+	const perProcess, most, takes = 16, 4, 100 * time.Millisecond
+	server := os.Getenv("BELLBUOY_TEST_MONGODB")
+	if server == "" {
+		b.Skip("BELLBUOY_TEST_MONGODB names no MongoDB server")
+	}
+	for service, of := range map[string]struct {
+		path   string
+		record func(a actor, i int) map[string]any
+		change func(i int) map[string]any
+	}{
+		"events": {
+			"/app/templates",
+			func(a actor, i int) map[string]any {
+				return map[string]any{"kind": "update", "name": fmt.Sprintf("Template %d", i)}
+			},
+			func(i int) map[string]any { return map[string]any{"message": fmt.Sprintf("Message %d", i)} },
+		},
+		"subscribers": {
+			"/app/subscribers/email",
+			func(a actor, i int) map[string]any {
+				return map[string]any{"dashboardId": a.DashboardID, "email": fmt.Sprintf("ann-%d@example.com", i), "confirmed": true}
+			},
+			func(i int) map[string]any { return map[string]any{"paused": i%2 == 0} },
+		},
+	} {
+		b.Run(service, func(b *testing.B) {
+			database := startRelay(b, takes, strings.TrimPrefix(strings.TrimSuffix(server, "/"), "mongodb://"))
+			c := startCluster(b, "APP_RATE_PER_MINUTE=1000000", "BELLBUOY_LOG_LEVEL=warn")
+			leave(b, c.processes[service])
+			env := append(slices.Clone(c.processes[service].env), fmt.Sprintf("DOCUMENTS_URL=mongodb://%s/scale%d", database, time.Now().UnixNano()))
+			bases := []string{c.base}
+			running := []*process{newProcess(b, service+"-1", service, env...).start()}
+			eventually(b, time.Minute, "ready", ready(c.base))
+			a := actor{b, provision(b, c.base, "Acme", "acme-admin", "admin", "api")}
+			var records [most * perProcess]string
+			for i := range records {
+				var made map[string]struct{ ID string }
+				send(b, http.MethodPost, c.base+of.path, a.app(), of.record(a, i)).expect(b, http.StatusCreated).into(b, &made)
+				for _, record := range made {
+					records[i] = record.ID
+				}
+			}
+			clients := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: most * perProcess}, Timeout: time.Minute}
+			for b.Loop() {
+				scales(b, func(processes int) (rate, used float64) {
+					for len(running) < processes {
+						n, address, gateway := len(running)+1, apitest.FreeAddress(b), apitest.FreeAddress(b)
+						running = append(running, newProcess(b, fmt.Sprintf("%s-%d", service, n), service,
+							append(slices.Clone(env), "BELLBUOY_ADDR="+address, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0")...).start())
+						newProcess(b, fmt.Sprintf("gateway-of-%d", n), "gateway", append(slices.Clone(c.processes["gateway"].env),
+							"BELLBUOY_ADDR="+gateway, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", strings.ToUpper(service)+"_URL=http://"+address)...).start()
+						bases = append(bases, "http://"+gateway)
+						eventually(b, time.Minute, "ready", ready(bases[n-1]))
+					}
+					var done [most * perProcess]int
+					return throughput(b, processes*perProcess, func(client int) error {
+						url, i := bases[client%processes]+of.path+"/"+records[client], done[client]
+						done[client]++
+						if i%2 == 0 {
+							return call(b, clients, http.MethodGet, url, a.app(), nil, http.StatusOK)
+						}
+						return call(b, clients, http.MethodPatch, url, a.app(), of.change(i/2), http.StatusOK)
+					})
+				})
+			}
+			for _, p := range running {
+				leave(b, p)
+			}
+		})
 	}
 }
 

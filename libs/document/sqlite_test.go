@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
@@ -62,4 +63,25 @@ func TestSQLiteFilesAreTheOwnersOnly(t *testing.T) {
 	if seen < 3 {
 		t.Errorf("%d files were found", seen)
 	}
+}
+
+// What was written gets into the file while the database is open.
+func TestTheLogIsCopiedIntoTheFile(t *testing.T) {
+	folder := t.TempDir()
+	_, c := fleet(t, "sqlite:"+folder)
+	const written = 1000 * 4096 // the pages after which a checkpoint starts
+	for n := range 3 {
+		var large []boat
+		for i := range 200 {
+			b := vessel("ada", 200*n+i)
+			b.Log = []logLine{{Tags: map[string]string{"course": strings.Repeat("x", written/400)}}}
+			large = append(large, b)
+		}
+		seed(t, c, large...)
+	}
+	eventually(t, "a checkpoint", func() bool {
+		file, err := os.Stat(filepath.Join(folder, "conformance.db"))
+		must(t, err)
+		return file.Size() > written
+	})
 }

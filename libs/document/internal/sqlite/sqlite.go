@@ -21,7 +21,8 @@ import (
 )
 
 // Engine stores a database in one file, which one process uses. All writes use one connection. Waiting writes share
-// one synced transaction. Reads use a few other connections. With WAL they do not wait for writes.
+// one synced transaction. Reads use a few other connections. With WAL they do not wait for writes. One more connection
+// makes the checkpoints.
 type Engine struct {
 	path    string
 	observe func(operation string)
@@ -63,7 +64,8 @@ func (e *Engine) reader() (*statements, error) {
 // writer returns the writing connection. At the first call it locks the file and opens the connection.
 func (e *Engine) writer(ctx context.Context) (*writer, error) {
 	return opened(e, &e.writes, func() (*writer, error) {
-		db, err := e.connect("cache_size(-4000)", "journal_mode(WAL)", "synchronous(FULL)", "journal_size_limit(67108864)")
+		const durable = "synchronous(FULL)"
+		db, err := e.connect("cache_size(-4000)", "journal_mode(WAL)", durable, fmt.Sprintf("wal_autocheckpoint(%d)", mostLogged), "journal_size_limit(67108864)")
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +78,12 @@ func (e *Engine) writer(ctx context.Context) (*writer, error) {
 		if err != nil {
 			return nil, errors.Join(err, db.Close(), lock.Close())
 		}
-		return newWriter(conn, conn, db, lock), nil
+		copying, err := e.connect("cache_size(-100)", durable)
+		if err != nil {
+			return nil, errors.Join(err, conn.Close(), db.Close(), lock.Close())
+		}
+		copying.SetMaxOpenConns(1)
+		return newWriter(conn, newCheckpoints(copying), conn, db, lock), nil
 	})
 }
 

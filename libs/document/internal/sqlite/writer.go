@@ -13,9 +13,10 @@ import (
 // writer runs all writes over one connection. Writes that arrive while a transaction is being synced share the next
 // transaction, so many writers need few syncs.
 type writer struct {
-	cache *statements
-	conn  *sql.Conn
-	jobs  chan *writeJob
+	cache       *statements
+	conn        *sql.Conn
+	checkpoints *checkpoints
+	jobs        chan *writeJob
 
 	mu     sync.RWMutex // do holds it for reading while it sends a job, so that close cannot close jobs at the same time
 	closed bool
@@ -33,10 +34,10 @@ const maxGroup = 128
 
 var errRolledBack = errors.New("the shared transaction failed")
 
-// newWriter returns a running writer. The writer's close also closes closers.
-func newWriter(conn *sql.Conn, closers ...io.Closer) *writer {
+// newWriter returns a running writer. The writer's close also closes checkpoints and closers.
+func newWriter(conn *sql.Conn, checkpoints *checkpoints, closers ...io.Closer) *writer {
 	w := &writer{
-		conn: conn, cache: &statements{prepare: conn.PrepareContext, closers: closers},
+		conn: conn, checkpoints: checkpoints, cache: &statements{prepare: conn.PrepareContext, closers: append([]io.Closer{checkpoints}, closers...)},
 		jobs: make(chan *writeJob, maxGroup), done: make(chan struct{}),
 	}
 	go w.loop()
@@ -79,6 +80,7 @@ func (w *writer) loop() {
 		for _, job := range group {
 			close(job.done)
 		}
+		w.checkpoints.committed(w.conn)
 	}
 }
 

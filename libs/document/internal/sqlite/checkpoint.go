@@ -1,0 +1,71 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"modernc.org/sqlite"
+)
+
+const (
+	// checkpointEvery is the number of pages that are written to the log between two checkpoints.
+	checkpointEvery = 1000
+	// mostLogged is the number of pages of the log at which the writing connection itself makes a checkpoint. That
+	// happens if so much is written that the log is never empty.
+	mostLogged = 16 << 10
+	// passes is the number of times that a checkpoint is repeated for the pages that were written during the last one.
+	// SQLite uses the log from its beginning again once all of its pages are in the file.
+	passes = 3
+)
+
+// checkpoints copies the pages of the log into the file, over a connection of its own. SQLite would do this at the end
+// of the write that fills the log. That write, and all that wait for it, would also wait until pages from everywhere in
+// the file are synced: the larger the file is, the longer.
+type checkpoints struct {
+	db     *sql.DB
+	logged int           // the number of pages that had been written at the last checkpoint
+	wanted chan struct{} // has room for one
+	done   chan struct{}
+}
+
+func newCheckpoints(db *sql.DB) *checkpoints {
+	c := &checkpoints{db: db, wanted: make(chan struct{}, 1), done: make(chan struct{})}
+	go c.loop()
+	return c
+}
+
+// committed starts a checkpoint if conn has written enough pages. It does not wait for the checkpoint.
+func (c *checkpoints) committed(conn *sql.Conn) {
+	logged := 0
+	err := conn.Raw(func(driver any) (err error) {
+		logged, _, err = driver.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, false)
+		return err
+	})
+	if err != nil || logged-c.logged < checkpointEvery {
+		return
+	}
+	c.logged = logged
+	select {
+	case c.wanted <- struct{}{}:
+	default: // one is about to start
+	}
+}
+
+func (c *checkpoints) loop() {
+	defer close(c.done)
+	for range c.wanted {
+		for range passes {
+			var busy, logged, copied int
+			err := c.db.QueryRowContext(context.Background(), `PRAGMA wal_checkpoint(PASSIVE)`).Scan(&busy, &logged, &copied)
+			if err != nil || copied == logged {
+				break // after an error the next checkpoint copies the pages, or the next start
+			}
+		}
+	}
+}
+
+func (c *checkpoints) Close() error {
+	close(c.wanted)
+	<-c.done
+	return c.db.Close()
+}
