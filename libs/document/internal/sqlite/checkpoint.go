@@ -23,7 +23,7 @@ const (
 // the file are synced: the larger the file is, the longer.
 type checkpoints struct {
 	db     *sql.DB
-	logged int           // the number of pages that had been written at the last checkpoint
+	logged int           // the number of pages written since the last checkpoint was started
 	wanted chan struct{} // has room for one
 	done   chan struct{}
 }
@@ -36,15 +36,15 @@ func newCheckpoints(db *sql.DB) *checkpoints {
 
 // committed starts a checkpoint if conn has written enough pages. It does not wait for the checkpoint.
 func (c *checkpoints) committed(conn *sql.Conn) {
-	logged := 0
+	written := 0
 	err := conn.Raw(func(driver any) (err error) {
-		logged, _, err = driver.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, false)
+		written, _, err = driver.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, true)
 		return err
 	})
-	if err != nil || logged-c.logged < checkpointEvery {
+	if c.logged += written; err != nil || c.logged < checkpointEvery {
 		return
 	}
-	c.logged = logged
+	c.logged = 0
 	select {
 	case c.wanted <- struct{}{}:
 	default: // one is about to start
