@@ -303,13 +303,13 @@ func (p *process) cpu() time.Duration {
 // quiet waits until the process is idle and returns its processor time.
 func (p *process) quiet() time.Duration {
 	p.t.Helper()
-	used, idle := p.cpu(), 0
+	used, since := p.cpu(), time.Now()
 	eventually(p.t, 5*time.Minute, "idle", func() error {
 		now := p.cpu()
-		if idle++; now-used > 2*clockTick { // at rest, the timers of all services need a few hundredths of a core
-			used, idle = now, 0
+		if now-used > 2*clockTick { // at rest, the timers of all services need a few hundredths of a core
+			used, since = now, time.Now()
 		}
-		if idle < 40 { // idle counts pauses of 10 ms
+		if time.Since(since) < 400*time.Millisecond {
 			return errors.New("the process is busy")
 		}
 		return nil
