@@ -18,9 +18,9 @@ const (
 	passes = 3
 )
 
-// checkpoints copies the pages of the log into the file, over a connection of its own. SQLite would do this at the end
-// of the write that fills the log. That write, and all that wait for it, would also wait until pages from everywhere in
-// the file are synced: the larger the file is, the longer.
+// checkpoints copies the pages of the log into the file, over a connection of its own. SQLite would do this when a write
+// has filled the log: this write and the next ones would also wait until pages from everywhere in the file are synced.
+// The larger the file is, the longer that takes.
 type checkpoints struct {
 	db     *sql.DB
 	logged int           // the number of pages written since the last checkpoint was started
