@@ -16,7 +16,7 @@ type pool struct {
 }
 
 // take returns the connection to host that was used last, because the server is least likely to have closed it. It
-// returns nil if there is none.
+// returns nil if there is none, or if that one was idle for too long and sweep is late.
 func (p *pool) take(host string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -26,6 +26,9 @@ func (p *pool) take(host string) *conn {
 	at := len(p.conns) - 1
 	for p.conns[at].host != host {
 		at--
+	}
+	if time.Since(p.conns[at].since) >= p.Idle {
+		return nil
 	}
 	return p.removeLocked(at)
 }

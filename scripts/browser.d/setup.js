@@ -37,7 +37,7 @@ async function walk(bench, platform, state, got, options, scripts) {
     await page.fill(`#${channel}-phone`, number);
     await Promise.all([page.waitForNavigation(), page.press(`#${channel}-phone`, 'Enter')]);
     for (let tries = 0; !(await page.innerText('main')).includes(text); tries++) {
-      assert.ok(tries < 10, `the page does not show ${text}: ${await page.innerText('main')}`);
+      assert.ok(tries < 10, `the page does not show ${text}: ${await page.innerText(`#${channel}`)}`);
       await page.reload();
     }
   };

@@ -256,6 +256,31 @@ func TestATextWithoutAResponseIsNotSentAgain(t *testing.T) {
 	}
 }
 
+// The service closes an idle connection before the server does. Otherwise the server could close the connection at the
+// moment in which a text is sent, and the text would fail without a retry.
+func TestTheConnectionToTheTextServerIsClosedWhenIdle(t *testing.T) {
+	w := newWorld(t)
+	closed := make(chan struct{}, 10)
+	server := httptest.NewUnstartedServer(newSMSAPI(t, nil))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	c := w.config()
+	c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
+	if row, _, _ := w.text(c, "API is down"); row.Status != deliverylog.StatusDelivered {
+		t.Fatalf("row %+v", row)
+	}
+	select {
+	case <-closed:
+	case <-time.After(20 * time.Second): // shorter than the 30 s of a connection to an endpoint
+		t.Error("the connection is still open")
+	}
+}
+
 // A text is retried if the server could not be reached.
 func TestATextIsRetriedIfTheServerCouldNotBeReached(t *testing.T) {
 	w := newWorld(t)

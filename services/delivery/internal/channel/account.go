@@ -66,7 +66,7 @@ func newAccount(o Options) (*account, error) {
 		dialer = &tls.Dialer{Config: &tls.Config{RootCAs: o.Roots, MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(0)}}
 	}
 	address := net.JoinHostPort(base.Hostname(), cmp.Or(base.Port(), base.Scheme))
-	a := &account{log: o.Log, sender: o.Texts.From(), caller: newCaller(o, func(ctx context.Context, _ string) (net.Conn, error) {
+	a := &account{log: o.Log, sender: o.Texts.From(), caller: newCaller(o, idleTextTimeout, func(ctx context.Context, _ string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err != nil {
 			return nil, errors.Join(err, errUnsent)

@@ -26,13 +26,17 @@ import (
 )
 
 const (
-	userAgent      = "Bellbuoy-Delivery/1"
-	maxResponse    = 16 << 10 // bytes read of a response's body
-	maxHeader      = 16 << 10
-	idlePerHost    = 256
-	idleTotal      = 1024
-	idleTimeout    = 30 * time.Second
-	codeUnsendable = deliverylog.Code("unsendable") // the message or request could not be composed
+	userAgent   = "Bellbuoy-Delivery/1"
+	maxResponse = 16 << 10 // bytes read of a response's body
+	maxHeader   = 16 << 10
+	idlePerHost = 256
+	idleTotal   = 1024
+	// Times after which an idle connection is closed. A server that closes its idle connections does so after seconds.
+	// If a request is on its way then, it fails. A message to an endpoint is sent again, but a text is not, so texts need
+	// a time that is shorter than that of every server.
+	idleTimeout     = 30 * time.Second
+	idleTextTimeout = time.Second
+	codeUnsendable  = deliverylog.Code("unsendable") // the message or request could not be composed
 )
 
 // errBlocked is the error of a connection to a forbidden address.
@@ -80,8 +84,8 @@ type caller struct {
 	wire *wire.Client
 }
 
-func newCaller(o Options, dial func(ctx context.Context, host string) (net.Conn, error)) *caller {
-	return &caller{newTracing(o), wire.New(wire.Options{Dial: dial, PerHost: idlePerHost, Total: idleTotal, Idle: idleTimeout, MaxHead: maxHeader, Limit: o.Timeout})}
+func newCaller(o Options, idle time.Duration, dial func(ctx context.Context, host string) (net.Conn, error)) *caller {
+	return &caller{newTracing(o), wire.New(wire.Options{Dial: dial, PerHost: idlePerHost, Total: idleTotal, Idle: idle, MaxHead: maxHeader, Limit: o.Timeout})}
 }
 
 // dialEndpoint returns a function that connects to a URL's host and verifies its certificate. It connects to the

@@ -41,7 +41,7 @@ type Options struct {
 // Table returns the implementations of the channels. It returns an error if a channel whose recipients a service stores
 // has no implementation.
 func Table(o Options) (map[topic.Channel]dispatch.Channel, error) {
-	caller := newCaller(o, dialEndpoint(o))
+	caller := newCaller(o, idleTimeout, dialEndpoint(o))
 	texts, chats, err := newTexts(o)
 	if err != nil {
 		return nil, err
