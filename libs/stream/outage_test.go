@@ -3,14 +3,18 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/stream"
+	"golang.org/x/sync/errgroup"
 )
 
 // A failing handler, for example because the database is down, is called again and again. The log has one line about
@@ -38,4 +42,108 @@ func TestAFailingHandlerIsLoggedAsOneOutage(t *testing.T) {
 			t.Errorf("%d lines: %s", n, log.String())
 		}
 	})
+}
+
+// A broker that ends closes every idle connection. Only the first request after that fails, because the client then
+// uses none of the others.
+func TestOneRequestFindsThatAllIdleConnectionsAreClosed(t *testing.T) {
+	t.Parallel()
+	const connections = 12
+	relay := newRelay(t, startBroker(t))
+	client := connect(t, relay.listener.Addr().String(), stream.Options{})
+	ping := func() error { return client.Ping(t.Context()) }
+	if err := ping(); err != nil {
+		t.Fatal(err)
+	}
+	relay.hold(connections)
+	var pings errgroup.Group
+	for range connections {
+		pings.Go(ping)
+	}
+	if err := pings.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	relay.close()
+	failures := 0
+	eventually(t, "Kafka responds again", func() bool {
+		err := ping()
+		if err != nil {
+			failures++
+		}
+		return err == nil
+	})
+	if failures > 1 {
+		t.Errorf("%d requests failed", failures)
+	}
+}
+
+// relay passes connections on to a broker.
+type relay struct {
+	listener net.Listener
+	mu       sync.Mutex
+	changed  *sync.Cond // guarded by mu, as the fields below
+	wanted   int        // no request is passed on while fewer connections are open
+	open     []net.Conn // connections from the client
+}
+
+func newRelay(t *testing.T, broker string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	r := &relay{listener: listener}
+	r.changed = sync.NewCond(&r.mu)
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer client.Close()
+				server, err := net.Dial("tcp", broker)
+				if err != nil {
+					return
+				}
+				defer server.Close()
+				r.mu.Lock()
+				r.open = append(r.open, client)
+				r.changed.Broadcast()
+				r.mu.Unlock()
+				go func() { _, _ = io.Copy(client, server) }()
+				_, _ = io.Copy(writer(func(bytes []byte) (int, error) {
+					r.mu.Lock()
+					for len(r.open) < r.wanted {
+						r.changed.Wait()
+					}
+					r.mu.Unlock()
+					return server.Write(bytes)
+				}), client)
+			}()
+		}
+	}()
+	return r
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(bytes []byte) (int, error) { return w(bytes) }
+
+// hold passes no request on until the given number of connections are open, so that the client opens as many.
+func (r *relay) hold(connections int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wanted = connections
+}
+
+// close closes the open connections, as a broker that ends, and then accepts others.
+func (r *relay) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, each := range r.open {
+		_ = each.Close()
+	}
+	r.open, r.wanted = nil, 0
 }

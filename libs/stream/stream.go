@@ -14,13 +14,14 @@
 //     and join at once. A partition that must move is given back in a second join, after the work on it has ended and
 //     is committed (balancer.go, member.go).
 //   - A Reader uses one connection and one long poll per partition. Here one fetch per broker requests all assigned
-//     partitions, and waits at most 250 ms (fetch.go).
+//     partitions, and waits at most a second (fetch.go).
 //   - A Reader commits the highest offset, even if earlier records are not finished. Here each partition commits only
 //     up to its lowest unfinished record (partition.go), every 100 ms and before a partition moves.
 //   - The start of a group that is new to a topic is configured explicitly: the first record.
 //   - A group whose topic does not exist joins again and again without a pause. So Consume waits until its topics
 //     exist.
-//   - Transport returns metadata from memory while the brokers are down. So Ping sends a request to a broker. Idle
+//   - Transport returns metadata from memory while the brokers are down. So Ping sends a request to a broker. It also
+//     keeps idle connections that a broker has closed. Here a broken connection ends the others (transport.go). Idle
 //     time, metadata age, dial time and compression are set explicitly (snappy needs little CPU, and every Kafka tool
 //     can read it).
 //   - An unreachable broker stops no consumer. EnsureTopics and the consumers retry about once a second, and package
@@ -69,7 +70,7 @@ type Client struct {
 	outages   *failurelog.Log
 	tracer    trace.Tracer
 	metrics   *metrics
-	transport *kafka.Transport
+	transport transport
 	kafka     *kafka.Client
 	writer    *kafka.Writer
 	fetchWait time.Duration // the longest time that a broker waits for records
@@ -83,13 +84,13 @@ func Connect(options Options) *Client {
 	if options.Tracer == nil {
 		options.Tracer = noop.NewTracerProvider()
 	}
-	transport := &kafka.Transport{
+	transport := transport{&kafka.Transport{
 		Dial:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		DialTimeout: requestTimeout,
 		IdleTimeout: idleTimeout,
 		MetadataTTL: metadataAge,
 		ClientID:    options.ClientID,
-	}
+	}}
 	address := kafka.TCP(options.Brokers...)
 	return &Client{
 		brokers:   options.Brokers,
