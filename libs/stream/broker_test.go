@@ -73,6 +73,30 @@ func TestAcknowledgedRecordsArriveDespiteKillsOfTheBroker(t *testing.T) {
 	ledger.check(t)
 }
 
+// Publish that begins while the broker is down returns when it is back. No connection and no metadata is left then.
+func TestPublishWaitsForABrokerThatRestarts(t *testing.T) {
+	t.Parallel()
+	addr, dir := apitest.FreeAddress(t), t.TempDir()
+	broker := startBrokerChild(t, addr, dir)
+	client := connect(t, addr, stream.Options{})
+	topic := newTopic(t, client, 1)
+	publish(t, client, numbered(topic, 0, 1, 1)...)
+	broker.kill()
+	published := make(chan error, 1)
+	go func() { published <- client.Publish(t.Context(), numbered(topic, 1, 2, 1)...) }()
+	pings := 0
+	eventually(t, "requests have failed", func() bool {
+		if client.Ping(t.Context()) != nil {
+			pings++
+		}
+		return pings == 30 // a third of a second, in which Publish tries again
+	})
+	startBrokerChild(t, addr, dir)
+	if err := <-published; err != nil {
+		t.Error(err)
+	}
+}
+
 // Topics, records and commits survive a kill of the broker. The next member gets exactly the records that were not
 // committed.
 func TestAKilledBrokerKeepsCommits(t *testing.T) {
