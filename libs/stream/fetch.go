@@ -19,7 +19,6 @@ const (
 	fetchWait      = time.Second           // the longest time that a broker waits for records; each request costs both sides processor time
 	fetchWaitShort = 50 * time.Millisecond // used while the buffer of a partition is full, because it may have room soon
 	fetchBytes     = 8 << 20
-	partitionBytes = 1 << 20
 )
 
 // locate finds the leader of each partition. It starts a fetcher for each leader that has none.
@@ -161,7 +160,7 @@ func (m *member) wants(leader int64, turn int) (wants []wanted, full bool) {
 func (m *member) fetch(ctx context.Context, wants []wanted, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
 	defer cancel()
-	message, err := m.client.transport.RoundTrip(ctx, m.client.kafka.Addr, fetchRequest(wants, wait))
+	message, err := m.client.transport.RoundTrip(ctx, m.client.kafka.Addr, fetchRequest(wants, wait, m.share.Load()))
 	if err != nil {
 		return err
 	}
@@ -184,7 +183,7 @@ func (m *member) fetch(ctx context.Context, wants []wanted, wait time.Duration) 
 	return failure
 }
 
-func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
+func fetchRequest(wants []wanted, wait time.Duration, bytes int64) *fetch.Request {
 	request := &fetch.Request{
 		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: 1, MaxBytes: fetchBytes,
 		SessionEpoch: -1, // no incremental fetch session
@@ -197,7 +196,7 @@ func fetchRequest(wants []wanted, wait time.Duration) *fetch.Request {
 		}
 		request.Topics[i].Partitions = append(request.Topics[i].Partitions, fetch.RequestPartition{
 			Partition: int32(each.partition.id), CurrentLeaderEpoch: -1,
-			FetchOffset: each.offset, LogStartOffset: -1, PartitionMaxBytes: partitionBytes,
+			FetchOffset: each.offset, LogStartOffset: -1, PartitionMaxBytes: int32(bytes),
 		})
 	}
 	return request

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -37,6 +38,7 @@ type member struct {
 	slots        *semaphore.Weighted       // a slot for each unfinished claim
 	intake       context.Context           // ends when the consumer stops
 	fetchers     sync.WaitGroup
+	share        atomic.Int64 // bytes of the buffer of each partition
 
 	waking     sync.Mutex                   // guards the maps; a goroutine that has locked a partition may lock it to wake the fetchers
 	wakeups    map[int64]chan struct{}      // channel of each fetcher, by its leader; see wake
@@ -162,7 +164,7 @@ func (m *member) adopt(generation *kafka.Generation) bool {
 
 // open begins to hand out the records of a partition from the offset on, unless the consumer stops.
 func (m *member) open(topic string, id int, offset int64) {
-	p := newPartition(topic, id, offset, m.wake)
+	p := newPartition(topic, id, offset, &m.share, m.wake)
 	p.lag = m.client.metrics.lag.MustCurryWith(map[string]string{"group": m.subscription.Group})
 	before := m.stalls.count()
 	p.unbroken = func() bool { return m.stalls.count() == before }
@@ -172,6 +174,7 @@ func (m *member) open(topic string, id int, offset int64) {
 		return
 	}
 	m.partitions = append(m.partitions, p)
+	m.share.Store(shareOf(len(m.partitions)))
 	slices.SortFunc(m.partitions, func(x, y *partition) int {
 		return cmp.Or(strings.Compare(x.topic, y.topic), x.id-y.id)
 	})
@@ -224,6 +227,7 @@ func (m *member) handOver(generation *kafka.Generation) (rejoin bool) {
 	}
 	m.mu.Lock()
 	m.partitions = slices.DeleteFunc(m.partitions, func(p *partition) bool { return slices.Contains(ready, p) })
+	m.share.Store(shareOf(len(m.partitions)))
 	for _, p := range ready {
 		if m.assigned[p.topic][p.id] && !m.stops {
 			again = append(again, p)
@@ -233,6 +237,7 @@ func (m *member) handOver(generation *kafka.Generation) (rejoin bool) {
 	}
 	m.mu.Unlock()
 	m.end(ready)
+	m.wake() // the other buffers may have room now
 	for _, p := range again {
 		m.open(p.topic, p.id, p.committed.Load())
 	}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -10,11 +11,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The member fetches more records for a partition while its buffer is below both limits.
+// The member fetches more records for a partition while its buffer is below both limits. All buffers of a member share
+// bufferBytes, so that a backlog in many partitions needs no more memory than one in a few.
 const (
-	lowRecords = 512
-	lowBytes   = 512 << 10
+	lowRecords  = 512
+	bufferBytes = 8 << 20
+	leastShare  = 64 << 10
+	mostShare   = 512 << 10
 )
+
+// shareOf returns the bytes of each buffer if a member has the given number of partitions. A fetch returns about as many
+// more, before they are decompressed.
+func shareOf(partitions int) int64 {
+	return int64(min(max(bufferBytes/max(partitions, 1), leastShare), mostShare))
+}
 
 // partition is a partition that the member owns. It contains a buffer of fetched records, and the records that were
 // handed out and are not finished. Its position is the lowest unfinished offset. The group may commit offsets up to
@@ -32,6 +42,7 @@ type partition struct {
 	idle      chan struct{} // closed when the intake has ended and no work is running
 	// committed is the offset that the group has committed, -1 if unknown.
 	committed atomic.Int64
+	share     *atomic.Int64 // number of bytes from which on the buffer is full
 
 	mu         sync.Mutex
 	waiting    []Record
@@ -56,9 +67,9 @@ type handout struct {
 	release   func()
 }
 
-func newPartition(topic string, id int, offset int64, drained func()) *partition {
+func newPartition(topic string, id int, offset int64, share *atomic.Int64, drained func()) *partition {
 	p := &partition{
-		topic: topic, id: id, next: offset, handedOut: offset,
+		topic: topic, id: id, next: offset, handedOut: offset, share: share,
 		arrived: make(chan struct{}, 1), drained: drained, idle: make(chan struct{}), busy: 1,
 	}
 	p.intake, p.endIntake = context.WithCancel(context.Background())
@@ -139,7 +150,9 @@ func (p *partition) report(end int64) {
 }
 
 // full reports whether the buffer is full. The caller has locked mu.
-func (p *partition) full() bool { return len(p.waiting) >= lowRecords || p.bytes >= lowBytes }
+func (p *partition) full() bool {
+	return len(p.waiting) >= lowRecords || int64(p.bytes) >= p.share.Load()
+}
 
 // wants returns the offset to fetch next. It returns false if the buffer is full or nothing more may be handed out.
 func (p *partition) wants() (int64, bool) {
@@ -185,8 +198,10 @@ func (p *partition) poll(limit int) []Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	full := p.full()
-	taken := p.waiting[:min(limit, len(p.waiting))]
-	p.waiting = p.waiting[len(taken):]
+	n := min(limit, len(p.waiting))
+	taken := slices.Clone(p.waiting[:n])
+	clear(p.waiting[:n]) // so that they do not stay in memory until the buffer grows
+	p.waiting = p.waiting[n:]
 	for _, each := range taken {
 		p.bytes -= len(each.Value)
 	}

@@ -1,6 +1,9 @@
 package stream
 
-import "testing"
+import (
+	"sync/atomic"
+	"testing"
+)
 
 // The position is the lowest unfinished offset, for every order in which records finish.
 func TestThePositionIsTheLowestUnfinishedOffset(t *testing.T) {
@@ -22,7 +25,7 @@ func TestThePositionIsTheLowestUnfinishedOffset(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			p, released := newPartition("t", 0, 10, func() {}), 0
+			p, released := newPartition("t", 0, 10, new(atomic.Int64), func() {}), 0
 			handouts := make(map[int64]*handout)
 			for offset := int64(10); offset < 15; offset++ {
 				handouts[offset] = p.handOut(offset, offset, func() { released++ })
@@ -54,22 +57,43 @@ func TestThePositionIsTheLowestUnfinishedOffset(t *testing.T) {
 
 // A partition with a full buffer requests no records. It calls drained when the buffer has room again.
 func TestAFullBufferRequestsNoRecords(t *testing.T) {
-	drained := 0
-	p := newPartition("t", 0, 0, func() { drained++ })
-	var records []Record
-	for offset := range int64(lowRecords + 10) {
-		records = append(records, Record{offset: offset})
+	for name, test := range map[string]struct {
+		share int64
+		value []byte
+	}{
+		"records": {1 << 20, nil},
+		"bytes":   {lowRecords * 100, make([]byte, 100)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var share atomic.Int64
+			share.Store(test.share)
+			drained := 0
+			p := newPartition("t", 0, 0, &share, func() { drained++ })
+			var records []Record
+			for offset := range int64(lowRecords + 10) {
+				records = append(records, Record{offset: offset, Value: test.value})
+			}
+			p.push(0, records)
+			if _, wants := p.wants(); wants {
+				t.Error("a full buffer wants more")
+			}
+			p.push(0, records) // this offset is no longer the next one
+			if n := len(p.poll(5)); n != 5 || drained != 0 {
+				t.Errorf("took %d, drained called %d times", n, drained)
+			}
+			p.poll(10)
+			if next, wants := p.wants(); !wants || next != lowRecords+10 || drained != 1 {
+				t.Errorf("wants %v from %d, drained called %d times", wants, next, drained)
+			}
+		})
 	}
-	p.push(0, records)
-	if _, wants := p.wants(); wants {
-		t.Error("a full buffer wants more")
-	}
-	p.push(0, records) // this offset is no longer the next one
-	if n := len(p.poll(5)); n != 5 || drained != 0 {
-		t.Errorf("took %d, drained called %d times", n, drained)
-	}
-	p.poll(10)
-	if next, wants := p.wants(); !wants || next != lowRecords+10 || drained != 1 {
-		t.Errorf("wants %v from %d, drained called %d times", wants, next, drained)
+}
+
+// The buffers of a member together have a limit, so that a backlog in many partitions does not fill the memory.
+func TestTheBuffersOfAMemberShareALimit(t *testing.T) {
+	for partitions, want := range map[int]int64{0: 512 << 10, 1: 512 << 10, 16: 512 << 10, 64: 128 << 10, 1000: 64 << 10} {
+		if got := shareOf(partitions); got != want {
+			t.Errorf("%d partitions: %d bytes each instead of %d", partitions, got, want)
+		}
 	}
 }
