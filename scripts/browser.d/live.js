@@ -12,9 +12,16 @@ async function live(bench, dashboard, app) {
   await page.clock.install();
   await visitor.go(`${dashboard.url}/`);
   const event = dashboard.events[0];
+  let open = 0; // requests without a response
+  page.on('request', () => { open++; });
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, () => { open--; });
+  const responses = async () => {
+    for (const end = Date.now() + 60_000; open > 0 && Date.now() < end;) await new Promise((resolve) => setTimeout(resolve, 10));
+  };
   // until advances the clock of the page until the condition is true. It advances in steps, because responses need real time.
   const until = async (condition, value) => {
     for (let step = 0; step < 200; step++) {
+      await responses();
       if (await page.evaluate(condition, value)) return;
       await page.clock.runFor(5_000);
     }
