@@ -18,9 +18,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-// BenchmarkPeers sends one event to BENCH_ENDPOINTS (10,000) webhooks with Bellbuoy and with hookdeck/outpost, to the same
-// receiver over TLS, signed as Standard Webhooks, with the same body and durable logs. Each row is one run after another run
-// that opens the connections. The time is from the request that publishes the event to the last request at the receiver. The
+// BenchmarkPeers sends events to BENCH_ENDPOINTS (10,000) webhooks with Bellbuoy and with hookdeck/outpost, to the same
+// receiver over TLS, signed as Standard Webhooks, with the same body and durable logs. Each tenant has PEERS_EACH of the
+// webhooks (all of them), and publishes one event; 16 clients publish at the same time. Each row is one run after another run
+// that opens the connections. The time is from the first request that publishes to the last request at the receiver. The
 // processor time includes that of the engines and ends peerRest after the last request; what the platform uses without deliveries is
 // subtracted. scripts/peers builds outpost, starts the engines, and passes their addresses and process ids.
 func BenchmarkPeers(b *testing.B) {
@@ -32,18 +33,48 @@ func BenchmarkPeers(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	each, err := strconv.Atoi(cmp.Or(os.Getenv("PEERS_EACH"), strconv.Itoa(n)))
+	if err != nil || each < 1 || n%each != 0 {
+		b.Fatalf("PEERS_EACH: %d webhooks cannot be divided by %d", n, each)
+	}
 	c := startCrowd(b)
-	b.Run("bellbuoy", func(b *testing.B) {
-		p, base := started(b, c.env(b)...)
-		a := actor{b, seeded(b, p)}
-		comparePeer(b, c, n, []int{p.command.Process.Pid}, a.publisher(base, n))
+	measured := b.Run("bellbuoy", func(b *testing.B) {
+		p, base := started(b, append(c.env(b), "BELLBUOY_OPERATOR_TOKEN="+operatorToken)...)
+		seeded(b, p)
+		publish := publishers(n/each, func(tenant int) func() {
+			name := fmt.Sprintf("tenant-%d", tenant)
+			return actor{b, provision(b, base, name, name, "admin", "api")}.publisher(base, each)
+		})
+		comparePeer(b, c, n, []int{p.command.Process.Pid}, publish)
 		leave(b, p)
 	})
+	if !measured {
+		return // there is no body that outpost could send
+	}
 	b.Run("outpost", func(b *testing.B) {
-		p, publish := startOutpost(b, outpost, c, n)
+		p, publish := startOutpost(b, outpost, c, n/each, each)
 		comparePeer(b, c, n, append(peerEngines(b, "redis", "postgres", "rabbitmq"), p.command.Process.Pid), publish)
 		leave(b, p)
 	})
+}
+
+// publishers makes a publisher for each tenant. It returns a function that calls all of them.
+func publishers(tenants int, make func(tenant int) func()) func() {
+	var all []func()
+	for tenant := range tenants {
+		all = append(all, make(tenant))
+	}
+	return func() {
+		var group errgroup.Group
+		group.SetLimit(16)
+		for _, publish := range all {
+			group.Go(func() error {
+				publish()
+				return nil
+			})
+		}
+		_ = group.Wait() // a publisher that fails ends the benchmark
+	}
 }
 
 // peerRest is the time after the last request in which a platform stores its logs.
@@ -95,9 +126,9 @@ func (a actor) publisher(base string, n int) func() {
 	return func() { a.incident(component, map[string]any{"notify": map[string]any{"webhook": true}}) }
 }
 
-// startOutpost starts outpost with all its parts in one process, as its default is. It creates a tenant with n
-// destinations, and returns a function that publishes an event to them, with the last body that the receiver got.
-func startOutpost(b *testing.B, folder string, c *crowd, n int) (p *process, publish func()) {
+// startOutpost starts outpost with all its parts in one process, as its default is. It creates tenants with the same number
+// of destinations, and returns a function that publishes an event for each tenant, with the last body that the receiver got.
+func startOutpost(b *testing.B, folder string, c *crowd, tenants, destinations int) (p *process, publish func()) {
 	const key = "outpost-key-of-the-benchmark"
 	address := apitest.FreeAddress(b)
 	host, port, _ := strings.Cut(strings.TrimPrefix(os.Getenv("PEERS_REDIS"), "redis://"), ":")
@@ -121,28 +152,38 @@ func startOutpost(b *testing.B, folder string, c *crowd, n int) (p *process, pub
 	p.start()
 	base := "http://" + address + "/api/v1"
 	slowClient := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: 10 * time.Minute}
-	eventually(b, time.Minute, "outpost", func() error {
-		return call(b, slowClient, http.MethodPut, base+"/tenants/acme", "Bearer "+key, map[string]any{}, http.StatusCreated)
-	})
+	post := func(method, path string, body any, status int) error {
+		return call(b, slowClient, method, base+path, "Bearer "+key, body, status)
+	}
+	eventually(b, time.Minute, "outpost", func() error { return post(http.MethodPut, "/tenants/0", map[string]any{}, http.StatusCreated) })
 	var group errgroup.Group
 	group.SetLimit(16)
-	for i := range n {
-		group.Go(func() error {
-			return call(b, slowClient, http.MethodPost, base+"/tenants/acme/destinations", "Bearer "+key, map[string]any{
-				"type": "webhook", "topics": []string{"*"}, "config": map[string]any{"url": fmt.Sprintf("%s/hooks/%032d", c.server.URL, i)},
-			}, http.StatusCreated)
-		})
+	for tenant := range tenants {
+		if tenant > 0 {
+			if err := post(http.MethodPut, fmt.Sprintf("/tenants/%d", tenant), map[string]any{}, http.StatusCreated); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for i := range destinations {
+			group.Go(func() error {
+				return post(http.MethodPost, fmt.Sprintf("/tenants/%d/destinations", tenant), map[string]any{
+					"type": "webhook", "topics": []string{"*"}, "config": map[string]any{"url": fmt.Sprintf("%s/hooks/%032d", c.server.URL, i)},
+				}, http.StatusCreated)
+			})
+		}
 	}
 	if err := group.Wait(); err != nil {
 		b.Fatal(err)
 	}
 	body := slices.Clone(c.body)
-	return p, func() {
-		event := map[string]any{"tenant_id": "acme", "topic": "incident", "data": json.RawMessage(body)}
-		if err := call(b, slowClient, http.MethodPost, base+"/publish", "Bearer "+key, event, http.StatusAccepted); err != nil {
-			b.Fatal(err)
+	return p, publishers(tenants, func(tenant int) func() {
+		event := map[string]any{"tenant_id": strconv.Itoa(tenant), "topic": "incident", "data": json.RawMessage(body)}
+		return func() {
+			if err := post(http.MethodPost, "/publish", event, http.StatusAccepted); err != nil {
+				b.Error(err)
+			}
 		}
-	}
+	})
 }
 
 // peerEngines returns the process ids of engines, from PEERS_PIDS ("name=pid ...").
