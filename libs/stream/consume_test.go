@@ -1,9 +1,11 @@
 package stream_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -235,5 +237,46 @@ func TestARecordGoesToItsExplicitPartition(t *testing.T) {
 				t.Errorf("record %d for partition %d came from %d", i, wish, got[i])
 			}
 		}
+	})
+}
+
+// A broker returns a batch that is larger than the share of its partition only for the first partition of a response that
+// has records. The others get their turn.
+func TestBatchesLargerThanTheShareOfAPartitionArrive(t *testing.T) {
+	onBrokers(t, func(t *testing.T, addr string) {
+		client := connect(t, addr, stream.Options{})
+		const partitions, each, size = 64, 2, 200 << 10
+		topic := newTopic(t, client, partitions)
+		incompressible := make([]byte, size)
+		_, _ = rand.NewChaCha8([32]byte{}).Read(incompressible)
+		for n := range each {
+			for partition := range partitions {
+				value := bytes.Clone(incompressible)
+				copy(value, fmt.Sprintf("%d/%d ", partition, n))
+				publish(t, client, stream.Record{Topic: topic, Value: value, Partition: &partition})
+			}
+		}
+		var mu sync.Mutex
+		next := map[int]int{}
+		start(t, func(ctx context.Context) error {
+			return client.Consume(ctx, stream.Subscription{Group: unique("group"), Topics: []string{topic}}, func(_ context.Context, claim stream.Claim) {
+				mu.Lock()
+				defer mu.Unlock()
+				if want := fmt.Sprintf("%d/%d ", claim.Partition, next[claim.Partition]); !bytes.HasPrefix(claim.Record.Value, []byte(want)) || len(claim.Record.Value) != size {
+					t.Errorf("%q of %d bytes instead of %q", claim.Record.Value[:8], len(claim.Record.Value), want)
+				}
+				next[claim.Partition]++
+				claim.Done()
+			})
+		})
+		eventually(t, "all records", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			all := 0
+			for _, n := range next {
+				all += n
+			}
+			return all == partitions*each
+		})
 	})
 }

@@ -237,7 +237,6 @@ func (m *member) handOver(generation *kafka.Generation) (rejoin bool) {
 	}
 	m.mu.Unlock()
 	m.end(ready)
-	m.wake() // the other buffers may have room now
 	for _, p := range again {
 		m.open(p.topic, p.id, p.committed.Load())
 	}

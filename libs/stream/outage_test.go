@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,36 +45,41 @@ func TestAFailingHandlerIsLoggedAsOneOutage(t *testing.T) {
 	})
 }
 
-// A broker that ends closes every idle connection. Only the first request after that fails, because the client then
-// uses none of the others.
-func TestOneRequestFindsThatAllIdleConnectionsAreClosed(t *testing.T) {
+// A broker that ends closes every idle connection. One that loses its power closes none, and does not respond on them.
+// Only the first request after that fails, because the client then uses none of the others.
+func TestOneRequestFindsThatNoIdleConnectionWorks(t *testing.T) {
 	t.Parallel()
-	const connections = 12
-	relay := newRelay(t, startBroker(t))
-	client := connect(t, relay.listener.Addr().String(), stream.Options{})
-	ping := func() error { return client.Ping(t.Context()) }
-	if err := ping(); err != nil {
-		t.Fatal(err)
-	}
-	relay.hold(connections)
-	var pings errgroup.Group
-	for range connections {
-		pings.Go(ping)
-	}
-	if err := pings.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	relay.close()
-	failures := 0
-	eventually(t, "Kafka responds again", func() bool {
-		err := ping()
-		if err != nil {
-			failures++
-		}
-		return err == nil
-	})
-	if failures > 1 {
-		t.Errorf("%d requests failed", failures)
+	for name, end := range map[string]func(*relay){"closed": (*relay).close, "silent": (*relay).silence} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const connections = 6
+			relay := newRelay(t, startBroker(t))
+			client := connect(t, relay.listener.Addr().String(), stream.Options{})
+			ping := func() error { return client.Ping(t.Context()) }
+			if err := ping(); err != nil {
+				t.Fatal(err)
+			}
+			relay.hold(connections)
+			var pings errgroup.Group
+			for range connections {
+				pings.Go(ping)
+			}
+			if err := pings.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			end(relay)
+			failures := 0
+			eventually(t, "Kafka responds again", func() bool {
+				err := ping()
+				if err != nil {
+					failures++
+				}
+				return err == nil
+			})
+			if failures > 1 {
+				t.Errorf("%d requests failed", failures)
+			}
+		})
 	}
 }
 
@@ -81,9 +87,10 @@ func TestOneRequestFindsThatAllIdleConnectionsAreClosed(t *testing.T) {
 type relay struct {
 	listener net.Listener
 	mu       sync.Mutex
-	changed  *sync.Cond // guarded by mu, as the fields below
+	changed  *sync.Cond // of the fields below, which mu guards
 	wanted   int        // no request is passed on while fewer connections are open
 	open     []net.Conn // connections from the client
+	silent   []net.Conn // those on which nothing is passed on any more
 }
 
 func newRelay(t *testing.T, broker string) *relay {
@@ -92,39 +99,48 @@ func newRelay(t *testing.T, broker string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { listener.Close() })
 	r := &relay{listener: listener}
 	r.changed = sync.NewCond(&r.mu)
+	t.Cleanup(func() {
+		listener.Close()
+		r.close()
+	})
 	go func() {
 		for {
 			client, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
-				defer client.Close()
-				server, err := net.Dial("tcp", broker)
-				if err != nil {
-					return
-				}
-				defer server.Close()
-				r.mu.Lock()
-				r.open = append(r.open, client)
-				r.changed.Broadcast()
-				r.mu.Unlock()
-				go func() { _, _ = io.Copy(client, server) }()
-				_, _ = io.Copy(writer(func(bytes []byte) (int, error) {
-					r.mu.Lock()
-					for len(r.open) < r.wanted {
-						r.changed.Wait()
-					}
-					r.mu.Unlock()
-					return server.Write(bytes)
-				}), client)
-			}()
+			go r.pass(client, broker)
 		}
 	}()
 	return r
+}
+
+func (r *relay) pass(client net.Conn, broker string) {
+	defer client.Close()
+	server, err := net.Dial("tcp", broker)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	r.mu.Lock()
+	r.open = append(r.open, client)
+	r.changed.Broadcast()
+	r.mu.Unlock()
+	go func() { _, _ = io.Copy(client, server) }()
+	_, _ = io.Copy(writer(func(request []byte) (int, error) {
+		r.mu.Lock()
+		for len(r.open) < r.wanted {
+			r.changed.Wait()
+		}
+		silent := slices.Contains(r.silent, client)
+		r.mu.Unlock()
+		if silent {
+			return len(request), nil
+		}
+		return server.Write(request)
+	}), client)
 }
 
 type writer func([]byte) (int, error)
@@ -138,12 +154,20 @@ func (r *relay) hold(connections int) {
 	r.wanted = connections
 }
 
-// close closes the open connections, as a broker that ends, and then accepts others.
+// silence passes nothing on any more from the open connections.
+func (r *relay) silence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.silent, r.open, r.wanted = append(r.silent, r.open...), nil, 0
+}
+
+// close closes the connections, as a broker that ends, and then accepts others.
 func (r *relay) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, each := range r.open {
+	for _, each := range append(r.open, r.silent...) {
 		_ = each.Close()
 	}
-	r.open, r.wanted = nil, 0
+	r.open, r.silent, r.wanted = nil, nil, 0
+	r.changed.Broadcast()
 }
