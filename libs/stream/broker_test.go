@@ -73,7 +73,7 @@ func TestAcknowledgedRecordsArriveDespiteKillsOfTheBroker(t *testing.T) {
 	ledger.check(t)
 }
 
-// Publish that begins while the broker is down returns when it is back. No connection and no metadata is left then.
+// Publish that begins while the broker is down returns when it is back.
 func TestPublishWaitsForABrokerThatRestarts(t *testing.T) {
 	t.Parallel()
 	addr, dir := apitest.FreeAddress(t), t.TempDir()

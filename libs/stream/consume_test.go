@@ -240,8 +240,8 @@ func TestARecordGoesToItsExplicitPartition(t *testing.T) {
 	})
 }
 
-// A broker returns a batch that is larger than the share of its partition only for the first partition of a response that
-// has records. The others get their turn.
+// A broker returns a batch that is larger than the share of its partition only if the response has no other batch before
+// it. All of them arrive.
 func TestBatchesLargerThanTheShareOfAPartitionArrive(t *testing.T) {
 	onBrokers(t, func(t *testing.T, addr string) {
 		client := connect(t, addr, stream.Options{})

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The member fetches more records for a partition while its buffer is below both limits. All buffers of a member share
-// bufferBytes, so that a backlog in many partitions needs no more memory than one in a few.
+// The member fetches more records for a partition while its buffer is below both limits. The buffers of a member share
+// bufferBytes, so that a backlog in many partitions does not need much more memory than one in a few.
 const (
 	lowRecords  = 512
 	bufferBytes = 8 << 20
@@ -47,6 +47,7 @@ type partition struct {
 	mu         sync.Mutex
 	waiting    []Record
 	bytes      int           // size of the values in waiting
+	refused    bool          // the buffer was full when records were to be fetched
 	arrived    chan struct{} // has a value after records arrived
 	drained    func()        // called when the buffer has room again
 	next       int64         // offset to fetch next
@@ -158,7 +159,8 @@ func (p *partition) full() bool {
 func (p *partition) wants() (int64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.next, !p.full() && !p.revoked && p.next >= 0
+	p.refused = p.full()
+	return p.next, !p.refused && !p.revoked && p.next >= 0
 }
 
 // push appends records to the buffer. They were fetched from the offset at. If at is not the next offset, the partition
@@ -197,7 +199,6 @@ func (p *partition) take(ctx context.Context, limit int) []Record {
 func (p *partition) poll(limit int) []Record {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	full := p.full()
 	n := min(limit, len(p.waiting))
 	taken := slices.Clone(p.waiting[:n])
 	clear(p.waiting[:n]) // so that they do not stay in memory until the buffer grows
@@ -205,7 +206,8 @@ func (p *partition) poll(limit int) []Record {
 	for _, each := range taken {
 		p.bytes -= len(each.Value)
 	}
-	if full && !p.full() {
+	if p.refused && !p.full() {
+		p.refused = false
 		p.drained()
 	}
 	return taken

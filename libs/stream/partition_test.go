@@ -60,9 +60,10 @@ func TestAFullBufferRequestsNoRecords(t *testing.T) {
 	for name, test := range map[string]struct {
 		share int64
 		value []byte
+		limit int64 // number of records with which the buffer is full
 	}{
-		"records": {1 << 20, nil},
-		"bytes":   {lowRecords * 100, make([]byte, 100)},
+		"records": {1 << 20, nil, lowRecords},
+		"bytes":   {100 * 100, make([]byte, 100), 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var share atomic.Int64
@@ -70,7 +71,7 @@ func TestAFullBufferRequestsNoRecords(t *testing.T) {
 			drained := 0
 			p := newPartition("t", 0, 0, &share, func() { drained++ })
 			var records []Record
-			for offset := range int64(lowRecords + 10) {
+			for offset := range test.limit + 10 {
 				records = append(records, Record{offset: offset, Value: test.value})
 			}
 			p.push(0, records)
@@ -81,11 +82,27 @@ func TestAFullBufferRequestsNoRecords(t *testing.T) {
 			if n := len(p.poll(5)); n != 5 || drained != 0 {
 				t.Errorf("took %d, drained called %d times", n, drained)
 			}
-			p.poll(10)
-			if next, wants := p.wants(); !wants || next != lowRecords+10 || drained != 1 {
+			p.poll(6)
+			if next, wants := p.wants(); !wants || next != test.limit+10 || drained != 1 {
 				t.Errorf("wants %v from %d, drained called %d times", wants, next, drained)
 			}
 		})
+	}
+}
+
+// A buffer that was full also calls drained if its share has grown, because the member has fewer partitions.
+func TestAFullBufferHasRoomWhenItsShareGrows(t *testing.T) {
+	var share atomic.Int64
+	share.Store(100)
+	drained := 0
+	p := newPartition("t", 0, 0, &share, func() { drained++ })
+	p.push(0, []Record{{offset: 0, Value: make([]byte, 100)}, {offset: 1, Value: make([]byte, 100)}})
+	if _, wants := p.wants(); wants {
+		t.Error("a full buffer wants more")
+	}
+	share.Store(1000)
+	if p.poll(1); drained != 1 {
+		t.Errorf("drained was called %d times", drained)
 	}
 }
 

@@ -21,7 +21,7 @@
 //   - A group whose topic does not exist joins again and again without a pause. So Consume waits until its topics
 //     exist.
 //   - Transport returns metadata from memory while the brokers are down. So Ping sends a request to a broker. It also
-//     keeps idle connections that a broker has closed. Here a broken connection ends the others (transport.go). Idle
+//     keeps idle connections that a broker has closed. Here a broken one ends the others (transport.go). Idle
 //     time, metadata age, dial time and compression are set explicitly (snappy needs little CPU, and every Kafka tool
 //     can read it).
 //   - An unreachable broker stops no consumer. EnsureTopics and the consumers retry about once a second, and package
@@ -70,7 +70,7 @@ type Client struct {
 	outages   *failurelog.Log
 	tracer    trace.Tracer
 	metrics   *metrics
-	transport transport
+	transport *transport
 	kafka     *kafka.Client
 	writer    *kafka.Writer
 	fetchWait time.Duration // the longest time that a broker waits for records
@@ -84,13 +84,15 @@ func Connect(options Options) *Client {
 	if options.Tracer == nil {
 		options.Tracer = noop.NewTracerProvider()
 	}
-	transport := transport{&kafka.Transport{
-		Dial:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		DialTimeout: requestTimeout,
-		IdleTimeout: idleTimeout,
-		MetadataTTL: metadataAge,
-		ClientID:    options.ClientID,
-	}}
+	transport := newTransport(func() *kafka.Transport {
+		return &kafka.Transport{
+			Dial:        (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			DialTimeout: requestTimeout,
+			IdleTimeout: idleTimeout,
+			MetadataTTL: metadataAge,
+			ClientID:    options.ClientID,
+		}
+	})
 	address := kafka.TCP(options.Brokers...)
 	return &Client{
 		brokers:   options.Brokers,
@@ -137,7 +139,7 @@ func (c *Client) Ping(ctx context.Context) error {
 // Close waits until running calls of Publish have returned, at most ten seconds, and then closes the client's
 // connections. Consumers end with their own context.
 func (c *Client) Close() error {
-	defer c.transport.CloseIdleConnections()
+	defer c.transport.close()
 	closed := make(chan error, 1)
 	go func() { closed <- c.writer.Close() }()
 	select {

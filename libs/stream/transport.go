@@ -3,42 +3,80 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
-// transport is the library's Transport, but no connection to an ended broker stays in it. The library notices only at
-// the next request that an idle connection was closed. It has as many of them as it had requests at the same time, and
-// each of them would cost a failure and a pause. After a restart of Kafka, this took up to 12 s.
-type transport struct{ *kafka.Transport }
+// renewTimeout is the time in which a broker must give the metadata to a new kafka.Transport.
+const renewTimeout = time.Second
 
-// RoundTrip sends the request. If a connection broke or there was no response in time, or if no broker told the metadata
-// yet, the next request connects again and asks for the metadata again.
-func (t transport) RoundTrip(ctx context.Context, brokers net.Addr, request kafka.Request) (kafka.Response, error) {
-	response, err := t.Transport.RoundTrip(ctx, brokers, request)
-	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
-		return response, err
-	}
-	again := brokeConnection(err)
-	if ctx.Err() == nil {
-		// The library asks for the metadata again after up to two seconds. Until then it reports that a topic is unknown.
-		if _, cause := t.Transport.RoundTrip(ctx, brokers, &metadata.Request{}); cause != nil {
-			again, err = true, cause
-		}
-	}
-	if again {
-		t.CloseIdleConnections()
+// transport replaces its kafka.Transport when a connection broke. The library notices only at the next request that an
+// idle connection does not work any more. It has as many of them as it had requests at the same time. After a restart of
+// Kafka, each of them would cost a failure and a pause, which took up to 12 s.
+type transport struct {
+	fresh    func() *kafka.Transport
+	current  atomic.Pointer[kafka.Transport]
+	renewing sync.Mutex
+}
+
+func newTransport(fresh func() *kafka.Transport) *transport {
+	t := &transport{fresh: fresh}
+	t.current.Store(fresh())
+	return t
+}
+
+// RoundTrip implements kafka.RoundTripper. The Writer gives up at once if the metadata has no leader for a partition. This
+// is so in the first moments of a broker, so RoundTrip returns the error of a broker for this, which the Writer retries.
+func (t *transport) RoundTrip(ctx context.Context, brokers net.Addr, request kafka.Request) (kafka.Response, error) {
+	used := t.current.Load()
+	response, err := used.RoundTrip(ctx, brokers, request)
+	switch {
+	case err == nil || errors.Is(ctx.Err(), context.Canceled):
+	case brokeConnection(err):
+		t.renew(ctx, used, brokers)
+	case errors.Is(err, protocol.ErrNoLeader), errors.Is(err, protocol.ErrNoPartition), errors.Is(err, protocol.ErrNoTopic):
+		err = fmt.Errorf("%w: %w", kafka.LeaderNotAvailable, err)
 	}
 	return response, err
 }
 
-// brokeConnection reports whether the error of a request is that of its connection, and not that of a new one.
+// renew replaces the kafka.Transport by a new one to which a broker has given the metadata. If no broker does, the used
+// one stays, because its connections to other brokers may work.
+func (t *transport) renew(ctx context.Context, used *kafka.Transport, brokers net.Addr) {
+	if !t.renewing.TryLock() {
+		return
+	}
+	defer t.renewing.Unlock()
+	if t.current.Load() != used {
+		return // it was replaced since the request began
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTimeout)
+	defer cancel()
+	next := t.fresh()
+	if _, err := next.RoundTrip(ctx, brokers, &metadata.Request{}); err != nil {
+		next.CloseIdleConnections()
+		return
+	}
+	t.current.Store(next)
+	used.CloseIdleConnections()
+}
+
+// close closes the connections. Those in use are closed after their requests.
+func (t *transport) close() { t.current.Load().CloseIdleConnections() }
+
+// brokeConnection reports whether the error of a request is that of a connection. A broker that cannot be dialed breaks
+// none.
 func brokeConnection(err error) bool {
 	if failed, ok := errors.AsType[*net.OpError](err); ok && failed.Op == "dial" {
 		return false
