@@ -101,8 +101,10 @@ func TestAFullBufferHasRoomWhenItsShareGrows(t *testing.T) {
 		t.Error("a full buffer wants more")
 	}
 	share.Store(1000)
-	if p.poll(1); drained != 1 {
-		t.Errorf("drained was called %d times", drained)
+	for range 2 {
+		if p.poll(1); drained != 1 {
+			t.Errorf("drained was called %d times", drained)
+		}
 	}
 }
 
