@@ -126,8 +126,9 @@ func (a actor) publisher(base string, n int) func() {
 	return func() { a.incident(component, map[string]any{"notify": map[string]any{"webhook": true}}) }
 }
 
-// startOutpost starts outpost with all its parts in one process, as its default is. It creates tenants with the same number
-// of destinations, and returns a function that publishes an event for each tenant, with the last body that the receiver got.
+// startOutpost starts outpost with all its parts in one process, as its default is. It creates tenants, each with the same
+// number of destinations, and returns a function that publishes an event for each tenant. The event has the last body that
+// the receiver got.
 func startOutpost(b *testing.B, folder string, c *crowd, tenants, destinations int) (p *process, publish func()) {
 	const key = "outpost-key-of-the-benchmark"
 	address := apitest.FreeAddress(b)

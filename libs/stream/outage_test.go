@@ -86,8 +86,8 @@ func TestOneRequestFindsThatNoIdleConnectionWorks(t *testing.T) {
 // relay passes connections on to a broker.
 type relay struct {
 	listener net.Listener
-	mu       sync.Mutex
-	changed  *sync.Cond // of the fields below, which mu guards
+	mu       sync.Mutex // guards the fields below
+	changed  *sync.Cond // signals that open has changed
 	wanted   int        // no request is passed on while fewer connections are open
 	open     []net.Conn // connections from the client
 	silent   []net.Conn // those on which nothing is passed on any more
