@@ -56,15 +56,14 @@ class Member {
     return new URL(this.page.url()).pathname.replace('/console', '');
   }
 
-  // check checks the state of the page that is shown, in each theme and width, in the short form in two of them. Contrast takes
-  // half a second: the short form checks it in the dark theme only for the pages that have an address (look).
+  // check checks the state of the page that is shown, in each theme and width, in the short form in two of them.
   async check(name, scripts = true) {
     this.bench.keep(`console-${name}`, await this.page.content());
     for (const [theme, widths] of this.bench.short ? [['light', [360]], ['dark', [1280]]] : [['dark', [360, 1280]], ['forced', [360]], ['light', [360, 768, 1280, 1920]]]) {
       await this.page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...(scripts ? themes[theme] : {}) });
       for (const width of widths) {
         await this.page.setViewportSize({ width, height: heights[width] });
-        const here = [...await layout(this.page), ...(scripts && !(this.bench.short && theme === 'dark') ? await axe(this.page, theme) : [])];
+        const here = [...await layout(this.page), ...(scripts ? await axe(this.page, theme) : [])];
         this.found.push(...here.map((text) => `${name} ${theme} ${width}: ${text}`));
         if ([360, 1280].includes(width)) await this.bench.shoot(this.page, `console-${name}-${theme}-${width}`);
       }
