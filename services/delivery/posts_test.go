@@ -29,7 +29,7 @@ func TestSlackAndDiscordAcceptWhatTheyGet(t *testing.T) {
 			fmt.Fprint(w, body)
 		}
 	}
-	const early = 600 * time.Millisecond // transmission times differ on a loaded machine; without a pause, messages are a second too early
+	const early = 250 * time.Millisecond // transmission times differ on a loaded machine
 	slack := &chattest.Receiver{Check: chattest.CheckSlack, Gap: time.Second, Early: early, Respond: respond(map[string]string{
 		"/services/T/B/well": "200 ok", "/services/T/B/gone": "404 no_service", "/services/T/B/lost": "404 channel_not_found"})}
 	discord := &chattest.Receiver{Check: chattest.CheckDiscord, Gap: 900 * time.Millisecond, Early: early, Respond: respond(map[string]string{
