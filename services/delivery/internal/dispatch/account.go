@@ -72,7 +72,8 @@ func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 	case err != nil:
 		return errInterrupted
 	case len(stored) == 0:
-		if _, err := s.withoutRow(m.shard, []*member{m}); err != nil {
+		again := m.alone()
+		if s.withoutRows([]*opened{again}); again.err != nil {
 			return errInterrupted
 		}
 		return errStored

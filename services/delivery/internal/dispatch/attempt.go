@@ -32,11 +32,11 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 		}
 	}
 	if m.shard.duplicate {
-		missing, err := s.withoutRow(m.shard, []*member{m})
-		if err != nil {
+		again := m.alone()
+		if s.withoutRows([]*opened{again}); again.err != nil {
 			return row, m.again(), nil
 		}
-		if len(missing) == 0 {
+		if len(again.members) == 0 {
 			return row, 0, errStored
 		}
 	}
@@ -72,15 +72,15 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 
 // refresh resolves m's destination again, unless that was requested just now. It returns false if this fails.
 func (s *Sender) refresh(m *member) bool {
-	now := s.queue.now()
-	if now.Sub(m.requestedAt) <= strictlyAfter {
+	if s.queue.now().Sub(m.requestedAt) <= strictlyAfter {
 		return true
 	}
-	destinations, err := s.resolve(m.shard, m.shard.change, []string{m.recipient})
-	if err == nil {
-		m.to, m.requestedAt = &destinations[0], now
+	again := m.alone()
+	s.resolve([]*opened{again})
+	if again.err == nil {
+		m.to, m.requestedAt = &again.destinations[0], again.requestedAt
 	}
-	return err == nil
+	return again.err == nil
 }
 
 // again returns the pause before m is tried again after a failure of the store or of another service. The first pause

@@ -56,9 +56,9 @@ type Store interface {
 	Insert(ctx context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error)
 	// InsertBlocks stores the blocks whose ids are not stored yet. They are durable when it returns.
 	InsertBlocks(ctx context.Context, blocks []deliverylog.Block) error
-	// Stored returns stored deliveries of a change in a partition, as rows: the rows that have one of the ids, and the
+	// Stored returns stored deliveries of a change in partitions, as rows: the rows that have one of the ids, and the
 	// members of blocks that have one of the recipients.
-	Stored(ctx context.Context, change string, partition int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error)
+	Stored(ctx context.Context, change string, partitions []int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error)
 	// Amend changes a row. It calls change again if the row's version has changed meanwhile. It publishes the outcome
 	// that change returns, if it is not nil, at least once. If change returns fault.ErrUnchanged, Amend returns the
 	// unchanged row and no error.

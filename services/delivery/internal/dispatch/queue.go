@@ -8,8 +8,12 @@ import (
 )
 
 const (
-	openAhead    = 3  // members of one tenant that are opened in advance
-	openAtOnce   = 12 // maximum number of shards being opened at the same time
+	// turnMembers is the maximum number of members that a tenant gets in one turn. It gets fewer if its next shard is not
+	// open. With one member in each turn, the destinations of its other members would be stale at its next turn.
+	turnMembers  = 16
+	openAhead    = 3   // members of one tenant that are opened in advance
+	openAtOnce   = 12  // maximum number of groups of shards being opened at the same time
+	openTogether = 128 // maximum number of members of a group that has several shards
 	openPause    = 100 * time.Millisecond
 	maxOpenPause = 5 * time.Second
 	// yieldPause is the time between two members that a tenant which yields gets while others have shards. So it gets 200 a
@@ -21,13 +25,13 @@ const (
 // one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order of
 // push. If the tenant yields, shards of due rows come before the others.
 type queue struct {
-	open func(*shard, *Snapshot, []*member) (opened, error) // loads what the shard needs; called without the mutex
+	open func([]*opened) // loads what the shards need; called without the mutex
 	now  func() time.Time
 
 	mu         sync.Mutex
 	tenants    map[tenantKey]*tenant
 	ring       []*tenant // the tenants that have members; take tries the first one next
-	opening    int       // shards being opened
+	opening    int       // groups of shards being opened
 	openers    sync.WaitGroup
 	stopped    bool
 	wake       signal
@@ -40,13 +44,14 @@ type tenant struct {
 	key      tenantKey
 	requeued []*member
 	shards   []*shard
+	taken    int // members taken in the present turn
 	// yields is true while first attempts of the tenant are only stored as rows, because a limit of the host makes them
 	// wait. This can wait until the other tenants have no shards.
 	yields bool
 	tookAt time.Time // when a first attempt was taken, if the tenant yields
 }
 
-func newQueue(open func(*shard, *Snapshot, []*member) (opened, error)) *queue {
+func newQueue(open func([]*opened)) *queue {
 	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), wake: make(signal, 1),
 		postponed: make(map[*member]*time.Timer), inProgress: make(map[string]int)}
 }
@@ -151,6 +156,12 @@ func (q *queue) poll() (found *member, yielded bool) {
 		t := q.ring[0]
 		m, left := q.pollLocked(t)
 		yielded = yielded || left
+		if m != nil {
+			if t.taken++; t.taken < turnMembers {
+				return m, false
+			}
+		}
+		t.taken = 0
 		last := len(q.ring) - 1
 		copy(q.ring, q.ring[1:])
 		q.ring[last] = t
@@ -197,34 +208,62 @@ func (q *queue) pollLocked(t *tenant) (found *member, yielded bool) {
 		found = head.take()
 	}
 	ahead := 0
-	for _, s := range t.shards {
+	for i, s := range t.shards {
 		if ahead >= openAhead || q.opening >= openAtOnce {
 			break
 		}
 		if s.phase == closed && !s.abandoned {
-			s.phase = opening
+			group := q.groupLocked(t.shards[i:])
 			q.opening++
-			s.makeMembers()
-			change, rest := s.change, s.members[s.next:]
-			q.openers.Go(func() { q.openShard(s, change, rest) })
+			q.openers.Go(func() { q.openGroup(group) })
 		}
 		ahead += s.left()
 	}
 	return found, yielded
 }
 
-// openShard opens a shard. After a failure the shard stays in the phase opening for a pause. Then it becomes closed,
-// and is opened again. During the pause only the later shards of the same tenant wait.
-func (q *queue) openShard(s *shard, change *Snapshot, rest []*member) {
-	found, err := q.open(s, change, rest)
+// groupLocked returns the first of the shards, and those after it that can be opened with it. It sets their phase.
+func (q *queue) groupLocked(shards []*shard) []*opened {
+	var group []*opened
+	members, now := 0, q.now()
+	for _, s := range shards[:min(len(shards), openTogether)] {
+		if s.phase == open && s.stale(now) {
+			s.phase = closed
+		}
+		if s.phase != closed || s.abandoned {
+			continue
+		}
+		if len(group) > 0 && (!s.opensWith(group[0].shard) || members+s.left() > openTogether) {
+			continue
+		}
+		s.phase = opening
+		s.makeMembers()
+		group = append(group, &opened{shard: s, change: s.change, members: s.members[s.next:]})
+		members += s.left()
+	}
+	return group
+}
+
+// openGroup opens shards.
+func (q *queue) openGroup(group []*opened) {
+	q.open(group)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.opening--
-	defer q.wake.set()
+	for _, o := range group {
+		q.openedLocked(o)
+	}
+	q.wake.set()
+}
+
+// openedLocked opens a shard with what was found. After a failure the shard stays in the phase opening for a pause. Then it
+// becomes closed, and is opened again. During the pause only the later shards of the same tenant wait.
+func (q *queue) openedLocked(found *opened) {
+	s := found.shard
 	if s.abandoned {
 		return
 	}
-	if err == nil {
+	if found.err == nil {
 		s.setOpen(found, q.now())
 		q.completeLocked(s)
 		return

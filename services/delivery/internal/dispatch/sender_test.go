@@ -30,7 +30,7 @@ func (plainParts) Insert(_ context.Context, rows []deliverylog.Delivery) ([]deli
 	return rows, nil
 }
 func (plainParts) InsertBlocks(context.Context, []deliverylog.Block) error { return nil }
-func (plainParts) Stored(context.Context, string, int, []string, deliverylog.Wanted) ([]deliverylog.Delivery, error) {
+func (plainParts) Stored(context.Context, string, []int, []string, deliverylog.Wanted) ([]deliverylog.Delivery, error) {
 	return nil, nil
 }
 func (plainParts) Shards(context.Context, []topic.Shard) error     { return nil }

@@ -79,12 +79,14 @@ type member struct {
 	request     *deliverylog.Request // request of the attempt that must still be stored
 }
 
-// opened is the result of opening a shard.
+// opened is a shard that is being opened, and what it gets.
 type opened struct {
-	change       *Snapshot // set when the shard is opened for the first time
-	members      []*member // set when the shard is opened for the first time
-	destinations []topic.Destination
-	requestedAt  time.Time
+	shard        *shard
+	change       *Snapshot           // nil the first time, until it is loaded
+	members      []*member           // those that are not taken; the first time, stored ones are removed
+	destinations []topic.Destination // of members, in the same order
+	requestedAt  time.Time           // when the destinations were requested
+	err          error               // why the shard cannot be opened yet
 }
 
 // makeMembers creates the members of a topic.Shard.
@@ -111,11 +113,21 @@ func (s *shard) tenant() tenantKey {
 	return tenantKey{s.organization, s.channel, s.recipientService()}
 }
 
+// alone returns the member as one whose shard is being opened again for it.
+func (m *member) alone() *opened {
+	return &opened{shard: m.shard, change: m.shard.change, members: []*member{m}}
+}
+
+// opensWith reports whether the shard and another one of the same tenant can be opened together.
+func (s *shard) opensWith(other *shard) bool {
+	return s.changeID == other.changeID && s.replay == "" && other.replay == ""
+}
+
 // left returns how many members are not taken yet.
 func (s *shard) left() int { return len(s.recipients) + len(s.members) - s.next }
 
 // setOpen sets the destinations of the members that are not taken yet, and opens the shard.
-func (s *shard) setOpen(found opened, now time.Time) {
+func (s *shard) setOpen(found *opened, now time.Time) {
 	if !s.checked {
 		s.checked, s.change, s.members = true, found.change, found.members
 	}

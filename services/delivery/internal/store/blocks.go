@@ -86,8 +86,9 @@ func (s *Store) InsertBlocks(ctx context.Context, blocks []deliverylog.Block) er
 
 // Stored implements dispatch.Store. In nearly all calls nothing is stored. So it first reads only an index, with the
 // ids of the rows and the recipients of the blocks.
-func (s *Store) Stored(ctx context.Context, change string, partition int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error) {
-	there := find.Query{Where: []find.Condition{find.Eq(fieldPlace, placeOf(change, partition))}}
+func (s *Store) Stored(ctx context.Context, change string, partitions []int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error) {
+	places := find.Values(partitions, func(partition int) int64 { return placeOf(change, partition) })
+	there := find.Query{Where: []find.Condition{find.In(fieldPlace, places...)}}
 	keys, err := s.deliveries.Keys(ctx, there)
 	if err != nil {
 		return nil, err
@@ -104,7 +105,7 @@ func (s *Store) Stored(ctx context.Context, change string, partition int, ids []
 	if err != nil {
 		return nil, err
 	}
-	members, err := s.membersOf(ctx, blocks, recipients, func(b *deliverylog.Block) bool { return b.ChangeID == change && b.Partition == partition })
+	members, err := s.membersOf(ctx, blocks, recipients, func(b *deliverylog.Block) bool { return b.ChangeID == change && slices.Contains(partitions, b.Partition) })
 	return append(rows, members...), err
 }
 
