@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// turnMembers is the maximum number of members that a tenant gets in one turn. It gets fewer if its next shard is not
-	// open. With one member in each turn, the destinations of its other members would be stale at its next turn.
-	turnMembers  = 16
+	// turnMembers is the maximum number of members that a tenant gets in one turn while slots are free. It gets fewer if its
+	// next shard is not open. With one member in each turn, its other destinations would be stale at its next turn.
+	turnMembers  = 32
 	openAhead    = 3   // members of one tenant that are opened in advance
 	openAtOnce   = 12  // maximum number of groups of shards being opened at the same time
 	openTogether = 128 // maximum number of members of a group that has several shards
@@ -127,10 +127,10 @@ func (q *queue) tenantLocked(s *shard) *tenant {
 	return t
 }
 
-// take waits for the next member. It returns nil if ctx ended.
-func (q *queue) take(ctx context.Context) *member {
+// take waits for the next member. It returns nil if ctx ended. A tenant gets at most turn members in one turn.
+func (q *queue) take(ctx context.Context, turn int) *member {
 	for ctx.Err() == nil {
-		m, yielded := q.poll()
+		m, yielded := q.poll(turn)
 		if m != nil {
 			return m
 		}
@@ -149,7 +149,7 @@ func (q *queue) take(ctx context.Context) *member {
 
 // poll returns the next member that can be attempted now, or nil. If it returns nil, yielded reports whether a tenant has
 // left its turn to others.
-func (q *queue) poll() (found *member, yielded bool) {
+func (q *queue) poll(turn int) (found *member, yielded bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for range len(q.ring) {
@@ -157,7 +157,7 @@ func (q *queue) poll() (found *member, yielded bool) {
 		m, left := q.pollLocked(t)
 		yielded = yielded || left
 		if m != nil {
-			if t.taken++; t.taken < turnMembers {
+			if t.taken++; t.taken < turn {
 				return m, false
 			}
 		}

@@ -149,7 +149,11 @@ func (s *Sender) pump(ctx context.Context) {
 		if slot == nil {
 			return
 		}
-		m := s.queue.take(ctx)
+		turn := turnMembers
+		if s.slots.Full() { // the attempts are slow, so that a tenant would wait long for the turns of others
+			turn = 1
+		}
+		m := s.queue.take(ctx, turn)
 		if m == nil {
 			slot.Release()
 			return

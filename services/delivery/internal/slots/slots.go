@@ -36,6 +36,9 @@ func (l *Slots) Acquire(ctx context.Context) *Slot {
 	}
 }
 
+// Full reports whether all fast slots are in use.
+func (l *Slots) Full() bool { return len(l.Fast) == cap(l.Fast) }
+
 // Slot is the permission to work once.
 type Slot struct {
 	slots *Slots

@@ -105,7 +105,9 @@ func (s *Store) Stored(ctx context.Context, change string, partitions []int, ids
 	if err != nil {
 		return nil, err
 	}
-	members, err := s.membersOf(ctx, blocks, recipients, func(b *deliverylog.Block) bool { return b.ChangeID == change && slices.Contains(partitions, b.Partition) })
+	members, err := s.membersOf(ctx, blocks, recipients, func(b *deliverylog.Block) bool {
+		return b.ChangeID == change && slices.Contains(partitions, b.Partition)
+	})
 	return append(rows, members...), err
 }
 
