@@ -73,7 +73,7 @@ func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 		return errInterrupted
 	case len(stored) == 0:
 		again := m.alone()
-		if s.withoutRows([]*opened{again}); again.err != nil {
+		if s.withoutStored([]*opened{again}); again.err != nil {
 			return errInterrupted
 		}
 		return errStored

@@ -33,7 +33,7 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	}
 	if m.shard.duplicate {
 		again := m.alone()
-		if s.withoutRows([]*opened{again}); again.err != nil {
+		if s.withoutStored([]*opened{again}); again.err != nil {
 			return row, m.again(), nil
 		}
 		if len(again.members) == 0 {

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
@@ -9,54 +10,61 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// open opens shards. All have the same change, or there is only one, of a replay. The first time (shard.checked is false),
-// it loads the change and removes the members that are stored already. Every time, it resolves the destinations of the
-// members. It asks once for all shards.
+// open opens shards: the first time it loads them, and every time it resolves the destinations of their members.
 func (s *Sender) open(group []*opened) {
-	var unchecked, loaded []*opened
-	for _, o := range group {
-		if o.err = s.load(o); o.err == nil && !o.shard.checked && !o.shard.retry {
-			unchecked = append(unchecked, o)
-		}
+	if !group[0].shard.checked {
+		s.load(group)
 	}
-	s.withoutRows(unchecked)
-	for _, o := range group {
-		if o.shard.replay != "" { // withoutRows has added the waiting row of the replay to the retryIndex
-			o.members = nil
-		}
-		if o.err == nil && len(o.members) > 0 {
-			loaded = append(loaded, o)
-		}
-	}
-	s.resolve(loaded)
+	s.resolve(group)
 }
 
-// load loads the change of a shard that is opened for the first time.
-func (s *Sender) load(o *opened) error {
-	sh := o.shard
-	if sh.replay != "" {
-		return nil
+var (
+	cannotOpen   = failurelog.Cause{Message: "Shards cannot be opened yet."}
+	errNotLoaded = errors.New("the waiting deliveries of the partition are not loaded yet")
+)
+
+// load loads the change of shards and removes the members that are stored already.
+func (s *Sender) load(group []*opened) {
+	sh := group[0].shard
+	if sh.replay != "" { // withoutStored adds the waiting row of the replay to the retryIndex
+		s.withoutStored(group)
+		group[0].members = nil
+		return
 	}
 	_, kept := s.Recipients[sh.recipientService()]
-	if _, known := s.Channels[sh.channel]; !known || !kept { // a process of another version has stored the shard or row
-		return s.fail(o, deliverylog.CodeUnavailable)
+	if _, known := s.Channels[sh.channel]; !known || !kept { // a process of another version has stored the shards or rows
+		s.fail(group, deliverylog.CodeUnavailable)
+		return
 	}
-	if sh.checked {
-		return nil
+	if group[0].err = s.retries.awaitLoaded(sh.ctx, sh.partition); group[0].err != nil {
+		return
 	}
-	if err := s.retries.awaitLoaded(sh.ctx, sh.partition); err != nil {
-		return err
+	var found []*opened
+	for _, o := range group {
+		if !s.retries.isLoaded(o.shard.partition) { // it must not delay the others
+			o.err = errNotLoaded
+			continue
+		}
+		found = append(found, o)
 	}
-	var err error
-	o.change, err = s.snapshots.get(s.work, sh.changeID)
+	change, err := s.snapshots.get(s.work, sh.changeID)
 	if fault.Is(err, fault.NotFound) {
-		return s.fail(o, deliverylog.CodeExpired)
+		s.fail(found, deliverylog.CodeExpired)
+		return
 	}
-	return s.note(sh, err, cannotOpen)
+	for _, o := range found {
+		o.change, o.err = change, err
+	}
+	if err != nil || sh.retry {
+		s.note(sh, err, cannotOpen)
+		return
+	}
+	s.withoutStored(found)
 }
 
-// resolve sets the destinations of the shards.
+// resolve sets the destinations of the members of those shards that have members and no error.
 func (s *Sender) resolve(group []*opened) {
+	group = slices.DeleteFunc(slices.Clone(group), func(o *opened) bool { return o.err != nil || len(o.members) == 0 })
 	if len(group) == 0 {
 		return
 	}
@@ -76,7 +84,7 @@ func (s *Sender) resolve(group []*opened) {
 	if err == nil && len(destinations) != len(query.IDs) {
 		err = fault.New(fault.Internal, "%d recipients were requested, but %d were returned.", len(query.IDs), len(destinations))
 	}
-	err = s.note(first.shard, err, failurelog.Cause{Message: "Recipients cannot be resolved yet.", Of: string(service)})
+	s.note(first.shard, err, failurelog.Cause{Message: "Recipients cannot be resolved yet.", Of: string(service)})
 	for _, o := range group {
 		if o.err = err; err != nil {
 			continue
@@ -90,61 +98,58 @@ func (s *Sender) resolve(group []*opened) {
 	}
 }
 
-var cannotOpen = failurelog.Cause{Message: "Shards cannot be opened yet."}
-
-// note notes a failure or a success of a shard in the failurelog. It returns err.
-func (s *Sender) note(sh *shard, err error, cause failurelog.Cause) error {
+// note notes a failure of shards, or the end of failures.
+func (s *Sender) note(sh *shard, err error, cause failurelog.Cause) {
 	if err != nil {
 		s.outages.Failed(sh.trace, cause, err, "change", sh.changeID, "organization", sh.organization)
 	} else {
 		s.outages.Over(sh.trace, cause)
 	}
-	return err
 }
 
-// withoutRows removes the members whose deliveries are stored, as a row or in a block. It publishes the outcomes of ended
+// withoutStored removes the members whose deliveries are stored, as a row or in a block. It publishes the outcomes of ended
 // deliveries again, because the process that stored a delivery may have been killed before it published the outcome. It adds
 // waiting rows to the retryIndex, because the former owner of the partition may have stored them after the index was loaded.
-func (s *Sender) withoutRows(group []*opened) {
-	if len(group) == 0 {
-		return
-	}
+func (s *Sender) withoutStored(group []*opened) {
 	rows, err := s.storedRows(group)
-	err = s.note(group[0].shard, err, cannotOpen)
+	s.note(group[0].shard, err, cannotOpen)
+	again := outcomeBatch{members: make(map[*shard]int)}
 	for _, o := range group {
-		if o.err = err; err == nil && len(rows) > 0 {
-			s.withoutRow(o, rows)
+		if o.err = err; err != nil || len(rows) == 0 {
+			continue
 		}
+		found := o.without(rows)
+		for _, row := range found {
+			if row.Status == deliverylog.StatusRetrying {
+				s.retries.add(row)
+			}
+		}
+		if outcomes := deliverylog.Outcomes(found); len(outcomes) > 0 {
+			s.queue.hold(o.shard)
+			again.outcomes, again.members[o.shard] = append(again.outcomes, outcomes...), 1
+		}
+	}
+	if len(again.outcomes) > 0 {
+		s.writer.batches <- again
 	}
 }
 
-// withoutRow does the work of withoutRows for a shard. rows are those of all shards.
-func (s *Sender) withoutRow(o *opened, rows []deliverylog.Delivery) {
-	sh := o.shard
-	stored := make(map[string]*deliverylog.Delivery)
+// without removes the members whose deliveries are among the rows, and returns the rows of these deliveries. A row of another
+// partition counts only for a replay: the delivery was sent to a former URL of the endpoint.
+func (o *opened) without(rows []deliverylog.Delivery) (found []*deliverylog.Delivery) {
+	ids := make(map[string]bool, len(o.members))
+	for _, m := range o.members {
+		ids[m.id] = true
+	}
 	for i := range rows {
-		// A row of another partition was sent to another URL of the same endpoint.
-		if sh.replay != "" || rows[i].Partition == sh.partition {
-			stored[rows[i].ID] = &rows[i]
+		if ids[rows[i].ID] && (o.shard.replay != "" || rows[i].Partition == o.shard.partition) {
+			found = append(found, &rows[i])
 		}
 	}
-	var found []*deliverylog.Delivery
 	o.members = slices.DeleteFunc(slices.Clone(o.members), func(m *member) bool {
-		row, is := stored[m.id]
-		if is {
-			found = append(found, row)
-		}
-		return is
+		return slices.ContainsFunc(found, func(row *deliverylog.Delivery) bool { return row.ID == m.id })
 	})
-	for _, row := range found {
-		if row.Status == deliverylog.StatusRetrying {
-			s.retries.add(row)
-		}
-	}
-	if outcomes := deliverylog.Outcomes(found); len(outcomes) > 0 {
-		s.queue.hold(sh)
-		s.writer.batches <- outcomeBatch{outcomes, map[*shard]int{sh: 1}}
-	}
+	return found
 }
 
 // storedRows sets the ids of the members, and returns their stored deliveries, as rows.
@@ -169,24 +174,26 @@ func (s *Sender) storedRows(group []*opened) ([]deliverylog.Delivery, error) {
 	return s.Store.Stored(sh.trace, sh.changeID, partitions, ids, deliverylog.NewWanted(recipients))
 }
 
-// fail ends the waiting rows of a shard whose change is no longer stored, or whose channel this process does not have.
-// Members without a row are dropped.
-func (s *Sender) fail(o *opened, code deliverylog.Code) error {
-	sh := o.shard
-	s.Log.WarnContext(sh.trace, "Deliveries failed without an attempt.", "change", sh.changeID, "deliveries", len(o.members), "code", code)
-	for _, m := range o.members {
-		if m.row == nil {
-			continue
+// fail ends the waiting rows of shards whose change is no longer stored, or whose channel this process does not have. Members
+// without a row are dropped.
+func (s *Sender) fail(group []*opened, code deliverylog.Code) {
+	for _, o := range group {
+		sh := o.shard
+		s.Log.WarnContext(sh.trace, "Deliveries failed without an attempt.", "change", sh.changeID, "deliveries", len(o.members), "code", code)
+		for _, m := range o.members {
+			if m.row == nil {
+				continue
+			}
+			row, err := s.writer.settle(s.work, m.row.ID, func(d *deliverylog.Delivery) bool {
+				d.Skip(deliverylog.StatusFailed, code, s.Now())
+				return true
+			})
+			if err != nil {
+				o.err = err
+				break
+			}
+			s.retries.remove(&row)
 		}
-		row, err := s.writer.settle(s.work, m.row.ID, func(d *deliverylog.Delivery) bool {
-			d.Skip(deliverylog.StatusFailed, code, s.Now())
-			return true
-		})
-		if err != nil {
-			return err
-		}
-		s.retries.remove(&row)
+		o.members = nil
 	}
-	o.change, o.members = nil, nil
-	return nil
 }

@@ -9,7 +9,8 @@ import (
 
 const (
 	// turnMembers is the maximum number of members that a tenant gets in one turn while slots are free. It gets fewer if its
-	// next shard is not open. With one member in each turn, its other destinations would be stale at its next turn.
+	// next shard is not open. With one member in each turn, its other destinations would be stale at its next turn. An event to
+	// the usual 20 endpoints needs one turn.
 	turnMembers  = 32
 	openAhead    = 3   // members of one tenant that are opened in advance
 	openAtOnce   = 12  // maximum number of groups of shards being opened at the same time
@@ -24,13 +25,18 @@ const (
 // queue returns the members to be attempted. The tenants take turns. A tenant is the deliveries of one organization on
 // one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order of
 // push. If the tenant yields, shards of due rows come before the others.
+//
+// Every other member is of a tenant that had no turn yet, if there is one. So a tenant with few members does not wait for the
+// turns of all that have many.
 type queue struct {
 	open func([]*opened) // loads what the shards need; called without the mutex
 	now  func() time.Time
 
 	mu         sync.Mutex
 	tenants    map[tenantKey]*tenant
-	ring       []*tenant // the tenants that have members; take tries the first one next
+	newcomers  []*tenant // the tenants that have members and had no turn yet; take tries the first one next
+	ring       []*tenant // the other tenants that have members; take tries the first one next
+	tookNew    bool      // the last member was of one of the newcomers
 	opening    int       // groups of shards being opened
 	openers    sync.WaitGroup
 	stopped    bool
@@ -88,8 +94,15 @@ func (q *queue) yield(s *shard, yields bool) {
 
 // mustYieldLocked reports whether a tenant that yields must leave its turn to others that have shards.
 func (q *queue) mustYieldLocked(t *tenant) bool {
-	return q.now().Sub(t.tookAt) < yieldPause &&
-		slices.ContainsFunc(q.ring, func(other *tenant) bool { return !other.yields && len(other.shards) > 0 })
+	if q.now().Sub(t.tookAt) >= yieldPause {
+		return false
+	}
+	for _, other := range q.tenants {
+		if !other.yields && len(other.shards) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // requeue appends a member that take returned before. It returns false if the queue has stopped.
@@ -122,7 +135,7 @@ func (q *queue) tenantLocked(s *shard) *tenant {
 	if t == nil {
 		t = &tenant{key: key}
 		q.tenants[key] = t
-		q.ring = append(q.ring, t)
+		q.newcomers = append(q.newcomers, t)
 	}
 	return t
 }
@@ -152,8 +165,25 @@ func (q *queue) take(ctx context.Context, turn int) *member {
 func (q *queue) poll(turn int) (found *member, yielded bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for range len(q.ring) {
-		t := q.ring[0]
+	rings := [...]*[]*tenant{&q.newcomers, &q.ring}
+	if q.tookNew {
+		slices.Reverse(rings[:])
+	}
+	for _, ring := range rings {
+		m, left := q.pollRingLocked(ring, turn)
+		if m != nil {
+			q.tookNew = ring == &q.newcomers
+			return m, false
+		}
+		yielded = yielded || left
+	}
+	return nil, yielded
+}
+
+// pollRingLocked does the work of poll for the tenants of one ring.
+func (q *queue) pollRingLocked(ring *[]*tenant, turn int) (found *member, yielded bool) {
+	for range len(*ring) {
+		t := (*ring)[0]
 		m, left := q.pollLocked(t)
 		yielded = yielded || left
 		if m != nil {
@@ -161,14 +191,16 @@ func (q *queue) poll(turn int) (found *member, yielded bool) {
 				return m, false
 			}
 		}
-		t.taken = 0
-		last := len(q.ring) - 1
-		copy(q.ring, q.ring[1:])
-		q.ring[last] = t
+		next := ring
+		if t.taken > 0 {
+			t.taken, next = 0, &q.ring
+		}
+		(*ring)[0] = nil
+		*ring = (*ring)[1:]
 		if len(t.requeued) == 0 && len(t.shards) == 0 {
 			delete(q.tenants, t.key)
-			q.ring[last] = nil
-			q.ring = q.ring[:last]
+		} else {
+			*next = append(*next, t)
 		}
 		if m != nil {
 			return m, false
@@ -227,10 +259,7 @@ func (q *queue) groupLocked(shards []*shard) []*opened {
 	var group []*opened
 	members, now := 0, q.now()
 	for _, s := range shards[:min(len(shards), openTogether)] {
-		if s.phase == open && s.stale(now) {
-			s.phase = closed
-		}
-		if s.phase != closed || s.abandoned {
+		if s.abandoned || s.phase != closed && !(s.phase == open && s.left() > 0 && s.stale(now)) {
 			continue
 		}
 		if len(group) > 0 && (!s.opensWith(group[0].shard) || members+s.left() > openTogether) {

@@ -1,10 +1,12 @@
 package dispatch
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,18 +72,30 @@ func (r *recorded) deliveries() []string {
 	return slices.Clone(r.started)
 }
 
-// sendAll runs a sender with one channel that owns all partitions, until it has sent the deliveries that queue passes to it.
-// It returns the number of fast slots.
-func sendAll(t *testing.T, hooks Channel, store Store, bus Bus, recipients Recipients, queue func(s *Sender, ctx context.Context)) (fast int) {
-	t.Helper()
-	s := NewSender(Parts{Store: store, Bus: bus, Channels: map[topic.Channel]Channel{topic.Webhook: hooks},
-		Recipients: map[topic.RecipientService]Recipients{topic.Integrations: recipients}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
-	ctx, stop := context.WithCancel(t.Context())
-	for partition := range topic.Buckets {
+func integrations(kept Recipients) map[topic.RecipientService]Recipients {
+	return map[topic.RecipientService]Recipients{topic.Integrations: kept}
+}
+
+// owns assigns partitions to the sender.
+func owns(s *Sender, ctx context.Context, partitions int) {
+	for partition := range partitions {
 		owned := ownsFirst(ctx)
 		owned.Partition = partition
 		s.Assigned(owned)
 	}
+}
+
+// sendAll runs a sender with one channel, until it has sent the deliveries that queue passes to it.
+// It returns the number of fast slots.
+func sendAll(t *testing.T, hooks Channel, parts Parts, queue func(s *Sender, ctx context.Context)) (fast int) {
+	t.Helper()
+	parts.Channels = map[topic.Channel]Channel{topic.Webhook: hooks}
+	if parts.Log == nil {
+		parts.Log = slog.New(slog.DiscardHandler)
+	}
+	parts.Now, parts.Traces, parts.Observer = time.Now, untraced{}, unobserved{}
+	s := NewSender(parts)
+	ctx, stop := context.WithCancel(t.Context())
 	queue(s, ctx)
 	ended := make(chan struct{})
 	go func() { _ = s.Run(ctx); close(ended) }()
@@ -104,7 +118,8 @@ func TestSmallShardsOfAChangeAreOpenedTogether(t *testing.T) {
 		parts := &counted{directory: directory{many: 5 * time.Millisecond, one: 5 * time.Millisecond},
 			rows: []deliverylog.Delivery{stored("r20", 20), stored("r30", 31)}} // r30 was sent to a former URL
 		hooks := &recorded{}
-		sendAll(t, hooks, parts, parts, parts, func(s *Sender, ctx context.Context) {
+		sendAll(t, hooks, Parts{Store: parts, Bus: parts, Recipients: integrations(parts)}, func(s *Sender, ctx context.Context) {
+			owns(s, ctx, shards)
 			for i := range shards {
 				id := strconv.Itoa(i)
 				s.Take(ctx, i, topic.Shard{ID: id, ChangeID: "change", Organization: "a", Channel: topic.Webhook, Recipients: []string{"r" + id}}, plainParts{})
@@ -131,14 +146,16 @@ func TestSmallShardsOfAChangeAreOpenedTogether(t *testing.T) {
 	})
 }
 
-// Shards whose first requests fail are all opened again.
+// Shards whose first requests fail are all opened again. The log says once that this begins and ends.
 func TestShardsThatAreOpenedTogetherAreOpenedAgainAfterAFailure(t *testing.T) {
-	for name, failing := range map[string]*unreliable{"store": {stores: 3}, "recipients": {resolves: 3}} {
+	for name, failing := range map[string]*unreliable{"store": {stores: 30}, "recipients": {resolves: 30}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const shards = 20
+				var log bytes.Buffer
 				hooks := &recorded{}
-				sendAll(t, hooks, failing, plainParts{}, failing, func(s *Sender, ctx context.Context) {
+				sendAll(t, hooks, Parts{Store: failing, Bus: plainParts{}, Recipients: integrations(failing), Log: slog.New(slog.NewTextHandler(&log, nil))}, func(s *Sender, ctx context.Context) {
+					owns(s, ctx, shards)
 					for i := range shards {
 						id := strconv.Itoa(i)
 						s.Take(ctx, i, topic.Shard{ID: id, ChangeID: "change", Organization: "a", Channel: topic.Webhook, Recipients: []string{"r" + id}}, plainParts{})
@@ -152,10 +169,103 @@ func TestShardsThatAreOpenedTogetherAreOpenedAgainAfterAFailure(t *testing.T) {
 				if failing.stores+failing.resolves != 0 {
 					t.Errorf("%+v: fewer requests failed", failing)
 				}
+				if begins, ends := strings.Count(log.String(), "yet."), strings.Count(log.String(), "An outage is over."); begins != 2 || ends != 1 {
+					t.Errorf("the log has %d and %d lines:\n%s", begins, ends, log.String())
+				}
 			})
 		})
 	}
 }
+
+// A partition whose waiting deliveries are not loaded yet delays no shard of another partition.
+func TestAPartitionThatIsNotLoadedDelaysNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took = 5 * time.Second
+		hooks := &recorded{}
+		sendAll(t, hooks, Parts{Store: slowlyLoaded{slow: 1, took: took}, Bus: plainParts{}, Recipients: integrations(directory{})}, func(s *Sender, ctx context.Context) {
+			s.Assigned(ownsFirst(ctx))
+			synctest.Wait()
+			second := ownsFirst(ctx)
+			second.Partition = 1
+			s.Assigned(second)
+			for i := range 2 {
+				id := strconv.Itoa(i)
+				s.Take(ctx, i, topic.Shard{ID: id, ChangeID: "change", Organization: "a", Channel: topic.Webhook, Recipients: []string{"r" + id}}, plainParts{})
+			}
+			time.AfterFunc(took/2, func() {
+				if sent := hooks.deliveries(); !slices.Equal(sent, []string{"change r0"}) {
+					t.Errorf("before the other partition was loaded, these were sent: %s", sent)
+				}
+			})
+		})
+		if sent := hooks.deliveries(); !slices.Equal(sent, []string{"change r0", "change r1"}) {
+			t.Errorf("these were sent: %s", sent)
+		}
+	})
+}
+
+// slowlyLoaded is a Store whose waiting deliveries of one partition are read slowly.
+type slowlyLoaded struct {
+	plainParts
+	slow int
+	took time.Duration
+}
+
+func (l slowlyLoaded) Waiting(_ context.Context, partition int, _ string, _ int) ([]deliverylog.Delivery, string, error) {
+	if partition == l.slow {
+		time.Sleep(l.took)
+	}
+	return nil, "", nil
+}
+
+// A shard whose members are all stored is done when their outcomes are published, also if another shard was opened meanwhile.
+func TestAShardWithoutMembersIsNotOpenedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		work := &ending{}
+		push := func(q *queue, id, change string) *shard {
+			s := &shard{id: id, ctx: t.Context(), organization: "a", channel: topic.Webhook, changeID: change, recipients: members(id, openAhead), work: work}
+			q.push(s)
+			return s
+		}
+		q := newQueue(nil)
+		q.open = func(group []*opened) {
+			for _, o := range group {
+				switch o.shard.id {
+				case "stored":
+					o.members = nil
+					q.hold(o.shard) // until the outcomes are published
+				case "failing":
+					o.err = context.DeadlineExceeded
+				}
+				o.destinations, o.requestedAt = make([]topic.Destination, len(o.members)), time.Now()
+			}
+		}
+		sent := push(q, "sent", "one")
+		push(q, "failing", "two")
+		stored := push(q, "stored", "one")
+		for i := range openAhead + 1 {
+			if m, _ := q.poll(1); (m == nil) != (i == 0) {
+				t.Fatalf("poll %d returned %v", i, m)
+			}
+			synctest.Wait()
+		}
+		time.Sleep(openPause + 2*staleAfter)
+		if m, _ := q.poll(1); m != nil { // opens the failing shard again
+			t.Fatalf("a member of %s", m.shard.id)
+		}
+		q.finish(sent, openAhead, true)
+		q.finish(stored, 1, true)
+		if *work != (ending{done: 2}) {
+			t.Errorf("%+v", *work)
+		}
+	})
+}
+
+// ending counts how works ended.
+type ending struct{ done, abandoned int }
+
+func (e *ending) Done()    { e.done++ }
+func (e *ending) Abandon() { e.abandoned++ }
 
 // unreliable is a Recipients and a Store whose first requests fail.
 type unreliable struct {
@@ -190,27 +300,49 @@ func (u *unreliable) fails(left *int) bool {
 	return true
 }
 
-// Organizations take turns of the same length.
+// Organizations take turns of the same length. One that had no turn yet gets every other delivery until the end of its first
+// turn, so that it does not wait for the turns of all others.
 func TestOrganizationsTakeTurns(t *testing.T) {
 	for _, turn := range []int{1, turnMembers} {
 		synctest.Test(t, func(t *testing.T) {
 			q := newQueue(func(group []*opened) {
 				for _, o := range group {
-					o.destinations = make([]topic.Destination, len(o.members))
+					o.destinations, o.requestedAt = make([]topic.Destination, len(o.members)), time.Now()
 				}
 			})
+			push := func(organization string) {
+				q.push(&shard{id: organization, ctx: t.Context(), organization: organization, channel: topic.Webhook, recipients: members(organization, 20*turnMembers)})
+			}
+			take := func(n int) (sequence string) {
+				for range n {
+					m, _ := q.poll(turn)
+					if m == nil {
+						t.Fatalf("after %d deliveries there is none", len(sequence))
+					}
+					sequence += m.shard.organization
+				}
+				return sequence
+			}
 			for _, organization := range []string{"a", "b", "c"} {
-				q.push(&shard{id: organization, ctx: t.Context(), organization: organization, channel: topic.Webhook, recipients: members(organization, 2*turnMembers)})
+				push(organization)
 			}
 			if m, _ := q.poll(turn); m != nil {
 				t.Fatal("a shard was open at once")
 			}
 			synctest.Wait()
-			for i := range 6 * turnMembers {
-				m, _ := q.poll(turn)
-				if want := string("abc"[i/turn%3]); m == nil || m.shard.organization != want {
-					t.Fatalf("turns of %d: delivery %d is not of %s: %+v", turn, i, want, m)
+			take(6 * turn) // the first turns
+			got := take(9 * turn)
+			for _, organization := range []string{"a", "b", "c"} {
+				if strings.Count(got, organization) != 3*turn || strings.Contains(got, strings.Repeat(organization, turn+1)) {
+					t.Errorf("turns of %d: %s", turn, got)
 				}
+			}
+			push("d")
+			take(1)
+			synctest.Wait()
+			got = take(2 * turn)
+			if n := strings.Count(got, "d"); n < max(1, turn-1) || n > turn || strings.Contains(got, "dd") {
+				t.Errorf("turns of %d: a new organization gets %s", turn, got)
 			}
 		})
 	}
@@ -220,7 +352,8 @@ func TestOrganizationsTakeTurns(t *testing.T) {
 func TestATurnIsShortWhileAllSlotsAreInUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hooks := &recorded{took: 50 * time.Millisecond, longer: 50 * time.Microsecond} // one slot becomes free at a time
-		slots := sendAll(t, hooks, plainParts{}, plainParts{}, directory{}, func(s *Sender, ctx context.Context) {
+		slots := sendAll(t, hooks, Parts{Store: plainParts{}, Bus: plainParts{}, Recipients: integrations(directory{})}, func(s *Sender, ctx context.Context) {
+			owns(s, ctx, 2)
 			for _, organization := range []string{"a", "b", "c"} {
 				for i := range 2 {
 					id := organization + strconv.Itoa(i)

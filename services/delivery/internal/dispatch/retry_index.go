@@ -119,18 +119,34 @@ func (x *retryIndex) load(ctx context.Context, partition int) error {
 
 // awaitLoaded waits until the partition is loaded.
 func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) error {
-	x.mu.Lock()
-	p := x.partitions[partition]
-	x.mu.Unlock()
-	if p == nil {
-		return nil
-	}
 	select {
-	case <-p.loaded:
+	case <-x.loaded(partition):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// isLoaded reports whether awaitLoaded would not wait.
+func (x *retryIndex) isLoaded(partition int) bool {
+	select {
+	case <-x.loaded(partition):
+		return true
+	default:
+		return false
+	}
+}
+
+// loaded returns a channel that is closed when the partition is loaded. It is closed for a partition that is not owned.
+func (x *retryIndex) loaded(partition int) <-chan struct{} {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p := x.partitions[partition]; p != nil {
+		return p.loaded
+	}
+	none := make(chan struct{})
+	close(none)
+	return none
 }
 
 // key returns a hash of the subject and recipient of a row. A collision is harmless, because the subject and recipient

@@ -120,7 +120,7 @@ func (m *member) alone() *opened {
 
 // opensWith reports whether the shard and another one of the same tenant can be opened together.
 func (s *shard) opensWith(other *shard) bool {
-	return s.changeID == other.changeID && s.replay == "" && other.replay == ""
+	return s.changeID == other.changeID && s.checked == other.checked && s.retry == other.retry && s.replay == "" && other.replay == ""
 }
 
 // left returns how many members are not taken yet.
