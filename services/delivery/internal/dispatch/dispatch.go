@@ -27,7 +27,7 @@
 //   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again,
 //     so that a pause applies to all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
-//     another. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
+//     another. One whose deliveries come later does not wait for its turn after all others. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
 //   - An attempt on an Account (SMS, WhatsApp) sends at most one message. SendingAt is stored before the request.
 //     If the process is killed after that, the delivery fails with CodeAmbiguous.
 //

@@ -18,6 +18,7 @@ func (s *Sender) open(group []*opened) {
 	s.resolve(group)
 }
 
+// They never change.
 var (
 	cannotOpen   = failurelog.Cause{Message: "Shards cannot be opened yet."}
 	errNotLoaded = errors.New("the waiting deliveries of the partition are not loaded yet")
@@ -36,16 +37,18 @@ func (s *Sender) load(group []*opened) {
 		s.fail(group, deliverylog.CodeUnavailable)
 		return
 	}
-	if group[0].err = s.retries.awaitLoaded(sh.ctx, sh.partition); group[0].err != nil {
-		return
-	}
+	// The shards after the first one wait for it in any case. It does not wait for them.
+	s.retries.awaitLoaded(sh.ctx, sh.partition)
 	var found []*opened
 	for _, o := range group {
-		if !s.retries.isLoaded(o.shard.partition) { // it must not delay the others
+		if s.retries.isLoaded(o.shard.partition) {
+			found = append(found, o)
+		} else {
 			o.err = errNotLoaded
-			continue
 		}
-		found = append(found, o)
+	}
+	if len(found) == 0 {
+		return
 	}
 	change, err := s.snapshots.get(s.work, sh.changeID)
 	if fault.Is(err, fault.NotFound) {
@@ -135,7 +138,7 @@ func (s *Sender) withoutStored(group []*opened) {
 }
 
 // without removes the members whose deliveries are among the rows, and returns the rows of these deliveries. A row of another
-// partition counts only for a replay: the delivery was sent to a former URL of the endpoint.
+// partition does not count, because it tells of a delivery to a former URL of the endpoint; but the row of a replay counts.
 func (o *opened) without(rows []deliverylog.Delivery) (found []*deliverylog.Delivery) {
 	ids := make(map[string]bool, len(o.members))
 	for _, m := range o.members {

@@ -9,10 +9,10 @@ import (
 
 const (
 	// turnMembers is the maximum number of members that a tenant gets in one turn while slots are free. It gets fewer if its
-	// next shard is not open. With one member in each turn, its other destinations would be stale at its next turn. An event to
-	// the usual 20 endpoints needs one turn.
+	// next shard is not open. With one member in each turn, the destinations that were resolved with it would be stale at the
+	// tenant's next turn. An event to the usual 20 endpoints needs one turn.
 	turnMembers  = 32
-	openAhead    = 3   // members of one tenant that are opened in advance
+	openAhead    = 3   // a tenant's next group is opened when it has fewer members before this group
 	openAtOnce   = 12  // maximum number of groups of shards being opened at the same time
 	openTogether = 128 // maximum number of members of a group that has several shards
 	openPause    = 100 * time.Millisecond
@@ -26,17 +26,18 @@ const (
 // one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order of
 // push. If the tenant yields, shards of due rows come before the others.
 //
-// Every other member is of a tenant that had no turn yet, if there is one. So a tenant with few members does not wait for the
-// turns of all that have many.
+// A newcomer is a tenant that had no turn since its queue was empty. While there are newcomers and others, every other member is
+// of a newcomer. So a tenant with few members does not wait for the turns of those that have many and came before. It may wait
+// for other newcomers.
 type queue struct {
 	open func([]*opened) // loads what the shards need; called without the mutex
 	now  func() time.Time
 
 	mu         sync.Mutex
 	tenants    map[tenantKey]*tenant
-	newcomers  []*tenant // the tenants that have members and had no turn yet; take tries the first one next
-	ring       []*tenant // the other tenants that have members; take tries the first one next
-	tookNew    bool      // the last member was of one of the newcomers
+	newcomers  []*tenant // newcomers that have members; poll tries the first one next
+	ring       []*tenant // the other tenants that have members; poll tries the first one next
+	tookNew    bool      // the last member was of a newcomer, so the next one is not, if possible
 	opening    int       // groups of shards being opened
 	openers    sync.WaitGroup
 	stopped    bool
@@ -180,7 +181,8 @@ func (q *queue) poll(turn int) (found *member, yielded bool) {
 	return nil, yielded
 }
 
-// pollRingLocked does the work of poll for the tenants of one ring.
+// pollRingLocked does the work of poll for the tenants of one ring. A tenant's turn ends when it has got turn members, or when
+// none of its members can be attempted now. Then it is not a newcomer any more, unless it has got none.
 func (q *queue) pollRingLocked(ring *[]*tenant, turn int) (found *member, yielded bool) {
 	for range len(*ring) {
 		t := (*ring)[0]
@@ -259,7 +261,8 @@ func (q *queue) groupLocked(shards []*shard) []*opened {
 	var group []*opened
 	members, now := 0, q.now()
 	for _, s := range shards[:min(len(shards), openTogether)] {
-		if s.abandoned || s.phase != closed && !(s.phase == open && s.left() > 0 && s.stale(now)) {
+		again := s.phase == open && s.left() > 0 && s.stale(now) // its destinations must be resolved again anyway
+		if s.abandoned || s.phase != closed && !again {
 			continue
 		}
 		if len(group) > 0 && (!s.opensWith(group[0].shard) || members+s.left() > openTogether) {
@@ -286,7 +289,7 @@ func (q *queue) openGroup(group []*opened) {
 }
 
 // openedLocked opens a shard with what was found. After a failure the shard stays in the phase opening for a pause. Then it
-// becomes closed, and is opened again. During the pause only the later shards of the same tenant wait.
+// becomes closed, and is opened again. During the pause only its group and the later shards of the same tenant wait.
 func (q *queue) openedLocked(found *opened) {
 	s := found.shard
 	if s.abandoned {

@@ -31,7 +31,8 @@ type retryIndex struct {
 	observer Observer
 	seed     maphash.Seed
 	wake     signal
-	loading  sync.Mutex // partitions are loaded one after the other
+	loading  sync.Mutex    // partitions are loaded one after the other
+	none     chan struct{} // closed: there is nothing to load
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries
@@ -54,8 +55,10 @@ type partitionRetries struct {
 }
 
 func newRetryIndex(store Store, outages *failurelog.Log, observer Observer) *retryIndex {
-	return &retryIndex{store: store, outages: outages, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
-		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
+	x := &retryIndex{store: store, outages: outages, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
+		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery), none: make(chan struct{})}
+	close(x.none)
+	return x
 }
 
 // assign adds a partition until its ownership ends, and starts to load it.
@@ -117,17 +120,15 @@ func (x *retryIndex) load(ctx context.Context, partition int) error {
 	return nil
 }
 
-// awaitLoaded waits until the partition is loaded.
-func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) error {
+// awaitLoaded waits until the partition is loaded or ctx ends.
+func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) {
 	select {
 	case <-x.loaded(partition):
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
-// isLoaded reports whether awaitLoaded would not wait.
+// isLoaded reports whether the partition is loaded, or not owned.
 func (x *retryIndex) isLoaded(partition int) bool {
 	select {
 	case <-x.loaded(partition):
@@ -144,9 +145,7 @@ func (x *retryIndex) loaded(partition int) <-chan struct{} {
 	if p := x.partitions[partition]; p != nil {
 		return p.loaded
 	}
-	none := make(chan struct{})
-	close(none)
-	return none
+	return x.none
 }
 
 // key returns a hash of the subject and recipient of a row. A collision is harmless, because the subject and recipient

@@ -150,7 +150,7 @@ func (s *Sender) pump(ctx context.Context) {
 			return
 		}
 		turn := turnMembers
-		if s.slots.Full() { // the attempts are slow, so that a tenant would wait long for the turns of others
+		if s.slots.Full() { // slots become free slowly, so a long turn would delay the other tenants
 			turn = 1
 		}
 		m := s.queue.take(ctx, turn)

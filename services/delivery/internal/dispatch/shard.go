@@ -83,7 +83,7 @@ type member struct {
 type opened struct {
 	shard        *shard
 	change       *Snapshot           // nil the first time, until it is loaded
-	members      []*member           // those that are not taken; the first time, stored ones are removed
+	members      []*member           // those that are not taken, in the shard's own list; the first time, a copy without stored ones
 	destinations []topic.Destination // of members, in the same order
 	requestedAt  time.Time           // when the destinations were requested
 	err          error               // why the shard cannot be opened yet
@@ -113,7 +113,7 @@ func (s *shard) tenant() tenantKey {
 	return tenantKey{s.organization, s.channel, s.recipientService()}
 }
 
-// alone returns the member as one whose shard is being opened again for it.
+// alone returns the member with its shard, to look for its stored delivery or to resolve it again without the others.
 func (m *member) alone() *opened {
 	return &opened{shard: m.shard, change: m.shard.change, members: []*member{m}}
 }
