@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 const (
@@ -12,18 +13,22 @@ const (
 	// the default of 100, the garbage collector used a sixth of the processor time of a fan-out. GOGC overrides
 	// gcPercent.
 	gcPercent = 200
-	// memoryFloor is the lowest memory limit of the Go runtime, in bytes. Below it, only gcPercent decides when the
+	// memoryFloor is the lowest memory limit of the Go runtime at rest, in bytes. Below it, only gcPercent decides when the
 	// collector runs.
 	memoryFloor = 112 << 20
-	// memorySpare is added to the limit for garbage and for memory of the Go runtime outside of the heap, in bytes.
+	// memorySpare is added to the limit for garbage and for memory of the Go runtime outside of the heap, in bytes, while the
+	// process is at rest: when the last collection was more than restAfter ago. Otherwise workSpare is added. With memorySpare,
+	// the garbage collector used a fifth of the processor time of events to 20 webhooks each.
 	memorySpare = 48 << 20
+	workSpare   = 128 << 20
+	restAfter   = 2 * time.Second
 )
 
 // boundMemory sets gcPercent unless the environment sets GOGC, and the memory limit unless it sets GOMEMLIMIT.
 //
-// Decision. The limit follows the live heap: after each collection it is five quarters of the live heap plus
-// memorySpare, but at least memoryFloor. So a large heap grows less than threefold. A fixed limit below the live heap
-// would make the collector run all the time.
+// Decision. The limit follows the live heap: after each collection it is five quarters of the live heap plus workSpare, and
+// at rest plus memorySpare, but at least memoryFloor. So a large heap grows less than threefold, and the process gives memory
+// back after its work. A fixed limit below the live heap would make the collector run all the time.
 func boundMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -33,12 +38,21 @@ func boundMemory() {
 	}
 }
 
-// followHeap sets the memory limit from the size of the live heap, now and after each collection.
+// followHeap sets the memory limit from the size of the live heap, now, after each collection, and at rest. The runtime calls
+// collected after a collection, because nothing refers to the 64 bytes.
 func followHeap() {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	debug.SetMemoryLimit(memoryLimit(live[0].Value.Uint64()))
-	runtime.AddCleanup(new([64]byte), func(struct{}) { followHeap() }, struct{}{})
+	rest := time.AfterFunc(restAfter, func() { limitMemory(memorySpare) })
+	var collected func(struct{})
+	collected = func(struct{}) {
+		limitMemory(workSpare)
+		rest.Reset(restAfter)
+		runtime.AddCleanup(new([64]byte), collected, struct{}{})
+	}
+	collected(struct{}{})
 }
 
-func memoryLimit(live uint64) int64 { return max(memoryFloor, int64(live)*5/4+memorySpare) }
+func limitMemory(spare int64) {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	debug.SetMemoryLimit(max(memoryFloor, int64(live[0].Value.Uint64())*5/4+spare))
+}

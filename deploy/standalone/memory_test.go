@@ -9,7 +9,7 @@ import (
 )
 
 // The memory limit of the garbage collector grows with the live heap, so that the collector does not run all the time
-// when the live heap exceeds memoryFloor.
+// when the live heap exceeds memoryFloor. It is lower when the process is at rest.
 func TestTheMemoryLimitFollowsTheLiveHeap(t *testing.T) {
 	for _, name := range []string{"GOGC", "GOMEMLIMIT"} {
 		t.Setenv(name, "")
@@ -22,18 +22,22 @@ func TestTheMemoryLimitFollowsTheLiveHeap(t *testing.T) {
 	if got := limit(); got < memoryFloor || got == math.MaxInt64 {
 		t.Fatalf("the limit is %d", got)
 	}
-	follows := func(what string, holds func() bool) {
+	follows := func(what string, work func(), holds func() bool) {
 		t.Helper()
 		deadline := time.Now().Add(time.Minute)
-		for ; !holds(); runtime.GC() {
+		for ; !holds(); work() {
 			if time.Now().After(deadline) {
 				t.Fatalf("%s: the limit is %d", what, limit())
 			}
 		}
 	}
 	live := make([]byte, 2*memoryFloor)
-	follows("a large heap", func() bool { return limit() >= int64(len(live))*5/4+memorySpare })
+	follows("a large heap", runtime.GC, func() bool { return limit() >= int64(len(live))*5/4+workSpare })
 	runtime.KeepAlive(live)
 	live = nil
-	follows("a small heap", func() bool { return limit() < 2*memoryFloor })
+	for range 2 {
+		follows("a small heap", runtime.GC, func() bool { return limit() > memoryFloor && limit() < 2*memoryFloor*5/4 })
+		atWork := limit()
+		follows("a process at rest", func() { <-time.After(10 * time.Millisecond) }, func() bool { return limit() < atWork-(workSpare-memorySpare)/2 || limit() == memoryFloor })
+	}
 }
