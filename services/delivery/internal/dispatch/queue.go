@@ -56,6 +56,7 @@ type tenant struct {
 	// wait. This can wait until the other tenants have no shards.
 	yields bool
 	tookAt time.Time // when a first attempt was taken, if the tenant yields
+	paced  bool      // the tenant has yielded; its turns have one member, because nearly all of them only get a row
 }
 
 func newQueue(open func([]*opened)) *queue {
@@ -89,7 +90,7 @@ func (q *queue) yield(s *shard, yields bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if t := q.tenants[s.tenant()]; t != nil {
-		t.yields = yields
+		t.yields, t.paced = yields, t.paced || yields
 	}
 }
 
@@ -189,7 +190,7 @@ func (q *queue) pollRingLocked(ring *[]*tenant, turn int) (found *member, yielde
 		m, left := q.pollLocked(t)
 		yielded = yielded || left
 		if m != nil {
-			if t.taken++; t.taken < turn {
+			if t.taken++; t.taken < turn && !t.paced {
 				return m, false
 			}
 		}
