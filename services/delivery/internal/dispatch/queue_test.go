@@ -313,7 +313,7 @@ func (u *unreliable) fails(left *int) bool {
 }
 
 // Organizations take turns of the same length. One that had no turn yet gets every other delivery until the end of its first
-// turn, so that it does not wait for the turns of all others.
+// turn, so that it does not wait for the turns of all others. One that has yielded gets one delivery in a turn.
 func TestOrganizationsTakeTurns(t *testing.T) {
 	for _, turn := range []int{1, turnMembers} {
 		synctest.Test(t, func(t *testing.T) {
@@ -348,6 +348,12 @@ func TestOrganizationsTakeTurns(t *testing.T) {
 				if strings.Count(got, organization) != 3*turn || strings.Contains(got, strings.Repeat(organization, turn+1)) {
 					t.Errorf("turns of %d: %s", turn, got)
 				}
+			}
+			yielded := q.ring[0]
+			q.yield(yielded.shards[0], true)
+			q.yield(yielded.shards[0], false)
+			if got := take(9 * turn); strings.Contains(got, strings.Repeat(yielded.key.organization, 2)) {
+				t.Errorf("turns of %d: %s has yielded, and gets %s", turn, yielded.key.organization, got)
 			}
 			push("d")
 			take(1)
