@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/sync/errgroup"
 )
 
 // The records of one call arrive in the published order for each key, and the metrics count them.
@@ -279,4 +283,49 @@ func TestBatchesLargerThanTheShareOfAPartitionArrive(t *testing.T) {
 			return all == partitions*each
 		})
 	})
+}
+
+// A backlog of records that were published one by one needs little memory, although the library needs 64 KiB for each batch of a
+// response. The test runs alone, because it measures the heap.
+func TestABacklogOfSmallBatchesNeedsLittleMemory(t *testing.T) {
+	const partitions, each, most = 64, 100, 160 << 20
+	client := connect(t, startBroker(t), stream.Options{})
+	topic := newTopic(t, client, partitions)
+	value := make([]byte, 300)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(value)
+	var publishers errgroup.Group
+	for partition := range partitions {
+		publishers.Go(func() error {
+			for range each {
+				if err := client.Publish(t.Context(), stream.Record{Topic: topic, Value: value, Partition: &partition}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := publishers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	heap := func() uint64 {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	before, highest := heap(), uint64(0)
+	var got atomic.Int64
+	start(t, func(ctx context.Context) error {
+		return client.Consume(ctx, stream.Subscription{Group: unique("group"), Topics: []string{topic}}, func(_ context.Context, claim stream.Claim) {
+			got.Add(1)
+			claim.Done()
+		})
+	})
+	eventually(t, "all records", func() bool {
+		highest = max(highest, heap())
+		return got.Load() == partitions*each
+	})
+	if highest > before+most {
+		t.Errorf("%d records needed %d MiB", partitions*each, (highest-before)>>20)
+	}
 }

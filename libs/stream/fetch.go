@@ -18,7 +18,11 @@ import (
 const (
 	fetchWait      = time.Second           // the longest time that a broker waits for records; each request costs both sides processor time
 	fetchWaitShort = 50 * time.Millisecond // used while the buffer of a partition is full, because it may have room soon
-	fetchBytes     = 8 << 20
+	refetchPause   = 20 * time.Millisecond
+	// fetchBytes is the maximum size of a response, unless its first batch is larger. The library needs a page of 64 KiB for each
+	// batch of a response. In a backlog of small records, each record can be a batch of a few hundred bytes. With 8 MiB, such a
+	// backlog took 13 GB.
+	fetchBytes = 128 << 10
 )
 
 // locate finds the leader of each partition. It starts a fetcher for each leader that has none.
@@ -79,13 +83,23 @@ func (m *member) wake() {
 }
 
 // refetch ends the requests of the fetchers and wakes the fetchers, because there is another partition, or a partition has
-// another leader. Otherwise the records of this partition would wait for up to fetchWait.
+// another leader. Otherwise the records of this partition would wait for up to fetchWait. Calls within refetchPause end the
+// requests once, because the library also decodes a response for which nobody waits any more.
 func (m *member) refetch() {
 	m.waking.Lock()
 	defer m.waking.Unlock()
-	for _, interrupt := range m.interrupts {
-		interrupt()
+	if m.refetching {
+		return
 	}
+	m.refetching = true
+	time.AfterFunc(refetchPause, func() {
+		m.waking.Lock()
+		defer m.waking.Unlock()
+		m.refetching = false
+		for _, interrupt := range m.interrupts {
+			interrupt()
+		}
+	})
 }
 
 // request returns a context for the next request of the leader's fetcher. The fetcher must get it before it looks for
