@@ -199,7 +199,7 @@ func (s *soak) importWriter(ctx context.Context, gateway, name string) {
 		}
 		events[i] = map[string]any{
 			"key": key, "type": "incident", "title": "import " + name, "status": "resolved", "startAt": at, "endAt": at.Add(2 * time.Hour),
-			"components": []any{map[string]any{"componentId": s.other}},
+			"components": []any{map[string]any{"id": s.other}},
 			"timeline":   []any{entry(0, "investigating"), entry(1, "identified"), entry(2, "resolved")},
 		}
 	}
