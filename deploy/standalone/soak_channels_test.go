@@ -187,6 +187,8 @@ func (s *soak) unheard() (missing []string, repeated int) {
 	return missing, repeated
 }
 
+const soakRef = "soak:other" // the externalRef of soak.other
+
 // importWriter imports finished incidents twice, and takes them back.
 func (s *soak) importWriter(ctx context.Context, gateway, name string) {
 	defer rest(ctx)
@@ -199,7 +201,7 @@ func (s *soak) importWriter(ctx context.Context, gateway, name string) {
 		}
 		events[i] = map[string]any{
 			"key": key, "type": "incident", "title": "import " + name, "status": "resolved", "startAt": at, "endAt": at.Add(2 * time.Hour),
-			"components": []any{map[string]any{"id": s.other}},
+			"components": []any{map[string]any{"key": soakRef}},
 			"timeline":   []any{entry(0, "investigating"), entry(1, "identified"), entry(2, "resolved")},
 		}
 	}

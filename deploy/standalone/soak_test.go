@@ -92,6 +92,7 @@ func newSoak(t *testing.T) *soak {
 	s.actor = actor{t, provision(t, s.cluster.base, "Acme", "acme-admin", "admin", "api")}
 	s.service, s.component = s.actor.service("Checkout")
 	s.otherService, s.other = s.actor.service("Other")
+	send(t, http.MethodPatch, s.BaseURL+"/app/components/"+s.other, s.app(), map[string]any{"externalRefs": []string{soakRef}}).expect(t, http.StatusOK)
 	s.endpoints(soakHooks, s.component)
 	s.tool = s.signer("tool")
 	s.listens()
