@@ -280,8 +280,9 @@ func (s *soak) explained() {
 	for _, f := range rest {
 		lines = append(lines, fmt.Sprintf("%.3f s to %.3f s, %s: %s: %s", f.from.Sub(s.began).Seconds(), f.to.Sub(s.began).Seconds(), f.gateway, f.request, f.cause))
 	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(lines)))
 	s.check("an outage explains every failure", len(lines) == 0, "%d requests failed in %d outages %v, %d unexplained: %q",
-		len(s.failures), len(s.outages), by, len(lines), lines[:min(10, len(lines))])
+		len(s.failures), len(s.outages), by, len(lines), distinct[:min(10, len(distinct))])
 }
 
 // lost checks that the platform has every acknowledged event, and that every endpoint has received every acknowledged
