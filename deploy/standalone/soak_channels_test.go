@@ -150,33 +150,45 @@ func (s *soak) channelWriter(ctx context.Context, gateway, name string) {
 	}, http.StatusCreated, &made) {
 		return
 	}
-	s.published(text(1))
+	s.published(made.Event.ID, text(1))
 	for n, entry := range []map[string]any{{"message": text(2), "notify": notify}, {"message": text(3), "status": "resolved", "notify": notify}} {
 		pause()
 		if !s.request(ctx, gateway, http.MethodPost, "/app/events/"+made.Event.ID+"/timeline", s.app(), entry, http.StatusCreated, nil) {
 			return
 		}
-		s.published(text(n + 2))
+		s.published(made.Event.ID, text(n+2))
 	}
 }
 
+// soakEntry is an entry of channelWriter.
+type soakEntry struct{ event, text string }
+
 // published records that the platform acknowledged an entry of channelWriter.
-func (s *soak) published(text string) {
+func (s *soak) published(event, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entries = append(s.entries, text)
+	s.entries = append(s.entries, soakEntry{event, text})
 	s.counts["entries for all channels"]++
 }
 
-// unheard returns the acknowledged entries that did not arrive by a channel, and how many messages arrived again.
+// unheard returns the acknowledged entries that did not arrive by a channel, and how many messages arrived again. An entry may
+// be replaced by a newer one of its event, if both wait, because rooms take one message in a second. Then the log tells it.
 func (s *soak) unheard() (missing []string, repeated int) {
 	heard := s.channels.heard()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	entries := slices.Clone(s.entries)
+	s.mu.Unlock()
 	for channel, texts := range heard {
-		for _, text := range s.entries {
-			if texts[text] == 0 {
-				missing = append(missing, text+" by "+channel)
+		silent, newest := map[string][]string{}, map[string]string{} // by event
+		for _, entry := range entries {
+			newest[entry.event] = entry.text
+			if texts[entry.text] == 0 {
+				silent[entry.event] = append(silent[entry.event], entry.text+" by "+channel)
+			}
+		}
+		for event, of := range silent {
+			if texts[newest[event]] == 0 || s.replaced(channel, event) < len(of) {
+				missing = append(missing, of...)
 			}
 		}
 		for _, n := range texts {
@@ -185,6 +197,20 @@ func (s *soak) unheard() (missing []string, repeated int) {
 	}
 	slices.Sort(missing)
 	return missing, repeated
+}
+
+// replaced returns how many messages of the event newer ones have replaced on the channel, as the log tells.
+func (s *soak) replaced(channel, event string) (messages int) {
+	s.t.Helper()
+	var list struct{ Logs []struct{ ErrorCode *string } }
+	send(s.t, http.MethodGet, s.BaseURL+"/app/notifications/"+channel+"/logs?status=skipped&limit=100&eventId="+event, s.app(), nil).
+		expect(s.t, http.StatusOK).into(s.t, &list)
+	for _, log := range list.Logs {
+		if log.ErrorCode != nil && *log.ErrorCode == "replaced" {
+			messages++
+		}
+	}
+	return messages
 }
 
 const soakRef = "soak:other" // the externalRef of soak.other

@@ -69,7 +69,7 @@ type soak struct {
 	outages  []soakOutage
 	failures []soakFailure
 	wrong    []string           // responses that no outage explains, because the request was refused
-	entries  []string           // acknowledged entries of channelWriter
+	entries  []soakEntry        // acknowledged entries of channelWriter
 	updates  map[string][]int64 // acknowledged writes that notify: their numbers, by title of the event
 	events   map[string]string  // acknowledged events that were not deleted: their paths, by title
 	counts   map[string]int     // numbers of requests, kills and acknowledged writes
