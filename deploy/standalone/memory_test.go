@@ -36,7 +36,7 @@ func TestTheMemoryLimitFollowsTheLiveHeap(t *testing.T) {
 	runtime.KeepAlive(live)
 	live = nil
 	for range 2 {
-		follows("a small heap", runtime.GC, func() bool { return limit() > memoryFloor && limit() < 2*memoryFloor*5/4 })
+		follows("a small heap", runtime.GC, func() bool { return limit() > memoryFloor && limit() < 2*memoryFloor })
 		atWork := limit()
 		follows("a process at rest", func() { <-time.After(10 * time.Millisecond) }, func() bool { return limit() < atWork-(workSpare-memorySpare)/2 || limit() == memoryFloor })
 	}

@@ -26,9 +26,9 @@ const (
 // one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order of
 // push. If the tenant yields, shards of due rows come before the others.
 //
-// A newcomer is a tenant that had no turn since its queue was empty. While there are newcomers and others, every other member is
-// of a newcomer. So a tenant with few members does not wait for the turns of those that have many and came before. It may wait
-// for other newcomers.
+// A newcomer is a tenant that had no turn since its queue was empty. While there are newcomers and others, they get the members in
+// turn: one for a newcomer, one for another tenant. So a tenant with few members does not wait for the turns of those that have
+// many and came before. It may wait for other newcomers.
 type queue struct {
 	open func([]*opened) // loads what the shards need; called without the mutex
 	now  func() time.Time

@@ -84,7 +84,7 @@ type opened struct {
 	shard        *shard
 	change       *Snapshot           // nil the first time, until it is loaded
 	members      []*member           // those that are not taken, in the shard's own list; the first time, a copy without stored ones
-	destinations []topic.Destination // of members, in the same order
+	destinations []topic.Destination // destinations of members, in the same order
 	requestedAt  time.Time           // when the destinations were requested
 	err          error               // why the shard cannot be opened yet
 }
