@@ -58,7 +58,7 @@ func (planned) SaveContent(context.Context, Content) error { return nil }
 // and two when it is over.
 func TestAnOutageIsLoggedInFewLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n, minutes = 1000, 8
+		const n, minutes = 1000, 5
 		var out bytes.Buffer
 		kept := &away{}
 		sent := &slowly{posted: map[string][]time.Time{}}
