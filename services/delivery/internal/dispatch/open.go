@@ -140,18 +140,16 @@ func (s *Sender) withoutStored(group []*opened) {
 // without removes the members whose deliveries are among the rows, and returns the rows of these deliveries. A row of another
 // partition does not count, because it tells of a delivery to a former URL of the endpoint; but the row of a replay counts.
 func (o *opened) without(rows []deliverylog.Delivery) (found []*deliverylog.Delivery) {
-	ids := make(map[string]bool, len(o.members))
+	stored := make(map[string]bool, len(o.members)) // by id
 	for _, m := range o.members {
-		ids[m.id] = true
+		stored[m.id] = false
 	}
 	for i := range rows {
-		if ids[rows[i].ID] && (o.shard.replay != "" || rows[i].Partition == o.shard.partition) {
-			found = append(found, &rows[i])
+		if _, mine := stored[rows[i].ID]; mine && (o.shard.replay != "" || rows[i].Partition == o.shard.partition) {
+			stored[rows[i].ID], found = true, append(found, &rows[i])
 		}
 	}
-	o.members = slices.DeleteFunc(slices.Clone(o.members), func(m *member) bool {
-		return slices.ContainsFunc(found, func(row *deliverylog.Delivery) bool { return row.ID == m.id })
-	})
+	o.members = slices.DeleteFunc(slices.Clone(o.members), func(m *member) bool { return stored[m.id] })
 	return found
 }
 
