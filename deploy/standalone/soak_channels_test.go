@@ -171,44 +171,48 @@ func (s *soak) published(event, text string) {
 	s.counts["entries for all channels"]++
 }
 
-// unheard returns the acknowledged entries that did not arrive by a channel, and how many messages arrived again. An entry may
-// be replaced by a newer one of its event, if both wait, because rooms take one message in a second. Then the log tells it.
-func (s *soak) unheard() (missing []string, repeated int) {
+// soakSilence is an acknowledged entry that did not arrive by a channel.
+type soakSilence struct {
+	soakEntry
+	channel string
+}
+
+// unheard returns the acknowledged entries that did not arrive by a channel, and how many messages arrived again.
+func (s *soak) unheard() (missing []soakSilence, repeated int) {
 	heard := s.channels.heard()
 	s.mu.Lock()
-	entries := slices.Clone(s.entries)
-	s.mu.Unlock()
+	defer s.mu.Unlock()
 	for channel, texts := range heard {
-		silent, newest := map[string][]string{}, map[string]string{} // by event
-		for _, entry := range entries {
-			newest[entry.event] = entry.text
+		for _, entry := range s.entries {
 			if texts[entry.text] == 0 {
-				silent[entry.event] = append(silent[entry.event], entry.text+" by "+channel)
-			}
-		}
-		for event, of := range silent {
-			if texts[newest[event]] == 0 || s.replaced(channel, event) < len(of) {
-				missing = append(missing, of...)
+				missing = append(missing, soakSilence{entry, channel})
 			}
 		}
 		for _, n := range texts {
 			repeated += n - 1
 		}
 	}
-	slices.Sort(missing)
 	return missing, repeated
 }
 
-// replaced returns how many messages of the event newer ones have replaced on the channel, as the log tells.
-func (s *soak) replaced(channel, event string) (messages int) {
+// replaced returns how many of the missing messages were replaced by newer ones of their event, as the log tells.
+func (s *soak) replaced(missing []soakSilence) (messages int) {
 	s.t.Helper()
-	var list struct{ Logs []struct{ ErrorCode *string } }
-	send(s.t, http.MethodGet, s.BaseURL+"/app/notifications/"+channel+"/logs?status=skipped&limit=100&eventId="+event, s.app(), nil).
-		expect(s.t, http.StatusOK).into(s.t, &list)
-	for _, log := range list.Logs {
-		if log.ErrorCode != nil && *log.ErrorCode == "replaced" {
-			messages++
+	of := map[soakSilence]int{} // by event and channel
+	for _, each := range missing {
+		of[soakSilence{soakEntry{event: each.event}, each.channel}]++
+	}
+	for each, n := range of {
+		var list struct{ Logs []struct{ ErrorCode *string } }
+		send(s.t, http.MethodGet, s.BaseURL+"/app/notifications/"+each.channel+"/logs?status=skipped&limit=100&eventId="+each.event, s.app(), nil).
+			expect(s.t, http.StatusOK).into(s.t, &list)
+		logged := 0
+		for _, log := range list.Logs {
+			if log.ErrorCode != nil && *log.ErrorCode == "replaced" {
+				logged++
+			}
 		}
+		messages += min(logged, n)
 	}
 	return messages
 }

@@ -305,5 +305,6 @@ func (s *soak) lost() {
 		"%d deliveries of %d acknowledged updates of %d events to %d endpoints; %d incomplete: %v; %d messages in outboxes",
 		s.hooks.total(), s.counts["updates"], len(s.updates), soakHooks, len(missing), missing[:min(10, len(missing))], waiting)
 	unheard, _ := s.unheard()
-	s.check("no message is lost on any channel", len(unheard) == 0 && len(s.entries) > 0, "%d entries on 6 other channels; %d messages are missing: %v", len(s.entries), len(unheard), unheard[:min(10, len(unheard))])
+	s.check("no message is lost on any channel", len(unheard) == 0 && len(s.entries) > 0, "%d entries on 6 other channels; %d messages are missing, %d of them replaced by newer ones: %v",
+		len(s.entries), len(unheard), s.replaced(unheard), unheard[:min(10, len(unheard))])
 }
