@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -35,7 +36,8 @@ type soakChannels struct {
 	phones  *phones
 
 	mu    sync.Mutex
-	mails []string // the texts that soakText matches
+	read  map[string]int            // number of the requests that texts contains, by channel
+	texts map[string]map[string]int // how often each text of an entry has arrived, by channel
 }
 
 // startSoakChannels starts the receivers and returns them with the settings of the platform. The platform also reaches the
@@ -64,11 +66,16 @@ func startSoakChannels(t testing.TB, hooks *tally) (*soakChannels, []string) {
 		t.Fatal(err)
 	}
 	phones, phoneEnv := startPhones(t)
-	c := &soakChannels{servers: servers, phones: phones}
+	c := &soakChannels{servers: servers, phones: phones, read: map[string]int{}, texts: map[string]map[string]int{"sms": {}, "email": {}}}
+	for _, kind := range outbounds()[1:] {
+		c.texts[kind.kind] = map[string]int{}
+	}
 	mailEnv := startMailSink(t, func(_ string, text []byte) error {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.mails = append(c.mails, soakText.FindString(string(text)))
+		if entry := soakText.FindString(string(text)); entry != "" {
+			c.texts["email"][entry]++
+		}
 		return nil
 	})
 	return c, slices.Concat(phoneEnv, mailEnv, []string{"DELIVERY_RESOLVE=" + places, "DELIVERY_CA_FILE=" + bundle})
@@ -76,32 +83,29 @@ func startSoakChannels(t testing.TB, hooks *tally) (*soakChannels, []string) {
 
 // heard returns how often each text of an entry has arrived, by channel.
 func (c *soakChannels) heard() map[string]map[string]int {
-	heard := map[string]map[string]int{}
-	add := func(channel, content string) {
-		if text := soakText.FindString(content); text != "" {
-			heard[channel][text]++
-		}
-	}
-	for _, kind := range outbounds()[1:] {
-		heard[kind.kind] = map[string]int{}
-		for _, request := range c.servers[kind.host].Requests() {
-			add(kind.kind, string(request.Body))
-		}
-	}
-	heard["sms"], heard["email"] = map[string]int{}, map[string]int{}
-	c.phones.mu.Lock()
-	texts := map[string]int{}
-	for _, message := range c.phones.sent { // a text contains the title only, so the nth is that of the nth entry
-		if title := soakTitle.FindString(message.Get("Body")); title != "" {
-			texts[title]++
-			heard["sms"][fmt.Sprintf("Entry %d of %s", texts[title], title)]++
-		}
-	}
-	c.phones.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, text := range c.mails {
-		add("email", text)
+	for _, kind := range outbounds()[1:] {
+		requests := c.servers[kind.host].Requests()
+		for _, request := range requests[c.read[kind.kind]:] {
+			if text := soakText.FindString(string(request.Body)); text != "" {
+				c.texts[kind.kind][text]++
+			}
+		}
+		c.read[kind.kind] = len(requests)
+	}
+	heard := map[string]map[string]int{}
+	for channel, texts := range c.texts {
+		heard[channel] = maps.Clone(texts)
+	}
+	c.phones.mu.Lock()
+	defer c.phones.mu.Unlock()
+	titles := map[string]int{}
+	for _, message := range c.phones.sent { // a text contains the title only, so the nth is that of the nth entry
+		if title := soakTitle.FindString(message.Get("Body")); title != "" {
+			titles[title]++
+			heard["sms"][fmt.Sprintf("Entry %d of %s", titles[title], title)]++
+		}
 	}
 	return heard
 }
@@ -128,8 +132,8 @@ func (s *soak) listens() {
 	}
 }
 
-// channelWriter creates an incident, adds an entry and resolves the incident. Every channel but the webhook is notified. It
-// is slow, because rooms take one message in a second.
+// channelWriter creates an incident, adds an entry and resolves the incident. Every channel but the webhook is notified. Each
+// entry waits until the one before it has arrived everywhere, because a newer entry replaces one that waits for its room.
 func (s *soak) channelWriter(ctx context.Context, gateway, name string) {
 	title := "channels " + name
 	notify := map[string]any{"email": true, "sms": true}
@@ -137,38 +141,46 @@ func (s *soak) channelWriter(ctx context.Context, gateway, name string) {
 		notify[kind.kind] = true
 	}
 	text := func(n int) string { return fmt.Sprintf("Entry %d of %s", n, title) }
-	pause := func() {
-		select {
-		case <-time.After(2 * time.Second): // more than the pace of the rooms
-		case <-ctx.Done():
-		}
-	}
-	defer pause()
 	var made struct{ Event struct{ ID string } }
 	if !s.request(ctx, gateway, http.MethodPost, "/app/events", s.app(), map[string]any{
 		"type": "incident", "title": title, "affectedComponents": []any{map[string]any{"componentId": s.loud}}, "initialTimelineMessage": text(1), "notify": notify,
 	}, http.StatusCreated, &made) {
+		rest(ctx)
 		return
 	}
-	s.published(made.Event.ID, text(1))
+	s.published(ctx, made.Event.ID, text(1))
 	for n, entry := range []map[string]any{{"message": text(2), "notify": notify}, {"message": text(3), "status": "resolved", "notify": notify}} {
-		pause()
 		if !s.request(ctx, gateway, http.MethodPost, "/app/events/"+made.Event.ID+"/timeline", s.app(), entry, http.StatusCreated, nil) {
+			rest(ctx)
 			return
 		}
-		s.published(made.Event.ID, text(n+2))
+		s.published(ctx, made.Event.ID, text(n+2))
 	}
 }
 
 // soakEntry is an entry of channelWriter.
 type soakEntry struct{ event, text string }
 
-// published records that the platform acknowledged an entry of channelWriter.
-func (s *soak) published(event, text string) {
+// published records that the platform acknowledged an entry of channelWriter, and waits until it has arrived by every channel.
+func (s *soak) published(ctx context.Context, event, text string) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.entries = append(s.entries, soakEntry{event, text})
 	s.counts["entries for all channels"]++
+	s.mu.Unlock()
+	arrived := func() bool {
+		for _, texts := range s.channels.heard() {
+			if texts[text] == 0 {
+				return false
+			}
+		}
+		return true
+	}
+	for ctx.Err() == nil && !arrived() {
+		select {
+		case <-time.After(250 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // soakSilence is an acknowledged entry that did not arrive by a channel.
