@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -13,7 +14,8 @@ import (
 //
 // So all deliveries of the account are in one bucket: one process sends them, and Hold knows all requests. Before an
 // attempt, its begin is stored in SendingAt. If the process is killed during the attempt, the message may have been
-// sent. The delivery then fails with CodeAmbiguous and is not repeated.
+// sent. The delivery then fails with CodeAmbiguous and is not repeated. If the begin is stored but the response of the
+// store is lost, the write is repeated and finds its own begin. Then the attempt is made.
 type Account interface {
 	Shared
 	// Hold returns how long a request must wait because the provider asked for a pause. It returns 0 if there is no
@@ -64,8 +66,14 @@ func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 	s.retryAt(m, &mark, deliverylog.CodeHeld, until)
 	mark.SendingAt = &now
 	var stored []deliverylog.Delivery
+	failed := false
 	err := s.writer.persist(s.work, "An attempt cannot be stored yet.", func() (err error) {
 		stored, err = s.Store.Insert(s.work, []deliverylog.Delivery{mark})
+		if err == nil && len(stored) == 0 && failed { // the failed insert may have stored the mark
+			stored, err = s.Store.Deliveries(s.work, []string{mark.ID})
+			stored = slices.DeleteFunc(stored, func(d deliverylog.Delivery) bool { return !began(&d, now) })
+		}
+		failed = failed || err != nil
 		return err
 	})
 	switch {
@@ -86,7 +94,7 @@ func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	leased := false
 	row, err := s.writer.amend(s.work, m.id, func(d *deliverylog.Delivery) bool {
-		if leased = d.Status == deliverylog.StatusRetrying && d.NextAttemptAt.Equal(*m.row.NextAttemptAt); leased {
+		if leased = d.Status == deliverylog.StatusRetrying && (d.NextAttemptAt.Equal(*m.row.NextAttemptAt) || began(d, now)); leased {
 			d.NextAttemptAt, d.SendingAt = &until, &now
 		}
 		return leased
@@ -96,6 +104,11 @@ func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	}
 	*m.row = row
 	return nil
+}
+
+// began reports whether the attempt that begins now is stored in the row.
+func began(d *deliverylog.Delivery, now time.Time) bool {
+	return d.SendingAt != nil && d.SendingAt.Equal(now)
 }
 
 // ambiguous returns the ended row of a delivery whose last attempt began but has no result, because the process was
