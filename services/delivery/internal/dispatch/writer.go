@@ -95,9 +95,16 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	inserted := make(map[string]bool)
 	var blocks []deliverylog.Block
 	failed := w.persist(ctx, "Deliveries cannot be stored yet.", func() error {
-		if kept := w.release(batch); blocks == nil || len(kept) < len(batch) {
-			batch, blocks = kept, deliverylog.BlocksOf(results(kept))
+		kept := w.release(batch)
+		switch {
+		case blocks == nil:
+			blocks = deliverylog.BlocksOf(results(kept))
+		case len(kept) < len(batch): // new blocks would have new ids, and the try before may have stored these
+			blocks = slices.DeleteFunc(blocks, func(b deliverylog.Block) bool {
+				return !slices.ContainsFunc(kept, func(n newRow) bool { return n.row.Partition == b.Partition })
+			})
 		}
+		batch = kept
 		return w.insert(ctx, batch, blocks, inserted)
 	})
 	out := outcomeBatch{members: make(map[*shard]int)}
@@ -123,11 +130,14 @@ func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 }
 
 // release returns the results whose partitions this process still owns. It drops the other results, because the new
-// owner of the partition makes these deliveries.
+// owner of the partition makes these deliveries. It drops all results of a partition or none.
 func (w *batchWriter) release(batch []newRow) []newRow {
-	kept := make([]newRow, 0, len(batch))
+	kept, owned := make([]newRow, 0, len(batch)), make(map[int]bool)
 	for _, n := range batch {
-		if w.owned(n.row.Partition) {
+		if _, asked := owned[n.row.Partition]; !asked {
+			owned[n.row.Partition] = w.owned(n.row.Partition)
+		}
+		if owned[n.row.Partition] {
 			kept = append(kept, n)
 			continue
 		}
