@@ -596,6 +596,44 @@ func TestSlowAndRefusedRecipientsOfMailDoNotDelayOthers(t *testing.T) {
 	}
 }
 
+// The mail server hangs, and more mails than slots would wait for it. Webhooks do not wait for them, because mails that get no
+// connection soon wait as rows. No attempt times out here.
+func TestMailsThatWaitForTheServerDoNotDelayWebhooks(t *testing.T) {
+	const n, fewHeld = 1400, 1000 // there are at most 128 + 1,024 slots
+	w := newWorld(t)
+	hooks := w.receiver("hooks.test", nil)
+	w.peer.add("hook", "https://hooks.test/hook")
+	answer := make(chan struct{})
+	release := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(release)
+	office := newPostOffice(t, &postOffice{recipient: func(int) error { <-answer; return nil }})
+	c := w.config(time.Hour)
+	c.Timeout = 10 * time.Minute
+	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("p%d", i)
+	}
+	w.readers(w.person(&c, reader("first")), ids...)
+	w.start(c)
+	mails := change(newEvent(), 1)
+	mails.Notify = topic.Notify{topic.Email: {}}
+	w.publish(mails, nil)
+	a := w.archive()
+	defer a.close()
+	apitest.Eventually(t, "mails to wait as rows", func() bool {
+		held := a.rows(deliveries(mails.ID, ids)...)
+		return len(held) >= fewHeld && held[0].ErrorCode == deliverylog.CodeHeld && len(held[0].Attempts) == 0
+	})
+	sent := change(newEvent(), 1)
+	w.publish(sent, nil)
+	w.ended(sent.ID, "hook")
+	if len(hooks.got()) != 1 {
+		t.Errorf("%d webhooks arrived", len(hooks.got()))
+	}
+	release() // so that the stop does not wait for attempts
+}
+
 // A restart of the server in the middle loses no mail: before and after it, each recipient has got its mail.
 func TestARestartOfTheMailServerLosesNoMail(t *testing.T) {
 	const n = 300

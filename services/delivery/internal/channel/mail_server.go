@@ -19,15 +19,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
-	"github.com/bellbuoy/bellbuoy/services/delivery/internal/slots"
 )
 
-const (
-	maxConnections  = 12               // fast slots: connections at the same time
-	slowConnections = 8                // slow slots, for mails that take longer than slowMail
-	slowMail        = time.Second      // some servers take long to check a recipient
-	mailIdle        = 15 * time.Second // servers wait longer for the next mail
-)
+const mailIdle = 15 * time.Second // servers wait longer for the next mail
 
 var (
 	errNoTLS  = errors.New("tls: the mail server offers no STARTTLS, and credentials must not be sent without it")
@@ -47,9 +41,9 @@ type mailServer struct {
 	outages       *failurelog.Log
 	down          failurelog.Cause
 
-	connections slots.Slots // connections in use
-	mu          sync.Mutex
-	idle        []*mailSession // the most recently used is last; may contain closed sessions
+	queue *mailQueue
+	mu    sync.Mutex
+	idle  []*mailSession // the most recently used is last; may contain closed sessions
 }
 
 // mailSession is a connection after EHLO and login.
@@ -72,11 +66,7 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 		loopback: u.Hostname() == "localhost" || err == nil && address.IsLoopback(),
 		hello:    hello, outages: failurelog.New(o.Log), down: failurelog.Cause{Message: "The mail server cannot be used. Mail waits for its next attempt.", Of: u.Hostname()},
 		tls:     &tls.Config{ServerName: u.Hostname(), RootCAs: o.Roots, MinVersion: tls.VersionTLS12},
-		tracing: newTracing(o), timeout: o.Timeout,
-		connections: slots.Slots{
-			Fast: make(chan struct{}, maxConnections), Slow: make(chan struct{}, slowConnections),
-			FastTime: slowMail, OvertakeTime: slowMail, Moved: func(int) {},
-		},
+		tracing: newTracing(o), timeout: o.Timeout, queue: newMailQueue(),
 	}
 }
 
@@ -84,31 +74,31 @@ func newMailServer(u *url.URL, o Options) *mailServer {
 func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result {
-		code, err := s.attempt(ctx, l)
-		result := dispatch.Result{Code: code, Received: replyOf(err)}
-		if result.Code == codeMailRefused || result.Code == deliverylog.CodeBounce {
-			result.Again = dispatch.Never
-		}
-		return result
-	})
+	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result { return s.attempt(ctx, l) })
 }
 
-// attempt waits at most half of the time limit for a free connection. If none is free by then, it makes no attempt and
-// returns deliverylog.CodeHeld. At least half of the time limit remains for the mail.
-func (s *mailServer) attempt(ctx context.Context, l letter) (deliverylog.Code, error) {
+// attempt waits at most half of the time limit for a free connection. If none is free by then, or enough other mails wait,
+// it makes no attempt and returns deliverylog.CodeHeld. At least half of the time limit remains for the mail.
+func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 	waiting, cancel := context.WithTimeout(ctx, s.timeout/2)
 	defer cancel()
-	slot := s.connections.Acquire(waiting)
+	slot, turn := s.queue.acquire(waiting, l.organization)
 	switch {
 	case slot == nil && ctx.Err() != nil:
-		return deliverylog.CodeTimeout, nil
+		return dispatch.Result{Code: deliverylog.CodeTimeout}
 	case slot == nil:
-		return deliverylog.CodeHeld, nil
+		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: turn}
 	}
 	defer slot.Release()
 	slot.Start()
-	return s.transmit(ctx, l)
+	start := time.Now()
+	code, err := s.transmit(ctx, l)
+	s.queue.record(time.Since(start))
+	result := dispatch.Result{Code: code, Received: replyOf(err)}
+	if code == codeMailRefused || code == deliverylog.CodeBounce {
+		result.Again = dispatch.Never
+	}
+	return result
 }
 
 // transmit sends the mail over an idle or a new connection. If the server has closed an idle connection, transmit tries

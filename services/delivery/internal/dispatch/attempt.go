@@ -203,7 +203,11 @@ func (s *Sender) send(m *member, row *deliverylog.Delivery) error {
 	s.Observer.Attempted(m.shard.channel, cmp.Or(string(result.Code), "success"), took)
 	now := s.Now()
 	if result.Code == deliverylog.CodeHeld {
-		s.retryAt(m, row, deliverylog.CodeHeld, now.Add(cmp.Or(result.RetryAfter, fullPause+jitter(fullPause))))
+		due := now.Add(fullPause + jitter(fullPause))
+		if result.RetryAfter > 0 {
+			due = now.Add(result.RetryAfter + heldTogether).Truncate(heldTogether)
+		}
+		s.retryAt(m, row, deliverylog.CodeHeld, due)
 		return nil
 	}
 	s.receivers.record(m.limit(), result, now)

@@ -76,6 +76,9 @@ func (t *Turns) Turn(earliest time.Time, gap time.Duration) time.Time {
 	return t.last
 }
 
+// Over reports whether the last turn is not after now.
+func (t *Turns) Over(now time.Time) bool { return !t.last.After(now) }
+
 // assigned notes that this process owns the partition from now on.
 func (p *paces) assigned(partition int, now time.Time) {
 	p.mu.Lock()
@@ -133,7 +136,7 @@ func (p *paces) delayLocked(limit sharedLimit, until, now time.Time) {
 func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	if len(p.known) >= maxPaces {
 		maps.DeleteFunc(p.known, func(_ sharedLimit, other pace) bool {
-			return !other.next.After(now) && !other.waiting.last.After(now) && !other.held.last.After(now)
+			return !other.next.After(now) && other.waiting.Over(now) && other.held.Over(now)
 		})
 	}
 	p.known[limit] = known

@@ -1,0 +1,101 @@
+package channel
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/slots"
+)
+
+const (
+	maxConnections  = 12          // fast slots: connections at the same time
+	slowConnections = 8           // slow slots, for mails that take longer than slowMail
+	slowMail        = time.Second // some servers take long to check a recipient
+
+	mailWait    = 300 * time.Millisecond // mails that get a connection within this time wait for it
+	fewWaiting  = 40                     // so many mails wait also if the server takes longer for them
+	mailsAtOnce = 128                    // so many mails wait while no mail has ended, so that the time of a mail is unknown
+	unknownGap  = 10 * time.Millisecond  // time between two turns meanwhile
+	// longestMailTurn limits how long a mail waits for its turn. The server may become quicker meanwhile. If a turn would be
+	// later, the turns of the organization start again.
+	longestMailTurn = 2 * time.Minute
+)
+
+// mailQueue gives mails the connections to the server. Each mail that waits for a connection keeps a slot of the Sender, and
+// all channels and organizations need these slots. So only few mails wait. The others get turns, at the rate at which the
+// server takes mails. Organizations with turns share this rate.
+type mailQueue struct {
+	connections slots.Slots // connections in use
+
+	mu      sync.Mutex
+	waiting int
+	took    time.Duration // moving average of the time that a mail uses a connection; 0: unknown
+	turns   map[string]dispatch.Turns
+}
+
+func newMailQueue() *mailQueue {
+	return &mailQueue{turns: make(map[string]dispatch.Turns), connections: slots.Slots{
+		Fast: make(chan struct{}, maxConnections), Slow: make(chan struct{}, slowConnections),
+		FastTime: slowMail, OvertakeTime: slowMail, Moved: func(int) {},
+	}}
+}
+
+// acquire waits for a connection. It returns nil if ctx ended. If enough mails wait, it returns nil and the time until the
+// turn of this mail.
+func (q *mailQueue) acquire(ctx context.Context, organization string) (slot *slots.Slot, turn time.Duration) {
+	if turn := q.enter(organization, time.Now()); turn > 0 {
+		return nil, turn
+	}
+	defer q.leave()
+	return q.connections.Acquire(ctx), 0
+}
+
+// enter counts a mail that waits and returns 0. If enough mails wait, it returns the time until the turn of this mail.
+func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	gap, limit := unknownGap, mailsAtOnce
+	if q.took > 0 {
+		connections := maxConnections
+		if q.took > slowMail {
+			connections += slowConnections
+		}
+		gap = max(q.took/time.Duration(connections), time.Microsecond)
+		limit = max(int(mailWait/gap), fewWaiting)
+	}
+	if q.waiting < limit {
+		q.waiting++
+		return 0
+	}
+	turns := q.turns[organization]
+	maps.DeleteFunc(q.turns, func(_ string, other dispatch.Turns) bool { return other.Over(now) })
+	q.turns[organization] = turns
+	// Turns are a tenth too early. Otherwise the server would be idle if it became quicker.
+	gap = gap * 9 / 10 * time.Duration(len(q.turns))
+	turn := turns.Turn(now.Add(mailWait), gap)
+	if turn.Sub(now) > longestMailTurn {
+		turns = dispatch.Turns{}
+		turn = turns.Turn(now.Add(mailWait), gap)
+	}
+	q.turns[organization] = turns
+	return turn.Sub(now)
+}
+
+func (q *mailQueue) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting--
+}
+
+// record adds the time of a mail to the moving average.
+func (q *mailQueue) record(took time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.took == 0 {
+		q.took = took
+	}
+	q.took += (took - q.took) / 8
+}

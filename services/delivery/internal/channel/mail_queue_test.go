@@ -1,0 +1,73 @@
+package channel
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A server takes 30 mails a second. Of 3,000 mails few wait at the same time, the server is never idle for long, and each mail is
+// tried few times. The few mails of another organization do not wait until all these are sent. A quick server gets all mails
+// without turns.
+func TestMailsGetTurnsAtTheRateOfTheServer(t *testing.T) {
+	const others, later = 20, 10 * time.Second
+	for name, x := range map[string]struct {
+		took         time.Duration // of a mail
+		slots, mails int
+		tries        int64
+	}{
+		"slow":  {400 * time.Millisecond, 1000, 3000, 3 * 3000},
+		"quick": {5 * time.Millisecond, mailsAtOnce, 1000, 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, start := newMailQueue(), time.Now()
+				var waiting, most, tries, sent, otherSent, otherTries atomic.Int64
+				senderSlots := make(chan struct{}, x.slots)
+				send := func(organization string, tries, sent *atomic.Int64) {
+					for {
+						senderSlots <- struct{}{}
+						tries.Add(1)
+						most.Store(max(most.Load(), waiting.Add(1)))
+						slot, turn := q.acquire(t.Context(), organization)
+						waiting.Add(-1)
+						if slot != nil {
+							slot.Start()
+							time.Sleep(x.took)
+							slot.Release()
+							q.record(x.took)
+							sent.Add(1)
+						}
+						<-senderSlots
+						if slot != nil {
+							return
+						}
+						time.Sleep(turn)
+					}
+				}
+				for range x.mails {
+					go send("a", &tries, &sent)
+				}
+				time.Sleep(later)
+				for range others {
+					go send("b", &otherTries, &otherSent)
+				}
+				time.Sleep(later)
+				if otherSent.Load() != others {
+					t.Errorf("%d of %d mails of another organization were sent after %d tries", otherSent.Load(), others, otherTries.Load())
+				}
+				for sent.Load() < int64(x.mails) {
+					time.Sleep(later / 100)
+				}
+				least := time.Duration(x.mails) * x.took / maxConnections
+				if took := time.Since(start); took > max(2*later, least*6/5) {
+					t.Errorf("%d mails took %v instead of %v", x.mails, took, least)
+				}
+				if most.Load() > mailsAtOnce+1 || tries.Load() > x.tries {
+					t.Errorf("%d mails waited, %d tries", most.Load(), tries.Load())
+				}
+			})
+		})
+	}
+}
