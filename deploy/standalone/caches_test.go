@@ -104,7 +104,7 @@ func TestTheFilesForCachesAgreeWithTheReadme(t *testing.T) {
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, text := range []string{
 		"status.example.com", "127.0.0.1:8080", "BELLBUOY_TRUSTED_PROXIES", "nginx 1.22", "Varnish 7.1", "at most 11 s", "24 hours", "0.2 s",
-		"/etc/nginx/conf.d/bellbuoy.conf", "/etc/varnish/default.vcl", "/var/cache/nginx/bellbuoy-*/*", peer.PasswordCookie, "`scripts/long crowds`",
+		"/etc/nginx/conf.d/bellbuoy.conf", "/etc/varnish/default.vcl", "/etc/nginx/sites-enabled/default", "/var/lib/nginx/bellbuoy-*/*", peer.PasswordCookie, "`scripts/long crowds`",
 	} {
 		if !strings.Contains(section, text) {
 			t.Errorf("the section of README.md does not name %s", text)
@@ -112,8 +112,8 @@ func TestTheFilesForCachesAgreeWithTheReadme(t *testing.T) {
 	}
 	for name, texts := range map[string][]string{
 		"nginx.conf": {
-			"nginx (1.22)", `status\.example\.com`, "server 127.0.0.1:8080;", peer.PasswordCookie + "=", "/etc/nginx/conf.d", "path /var/cache/nginx/bellbuoy-files ",
-			"path /var/cache/nginx/bellbuoy-second ", "inactive=24h", "proxy_cache_lock_timeout 200ms;", "X-Forwarded-For $remote_addr;", "X-Forwarded-Proto $scheme;", "deploy/README.md",
+			"nginx (1.22)", `status\.example\.com/`, "server 127.0.0.1:8080;", peer.PasswordCookie + "=", "/etc/nginx/conf.d", "path /var/lib/nginx/bellbuoy-files ",
+			"path /var/lib/nginx/bellbuoy-second ", "inactive=24h", "proxy_cache_lock_timeout 200ms;", "X-Forwarded-For $remote_addr;", "X-Forwarded-Proto $scheme;", "deploy/README.md",
 		},
 		"default.vcl": {
 			"Varnish (7.1)", `status\.example\.com`, `.host = "127.0.0.1";`, `.port = "8080";`, peer.PasswordCookie + "=", "/etc/varnish", "set req.http.X-Forwarded-For = client.ip;",

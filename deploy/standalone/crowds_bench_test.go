@@ -165,29 +165,30 @@ func (o *origin) most() (most int, of string, all int) {
 	return most, of, all
 }
 
-// configured writes a file of deploy/cache to a folder, with other addresses, and returns its path.
-func configured(b *testing.B, name string, changes ...string) string {
+// configured writes a copy of a file with changes to the folder, and returns its path.
+func configured(b *testing.B, file, folder string, changes ...string) string {
 	b.Helper()
-	content, err := os.ReadFile(filepath.Join("..", "cache", name))
+	content, err := os.ReadFile(file)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for i := 0; i < len(changes); i += 2 {
 		if !bytes.Contains(content, []byte(changes[i])) {
-			b.Fatalf("%s does not contain %s", name, changes[i])
+			b.Fatalf("%s does not contain %s", file, changes[i])
 		}
 		content = bytes.ReplaceAll(content, []byte(changes[i]), []byte(changes[i+1]))
 	}
-	file := filepath.Join(b.TempDir(), name)
-	if err := os.WriteFile(file, content, 0o600); err != nil {
+	changed := filepath.Join(folder, filepath.Base(file))
+	if err := os.WriteFile(changed, content, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	return file
+	return changed
 }
 
 const platformHost = `127\.0\.0\.1` // instead of status\.example\.com
 
-// startCachingNginx starts nginx with deploy/cache/nginx.conf and returns its URL.
+// startCachingNginx starts nginx with Debian's settings and with deploy/cache/nginx.conf, as deploy/README.md describes, and
+// returns its URL.
 func startCachingNginx(b *testing.B, origin string) string {
 	b.Helper()
 	folder, address := b.TempDir(), apitest.FreeAddress(b)
@@ -195,21 +196,23 @@ func startCachingNginx(b *testing.B, origin string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	file := configured(b, "nginx.conf", "127.0.0.1:8080", origin, "listen 80 ", "listen "+address+" ", "unix:/run/", "unix:"+folder+"/",
-		"/var/cache/nginx/", folder+"/", `status\.example\.com`, platformHost)
-	main := filepath.Join(folder, "main.conf")
-	settings := fmt.Sprintf(`daemon off; user %[1]s; worker_processes auto; pid %[2]s/pid; error_log stderr;
-events { worker_connections 1024; }
-http {
-  access_log off; keepalive_requests 1000000000;
-  client_body_temp_path %[2]s/body; proxy_temp_path %[2]s/proxy; fastcgi_temp_path %[2]s/fastcgi; uwsgi_temp_path %[2]s/uwsgi; scgi_temp_path %[2]s/scgi;
-  include %[3]s;
-}`, owner.Username, folder, file)
-	if err := os.WriteFile(main, []byte(settings), 0o600); err != nil {
+	sites := filepath.Join(folder, "conf.d")
+	if err := os.Mkdir(sites, 0o700); err != nil {
 		b.Fatal(err)
 	}
+	configured(b, "../cache/nginx.conf", sites, "127.0.0.1:8080", origin, "listen 80 ", "listen "+address+" ", "127.0.0.1:8090", apitest.FreeAddress(b),
+		"/var/lib/nginx/", folder+"/", `status\.example\.com`, platformHost)
+	test := fmt.Sprintf(`keepalive_requests 1000000000;
+client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+`, folder)
+	if err := os.WriteFile(filepath.Join(sites, "test.conf"), []byte(test), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	main := configured(b, "/etc/nginx/nginx.conf", folder, "user www-data;", "daemon off; user "+owner.Username+";", "/run/nginx.pid", folder+"/pid",
+		"/var/log/nginx/error.log", "stderr", "/var/log/nginx/access.log", "off", "worker_connections 768;", "worker_connections 1024;",
+		"/etc/nginx/conf.d/", sites+"/", "include /etc/nginx/sites-enabled/*;", "")
 	p := newProcess(b, "nginx", "")
-	p.endWithTest("nginx", "-p", folder, "-c", main, "-e", "stderr")
+	p.endWithTest("nginx", "-c", main, "-e", "stderr")
 	p.start()
 	eventually(b, 30*time.Second, "nginx", listens(address))
 	return "http://" + address
@@ -223,7 +226,7 @@ func startVarnish(b *testing.B, origin string) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	file := configured(b, "default.vcl", `"127.0.0.1"`, `"`+host+`"`, `"8080"`, `"`+port+`"`, `status\.example\.com`, platformHost)
+	file := configured(b, "../cache/default.vcl", b.TempDir(), `"127.0.0.1"`, `"`+host+`"`, `"8080"`, `"`+port+`"`, `status\.example\.com`, platformHost)
 	p := newProcess(b, "varnishd", "")
 	p.endWithTest("varnishd", "-F", "-j", "none", "-a", address, "-f", file, "-n", b.TempDir(), "-s", "malloc,64m")
 	p.start()
