@@ -66,7 +66,7 @@ func startSoakChannels(t testing.TB, hooks *tally) (*soakChannels, []string) {
 		t.Fatal(err)
 	}
 	phones, phoneEnv := startPhones(t)
-	c := &soakChannels{servers: servers, phones: phones, read: map[string]int{}, texts: map[string]map[string]int{"sms": {}, "email": {}}}
+	c := &soakChannels{servers: servers, phones: phones, read: map[string]int{}, texts: map[string]map[string]int{"sms": {}, "whatsapp": {}, "email": {}}}
 	for _, kind := range outbounds()[1:] {
 		c.texts[kind.kind] = map[string]int{}
 	}
@@ -103,8 +103,12 @@ func (c *soakChannels) heard() map[string]map[string]int {
 	titles := map[string]int{}
 	for _, message := range c.phones.sent { // a text contains the title only, so the nth is that of the nth entry
 		if title := soakTitle.FindString(message.Get("Body")); title != "" {
-			titles[title]++
-			heard["sms"][fmt.Sprintf("Entry %d of %s", titles[title], title)]++
+			channel := "sms"
+			if strings.HasPrefix(message.Get("To"), "whatsapp:") {
+				channel = "whatsapp"
+			}
+			titles[channel+title]++
+			heard[channel][fmt.Sprintf("Entry %d of %s", titles[channel+title], title)]++
 		}
 	}
 	return heard
@@ -127,7 +131,7 @@ func (s *soak) listens() {
 	for _, kind := range outbounds()[1:] {
 		s.hook(kind, s.channels.servers, s.loud, "soak")
 	}
-	for kind, address := range map[string]string{"email": "ada@example.com", "sms": "+4915112345678"} {
+	for kind, address := range map[string]string{"email": "ada@example.com", "sms": "+4915112345678", "whatsapp": "+4915112345679"} {
 		s.subscriber(kind, address, map[string]any{"componentIds": []string{s.loud}})
 	}
 }
@@ -136,7 +140,7 @@ func (s *soak) listens() {
 // entry waits until the one before it has arrived everywhere, because a newer entry replaces one that waits for its room.
 func (s *soak) channelWriter(ctx context.Context, gateway, name string) {
 	title := "channels " + name
-	notify := map[string]any{"email": true, "sms": true}
+	notify := map[string]any{"email": true, "sms": true, "whatsapp": true}
 	for _, kind := range outbounds()[1:] {
 		notify[kind.kind] = true
 	}
