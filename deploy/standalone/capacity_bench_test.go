@@ -14,10 +14,11 @@ import (
 )
 
 // BenchmarkCapacity (row K1) measures what one more record of each kind costs the platform as one process: bytes in the
-// databases (SQLite, all services together) and milliseconds of processor. deploy/capacity.md computes machines from these. It
-// creates BENCH_RECORDS (1,000) organizations, events with four entries each, subscribers, and deliveries of one event to all
-// subscribers, whose mails become files. It stops the platform after each kind, because a stop moves the write-ahead logs into
-// the databases. It also reports the memory after a restart for each organization.
+// databases (SQLite, all services together) and milliseconds of processor, until the platform is at rest again.
+// deploy/capacity.md computes machines from these. The kinds are BENCH_RECORDS (1,000) organizations, events with four entries
+// each, subscribers, deliveries of one event to all subscribers, whose mails become files, and posts of a monitoring tool that
+// open no event. The platform is stopped after each kind, because a stop moves the write-ahead logs into the databases. The
+// benchmark also reports the memory after a restart for each organization.
 //
 //	BENCH_RECORDS=1000 go test -run '^$' -bench '^BenchmarkCapacity$' -benchtime 1x ./deploy/standalone
 func BenchmarkCapacity(b *testing.B) {
@@ -53,7 +54,7 @@ func BenchmarkCapacity(b *testing.B) {
 		measure := func(kind string, work func()) {
 			before, processor := p.atRest(base, data)
 			work()
-			used := p.cpu() - processor
+			used := p.quiet() - processor
 			after, _ := p.atRest(base, data)
 			b.ReportMetric(float64(after-before)/float64(n), "B/"+kind)
 			b.ReportMetric(ms(used)/float64(n), "ms-cpu/"+kind)
@@ -110,6 +111,22 @@ func BenchmarkCapacity(b *testing.B) {
 				return err
 			})
 		})
+		tool := of.tool(map[string]any{"name": "Flapping", "openAfter": "2m"})
+		measure("post", func() {
+			each(func(i int) error {
+				if i%2 == 1 {
+					return nil // each second one sends two
+				}
+				for _, action := range []string{"trigger", "resolve"} {
+					if _, err := request(http.MethodPost, "/public/webhooks/inbound/generic", tool.token, map[string]any{
+						"action": action, "externalId": fmt.Sprintf("p-%d", i/20), "title": "Checkout does not answer", "components": []string{component.Component.ID},
+					}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
 		if p.stop() != 0 {
 			b.Fatalf("the platform did not stop cleanly:\n%s", p.output())
 		}
@@ -117,7 +134,7 @@ func BenchmarkCapacity(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// atRest restarts the platform, and returns the bytes of its databases and the processor time of the new process.
+// atRest restarts the platform, and returns the bytes of its databases and the processor time of the new process when it rests.
 func (p *process) atRest(base, data string) (bytes int64, processor time.Duration) {
 	p.t.Helper()
 	if p.stop() != 0 {
@@ -136,5 +153,5 @@ func (p *process) atRest(base, data string) (bytes int64, processor time.Duratio
 	}
 	p.start()
 	eventually(p.t, 30*time.Second, "ready", ready(base))
-	return bytes, p.cpu()
+	return bytes, p.quiet()
 }

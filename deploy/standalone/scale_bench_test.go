@@ -166,11 +166,11 @@ func BenchmarkGatewayScale(b *testing.B) {
 	}
 }
 
-// BenchmarkServicesScale sends requests to events and to subscribers, for which each response of the database takes 100 ms
-// longer. Each process has a gateway of its own and gets the requests of 16 clients. Each client reads and changes its own
-// record in turn.
+// BenchmarkServicesScale sends the requests of 64 clients to events and to subscribers, for which each response of the database
+// takes 100 ms longer. Each process has 8 connections to the database and a gateway of its own. Each client reads and changes its
+// own record in turn.
 func BenchmarkServicesScale(b *testing.B) {
-	const perProcess, most, takes = 16, 4, 100 * time.Millisecond
+	const clients, connections, takes = 64, 8, 100 * time.Millisecond
 	server := os.Getenv("BELLBUOY_TEST_MONGODB")
 	if server == "" {
 		b.Skip("BELLBUOY_TEST_MONGODB names no MongoDB server")
@@ -199,12 +199,12 @@ func BenchmarkServicesScale(b *testing.B) {
 			database := startRelay(b, takes, strings.TrimPrefix(strings.TrimSuffix(server, "/"), "mongodb://"))
 			c := startCluster(b, "APP_RATE_PER_MINUTE=1000000", "BELLBUOY_LOG_LEVEL=warn")
 			leave(b, c.processes[service])
-			env := append(slices.Clone(c.processes[service].env), fmt.Sprintf("DOCUMENTS_URL=mongodb://%s/scale%d", database, time.Now().UnixNano()))
+			env := append(slices.Clone(c.processes[service].env), fmt.Sprintf("DOCUMENTS_URL=mongodb://%s/scale%d?maxPoolSize=%d", database, time.Now().UnixNano(), connections))
 			bases := []string{c.base}
 			running := []*process{newProcess(b, service+"-1", service, env...).start()}
 			eventually(b, time.Minute, "ready", ready(c.base))
 			a := actor{b, provision(b, c.base, "Acme", "acme-admin", "admin", "api")}
-			var records [most * perProcess]string
+			var records [clients]string
 			for i := range records {
 				var made map[string]struct{ ID string }
 				send(b, http.MethodPost, c.base+of.path, a.app(), of.record(a, i)).expect(b, http.StatusCreated).into(b, &made)
@@ -212,7 +212,7 @@ func BenchmarkServicesScale(b *testing.B) {
 					records[i] = record.ID
 				}
 			}
-			clients := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: most * perProcess}, Timeout: time.Minute}
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}, Timeout: time.Minute}
 			for b.Loop() {
 				scales(b, func(processes int) (rate, used float64) {
 					for len(running) < processes {
@@ -224,14 +224,14 @@ func BenchmarkServicesScale(b *testing.B) {
 						bases = append(bases, "http://"+gateway)
 						eventually(b, time.Minute, "ready", ready(bases[n-1]))
 					}
-					var done [most * perProcess]int
-					return throughput(b, processes*perProcess, func(client int) error {
-						url, i := bases[client%processes]+of.path+"/"+records[client], done[client]
-						done[client]++
+					var done [clients]int
+					return throughput(b, clients, func(n int) error {
+						url, i := bases[n%processes]+of.path+"/"+records[n], done[n]
+						done[n]++
 						if i%2 == 0 {
-							return call(b, clients, http.MethodGet, url, a.app(), nil, http.StatusOK)
+							return call(b, client, http.MethodGet, url, a.app(), nil, http.StatusOK)
 						}
-						return call(b, clients, http.MethodPatch, url, a.app(), of.change(i/2), http.StatusOK)
+						return call(b, client, http.MethodPatch, url, a.app(), of.change(i/2), http.StatusOK)
 					})
 				})
 			}
