@@ -4,10 +4,10 @@ package forms
 
 import (
 	"cmp"
-	"errors"
 	"hash/fnv"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -20,7 +20,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
 // Kind is the kind of an input.
@@ -65,13 +64,15 @@ type Field struct {
 	Max          int    // maximum number of characters; 0: 255
 	Autocomplete string // for browsers and password managers
 	Placeholder  string
-	Members      []string // other members of the App operation whose errors are shown at this field
-	Plain        bool     // the label does not say that the field is optional
-	Missing      string   // problem of a required field without a value; empty: a general text
-	Prefix       string   // before the name in the id; makes ids unique if a page has several forms
+	Members      []string                         // other members of the App operation whose errors are shown at this field
+	Plain        bool                             // the label does not say that the field is optional
+	Missing      string                           // problem of a required field without a value; empty: a general text
+	Prefix       string                           // before the name in the id; makes ids unique if a page has several forms
+	Save         func(file *multipart.Part) error // reads each chosen file of a File; nil: Upload returns the content of the first file
 
 	Values  []string
 	Problem string
+	upload  string // content of the first chosen file, without Save
 }
 
 // Value returns the only value of the field.
@@ -165,12 +166,11 @@ const (
 // too large, or contains an unknown or repeated field: no page sends such a body. What the member must correct is a
 // problem of its field.
 func (f *Form) Read(r *http.Request) error {
-	err := error(nil)
+	read := Parse
 	if is, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); is == parts && slices.ContainsFunc(f.Fields, func(field *Field) bool { return field.Kind == File }) {
-		err = parsed(r.ParseMultipartForm(web.MaxBody))
-	} else {
-		err = Parse(r)
+		read = f.readParts
 	}
+	err := read(r)
 	if err != nil {
 		return err
 	}
@@ -189,31 +189,6 @@ func Parse(r *http.Request) error {
 		return fault.New(fault.MediaType, "The body must be a form.")
 	}
 	return parsed(r.ParseForm())
-}
-
-// parsed returns the fault for an error of reading a form.
-func parsed(err error) error {
-	if err == nil {
-		return nil
-	}
-	if large, is := errors.AsType[*http.MaxBytesError](err); is {
-		return fault.New(fault.TooLarge, "The form must have at most %d bytes.", large.Limit)
-	}
-	return fault.Wrap(fault.Invalid, err, "The body must be a form, as browsers send it.")
-}
-
-// Upload returns the content of the file in a field of a form that was read. It returns nothing if no file was chosen.
-func Upload(r *http.Request, name string) (string, error) {
-	if r.MultipartForm == nil || len(r.MultipartForm.File[name]) == 0 {
-		return "", nil
-	}
-	file, err := r.MultipartForm.File[name][0].Open()
-	if err != nil {
-		return "", fault.Wrap(fault.Invalid, err, "The file cannot be read.")
-	}
-	defer file.Close()
-	content, err := io.ReadAll(file)
-	return string(content), err
 }
 
 // Fill sets the values of the fields.

@@ -147,9 +147,9 @@ func (p *pages) subscribersImport(channel app.Channel) func(*visit) error {
 
 // importStep reads the rows of the form, and checks or writes some of them. A problem of the rows is one of the form.
 func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport, error) {
-	text, err := rowsOf(v.Request, form)
-	if err != nil || !form.OK() {
-		return nil, err
+	text := rowsOf(v.Request, form)
+	if !form.OK() {
+		return nil, nil
 	}
 	if sizeInForm(text) > web.MaxBody {
 		form.Field("rows").Values = nil // the page with the rows could not be sent either
@@ -246,23 +246,19 @@ func position(text string, rows, otherwise int) int {
 }
 
 // rowsOf returns the text of a list: a file, or what was pasted. The text is a value of the form then.
-func rowsOf(r *http.Request, form *forms.Form) (string, error) {
-	file, err := forms.Upload(r, "file")
-	if err != nil {
-		return "", err
-	}
-	file = sheet.Text(file)
+func rowsOf(r *http.Request, form *forms.Form) string {
+	file := sheet.Text(form.Upload("file"))
 	pasted := r.PostFormValue("rows") // the value of the form has no spaces at its ends, such as tabs of empty columns
 	switch {
 	case file != "" && strings.TrimSpace(pasted) != "":
 		form.Field("file").Problem = "Choose a file or paste rows, not both."
 	case file != "":
 		form.Field("rows").Values = []string{file}
-		return file, nil
+		return file
 	case strings.TrimSpace(pasted) == "":
 		form.Field("file").Problem = "Choose a file, or paste rows."
 	}
-	return pasted, nil
+	return pasted
 }
 
 // formBytes is an upper bound of the size of a form without the rows.

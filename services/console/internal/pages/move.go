@@ -120,8 +120,11 @@ func (p *pages) move(v *visit) error {
 		return show(http.StatusOK)
 	}
 	form.Field("into").Options = nil // there may be more dashboards than the page lists
+	files := &upload{}
+	files.take(form)
+	defer files.remove()
 	return v.submit(form, func() error {
-		result, err := v.moveStep(form)
+		result, err := v.moveStep(form, files)
 		if err != nil {
 			return err
 		}
@@ -140,7 +143,7 @@ func (p *pages) move(v *visit) error {
 }
 
 // moveStep plans an import, or writes pieces of an import. A problem of the source is a problem of the form.
-func (v *visit) moveStep(form *forms.Form) (*moveResult, error) {
+func (v *visit) moveStep(form *forms.Form, files *upload) (*moveResult, error) {
 	ctx := v.Request.Context()
 	result := &moveResult{Written: form.Value("step") == "write", RunID: form.Value("run")}
 	state := transfer.State{}
@@ -159,7 +162,7 @@ func (v *visit) moveStep(form *forms.Form) (*moveResult, error) {
 		}
 		state.RunID = result.RunID
 	} else {
-		if set, result.Note = v.readSource(form); set == nil {
+		if set, result.Note = v.readSource(form, files); set == nil {
 			return nil, nil
 		}
 		result.RunID, result.Warnings = uuid.NewString(), set.Warnings
@@ -241,7 +244,7 @@ func slugOf(form *forms.Form) string { return cmp.Or(form.Value("into"), form.Va
 
 // readSource returns the prepared lines of the source that the form has. If there is none or it is wrong, readSource
 // returns nil, and the form has the problem. note says what the source has and the form does not take.
-func (v *visit) readSource(form *forms.Form) (set *lines.Set, note string) {
+func (v *visit) readSource(form *forms.Form, files *upload) (set *lines.Set, note string) {
 	o := sourceOptions(form, v.pages.Process.Now())
 	if !form.OK() {
 		return nil, ""
@@ -250,12 +253,11 @@ func (v *visit) readSource(form *forms.Form) (set *lines.Set, note string) {
 	defer cancel()
 	select {
 	case v.pages.reading <- struct{}{}: // the files of two imports could be more than the memory
-		defer func() { <-v.pages.reading }()
 	case <-ctx.Done():
 		form.Problem = "The console reads the files of another import. Send yours again in a moment."
 		return nil, ""
 	}
-	set, left, err := readUpload(ctx, v.Request, form.Value("source"), o)
+	set, left, err := files.read(ctx, form.Value("source"), o, func() { <-v.pages.reading })
 	if err == nil {
 		if err = transfer.Prepare(set, slugOf(form)); err != nil {
 			form.Field("slug").Problem = firstUpper(err.Error()) + "."

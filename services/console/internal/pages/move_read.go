@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"mime"
 	"mime/multipart"
 	"net/http"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/moving/source"
 	"github.com/bellbuoy/bellbuoy/libs/web"
+	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 const (
@@ -48,17 +51,93 @@ func unpack(v *visit) error {
 	return nil
 }
 
-// readUpload saves the files of a form in a temporary folder, reads the source from there and removes the folder. A reader
-// that does not end in time runs on, on the folder that is gone. left has the number of records of each kind that the
-// options leave out.
-func readUpload(ctx context.Context, r *http.Request, product string, o source.Options) (set *lines.Set, left map[string]int, err error) {
-	folder, err := os.MkdirTemp("", "bellbuoy-import-")
-	if err != nil {
-		return nil, nil, err
+// upload is the temporary folder with the files of a form.
+type upload struct {
+	folder  string // empty: no file has come yet
+	names   []string
+	problem error // why a file cannot be saved; those after it are not saved either
+}
+
+// take makes the form save its files in the folder while it is read. After the request, remove removes them.
+func (u *upload) take(form *forms.Form) {
+	form.Field("file").Save, form.Field("folder").Save = u.save, u.save
+}
+
+func (u *upload) remove() {
+	if u.folder != "" {
+		_ = os.RemoveAll(u.folder) // what is left of a temporary folder harms nobody
 	}
-	defer os.RemoveAll(folder)
-	at, err := saveFiles(r, folder)
+}
+
+// save saves a file of the form. It returns an error if the form cannot be read.
+func (u *upload) save(file *multipart.Part) error {
+	if u.problem != nil {
+		return nil
+	}
+	name := nameOfUpload(file)
+	switch u.names = append(u.names, name); {
+	case len(u.names) > mostFiles:
+		u.problem = fmt.Errorf("the folder has more than %d files; leave out what does not belong to the status page", mostFiles)
+	case !filepath.IsLocal(name) || strings.ContainsAny(name, "\\\x00") || len(name) > 1000:
+		u.problem = fmt.Errorf("the file name %.100q leads out of the folder", name)
+	default:
+		err := u.store(name, file)
+		wrong, is := errors.AsType[*fs.PathError](err) // it names the temporary folder
+		if !is {
+			return err
+		}
+		u.problem = fmt.Errorf("the file %.100q cannot be stored: %w", name, wrong.Err)
+	}
+	return nil
+}
+
+func (u *upload) store(name string, file io.Reader) (err error) {
+	if u.folder == "" {
+		if u.folder, err = os.MkdirTemp("", "bellbuoy-import-"); err != nil {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(u.folder)
 	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		return err
+	}
+	to, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(to, file)
+	return errors.Join(err, to.Close())
+}
+
+// path returns the path of the only file, or of the folder.
+func (u *upload) path() (string, error) {
+	if len(u.names) == 0 {
+		return "", errors.New("choose a file or a folder")
+	}
+	if u.problem != nil {
+		return "", u.problem
+	}
+	name := u.names[0]
+	if len(u.names) == 1 && path.Dir(name) == "." {
+		return filepath.Join(u.folder, name), nil
+	}
+	top, _, below := strings.Cut(name, "/")
+	if below && !slices.ContainsFunc(u.names, func(name string) bool { return !strings.HasPrefix(name, top+"/") }) {
+		return filepath.Join(u.folder, top), nil // browsers send the name of a chosen folder, too
+	}
+	return u.folder, nil
+}
+
+// read reads the source. A reader that does not end in time ends at the next record, and calls release then, as read does
+// else. left has the number of records of each kind that the options leave out.
+func (u *upload) read(ctx context.Context, product string, o source.Options, release func()) (set *lines.Set, left map[string]int, err error) {
+	at, err := u.path()
+	if err != nil {
+		release()
 		return nil, nil, err
 	}
 	type result struct {
@@ -68,6 +147,7 @@ func readUpload(ctx context.Context, r *http.Request, product string, o source.O
 	}
 	done := make(chan result, 1)
 	go func() {
+		defer release()
 		defer func() {
 			if cause := recover(); cause != nil {
 				done <- result{err: fmt.Errorf("it is not one of %s", product)}
@@ -83,84 +163,17 @@ func readUpload(ctx context.Context, r *http.Request, product string, o source.O
 		return nil, nil, errors.New("reading takes too long here; use the command bellbuoy import")
 	case got := <-done:
 		if got.err != nil { // an error may name the temporary folder
-			got.err = errors.New("the source cannot be read: " + strings.ReplaceAll(strings.ReplaceAll(got.err.Error(), at, path.Base(at)), folder+string(filepath.Separator), ""))
+			got.err = errors.New("the source cannot be read: " + strings.ReplaceAll(strings.ReplaceAll(got.err.Error(), at, path.Base(at)), u.folder+string(filepath.Separator), ""))
 		}
 		return got.set, got.left, got.err
 	}
 }
 
-// saveFiles saves the files of a form below a folder. It returns the path of the only file, or of the folder.
-func saveFiles(r *http.Request, folder string) (string, error) {
-	var files []*multipart.FileHeader
-	if r.MultipartForm != nil {
-		for _, name := range []string{"file", "folder"} {
-			for _, file := range r.MultipartForm.File[name] {
-				if file.Filename != "" {
-					files = append(files, file)
-				}
-			}
-		}
-	}
-	switch {
-	case len(files) == 0:
-		return "", errors.New("choose a file or a folder")
-	case len(files) > mostFiles:
-		return "", fmt.Errorf("the folder has more than %d files; leave out what does not belong to the status page", mostFiles)
-	}
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return "", err
-	}
-	defer root.Close()
-	for _, file := range files {
-		if err := saveFile(root, file, nameOfUpload(file)); err != nil {
-			return "", err
-		}
-	}
-	name := nameOfUpload(files[0])
-	if len(files) == 1 && path.Dir(name) == "." {
-		return filepath.Join(folder, name), nil
-	}
-	if top, _, below := strings.Cut(name, "/"); below && allBelow(files, top) {
-		return filepath.Join(folder, top), nil // browsers send the name of a chosen folder, too
-	}
-	return folder, nil
-}
-
 // nameOfUpload returns the name of a file with its path in a chosen folder, as the browser has sent it.
-func nameOfUpload(file *multipart.FileHeader) string {
+func nameOfUpload(file *multipart.Part) string {
 	_, parameters, err := mime.ParseMediaType(file.Header.Get("Content-Disposition"))
 	if name := parameters["filename"]; err == nil && name != "" {
 		return name
 	}
-	return file.Filename
-}
-
-func allBelow(files []*multipart.FileHeader, top string) bool {
-	for _, file := range files {
-		if !strings.HasPrefix(nameOfUpload(file), top+"/") {
-			return false
-		}
-	}
-	return true
-}
-
-func saveFile(root *os.Root, file *multipart.FileHeader, name string) error {
-	if !filepath.IsLocal(name) || strings.ContainsAny(name, "\\\x00") || len(name) > 1000 {
-		return fmt.Errorf("the file name %.100q leads out of the folder", name)
-	}
-	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("the file %.100q cannot be stored: %w", name, errors.Unwrap(err))
-	}
-	to, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("the file %.100q cannot be stored: %w", name, errors.Unwrap(err))
-	}
-	from, err := file.Open()
-	if err != nil {
-		return errors.Join(err, to.Close())
-	}
-	defer from.Close()
-	_, err = io.Copy(to, from)
-	return errors.Join(err, to.Close())
+	return file.FileName()
 }

@@ -74,8 +74,11 @@ func (p *pages) moveRead(v *visit) error {
 	}
 	form := moveForm(nil)
 	form.Field("into").Options = nil
+	files := &upload{}
+	files.take(form)
+	defer files.remove()
 	return v.submit(form, func() error {
-		set, note := v.readSource(form)
+		set, note := v.readSource(form, files)
 		if set == nil {
 			return v.json(moveAnswer{Problem: problemsOf(form)})
 		}
@@ -274,11 +277,7 @@ func (p *pages) moveUndo(v *visit) error {
 	}
 	return v.submit(data.Form, func() error {
 		form := data.Form
-		file, err := forms.Upload(v.Request, "file")
-		if err != nil {
-			return err
-		}
-		written, planned, err := outcomesOf(cmp.Or(file, form.Value("record")))
+		written, planned, err := outcomesOf(cmp.Or(form.Upload("file"), form.Value("record")))
 		if err != nil {
 			form.Field("file").Problem = firstUpper(err.Error()) + "."
 		}

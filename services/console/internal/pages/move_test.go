@@ -238,6 +238,7 @@ func TestTheFileOfARunHasRecordsOfSeveralDashboards(t *testing.T) {
 }
 
 func TestAWrongSourceIsShownWithItsReason(t *testing.T) {
+	nothingIsLeft(t)
 	b := moving(t)
 	for _, row := range []struct {
 		files  map[string]string
@@ -271,15 +272,21 @@ func TestAWrongSourceIsShownWithItsReason(t *testing.T) {
 	b.expect(b.uploadFiles(moveAt, map[string]string{"a.jsonl": lines.String()}, false, "source", "lines", "only", "components", "slug", "acme"), http.StatusUnprocessableEntity, "Turn on JavaScript, or use the command bellbuoy import.")
 	b.expect(b.post(moveAt+"/undo", "run", "x"), http.StatusUnprocessableEntity, "Enter the id of a run")
 	b.expect(b.post(moveAt+"/undo", "run", runID, "record", "no record"), http.StatusUnprocessableEntity, "This is not the file of a run.")
-	left, err := os.ReadDir(os.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range left {
-		if strings.HasPrefix(file.Name(), "bellbuoy-import-") {
+}
+
+// nothingIsLeft fails the test if a temporary file is left at its end.
+func nothingIsLeft(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	t.Cleanup(func() {
+		left, err := os.ReadDir(folder)
+		for _, file := range left {
 			t.Errorf("%s is left", file.Name())
 		}
-	}
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // A folder comes with the paths of its files. The name of the folder itself, which browsers send too, is left out.
@@ -291,6 +298,24 @@ func TestAFolderIsReadWithItsPaths(t *testing.T) {
 	}
 	got := b.uploadFiles(moveParts+"/read", files, true, "source", "cstate", "only", "components", "only", "events", "slug", "acme")
 	b.expect(got, http.StatusOK, `"kind":"component","count":1`, `"kind":"event","count":1`, "Checkout fails")
+}
+
+// A folder of a large repository has more files than a form of net/http, and more bytes than it keeps in the memory. No file
+// of it is left, also not after an error.
+func TestALargeFolderIsReadAndNothingIsLeft(t *testing.T) {
+	nothingIsLeft(t)
+	b := moving(t)
+	files := map[string]string{"status/config.yml": "title: Acme\nsystems:\n  - name: Checkout\n", "status/static/logo.svg": strings.Repeat("x", 2<<20)}
+	for i := range 1100 {
+		files[fmt.Sprintf("status/content/issues/%04d.md", i)] = fmt.Sprintf("---\ntitle: Incident %d\ndate: 2025-01-31 09:30:00\nresolved: true\nresolvedWhen: 2025-01-31 10:00:00\nseverity: down\naffected:\n  - Checkout\nsection: issue\n---\nWe look.\n", i)
+	}
+	fields := []string{"source", "cstate", "only", "components", "only", "events", "slug", "acme"}
+	b.expect(b.uploadFiles(moveParts+"/read", files, true, fields...), http.StatusOK, "Incident 1099", `"kind":"event","count":100`)
+	b.expect(b.uploadFiles(moveParts+"/read", files, true, append(fields, "timezone", "Mars")...), http.StatusOK, "Enter a time zone")
+	b.expect(b.uploadFiles(moveParts+"/read", files, true, append(fields, "colour", "red")...), http.StatusBadRequest, "colour")
+	files["../logo.svg"] = "x"
+	b.expect(b.uploadFiles(moveParts+"/read", files, true, fields...), http.StatusOK, "leads out of the folder")
+	b.expect(b.uploadFiles(moveParts+"/read", map[string]string{"a.jsonl": strings.Repeat("\n", mostUploaded+1)}, true, "source", "lines", "only", "events"), http.StatusRequestEntityTooLarge)
 }
 
 // sourceFiles returns the files of a source, by the names that browsers send: the name of a file, or the paths in a chosen
@@ -382,8 +407,6 @@ func TestThePageReadsTheFilesOfEachProduct(t *testing.T) {
 // A part takes 8 MiB, and 64 MiB when it is unpacked. A member of another role, or without a session, sends nothing.
 func TestThePartsOfAnImportAreBounded(t *testing.T) {
 	b := moving(t)
-	bomb := map[string]string{"a.jsonl": strings.Repeat("\n", mostUploaded+1)}
-	b.expect(b.uploadFiles(moveParts+"/read", bomb, true, "source", "lines", "only", "events"), http.StatusRequestEntityTooLarge)
 	b.expect(b.sendBody(post, moveParts+"/write", bytes.NewReader(make([]byte, mostPacked+1)), "application/json"), http.StatusRequestEntityTooLarge, "bellbuoy import")
 	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("{"), "application/json"), http.StatusBadRequest)
 	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("no gzip"), "application/json", "Content-Encoding", "gzip"), http.StatusBadRequest)
