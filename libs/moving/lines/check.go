@@ -26,7 +26,7 @@ const (
 	maxOwner      = 255
 	maxKey        = 255
 	maxAffected   = 500
-	maxEntries    = 1000
+	MaxEntries    = 1000 // entries of a timeline
 )
 
 // Words of the members.
@@ -53,7 +53,14 @@ var (
 func IsSlug(text string) bool { return slugForm.MatchString(text) }
 
 // Check removes each record that no file may have, and adds a warning for it.
-func (s *Set) Check() { s.check(nil, nil) }
+func (s *Set) Check() {
+	c := newChecker(s, nil)
+	s.Dashboards = keep(c, "dashboard", s.Dashboards, func(d *Dashboard) string { return d.Key }, c.dashboard)
+	s.Components = keep(c, "component", s.Components, func(r *Component) string { return r.Key }, c.component)
+	s.Events = keep(c, "event", s.Events, func(e *Event) string { return e.Key }, c.event)
+	s.Subscribers = keep(c, "subscriber", s.Subscribers, func(r *Subscriber) string { return r.Key }, c.subscriber)
+	s.Endpoints = keep(c, "endpoint", s.Endpoints, func(r *Endpoint) string { return r.Key }, c.endpoint)
+}
 
 // nameOf returns what no two records have in common. An event may have the key of another record, as on the platform.
 func nameOf(kind, key string) string {
@@ -61,17 +68,6 @@ func nameOf(kind, key string) string {
 		return "event " + key // no other key has a space there
 	}
 	return key
-}
-
-// check is Check. The warnings name the line of the record if places has the line, by nameOf. known is the kind of each key of
-// records that are not in the set, to which records of the set may refer.
-func (s *Set) check(places map[string]int, known map[string]string) {
-	c := checker{set: s, places: places, known: known, kind: map[string]string{}}
-	s.Dashboards = keep(&c, "dashboard", s.Dashboards, func(d *Dashboard) string { return d.Key }, c.dashboard)
-	s.Components = keep(&c, "component", s.Components, func(r *Component) string { return r.Key }, c.component)
-	s.Events = keep(&c, "event", s.Events, func(e *Event) string { return e.Key }, c.event)
-	s.Subscribers = keep(&c, "subscriber", s.Subscribers, func(r *Subscriber) string { return r.Key }, c.subscriber)
-	s.Endpoints = keep(&c, "endpoint", s.Endpoints, func(r *Endpoint) string { return r.Key }, c.endpoint)
 }
 
 // Statuses returns the statuses of a type of event.
@@ -82,11 +78,10 @@ func Statuses(eventType string) []string {
 	return incidentStatuses
 }
 
-// checker is the state of check.
+// checker is the state of a check. It adds the warnings to set.
 type checker struct {
 	set    *Set
-	places map[string]int
-	known  map[string]string
+	known  map[string]string // kind of each key of records that are not in the set, to which records of the set may refer
 	kind   map[string]string // by nameOf, of the records that stay
 	events int
 	found  *fault // first fault of the present record
@@ -94,41 +89,51 @@ type checker struct {
 	line   int    // line of the present record; 0 if the record is from no file of lines
 }
 
+func newChecker(set *Set, known map[string]string) *checker {
+	return &checker{set: set, known: known, kind: map[string]string{}}
+}
+
 // keep returns the records of a kind that check accepts.
 func keep[T any](c *checker, kind string, records []T, keyOf func(*T) string, check func(*T)) []T {
 	kept := records[:0]
 	for i := range records {
-		record := &records[i]
-		c.key = keyOf(record)
-		name := nameOf(kind, c.key)
-		c.found, c.line = nil, c.places[name]
-		if kind == "event" {
-			c.importKey("key", c.key)
-		} else {
-			c.that(keyForm.MatchString(c.key) && utf8.RuneCountInString(c.key) <= maxKey, "key", "must be source:scope:id, at most %d characters", maxKey)
+		if admit(c, kind, keyOf(&records[i]), &records[i], check) {
+			kept = append(kept, records[i])
 		}
-		c.that(c.kind[name] == "", "key", "belongs to an earlier record")
-		check(record)
-		if c.found == nil {
-			c.kind[name] = kind
-			kept = append(kept, *record)
-			continue
-		}
-		if c.key == "" {
-			c.key = fmt.Sprintf("lines:line:%d", c.line)
-		}
-		c.warn(*c.found, Name(record))
 	}
 	clear(records[len(kept):])
 	return kept
 }
 
+// admit reports whether check accepts a record. It adds a warning for a record that is refused.
+func admit[T any](c *checker, kind, key string, record *T, check func(*T)) bool {
+	name := nameOf(kind, key)
+	c.key, c.found = key, nil
+	if kind == "event" {
+		c.importKey("key", key)
+	} else {
+		c.that(keyForm.MatchString(key) && utf8.RuneCountInString(key) <= maxKey, "key", "must be source:scope:id, at most %d characters", maxKey)
+	}
+	c.that(c.kind[name] == "", "key", "belongs to an earlier record")
+	check(record)
+	if c.found == nil {
+		c.kind[name] = kind
+		return true
+	}
+	c.warn(*c.found, Name(record))
+	return false
+}
+
 // warn adds a warning about the present record, which names its line.
 func (c *checker) warn(f fault, name string) {
+	key := c.key
+	if key == "" {
+		key = fmt.Sprintf("lines:line:%d", c.line)
+	}
 	if c.line > 0 {
 		f.text = fmt.Sprintf("line %d: %s", c.line, f.text)
 	}
-	c.set.Warnings = append(c.set.Warnings, Warning{Key: c.key, Field: f.field, Text: f.text, Name: name})
+	c.set.warn(Warning{Key: key, Field: f.field, Text: f.text, Name: name})
 }
 
 // that notes a fault of the present record unless it has one already.
@@ -356,7 +361,7 @@ func (c *checker) times(e *Event) {
 }
 
 func (c *checker) timeline(e *Event, components, statuses []string) {
-	c.that(len(e.Timeline) <= maxEntries, "timeline", "has more than %d entries", maxEntries)
+	c.that(len(e.Timeline) <= MaxEntries, "timeline", "has more than %d entries", MaxEntries)
 	seen := map[string]bool{}
 	e.Timeline = slices.DeleteFunc(e.Timeline, func(entry Entry) bool {
 		gone := entry.HTML != "" && richtext.IsBlank(entry.HTML) && richtext.CheckText(entry.HTML) != nil

@@ -8,6 +8,7 @@ package lines
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"time"
 
@@ -19,6 +20,8 @@ const (
 	MaxFile   = 256 << 20 // bytes
 	MaxLine   = 1 << 20   // bytes
 	MaxEvents = 100_000
+	// MaxWarnings is the number of warnings of a set, and of refused lines of a file.
+	MaxWarnings = 10_000
 )
 
 // Set is the content of a file. The kinds are in the order of the file.
@@ -226,9 +229,16 @@ func Name(record any) string {
 	return ""
 }
 
-// Warn adds a warning.
-func (s *Set) Warn(key, field, text string) {
-	s.Warnings = append(s.Warnings, Warning{Key: key, Field: field, Text: text})
+// Warn adds a warning. After MaxWarnings, one says that the others are left out.
+func (s *Set) Warn(key, field, text string) { s.warn(Warning{Key: key, Field: field, Text: text}) }
+
+func (s *Set) warn(w Warning) {
+	if len(s.Warnings) == MaxWarnings {
+		w = Warning{Key: "lines:warnings:more", Text: fmt.Sprintf("there are more than %d warnings; the others are left out", MaxWarnings)}
+	}
+	if len(s.Warnings) <= MaxWarnings {
+		s.Warnings = append(s.Warnings, w)
+	}
 }
 
 // Write writes the lines in their order.

@@ -2,6 +2,8 @@ package lines_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +20,7 @@ const (
 // read returns the lines that a text becomes, and its warnings.
 func read(t *testing.T, text string) (string, []string) {
 	t.Helper()
-	set, err := lines.Read(strings.NewReader(text))
+	set, err := lines.Read(t.Context(), strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +173,7 @@ func TestLimitsOfAFileAreKept(t *testing.T) {
 	if want := []string{"lines:line:2: : line 2: is longer than 1048576 bytes"}; !slices.Equal(warnings, want) || !strings.Contains(got, "x:s:c") {
 		t.Errorf("%q, lines %s", warnings, got)
 	}
-	if _, err := lines.Read(&endless{}); err == nil || !strings.Contains(err.Error(), "has more than 268435456 bytes") {
+	if _, err := lines.Read(t.Context(), &endless{}); err == nil || !strings.Contains(err.Error(), "has more than 268435456 bytes") {
 		t.Errorf("a file that is too large gives the error %v", err)
 	}
 }
@@ -190,7 +192,7 @@ func FuzzLines(f *testing.F) {
 	f.Add([]byte(dashboard + "\n" + component + "\n" + event))
 	f.Add([]byte(`{"kind":"subscriber","key":"x:s:1","channel":"email","address":"a@example.com","components":null,"state":"confirmed"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		set, err := lines.Read(bytes.NewReader(text))
+		set, err := lines.Read(t.Context(), bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +201,7 @@ func FuzzLines(f *testing.F) {
 		if err := set.Write(&out); err != nil {
 			t.Fatal(err)
 		}
-		second, err := lines.Read(bytes.NewReader(out.Bytes()))
+		second, err := lines.Read(t.Context(), bytes.NewReader(out.Bytes()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,4 +209,17 @@ func FuzzLines(f *testing.F) {
 			t.Errorf("%s\nbecomes\n%s", out.String(), again.String())
 		}
 	})
+}
+
+// A file that is no file of lines, and a file that nobody waits for, are read no further.
+func TestAReadEnds(t *testing.T) {
+	wrong, err := lines.Read(t.Context(), strings.NewReader(strings.Repeat("x\n", 3*lines.MaxWarnings)))
+	if err != nil || len(wrong.Warnings) != lines.MaxWarnings+1 || !strings.Contains(wrong.Warnings[lines.MaxWarnings].Text, "is not read after line 10001") {
+		t.Errorf("%v, %d warnings", err, len(wrong.Warnings))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := lines.Read(ctx, strings.NewReader("x\n")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a read that nobody waits for has the error %v", err)
+	}
 }

@@ -3,6 +3,7 @@ package lines
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -19,15 +20,20 @@ import (
 var kinds = []string{"dashboard", "component", "event", "subscriber", "endpoint", "warning"}
 
 // Read reads a file and checks each record. A record that is refused becomes a warning that names its line, its key and
-// the field. Read returns an error if the file exceeds a limit or cannot be read.
-func Read(r io.Reader) (*Set, error) { return ReadPiece(r, nil) }
+// the field. After MaxWarnings of them, the rest of the file is left out, with a warning. Read returns an error if the file
+// exceeds a limit or cannot be read, or if ctx ends.
+func Read(ctx context.Context, r io.Reader) (*Set, error) { return ReadPiece(ctx, r, nil, 0) }
 
 // ReadPiece is Read for a part of a file. known is the kind (dashboard or component) of each key of the records before
-// it, to which records of the part may refer.
-func ReadPiece(r io.Reader, known map[string]string) (*Set, error) {
-	in := &reading{set: &Set{}}
+// it, to which records of the part may refer. The part may have most lines; 0: any number.
+func ReadPiece(ctx context.Context, r io.Reader, known map[string]string, most int) (*Set, error) {
+	set := &Set{}
+	in := &reading{set: set, checker: newChecker(set, known), places: map[string]int{}}
 	buffer := bufio.NewReaderSize(io.LimitReader(r, MaxFile+1), 1<<16)
 	for size := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		in.line++
 		line, length, err := nextLine(buffer)
 		if size += length; size > MaxFile {
@@ -39,17 +45,23 @@ func ReadPiece(r io.Reader, known map[string]string) (*Set, error) {
 		if in.line == 1 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
-		switch line = bytes.TrimSpace(line); {
+		line = bytes.TrimSpace(line)
+		switch {
+		case most > 0 && len(line) > 0 && in.line > most:
+			return nil, fmt.Errorf("there are more than %d lines", most)
 		case length > MaxLine:
 			in.refuse("", fault{"", fmt.Sprintf("is longer than %d bytes", MaxLine)})
 		case len(line) > 0:
 			in.record(line)
 		}
+		if in.refused > MaxWarnings {
+			in.set.Warnings[len(in.set.Warnings)-1].Text = fmt.Sprintf("more than %d lines are refused; the file is not read after line %d", MaxWarnings, in.line)
+			break
+		}
 		if err != nil {
 			break
 		}
 	}
-	in.set.check(in.places, known)
 	return in.set, nil
 }
 
@@ -72,20 +84,20 @@ type fault struct{ field, text string }
 
 // reading is the state of Read.
 type reading struct {
-	set    *Set
-	line   int
-	kind   int            // place of the present kind in kinds
-	places map[string]int // line of each record, by nameOf
+	*checker
+	set     *Set
+	kind    int            // place of the present kind in kinds
+	places  map[string]int // line of each record, by nameOf
+	refused int            // number of lines
 }
 
 func (in *reading) refuse(key string, f fault) {
-	if key == "" {
-		key = fmt.Sprintf("lines:line:%d", in.line)
-	}
-	in.set.Warn(key, f.field, fmt.Sprintf("line %d: %s", in.line, f.text))
+	in.refused++
+	in.key = key
+	in.warn(f, "")
 }
 
-// record decodes a line and appends the record to the set.
+// record decodes a line, checks the record and appends it to the set.
 func (in *reading) record(line []byte) {
 	kind, key, f := head(line)
 	if f != nil {
@@ -103,9 +115,6 @@ func (in *reading) record(line []byte) {
 	}
 	in.kind = place
 	if kind != "warning" {
-		if in.places == nil {
-			in.places = map[string]int{}
-		}
 		name := nameOf(kind, key)
 		if first := in.places[name]; first > 0 {
 			in.refuse(key, fault{"key", fmt.Sprintf("is the key of line %d already", first)})
@@ -115,21 +124,37 @@ func (in *reading) record(line []byte) {
 	}
 	switch kind {
 	case "dashboard":
-		f = decode(line, &in.set.Dashboards)
+		take(in, kind, key, line, &in.set.Dashboards, in.dashboard)
 	case "component":
-		f = decode(line, &in.set.Components)
+		take(in, kind, key, line, &in.set.Components, in.component)
 	case "event":
-		f = decode(line, &in.set.Events)
+		take(in, kind, key, line, &in.set.Events, in.event)
 	case "subscriber":
-		f = decode(line, &in.set.Subscribers)
+		take(in, kind, key, line, &in.set.Subscribers, in.subscriber)
 	case "endpoint":
-		f = decode(line, &in.set.Endpoints)
+		take(in, kind, key, line, &in.set.Endpoints, in.endpoint)
 	case "warning":
-		f = decode(line, &in.set.Warnings)
+		var w Warning
+		if f := decode(line, &w); f != nil {
+			in.refuse(key, *f)
+			return
+		}
+		in.set.warn(w)
 	}
-	if f != nil {
+}
+
+// take decodes the record of a line, and appends the record to records if check accepts it.
+func take[T any](in *reading, kind, key string, line []byte, records *[]T, check func(*T)) {
+	var record T
+	if f := decode(line, &record); f != nil {
 		in.refuse(key, *f)
+		return
 	}
+	if !admit(in.checker, kind, key, &record, check) {
+		in.refused++
+		return
+	}
+	*records = append(*records, record)
 }
 
 // head returns the kind of a line, and its key for messages. kind must be the first member.
@@ -162,10 +187,9 @@ func head(line []byte) (kind, key string, f *fault) {
 	return kind, key, nil
 }
 
-// decode appends the record of a line to records.
-func decode[T any](line []byte, records *[]T) *fault {
-	var record T
-	if err := json.Unmarshal(line, &record, json.RejectUnknownMembers(true)); err != nil {
+// decode decodes the record of a line.
+func decode(line []byte, record any) *fault {
+	if err := json.Unmarshal(line, record, json.RejectUnknownMembers(true)); err != nil {
 		semantic, ok := errors.AsType[*json.SemanticError](err)
 		switch {
 		case !ok:
@@ -177,7 +201,6 @@ func decode[T any](line []byte, records *[]T) *fault {
 		}
 		return &fault{path(semantic.JSONPointer), "has another JSON type than it must have"}
 	}
-	*records = append(*records, record)
 	return nil
 }
 

@@ -94,7 +94,7 @@ func (c *cachet) files(in *input) {
 			err = errors.New("is not named like a table, such as incidents.csv; it is left out")
 		case path.Ext(name) == ".csv":
 			var rows []row
-			rows, err = readCSV(content)
+			rows, err = c.readCSV(content)
 			c.tables[table] = append(c.tables[table], rows...)
 		default:
 			err = c.json(name, table, content)
@@ -121,7 +121,7 @@ func (c *cachet) json(name, table string, content []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true))
 	use := func(value jsontext.Value) { c.record(table, value) }
 	if decoder.PeekKind() == '[' {
-		return elements(decoder, use)
+		return c.elements(decoder, use)
 	}
 	var response struct {
 		Data     jsontext.Value `json:"data"`
@@ -135,7 +135,7 @@ func (c *cachet) json(name, table string, content []byte) error {
 	}
 	for _, list := range []jsontext.Value{response.Data, response.Included} {
 		if list.Kind() == '[' {
-			if err := elements(jsontext.NewDecoder(bytes.NewReader(list), jsontext.AllowDuplicateNames(true)), use); err != nil {
+			if err := c.elements(jsontext.NewDecoder(bytes.NewReader(list), jsontext.AllowDuplicateNames(true)), use); err != nil {
 				return err
 			}
 		}
@@ -183,7 +183,7 @@ func (c *cachet) related(table string, r row) {
 	if table == "schedules" {
 		column, rows = "schedule_id", "schedule_components"
 	}
-	eachRow(r["relationships.components.data"], func(component row) {
+	c.eachRow(r["relationships.components.data"], func(component row) {
 		c.tables[rows] = append(c.tables[rows], row{column: r["id"], "component_id": component["id"]})
 	})
 }
@@ -192,17 +192,17 @@ func (c *cachet) related(table string, r row) {
 func (c *cachet) nested(table string, r row) {
 	switch table {
 	case "incidents":
-		eachRow(r["updates"], func(u row) { c.tables["incident_updates"] = append(c.tables["incident_updates"], u) })
+		c.eachRow(r["updates"], func(u row) { c.tables["incident_updates"] = append(c.tables["incident_updates"], u) })
 	case "schedules":
-		eachRow(r["components"], func(a row) { c.tables["schedule_components"] = append(c.tables["schedule_components"], a) })
+		c.eachRow(r["components"], func(a row) { c.tables["schedule_components"] = append(c.tables["schedule_components"], a) })
 	}
 }
 
 // eachRow calls use with each object of a JSON list.
-func eachRow(list string, use func(row)) {
+func (c *cachet) eachRow(list string, use func(row)) {
 	if strings.HasPrefix(strings.TrimSpace(list), "[") {
 		decoder := jsontext.NewDecoder(strings.NewReader(list), jsontext.AllowDuplicateNames(true))
-		_ = elements(decoder, func(value jsontext.Value) { use(flat(value)) }) // the list is part of valid JSON
+		_ = c.elements(decoder, func(value jsontext.Value) { use(flat(value)) }) // the list is part of valid JSON
 	}
 }
 

@@ -108,8 +108,8 @@ func (c *cstate) config(in *input) error {
 		return err
 	}
 	var config cstateConfig
-	if err := yaml.Unmarshal(content, &config); err != nil {
-		return fmt.Errorf("config.yml %w", yamlError(err))
+	if err := c.decodeYAML(content, &config); err != nil {
+		return fmt.Errorf("config.yml %w", err)
 	}
 	c.scope = "page"
 	if base, err := url.Parse(config.BaseURL); err == nil && base.Hostname() != "" {
@@ -157,8 +157,8 @@ func (c *cstate) issue(key, file, content string) error {
 		return errors.New("has no head between two lines ---")
 	}
 	var i cstateIssue
-	if err := yaml.Unmarshal([]byte(head), &i); err != nil {
-		return yamlError(err)
+	if err := c.decodeYAML([]byte(head), &i); err != nil {
+		return err
 	}
 	start, err := parseTime(i.Date, c.Zone)
 	if err != nil {

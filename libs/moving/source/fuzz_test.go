@@ -29,7 +29,7 @@ func fuzz(f *testing.F, name, file string, others map[string]string, seeds ...st
 			return
 		}
 		text := written(t, set)
-		again, err := lines.Read(bytes.NewReader(text))
+		again, err := lines.Read(t.Context(), bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
@@ -71,9 +69,7 @@ func readGatus(_ context.Context, b *builder, place string) error {
 		content, err := in.read(name)
 		var config gatusConfig
 		if err == nil {
-			if err = yaml.Unmarshal(content, &config); err != nil {
-				err = yamlError(err)
-			}
+			err = b.decodeYAML(content, &config)
 		}
 		if err != nil {
 			problems = fmt.Errorf("%s %w", name, err)

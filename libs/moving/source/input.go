@@ -88,7 +88,7 @@ func (in *input) read(name string) ([]byte, error) {
 
 // elements calls each with every element of the JSON array at the decoder. It returns an error if the array is cut off
 // or wrong; each was called with the elements before that place.
-func elements(decoder *jsontext.Decoder, each func(value jsontext.Value)) error {
+func (b *builder) elements(decoder *jsontext.Decoder, each func(value jsontext.Value)) error {
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
 		return errors.New("is no JSON array")
 	}
@@ -103,6 +103,9 @@ func elements(decoder *jsontext.Decoder, each func(value jsontext.Value)) error 
 				return fmt.Errorf("is cut off after %d records", n)
 			}
 			return fmt.Errorf("is wrong JSON after %d records", n)
+		}
+		if err := b.next(len(value)); err != nil {
+			return err
 		}
 		each(value)
 	}
@@ -140,8 +143,15 @@ func record(value jsontext.Value, into any) (field, text string) {
 	return "", "is no valid JSON; the record is left out"
 }
 
-// yamlError returns an error of the YAML parser in one line, which names the place.
-func yamlError(err error) error {
+// decodeYAML decodes a file of YAML. The error is one line, which names the place.
+func (b *builder) decodeYAML(content []byte, into any) error {
+	if err := b.next(len(content)); err != nil {
+		return err
+	}
+	err := yaml.Unmarshal(content, into)
+	if err == nil {
+		return nil
+	}
 	text := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
 	if wrong, is := errors.AsType[*yaml.TypeError](err); is && len(wrong.Errors) > 0 {
 		line, _, _ := strings.Cut(wrong.Errors[0], ": ")

@@ -130,7 +130,7 @@ func (k *kuma) each(key string, list jsontext.Value, use func(row)) {
 		return
 	}
 	decoder := jsontext.NewDecoder(bytes.NewReader(list), jsontext.AllowDuplicateNames(true))
-	if err := elements(decoder, func(value jsontext.Value) { use(flat(value)) }); err != nil {
+	if err := k.elements(decoder, func(value jsontext.Value) { use(flat(value)) }); err != nil {
 		k.warn(key, "", "%s", err)
 	}
 }

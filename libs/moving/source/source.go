@@ -27,7 +27,11 @@ type Options struct {
 	Outages time.Duration  // shortest outage that becomes an incident; 0: none does
 	Now     time.Time
 	LeftOut func(kind string, count int) // is called for records that Only leaves out; may be nil
+	Bounded bool                         // others use the memory, too: the source may have maxRecords, each of at most lines.MaxLine bytes
 }
+
+// maxRecords is the number of records of a bounded source.
+const maxRecords = 250_000
 
 // reader fills the builder from the file or folder at path.
 type reader struct {
@@ -57,15 +61,16 @@ func Names() []string {
 	return names
 }
 
-// Read reads a source. It returns an error if nothing can be read.
+// Read reads a source. It returns an error if nothing can be read, if ctx ends, or if the source exceeds a bound.
 func Read(ctx context.Context, name, path string, o Options) (*lines.Set, error) {
 	place := slices.IndexFunc(readers(), func(r reader) bool { return r.name == name })
 	if place < 0 {
 		return nil, fmt.Errorf("the source %q is unknown; possible are %s", name, strings.Join(Names(), ", "))
 	}
-	b := &builder{Options: o, set: &lines.Set{}, zoned: o.Zone != nil}
+	b := &builder{Options: o, set: &lines.Set{}, zoned: o.Zone != nil, ended: ctx.Err}
 	b.Zone = cmp.Or(o.Zone, time.UTC)
-	if err := readers()[place].read(ctx, b, path); err != nil {
+	err := readers()[place].read(ctx, b, path)
+	if err = cmp.Or(b.stopped, err); err != nil {
 		return nil, err
 	}
 	return b.done(), nil
@@ -74,8 +79,26 @@ func Read(ctx context.Context, name, path string, o Options) (*lines.Set, error)
 // builder collects the lines of a source.
 type builder struct {
 	Options
-	set   *lines.Set
-	zoned bool // Options.Zone was given
+	set     *lines.Set
+	zoned   bool         // Options.Zone was given
+	ended   func() error // returns an error if the context of Read has ended
+	records int          // number of records that were read
+	stopped error        // why no more records are read
+}
+
+// next counts a record with a size in bytes, before it is decoded. It returns an error if the source is read no further.
+func (b *builder) next(size int) error {
+	b.records++
+	switch {
+	case b.stopped != nil:
+	case b.Bounded && b.records > maxRecords:
+		b.stopped = fmt.Errorf("there are more than %d records; the command bellbuoy import reads any number", maxRecords)
+	case b.Bounded && size > lines.MaxLine:
+		b.stopped = fmt.Errorf("a record has more than %d bytes; the command bellbuoy import reads it", lines.MaxLine)
+	default:
+		b.stopped = b.ended()
+	}
+	return b.stopped
 }
 
 // warn adds a warning about a record of the source.
@@ -240,7 +263,7 @@ func (b *builder) nothing(path, what string) error {
 }
 
 // readLines reads interchange lines, which only are checked.
-func readLines(_ context.Context, b *builder, path string) error {
+func readLines(ctx context.Context, b *builder, path string) error {
 	in, err := openInput(path)
 	if err != nil {
 		return err
@@ -254,7 +277,11 @@ func readLines(_ context.Context, b *builder, path string) error {
 		return err
 	}
 	defer file.Close()
-	if b.set, err = lines.Read(file); err != nil {
+	most := 0
+	if b.Bounded {
+		most = maxRecords
+	}
+	if b.set, err = lines.ReadPiece(ctx, file, nil, most); err != nil {
 		return err
 	}
 	if s := b.set; len(s.Dashboards)+len(s.Components)+len(s.Events)+len(s.Subscribers)+len(s.Endpoints) == 0 {

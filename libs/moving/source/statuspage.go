@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -169,7 +170,7 @@ func (s *statuspage) file(name string, content []byte) error {
 	decoder := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true))
 	switch decoder.PeekKind() {
 	case '[':
-		return elements(decoder, func(value jsontext.Value) { s.element(name, value) })
+		return s.elements(decoder, func(value jsontext.Value) { s.element(name, value) })
 	case '{':
 		if err := wrongJSON(content); err != nil {
 			return err
@@ -204,7 +205,7 @@ func (s *statuspage) object(name string, decoder *jsontext.Decoder) error {
 	for _, member := range []string{"component_groups", "components", "incidents", "scheduled_maintenances", "subscribers"} {
 		if list := lists[member]; list != nil && list.Kind() == '[' {
 			inner := jsontext.NewDecoder(bytes.NewReader(list), jsontext.AllowDuplicateNames(true))
-			problems = errors.Join(problems, elements(inner, func(value jsontext.Value) { s.element(member, value) }))
+			problems = errors.Join(problems, s.elements(inner, func(value jsontext.Value) { s.element(member, value) }))
 		}
 	}
 	return problems
@@ -231,7 +232,13 @@ func (s *statuspage) element(file string, value jsontext.Value) {
 	var field, text string
 	switch {
 	case members["incident_updates"] != nil:
-		field, text = keepRecord(value, &s.incidents)
+		var i statuspageIncident
+		if field, text = record(value, &i); text == "" && len(i.Updates) > lines.MaxEntries {
+			field, text = "incident_updates", fmt.Sprintf("has more than %d updates; the incident is left out", lines.MaxEntries)
+		}
+		if text == "" {
+			s.incidents = append(s.incidents, i)
+		}
 	case members["mode"] != nil:
 		var r statuspageSubscriber
 		if field, text = record(value, &r); text == "" {

@@ -95,7 +95,7 @@ func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""
 
 // rows returns the rows of a table that condition selects, each value as the text in the file. A table that the product
 // did not have in that version has no rows.
-func (d *database) rows(ctx context.Context, table, condition string) ([]row, error) {
+func (d *database) rows(ctx context.Context, b *builder, table, condition string) ([]row, error) {
 	if !d.tables[table] {
 		return nil, nil
 	}
@@ -115,6 +115,9 @@ func (d *database) rows(ctx context.Context, table, condition string) ([]row, er
 	defer found.Close()
 	var out []row
 	for found.Next() {
+		if err := b.next(0); err != nil {
+			return out, err
+		}
 		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
 		for i := range values {
 			into[i] = &values[i]
@@ -155,7 +158,7 @@ func (d *database) columns(ctx context.Context, table string) ([]string, error) 
 
 // read returns all rows of a table in the order of their ids. A damaged table is a warning.
 func (d *database) read(ctx context.Context, b *builder, source, table, condition string) []row {
-	rows, err := d.rows(ctx, table, cmp.Or(condition, "ORDER BY 1"))
+	rows, err := d.rows(ctx, b, table, cmp.Or(condition, "ORDER BY 1"))
 	if err != nil {
 		b.warn(source+":table:"+table, "", "%s", err)
 	}
@@ -192,7 +195,7 @@ func addMembers(r row, prefix string, value jsontext.Value, depth int) {
 }
 
 // readCSV returns the rows of a CSV file with a line of headings. An empty field counts as missing.
-func readCSV(content []byte) ([]row, error) {
+func (b *builder) readCSV(content []byte) ([]row, error) {
 	in := csv.NewReader(bytes.NewReader(content))
 	in.FieldsPerRecord = -1
 	in.LazyQuotes = true
@@ -208,6 +211,9 @@ func readCSV(content []byte) ([]row, error) {
 		}
 		if err != nil {
 			return out, fmt.Errorf("is wrong CSV after %d rows", len(out))
+		}
+		if err := b.next(0); err != nil {
+			return out, err
 		}
 		r := row{}
 		for i, field := range fields {

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
@@ -92,7 +91,7 @@ func readUpptime(_ context.Context, b *builder, place string) error {
 			if decoder.PeekKind() != '[' {
 				continue // package.json and the like
 			}
-			err = elements(decoder, func(value jsontext.Value) { u.element(name, value) })
+			err = u.elements(decoder, func(value jsontext.Value) { u.element(name, value) })
 		}
 		if err != nil {
 			b.warn(fileKey("upptime", name), "", "%s", err)
@@ -108,8 +107,8 @@ func (u *upptime) key(kind, id string) string { return "upptime:" + u.scope + ":
 
 func (u *upptime) config(content []byte) error {
 	var config upptimeConfig
-	if err := yaml.Unmarshal(content, &config); err != nil {
-		return yamlError(err)
+	if err := u.decodeYAML(content, &config); err != nil {
+		return err
 	}
 	u.scope = "page"
 	if config.Owner != "" && config.Repo != "" && !strings.ContainsAny(config.Owner+config.Repo, ": \t\n") {

@@ -75,7 +75,7 @@ func TestAnExportHasEventsOfEachKey(t *testing.T) {
 	if len(note.Key) != 255 || len(note.DashboardIDs) != 1 {
 		t.Errorf("exported %+v", note)
 	}
-	again, err := lines.Read(strings.NewReader(written(t, set)))
+	again, err := lines.Read(t.Context(), strings.NewReader(written(t, set)))
 	if err != nil || written(t, again) != written(t, set) {
 		t.Errorf("%v: read again, the lines are\n%s", err, written(t, again))
 	}

@@ -18,7 +18,7 @@ import (
 // two is a set with two dashboards. The component both is on each of them.
 func two(t *testing.T) *lines.Set {
 	t.Helper()
-	set, err := lines.Read(strings.NewReader(`{"kind":"dashboard","key":"x:s:a","name":"A","slug":"aaa"}
+	set, err := lines.Read(t.Context(), strings.NewReader(`{"kind":"dashboard","key":"x:s:a","name":"A","slug":"aaa"}
 {"kind":"dashboard","key":"x:s:b","name":"B","slug":"bbb"}
 {"kind":"component","key":"x:s:one","name":"One","dashboardIds":["x:s:a"]}
 {"kind":"component","key":"x:s:both","name":"Both","startAt":"2020-01-01T00:00:00Z","dashboardIds":["x:s:a","x:s:b"]}

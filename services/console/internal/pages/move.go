@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -152,7 +153,7 @@ func (v *visit) moveStep(form *forms.Form, files *upload) (*moveResult, error) {
 	if result.Written {
 		text = form.Value("lines")
 		var err error
-		if set, err = lines.Read(strings.NewReader(text)); err != nil {
+		if set, err = lines.Read(ctx, strings.NewReader(text)); err != nil {
 			form.Problem = err.Error()
 			return nil, nil
 		}
@@ -212,7 +213,7 @@ func (v *visit) engine(ask, force bool) *transfer.Engine {
 
 // sourceOptions returns what the form says about the source. It sets the problems of wrong values.
 func sourceOptions(form *forms.Form, now time.Time) source.Options {
-	o := source.Options{Only: form.Field("only").Values, Now: now}
+	o := source.Options{Only: form.Field("only").Values, Now: now, Bounded: true}
 	if len(o.Only) == 0 {
 		form.Field("only").Problem = "Choose what to take."
 	}
@@ -239,6 +240,17 @@ func sourceOptions(form *forms.Form, now time.Time) source.Options {
 	return o
 }
 
+// beginReading waits until no other import is read, because two could be more than the memory. The caller calls release when
+// it has read.
+func (p *pages) beginReading(ctx context.Context) (release func(), err error) {
+	select {
+	case p.reading <- struct{}{}:
+		return func() { <-p.reading }, nil
+	case <-ctx.Done():
+		return nil, errors.New("The console reads another import. Send yours again in a moment.")
+	}
+}
+
 // slugOf returns the slug of the dashboard into which the form imports; empty: that of the source.
 func slugOf(form *forms.Form) string { return cmp.Or(form.Value("into"), form.Value("slug")) }
 
@@ -251,13 +263,12 @@ func (v *visit) readSource(form *forms.Form, files *upload) (set *lines.Set, not
 	}
 	ctx, cancel := context.WithTimeout(v.Request.Context(), readTime)
 	defer cancel()
-	select {
-	case v.pages.reading <- struct{}{}: // the files of two imports could be more than the memory
-	case <-ctx.Done():
-		form.Problem = "The console reads the files of another import. Send yours again in a moment."
+	release, err := v.pages.beginReading(ctx)
+	if err != nil {
+		form.Problem = err.Error()
 		return nil, ""
 	}
-	set, left, err := files.read(ctx, form.Value("source"), o, func() { <-v.pages.reading })
+	set, left, err := files.read(ctx, form.Value("source"), o, release)
 	if err == nil {
 		if err = transfer.Prepare(set, slugOf(form)); err != nil {
 			form.Field("slug").Problem = firstUpper(err.Error()) + "."

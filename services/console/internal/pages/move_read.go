@@ -20,26 +20,26 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/moving/source"
-	"github.com/bellbuoy/bellbuoy/libs/web"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
 const (
 	// mostPacked bounds the compressed body of a part, in bytes. The gateway has the same limit for these paths.
 	mostPacked = 8 << 20
-	// mostUploaded bounds what the body of a part contains when it is unpacked, in bytes.
+	// mostUploaded bounds the files of a source, in bytes when they are unpacked.
 	mostUploaded = 64 << 20
+	// mostPart bounds the body of another part, in bytes when it is unpacked. A piece has at most about 8 MiB of lines.
+	mostPart = 24 << 20
+	// mostLines bounds the lines of a piece, of which a piece of package transfer has at most 1,000, except for dashboards.
+	mostLines = 5000
 	// mostFiles bounds the number of files of a folder.
 	mostFiles = 20_000
 	// readTime bounds the time in which a source is read. With the upload, the request stays below its time limit.
 	readTime = 12 * time.Second
 )
 
-var errUploadLarge = fault.New(fault.TooLarge, "The files have more than 64 MiB, or more than 8 MiB when compressed. Use the command bellbuoy import.")
-
-// unpack lets the handler read the body of a part: up to mostPacked bytes, which the script compresses.
-func unpack(v *visit) error {
-	web.Admit(v.Context, mostPacked)
+// unpack lets the handler read at most most bytes of the body of a part, which the script compresses.
+func unpack(v *visit, most int64) error {
 	if v.GetHeader("Content-Encoding") != "gzip" {
 		return nil
 	}
@@ -47,7 +47,7 @@ func unpack(v *visit) error {
 	if err != nil {
 		return fault.Wrap(fault.Invalid, err, "The body must be compressed with gzip.")
 	}
-	v.Request.Body = http.MaxBytesReader(v.Writer, io.NopCloser(body), mostUploaded)
+	v.Request.Body = http.MaxBytesReader(v.Writer, io.NopCloser(body), most)
 	return nil
 }
 

@@ -1,9 +1,12 @@
 package pages
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -22,18 +25,21 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
+// mostOutcomes is the number of outcomes in the body of a part.
+const mostOutcomes = 200_000
+
 // mostUndone is the number of outcomes that one request undoes.
 const mostUndone = 100
 
 // movePart is the body of a part.
 type movePart struct {
-	State    transfer.State     `json:"state"`
-	Text     string             `json:"text"` // lines of a piece
-	Ask      bool               `json:"ask"`
-	Force    bool               `json:"force"`
-	RunID    string             `json:"runId"`
-	Outcomes []transfer.Outcome `json:"outcomes"` // that are undone; with planned: the dashboards that the run has created
-	Planned  []transfer.Outcome `json:"planned"`  // that the run was about to create, and whose result is unknown
+	State    transfer.State `json:"state"`
+	Text     string         `json:"text"` // lines of a piece
+	Ask      bool           `json:"ask"`
+	Force    bool           `json:"force"`
+	RunID    string         `json:"runId"`
+	Outcomes outcomeList    `json:"outcomes"` // that are undone; with planned: the dashboards that the run has created
+	Planned  outcomeList    `json:"planned"`  // that the run was about to create, and whose result is unknown
 }
 
 // moveAnswer is the response to a part.
@@ -69,7 +75,8 @@ type moveUndone struct {
 
 // moveRead reads the files of a source, and responds with the lines in pieces.
 func (p *pages) moveRead(v *visit) error {
-	if err := unpack(v); err != nil {
+	web.Admit(v.Context, mostPacked)
+	if err := unpack(v, mostUploaded); err != nil {
 		return err
 	}
 	form := moveForm(nil)
@@ -108,34 +115,80 @@ func pieceOf(piece *lines.Set) movePiece {
 	return out
 }
 
-// readPart reads the body of a part.
-func readPart(v *visit) (part movePart, err error) {
-	if err = unpack(v); err != nil {
-		return part, err
+// readPart reads the body of a part, and calls use with it before another import is read. The body is read before readPart waits
+// for that, so that a slow browser keeps nobody waiting.
+func readPart(v *visit, use func(part movePart) error) error {
+	web.Admit(v.Context, mostPacked)
+	packed, err := io.ReadAll(v.Request.Body)
+	if err != nil {
+		return partFailed(err)
+	}
+	ctx, cancel := context.WithTimeout(v.Request.Context(), readTime)
+	defer cancel()
+	release, err := v.pages.beginReading(ctx)
+	if err != nil {
+		return fault.New(fault.Unavailable, "%s", err)
+	}
+	defer release()
+	v.Request.Body = io.NopCloser(bytes.NewReader(packed))
+	if err := unpack(v, mostPart); err != nil {
+		return err
 	}
 	text, err := io.ReadAll(v.Request.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return part, errUploadLarge
-	}
+	var part movePart
 	if err == nil {
 		err = json.Unmarshal(text, &part)
 	}
 	if err != nil {
-		return part, fault.Wrap(fault.Invalid, err, "The body must be JSON, as the page sends it.")
+		return partFailed(err)
 	}
-	return part, nil
+	return use(part)
+}
+
+// partFailed returns the fault for an error of reading the body of a part.
+func partFailed(err error) error {
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return fault.New(fault.TooLarge, "This piece of the import has more than %d MiB, or more than %d MiB when compressed. Use the command bellbuoy import.", mostPart>>20, mostPacked>>20)
+	}
+	return fault.Wrap(fault.Invalid, err, "The body must be JSON, as the page sends it.")
+}
+
+// outcomeList is a list of outcomes, of which each takes more memory than in the body.
+type outcomeList []transfer.Outcome
+
+// UnmarshalJSON implements json.Unmarshaler. It returns an error for more than mostOutcomes.
+func (l *outcomeList) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	if first, err := in.Token(); err != nil || first != json.Delim('[') {
+		return err // nil for null
+	}
+	for in.More() {
+		var o transfer.Outcome
+		if err := in.Decode(&o); err != nil {
+			return err
+		}
+		if *l = append(*l, o); len(*l) > mostOutcomes {
+			return fmt.Errorf("there are more than %d outcomes", mostOutcomes)
+		}
+	}
+	return nil
 }
 
 // movePiece returns the handler that plans or writes a piece. Its response has the outcomes up to a failure.
 func (p *pages) movePiece(plan bool) func(*visit) error {
 	return func(v *visit) error {
-		part, err := readPart(v)
+		var part movePart
+		var piece *lines.Set
+		err := readPart(v, func(read movePart) (err error) {
+			if piece, err = lines.ReadPiece(v.Request.Context(), strings.NewReader(read.Text), read.State.Kinds(), mostLines); err != nil {
+				err = fault.Wrap(fault.Invalid, err, "The piece cannot be read: %s.", err)
+			}
+			part = read
+			part.Text = ""
+			return err
+		})
 		if err != nil {
 			return err
-		}
-		piece, err := lines.ReadPiece(strings.NewReader(part.Text), part.State.Kinds())
-		if err != nil {
-			return v.json(moveAnswer{Problem: firstUpper(err.Error()) + "."})
 		}
 		engine := v.engine(part.Ask, part.Force)
 		run := engine.Write
@@ -216,7 +269,11 @@ func (p *pages) moveDownload(v *visit) error {
 // moveUndoPiece undoes a part of a run: first events, by the id of the run; then the outcomes that the body has. Before, it
 // finds the records that the run was about to create.
 func (p *pages) moveUndoPiece(v *visit) error {
-	part, err := readPart(v)
+	var part movePart
+	err := readPart(v, func(read movePart) error {
+		part = read
+		return nil
+	})
 	if err != nil {
 		return err
 	}

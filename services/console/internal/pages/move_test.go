@@ -409,7 +409,25 @@ func TestThePartsOfAnImportAreBounded(t *testing.T) {
 	b := moving(t)
 	b.expect(b.sendBody(post, moveParts+"/write", bytes.NewReader(make([]byte, mostPacked+1)), "application/json"), http.StatusRequestEntityTooLarge, "bellbuoy import")
 	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("{"), "application/json"), http.StatusBadRequest)
-	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("no gzip"), "application/json", "Content-Encoding", "gzip"), http.StatusBadRequest)
+	for _, bomb := range []struct {
+		body   string
+		status int
+		text   string
+	}{
+		{`{"text": "` + strings.Repeat(" ", mostPart) + `"}`, http.StatusRequestEntityTooLarge, "24 MiB"},
+		{`{"text": "` + strings.Repeat(`x\n`, 4<<20) + `"}`, http.StatusBadRequest, "more than 5000 lines"},
+		{`{"outcomes": [` + strings.Repeat(`{},`, 4<<20) + `{}]}`, http.StatusBadRequest, "as the page sends it"},
+	} {
+		var body bytes.Buffer
+		pack := gzip.NewWriter(&body)
+		_, _ = io.WriteString(pack, bomb.body)
+		_ = pack.Close()
+		b.expect(b.sendBody(post, moveParts+"/plan", &body, "application/json", "Content-Encoding", "gzip"), bomb.status, bomb.text)
+	}
+	wrong := b.uploadFiles(moveParts+"/read", map[string]string{"a.jsonl": moveLines + strings.Repeat("x\n", 8<<20)}, true, "source", "lines", "only", "components", "slug", "acme")
+	b.expect(wrong, http.StatusOK, "More than 10000 lines are refused; the file is not read after line 10004")
+	many := b.uploadFiles(moveParts+"/read", map[string]string{"a.json": "[" + strings.Repeat("{},", 300_000) + "{}]"}, true, "source", "statuspage", "only", "components", "slug", "acme")
+	b.expect(many, http.StatusOK, "there are more than 250000 records; the command bellbuoy import reads any number")
 	b.member.Roles = []string{"event", "subscriber"}
 	b.expect(b.get(moveAt), http.StatusForbidden, "Administrator")
 	b.expect(b.sendBody(post, moveParts+"/write", strings.NewReader("{}"), "application/json"), http.StatusForbidden)

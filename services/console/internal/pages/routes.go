@@ -33,7 +33,7 @@ type pages struct {
 	parts
 	client  *app.Client
 	routes  []route
-	reading chan struct{} // has an element while the files of an import are read
+	reading chan struct{} // has an element while the console reads an import
 }
 
 // access says who may open a page.
