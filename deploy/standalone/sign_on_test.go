@@ -23,7 +23,7 @@ func startSignOns(t *testing.T) *signOns {
 	provider := oidctest.Start(t)
 	p, base := started(t, "SSO_RESOLVE="+provider.Resolve(), "SSO_CA_FILE="+provider.CAFile)
 	admin, of := welcomed(t, p, base)
-	provider.Serve(admin.origin + "/console/sign-in/sso-callback")
+	provider.Serve(admin.origin + "/console/sign-in/sso-callback/" + of.OrganizationID)
 	admin.open("/sign-on", http.StatusOK).fill("/sign-on", typed("name", "acme", "label", "Acme login", "issuer", oidctest.Issuer, "clientId", oidctest.ClientID,
 		"clientSecret", oidctest.ClientSecret, "createMembers", "true", "defaultRoles", "event"), http.StatusOK).expect("/sign-on", "Saved")
 	return &signOns{t, base, provider, admin, of}
@@ -52,7 +52,7 @@ func TestAPersonSignsInToTheConsoleAtAProvider(t *testing.T) {
 	bob := s.browser()
 	bob.open("/sign-in", http.StatusOK).expect("/sign-in", "Acme login")
 	callback := s.login(bob, "bob").String()
-	s.browser().open(callback, http.StatusForbidden).expect("/sign-in/sso-callback", "It has expired, or it began in another browser.")
+	s.browser().open(callback, http.StatusForbidden).expect("/sign-in/sso-callback/"+s.of.OrganizationID, "It has expired, or it began in another browser.")
 	bob.open(callback, http.StatusOK).expect("/", "Ann Lee")
 	bob.open(callback, http.StatusForbidden)
 }

@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/identity/oidctest"
 )
 
 // refused opens the callback and expects a page with the words. Nobody is signed in.
 func (s *signOns) refused(name string, person *consoleUser, callback *url.URL, status int, words string) {
 	s.t.Helper()
-	if person.open(callback.String(), status).expect("/sign-in/sso-callback", "The sign-in did not work", words); person.signedIn() {
+	if person.open(callback.String(), status).expect(strings.TrimPrefix(callback.Path, "/console"), "The sign-in did not work", words); person.signedIn() {
 		s.t.Errorf("%s: the browser has a session", name)
 	}
 	person.open("/", http.StatusOK).expect("/sign-in")
@@ -125,6 +126,10 @@ func TestAWrongSignOnSignsNobodyInToTheConsole(t *testing.T) {
 		callback.RawQuery = query.Encode()
 		s.refused(name, person, callback, http.StatusForbidden, wrong.words)
 	}
+	person := s.browser()
+	elsewhere := s.login(person, "bob")
+	elsewhere.Path = strings.TrimSuffix(elsewhere.Path, s.of.OrganizationID) + topic.NewID()
+	s.refused("another organization", person, elsewhere, http.StatusForbidden, "This sign-in has ended.")
 	other := s.browser()
 	s.login(other, "bob") // the other browser has a state of its own
 	eve := s.browser()

@@ -20,9 +20,9 @@ const person = (context, login) => ({
 
 async function provider() {
   const { default: Provider } = await import(require.resolve('oidc-provider'));
-  const { consoleUrl } = JSON.parse(fs.readFileSync(credentials, 'utf8'));
+  const { consoleUrl, organizationId } = JSON.parse(fs.readFileSync(credentials, 'utf8'));
   const oidc = new Provider(issuer, {
-    clients: [{ client_id: 'bellbuoy', client_secret: 'secret-of-the-client', redirect_uris: [`${new URL(consoleUrl).origin}/console/sign-in/sso-callback`] }],
+    clients: [{ client_id: 'bellbuoy', client_secret: 'secret-of-the-client', redirect_uris: [`${new URL(consoleUrl).origin}/console/sign-in/sso-callback/${organizationId}`] }],
     claims: { email: ['email', 'email_verified'], profile: ['given_name', 'family_name', 'groups'] },
     cookies: { keys: ['key-of-the-cookies'] },
     findAccount: person,

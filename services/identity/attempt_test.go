@@ -110,6 +110,7 @@ func TestARefusedSignInIsLoggedAndCounted(t *testing.T) {
 		c.Metrics, c.Log = registry, process.Log
 	})
 	ann := p.member("ann", `"admin"`)
+	i.Serve(idpCallback + ann.organization)
 	admin := p.welcome(ann.id)
 	b := p.browser()
 	const typed, wrongPassword = "secretly typed", "another secretly typed password"

@@ -23,6 +23,7 @@ func TestWritesOfSecondFactorsAndSignOnLeaveAuditEntriesAndMailsWithoutSecrets(t
 	t.Cleanup(func() { bus.Close() })
 	heard := apitest.Listen(t, bus, topic.Audit, topic.Notices)
 	m := p.member("ann", `"admin"`)
+	i.Serve(idpCallback + m.organization)
 	b := p.welcome(m.id) // session.create
 	secrets := []string{oidctest.ClientSecret}
 

@@ -3,6 +3,7 @@ package identity_test
 import (
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/oidctest"
 )
 
-const idpCallback = "https://console.example.com/console/sign-in/sso-callback"
+const idpCallback = "https://console.example.com/console/sign-in/sso-callback/" // with the id of the organization
 
 // idp is an OpenID Connect provider, with a browser at it.
 type idp struct {
@@ -23,7 +24,6 @@ type idp struct {
 func startIDP(t testing.TB) *idp {
 	t.Helper()
 	p := oidctest.Start(t)
-	p.Serve(idpCallback)
 	return &idp{p, t, &http.Client{Transport: p.Transport()}}
 }
 
@@ -36,14 +36,16 @@ func (i *idp) settings(c *identity.Config) {
 	}
 }
 
-// login lets the user sign in at the provider, and returns the query of the callback.
-func (i *idp) login(address, user string) (query string) {
+// login lets the user sign in at the provider, and returns the organization and the query of the callback.
+func (i *idp) login(address, user string) (organization, query string) {
 	i.t.Helper()
 	location := i.Login(i.browser, address, user)
-	if !strings.HasPrefix(location.String(), idpCallback+"?") {
+	path, query, _ := strings.Cut(location.String(), "?")
+	organization, found := strings.CutPrefix(path, idpCallback)
+	if !found {
 		i.t.Fatalf("the provider leads to %s", location)
 	}
-	return location.RawQuery
+	return organization, query
 }
 
 func signOnBody(change map[string]any) string {
@@ -58,7 +60,8 @@ func signOnBody(change map[string]any) string {
 func (b *browser) signOn(i *idp, user string) (finish string) {
 	b.t.Helper()
 	started := b.call(200, "POST", "sign-in/sso", `{"name": "acme", "next": "/console/events"}`)
-	return jsonOf(map[string]any{"state": started.State, "query": i.login(started.URL, user)})
+	organization, query := i.login(started.URL, user)
+	return jsonOf(map[string]any{"state": started.State, "organizationId": organization, "query": query})
 }
 
 // acme returns a platform with an organization that uses the provider, and the browser of its admin.
@@ -66,6 +69,7 @@ func acme(t *testing.T, change map[string]any) (p *platform, i *idp, admin *brow
 	i = startIDP(t)
 	p = start(t, i.settings)
 	m = p.member("ann", `"admin"`)
+	i.Serve(idpCallback + m.organization)
 	admin = p.welcome(m.id)
 	admin.call(200, "PUT", "organization/sign-on", signOnBody(change))
 	return p, i, admin, m
@@ -113,17 +117,19 @@ func TestSingleSignOnSignsInMembersOfTheProvider(t *testing.T) {
 // A sign-on ends after 10 minutes. (Wrong tokens, states and providers are tested through the gateway, in
 // deploy/standalone.)
 func TestASignOnEndsAfter10Minutes(t *testing.T) {
-	p, i, admin, _ := acme(t, nil)
+	p, i, admin, m := acme(t, nil)
 	i.AddUser("1", "ann@example.com", true)
 	b := p.browser()
 	late := b.signOn(i, "1")
 	p.later(10*time.Minute + time.Second)
 	b.call(403, "POST", "sign-in/sso/finish", late)
-	for name, finish := range map[string]string{
-		"no state":    `{"state": "", "query": "code=1&state=2"}`,
-		"no query":    jsonOf(map[string]any{"state": b.call(200, "POST", "sign-in/sso", `{"name": "acme"}`).State, "query": ""}),
-		"half a code": jsonOf(map[string]any{"state": b.call(200, "POST", "sign-in/sso", `{"name": "acme"}`).State, "query": "%"}),
+	started := func() string { return b.call(200, "POST", "sign-in/sso", `{"name": "acme"}`).State }
+	for name, wrong := range map[string]struct{ state, query string }{
+		"no state":    {"", "code=1&state=2"},
+		"no query":    {started(), ""},
+		"half a code": {started(), "%"},
 	} {
+		finish := jsonOf(map[string]any{"state": wrong.state, "organizationId": m.organization, "query": wrong.query})
 		if r, status := b.try("POST", "sign-in/sso/finish", finish); status != 403 || r.Session != nil {
 			t.Errorf("%s: %d %+v", name, status, r)
 		}
@@ -132,6 +138,32 @@ func TestASignOnEndsAfter10Minutes(t *testing.T) {
 		t.Error("a refused sign-on is stored")
 	}
 	b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "1"))
+}
+
+// A provider leads a member on to the provider of another organization, with the values of a sign-on of that
+// organization. The code of the other provider does not go to the first one (RFC 9700, 4.4).
+func TestACodeOfAnotherOrganizationsProviderIsNotExchanged(t *testing.T) {
+	p, i, _, m := acme(t, nil)
+	i.AddUser("1", "ann@example.com", true)
+	eve := p.member("eve", `"admin"`)
+	p.welcome(eve.id).call(200, "PUT", "organization/sign-on", signOnBody(map[string]any{"name": "evil"}))
+	b := p.browser()
+	evil := b.call(200, "POST", "sign-in/sso", `{"name": "evil"}`)
+	address, err := url.Parse(evil.URL)
+	if err != nil || address.Query().Get("redirect_uri") != idpCallback+eve.organization {
+		t.Fatalf("the sign-on leads to %s: %v", evil.URL, err)
+	}
+	organization, query := i.login(b.call(200, "POST", "sign-in/sso", `{"name": "acme"}`).URL, "1")
+	back, err := url.ParseQuery(query)
+	if err != nil || organization != m.organization {
+		t.Fatalf("the provider leads to the organization %s with %s: %v", organization, query, err)
+	}
+	back.Set("state", address.Query().Get("state"))
+	i.Answer(func(http.ResponseWriter, *http.Request) { t.Error("the code goes to a provider") }, oidctest.TokenPath)
+	r := b.call(403, "POST", "sign-in/sso/finish", jsonOf(map[string]any{"state": evil.State, "organizationId": organization, "query": back.Encode()}))
+	if r.Error != "This sign-in has ended. Start again." {
+		t.Errorf("the error is %s", r.Error)
+	}
 }
 
 func TestAnIssuerWithAPrivateAddressIsRefused(t *testing.T) {

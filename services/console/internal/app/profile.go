@@ -31,6 +31,7 @@ type Profile struct {
 
 // ProfileOrganization is the organization of the member.
 type ProfileOrganization struct {
+	ID               string `json:"id"`
 	Name             string `json:"name"`
 	RequireTwoFactor bool   `json:"requireTwoFactor"`
 }

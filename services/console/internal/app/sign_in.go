@@ -116,11 +116,12 @@ func (c *Caller) StartSignOn(ctx context.Context, in SignOnStart) (SignOnStarted
 	return call[SignOnStarted](ctx, c, request{service: identity, method: "POST", path: "/app/sign-in/sso", body: in})
 }
 
-// SignOnFinish is the query of the callback, with the state of the browser's cookie.
+// SignOnFinish is the organization and the query of the callback, with the state of the browser's cookie.
 type SignOnFinish struct {
-	State   string `json:"state"`
-	Query   string `json:"query"`
-	Browser string `json:"browser,omitempty"`
+	State          string `json:"state"`
+	OrganizationID string `json:"organizationId"`
+	Query          string `json:"query"`
+	Browser        string `json:"browser,omitempty"`
 }
 
 // FinishSignOn completes a single sign-on.

@@ -185,7 +185,7 @@ func (p *pages) signOn(v *visit) error {
 	}
 	form := signOnForm(found.SignOn, profile)
 	v.fill(form)
-	show := func(status int) error { return v.showSignOn(status, found.SignOn, form, nil) }
+	show := func(status int) error { return v.showSignOn(status, found.SignOn, profile, form, nil) }
 	if !v.isPost() {
 		return show(http.StatusOK)
 	}
@@ -222,10 +222,10 @@ func (v *visit) setSignOn(change app.SignOnChange, profile app.Profile, form *fo
 	return err
 }
 
-func (v *visit) showSignOn(status int, s *app.SignOn, form *forms.Form, result *app.SignOnTest) error {
+func (v *visit) showSignOn(status int, s *app.SignOn, profile app.Profile, form *forms.Form, result *app.SignOnTest) error {
 	data := signOnPage{Form: form, SignOn: s, Test: forms.New(signOnPath+"/test", "Test the provider"), Result: result}
 	data.Test.Page = signOnPath
-	data.Back = v.pages.Links.ConsoleBaseURL + root + "/sign-in/sso-callback"
+	data.Back = v.pages.Links.ConsoleBaseURL + root + "/sign-in/sso-callback/" + profile.Organization.ID
 	if s != nil {
 		data.Link = v.pages.Links.ConsoleBaseURL + root + "/sign-in/sso/" + s.Name
 	}
@@ -247,7 +247,7 @@ func (p *pages) signOnTest(v *visit) error {
 		if err != nil {
 			return err
 		}
-		return v.showSignOn(http.StatusOK, found.SignOn, signOnForm(found.SignOn, profile), &result)
+		return v.showSignOn(http.StatusOK, found.SignOn, profile, signOnForm(found.SignOn, profile), &result)
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 
 // leavesAtOnce are pages that respond with a redirect to a member who is signed in.
 func leavesAtOnce(r route) bool {
-	return slices.Contains([]string{"/sign-in", "/sign-in/code", "/sign-in/sso/:name", "/sign-in/sso-callback"}, r.path)
+	return slices.Contains([]string{"/sign-in", "/sign-in/code", "/sign-in/sso/:name", "/sign-in/sso-callback/:organization"}, r.path)
 }
 
 func TestEveryPageShowsHostileTextAsText(t *testing.T) {
@@ -476,15 +476,15 @@ func TestSingleSignOnKeepsItsStateInACookie(t *testing.T) {
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != "https://login.example.com/authorize?x=1" || b.cookies["__Host-bellbuoy-sign-on"] != "state" {
 		t.Errorf("%d to %s, %v", got.status, got.header.Get("Location"), b.cookies)
 	}
-	got = b.get("/console/sign-in/sso-callback?code=c&state=s")
+	got = b.get("/console/sign-in/sso-callback/o?code=c&state=s")
 	b.expect(got, http.StatusSeeOther)
-	if body := b.app.body("POST /app/sign-in/sso/finish"); body != `{"state":"state","query":"code=c\u0026state=s"}` {
+	if body := b.app.body("POST /app/sign-in/sso/finish"); body != `{"state":"state","organizationId":"o","query":"code=c\u0026state=s"}` {
 		t.Error(body)
 	}
-	b.expect(b.get("/console/sign-in/sso-callback?code=c"), http.StatusForbidden, "expired")
+	b.expect(b.get("/console/sign-in/sso-callback/o?code=c"), http.StatusForbidden, "expired")
 	b.app.answer("POST /app/sign-in/sso/finish", answer{403, `{"error": "The address is not verified."}`, false})
 	b.cookies["__Host-bellbuoy-sign-on"] = "state"
-	b.expect(b.get("/console/sign-in/sso-callback?code=c"), http.StatusForbidden, "The sign-in did not work", "The address is not verified.", "request-1")
+	b.expect(b.get("/console/sign-in/sso-callback/o?code=c"), http.StatusForbidden, "The sign-in did not work", "The address is not verified.", "request-1")
 	b.app.answer("GET /app/sign-in/providers", answer{200, `{"provider": null}`, false})
 	b.expect(b.get("/console/sign-in/sso?name=nobody"), http.StatusUnprocessableEntity, "No organization signs in with this name.")
 }

@@ -69,7 +69,7 @@ func (p *pages) table() []route {
 		{post, "/sign-in/passkey", anyone, "", p.signInPasskey},
 		{get, "/sign-in/sso", anyone, "", p.signInSSO},
 		{get, "/sign-in/sso/:name", anyone, "", p.signInSSOStart},
-		{get, "/sign-in/sso-callback", anyone, "", p.signInSSOCallback},
+		{get, "/sign-in/sso-callback/:organization", anyone, "", p.signInSSOCallback},
 		{get, "/sign-in/again", signedIn, "", p.again},
 		{post, "/sign-in/again", signedIn, "", p.again},
 		{get, "/sign-out", anyone, "", p.signOut},

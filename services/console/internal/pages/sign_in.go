@@ -226,7 +226,9 @@ func (p *pages) signInSSOCallback(v *visit) error {
 	if state == "" || err != nil {
 		return v.showSignOnFailed(http.StatusForbidden, "It has expired, or it began in another browser.")
 	}
-	result, err := v.app.FinishSignOn(v.Request.Context(), app.SignOnFinish{State: state, Query: v.Request.URL.RawQuery, Browser: v.browser()})
+	result, err := v.app.FinishSignOn(v.Request.Context(), app.SignOnFinish{
+		State: state, OrganizationID: v.Param("organization"), Query: v.Request.URL.RawQuery, Browser: v.browser(),
+	})
 	if failed := app.As(err); failed != nil && failed.Status != http.StatusTooManyRequests {
 		return v.signOnFailed(failed)
 	}

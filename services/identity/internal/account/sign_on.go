@@ -63,14 +63,16 @@ const (
 	maxRoleMap      = 50
 	signOnFor       = 10 * time.Minute
 	ticketSignOn    = "sign-on"
-	signOnPath      = "/console/sign-in/sso-callback"
+	signOnPath      = "/console/sign-in/sso-callback/"
 )
 
 var signOnName = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// RedirectURL returns the address to which providers send members back.
-func (a *Accounts) RedirectURL() string {
-	return strings.TrimSuffix(a.ConsoleBaseURL, "/") + signOnPath
+// RedirectURL returns the address to which the provider of the organization sends members back. Each organization has its
+// own: a provider that leads a member on to the provider of another organization would else get the code that the other
+// provider issues (RFC 9700, 4.4).
+func (a *Accounts) RedirectURL(organization string) string {
+	return strings.TrimSuffix(a.ConsoleBaseURL, "/") + signOnPath + organization
 }
 
 func (a *Accounts) signOnBox() seal.Box { return seal.NewBox(a.Secret, "identity/sign-on") }
@@ -81,7 +83,7 @@ func (a *Accounts) provider(o Organization) (Provider, error) {
 	if err != nil {
 		return Provider{}, fault.Wrap(fault.Internal, err, "The secret of the sign-on provider cannot be read.")
 	}
-	return Provider{o.SignOn.Issuer, o.SignOn.ClientID, secret, a.RedirectURL(), o.SignOn.RolesClaim}, nil
+	return Provider{o.SignOn.Issuer, o.SignOn.ClientID, secret, a.RedirectURL(o.ID), o.SignOn.RolesClaim}, nil
 }
 
 // SignOnInput is the input of SetSignOn. Without a ClientSecret the former one stays.

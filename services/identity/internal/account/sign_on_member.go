@@ -67,14 +67,20 @@ func (a *Accounts) StartSignOn(ctx context.Context, who Who, name, next string) 
 	return url, a.issue(ticketSignOn, step, signOnFor), nil
 }
 
+// Callback is the request with which a provider sends a member back.
+type Callback struct {
+	Organization string // the last part of the path, see RedirectURL
+	Query        string // not decoded
+}
+
 // FinishSignOn exchanges the code in the query of the callback, and signs the member in. who is the caller if signed in:
 // the session of the caller ends, if it is the same member's.
-func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket, query, browser string, from Client) (result SignIn, err error) {
+func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket string, back Callback, browser string, from Client) (result SignIn, err error) {
 	at := &attempt{method: BySignOn, from: from}
 	defer func() { a.observe(ctx, at, err) }()
 	var step signOnStep
-	values, err := url.ParseQuery(query)
-	if err != nil || !a.openTicket(ticketSignOn, ticket, &step) || values.Get("state") != step.Start.State {
+	values, err := url.ParseQuery(back.Query)
+	if err != nil || !a.openTicket(ticketSignOn, ticket, &step) || values.Get("state") != step.Start.State || back.Organization != step.Organization {
 		return SignIn{}, errSignInEnded()
 	}
 	if refusal := values.Get("error"); refusal != "" {

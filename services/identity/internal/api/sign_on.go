@@ -11,7 +11,7 @@ import (
 
 const signOnExample = `{"signOn": {"name": "acme", "label": "Acme login", "issuer": "https://login.example.com", "clientId": "bellbuoy", "enforced": false,
 	"createMembers": true, "defaultRoles": ["event"], "rolesClaim": "groups", "roleMap": {"ops": ["admin"]},
-	"redirectUrl": "https://status.example.com/console/sign-in/sso-callback"}}`
+	"redirectUrl": "https://status.example.com/console/sign-in/sso-callback/01890a5d-ac96-774b-bcce-b302099a8058"}}`
 
 func (a api) signOnOperations() []web.Operation {
 	admin := []string{passport.RoleAdmin}
@@ -29,9 +29,9 @@ func (a api) signOnOperations() []web.Operation {
 		}, web.WithBody(a.startSignOn)),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/sign-in/sso/finish", ID: "finishSignOn", Tag: "sign-in", Summary: "Finish a single sign-on",
-			Description: "The query is that of the callback. A member with an authenticator app needs a code, unless the provider says that it has checked several factors.",
+			Description: "The query and the organization are those of the callback. The sign-on must have begun for the same organization. A member with an authenticator app needs a code, unless the provider says that it has checked several factors.",
 			Access:      web.SignedOut, Status: 200, Errors: []int{409},
-			Example: web.Example{Request: `{"state": "ticket", "query": "code=abc&state=def"}`, Response: signInExample},
+			Example: web.Example{Request: `{"state": "ticket", "organizationId": "01890a5d-ac96-774b-bcce-b302099a8058", "query": "code=abc&state=def"}`, Response: signInExample},
 		}, web.WithBody(a.finishSignOn)),
 		web.Declare(web.Operation{
 			Method: "GET", Path: "/app/organization/sign-on", ID: "getSignOn", Tag: "sign-on", Summary: "Get the organization's single sign-on",
@@ -96,13 +96,14 @@ func (a api) startSignOn(c *web.Call[web.None, signOnStartBody], in signOnStartB
 }
 
 type signOnFinishBody struct {
-	State   optional.Value[string] `json:"state" required:"true"`
-	Query   optional.Value[string] `json:"query" required:"true" description:"Raw query of the callback."`
-	Browser optional.Value[string] `json:"browser" description:"Ticket of a former sign-in in this browser."`
+	State          optional.Value[string] `json:"state" required:"true"`
+	OrganizationID optional.Value[string] `json:"organizationId" required:"true" description:"Last part of the path of the callback."`
+	Query          optional.Value[string] `json:"query" required:"true" description:"Raw query of the callback."`
+	Browser        optional.Value[string] `json:"browser" description:"Ticket of a former sign-in in this browser."`
 }
 
 func (a api) finishSignOn(c *web.Call[web.None, signOnFinishBody], in signOnFinishBody) (signInView, error) {
-	result, err := a.accounts.FinishSignOn(c, whoOf(c.Caller), in.State.Value, in.Query.Value, in.Browser.Value, clientOf(c))
+	result, err := a.accounts.FinishSignOn(c, whoOf(c.Caller), in.State.Value, account.Callback{Organization: in.OrganizationID.Value, Query: in.Query.Value}, in.Browser.Value, clientOf(c))
 	return viewSignIn(result), err
 }
 
@@ -116,7 +117,7 @@ type signOnView struct {
 	DefaultRoles  []account.Role            `json:"defaultRoles"`
 	RolesClaim    string                    `json:"rolesClaim"`
 	RoleMap       map[string][]account.Role `json:"roleMap"`
-	RedirectURL   string                    `json:"redirectUrl" description:"To be registered at the provider."`
+	RedirectURL   string                    `json:"redirectUrl" description:"To be registered at the provider. Each organization has its own."`
 }
 
 type oneSignOnView struct {
@@ -130,7 +131,7 @@ func (a api) viewSignOn(o account.Organization) oneSignOnView {
 	}
 	view := signOnView{
 		Name: s.Name, Label: s.Label, Issuer: s.Issuer, ClientID: s.ClientID, Enforced: s.Enforced, CreateMembers: s.CreateMembers,
-		DefaultRoles: append([]account.Role{}, s.DefaultRoles...), RolesClaim: s.RolesClaim, RoleMap: s.RoleMap, RedirectURL: a.accounts.RedirectURL(),
+		DefaultRoles: append([]account.Role{}, s.DefaultRoles...), RolesClaim: s.RolesClaim, RoleMap: s.RoleMap, RedirectURL: a.accounts.RedirectURL(o.ID),
 	}
 	if view.RoleMap == nil {
 		view.RoleMap = map[string][]account.Role{}
