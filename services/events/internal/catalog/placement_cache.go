@@ -19,42 +19,44 @@ type placementCache struct {
 	size       int
 }
 
-// heldComponents is the ids of the components on one version of a dashboard.
+// heldComponents is the ids of the components on one version of a dashboard. The map never changes.
 type heldComponents struct {
 	version    int64
 	components map[string]bool
 }
 
-// stale returns the keys of the dashboards that are not cached in their present version. The value of a row is the
-// version of the dashboard.
-func (p *placementCache) stale(rows []find.Row) (keys []string) {
+// cached returns, by the key of a dashboard, the components of those that are cached in their present version, and the keys
+// of the others. The value of a row is the version of the dashboard.
+func (p *placementCache) cached(rows []find.Row) (components map[string]map[string]bool, stale []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	components = make(map[string]map[string]bool, len(rows))
 	for _, row := range rows {
-		if known, there := p.dashboards[row.Key]; !there || known.version != row.Values[0] {
-			keys = append(keys, row.Key)
+		if known, there := p.dashboards[row.Key]; there && known.version == row.Values[0] {
+			components[row.Key] = known.components
+		} else {
+			stale = append(stale, row.Key)
 		}
 	}
-	return keys
+	return components, stale
 }
 
-func (p *placementCache) remember(dashboards []Dashboard) {
+// remember caches the components of a dashboard and returns them. A full cache is emptied before.
+func (p *placementCache) remember(d *Dashboard) map[string]bool {
+	components := make(map[string]bool, len(d.Components))
+	for _, placement := range d.Components {
+		components[placement.ComponentID] = true
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range dashboards {
-		d := &dashboards[i]
-		if p.dashboards[d.ID].version > d.Version {
-			continue // another call has cached a later version meanwhile
-		}
-		components := make(map[string]bool, len(d.Components))
-		for _, placement := range d.Components {
-			components[placement.ComponentID] = true
-		}
-		if p.size += len(components) - len(p.dashboards[d.ID].components); p.dashboards == nil || p.size > maxHeld {
-			p.dashboards, p.size = map[string]heldComponents{}, len(components)
-		}
-		p.dashboards[d.ID] = heldComponents{d.Version, components}
+	if p.dashboards[d.ID].version > d.Version {
+		return components // another call has cached a later version meanwhile
 	}
+	if p.size += len(components) - len(p.dashboards[d.ID].components); p.dashboards == nil || p.size > maxHeld {
+		p.dashboards, p.size = map[string]heldComponents{}, len(components)
+	}
+	p.dashboards[d.ID] = heldComponents{d.Version, components}
+	return components
 }
 
 // DashboardsHolding returns, by component, the ids of the organization's dashboards on which the component is placed.
@@ -65,27 +67,23 @@ func (c *Catalog) DashboardsHolding(ctx context.Context, organization string, co
 	if err != nil || len(components) == 0 {
 		return nil, err
 	}
-	var fresh []Dashboard
-	if stale := c.placements.stale(rows); len(stale) > 0 {
-		if fresh, err = c.store.Dashboards.GetMany(ctx, stale); err != nil {
+	held, stale := c.placements.cached(rows)
+	if len(stale) > 0 {
+		fresh, err := c.store.Dashboards.GetMany(ctx, stale)
+		if err != nil {
 			return nil, err
 		}
-		c.placements.remember(fresh)
+		for i := range fresh {
+			held[fresh[i].ID] = c.placements.remember(&fresh[i])
+		}
 	}
-	return c.placements.holding(rows, components), nil
-}
-
-func (p *placementCache) holding(rows []find.Row, components []string) map[string][]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	dashboards := make(map[string][]string, len(components))
 	for _, row := range rows {
-		held := p.dashboards[row.Key].components
 		for _, id := range components {
-			if held[id] {
+			if held[row.Key][id] {
 				dashboards[id] = append(dashboards[id], row.Key)
 			}
 		}
 	}
-	return dashboards
+	return dashboards, nil
 }

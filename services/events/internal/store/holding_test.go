@@ -1,13 +1,17 @@
 package store_test
 
 import (
+	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
 // TestHoldingFollowsOtherProcesses checks that a process which remembers the components of a dashboard sees what
@@ -46,6 +50,52 @@ func TestHoldingFollowsOtherProcesses(t *testing.T) {
 	expect()
 	if got, err := one.DashboardsHolding(t.Context(), "another", []string{component.ID}); err != nil || len(got) != 0 {
 		t.Errorf("another organization: %v, %v", got, err)
+	}
+}
+
+// crowdedDashboards reads the dashboard crowded with the placements crowd.
+type crowdedDashboards struct {
+	find.Collection[catalog.Dashboard]
+	crowded *string
+	crowd   []catalog.Placement
+}
+
+func (c crowdedDashboards) GetMany(ctx context.Context, keys []string) ([]catalog.Dashboard, error) {
+	found, err := c.Collection.GetMany(ctx, keys)
+	for i := range found {
+		if found[i].ID == *c.crowded {
+			found[i].Components = append(found[i].Components, c.crowd...)
+		}
+	}
+	return found, err
+}
+
+// TestAFullCacheOfPlacementsHidesNoDashboard reads a dashboard with which the cache is full, while others are cached. The
+// pages of these must follow the write, too.
+func TestAFullCacheOfPlacementsHidesNoDashboard(t *testing.T) {
+	crowded, crowd := "", make([]catalog.Placement, 1<<20) // as many as a process caches for all organizations
+	for n := range crowd {
+		crowd[n].ComponentID = strconv.Itoa(n)
+	}
+	c, _ := open(t, t.TempDir(), false, func(s *store.Store) { s.Dashboards = crowdedDashboards{s.Dashboards, &crowded, crowd} })
+	first := addDashboard(t, c, "first")
+	component := add(t, c, "API").ID
+	holding := func() []string {
+		t.Helper()
+		found, err := c.DashboardsHolding(t.Context(), org, []string{component})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found[component]
+	}
+	if got := holding(); !slices.Equal(got, []string{first.ID}) {
+		t.Fatalf("%v before", got)
+	}
+	crowded = addDashboard(t, c, "second", component).ID
+	for range 2 { // with the first dashboard cached, and then not
+		if got := holding(); !slices.Equal(got, []string{first.ID, crowded}) {
+			t.Errorf("%v, want %s and %s", got, first.ID, crowded)
+		}
 	}
 }
 
