@@ -100,9 +100,10 @@ func (c *Collection[T]) altered(ctx context.Context, keys []string, change func(
 // stored, and replaces or deletes a stored one. Each write is guarded by the version of its record and atomic with its
 // messages, but the writes are not atomic together. One DeriveMany serves all of them.
 //
-// WriteMany returns fault.Conflict if another writer was faster, or if a value of a unique index exists already. It may
-// have made some of the writes then. So the caller must look again which of them are stored. The key of an inserted record
-// must be new.
+// WriteMany returns fault.Conflict if another writer was faster, or if a value of a unique index exists already. If the
+// error is find.ErrPartlyWritten too, WriteMany has made the first write, and perhaps others. Else it has made none. So the
+// message of all writes belongs to the first one. The caller must look again which of the writes are made. The key of an
+// inserted record must be new.
 func (c *Collection[T]) WriteMany(ctx context.Context, keys []string, decide func(stored map[string]*T) ([]find.Write[T], error)) error {
 	defer c.span(&ctx, "write many")()
 	if !c.shape.Derives || c.schema.DeriveMany == nil {

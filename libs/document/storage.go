@@ -26,8 +26,8 @@ type storage interface {
 	// than the new one. Otherwise ReplaceMany returns engine.ErrStale, and may have replaced some of the records.
 	ReplaceMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
 	// WriteMany inserts, replaces and removes records together with their entries. It returns engine.ErrStale if a stored
-	// record has another version than Before, and engine.ConflictError if a key or a value of a unique index exists. It may
-	// have made some of the writes then.
+	// record has another version than Before, and engine.ConflictError if a key or a value of a unique index exists. It has
+	// made the first write, and perhaps others, if the error is find.ErrPartlyWritten too.
 	WriteMany(ctx context.Context, s *plan.Shape, writes []engine.Write) error
 	PutMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error
 	InsertMany(ctx context.Context, s *plan.Shape, records []*engine.Record) ([]bool, error)

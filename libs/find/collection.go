@@ -2,6 +2,7 @@ package find
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -40,6 +41,9 @@ type Write[T any] struct {
 	Item     *T // nil: the record is deleted
 	Messages []topic.Message
 }
+
+// ErrPartlyWritten is in the error of a WriteMany that made the first of its writes, but not all.
+var ErrPartlyWritten = errors.New("some of the writes are made")
 
 // ByKey loads records and returns them in a map by key. The map lacks the keys of records that do not exist.
 func ByKey[T any](ctx context.Context, from Collection[T], keys []string, key func(T) string) (map[string]T, error) {

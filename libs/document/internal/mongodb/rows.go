@@ -252,6 +252,17 @@ func (e *Engine) WriteMany(ctx context.Context, s *plan.Shape, writes []engine.W
 	if err != nil {
 		return err
 	}
+	// The first write is made alone, so that none is made if it fails.
+	if err := bulkWrite(ctx, c, s, writes[:1]); err != nil || len(writes) == 1 {
+		return err
+	}
+	if err := bulkWrite(ctx, c, s, writes[1:]); err != nil {
+		return errors.Join(find.ErrPartlyWritten, err)
+	}
+	return nil
+}
+
+func bulkWrite(ctx context.Context, c *mongo.Collection, s *plan.Shape, writes []engine.Write) error {
 	guarded := int64(0)
 	models := make([]mongo.WriteModel, len(writes))
 	for i := range writes {

@@ -117,7 +117,6 @@ type importing struct {
 	results    []ImportResult
 	tried      map[string]string // by key, id of the event that this import has tried to create
 	updated    map[string]bool   // by key, events that this import has tried to update
-	carrier    string            // id of the event whose write carries the audit entry
 	noted      bool              // the audit entry is stored
 
 	refusedPaths map[int]refusedPaths // by position of the event in the request
@@ -277,7 +276,6 @@ func (i *importing) write(ctx context.Context, lines []*importLine) error {
 		*result = ImportResult{Key: l.Key, EventID: event.ID}
 		switch {
 		case exists && event.Import.Digest == l.digest && !(i.in.Force && event.Import.Changed):
-			i.noted = i.noted || event.ID == i.carrier // an earlier try has stored the event and the entry
 			switch {
 			case i.tried[l.Key] == event.ID:
 				result.Status = ImportCreated

@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -81,8 +82,9 @@ func (i *importing) takenIDs(ctx context.Context, lines []*importLine) (map[stri
 	return faults, nil
 }
 
-// store writes the events together. The first of them carries the audit entry of the import. The legacy ids of new events
-// follow their start.
+// store writes the events together. The first of them has the audit entry of the import, also if other writes were faster
+// for the rest. The entry also names an event that another write changes at the same moment, so that it is kept. The legacy
+// ids of new events follow their start.
 func (i *importing) store(ctx context.Context, creates, updates []*Event) error {
 	slices.SortStableFunc(creates, func(a, b *Event) int { return a.StartAt.Compare(b.StartAt) })
 	all := slices.Concat(creates, updates)
@@ -103,14 +105,13 @@ func (i *importing) store(ctx context.Context, creates, updates []*Event) error 
 		}
 	}
 	if !i.noted {
-		i.carrier = all[0].ID
 		writes[0].Messages = audit.Entry(audit.From(ctx), ActionImport, now, nil, &record)
 	}
 	versions := make(map[string]int64, len(updates))
 	for _, event := range updates {
 		versions[event.ID] = event.Version - 1
 	}
-	return i.c.store.Events.WriteMany(ctx, slices.Sorted(maps.Keys(versions)), func(stored map[string]*Event) ([]find.Write[Event], error) {
+	err := i.c.store.Events.WriteMany(ctx, slices.Sorted(maps.Keys(versions)), func(stored map[string]*Event) ([]find.Write[Event], error) {
 		for id, version := range versions {
 			if event := stored[id]; event == nil || event.Version != version {
 				return nil, fault.New(fault.Conflict, "The event has changed.")
@@ -118,6 +119,8 @@ func (i *importing) store(ctx context.Context, creates, updates []*Event) error 
 		}
 		return writes, nil
 	})
+	i.noted = i.noted || errors.Is(err, find.ErrPartlyWritten)
+	return err
 }
 
 // number assigns the legacy ids of new events, links and entries.

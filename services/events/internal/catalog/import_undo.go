@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -21,19 +22,14 @@ func (c *Catalog) UndoImport(ctx context.Context, command Command, runID string)
 	of := func(changed bool) find.Query {
 		return owned(command.Organization, find.Query{Where: []find.Condition{find.Eq(FieldImportRun, runID), find.Eq(FieldImportChanged, changed)}})
 	}
-	for try := 1; ; try++ {
-		query := of(false)
-		query.Limit = MaxImported
-		rows, err := c.store.Events.Keys(ctx, query)
-		if err == nil && len(rows) > 0 {
-			out.Deleted, err = c.deleteImported(ctx, command, runID, find.Values(rows, func(row find.Row) string { return row.Key }))
-		}
-		if err == nil {
-			break
-		}
-		if !fault.Is(err, fault.Conflict) || try == importTries {
-			return out, err
-		}
+	query := of(false)
+	query.Limit = MaxImported
+	rows, err := c.store.Events.Keys(ctx, query)
+	if err == nil && len(rows) > 0 {
+		out.Deleted, err = c.deleteImported(ctx, command, runID, find.Values(rows, func(row find.Row) string { return row.Key }))
+	}
+	if err != nil {
+		return out, err
 	}
 	return out, together(
 		func() (err error) { out.Kept, err = c.store.Events.Count(ctx, of(true)); return err },
@@ -41,30 +37,46 @@ func (c *Catalog) UndoImport(ctx context.Context, command Command, runID string)
 	)
 }
 
-// deleteImported deletes events of a run, and the records of earlier deletions of the same events.
-func (c *Catalog) deleteImported(ctx context.Context, command Command, runID string, ids []string) (deleted int, err error) {
-	err = c.store.Events.WriteMany(ctx, ids, func(stored map[string]*Event) ([]find.Write[Event], error) {
-		record := importRecord{OrganizationID: command.Organization, RunID: runID, Created: []string{}, Updated: []string{}, Deleted: []string{}}
-		var writes []find.Write[Event]
-		var again []string
-		for _, id := range ids {
-			event := stored[id]
-			if event == nil || event.OrganizationID != command.Organization || event.Import == nil || event.Import.Changed {
-				continue
+// deleteImported deletes events of a run, and the records of earlier deletions of the same events. It starts over if another
+// write was faster. The first deletion has the audit entry of all. The entry also names an event that another write changes
+// at the same moment, so that it stays.
+func (c *Catalog) deleteImported(ctx context.Context, command Command, runID string, ids []string) (int, error) {
+	earlier := map[string]bool{} // events of the tries that were made in part
+	for try := 1; ; try++ {
+		var chosen []string
+		deleted := 0
+		err := c.store.Events.WriteMany(ctx, ids, func(stored map[string]*Event) ([]find.Write[Event], error) {
+			record := importRecord{OrganizationID: command.Organization, RunID: runID, Created: []string{}, Updated: []string{}, Deleted: []string{}}
+			var writes []find.Write[Event]
+			var again []string
+			for _, id := range ids {
+				switch event := stored[id]; {
+				case event == nil && earlier[id]:
+					deleted++
+				case event != nil && event.OrganizationID == command.Organization && event.Import != nil && !event.Import.Changed:
+					writes = append(writes, find.Write[Event]{Key: id})
+					record.Deleted = append(record.Deleted, id)
+					again = append(again, deletedImportID(command.Organization, event.Import.Key))
+				}
 			}
-			writes = append(writes, find.Write[Event]{Key: id})
-			record.Deleted = append(record.Deleted, id)
-			again = append(again, deletedImportID(command.Organization, event.Import.Key))
+			if len(writes) == 0 {
+				return nil, nil
+			}
+			if chosen = record.Deleted; len(earlier) == 0 {
+				writes[0].Messages = audit.Entry(audit.From(ctx), ActionImportDelete, c.now(), &record, nil)
+			}
+			_, err := c.store.DeletedImports.DeleteMany(ctx, find.Query{Where: []find.Condition{find.In(FieldID, again...)}})
+			return writes, err
+		})
+		if err == nil || !fault.Is(err, fault.Conflict) || try == importTries {
+			return deleted + len(chosen), err
 		}
-		if len(writes) == 0 {
-			return nil, nil
+		if errors.Is(err, find.ErrPartlyWritten) {
+			for _, id := range chosen {
+				earlier[id] = true
+			}
 		}
-		deleted = len(writes)
-		writes[0].Messages = audit.Entry(audit.From(ctx), ActionImportDelete, c.now(), &record, nil)
-		_, err := c.store.DeletedImports.DeleteMany(ctx, find.Query{Where: []find.Condition{find.In(FieldID, again...)}})
-		return writes, err
-	})
-	return deleted, err
+	}
 }
 
 // rememberDeletion records that a member deletes an imported event. It is stored before the event is deleted, so that it is not

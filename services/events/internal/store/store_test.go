@@ -45,7 +45,14 @@ type library struct {
 // process that dies right after each write. changes alter the catalog's store.
 func open(t *testing.T, folder string, deaf bool, changes ...func(*store.Store)) (library, *store.Store) {
 	t.Helper()
-	db, err := document.Open("sqlite:"+folder, "events", document.Options{})
+	made, records, _ := openAt(t, "sqlite:"+folder, deaf, changes...)
+	return made, records
+}
+
+// openAt is open for a database at an address, which it returns too.
+func openAt(t *testing.T, address string, deaf bool, changes ...func(*store.Store)) (library, *store.Store, *document.Database) {
+	t.Helper()
+	db, err := document.Open(address, "events", document.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +75,7 @@ func open(t *testing.T, folder string, deaf bool, changes ...func(*store.Store))
 	if err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return made, records
+	return made, records, db
 }
 
 func newLibrary(records *store.Store, now func() time.Time) library {
