@@ -27,7 +27,9 @@
 //   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again,
 //     so that a pause applies to all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
-//     another. One whose deliveries come later does not wait for its turn after all others. A slow attempt moves to a slow slot (slots), so that it does not delay fast attempts.
+//     another. One whose deliveries come later does not wait for its turn after all others. Of its due rows, only a
+//     share is in the queue (retryIndex). A slow attempt moves to a slow slot (slots), so that it does not delay fast
+//     attempts.
 //   - An attempt on an Account (SMS, WhatsApp) sends at most one message. SendingAt is stored before the request.
 //     If the process is killed after that, the delivery fails with CodeAmbiguous.
 //
@@ -77,9 +79,9 @@ type Store interface {
 	Recorded(ctx context.Context, changes []string, recipients []Placed) ([]deliverylog.Delivery, error)
 	// Replays returns the rows of the replays of the logs.
 	Replays(ctx context.Context, logs []string) ([]deliverylog.Delivery, error)
-	// Waiting returns rows of the partition that wait for a retry, ordered by due time. after is next of the call
-	// before, or "" for the first rows. next is "" if there are no more rows.
-	Waiting(ctx context.Context, partition int, after string, limit int) (rows []deliverylog.Delivery, next string, err error)
+	// Waiting returns rows of the partition that wait for a retry and are due at from or later, ordered by due time. after
+	// is next of the call before, or "" for the first rows. next is "" if there are no more rows.
+	Waiting(ctx context.Context, partition int, from time.Time, after string, limit int) (rows []deliverylog.Delivery, next string, err error)
 }
 
 // Bus publishes shards and outcomes. They are durable when the method returns.

@@ -265,8 +265,10 @@ func (r *remembering) Insert(_ context.Context, rows []deliverylog.Delivery) ([]
 	return rows, nil
 }
 
-func (r *remembering) Waiting(_ context.Context, _ int, after string, limit int) ([]deliverylog.Delivery, string, error) {
-	waiting := slices.DeleteFunc(r.all(), func(row deliverylog.Delivery) bool { return row.Status != deliverylog.StatusRetrying })
+func (r *remembering) Waiting(_ context.Context, _ int, from time.Time, after string, limit int) ([]deliverylog.Delivery, string, error) {
+	waiting := slices.DeleteFunc(r.all(), func(row deliverylog.Delivery) bool {
+		return row.Status != deliverylog.StatusRetrying || row.NextAttemptAt.Before(from)
+	})
 	slices.SortFunc(waiting, func(a, b deliverylog.Delivery) int {
 		return cmp.Or(a.NextAttemptAt.Compare(*b.NextAttemptAt), cmp.Compare(a.ID, b.ID))
 	})

@@ -219,7 +219,7 @@ type slowlyLoaded struct {
 	took time.Duration
 }
 
-func (l slowlyLoaded) Waiting(_ context.Context, partition int, _ string, _ int) ([]deliverylog.Delivery, string, error) {
+func (l slowlyLoaded) Waiting(_ context.Context, partition int, _ time.Time, _ string, _ int) ([]deliverylog.Delivery, string, error) {
 	if partition == l.slow {
 		time.Sleep(l.took)
 	}

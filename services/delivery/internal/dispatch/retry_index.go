@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"hash/maphash"
 	"maps"
@@ -12,11 +13,15 @@ import (
 )
 
 const (
-	waitingPage  = 1000
-	fewDueRows   = 32  // number of rows in the first read of due rows; most reads find fewer that are due
-	maxDueRows   = 512 // maximum number of due rows of one partition in the queue
-	indexPause   = 200 * time.Millisecond
-	maxTimerWait = time.Hour
+	waitingPage = 1000
+	fewDueRows  = 32 // number of rows in the first read of due rows; most reads find fewer that are due
+	// Of each partition, a tenant has at most tenantDueRows in the queue. If maxDueRows are queued, it has at most fewQueued.
+	// So a tenant does not wait until the queue has taken all due rows of another one.
+	tenantDueRows = 256
+	maxDueRows    = 512
+	fewQueued     = 16
+	indexPause    = 200 * time.Millisecond
+	maxTimerWait  = time.Hour
 )
 
 // waitingUnread never changes.
@@ -49,9 +54,56 @@ type waitingDelivery struct {
 // partitionRetries is the part of the index for one partition.
 type partitionRetries struct {
 	Ownership
-	loaded chan struct{}
-	next   time.Time           // the earliest due time; zero: no row waits
-	queued map[string]struct{} // ids of due rows in the sender's queue
+	loaded  chan struct{}
+	next    time.Time            // the earliest due time; zero: no row waits
+	queued  map[string]tenantKey // due rows in the sender's queue, by id
+	tenants map[tenantKey]int    // number of rows in queued
+	// Each due row before front is queued, or its tenant is in skipped. back is where the search for rows of these tenants
+	// goes on, and found is the number of rows that it has found since the first row.
+	front    time.Time
+	skipped  map[tenantKey]struct{} // tenants with due rows that are not queued, because the tenant had enough
+	refillAt time.Time              // when to search, if a tenant in skipped has few rows in queued then; zero: skipped is empty
+	back     string                 // only for collect
+	found    int                    // only for collect
+}
+
+// refillsLocked reports whether it is time to search for rows of tenants in skipped.
+func (p *partitionRetries) refillsLocked(now time.Time) bool {
+	if p.refillAt.IsZero() || p.refillAt.After(now) {
+		return false
+	}
+	p.refillAt = now.Add(indexPause)
+	return len(p.shortLocked()) > 0
+}
+
+// dequeueLocked removes a row from queued.
+func (p *partitionRetries) dequeueLocked(id string) {
+	tenant, queued := p.queued[id]
+	if !queued {
+		return
+	}
+	delete(p.queued, id)
+	if p.tenants[tenant]--; p.tenants[tenant] == 0 {
+		delete(p.tenants, tenant)
+	}
+}
+
+// shareLocked returns how many rows a tenant may have in queued.
+func (p *partitionRetries) shareLocked() int {
+	if len(p.queued) < maxDueRows {
+		return tenantDueRows
+	}
+	return fewQueued
+}
+
+// shortLocked returns the tenants in skipped that have at most half of their share in queued.
+func (p *partitionRetries) shortLocked() (short []tenantKey) {
+	for tenant := range p.skipped {
+		if p.tenants[tenant] <= p.shareLocked()/2 {
+			short = append(short, tenant)
+		}
+	}
+	return short
 }
 
 func newRetryIndex(store Store, outages *failurelog.Log, observer Observer) *retryIndex {
@@ -63,7 +115,7 @@ func newRetryIndex(store Store, outages *failurelog.Log, observer Observer) *ret
 
 // assign adds a partition until its ownership ends, and starts to load it.
 func (x *retryIndex) assign(owned Ownership) {
-	p := &partitionRetries{Ownership: owned, loaded: make(chan struct{}), queued: make(map[string]struct{})}
+	p := &partitionRetries{Ownership: owned, loaded: make(chan struct{}), queued: make(map[string]tenantKey), tenants: make(map[tenantKey]int), skipped: make(map[tenantKey]struct{})}
 	x.mu.Lock()
 	x.partitions[p.Partition] = p
 	x.mu.Unlock()
@@ -108,7 +160,7 @@ func (x *retryIndex) owns(partition int) bool {
 func (x *retryIndex) load(ctx context.Context, partition int) error {
 	after := ""
 	for first := true; first || after != ""; first = false {
-		rows, next, err := x.store.Waiting(ctx, partition, after, waitingPage)
+		rows, next, err := x.store.Waiting(ctx, partition, time.Time{}, after, waitingPage)
 		if err != nil {
 			return err
 		}
@@ -162,7 +214,8 @@ func (x *retryIndex) add(row *deliverylog.Delivery) {
 	if p == nil {
 		return
 	}
-	delete(p.queued, row.ID)
+	p.dequeueLocked(row.ID)
+	p.searchLocked(*row.NextAttemptAt)
 	x.scheduleLocked(p, *row.NextAttemptAt)
 	key := x.key(row.Subject(), row.Recipient)
 	if known, ok := x.entries[key]; !ok || known.sequence <= row.Sequence {
@@ -176,7 +229,7 @@ func (x *retryIndex) remove(row *deliverylog.Delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p := x.partitions[row.Partition]; p != nil {
-		delete(p.queued, row.ID)
+		p.dequeueLocked(row.ID)
 	}
 	key := x.key(row.Subject(), row.Recipient)
 	if x.entries[key].id == row.ID {
@@ -192,7 +245,8 @@ func (x *retryIndex) release(row *deliverylog.Delivery, now time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if p := x.partitions[row.Partition]; p != nil {
-		delete(p.queued, row.ID)
+		p.dequeueLocked(row.ID)
+		p.searchLocked(*row.NextAttemptAt)
 		x.scheduleLocked(p, now.Add(indexPause))
 	}
 }
@@ -218,58 +272,115 @@ func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait ti
 			continue
 		}
 		switch {
-		case p.next.IsZero() || p.Open.Err() != nil:
-		case p.next.After(now):
-			wait = min(wait, p.next.Sub(now))
-		default:
+		case p.Open.Err() != nil:
+			continue
+		case !p.next.IsZero() && !p.next.After(now) || p.refillsLocked(now):
 			partitions, wait = append(partitions, p), 0
+			continue
+		}
+		for _, at := range []time.Time{p.next, p.refillAt} {
+			if !at.IsZero() {
+				wait = min(wait, at.Sub(now))
+			}
 		}
 	}
 	return partitions, wait
 }
 
-// collect reads due rows of a partition that are not in the queue, and adds them to queued.
-func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) ([]deliverylog.Delivery, error) {
-	x.mu.Lock()
-	if len(p.queued) >= maxDueRows {
-		p.next = now.Add(indexPause)
-		x.mu.Unlock()
-		return nil, nil
-	}
-	p.next = time.Time{}
-	limit := len(p.queued) + fewDueRows
-	x.mu.Unlock()
-	var due []deliverylog.Delivery
-	for after := ""; ; limit = shardSize {
-		rows, next, err := x.store.Waiting(ctx, p.Partition, after, limit)
-		more := x.queue(p, rows, now, &due)
-		after = next
-		if err != nil || more && after != "" && len(due) >= shardSize {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			x.scheduleLocked(p, now.Add(indexPause))
-			return due, err
-		}
-		if !more || after == "" {
-			return due, nil
-		}
+// searchLocked makes the next collect read the rows from the due time on.
+func (p *partitionRetries) searchLocked(due time.Time) {
+	if due.Before(p.front) {
+		p.front = due
 	}
 }
 
-// queue adds the due rows that are not in the queue to queued and to due. It returns false if one of the rows is not due
-// yet. Then the partition is due with this row.
+// collect reads due rows of a partition that are not in the queue, and adds them to queued. It reads the rows that have become
+// due since the call before. Then it reads rows of tenants that were skipped and have few rows in the queue now.
+func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) (due []deliverylog.Delivery, err error) {
+	x.mu.Lock()
+	from := p.front
+	p.next, p.front = time.Time{}, now // before the read, because add may be called meanwhile with a row that is due
+	x.mu.Unlock()
+	limit := fewDueRows
+	for after, more := "", true; more; limit = shardSize {
+		var rows []deliverylog.Delivery
+		if rows, after, err = x.store.Waiting(ctx, p.Partition, from, after, limit); err == nil {
+			more = x.queue(p, rows, now, &due) && after != ""
+		}
+		if err != nil || more && len(due) >= maxDueRows {
+			if err == nil {
+				from = *rows[len(rows)-1].NextAttemptAt
+			}
+			x.mu.Lock()
+			defer x.mu.Unlock()
+			p.searchLocked(from)
+			x.scheduleLocked(p, now.Add(indexPause))
+			return due, err
+		}
+	}
+	err = x.refill(ctx, p, now, &due)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if p.refillAt = (time.Time{}); len(p.skipped) > 0 {
+		p.refillAt = now.Add(indexPause)
+	}
+	return due, err
+}
+
+// refill reads rows of tenants that were skipped, if one of them has few rows in the queue. It goes on where the call before has
+// stopped. At the end of the due rows, it starts at the first row again. If it has found no row from the first to the last, the
+// tenants with few rows have no other due rows.
+func (x *retryIndex) refill(ctx context.Context, p *partitionRetries, now time.Time, due *[]deliverylog.Delivery) error {
+	x.mu.Lock()
+	short := p.shortLocked()
+	x.mu.Unlock()
+	for found := 0; len(short) > 0 && found < shardSize; {
+		rows, next, err := x.store.Waiting(ctx, p.Partition, time.Time{}, p.back, shardSize)
+		if err != nil {
+			return err
+		}
+		before := len(*due)
+		more := x.queue(p, rows, now, due)
+		found += len(*due) - before
+		p.found += len(*due) - before
+		if p.back = next; more && next != "" {
+			continue
+		}
+		if p.found == 0 {
+			x.mu.Lock()
+			for _, tenant := range short {
+				delete(p.skipped, tenant)
+			}
+			x.mu.Unlock()
+		}
+		p.back, p.found = "", 0
+		return nil
+	}
+	return nil
+}
+
+// queue adds the due rows that are not in the queue to queued and to due, except those of tenants that have their share. It
+// returns false if one of the rows is not due yet. Then the partition is due with this row.
 func (x *retryIndex) queue(p *partitionRetries, rows []deliverylog.Delivery, now time.Time, due *[]deliverylog.Delivery) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	for _, row := range rows {
+	for i := range rows {
+		row := &rows[i]
 		if row.NextAttemptAt.After(now) {
 			x.scheduleLocked(p, *row.NextAttemptAt)
 			return false
 		}
-		if _, queued := p.queued[row.ID]; !queued {
-			p.queued[row.ID] = struct{}{}
-			*due = append(*due, row)
+		if _, queued := p.queued[row.ID]; queued {
+			continue
 		}
+		tenant := tenantKey{row.Organization, row.Channel, cmp.Or(row.Service, row.Channel.RecipientService())}
+		if p.tenants[tenant] >= p.shareLocked() {
+			p.skipped[tenant] = struct{}{}
+			continue
+		}
+		p.queued[row.ID] = tenant
+		p.tenants[tenant]++
+		*due = append(*due, *row)
 	}
 	return true
 }

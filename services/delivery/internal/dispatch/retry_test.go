@@ -2,7 +2,11 @@ package dispatch
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +22,7 @@ type slowReads struct {
 	took time.Duration
 }
 
-func (s *slowReads) Waiting(context.Context, int, string, int) ([]deliverylog.Delivery, string, error) {
+func (s *slowReads) Waiting(context.Context, int, time.Time, string, int) ([]deliverylog.Delivery, string, error) {
 	time.Sleep(s.took)
 	return s.rows, "", nil
 }
@@ -47,4 +51,104 @@ func TestARowThatBecomesDueDuringAReadIsQueuedInTime(t *testing.T) {
 		stop()
 		<-ended
 	})
+}
+
+// waitingRows returns n rows of an organization that are due.
+func waitingRows(organization string, n int, due time.Time) []deliverylog.Delivery {
+	rows := make([]deliverylog.Delivery, n)
+	for i := range rows {
+		id := fmt.Sprintf("%s-%d", organization, i)
+		at := due.Add(time.Duration(i) * time.Millisecond)
+		rows[i] = deliverylog.Delivery{ID: topic.DeliveryID(organization, id), ChangeID: organization, Recipient: id, EventID: organization, Organization: organization,
+			Channel: topic.Webhook, Status: deliverylog.StatusRetrying, NextAttemptAt: &at}
+	}
+	return rows
+}
+
+// reading is a store that counts the rows that are read.
+type reading struct {
+	remembering
+	read atomic.Int64
+}
+
+func (r *reading) Waiting(ctx context.Context, partition int, from time.Time, after string, limit int) ([]deliverylog.Delivery, string, error) {
+	rows, next, err := r.remembering.Waiting(ctx, partition, from, after, limit)
+	r.read.Add(int64(len(rows)))
+	return rows, next, err
+}
+
+// All receivers of three organizations hang, and each organization has more due rows than the queue takes. A row of another
+// organization that becomes due later is sent at once. When the receivers respond, all rows are sent once. Rows that stay in the
+// queue are not read again and again.
+func TestDueRowsOfAnOrganizationDoNotWaitForThoseOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 600
+		store, due := &reading{}, time.Now().Add(-time.Minute)
+		for _, organization := range []string{"a", "b", "c"} {
+			_, _ = store.Insert(t.Context(), waitingRows(organization, n, due))
+		}
+		answer := make(chan struct{})
+		hooks := &hanging{answer: answer, sent: make(map[string]int)}
+		s := NewSender(Parts{Store: store, Bus: plainParts{}, Channels: map[topic.Channel]Channel{topic.Webhook: hooks}, Recipients: integrations(directory{}),
+			Timeout: time.Hour, Policy: Policy{time.Hour}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}, Events: published{}})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { _ = s.Run(ctx); close(ended) }()
+		s.Assigned(ownsFirst(ctx))
+		time.Sleep(10 * time.Second)
+		queued := store.read.Load()
+		time.Sleep(time.Minute)
+		if again := store.read.Load() - queued; again > 0 {
+			t.Errorf("%d rows were read although the queue was full", again)
+		}
+		_, _ = store.Insert(t.Context(), waitingRows("quick", 1, time.Now().Add(time.Second)))
+		late := store.rows[topic.DeliveryID("quick", "quick-0")]
+		s.retries.add(&late)
+		time.Sleep(2 * time.Second)
+		if hooks.count("quick-0") != 1 {
+			t.Error("the row of another organization waits")
+		}
+		close(answer)
+		time.Sleep(5 * time.Minute)
+		stop()
+		<-ended
+		for _, row := range store.all() {
+			if row.Status != deliverylog.StatusDelivered || hooks.count(row.Recipient) != 1 {
+				t.Fatalf("sent %d times: %+v", hooks.count(row.Recipient), row)
+			}
+		}
+		if read := store.read.Load(); read > 4*3*n {
+			t.Errorf("%d rows were read for %d", read, 3*n)
+		}
+	})
+}
+
+// hanging is a Channel whose receivers hang until answer is closed, except those of the organization "quick".
+type hanging struct {
+	answer chan struct{}
+	mu     sync.Mutex
+	sent   map[string]int
+}
+
+func (h *hanging) Send(_ context.Context, message Message) Result {
+	if !strings.HasPrefix(message.To.ID, "quick") {
+		<-h.answer
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sent[message.To.ID]++
+	return Result{HTTPStatus: 200}
+}
+
+func (h *hanging) count(recipient string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sent[recipient]
+}
+
+// published is an Events whose events are all published.
+type published struct{ Events }
+
+func (published) EventState(context.Context, string, string) (topic.EventState, error) {
+	return topic.EventState{Published: true}, nil
 }

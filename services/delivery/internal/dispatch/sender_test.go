@@ -16,7 +16,7 @@ import (
 // plainParts is a store, a bus and work without errors.
 type plainParts struct{ Store }
 
-func (plainParts) Waiting(context.Context, int, string, int) ([]deliverylog.Delivery, string, error) {
+func (plainParts) Waiting(context.Context, int, time.Time, string, int) ([]deliverylog.Delivery, string, error) {
 	return nil, "", nil
 }
 

@@ -18,7 +18,7 @@ type failing struct {
 	row deliverylog.Delivery
 }
 
-func (f failing) Waiting(context.Context, int, string, int) ([]deliverylog.Delivery, string, error) {
+func (f failing) Waiting(context.Context, int, time.Time, string, int) ([]deliverylog.Delivery, string, error) {
 	return []deliverylog.Delivery{f.row}, "", nil
 }
 

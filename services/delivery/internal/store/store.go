@@ -154,11 +154,15 @@ func (s *Store) Amend(ctx context.Context, id string, change func(*deliverylog.D
 	})
 }
 
-func (s *Store) Waiting(ctx context.Context, partition int, after string, limit int) ([]deliverylog.Delivery, string, error) {
-	page, err := s.deliveries.Find(ctx, find.Query{
+func (s *Store) Waiting(ctx context.Context, partition int, from time.Time, after string, limit int) ([]deliverylog.Delivery, string, error) {
+	query := find.Query{
 		Where: []find.Condition{find.Eq("waitsIn", int64(partition))},
 		Order: []find.Order{{Field: "nextAttemptAt"}}, Limit: limit, After: after,
-	})
+	}
+	if !from.IsZero() {
+		query.Where = append(query.Where, find.Gte("nextAttemptAt", from))
+	}
+	page, err := s.deliveries.Find(ctx, query)
 	return page.Items, page.Next, err
 }
 
