@@ -37,8 +37,6 @@ func (s *Sender) load(group []*opened) {
 		s.fail(group, deliverylog.CodeUnavailable)
 		return
 	}
-	// The shards after the first one wait for it in any case. It does not wait for them.
-	s.retries.awaitLoaded(sh.ctx, sh.partition)
 	var found []*opened
 	for _, o := range group {
 		if s.retries.isLoaded(o.shard.partition) {

@@ -70,6 +70,7 @@ func TestAnOutageIsLoggedInFewLines(t *testing.T) {
 		ended := make(chan struct{})
 		go func() { _ = s.Run(ctx); close(ended) }()
 		s.Assigned(ownsFirst(ctx))
+		synctest.Wait() // the partition is loaded
 		kept.down.Store(true)
 		for shard := range groups {
 			ids := make([]string, n/groups)

@@ -2,9 +2,12 @@ package dispatch
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 const (
@@ -13,10 +16,11 @@ const (
 	// tenant's next turn. An event to the usual 20 endpoints needs one turn.
 	turnMembers  = 32
 	openAhead    = 3   // a tenant's next group is opened when it has fewer members before this group
-	openAtOnce   = 12  // maximum number of groups of shards being opened at the same time
+	openAtOnce   = 12  // for each service with recipients: maximum number of groups of shards being opened at the same time
 	openTogether = 128 // maximum number of members of a group that has several shards
 	openPause    = 100 * time.Millisecond
 	maxOpenPause = 5 * time.Second
+	loadPause    = 25 * time.Millisecond // pause while the waiting deliveries of the partition are not loaded
 	// yieldPause is the time between two members that a tenant which yields gets while others have shards. So it gets 200 a
 	// second: more than its host lets it send.
 	yieldPause = 5 * time.Millisecond
@@ -35,10 +39,10 @@ type queue struct {
 
 	mu         sync.Mutex
 	tenants    map[tenantKey]*tenant
-	newcomers  []*tenant // newcomers that have members; poll tries the first one next
-	ring       []*tenant // the other tenants that have members; poll tries the first one next
-	tookNew    bool      // the last member was of a newcomer, so the next one is not, if possible
-	opening    int       // groups of shards being opened
+	newcomers  []*tenant                      // newcomers that have members; poll tries the first one next
+	ring       []*tenant                      // the other tenants that have members; poll tries the first one next
+	tookNew    bool                           // the last member was of a newcomer, so the next one is not, if possible
+	opening    map[topic.RecipientService]int // groups of shards being opened; a service that hangs delays only its own
 	openers    sync.WaitGroup
 	stopped    bool
 	wake       signal
@@ -60,7 +64,7 @@ type tenant struct {
 }
 
 func newQueue(open func([]*opened)) *queue {
-	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), wake: make(signal, 1),
+	return &queue{open: open, now: time.Now, tenants: make(map[tenantKey]*tenant), opening: make(map[topic.RecipientService]int), wake: make(signal, 1),
 		postponed: make(map[*member]*time.Timer), inProgress: make(map[string]int)}
 }
 
@@ -244,12 +248,12 @@ func (q *queue) pollLocked(t *tenant) (found *member, yielded bool) {
 	}
 	ahead := 0
 	for i, s := range t.shards {
-		if ahead >= openAhead || q.opening >= openAtOnce {
+		if ahead >= openAhead || q.opening[t.key.service] >= openAtOnce {
 			break
 		}
 		if s.phase == closed && !s.abandoned {
 			group := q.groupLocked(t.shards[i:])
-			q.opening++
+			q.opening[t.key.service]++
 			q.openers.Go(func() { q.openGroup(group) })
 		}
 		ahead += s.left()
@@ -282,7 +286,7 @@ func (q *queue) openGroup(group []*opened) {
 	q.open(group)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.opening--
+	q.opening[group[0].shard.recipientService()]--
 	for _, o := range group {
 		q.openedLocked(o)
 	}
@@ -302,7 +306,9 @@ func (q *queue) openedLocked(found *opened) {
 		return
 	}
 	pause := min(openPause<<min(s.failures, 6), maxOpenPause)
-	s.failures++
+	if s.failures++; errors.Is(found.err, errNotLoaded) {
+		pause, s.failures = loadPause, 0
+	}
 	time.AfterFunc(pause, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -209,6 +210,44 @@ func TestAPartitionThatIsNotLoadedDelaysNoOther(t *testing.T) {
 		if sent := hooks.deliveries(); !slices.Equal(sent, []string{"first first0", "later later0"}) {
 			t.Errorf("these were sent: %s", sent)
 		}
+	})
+}
+
+// The subscribers service hangs and the waiting deliveries of a partition are read slowly, while more organizations than
+// openAtOnce have mails and webhooks there. Webhooks of the other partitions are sent at once.
+func TestShardsThatCannotBeOpenedDelayNoOtherOrganization(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took, waiting, quick = 5 * time.Second, 2 * openAtOnce, 10
+		hooks := &recorded{}
+		recipients := map[topic.RecipientService]Recipients{topic.Integrations: directory{}, topic.Subscribers: directory{many: took, one: took}}
+		sendAll(t, hooks, Parts{Store: slowlyLoaded{slow: 1, took: took}, Bus: plainParts{}, Recipients: recipients}, func(s *Sender, ctx context.Context) {
+			s.Channels[topic.Email] = &sending{}
+			s.Assigned(ownsFirst(ctx))
+			synctest.Wait()
+			second := ownsFirst(ctx)
+			second.Partition = 1
+			s.Assigned(second)
+			take := func(partition int, organization string, channel topic.Channel) {
+				s.Take(ctx, partition, topic.Shard{ID: organization, ChangeID: organization, Organization: organization, Channel: channel, Recipients: []string{"r"}}, plainParts{})
+			}
+			for i := range waiting {
+				take(0, fmt.Sprint("mail", i), topic.Email)
+				take(1, fmt.Sprint("late", i), topic.Webhook)
+			}
+			for i := range quick {
+				take(0, fmt.Sprint("quick", i), topic.Webhook)
+			}
+			time.AfterFunc(took/5, func() {
+				if sent := hooks.deliveries(); len(sent) != quick {
+					t.Errorf("before the service responded and the partition was loaded, %d of %d webhooks were sent", len(sent), quick)
+				}
+			})
+			time.AfterFunc(took+2*openPause, func() {
+				if sent := hooks.deliveries(); len(sent) != quick+waiting {
+					t.Errorf("when the partition was loaded, %d of %d webhooks were sent", len(sent), quick+waiting)
+				}
+			})
+		})
 	})
 }
 

@@ -36,8 +36,7 @@ type retryIndex struct {
 	observer Observer
 	seed     maphash.Seed
 	wake     signal
-	loading  sync.Mutex    // partitions are loaded one after the other
-	none     chan struct{} // closed: there is nothing to load
+	loading  sync.Mutex // partitions are loaded one after the other
 
 	mu         sync.Mutex
 	partitions map[int]*partitionRetries
@@ -107,10 +106,8 @@ func (p *partitionRetries) shortLocked() (short []tenantKey) {
 }
 
 func newRetryIndex(store Store, outages *failurelog.Log, observer Observer) *retryIndex {
-	x := &retryIndex{store: store, outages: outages, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
-		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery), none: make(chan struct{})}
-	close(x.none)
-	return x
+	return &retryIndex{store: store, outages: outages, observer: observer, seed: maphash.MakeSeed(), wake: make(signal, 1),
+		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
 }
 
 // assign adds a partition until its ownership ends, and starts to load it.
@@ -172,32 +169,20 @@ func (x *retryIndex) load(ctx context.Context, partition int) error {
 	return nil
 }
 
-// awaitLoaded waits until the partition is loaded or ctx ends.
-func (x *retryIndex) awaitLoaded(ctx context.Context, partition int) {
-	select {
-	case <-x.loaded(partition):
-	case <-ctx.Done():
-	}
-}
-
 // isLoaded reports whether the partition is loaded, or not owned.
 func (x *retryIndex) isLoaded(partition int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	p := x.partitions[partition]
+	if p == nil {
+		return true
+	}
 	select {
-	case <-x.loaded(partition):
+	case <-p.loaded:
 		return true
 	default:
 		return false
 	}
-}
-
-// loaded returns a channel that is closed when the partition is loaded. It is closed for a partition that is not owned.
-func (x *retryIndex) loaded(partition int) <-chan struct{} {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if p := x.partitions[partition]; p != nil {
-		return p.loaded
-	}
-	return x.none
 }
 
 // key returns a hash of the subject and recipient of a row. A collision is harmless, because the subject and recipient

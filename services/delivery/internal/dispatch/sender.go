@@ -36,7 +36,7 @@ const (
 //	         v                    v         |
 //	queue: per organization, channel and service, the requeued members, then the shards
 //	  |      shard: closed -> opening -> open -> exhausted -> complete: Work.Done or Abandon
-//	  |               ^ [openGroup, at most 12]   |  opening loads the change, drops deliveries that have a
+//	  |               ^ [openGroup]               |  opening loads the change, drops deliveries that have a
 //	  |               +---- stale, or failed -----+  row, and resolves the destinations, for some shards of a change at once
 //	  v
 //	[pump]: waits for a fast slot and a member, then locks the recipient
