@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/audit"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -48,14 +49,26 @@ type AliasSet struct {
 	DashboardID    string        `json:"dashboardId"`
 	Version        int64         `json:"version"` // increases with each write
 	Count          int           `json:"count"`   // number of aliases, with the effect of Pending
-	Pending        []AliasChange `json:"pending"` // changes that are not stored yet, the oldest first
+	Pending        []AliasChange `json:"pending"` // changes that are not stored yet or may be overwritten, the oldest first
 }
 
-// AliasChange is a change of an alias.
+// AliasChange is a change of an alias. A change that replaces a former one stays pending for a while after it is stored,
+// because a process that is slow may store the former change once more. This process calls AliasesWritten again, because
+// the AliasSet has changed, and this call stores the pending change again. So does the process that takes over its work.
 type AliasChange struct {
-	Alias   Alias `json:"alias"`
-	Deleted bool  `json:"deleted,omitempty"`
-	Version int64 `json:"version"` // version of the AliasSet that made the change
+	Alias    Alias     `json:"alias"`
+	Deleted  bool      `json:"deleted,omitempty"`
+	Version  int64     `json:"version"` // version of the AliasSet that made the change
+	Replaces bool      `json:"replaces,omitempty"`
+	StoredAt time.Time `json:"storedAt,omitzero"`
+	StoredBy string    `json:"storedBy,omitempty"` // process
+}
+
+// due reports whether the process stores the change, for the first time or again. The process does not repeat what it has
+// just stored itself, because AliasesWritten runs once at a time in a process.
+func (c *AliasChange) due(process string, now time.Time) bool {
+	age := now.Sub(c.StoredAt)
+	return c.StoredAt.IsZero() || age < aliasRepeatTime && (c.StoredBy != process || age > aliasRunTime)
 }
 
 const (
@@ -63,6 +76,11 @@ const (
 	MaxAliases = 1000
 	// maxAliases is the number of aliases of a dashboard.
 	maxAliases = 100_000
+	// aliasRunTime is longer than a run of AliasesWritten.
+	aliasRunTime = 15 * time.Second
+	// aliasRepeatTime is how long a stored change is stored again. After less time, another process takes over the work of a
+	// killed one. The change stays pending twice as long, so that a later change of the same path is one that replaces.
+	aliasRepeatTime = 2 * time.Minute
 	// maxPending is the number of changes that wait until they are stored. More wait only if the database is slow.
 	maxPending = 10 * MaxAliases
 )
@@ -207,6 +225,10 @@ func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard 
 		set.OrganizationID, set.DashboardID = dashboard.OrganizationID, dashboard.ID
 		before, after := aliasesEntry{dashboard: dashboard, Count: set.Count}, aliasesEntry{dashboard: dashboard}
 		results = results[:0]
+		pending := make(map[string]bool, len(set.Pending))
+		for _, change := range set.Pending {
+			pending[change.Alias.Key()] = true
+		}
 		for _, change := range changes {
 			was, there := former[change.Alias.Key()]
 			result := AliasResult{Status: AliasUpdated}
@@ -228,7 +250,7 @@ func (c *Catalog) changeAliases(ctx context.Context, command Command, dashboard 
 				if former[change.Alias.Key()] = change.Alias; change.Deleted {
 					delete(former, change.Alias.Key())
 				}
-				change.Version = set.Version + 1
+				change.Version, change.Replaces = set.Version+1, there || pending[change.Alias.Key()]
 				set.Pending, after.Paths = append(set.Pending, change), append(after.Paths, change.Alias.Path)
 			}
 		}
@@ -294,7 +316,13 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 	if current == nil {
 		return c.dropAliases(ctx, dashboardID)
 	}
-	if len(current.Pending) == 0 {
+	last, now := map[string]AliasChange{}, c.now()
+	for _, change := range current.Pending {
+		if change.due(c.process, now) {
+			last[change.Alias.Key()] = change
+		}
+	}
+	if len(last) == 0 {
 		return nil
 	}
 	switch _, err := c.store.Dashboards.Get(ctx, dashboardID); {
@@ -302,10 +330,6 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 		return c.dropAliases(ctx, dashboardID)
 	case err != nil:
 		return err
-	}
-	last := map[string]AliasChange{}
-	for _, change := range current.Pending {
-		last[change.Alias.Key()] = change
 	}
 	var stored []Alias
 	var gone []string
@@ -333,11 +357,42 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 		return err
 	}
 	_, err = c.store.AliasSets.Change(ctx, dashboardID, func(set *AliasSet) error {
-		set.Pending = slices.DeleteFunc(set.Pending, func(change AliasChange) bool { return change.Version <= current.Version })
-		set.Count -= len(orphans)
-		return nil
+		return set.settle(current.Version, missing, c.process, now)
 	})
 	return fault.UnlessMissing(err)
+}
+
+// settle records that the changes up to a version are stored. missing has the keys of the aliases that AliasesWritten has
+// deleted, because their targets do not exist. settle returns fault.ErrUnchanged if another process has recorded all of it.
+// It removes stored changes, but not the newest MaxAliases that replace others.
+func (s *AliasSet) settle(version int64, missing map[string]string, process string, now time.Time) error {
+	settled, last := false, map[string]int{}
+	for i := range s.Pending {
+		last[s.Pending[i].Alias.Key()] = i
+	}
+	for i := range s.Pending {
+		change := &s.Pending[i]
+		if key := change.Alias.Key(); change.Version <= version && change.StoredAt.IsZero() {
+			if settled, change.StoredAt, change.StoredBy = true, now, process; missing[key] != "" && !change.Deleted && last[key] == i {
+				s.Count--
+				change.Deleted = true
+			}
+		}
+	}
+	if !settled {
+		return fault.ErrUnchanged
+	}
+	slices.Reverse(s.Pending)
+	kept := 0
+	s.Pending = slices.DeleteFunc(s.Pending, func(change AliasChange) bool {
+		if change.StoredAt.IsZero() {
+			return false
+		}
+		kept++
+		return !change.Replaces || kept > MaxAliases || now.Sub(change.StoredAt) >= 2*aliasRepeatTime
+	})
+	slices.Reverse(s.Pending)
+	return nil
 }
 
 func (c *Catalog) deleteAliasRows(ctx context.Context, dashboardID string, paths []string) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/coalesce"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // Collection stores records of one type.
@@ -68,6 +69,7 @@ type Catalog struct {
 	published Published
 	now       func() time.Time
 	platform  []string // hosts
+	process   string   // an id that no other process has
 
 	writes     coalesce.Group[*eventWrite, struct{}] // writes of events, by id
 	joins      coalesce.Group[string, string]        // writes that add new components to a dashboard, by organization and dashboard; items are ids of components
@@ -78,7 +80,7 @@ type Catalog struct {
 // New returns a catalog. now returns the time in UTC, in whole milliseconds. platform is the hosts of the platform, in
 // lower case. No dashboard may use one of them.
 func New(store Store, others OtherServices, published Published, now func() time.Time, platform ...string) *Catalog {
-	return &Catalog{store: store, others: others, published: published, now: now, platform: platform, importing: make(chan struct{}, importsAtOnce)}
+	return &Catalog{store: store, others: others, published: published, now: now, platform: platform, process: topic.NewID(), importing: make(chan struct{}, importsAtOnce)}
 }
 
 // runLimit is the timeout of a shared run. A shared run does not end when the request of its first caller ends.
