@@ -97,11 +97,7 @@ func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 	if m.row != nil {
 		row = *m.row
 	} else {
-		row = deliverylog.NewDelivery(m.id, m.shard.channel, m.recipient, &m.shard.change.EventChange, s.Policy.attempts(), s.Now())
-		row.Partition, row.Service = m.shard.partition, m.shard.service
-		if m.shard.change.Notice != nil {
-			row.EventID = "" // the event of a notice is an example
-		}
+		row = s.firstRow(m, m.shard.change)
 	}
 	if m.to.State != topic.RecipientGone {
 		row.DashboardID = m.to.Dashboard.ID
@@ -110,6 +106,16 @@ func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 		}
 	}
 	return &row
+}
+
+// firstRow returns the row of a delivery of the change that has no row yet.
+func (s *Sender) firstRow(m *member, change *Snapshot) deliverylog.Delivery {
+	row := deliverylog.NewDelivery(m.id, m.shard.channel, m.recipient, &change.EventChange, s.Policy.attempts(), s.Now())
+	row.Partition, row.Service = m.shard.partition, m.shard.service
+	if change.Notice != nil {
+		row.EventID = "" // the event of a notice is an example
+	}
+	return row
 }
 
 // retryAt makes the row wait for a retry.

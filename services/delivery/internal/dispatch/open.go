@@ -3,6 +3,7 @@ package dispatch
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -18,10 +19,15 @@ func (s *Sender) open(group []*opened) {
 	s.resolve(group)
 }
 
+// unavailableWait is how long the first attempts on a channel wait that this process does not have. During an update of the
+// installation, a process of the newer version gets the partition within this time.
+const unavailableWait = 5 * time.Minute
+
 // They never change.
 var (
 	cannotOpen   = failurelog.Cause{Message: "Shards cannot be opened yet."}
 	errNotLoaded = errors.New("the waiting deliveries of the partition are not loaded yet")
+	errNotOwned  = errors.New("the partition may belong to another process")
 )
 
 // load loads the change of shards and removes the members that are stored already.
@@ -33,7 +39,9 @@ func (s *Sender) load(group []*opened) {
 		return
 	}
 	_, kept := s.Recipients[sh.recipientService()]
-	if _, known := s.Channels[sh.channel]; !known || !kept { // a process of another version has stored the shards or rows
+	_, known := s.Channels[sh.channel]
+	available := known && kept // else a process of another version has stored the shards or rows
+	if !available && sh.retry {
 		s.fail(group, deliverylog.CodeUnavailable)
 		return
 	}
@@ -60,7 +68,35 @@ func (s *Sender) load(group []*opened) {
 		s.note(sh, err, cannotOpen)
 		return
 	}
-	s.withoutStored(found)
+	if s.withoutStored(found); !available {
+		s.delay(found)
+	}
+}
+
+// delay stores the members as rows that wait for unavailableWait.
+func (s *Sender) delay(group []*opened) {
+	for _, o := range group {
+		if o.err == nil && !s.retries.owns(o.shard.partition) {
+			o.err = errNotOwned
+		}
+		if o.err != nil || len(o.members) == 0 {
+			continue
+		}
+		rows := make([]deliverylog.Delivery, len(o.members))
+		for i, m := range o.members {
+			rows[i] = s.firstRow(m, o.change)
+			s.retryAt(m, &rows[i], deliverylog.CodeUnavailable, s.Now().Add(unavailableWait))
+		}
+		stored, err := s.Store.Insert(s.work, rows)
+		if s.note(o.shard, err, cannotOpen); err != nil {
+			o.err = err
+			continue
+		}
+		for i := range stored {
+			s.retries.add(&stored[i])
+		}
+		o.members = nil
+	}
 }
 
 // resolve sets the destinations of the members of those shards that have members and no error.
@@ -174,7 +210,7 @@ func (s *Sender) storedRows(group []*opened) ([]deliverylog.Delivery, error) {
 }
 
 // fail ends the waiting rows of shards whose change is no longer stored, or whose channel this process does not have. Members
-// without a row are dropped.
+// without a row are dropped. Their change is no longer stored.
 func (s *Sender) fail(group []*opened, code deliverylog.Code) {
 	for _, o := range group {
 		sh := o.shard

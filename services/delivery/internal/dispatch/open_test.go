@@ -1,0 +1,61 @@
+package dispatch
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
+)
+
+// A process of an older version gets the deliveries on a channel that it does not have. They wait as rows. A process that has the
+// channel sends them. If none gets the partition in time, they fail, so that they are in the log and can be replayed.
+func TestDeliveriesOnAnUnknownChannelWaitForAProcessThatHasIt(t *testing.T) {
+	for name, updated := range map[string]bool{"update": true, "no update": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const n = 10
+				store, hooks, work := &unheard{began: map[time.Time]bool{}}, &sending{}, &ending{}
+				run := func(channels map[topic.Channel]Channel, during func(*Sender, context.Context)) {
+					s := NewSender(Parts{Store: store, Bus: plainParts{}, Channels: channels, Recipients: integrations(directory{}), Policy: Policy{time.Minute}, Timeout: time.Second,
+						Now: time.Now, Log: slog.New(slog.DiscardHandler), Traces: untraced{}, Observer: unobserved{}})
+					ctx, stop := context.WithCancel(t.Context())
+					ended := make(chan struct{})
+					go func() { _ = s.Run(ctx); close(ended) }()
+					s.Assigned(ownsFirst(ctx))
+					during(s, ctx)
+					stop()
+					<-ended
+				}
+				run(nil, func(s *Sender, ctx context.Context) {
+					s.Take(ctx, 0, topic.Shard{ID: "s", ChangeID: "c", Organization: "o", Channel: topic.Webhook, Recipients: members("r", n)}, work)
+					time.Sleep(unavailableWait / 2)
+					if *work != (ending{done: 1}) {
+						t.Errorf("%+v", *work)
+					}
+					if !updated {
+						time.Sleep(unavailableWait)
+					}
+				})
+				if updated {
+					run(map[topic.Channel]Channel{topic.Webhook: hooks}, func(*Sender, context.Context) { time.Sleep(unavailableWait) })
+				}
+				want, code := deliverylog.StatusDelivered, deliverylog.Code("")
+				if !updated {
+					want, code = deliverylog.StatusFailed, deliverylog.CodeUnavailable
+				}
+				for _, row := range store.all() {
+					if row.Status != want || row.ErrorCode != code {
+						t.Errorf("row %+v", row)
+					}
+				}
+				if len(store.all()) != n || updated != (hooks.sent.Load() == n) {
+					t.Errorf("%d rows, %d sent", len(store.all()), hooks.sent.Load())
+				}
+			})
+		})
+	}
+}
