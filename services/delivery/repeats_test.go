@@ -240,8 +240,8 @@ func TestAWaitingRowThatIsStoredAfterItsPartitionMovedIsRetried(t *testing.T) {
 	}
 }
 
-// Rows and shards of a channel that this build lacks fail and delay nothing.
-func TestShardsAndRowsOfAnUnknownChannelFailAndDelayNothing(t *testing.T) {
+// Rows of a channel that this build lacks fail, shards of it become rows that wait, and both delay nothing.
+func TestShardsAndRowsOfAnUnknownChannelDelayNothing(t *testing.T) {
 	w := newWorld(t)
 	w.receiver("hooks.test", nil)
 	w.peer.add("r1", "https://hooks.test/")
@@ -263,4 +263,8 @@ func TestShardsAndRowsOfAnUnknownChannelFailAndDelayNothing(t *testing.T) {
 	next := change(newEvent(), 1)
 	w.publish(next, nil)
 	w.ended(next.ID, "r1")
+	apitest.Eventually(t, "the delivery without a row to wait", func() bool {
+		rows := w.rows(topic.DeliveryID(sent.ID, "r3"))
+		return len(rows) == 1 && rows[0].Status == deliverylog.StatusRetrying && rows[0].ErrorCode == deliverylog.CodeUnavailable
+	})
 }

@@ -146,7 +146,8 @@ func (s *Sender) note(sh *shard, err error, cause failurelog.Cause) {
 
 // withoutStored removes the members whose deliveries are stored, as a row or in a block. It publishes the outcomes of ended
 // deliveries again, because the process that stored a delivery may have been killed before it published the outcome. It adds
-// waiting rows to the retryIndex, because the former owner of the partition may have stored them after the index was loaded.
+// waiting rows to the retryIndex, because the former owner of the partition may have stored them after the index was loaded. It
+// stores that replays are planned.
 func (s *Sender) withoutStored(group []*opened) {
 	rows, err := s.storedRows(group)
 	s.note(group[0].shard, err, cannotOpen)
@@ -156,6 +157,10 @@ func (s *Sender) withoutStored(group []*opened) {
 			continue
 		}
 		found := o.without(rows)
+		if o.err = s.saveReplays(o.shard.trace, found); o.err != nil {
+			s.note(o.shard, o.err, cannotOpen)
+			continue
+		}
 		for _, row := range found {
 			if row.Status == deliverylog.StatusRetrying {
 				s.retries.add(row)

@@ -3,10 +3,12 @@ package dispatch
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
@@ -58,4 +60,39 @@ func TestDeliveriesOnAnUnknownChannelWaitForAProcessThatHasIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+// pages is a store with the row of a replay. The first write of a page fails.
+type pages struct {
+	unheard
+	failed bool
+	saved  []deliverylog.PlannedPage
+}
+
+func (p *pages) SavePages(_ context.Context, saved ...deliverylog.PlannedPage) error {
+	if !p.failed {
+		p.failed = true
+		return fault.New(fault.Unavailable, "the store is down")
+	}
+	p.saved = append(p.saved, saved...)
+	return nil
+}
+
+// A replay is planned when its row is stored: the owner of its partition stores the number with the shard of the row, also if the
+// first write fails.
+func TestAReplayWithARowIsPlanned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, hooks, work, due := &pages{}, &sending{}, &ending{}, time.Now()
+		id := topic.DeliveryID("replay", "r")
+		_, _ = store.remembering.Insert(t.Context(), []deliverylog.Delivery{{ID: id, ChangeID: "c", EventID: "e", ReplayOf: "log", Recipient: "r", Organization: "o",
+			Channel: topic.Webhook, Status: deliverylog.StatusRetrying, NextAttemptAt: &due}})
+		sendAll(t, hooks, Parts{Store: store, Bus: plainParts{}, Recipients: integrations(directory{}), Events: published{}}, func(s *Sender, ctx context.Context) {
+			s.Assigned(ownsFirst(ctx))
+			s.Take(ctx, 0, topic.Shard{ID: id, ChangeID: "c", Organization: "o", Channel: topic.Webhook, Recipients: []string{"r"}, Replay: id}, work)
+		})
+		want := []deliverylog.PlannedPage{{ID: id, Organization: "o", EventID: "e", Channel: topic.Webhook, Recipients: 1, PlannedAt: due.Add(openPause)}}
+		if !reflect.DeepEqual(store.saved, want) || *work != (ending{done: 1}) || hooks.sent.Load() != 1 {
+			t.Errorf("saved %+v, %d sent, work %+v", store.saved, hooks.sent.Load(), *work)
+		}
+	})
 }

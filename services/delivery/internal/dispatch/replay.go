@@ -48,13 +48,22 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	if row.Channel.RecipientService() == topic.Integrations {
 		again.URLHash, again.URLDisplay, again.Partition = to.URLHash, to.URLDisplay, deliverylog.BucketOf(p.destination(row.Channel, cmp.Or(to.Paced, to.URLHash)))
 	}
-	if again.EventID != "" {
-		page := deliverylog.PlannedPage{ID: again.ID, Organization: again.Organization, EventID: again.EventID, Channel: again.Channel, Recipients: 1, PlannedAt: now}
-		if err := p.Store.SavePages(ctx, page); err != nil {
-			return "", err
+	return again.ID, p.schedule(ctx, again, "delivery.replay", now)
+}
+
+// saveReplays stores the numbers of planned deliveries of those rows that are replays. It is called with the shard of a replay,
+// which is published if the row is stored. So the number counts no replay that has no row.
+func (s *Sender) saveReplays(ctx context.Context, rows []*deliverylog.Delivery) error {
+	var pages []deliverylog.PlannedPage
+	for _, row := range rows {
+		if row.ReplayOf != "" && row.EventID != "" {
+			pages = append(pages, deliverylog.PlannedPage{ID: row.ID, Organization: row.Organization, EventID: row.EventID, Channel: row.Channel, Recipients: 1, PlannedAt: s.Now()})
 		}
 	}
-	return again.ID, p.schedule(ctx, again, "delivery.replay", now)
+	if len(pages) == 0 {
+		return nil
+	}
+	return s.Store.SavePages(ctx, pages...)
 }
 
 // schedule stores a new row that waits for its first attempt, with its shard and an audit entry about the action.
