@@ -35,6 +35,7 @@ func TestDeliveriesOnAnUnknownChannelWaitForAProcessThatHasIt(t *testing.T) {
 				run(nil, func(s *Sender, ctx context.Context) {
 					s.Take(ctx, 0, topic.Shard{ID: "s", ChangeID: "c", Organization: "o", Channel: topic.Webhook, Recipients: members("r", n)}, work)
 					time.Sleep(unavailableWait / 2)
+					synctest.Wait()
 					if *work != (ending{done: 1}) {
 						t.Errorf("%+v", *work)
 					}
