@@ -1,6 +1,7 @@
 package identity_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -103,7 +104,7 @@ func TestSingleSignOnSignsInMembersOfTheProvider(t *testing.T) {
 		t.Errorf("the sessions are %+v", all)
 	}
 	created := b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "2")))
-	if got := created.call(200, "GET", "profile", "").Profile; got.Username != "new@example.com" || got.Email != "new@example.com" || strings.Join(got.Roles, " ") != "event" {
+	if got := created.call(200, "GET", "profile", "").Profile; got.Username != "new" || got.Email != "new@example.com" || strings.Join(got.Roles, " ") != "event" {
 		t.Errorf("the profile is %+v", got)
 	}
 	same := b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "2")))
@@ -263,15 +264,60 @@ func TestASignOnNeedsTheSecondFactorOfTheMember(t *testing.T) {
 	b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "1")))
 }
 
+// An address that a member has set identifies nobody, neither here nor at a sign-in, before the member has used a link that
+// went there or an admin has changed it.
+func TestAnAddressWithoutProofIdentifiesNobody(t *testing.T) {
+	p, i, admin, m := acme(t, map[string]any{"rolesClaim": "groups", "roleMap": map[string][]string{"ops": {"admin"}}})
+	i.AddUser("1", "boss@example.com", true)
+	i.Tamper(func(claims map[string]any) func([]byte) string { claims["groups"] = "ops"; return nil })
+	eve := p.operator(201, "POST", "organizations/"+m.organization+"/users", `{"username": "eve", "email": "eve@example.com", "roles": ["event"]}`).User.ID
+	hers, b := p.welcome(eve), p.browser()
+	b.call(200, "POST", "sign-in", signIn("eve@example.com", password))
+	hers.call(200, "PATCH", "profile", `{"email": "BOSS@example.com"}`)
+	if r := b.call(403, "POST", "sign-in/sso/finish", b.signOn(i, "1")); !strings.Contains(r.Error, "without proof") {
+		t.Errorf("the sign-on: %s", r.Error)
+	}
+	if got := hers.call(200, "GET", "profile", "").Profile; got.SignOn || strings.Join(got.Roles, " ") != "event" {
+		t.Errorf("eve is %+v", got)
+	}
+	admin.call(200, "PATCH", "users/"+eve, `{"firstName": "Eve", "email": "BOSS@example.com"}`) // as the form of the console sends it
+	b.call(403, "POST", "sign-in/sso/finish", b.signOn(i, "1"))
+	b.call(403, "POST", "sign-in", signIn("boss@example.com", password))
+	b.call(200, "POST", "sign-in", signIn("eve", password))
+
+	// Members of another organization do not hide the member who has the address.
+	mallory := p.welcome(p.member("mallory", `"admin"`).id)
+	for n := range 21 {
+		mallory.call(201, "POST", "users", fmt.Sprintf(`{"username": "m%d", "email": "ann@example.com", "roles": ["event"]}`, n))
+	}
+	mallory.call(400, "POST", "users", `{"username": "ann@example.com", "email": "ann@example.com", "roles": ["event"]}`)
+	mallory.call(200, "PATCH", "profile", `{"email": "ann@example.com"}`)
+	ann := b.as(b.call(200, "POST", "sign-in", signIn("ann@example.com", password)))
+	if got := ann.call(200, "GET", "profile", "").Profile; got.UserID != m.id {
+		t.Errorf("the address leads to %+v", got)
+	}
+
+	p.welcome(eve) // the link goes to the address
+	b.call(200, "POST", "sign-in", signIn("boss@example.com", password))
+	hers = b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "1")))
+	if got := hers.call(200, "GET", "profile", "").Profile; got.UserID != eve || strings.Join(got.Roles, " ") != "admin" {
+		t.Errorf("the member with the address is %+v", got)
+	}
+	hers.call(200, "PATCH", "profile", `{"email": "new@example.com"}`)
+	b.call(403, "POST", "sign-in", signIn("new@example.com", password))
+	ann.call(200, "PATCH", "users/"+eve, `{"email": "newer@example.com"}`)
+	b.call(200, "POST", "sign-in", signIn("newer@example.com", password))
+}
+
 // The user name of another organization's member does not prevent a sign-on.
 func TestATakenUserNameGetsAnAddition(t *testing.T) {
 	p, i, _, _ := acme(t, nil)
 	other := p.operator(201, "POST", "organizations", `{"name": "Other"}`).Organization.ID
-	p.operator(201, "POST", "organizations/"+other+"/users", `{"username": "taken@example.com", "email": "x@example.com", "roles": ["admin"]}`)
+	p.operator(201, "POST", "organizations/"+other+"/users", `{"username": "taken", "email": "x@example.com", "roles": ["admin"]}`)
 	i.AddUser("9", "taken@example.com", true)
 	b := p.browser()
 	got := b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "9"))).call(200, "GET", "profile", "").Profile
-	if !strings.HasPrefix(got.Username, "taken@example.com-") || got.Email != "taken@example.com" {
+	if !strings.HasPrefix(got.Username, "taken-") || got.Email != "taken@example.com" {
 		t.Errorf("the profile is %+v", got)
 	}
 }

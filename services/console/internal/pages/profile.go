@@ -18,7 +18,7 @@ func profileForm(of app.Profile) *forms.Form {
 	return forms.New("/profile", "Save changes",
 		&forms.Field{Kind: forms.Text, Name: "firstName", Label: "First name", Max: 100, Autocomplete: "given-name", Values: []string{of.FirstName}},
 		&forms.Field{Kind: forms.Text, Name: "lastName", Label: "Last name", Max: 100, Autocomplete: "family-name", Values: []string{of.LastName}},
-		&forms.Field{Kind: forms.Email, Name: "email", Label: "Email", Required: true, Max: 254, Autocomplete: "email", Hint: "Security messages and links to set a password go to this address.", Values: []string{of.Email}},
+		&forms.Field{Kind: forms.Email, Name: "email", Label: "Email", Required: true, Max: 254, Autocomplete: "email", Hint: "Security messages and links to set a password go to this address. You can sign in with a new address after you have used such a link.", Values: []string{of.Email}},
 		&forms.Field{Kind: forms.Text, Name: "timeZone", Label: "Time zone", Required: true, Max: 64, Hint: "Times in the console are in this zone, such as Europe/Berlin.", Members: []string{"preferences.timeZone"}, Values: []string{of.Preferences.TimeZone}},
 		&forms.Field{Kind: forms.Segments, Name: "theme", Label: "Theme", Required: true, Options: []forms.Option{{Value: "system", Label: "As the system"}, {Value: "light", Label: "Light"}, {Value: "dark", Label: "Dark"}}, Values: []string{of.Preferences.Theme}},
 		&forms.Field{Kind: forms.Segments, Name: "density", Label: "Rows in lists", Required: true, Options: []forms.Option{{Value: "comfortable", Label: "Comfortable"}, {Value: "compact", Label: "Compact"}}, Values: []string{of.Preferences.Density}},

@@ -74,7 +74,7 @@ func memberFields() []*forms.Field {
 // userNew invites a member. The response shows the link once.
 func (p *pages) userNew(v *visit) error {
 	form := forms.New(usersPath+"/new", "Send the invitation", append([]*forms.Field{
-		{Kind: forms.Text, Name: "username", Label: "User name", Required: true, Max: 150, Autocomplete: "off", Hint: "For signing in. Without spaces and colons."},
+		{Kind: forms.Text, Name: "username", Label: "User name", Required: true, Max: 150, Autocomplete: "off", Hint: "For signing in. Without spaces, colons and @."},
 	}, memberFields()...)...)
 	form.Cancel = usersPath
 	v.fill(form)

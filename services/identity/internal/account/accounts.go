@@ -63,6 +63,7 @@ const (
 	FieldKeyIDs       = "keyIds"      // several values: the ids of the active App keys
 	FieldSessionIDs   = "sessionIds"  // several values: the ids of the sessions that have not ended
 	FieldAddress      = "address"     // FieldEmail in lower case
+	FieldSignInName   = "signInName"  // FieldAddress if the user can sign in with it, see User.SignInName
 	FieldSubject      = "subject"     // absent: the user never signed in by single sign-on
 	FieldSignOn       = "signOn"      // organizations: SignOn.Name, absent without single sign-on
 )

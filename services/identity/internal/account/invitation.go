@@ -168,6 +168,7 @@ func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (
 		}
 		names.apply(u)
 		u.setPassword(hash, "", now)
+		u.OwnEmail = false // a new address ends the links to the former one
 		u.Version++
 		return mailTo(u, topic.MemberPassword, "", now), nil
 	}

@@ -19,8 +19,8 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 	if who.Session == "" && slices.Contains(in.Roles, Admin) {
 		return User{}, Link{}, errNoKey()
 	}
-	if strings.Contains(in.Username, "@") && !strings.EqualFold(in.Username, in.Email) { // the owner of the address could not sign in with it
-		return User{}, Link{}, fault.Field(FieldUsername, "must not contain @, unless it is the member's address")
+	if strings.Contains(in.Username, "@") { // the owner of this address, perhaps of another organization, could not sign in with it
+		return User{}, Link{}, fault.Field(FieldUsername, "must not contain @. Members also sign in with their address")
 	}
 	user, err = a.addUser(ctx, who.Organization, in, func(u *User) []topic.Message {
 		link = u.addLink(Invitation, u.CreatedAt)

@@ -83,7 +83,8 @@ func (p ProfilePatch) apply(u *User) {
 }
 
 // ChangeProfile changes the caller's own name, mail address and preferences. A new mail address needs a recent sign-in,
-// because links to set a password go there.
+// because links to set a password go there. Until the caller uses one of them, or an admin changes the address, the new
+// address does not identify the caller.
 func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) error {
 	user, err := a.Caller(ctx, who)
 	if err != nil {
@@ -101,6 +102,7 @@ func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) e
 	change := func(u *User, now time.Time) ([]topic.Message, error) {
 		before := *u
 		p.apply(u)
+		u.OwnEmail = u.OwnEmail || Address(before.Email) != Address(u.Email)
 		messages := edited(ctx, now, &before, u)
 		if before.Version == u.Version {
 			return nil, fault.ErrUnchanged

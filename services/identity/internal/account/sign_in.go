@@ -203,27 +203,33 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 	})
 }
 
-// named returns the enabled user with the user name, or the only one with the mail address. Users without a password, such
-// as invited ones, do not hide a user with a password: everybody can invite somebody with any address. Without such a user
-// it returns the zero User.
+// SignInName returns the mail address with which the user can sign in, in lower case. It returns "" for users who are
+// disabled, have no password, or have set the address without proof: everybody can invite somebody with any address, and
+// set any address. They must not hide the user who has the address.
+func (u User) SignInName() string {
+	if u.Disabled || u.Password == "" || u.OwnEmail {
+		return ""
+	}
+	return Address(u.Email)
+}
+
+// named returns the enabled user with the user name, or the only one with the address as the SignInName. Without such a
+// user it returns the zero User.
 func (a *Accounts) named(ctx context.Context, name string) (User, error) {
-	const sharing = 20 // users with one address who are compared
-	var other User     // a user without a password
-	for _, condition := range []find.Condition{find.Eq(FieldUsername, name), find.Eq(FieldAddress, Address(name))} {
-		page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: sharing})
-		if err != nil {
-			return User{}, err
-		}
-		enabled := slices.DeleteFunc(page.Items, func(u User) bool { return u.Disabled })
-		withPassword := slices.DeleteFunc(slices.Clone(enabled), func(u User) bool { return u.Password == "" })
+	var noPassword User
+	for _, condition := range []find.Condition{find.Eq(FieldUsername, name), find.Eq(FieldSignInName, Address(name))} {
+		page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 2})
 		switch {
-		case len(withPassword) == 1:
-			return withPassword[0], nil
-		case len(enabled) == 1 && other.ID == "":
-			other = enabled[0]
+		case err != nil:
+			return User{}, err
+		case len(page.Items) != 1 || page.Items[0].Disabled:
+		case page.Items[0].Password != "":
+			return page.Items[0], nil
+		default:
+			noPassword = page.Items[0]
 		}
 	}
-	return other, nil
+	return noPassword, nil
 }
 
 // signInStep is the content of the ticket between the password and the second factor.

@@ -1,12 +1,14 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -158,7 +160,7 @@ func severalFactors(claims map[string]any) bool {
 }
 
 // signOnMember returns the member whom the claims are about: the one with the subject; else the one with the verified
-// address; else a new one, if the organization creates members.
+// address, unless the member has set it without proof; else a new one, if the organization creates members.
 func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject string, claims map[string]any) (User, error) {
 	known, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldSubject, subject)}, Limit: 1})
 	if err != nil {
@@ -187,6 +189,8 @@ func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject str
 		return User{}, errDisabled()
 	case len(same) == 1 && strings.HasPrefix(same[0].Subject, o.SignOn.Issuer+" "):
 		return User{}, fault.New(fault.Forbidden, "The member with your mail address signs in with another account of the provider. Ask an admin for help.")
+	case len(same) == 1 && same[0].OwnEmail:
+		return User{}, fault.New(fault.Forbidden, "A member has set your mail address as the own one, without proof. Ask an admin for help.")
 	case len(same) == 1:
 		return same[0], nil
 	case !o.SignOn.CreateMembers:
@@ -199,8 +203,8 @@ func errDisabled() error {
 	return fault.New(fault.Forbidden, "Your account is disabled. Ask an admin for help.")
 }
 
-// addSignOnMember creates a member from the claims. The user name is the mail address, or has an addition if another
-// user of the installation has this name.
+// addSignOnMember creates a member from the claims. The user name is the address without its domain. It has an addition if
+// another user of the installation has this name.
 func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject, email string, claims map[string]any) (User, error) {
 	roles := o.rolesOf(claims)
 	if len(roles) == 0 {
@@ -208,17 +212,28 @@ func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject,
 	}
 	first, _ := claims["given_name"].(string)
 	last, _ := claims["family_name"].(string)
-	in := NewUser{Username: email, Email: email, FirstName: personName(first), LastName: personName(last), Roles: roles}
+	in := NewUser{Username: mailbox(email), Email: email, FirstName: personName(first), LastName: personName(last), Roles: roles}
 	prepare := func(u *User) []topic.Message { u.Subject = subject; return nil }
 	user, err := a.addUser(ctx, o.ID, in, prepare)
 	if !fault.Is(err, fault.Conflict) {
 		return user, err
 	}
-	in.Username = email + "-" + strings.ToLower(seal.Digest(o.ID + subject)[:6])
+	in.Username += "-" + strings.ToLower(seal.Digest(o.ID + subject)[:6])
 	if user, err = a.addUser(ctx, o.ID, in, prepare); fault.Is(err, fault.Conflict) {
 		return User{}, fault.Wrap(fault.Conflict, err, "Your user name is taken. Ask an admin to invite you.")
 	}
 	return user, err
+}
+
+// mailbox returns the part of the address before the @, without what checkUsername refuses.
+func mailbox(email string) string {
+	name := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`:@"`, r) || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, email[:strings.LastIndexByte(email, '@')])
+	return cmp.Or(firstCharacters(name, maxUsername-len("-123456")), "member")
 }
 
 // personName returns the name without what checkLine refuses.

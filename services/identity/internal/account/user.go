@@ -15,19 +15,22 @@ import (
 
 // User is a member of an organization, with all of its keys.
 type User struct {
-	ID           string     `json:"id" audit:"id"`             // uuid v7
-	LegacyID     int64      `json:"legacyId" audit:"legacyId"` // integer id of the legacy interface
-	Organization string     `json:"organization"`
-	Username     string     `json:"username" audit:"username"` // unique in the installation, immutable, case-sensitive
-	Email        string     `json:"email" audit:"email"`
-	FirstName    string     `json:"firstName" audit:"firstName"`
-	LastName     string     `json:"lastName" audit:"lastName"`
-	Roles        []Role     `json:"roles" audit:"roles"`
-	Disabled     bool       `json:"disabled" audit:"disabled"`
-	CreatedAt    time.Time  `json:"createdAt" audit:"createdAt"`
-	LastLoginAt  *time.Time `json:"lastLoginAt"` // to the minute
-	Keys         []Key      `json:"keys"`        // App keys, oldest first
-	LegacyKey    *Key       `json:"legacyKey"`
+	ID           string `json:"id" audit:"id"`             // uuid v7
+	LegacyID     int64  `json:"legacyId" audit:"legacyId"` // integer id of the legacy interface
+	Organization string `json:"organization"`
+	Username     string `json:"username" audit:"username"` // unique in the installation, immutable, case-sensitive
+	Email        string `json:"email" audit:"email"`
+	// OwnEmail: the user has set Email, and has not yet used a link that went there. So nobody has vouched for it, and it
+	// does not identify the user.
+	OwnEmail    bool       `json:"ownEmail"`
+	FirstName   string     `json:"firstName" audit:"firstName"`
+	LastName    string     `json:"lastName" audit:"lastName"`
+	Roles       []Role     `json:"roles" audit:"roles"`
+	Disabled    bool       `json:"disabled" audit:"disabled"`
+	CreatedAt   time.Time  `json:"createdAt" audit:"createdAt"`
+	LastLoginAt *time.Time `json:"lastLoginAt"` // to the minute
+	Keys        []Key      `json:"keys"`        // App keys, oldest first
+	LegacyKey   *Key       `json:"legacyKey"`
 	// Version is the number of changes of the record. Uses of keys, and sessions, do not change it.
 	Version int64 `json:"version"`
 
@@ -220,6 +223,7 @@ func (a *Accounts) patchUser(ctx context.Context, id string, p UserPatch, allow 
 		}
 		before := *u
 		p.apply(u)
+		u.OwnEmail = u.OwnEmail && Address(before.Email) == Address(u.Email)
 		messages := edited(ctx, now, &before, u)
 		if before.Email != u.Email {
 			u.Links = nil // they went to the former address

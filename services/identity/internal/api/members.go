@@ -24,7 +24,7 @@ func (a api) memberOperations() []web.Operation {
 		}, a.listMembers),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/users", ID: "inviteUser", Tag: "users", Summary: "Invite a new member",
-			Description: "The member gets a mail with a link to set a password, which is valid for 72 hours. Only this response shows the link. A session needs a recent sign-in. A key cannot invite an admin.",
+			Description: "The user name must not contain @. The member gets a mail with a link to set a password, which is valid for 72 hours. Only this response shows the link. A session needs a recent sign-in. A key cannot invite an admin.",
 			Roles:       admin, Versioned: true, Status: 201, Errors: []int{409},
 			Example: web.Example{
 				Request:  `{"username": "ada", "email": "ada@example.com", "firstName": "Ada", "lastName": "Lovelace", "roles": ["admin", "api"]}`,

@@ -39,7 +39,7 @@ func (a api) signOnOperations() []web.Operation {
 		}, a.getSignOn),
 		web.Declare(web.Operation{
 			Method: "PUT", Path: "/app/organization/sign-on", ID: "setSignOn", Tag: "sign-on", Summary: "Set the organization's single sign-on",
-			Description: "An OpenID Connect provider. Without clientSecret the former one stays. With enforced, members sign in with passwords and passkeys only if their allowPasswordAuth is true, and one admin with a password must have it. A rolesClaim sets the roles at each sign-in; without a matching value the member gets defaultRoles." + needsRecent,
+			Description: "An OpenID Connect provider. Without clientSecret the former one stays. With enforced, members sign in with passwords and passkeys only if their allowPasswordAuth is true, and one admin with a password must have it. At the first sign-in, the verified address of the provider identifies a member, unless the member has set the own address without proof. A rolesClaim sets the roles at each sign-in; without a matching value the member gets defaultRoles." + needsRecent,
 			Access:      web.SignedIn, Roles: admin, Status: 200, Errors: []int{409},
 			Example: web.Example{
 				Request: `{"name": "acme", "label": "Acme login", "issuer": "https://login.example.com", "clientId": "bellbuoy", "clientSecret": "secret",

@@ -69,6 +69,7 @@ func users() document.Schema[account.User] {
 			field(account.FieldCreatedAt, func(u *user) any { return account.Second(&u.CreatedAt) }),
 			field(account.FieldLastLoginAt, func(u *user) any { return account.Second(u.LastLoginAt) }),
 			field(account.FieldAddress, func(u *user) any { return account.Address(u.Email) }),
+			field(account.FieldSignInName, func(u *user) any { return optional.OrNull(u.SignInName()) }),
 			field(account.FieldSubject, func(u *user) any { return optional.OrNull(u.Subject) }),
 			{Name: account.FieldKeyIDs, Many: true, Value: keyIDs},
 			{Name: account.FieldSessionIDs, Many: true, Value: sessionIDs},
@@ -77,7 +78,7 @@ func users() document.Schema[account.User] {
 		Indexes: []document.Index{
 			{Name: account.IndexLegacy, Fields: []string{account.FieldOrganization, account.FieldLegacyID}, Unique: true},
 			{Name: "username", Fields: []string{account.FieldUsername}, Unique: true},
-			{Name: "address", Fields: []string{account.FieldAddress}},
+			{Name: "sign_in_name", Fields: []string{account.FieldSignInName}},
 			{Name: "org_address", Fields: []string{account.FieldOrganization, account.FieldAddress}},
 			{Name: account.IndexSubject, Fields: []string{account.FieldOrganization, account.FieldSubject}, Unique: true},
 			{Name: "keys", Fields: []string{account.FieldKeyIDs}},
