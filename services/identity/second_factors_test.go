@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -135,6 +136,33 @@ func TestOneCodeSignsInOnceAlsoAtTheSameTime(t *testing.T) {
 	}
 }
 
+// A link is accepted while an authenticator app is put in force. The new session has shown a code, or began before.
+func TestALinkDoesNotSkipTheSecondFactorAtTheSameTime(t *testing.T) {
+	p := start(t, nil)
+	for round := range 3 {
+		ann := p.member(fmt.Sprint("ann", round), `"admin"`)
+		b, signedOut := p.welcome(ann.id), p.browser()
+		secret := b.call(200, "POST", "profile/totp", "").Secret
+		_, token, _ := strings.Cut(p.operator(201, "POST", "users/"+ann.id+"/invitation", "").URL, "token=")
+		var group sync.WaitGroup
+		for i := range 8 { // take the slots for hashes
+			group.Go(func() { signedOut.try("POST", "sign-in", signIn(fmt.Sprint("nobody", round, i), password)) })
+		}
+		var accepted reply
+		group.Go(func() {
+			accepted, _ = signedOut.try("POST", "invitations/accept", jsonOf(map[string]any{"token": token, "password": password}))
+		})
+		for range round { // another moment of the link's request
+			b.try("GET", "profile", "")
+		}
+		_, confirmed := b.try("PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`)
+		group.Wait()
+		if accepted.Session != nil && confirmed == 200 { // a new password would have ended the session that confirms
+			t.Errorf("round %d: the link skips the second factor", round)
+		}
+	}
+}
+
 // If the organization requires a second factor, a session without one has no roles until the member has set one up.
 func TestASessionHasNoRolesBeforeTheRequiredSecondFactor(t *testing.T) {
 	p := start(t, nil)
@@ -151,8 +179,25 @@ func TestASessionHasNoRolesBeforeTheRequiredSecondFactor(t *testing.T) {
 	b.call(204, "DELETE", "profile/totp", "")
 	b.call(403, "GET", "users", "")
 	device := p.device()
-	device.register(b, "Laptop")
+	id := device.register(b, "Laptop")
 	b.call(200, "GET", "users", "")
+
+	// Somebody who knows the password only cannot replace the passkey by another factor.
+	alone := b.as(b.call(200, "POST", "sign-in", signIn("ann", password)))
+	for _, refused := range []struct{ method, path, body string }{
+		{"POST", "profile/totp", ""}, {"PUT", "profile/totp", `{"code": "123456"}`}, {"POST", "profile/passkeys/options", ""}, {"DELETE", "profile/passkeys/" + id, ""},
+	} {
+		if r := alone.call(403, refused.method, refused.path, refused.body); !strings.HasPrefix(r.Error, "Sign in again") {
+			t.Errorf("%s %s: %s", refused.method, refused.path, r.Error)
+		}
+	}
+	alone.call(200, "POST", "sign-in/again", `{"password": "`+password+`"}`)
+	alone.call(403, "POST", "profile/totp", "")
+	device.made.Counter = 1
+	alone.call(200, "POST", "sign-in/again", `{"passkey": `+device.show(alone)+`}`)
+	alone.call(200, "GET", "users", "")
+	secret = alone.call(200, "POST", "profile/totp", "").Secret
+	alone.call(200, "PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`)
 }
 
 // device is a browser with an authenticator.

@@ -228,8 +228,19 @@ func TestEnforcedSignOnKeepsThePasswordOfOneAdmin(t *testing.T) {
 	created := p.operator(201, "POST", "organizations/"+m.organization+"/users", `{"username": "eve", "email": "eve@example.com", "roles": ["event"]}`)
 	eve.User.ID = created.User.ID
 	with := p.welcome(eve.User.ID) // the operator's invitation allows the password
+	laptop := p.device()
+	laptop.party.Origin = "https://console.example.com"
+	laptop.register(with, "Laptop")
+	laptop.made.Counter = 1
+	secret := with.call(200, "POST", "profile/totp", "").Secret
+	codes := with.call(200, "PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`).RecoveryCodes
+	half := b.call(200, "POST", "sign-in", signIn("eve", password)).SecondFactor.Ticket
 	admin.call(200, "PATCH", "users/"+eve.User.ID, `{"allowPasswordAuth": false}`)
 	b.call(403, "POST", "sign-in", signIn("eve", password))
+	b.call(403, "POST", "sign-in/code", codeOf(half, codes[0])) // the second step of a sign-in that began before
+	if r := with.call(403, "POST", "sign-in/again", `{"passkey": `+laptop.show(with)+`}`); !strings.Contains(r.Error, "single sign-on only") {
+		t.Errorf("a passkey again: %s", r.Error)
+	}
 	with.call(409, "POST", "profile/passkeys/options", "")
 }
 

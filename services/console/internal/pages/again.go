@@ -72,7 +72,8 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	if !profile.SecondFactors.TOTP {
 		without = append(without, "code")
 	}
-	if profile.HasPassword {
+	needsPasskey := profile.SecondFactorRequired && !profile.SecondFactors.TOTP && data.Passkey != nil // a password shows no second factor
+	if profile.HasPassword && !needsPasskey {
 		data.Form = only(form, without...)
 	} else {
 		data.Form = only(form, append(without, "password", "code")...)

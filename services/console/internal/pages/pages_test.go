@@ -363,7 +363,7 @@ func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
 			t.Errorf("%s: %d to %s", path, got.status, got.header.Get("Location"))
 		}
 	}
-	b.expect(b.get("/console/profile/security"), http.StatusOK, "requires a second factor")
+	b.expect(b.get("/console/profile/security"), http.StatusOK, "requires a second factor", "Show yours")
 	b.expect(b.get("/console/profile/security/app"), http.StatusOK)
 }
 

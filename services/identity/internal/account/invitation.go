@@ -174,7 +174,12 @@ func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (
 	}
 	p := proof{Method: ByLink, Keep: in.Keep, Browser: in.Browser}
 	if !user.HasTOTP() {
-		return a.startSession(ctx, user.ID, from, p, set)
+		return a.startSession(ctx, user.ID, from, p, func(u *User, now time.Time) ([]topic.Message, error) {
+			if u.HasTOTP() { // since the hash began
+				return nil, errSignInEnded()
+			}
+			return set(u, now)
+		})
 	}
 	user, err = a.changeUser(ctx, user.ID, func(u *User, now time.Time) ([]topic.Message, error) {
 		before := *u

@@ -134,7 +134,7 @@ var errCopiedPasskey = fault.New(fault.Forbidden, "The passkey was not accepted,
 // NewPasskeyOptions returns the options with which a browser makes a passkey for the caller, and a ticket for
 // AddPasskey.
 func (a *Accounts) NewPasskeyOptions(ctx context.Context, who Who) (ticket string, options any, err error) {
-	user, err := a.Recent(ctx, who)
+	user, _, err := a.mayChangeFactors(ctx, who)
 	if err != nil {
 		return "", nil, err
 	}
@@ -167,7 +167,7 @@ func (a *Accounts) mayAddPasskey(ctx context.Context, u User) error {
 
 // AddPasskey adds the passkey that the browser made to the caller.
 func (a *Accounts) AddPasskey(ctx context.Context, who Who, ticket string, credential json.RawMessage, name string) (Passkey, error) {
-	user, err := a.Recent(ctx, who)
+	user, allow, err := a.mayChangeFactors(ctx, who)
 	if err != nil {
 		return Passkey{}, err
 	}
@@ -198,6 +198,9 @@ func (a *Accounts) AddPasskey(ctx context.Context, who Who, ticket string, crede
 		passkey.Transports = append(passkey.Transports, string(transport))
 	}
 	_, err = a.changeUser(ctx, user.ID, func(u *User, now time.Time) ([]topic.Message, error) {
+		if err := allow(u); err != nil {
+			return nil, err
+		}
 		if err := a.mayAddPasskey(ctx, *u); err != nil {
 			return nil, err
 		}
@@ -248,10 +251,14 @@ func (a *Accounts) RenamePasskey(ctx context.Context, who Who, id, name string) 
 
 // RemovePasskey removes a passkey of the caller, and ends the caller's other sessions.
 func (a *Accounts) RemovePasskey(ctx context.Context, who Who, id string) error {
-	if _, err := a.Recent(ctx, who); err != nil {
+	_, allow, err := a.mayChangeFactors(ctx, who)
+	if err != nil {
 		return err
 	}
-	_, err := a.changeUser(ctx, who.User, func(u *User, now time.Time) ([]topic.Message, error) {
+	_, err = a.changeUser(ctx, who.User, func(u *User, now time.Time) ([]topic.Message, error) {
+		if err := allow(u); err != nil {
+			return nil, err
+		}
 		i := slices.IndexFunc(u.Passkeys, func(p Passkey) bool { return p.ID == id })
 		if i < 0 {
 			return nil, noPasskey()
@@ -347,7 +354,7 @@ func (a *Accounts) SignInPasskey(ctx context.Context, in PasskeyProof, keep bool
 		return SignIn{}, fault.IfMissing(err, errPasskey(err))
 	}
 	if !user.admitsPassword(o) {
-		return SignIn{}, fault.New(fault.Forbidden, "Your organization signs in by its single sign-on only.")
+		return SignIn{}, errSignOnOnly()
 	}
 	p := proof{Method: ByPasskey, SecondFactor: true, Keep: keep, Browser: browser}
 	return a.startSession(ctx, user.ID, from, p, func(u *User, now time.Time) ([]topic.Message, error) {

@@ -236,6 +236,27 @@ func (a *Accounts) MayHoldKeys(ctx context.Context, who Who) error {
 	return err
 }
 
+// mayChangeFactors returns the caller, and a function that returns an error unless the user may add and remove second
+// factors: the caller has signed in recently. If the organization requires a second factor and the user has one, the caller
+// has also shown one, because a new factor would else replace it for somebody who knows the password only.
+func (a *Accounts) mayChangeFactors(ctx context.Context, who Who) (user User, allow func(*User) error, err error) {
+	if user, err = a.Recent(ctx, who); err != nil {
+		return User{}, nil, err
+	}
+	organization, err := a.Organization(ctx, user.Organization)
+	if err != nil {
+		return User{}, nil, err
+	}
+	allow = func(u *User) error {
+		hasFactor := u.HasTOTP() || len(u.Passkeys) > 0 && u.admitsPassword(organization) // with single sign-on only, passkeys are not accepted
+		if hasFactor && u.rolesIn(who.Session, organization, a.Now()) == nil {
+			return fault.ErrSignInAgain
+		}
+		return nil
+	}
+	return user, allow, allow(&user)
+}
+
 // recent returns fault.ErrSignInAgain unless the user has signed in to the session within recentFor.
 func (a *Accounts) recent(u *User, session string) error {
 	now := a.Now()

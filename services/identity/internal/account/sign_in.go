@@ -33,6 +33,11 @@ type Tries interface {
 // errSignIn returns the error for every failure of a sign-in. It does not reveal which users exist.
 func errSignIn() error { return fault.New(fault.Forbidden, "The name or the password is wrong.") }
 
+// errSignOnOnly returns the error for a passkey of a user who may not use it.
+func errSignOnOnly() error {
+	return fault.New(fault.Forbidden, "Your organization signs in by its single sign-on only.")
+}
+
 func errCode() error { return fault.New(fault.Forbidden, "The code is wrong.") }
 
 // errSignInEnded returns the error for a ticket that is not valid any more.
@@ -268,13 +273,21 @@ func (a *Accounts) SignInCode(ctx context.Context, ticket, code, browser string,
 		at.reason, at.record = "too many wrong codes", true
 		return SignIn{}, errSignInEnded()
 	}
+	user, err := a.User(ctx, step.User)
+	if err != nil {
+		return SignIn{}, fault.IfMissing(err, errSignInEnded())
+	}
+	organization, err := a.Organization(ctx, user.Organization)
+	if err != nil {
+		return SignIn{}, fault.IfMissing(err, errSignInEnded())
+	}
 	p := step.Proof
 	p.SecondFactor = true
 	if browser != "" {
 		p.Browser = browser
 	}
 	in, err = a.startSession(ctx, step.User, from, p, func(u *User, now time.Time) ([]topic.Message, error) {
-		if seal.Digest(u.Password) != step.Password {
+		if seal.Digest(u.Password) != step.Password || p.Method != BySignOn && !u.admitsPassword(organization) {
 			return nil, errSignInEnded()
 		}
 		return nil, a.useCode(u, code, now)
@@ -303,11 +316,17 @@ func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence, from Cl
 	}
 	if e.Passkey != nil {
 		owner, use, err := a.checkPasskey(ctx, *e.Passkey)
-		if err == nil && owner.ID != user.ID {
-			err = fault.New(fault.Forbidden, "This is the passkey of another user.")
-		}
 		if err != nil {
 			return Session{}, err
+		}
+		organization, err := a.Organization(ctx, user.Organization)
+		switch {
+		case err != nil:
+			return Session{}, err
+		case owner.ID != user.ID:
+			return Session{}, fault.New(fault.Forbidden, "This is the passkey of another user.")
+		case !user.admitsPassword(organization):
+			return Session{}, errSignOnOnly()
 		}
 		return a.signedInAgain(ctx, who, func(u *User, s *Session, now time.Time) error {
 			s.SecondFactor = true

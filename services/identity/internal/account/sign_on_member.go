@@ -119,8 +119,10 @@ func (a *Accounts) signOn(ctx context.Context, who Who, o Organization, step sig
 		return SignIn{}, err
 	}
 	defer done()
+	p.SecondFactor = severalFactors(claims)
+	asksCode := user.HasTOTP() && !p.SecondFactor
 	change := func(u *User, now time.Time) ([]topic.Message, error) {
-		if u.Subject != user.Subject || u.Disabled || u.DeletedAt != nil {
+		if u.Subject != user.Subject || u.Disabled || u.DeletedAt != nil || u.HasTOTP() && !asksCode && !p.SecondFactor {
 			return nil, errSignInEnded()
 		}
 		before := *u
@@ -145,8 +147,7 @@ func (a *Accounts) signOn(ctx context.Context, who Who, o Organization, step sig
 		}
 		return messages, nil
 	}
-	p.SecondFactor = severalFactors(claims)
-	if !user.HasTOTP() || p.SecondFactor {
+	if !asksCode {
 		return a.startSession(ctx, user.ID, from, p, change)
 	}
 	user, err = a.changeUser(ctx, user.ID, change)

@@ -41,7 +41,7 @@ func (a *Accounts) totpBox() seal.Box { return seal.NewBox(a.Secret, "identity/t
 // StartTOTP stores a new secret for the app of the caller, and returns the secret and its otpauth URL. The app is not in
 // force before ConfirmTOTP.
 func (a *Accounts) StartTOTP(ctx context.Context, who Who) (secret, url string, err error) {
-	user, err := a.Recent(ctx, who)
+	user, allow, err := a.mayChangeFactors(ctx, who)
 	if err != nil {
 		return "", "", err
 	}
@@ -51,6 +51,9 @@ func (a *Accounts) StartTOTP(ctx context.Context, who Who) (secret, url string, 
 	}
 	sealed := a.totpBox().Seal(key.Secret(), user.ID)
 	_, err = a.Store.Users.Change(ctx, user.ID, func(u *User) error {
+		if err := allow(u); err != nil {
+			return err
+		}
 		if u.HasTOTP() {
 			return fault.New(fault.Conflict, "You have an authenticator app already. Remove it first.")
 		}
@@ -63,10 +66,14 @@ func (a *Accounts) StartTOTP(ctx context.Context, who Who) (secret, url string, 
 // ConfirmTOTP puts the app of the caller in force after its first code, and returns the recovery codes. From now on the
 // session counts as one with a second factor.
 func (a *Accounts) ConfirmTOTP(ctx context.Context, who Who, code string) (codes []string, err error) {
-	if _, err := a.Recent(ctx, who); err != nil {
+	_, allow, err := a.mayChangeFactors(ctx, who)
+	if err != nil {
 		return nil, err
 	}
 	_, err = a.changeUser(ctx, who.User, func(u *User, now time.Time) ([]topic.Message, error) {
+		if err := allow(u); err != nil {
+			return nil, err
+		}
 		if u.TOTP == nil || u.HasTOTP() {
 			return nil, fault.New(fault.Conflict, "Start the setup of an authenticator app first.")
 		}
@@ -89,10 +96,14 @@ func (a *Accounts) ConfirmTOTP(ctx context.Context, who Who, code string) (codes
 
 // RemoveTOTP removes the app and the recovery codes of the caller, and ends the caller's other sessions.
 func (a *Accounts) RemoveTOTP(ctx context.Context, who Who) error {
-	if _, err := a.Recent(ctx, who); err != nil {
+	_, allow, err := a.mayChangeFactors(ctx, who)
+	if err != nil {
 		return err
 	}
-	_, err := a.changeUser(ctx, who.User, func(u *User, now time.Time) ([]topic.Message, error) {
+	_, err = a.changeUser(ctx, who.User, func(u *User, now time.Time) ([]topic.Message, error) {
+		if err := allow(u); err != nil {
+			return nil, err
+		}
 		if u.TOTP == nil {
 			return nil, noTOTP(fault.NotFound)
 		}
@@ -109,10 +120,14 @@ func (a *Accounts) RemoveTOTP(ctx context.Context, who Who) error {
 
 // NewRecoveryCodes replaces the recovery codes of the caller.
 func (a *Accounts) NewRecoveryCodes(ctx context.Context, who Who) (codes []string, err error) {
-	if _, err := a.Recent(ctx, who); err != nil {
+	_, allow, err := a.mayChangeFactors(ctx, who)
+	if err != nil {
 		return nil, err
 	}
 	_, err = a.Store.Users.Update(ctx, who.User, func(u *User) ([]topic.Message, error) {
+		if err := allow(u); err != nil {
+			return nil, err
+		}
 		if !u.HasTOTP() {
 			return nil, noTOTP(fault.Conflict)
 		}

@@ -16,27 +16,28 @@ const (
 	passkeyExample       = `{"id": "01890a5d-ac96-774b-bcce-b302099a8071", "name": "Laptop", "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null}`
 	credentialExample    = `{"id": "AQID", "rawId": "AQID", "type": "public-key", "response": {"clientDataJSON": "e30"}}`
 	needsRecent          = " It needs a recent sign-in."
+	needsFactor          = needsRecent + " If the organization requires a second factor and the caller has one, the session must have shown it."
 )
 
 func (a api) secondFactorOperations() []web.Operation {
 	return []web.Operation{
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/profile/totp", ID: "startTOTP", Tag: "second-factors", Summary: "Get a secret for an authenticator app",
-			Description: "The app is not in force before its first code is sent. A further call replaces the secret." + needsRecent, Access: web.SignedIn, Status: 200, Errors: []int{409},
+			Description: "The app is not in force before its first code is sent. A further call replaces the secret." + needsFactor, Access: web.SignedIn, Status: 200, Errors: []int{409},
 			Example: web.Example{Response: `{"secret": "JBSWY3DPEHPK3PXP", "url": "otpauth://totp/Bellbuoy:ada?secret=JBSWY3DPEHPK3PXP&issuer=Bellbuoy"}`},
 		}, a.startTOTP),
 		web.Declare(web.Operation{
 			Method: "PUT", Path: "/app/profile/totp", ID: "confirmTOTP", Tag: "second-factors", Summary: "Put the authenticator app in force with its first code",
-			Description: "From now on a sign-in with the password also needs a code. Only this response shows the recovery codes." + needsRecent, Access: web.SignedIn, Status: 200, Errors: []int{409},
+			Description: "From now on a sign-in with the password also needs a code. Only this response shows the recovery codes." + needsFactor, Access: web.SignedIn, Status: 200, Errors: []int{409},
 			Example: web.Example{Request: `{"code": "123456"}`, Response: recoveryCodesExample},
 		}, web.WithBody(a.confirmTOTP)),
 		web.Declare(web.Operation{
 			Method: "DELETE", Path: "/app/profile/totp", ID: "removeTOTP", Tag: "second-factors", Summary: "Remove the authenticator app and the recovery codes",
-			Description: "The caller's other sessions end." + needsRecent, Access: web.SignedIn, Status: 204, Errors: []int{404},
+			Description: "The caller's other sessions end." + needsFactor, Access: web.SignedIn, Status: 204, Errors: []int{404},
 		}, a.removeTOTP),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/profile/recovery-codes", ID: "createRecoveryCodes", Tag: "second-factors", Summary: "Replace the recovery codes",
-			Description: "Only this response shows the new codes. Each works once." + needsRecent, Access: web.SignedIn, Status: 200, Errors: []int{409},
+			Description: "Only this response shows the new codes. Each works once." + needsFactor, Access: web.SignedIn, Status: 200, Errors: []int{409},
 			Example: web.Example{Response: recoveryCodesExample},
 		}, a.newRecoveryCodes),
 		web.Declare(web.Operation{
@@ -45,12 +46,12 @@ func (a api) secondFactorOperations() []web.Operation {
 		}, a.listPasskeys),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/profile/passkeys/options", ID: "startPasskey", Tag: "second-factors", Summary: "Get the options with which a browser makes a passkey",
-			Description: "They are the argument of navigator.credentials.create(), with binary values in base64url. The ticket is valid for 5 minutes, once." + needsRecent,
+			Description: "They are the argument of navigator.credentials.create(), with binary values in base64url. The ticket is valid for 5 minutes, once." + needsFactor,
 			Access:      web.SignedIn, Status: 200, Errors: []int{409}, Example: web.Example{Response: `{"ticket": "ticket", "options": {"publicKey": {"challenge": "AQID", "rp": {"id": "status.example.com", "name": "Bellbuoy"}}}}`},
 		}, a.startPasskey),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/profile/passkeys", ID: "addPasskey", Tag: "second-factors", Summary: "Add the passkey that the browser made",
-			Description: "A passkey signs in without a name and a password. A member has at most 10." + needsRecent, Access: web.SignedIn, Status: 201, Errors: []int{409},
+			Description: "A passkey signs in without a name and a password. A member has at most 10." + needsFactor, Access: web.SignedIn, Status: 201, Errors: []int{409},
 			Example: web.Example{Request: `{"ticket": "ticket", "credential": ` + credentialExample + `, "name": "Laptop"}`, Response: `{"passkey": ` + passkeyExample + `}`},
 		}, web.WithBody(a.addPasskey)),
 		web.Declare(web.Operation{
@@ -60,7 +61,7 @@ func (a api) secondFactorOperations() []web.Operation {
 		}, web.WithBody(a.renamePasskey)),
 		web.Declare(web.Operation{
 			Method: "DELETE", Path: "/app/profile/passkeys/{id}", ID: "removePasskey", Tag: "second-factors", Summary: "Remove a passkey",
-			Description: "The caller's other sessions end." + needsRecent, Access: web.SignedIn, Status: 204,
+			Description: "The caller's other sessions end." + needsFactor, Access: web.SignedIn, Status: 204,
 		}, a.removePasskey),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/sign-in/passkey/options", ID: "startPasskeySignIn", Tag: "sign-in", Summary: "Get the options with which a browser shows a passkey",
