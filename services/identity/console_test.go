@@ -350,6 +350,25 @@ func TestTheLastAdminStaysWhenTwoLeaveAtOnce(t *testing.T) {
 			t.Errorf("%s %s: both have left", change.method, change.body)
 		}
 	}
+
+	// A key keeps the role of an admin while a session takes it away. The key does not give it back.
+	ann := p.member("ann", `"admin"`)
+	session := p.invited(ann)
+	bob := p.operator(201, "POST", "organizations/"+ann.organization+"/users", `{"username": "bob", "email": "bob@example.com", "roles": ["admin"]}`).User.ID
+	for range 10 {
+		p.as(session, 200, "PATCH", "/app/users/"+bob, `{"roles": ["admin"]}`)
+		var group sync.WaitGroup
+		group.Go(func() { p.as(session, 200, "PATCH", "/app/users/"+bob, `{"roles": ["event"]}`) })
+		group.Go(func() {
+			if got := p.send(ann.app(), "PATCH", "/app/users/"+bob, `{"roles": ["admin"]}`); got.status != 200 && got.status != 403 {
+				t.Errorf("%d %s", got.status, got.text)
+			}
+		})
+		group.Wait()
+		if got := p.as(session, 200, "GET", "/app/users/"+bob, "").text; !strings.Contains(got, `"roles":["event"]`) {
+			t.Fatalf("the key has made an admin: %s", got)
+		}
+	}
 }
 
 // A sign-in works without Redis: the failures are counted in memory, and gateways ask identity.

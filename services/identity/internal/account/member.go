@@ -37,11 +37,19 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 	if err != nil {
 		return User{}, err
 	}
+	allow := func(u User) error {
+		changed := u
+		p.apply(&changed)
+		if who.Session == "" && (p.PasswordAuth.Value || changed.Email != u.Email || changed.has(Admin) && !u.has(Admin)) {
+			return errNoKey()
+		}
+		return nil
+	}
+	if err := allow(user); err != nil {
+		return User{}, err
+	}
 	after := user
 	p.apply(&after)
-	if who.Session == "" && (p.PasswordAuth.Value || after.Email != user.Email || after.has(Admin) && !user.has(Admin)) {
-		return User{}, errNoKey()
-	}
 	if p.PasswordAuth.Sent && !p.PasswordAuth.Value && user.has(Admin) {
 		switch o, err := a.Organization(ctx, who.Organization); {
 		case err != nil:
@@ -57,7 +65,12 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 		}
 		defer done()
 	}
-	return a.patchUser(ctx, id, p, func(u User) error { _, err := read(u); return err })
+	return a.patchUser(ctx, id, p, func(u User) error {
+		if _, err := read(u); err != nil {
+			return err
+		}
+		return allow(u)
+	})
 }
 
 // DeleteMember deletes a user of the caller's organization, unless it is the last enabled admin. allow is called with
