@@ -5,10 +5,17 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/slots"
 )
+
+// newerUnread never changes.
+var newerUnread = failurelog.Cause{Message: "Newer deliveries of an event cannot be read yet."}
+
+// newerChanges is the maximum number of changes of an event that overtaken reads.
+const newerChanges = 20
 
 // fullPause is the time that a delivery waits if no slow slot, or no connection of the channel, is free.
 const fullPause = 2 * time.Second
@@ -51,6 +58,12 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 		return row, m.again(), nil
 	}
 	row = s.rowOf(m)
+	if overtaken, err := s.overtaken(m); err != nil {
+		return row, m.again(), nil
+	} else if overtaken {
+		row.Skip(deliverylog.StatusSkipped, deliverylog.CodeReplaced, s.Now())
+		return row, 0, nil
+	}
 	if s.decided(m, row, event, slot) {
 		return row, 0, nil
 	}
@@ -191,6 +204,41 @@ func (s *Sender) replaceOlder(row *deliverylog.Delivery) bool {
 		s.retries.remove(&ended)
 	}
 	return true
+}
+
+// overtaken reports whether another process has stored a newer delivery of the event to the recipient of a retry. This is possible
+// if the endpoint got another URL while m waited: newer deliveries are in the bucket of the new URL, whose owner does not know
+// that m waits.
+func (s *Sender) overtaken(m *member) (bool, error) {
+	if m.row == nil || m.row.EventID == "" || m.row.ReplayOf != "" || m.to.URLHash == "" {
+		return false, nil
+	}
+	partition := deliverylog.BucketOf(s.destination(m.shard.channel, cmp.Or(m.to.Paced, m.to.URLHash)))
+	if partition == m.row.Partition || s.retries.owns(partition) {
+		return false, nil
+	}
+	found, err := s.newerStored(m, partition)
+	s.note(m.shard, err, newerUnread)
+	return found, err
+}
+
+// newerStored reports whether a delivery of a newer change of m's event to m's recipient is stored, as a row or in the partition.
+func (s *Sender) newerStored(m *member, partition int) (bool, error) {
+	changes, err := s.Store.ChangesOf(m.shard.trace, m.shard.organization, m.row.EventID, newerChanges)
+	if err != nil {
+		return false, err
+	}
+	var newer []string
+	for i := range changes {
+		if changes[i].Sequence > m.row.Sequence {
+			newer = append(newer, changes[i].ID)
+		}
+	}
+	if len(newer) == 0 {
+		return false, nil
+	}
+	stored, err := s.Store.Recorded(m.shard.trace, newer, []Placed{{m.recipient, partition}})
+	return len(stored) > 0, err
 }
 
 // send makes the attempt and adds its result to the row. It returns errInterrupted if the attempt failed

@@ -23,7 +23,9 @@
 //     wins. So no log is stored twice or lost after kill -9.
 //   - Each recipient has at most one attempt at a time. The recipient's lock is held until the row is durable, so
 //     that no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
-//     delivery of the same event replaces it.
+//     delivery of the same event replaces it. If the URL of the endpoint has changed meanwhile, the newer delivery may
+//     be in a bucket of another process. Then the retry finds the newer delivery in the store, and is replaced. Only
+//     an attempt that is in progress there at this moment is not found.
 //   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again,
 //     so that a pause applies to all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
@@ -151,4 +153,77 @@ type published struct{ Events }
 
 func (published) EventState(context.Context, string, string) (topic.EventState, error) {
 	return topic.EventState{Published: true}, nil
+}
+
+// elsewhere is a store in which another process may have stored a delivery of a newer change of the event.
+type elsewhere struct {
+	unheard
+	recorded bool
+	searched int
+	failed   bool
+}
+
+func (e *elsewhere) ChangesOf(_ context.Context, organization, event string, _ int) ([]topic.EventChange, error) {
+	if e.searched++; !e.failed {
+		e.failed = true
+		return nil, fault.New(fault.Unavailable, "the store is down")
+	}
+	return []topic.EventChange{{ID: "newer", Organization: organization, Sequence: 2, Event: topic.Event{ID: event}}, {ID: "c", Organization: organization, Sequence: 1}}, nil
+}
+
+func (e *elsewhere) Recorded(_ context.Context, changes []string, recipients []Placed) ([]deliverylog.Delivery, error) {
+	if !e.recorded || !slices.Equal(changes, []string{"newer"}) || !slices.Equal(recipients, []Placed{{"r", deliverylog.BucketOf("new URL")}}) {
+		return nil, nil
+	}
+	return []deliverylog.Delivery{{ID: topic.DeliveryID("newer", "r")}}, nil
+}
+
+// renamed is a Recipients whose endpoints have got a URL.
+type renamed struct {
+	directory
+	url string
+}
+
+func (r renamed) Resolve(ctx context.Context, organization string, query topic.ResolveQuery) ([]topic.Destination, error) {
+	out, err := r.directory.Resolve(ctx, organization, query)
+	for i := range out {
+		out[i].URLHash = r.url
+	}
+	return out, err
+}
+
+// While a delivery waited for its retry, its endpoint got another URL. Another process, which owns the bucket of the new URL, has
+// sent a newer delivery of the event. The retry is replaced. If that process has sent none, or the bucket is of this process, it
+// is sent.
+func TestARetryIsReplacedByANewerDeliveryToANewURLOfAnotherProcess(t *testing.T) {
+	bucket := deliverylog.BucketOf("new URL")
+	for name, x := range map[string]struct {
+		recorded bool
+		waits    int // partition of the delivery
+		owned    int // number of partitions
+		searched int
+		status   deliverylog.Status
+	}{
+		"newer sent":          {true, 0, 1, 2, deliverylog.StatusSkipped},
+		"none sent":           {false, 0, 1, 2, deliverylog.StatusDelivered},
+		"bucket of its own":   {true, 0, topic.Buckets, 0, deliverylog.StatusDelivered},
+		"bucket did not move": {true, bucket, topic.Buckets, 0, deliverylog.StatusDelivered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, hooks, due := &elsewhere{recorded: x.recorded}, &sending{}, time.Now()
+				id := topic.DeliveryID("c", "r")
+				_, _ = store.remembering.Insert(t.Context(), []deliverylog.Delivery{{ID: id, ChangeID: "c", EventID: "e", Sequence: 1, Recipient: "r", Organization: "o",
+					Partition: x.waits, Channel: topic.Webhook, Status: deliverylog.StatusRetrying, NextAttemptAt: &due}})
+				sendAll(t, hooks, Parts{Store: store, Bus: plainParts{}, Recipients: integrations(renamed{url: "new URL"}), Events: published{}}, func(s *Sender, ctx context.Context) {
+					owns(s, ctx, x.owned)
+				})
+				row := store.rows[id]
+				sent := x.status == deliverylog.StatusDelivered
+				if row.Status != x.status || !sent && row.ErrorCode != deliverylog.CodeReplaced || sent != (hooks.sent.Load() == 1) || store.searched != x.searched {
+					t.Errorf("%d sent, %d searches, row %+v", hooks.sent.Load(), store.searched, row)
+				}
+			})
+		})
+	}
 }
