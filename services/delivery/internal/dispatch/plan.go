@@ -24,7 +24,8 @@ const (
 
 // Planner finds the recipients of a change and publishes them as shards. It plans the changes of one organization and
 // channel one after the other, so that changes of an event stay in order. Other organizations and channels do not wait
-// for them, because the service that stores the recipients of one channel may be down.
+// for them, because the service that stores the recipients of one channel may be down. This holds for as many changes as
+// may be in progress (package kafka).
 type Planner struct {
 	Parts
 	mu   sync.Mutex

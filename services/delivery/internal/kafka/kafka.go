@@ -22,7 +22,10 @@ const (
 	noticeGroup = "delivery-notices"
 	sendGroup   = "delivery-send"
 	// The maximum numbers of changes and shards in progress, and the maximum sums of their sizes in bytes. One change
-	// may have 700 KB. When a limit is reached, no more messages are read from Kafka.
+	// may have 700 KB. When a limit is reached, no more messages are read from Kafka. A change is in progress until it is
+	// planned on all of its channels. So if a service with recipients is down for longer than it takes to write 256
+	// changes that notify its recipients, no change is planned on any channel until the service responds. A single
+	// organization that writes 256 changes to many recipients delays the others until they are planned.
 	plansPending = 256
 	sendsPending = 1024
 	planBytes    = 8 << 20
