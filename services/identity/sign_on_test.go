@@ -256,6 +256,36 @@ func TestTheNameOfASignOnIsUnique(t *testing.T) {
 	}
 }
 
+// A sign-in is as recent as the login at the provider. A sign-on without the time of the login is not recent, if the
+// provider has ever named it: the person at the browser has removed the request for it.
+func TestASignOnIsAsRecentAsTheLoginAtTheProvider(t *testing.T) {
+	p, i, _, _ := acme(t, nil)
+	i.AddUser("1", "ann@example.com", true)
+	b := p.browser()
+	login := func(b *browser, age time.Duration) *browser {
+		t.Helper()
+		i.Tamper(func(claims map[string]any) func([]byte) string {
+			if claims["auth_time"] = p.now().Add(-age).Unix(); age < 0 {
+				delete(claims, "auth_time")
+			}
+			return nil
+		})
+		return b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "1")))
+	}
+	const never = -1
+	login(b, never).call(200, "POST", "profile/totp", "") // no login of the provider has had a time
+	old := login(b, 11*time.Minute)
+	old.call(403, "POST", "profile/totp", "")
+	login(b, never).call(403, "POST", "profile/totp", "")
+	address, err := url.Parse(old.call(200, "POST", "sign-in/sso", `{"name": "acme"}`).URL)
+	if q := address.Query(); err != nil || q.Get("prompt") != "login" || q.Get("max_age") != "600" {
+		t.Errorf("the sign-on again leads to %s: %v", address, err)
+	}
+	again := login(old, never)
+	again.call(403, "POST", "profile/totp", "")
+	login(again, 9*time.Minute).call(200, "POST", "profile/totp", "")
+}
+
 // A member with an authenticator app needs a code also after a sign-on, unless the provider has checked several factors.
 func TestASignOnNeedsTheSecondFactorOfTheMember(t *testing.T) {
 	p, i, admin, _ := acme(t, nil)

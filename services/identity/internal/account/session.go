@@ -111,6 +111,7 @@ type proof struct {
 	Keep         bool
 	Browser      string // ticket of the browser, if it is known
 	Next         string
+	SignedInAt   time.Time `json:"-"` // when the user has shown it; zero: now
 }
 
 // startSession starts a session for a user who has shown all factors. change may change the user in the same write, for
@@ -132,6 +133,9 @@ func (a *Accounts) startSession(ctx context.Context, user string, from Client, p
 		}
 		now := a.Now()
 		session.CreatedAt, session.SignedInAt, session.LastUsedAt = now, now, now
+		if !p.SignedInAt.IsZero() && p.SignedInAt.Before(now) {
+			session.SignedInAt = p.SignedInAt
+		}
 		var messages []topic.Message
 		if change != nil {
 			if messages, refusal = change(u, now); refusal != nil {

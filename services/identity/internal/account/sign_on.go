@@ -30,6 +30,9 @@ type SignOn struct {
 	DefaultRoles  []Role            `json:"defaultRoles" audit:"defaultRoles"`
 	RolesClaim    string            `json:"rolesClaim" audit:"rolesClaim"` // empty: sign-ins change no roles
 	RoleMap       map[string][]Role `json:"roleMap" audit:"roleMap"`       // roles by the value of the claim
+	// SendsAuthTime: the provider has named the time of a login. A sign-on without it is not recent then, because somebody
+	// has removed the request for it.
+	SendsAuthTime bool `json:"sendsAuthTime"`
 }
 
 // Provider is what a client of an issuer needs.
@@ -41,7 +44,8 @@ type Provider struct {
 // SignOnStart holds the secrets of one sign-on.
 type SignOnStart struct {
 	State, Nonce, Verifier string
-	Again                  bool // the provider must ask for the password again
+	Again                  bool          // the provider must ask for the password again
+	MaxAge                 time.Duration // the provider must ask for the password if the login is older, and name its time
 }
 
 // Issuers calls OpenID Connect providers. An error is a fault with a text for the member.
@@ -182,6 +186,7 @@ func (a *Accounts) SetSignOn(ctx context.Context, who Who, in SignOnInput) (Orga
 			}
 		}
 		next := in.SignOn
+		next.SendsAuthTime = o.SignOn != nil && o.SignOn.Issuer == in.Issuer && o.SignOn.SendsAuthTime
 		switch {
 		case in.ClientSecret.Sent:
 			next.ClientSecret = a.signOnBox().Seal(in.ClientSecret.Value, o.ID)

@@ -61,7 +61,10 @@ func (a *Accounts) StartSignOn(ctx context.Context, who Who, name, next string) 
 	}
 	step := signOnStep{
 		ID: topic.NewID(), Organization: o.ID, Issuer: o.SignOn.Issuer, Next: next,
-		Start: SignOnStart{State: seal.Random(), Nonce: seal.Random(), Verifier: seal.Random(), Again: who.Session != ""},
+		Start: SignOnStart{State: seal.Random(), Nonce: seal.Random(), Verifier: seal.Random(), MaxAge: sessionFor},
+	}
+	if who.Session != "" {
+		step.Start.Again, step.Start.MaxAge = true, recentFor
 	}
 	if url, err = a.Issuers.Start(ctx, provider, step.Start); err != nil {
 		return "", "", err
@@ -103,7 +106,37 @@ func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket string, bac
 	if err != nil {
 		return SignIn{}, err
 	}
-	return a.signOn(ctx, who, o, step, claims, proof{Method: BySignOn, Browser: browser, Next: step.Next}, from)
+	loginAt, err := a.loginAt(ctx, o, claims)
+	if err != nil {
+		return SignIn{}, err
+	}
+	return a.signOn(ctx, who, o, step, claims, proof{Method: BySignOn, Browser: browser, Next: step.Next, SignedInAt: loginAt}, from)
+}
+
+// loginAt returns the time at which the member has proven to the provider who they are. For a provider that never names
+// this time it returns the present time. The person at the browser can remove the request for the time, so for all other
+// providers a sign-on without it returns a time that is not recent.
+func (a *Accounts) loginAt(ctx context.Context, o Organization, claims map[string]any) (time.Time, error) {
+	now := a.Now()
+	seconds, sent := claims["auth_time"].(float64)
+	switch {
+	case !sent && o.SignOn.SendsAuthTime:
+		return now.Add(-recentFor - time.Second), nil
+	case !sent:
+		return now, nil
+	case o.SignOn.SendsAuthTime:
+		return time.Unix(int64(seconds), 0).UTC(), nil
+	}
+	_, err := a.Store.Organizations.Change(ctx, o.ID, func(stored *Organization) error {
+		if stored.SignOn == nil || stored.SignOn.Issuer != o.SignOn.Issuer || stored.SignOn.SendsAuthTime {
+			return fault.ErrUnchanged
+		}
+		signOn := *stored.SignOn
+		signOn.SendsAuthTime = true
+		stored.SignOn = &signOn
+		return nil
+	})
+	return time.Unix(int64(seconds), 0).UTC(), err
 }
 
 // signOn signs in the member whom the claims are about.

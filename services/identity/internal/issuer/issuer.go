@@ -18,6 +18,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -180,7 +181,9 @@ func (c *Client) Start(ctx context.Context, p account.Provider, s account.SignOn
 	if err != nil {
 		return "", err
 	}
-	options := []oauth2.AuthCodeOption{oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)}
+	options := []oauth2.AuthCodeOption{
+		oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier), oauth2.SetAuthURLParam("max_age", strconv.Itoa(int(s.MaxAge.Seconds()))),
+	}
 	if s.Again {
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
 	}
