@@ -17,8 +17,8 @@ const (
 	fewDueRows  = 32 // number of rows in the first read of due rows; most reads find fewer that are due
 	// Of each partition, a tenant has at most tenantDueRows in the queue. If maxDueRows are queued, it has at most fewQueued.
 	// So a tenant does not wait until the queue has taken all due rows of another one.
-	tenantDueRows = 256
-	maxDueRows    = 512
+	tenantDueRows = 512
+	maxDueRows    = 768
 	fewQueued     = 16
 	indexPause    = 200 * time.Millisecond
 	maxTimerWait  = time.Hour

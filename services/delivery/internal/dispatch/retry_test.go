@@ -84,7 +84,7 @@ func (r *reading) Waiting(ctx context.Context, partition int, from time.Time, af
 // queue are not read again and again.
 func TestDueRowsOfAnOrganizationDoNotWaitForThoseOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const n = 600
+		const n = 800
 		store, due := &reading{}, time.Now().Add(-time.Minute)
 		for _, organization := range []string{"a", "b", "c"} {
 			_, _ = store.Insert(t.Context(), waitingRows(organization, n, due))
