@@ -15,10 +15,12 @@ const (
 	slowConnections = 8           // slow slots, for mails that take longer than slowMail
 	slowMail        = time.Second // some servers take long to check a recipient
 
-	mailWait    = 300 * time.Millisecond // mails that get a connection within this time wait for it
+	mailWait    = time.Second            // mails that get a connection within this time wait for it
 	fewWaiting  = 40                     // so many mails wait also if the server takes longer for them
+	mostWaiting = 512                    // no more mails wait, because the Sender has 1,152 slots for all channels
 	mailsAtOnce = 128                    // so many mails wait while no mail has ended, so that the time of a mail is unknown
 	unknownGap  = 10 * time.Millisecond  // time between two turns meanwhile
+	firstTurn   = 300 * time.Millisecond // until the earliest turn
 	// longestMailTurn limits how long a mail waits for its turn. The server may become quicker meanwhile. If a turn would be
 	// later, the turns of the organization start again.
 	longestMailTurn = 2 * time.Minute
@@ -64,7 +66,7 @@ func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
 			connections += slowConnections
 		}
 		gap = max(q.took/time.Duration(connections), time.Microsecond)
-		limit = max(int(mailWait/gap), fewWaiting)
+		limit = min(max(int(mailWait/gap), fewWaiting), mostWaiting)
 	}
 	if q.waiting < limit {
 		q.waiting++
@@ -75,10 +77,10 @@ func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
 	q.turns[organization] = turns
 	// Turns are a tenth too early. Otherwise the server would be idle if it became quicker.
 	gap = gap * 9 / 10 * time.Duration(len(q.turns))
-	turn := turns.Turn(now.Add(mailWait), gap)
+	turn := turns.Turn(now.Add(firstTurn), gap)
 	if turn.Sub(now) > longestMailTurn {
 		turns = dispatch.Turns{}
-		turn = turns.Turn(now.Add(mailWait), gap)
+		turn = turns.Turn(now.Add(firstTurn), gap)
 	}
 	q.turns[organization] = turns
 	return turn.Sub(now)
