@@ -154,3 +154,48 @@ func TestOnlyTheOwnerEndsAnUnsubscription(t *testing.T) {
 	v.request("last@example.com")
 	p.equal("messages to a quarantined address", len(v.notices(topic.SubscriberConfirm, "bob@example.com")), 0)
 }
+
+// Whoever unsubscribed here, or was deleted by a member, stays away when the former page still has the person. An undo lets a later
+// import create the subscriber again, and so does force.
+func TestALaterImportDoesNotCreateAgainWhoLeft(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	names := []string{"owner", "member", "address", "legacy", "undone", "again", "stays"}
+	var rows []object
+	want := map[string]string{}
+	for _, name := range names {
+		rows = append(rows, object{"email": name + "@example.com", "state": "confirmed", "componentIds": []string{o.services[0].ID}})
+		want[name+"@example.com"] = "refused"
+	}
+	p.imported(o, o.dashboard, nil, rows...)
+	of := func(name string) string { return p.mail(o, o.dashboard, name+"@example.com").ID }
+	if status, page, _ := p.visit(http.MethodPost, p.resolve(o, of("owner"))[0].Unsubscribe, "List-Unsubscribe=One-Click"); status != http.StatusOK {
+		t.Fatal(page)
+	}
+	for _, name := range []string{"member", "again"} {
+		p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+of(name), nil)
+	}
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+of("undone")+"?undo=true", nil)
+	p.call(o, http.StatusNoContent, http.MethodDelete, "/api/v1/email/"+p.legacyID(o, "address@example.com")+"/", nil)
+	p.call(o, http.StatusNoContent, http.MethodDelete, p.subscriptionOf(o, "legacy@example.com"), nil)
+	p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "again@example.com", "confirmed": true})
+	want["undone@example.com"], want["again@example.com"], want["stays@example.com"] = "created", "updated", "updated"
+	p.equal("a dry run", p.imported(o, o.dashboard, object{"dryRun": true}, rows...), want)
+	p.equal("the import", p.imported(o, o.dashboard, nil, rows...), want)
+	p.equal("subscribers", p.app(o, http.StatusOK, http.MethodGet, "email/counts", nil).Counts.Total, 3)
+	second := p.events.addDashboard(o.id, o.services[0].ID)
+	p.equal("another dashboard", p.imported(o, second.ID, nil, rows[0]), map[string]string{"owner@example.com": "created"})
+	p.equal("by force", p.imported(o, o.dashboard, object{"force": true}, rows[:4]...), map[string]string{
+		"owner@example.com": "created", "member@example.com": "created", "address@example.com": "created", "legacy@example.com": "created",
+	})
+}
+
+// subscriptionOf returns the path of the only subscription of a mail address on the legacy interface.
+func (p *platform) subscriptionOf(o organization, email string) string {
+	p.t.Helper()
+	found := p.call(o, http.StatusOK, http.MethodGet, "/api/v1/subscribers/email/?email="+p.legacyID(o, email), nil).Objects
+	if len(found) != 1 {
+		p.t.Fatalf("%d subscriptions of %s", len(found), email)
+	}
+	return found[0].ResourceURI
+}

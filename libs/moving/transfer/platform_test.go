@@ -345,3 +345,33 @@ func TestOldAddressesOfOthersAreKept(t *testing.T) {
 		t.Errorf("%v: undo counts %v", err, counted)
 	}
 }
+
+// rowsOnly is a Sender that imports subscribers, of whom all are known.
+type rowsOnly struct{ written []any }
+
+func (r *rowsOnly) Send(_ context.Context, request transfer.Request, out any) error {
+	body := request.Body.(map[string]any)
+	rows := body["rows"].([]map[string]any)
+	if body["dryRun"] == false {
+		for _, row := range rows {
+			r.written = append(r.written, row)
+		}
+	}
+	return json.Unmarshal([]byte(`{"results": [`+strings.Repeat(`{"status": "updated", "id": "s"},`, len(rows)-1)+`{"status": "updated", "id": "s"}]}`), out)
+}
+
+// A later run changes only those of the known subscribers who have unsubscribed on the former page.
+func TestALaterRunTakesOverWhoHasUnsubscribed(t *testing.T) {
+	p := &rowsOnly{}
+	state := transfer.State{Dashboards: map[string]string{"x:s:d": "d"}, Components: map[string]string{"x:s:c": "c"}}
+	outcomes, err := (&transfer.Engine{Sender: p}).Write(t.Context(), &state, &lines.Set{Subscribers: []lines.Subscriber{
+		{Key: "x:s:1", Channel: "email", Address: "ada@example.com", DashboardID: "x:s:d", State: "confirmed"},
+		{Key: "x:s:2", Channel: "email", Address: "bob@example.com", DashboardID: "x:s:d", State: "unsubscribed", Components: []string{"x:s:c"}, Locale: "de"},
+	}})
+	if err != nil || len(outcomes) != 2 || outcomes[0].Status != transfer.Unchanged || outcomes[1].Status != transfer.Updated {
+		t.Errorf("%v, %+v", err, outcomes)
+	}
+	if sent, _ := json.Marshal(p.written); string(sent) != `[{"email":"bob@example.com","state":"unsubscribed"}]` {
+		t.Errorf("written are %s", sent)
+	}
+}

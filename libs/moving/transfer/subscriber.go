@@ -25,7 +25,7 @@ type subscriber struct {
 }
 
 // subscribers imports subscribers of one channel and dashboard. Nobody gets a message, except with Ask the owners of
-// unconfirmed addresses. A known subscriber changes with Force only.
+// unconfirmed addresses. A known subscriber changes with Force only, or if the owner has unsubscribed there.
 func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error {
 	var rows []map[string]any
 	var sent []*lines.Subscriber
@@ -89,8 +89,12 @@ func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error 
 			Find: addressMark(channel, sent[i].Address),
 		}
 		switch {
-		case outcomes[i].Status == Updated && !r.Force:
+		case outcomes[i].Status == Updated && !r.Force && sent[i].State != "unsubscribed":
 			outcomes[i].Status = Unchanged // whoever is known here keeps the own choice
+		case outcomes[i].Status == Updated && !r.Force:
+			delete(rows[i], "componentIds")
+			delete(rows[i], "locale")
+			fresh, places = append(fresh, rows[i]), append(places, i) // whoever unsubscribed there gets nothing here either
 		case outcomes[i].Status != Declined:
 			fresh, places = append(fresh, rows[i]), append(places, i)
 		}
@@ -114,7 +118,7 @@ type rowResult struct{ Status, ID, Error string }
 
 func (r *run) importRows(ctx context.Context, channel, dashboard string, rows []map[string]any, dry bool) ([]rowResult, error) {
 	var written struct{ Results []rowResult }
-	body := map[string]any{"dashboardId": dashboard, "rows": rows, "sendConfirmations": r.Ask, "dryRun": dry}
+	body := map[string]any{"dashboardId": dashboard, "rows": rows, "sendConfirmations": r.Ask, "force": r.Force, "dryRun": dry}
 	err := r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: "/app/subscribers/" + channel + "/import", Body: body}, &written)
 	if err == nil && len(written.Results) != len(rows) {
 		err = errors.New("the platform returned another number of results than there are rows")

@@ -121,7 +121,7 @@ func (e *Engine) undoSubscriber(ctx context.Context, o *Outcome) error {
 	if there.Subscriber.CreatedAt != there.Subscriber.UpdatedAt {
 		return errChanged
 	}
-	return e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: path}, nil)
+	return e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: path, Query: url.Values{"undo": {"true"}}}, nil)
 }
 
 func (e *Engine) undoEndpoint(ctx context.Context, o *Outcome) error {

@@ -58,7 +58,7 @@ func (a appChannel) operations() []web.Operation {
 	change := a.declared("PATCH", "/{id}", "change"+a.title+"Subscriber", "Change a subscriber",
 		"At least one member is required. The address cannot be changed. confirmed sets the confirmation of each component. A component that is new is confirmed if the subscriber is. suppressed can be set to false only; that ends the suppression of the address on all dashboards.", 200, 404)
 	change.Example = web.Example{Request: `{"paused": true, "locale": null}`, Response: create.Example.Response}
-	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay.", 204, 404)
+	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay. A later import does not create a subscriber again whom an earlier one created, unless it has force.", 204, 404)
 	resend := a.declared("POST", "/{id}/resend-confirmation", "resend"+a.title+"Confirmation", "Send the confirmation again",
 		"With a new link; the former ones end. 409 if the subscriber is confirmed or locked, or its address is suppressed.", 202, 404, 409)
 	resend.Example.Response = `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8070"}`
@@ -221,6 +221,11 @@ type subscriberPath struct {
 	ID string `path:"id" format:"uuid"`
 }
 
+type removedSubscriber struct {
+	ID   string `path:"id" format:"uuid"`
+	Undo *bool  `query:"undo" description:"True: undoes the import that created the subscriber: a later import may create it again."`
+}
+
 func (a appChannel) get(c *web.Call[subscriberPath, web.None]) (oneSubscriberView, error) {
 	found, err := a.audience.Subscriber(c, c.Caller.Organization, a.channel, c.Parameters.ID)
 	return oneSubscriberView{subscriberViewOf(found)}, err
@@ -263,8 +268,8 @@ func (a appChannel) change(c *web.Call[subscriberPath, subscriberPatch]) (oneSub
 	return oneSubscriberView{subscriberViewOf(changed)}, err
 }
 
-func (a appChannel) remove(c *web.Call[subscriberPath, web.None]) (web.None, error) {
-	return web.None{}, a.audience.RemoveSubscriber(c, c.Caller.Organization, a.channel, c.Parameters.ID)
+func (a appChannel) remove(c *web.Call[removedSubscriber, web.None]) (web.None, error) {
+	return web.None{}, a.audience.RemoveSubscriber(c, c.Caller.Organization, a.channel, c.Parameters.ID, optional.OrZero(c.Parameters.Undo))
 }
 
 type confirmationView struct {
@@ -313,6 +318,7 @@ func (r phoneRow) from() audience.Row { return r.row(r.Phone.Value) }
 type importMembers struct {
 	DashboardID       optional.Value[string] `json:"dashboardId" required:"true" format:"uuid"`
 	SendConfirmations optional.Value[bool]   `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation, unless they were asked already."`
+	Force             optional.Value[bool]   `json:"force" default:"false" description:"Also creates subscribers again whom an earlier import created, and whom the owner or a member has deleted since. Else their rows are refused."`
 	DryRun            optional.Value[bool]   `json:"dryRun" default:"false" description:"Nothing is stored and nobody is asked. The results are those that the import would have."`
 }
 
@@ -372,7 +378,7 @@ func importFrom[B interface {
 }](a appChannel) func(*web.Call[web.None, B]) (importedView, error) {
 	return web.WithBody(func(c *web.Call[web.None, B], body B) (importedView, error) {
 		in, rows := body.from()
-		results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, audience.ImportOptions{Asks: in.SendConfirmations.Value, DryRun: in.DryRun.Value})
+		results, err := a.audience.Import(c, c.Caller.Organization, a.channel, in.DashboardID.Value, rows, audience.ImportOptions{Asks: in.SendConfirmations.Value, Force: in.Force.Value, DryRun: in.DryRun.Value})
 		out := importedView{Results: make([]importResultView, len(results))}
 		for i, result := range results {
 			out.Results[i] = importResultView{Row: i + 1, Status: string(result.Status)}

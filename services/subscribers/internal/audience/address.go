@@ -139,6 +139,15 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text str
 
 // RemoveAddress deletes an address and its subscribers.
 func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) error {
+	err := each(ctx, a.Store.Subscribers, []find.Condition{find.Eq(FieldAddress, id)}, func(s Subscriber) error {
+		if s.OrganizationID != organization {
+			return noAddress()
+		}
+		return a.rememberDeletion(ctx, s)
+	})
+	if err != nil {
+		return err
+	}
 	address, err := a.mark(ctx, organization, id, true)
 	if err != nil {
 		return err

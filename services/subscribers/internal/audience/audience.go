@@ -88,6 +88,8 @@ type Store struct {
 	Subscribers   find.Collection[Subscriber]
 	Subscriptions find.Collection[Subscription]
 	Imports       find.Collection[Import]
+	// DeletedImports is the subscribers of imports that somebody has deleted.
+	DeletedImports find.Collection[DeletedImport]
 	// Next takes the next n numbers of a counter and returns the first of them. It takes each number once.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }

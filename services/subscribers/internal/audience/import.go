@@ -70,6 +70,7 @@ func (i Import) AuditEntity() audit.Entity {
 // ImportOptions are the settings of an import.
 type ImportOptions struct {
 	Asks   bool // the owners of unconfirmed addresses are asked for a confirmation, unless they were asked already
+	Force  bool // subscribers of earlier imports that were deleted since are created again
 	DryRun bool // nothing is stored and nobody is asked; the results are those that the import would have
 }
 
@@ -86,6 +87,9 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	}
 	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: o.Asks, results: make([]Result, len(rows))}
 	lines, err := i.setAside(ctx, organization, i.check(rows))
+	if err == nil && !o.Force {
+		lines, err = i.setDeletedAside(ctx, organization, lines)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -270,10 +270,16 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 }
 
 // RemoveSubscriber deletes a subscriber. It also deletes the address if a visitor's request stored it and it has no
-// other subscribers.
-func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string) error {
-	var removed Subscriber
-	err := a.remove(ctx, id, "", func(s *Subscriber) error {
+// other subscribers. With undo, which undoes the import of the subscriber, a later import may create it again.
+func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string, undo bool) error {
+	removed, err := a.subscriber(ctx, organization, channel, id)
+	if err == nil && !undo {
+		err = a.rememberDeletion(ctx, removed)
+	}
+	if err != nil {
+		return err
+	}
+	err = a.remove(ctx, id, "", func(s *Subscriber) error {
 		if s.OrganizationID != organization || s.Channel != channel || s.Gone() {
 			return noSubscriber()
 		}

@@ -279,6 +279,13 @@ func (a *Audience) Unsubscribe(ctx context.Context, organization, id string) err
 	if err != nil {
 		return err
 	}
+	s, err := a.Store.Subscribers.Get(ctx, row.SubscriberID)
+	if err == nil && len(s.Entries) == 1 {
+		err = a.rememberDeletion(ctx, s)
+	}
+	if fault.UnlessMissing(err) != nil {
+		return err
+	}
 	return a.dropEntry(ctx, organization, row.SubscriberID, id)
 }
 

@@ -122,6 +122,9 @@ func (v *Visitors) unsubscribe(ctx context.Context, purpose, token string) (Visi
 	if err != nil && !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.Gone) {
 		return Visit{}, err
 	}
+	if err := v.Audience.rememberDeletion(ctx, s); err != nil {
+		return Visit{}, err
+	}
 	err = v.Audience.remove(ctx, s.ID, actionUnsubscribe, func(s *Subscriber) error { return allow(*s) })
 	if err != nil {
 		return Visit{}, link.EndedIfMissing(err)

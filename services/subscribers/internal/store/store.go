@@ -29,6 +29,10 @@ func New(db *document.Database, follower func() Follower) audience.Store {
 	return audience.Store{
 		Addresses: document.Declare(db, addresses), Subscribers: document.Declare(db, people),
 		Subscriptions: document.Declare(db, entries), Imports: document.Declare(db, imports), Next: db.NextN,
+		DeletedImports: document.Declare(db, document.Schema[audience.DeletedImport]{
+			Name: "deleted_imports", Shard: document.ByKey(),
+			Key: func(d *audience.DeletedImport) string { return d.ID },
+		}),
 	}
 }
 

@@ -1,0 +1,67 @@
+package audience
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+)
+
+// DeletedImport records that the owner of an address or a member has deleted a subscriber whom an import had created. So the
+// next import does not create the subscriber again, unless it is forced to. Its key is a digest, because nobody who has left
+// needs the address any more.
+type DeletedImport struct {
+	ID        string    `json:"id"`
+	DeletedAt time.Time `json:"deletedAt"`
+}
+
+func deletedImportID(organization string, channel topic.Channel, dashboard, normal string) string {
+	sum := sha256.Sum256([]byte("deleted import/" + organization + "/" + string(channel) + "/" + dashboard + "/" + normal))
+	return hex.EncodeToString(sum[:])
+}
+
+// rememberDeletion records that a subscriber is deleted, if an import has created it. The record is stored before the subscriber
+// is deleted, so that it is not lost if the process dies in between. While the subscriber exists, the record has no effect.
+func (a *Audience) rememberDeletion(ctx context.Context, s Subscriber) error {
+	if s.ImportID == "" {
+		return nil
+	}
+	id := deletedImportID(s.OrganizationID, s.Channel, s.DashboardID, s.Address.Normal)
+	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: id, DeletedAt: a.Now()}})
+}
+
+// setDeletedAside refuses the lines whose subscribers an earlier import had created and somebody has deleted since. It returns
+// the other lines.
+func (i *importing) setDeletedAside(ctx context.Context, organization string, lines []*line) ([]*line, error) {
+	idOf := func(l *line) string { return deletedImportID(organization, i.channel, l.dashboard, l.normal) }
+	marks, err := find.ByKey(ctx, i.a.Store.DeletedImports, find.Values(lines, idOf), func(d DeletedImport) string { return d.ID })
+	if err != nil || len(marks) == 0 {
+		return lines, err
+	}
+	marked := slices.DeleteFunc(slices.Clone(lines), func(l *line) bool { return marks[idOf(l)].ID == "" })
+	if _, err := i.find(ctx, organization, marked); err != nil {
+		return nil, err
+	}
+	stored := slices.DeleteFunc(slices.Clone(marked), func(l *line) bool { return l.address.ID == "" })
+	known, err := i.known(ctx, stored)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(lines, func(l *line) bool {
+		if !slices.Contains(marked, l) {
+			return false
+		}
+		if l.address.ID != "" {
+			if s, is := known[l.subscriber()]; is && !s.Gone() {
+				return false // somebody has subscribed the address again
+			}
+		}
+		i.results[l.at] = Result{Status: Refused, Error: fault.New(fault.Invalid, "An earlier import created this subscriber, and the owner or a member has deleted it here since. Import the row with force to create it again.").Error()}
+		return true
+	}), nil
+}
