@@ -116,3 +116,29 @@ func TestASearchFindsANumberAsPeopleWriteIt(t *testing.T) {
 		t.Errorf("a page of one finds %v", found)
 	}
 }
+
+// The pages of a search by number are in one form of the number, although a number that comes later has the text in another form.
+func TestASearchKeepsTheFormOfItsFirstPage(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	add := func(number string) {
+		p.app(o, http.StatusCreated, http.MethodPost, "sms", object{"dashboardId": o.dashboard, "phone": number, "confirmed": true})
+	}
+	for _, number := range []string{"+4915111000001", "+4915111000002", "+4915111000003"} {
+		add(number)
+	}
+	var seen []string
+	for next, pages := "", 0; pages == 0 || next != ""; pages++ {
+		page := p.app(o, http.StatusOK, http.MethodGet, "sms?limit=1&q="+url.QueryEscape("0151 11")+next, nil)
+		for _, s := range page.Subscribers {
+			seen = append(seen, s.Phone)
+		}
+		if pages == 0 {
+			add("+61401511123")
+		}
+		if next = ""; page.NextToken != nil {
+			next = "&nextToken=" + url.QueryEscape(*page.NextToken)
+		}
+	}
+	p.equal("the pages", seen, []string{"+4915111000001", "+4915111000002", "+4915111000003", "+61401511123"})
+}

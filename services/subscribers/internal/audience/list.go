@@ -3,6 +3,8 @@ package audience
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -53,19 +55,26 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 	return find.Page[Subscriber]{Items: found, Next: next}, a.limit(ctx, organization, shown...)
 }
 
-// search returns the keys of a page of the subscribers that match the query and have the text in their address.
+// search returns the keys of a page of the subscribers that match the query and have the text in their address, in the first of
+// its forms that finds somebody. The position of a page names this form, so that the next page has the same one.
 func (a *Audience) search(ctx context.Context, organization string, channel topic.Channel, query find.Query, text string) ([]find.Row, string, error) {
 	if text == "" {
 		return find.KeyPage(ctx, a.Store.Subscribers, query)
 	}
 	kind := kindOf(channel)
 	all := query.Where
-	var tried []string
-	for _, form := range append([]string{kind.searched(text)}, kind.others(text)...) {
-		if slices.Contains(tried, form) || form == "" && len(tried) > 0 {
+	forms := append([]string{kind.searched(text)}, kind.others(text)...)
+	first, position, _ := strings.Cut(query.After, " ")
+	named, err := strconv.Atoi(first)
+	if err != nil {
+		named = -1 // the first page
+	} else {
+		query.After = position
+	}
+	for n, form := range forms {
+		if named >= 0 && n != named || slices.Contains(forms[:n], form) || form == "" && n > 0 {
 			continue
 		}
-		tried = append(tried, form)
 		query.Where = append(slices.Clone(all), find.Text(FieldText, find.Substring, form, true))
 		chosen, err := a.byParts(ctx, query, parts(organization, channel, form))
 		if err != nil {
@@ -73,6 +82,9 @@ func (a *Audience) search(ctx context.Context, organization string, channel topi
 		}
 		rows, next, err := find.KeyPage(ctx, a.Store.Subscribers, chosen)
 		if len(rows) > 0 || err != nil {
+			if next != "" {
+				next = strconv.Itoa(n) + " " + next
+			}
 			return rows, next, err
 		}
 	}
