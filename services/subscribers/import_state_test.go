@@ -190,6 +190,37 @@ func TestALaterImportDoesNotCreateAgainWhoLeft(t *testing.T) {
 	})
 }
 
+// The undo of an import leaves no address that the import has stored, and no suppression of such an address. An address that was
+// there before stays, and so does one that is suppressed for another reason, or whose subscriber a member deletes.
+func TestAnUndoneImportLeavesNoAddress(t *testing.T) {
+	p := start(t)
+	h := p.listen(topic.Notices)
+	o := p.organization()
+	v := p.offer(o, h)
+	p.call(o, http.StatusCreated, http.MethodPost, "/api/v1/email/", object{"email": "before@example.com"})
+	states := map[string]string{"before": "confirmed", "fine": "confirmed", "back": "quarantined", "left": "unsubscribed", "deleted": "unsubscribed", "gone": "confirmed"}
+	var rows []object
+	for name, state := range states {
+		rows = append(rows, object{"email": name + "@example.com", "state": state})
+	}
+	p.imported(o, o.dashboard, nil, rows...)
+	of := func(name string) string { return p.mail(o, o.dashboard, name+"@example.com").ID }
+	p.outcomes(gone(o, topic.Email, of("gone"), p.now()))
+	for name := range states {
+		undo := "?undo=true"
+		if name == "deleted" {
+			undo = ""
+		}
+		p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+of(name)+undo, nil)
+	}
+	p.equal("addresses that are left", p.total(o, "/api/v1/email/"), 3)
+	for _, name := range []string{"before", "deleted", "gone"} {
+		p.legacyID(o, name+"@example.com")
+	}
+	v.request("back@example.com", o.services[0].ID)
+	p.equal("messages that ask", len(v.notices(topic.SubscriberConfirm, "back@example.com")), 1)
+}
+
 // subscriptionOf returns the path of the only subscription of a mail address on the legacy interface.
 func (p *platform) subscriptionOf(o organization, email string) string {
 	p.t.Helper()

@@ -22,6 +22,7 @@ type Address struct {
 	Suppression    *Suppression  `json:"suppression,omitempty" audit:"suppression"`
 	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // time of the last change to another address
 	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // when a member, or the owner by a confirmation, last ended a suppression
+	Made           bool          `json:"made,omitempty"`        // for a subscriber, by a visitor or an import; deleted with the last subscriber
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
@@ -69,12 +70,16 @@ func (a *Audience) AddressIDs(ctx context.Context, organization string, channel 
 
 // AddAddress stores a new address. It returns fault.Conflict if the organization already has the address.
 func (a *Audience) AddAddress(ctx context.Context, organization string, channel topic.Channel, text string) (Address, error) {
-	address := Address{ID: topic.NewID(), OrganizationID: organization, Channel: channel, CreatedAt: a.Now()}
+	return a.addAddress(ctx, Address{OrganizationID: organization, Channel: channel}, text)
+}
+
+func (a *Audience) addAddress(ctx context.Context, address Address, text string) (Address, error) {
+	address.ID, address.CreatedAt = topic.NewID(), a.Now()
 	if err := address.write(text, a.Now()); err != nil {
 		return Address{}, err
 	}
 	var err error
-	if address.LegacyID, err = a.Store.Next(ctx, addressCounter(channel), 1); err != nil {
+	if address.LegacyID, err = a.Store.Next(ctx, addressCounter(address.Channel), 1); err != nil {
 		return Address{}, err
 	}
 	entry := audit.Entry(audit.From(ctx), "", address.CreatedAt, nil, &address)
@@ -94,8 +99,8 @@ func taken(err error, field, message string) error {
 }
 
 // ensureAddress returns the address with the text. If it does not exist, ensureAddress stores it and also returns it as
-// made. This adds no audit entry, because the audit entry of the subscriber shows the address.
-func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string) (address Address, made *Address, err error) {
+// made. byVisitor is the value of Made. This adds no audit entry, because the audit entry of the subscriber shows the address.
+func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string, byVisitor bool) (address Address, made *Address, err error) {
 	wanted := Address{Channel: channel}
 	if err := wanted.write(text, a.Now()); err != nil {
 		return Address{}, nil, err
@@ -109,7 +114,7 @@ func (a *Audience) ensureAddress(ctx context.Context, organization string, chann
 		if len(page.Items) == 1 {
 			return page.Items[0], nil, nil
 		}
-		added, err := a.AddAddress(ctx, organization, channel, text)
+		added, err := a.addAddress(ctx, Address{OrganizationID: organization, Channel: channel, Made: byVisitor}, text)
 		if err == nil {
 			return added, &added, nil
 		}
@@ -132,6 +137,7 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text str
 		if *address == before {
 			return nil, fault.ErrUnchanged
 		}
+		address.Made = false // the member manages it now
 		return audit.Entry(audit.From(ctx), "", now, &before, address), nil
 	})
 	return changed, taken(err, FieldText, isStored)

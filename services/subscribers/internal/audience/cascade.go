@@ -47,15 +47,15 @@ func (a *Audience) forget(ctx context.Context, subscriber, component string) err
 	return fault.UnlessMissing(err)
 }
 
-// ForgetDashboard deletes the subscribers of a deleted dashboard. It also deletes their addresses if they were stored
-// for requests of visitors and have no other subscribers.
+// ForgetDashboard deletes the subscribers of a deleted dashboard. It also deletes their addresses if requests of visitors
+// or imports stored them and they have no other subscribers.
 func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {
 			if err := a.Store.Subscribers.Delete(ctx, s.ID, nil); err != nil {
 				return fault.UnlessMissing(err)
 			}
-			return a.forgetAddress(ctx, s)
+			return a.forgetAddress(ctx, s, false)
 		})
 		if err != nil {
 			return err

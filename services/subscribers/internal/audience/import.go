@@ -222,7 +222,7 @@ func (i *importing) resolve(ctx context.Context, organization string, lines []*l
 		addresses := make([]Address, len(missing))
 		for n, l := range missing {
 			l.address = Address{
-				ID: topic.NewID(), OrganizationID: organization, Channel: i.channel, LegacyID: first + int64(n), Text: l.text, Normal: l.normal, CreatedAt: now,
+				ID: topic.NewID(), OrganizationID: organization, Channel: i.channel, LegacyID: first + int64(n), Text: l.text, Normal: l.normal, Made: true, CreatedAt: now,
 			}
 			l.address.Suppression = l.suppression(now)
 			addresses[n] = l.address

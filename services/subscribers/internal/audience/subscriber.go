@@ -27,7 +27,7 @@ type Subscriber struct {
 	Source         SubscriberSource `json:"source"`
 	Request        *Request         `json:"request,omitempty"` // nil: no confirmation is pending
 	ImportID       string           `json:"importId,omitempty"`
-	MadeAddress    bool             `json:"madeAddress,omitempty"` // a visitor's request stored it and its address
+	MadeAddress    bool             `json:"madeAddress,omitempty"` // Address.Made of a subscriber that an earlier version stored
 	CreatedAt      time.Time        `json:"createdAt"`
 	UpdatedAt      time.Time        `json:"updatedAt"`
 }

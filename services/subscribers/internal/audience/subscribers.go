@@ -81,7 +81,7 @@ func (a *Audience) Create(ctx context.Context, organization string, channel topi
 	if err != nil {
 		return Subscriber{}, err
 	}
-	address, made, err := a.ensureAddress(ctx, organization, channel, text)
+	address, made, err := a.ensureAddress(ctx, organization, channel, text, false)
 	if err != nil {
 		return Subscriber{}, err
 	}
@@ -269,8 +269,8 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 	return after, fault.IfMissing(err, noSubscriber())
 }
 
-// RemoveSubscriber deletes a subscriber. It also deletes the address if a visitor's request stored it and it has no
-// other subscribers. With undo, which undoes the import of the subscriber, a later import may create it again.
+// RemoveSubscriber deletes a subscriber. It also deletes the address if a visitor's request or an import stored it and it has
+// no other subscribers. With undo, which undoes the import of the subscriber, a later import may create it again.
 func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string, undo bool) error {
 	removed, err := a.subscriber(ctx, organization, channel, id)
 	if err == nil && !undo {
@@ -289,7 +289,7 @@ func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, ch
 	if err != nil {
 		return err
 	}
-	return a.forgetAddress(ctx, removed)
+	return a.forgetAddress(ctx, removed, undo)
 }
 
 // remove deletes a subscriber if check returns no error. action is the action in the audit entry.

@@ -118,7 +118,7 @@ func (a *Audience) Subscribe(ctx context.Context, organization string, channel t
 // wanted stores the address and also returns it as made. Otherwise made is nil.
 func (a *Audience) wanted(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (address Address, made *Address, err error) {
 	if patch.AddressText != nil {
-		return a.ensureAddress(ctx, organization, channel, *patch.AddressText)
+		return a.ensureAddress(ctx, organization, channel, *patch.AddressText, false)
 	}
 	address, err = a.Store.Addresses.Get(ctx, *patch.AddressID)
 	if err == nil && address.Removed {

@@ -45,18 +45,20 @@ func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 	if err != nil {
 		return fault.UnlessMissing(err)
 	}
-	return a.forgetAddress(ctx, s)
+	return a.forgetAddress(ctx, s, false)
 }
 
-// forgetAddress deletes the address of a deleted subscriber if a visitor's request stored it and it has no other
-// subscribers. It does not delete a suppressed address, so that no message is sent to it again.
-func (a *Audience) forgetAddress(ctx context.Context, s Subscriber) error {
-	if !s.MadeAddress {
-		return nil
-	}
+// forgetAddress deletes the address of a deleted subscriber if it is Made and has no other subscribers. It does not delete a
+// suppressed address, so that no message is sent to it again. But with undo it deletes an address that the import has stored as
+// suppressed.
+func (a *Audience) forgetAddress(ctx context.Context, s Subscriber, undo bool) error {
 	found, err := a.Store.Addresses.GetMany(ctx, []string{s.AddressID})
-	if err != nil || len(found) == 0 || found[0].Suppression != nil {
+	if err != nil || len(found) == 0 {
 		return err
 	}
-	return a.unmake(audit.With(ctx, audit.Origin{}), &found[0])
+	address := found[0]
+	if !address.Made && !s.MadeAddress || address.Suppression != nil && !(undo && address.Suppression.At.Equal(address.CreatedAt)) {
+		return nil
+	}
+	return a.unmake(audit.With(ctx, audit.Origin{}), &address)
 }

@@ -129,5 +129,5 @@ func (v *Visitors) unsubscribe(ctx context.Context, purpose, token string) (Visi
 	if err != nil {
 		return Visit{}, link.EndedIfMissing(err)
 	}
-	return v.visit(s, dashboard), v.Audience.forgetAddress(ctx, s)
+	return v.visit(s, dashboard), v.Audience.forgetAddress(ctx, s, false)
 }

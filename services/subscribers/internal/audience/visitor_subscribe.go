@@ -70,7 +70,7 @@ func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want va
 // request stores what a visitor requests.
 func (v *Visitors) request(ctx context.Context, want validWish) error {
 	people := v.Audience
-	address, made, err := people.ensureAddress(ctx, want.organization, want.channel, want.address)
+	address, made, err := people.ensureAddress(ctx, want.organization, want.channel, want.address, true)
 	if err != nil || address.Suppression.refusesOwner() {
 		return err
 	}
@@ -82,7 +82,6 @@ func (v *Visitors) request(ctx context.Context, want validWish) error {
 	_, err = people.Store.Subscribers.Upsert(ctx, SubscriberID(want.dashboard, address.ID), func(s *Subscriber, exists bool) ([]topic.Message, error) {
 		if !exists || s.Gone() {
 			*s = newSubscriber(address, want.dashboard, FromPublic, want.at)
-			s.MadeAddress = made != nil
 			notices := want.replace(s)
 			return append(subscriberEntry(ctx, actionSubscribe, want.at, nil, s), notices...), nil
 		}
