@@ -74,6 +74,7 @@ func Run(ctx context.Context, c Config) error {
 		Start: []func(context.Context) error{people.Sweep},
 		Background: []func(context.Context) error{
 			s.Relay, s.Every(c.Sweep(), "expired requests of visitors could not be deleted", visitors.Expire),
+			s.Every(c.Sweep(), "addresses without subscribers could not be deleted", people.Reclaim),
 		},
 		Topics: service.Topics(topic.ComponentChanges, topic.DashboardChanges, topic.DeliveryOutcomes, topic.Notices, topic.Audit),
 		Consumers: []func(context.Context) error{

@@ -16,6 +16,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
 func TestAVisitorsSubscriptionLivesFromTheFormToItsEnd(t *testing.T) {
@@ -446,8 +447,15 @@ func TestVisitorConfirmsLessThanAMemberAskedFor(t *testing.T) {
 func TestVisitorsRequestExpires(t *testing.T) {
 	p := surround(t)
 	p.within = 2 * time.Second
+	o := p.organization()
+	p.keep(func(s audience.Store) error { // a process was killed between the writes of the address and of the subscriber, or between their deletions
+		left := audience.Address{ID: topic.NewID(), OrganizationID: o.id, Channel: topic.Email, LegacyID: 1_000_000, Text: "left@example.com", Normal: "left@example.com", Made: true, CreatedAt: p.now()}
+		left.Unclaimed = new(p.now().Add(-time.Hour))
+		return s.Addresses.Insert(t.Context(), left)
+	})
 	p.run()
-	v := p.offer(p.organization(), p.listen(topic.Notices))
+	p.awaitTotal(o, "/api/v1/email/", 0)
+	v := p.offer(o, p.listen(topic.Notices))
 	api, zurich := v.services[0].ID, v.services[2].ID
 	_, manage := v.confirmed("kept@example.com", api)
 	v.ask(topic.Email, "kept@example.com", zurich)

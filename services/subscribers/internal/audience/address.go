@@ -23,6 +23,7 @@ type Address struct {
 	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // time of the last change to another address
 	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // when a member, or the owner by a confirmation, last ended a suppression
 	Made           bool          `json:"made,omitempty"`        // for a subscriber, by a visitor or an import; deleted with the last subscriber
+	Unclaimed      *time.Time    `json:"unclaimed,omitempty"`   // since when a Made address may have no subscriber; Reclaim ends this
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
@@ -101,20 +102,24 @@ func taken(err error, field, message string) error {
 // ensureAddress returns the address with the text. If it does not exist, ensureAddress stores it and also returns it as
 // made. byVisitor is the value of Made. This adds no audit entry, because the audit entry of the subscriber shows the address.
 func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string, byVisitor bool) (address Address, made *Address, err error) {
-	wanted := Address{Channel: channel}
-	if err := wanted.write(text, a.Now()); err != nil {
+	normal := Address{Channel: channel}
+	if err := normal.write(text, a.Now()); err != nil {
 		return Address{}, nil, err
 	}
 	ctx = audit.With(ctx, audit.Origin{})
 	for {
-		page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, wanted.Normal)), Limit: 1})
+		page, err := a.Store.Addresses.Find(ctx, find.Query{Where: of(organization, channel, find.Eq(FieldNormal, normal.Normal)), Limit: 1})
 		if err != nil {
 			return Address{}, nil, err
 		}
 		if len(page.Items) == 1 {
 			return page.Items[0], nil, nil
 		}
-		added, err := a.addAddress(ctx, Address{OrganizationID: organization, Channel: channel, Made: byVisitor}, text)
+		wanted := Address{OrganizationID: organization, Channel: channel, Made: byVisitor}
+		if byVisitor {
+			wanted.Unclaimed = new(a.Now())
+		}
+		added, err := a.addAddress(ctx, wanted, text)
 		if err == nil {
 			return added, &added, nil
 		}
@@ -137,7 +142,7 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text str
 		if *address == before {
 			return nil, fault.ErrUnchanged
 		}
-		address.Made = false // the member manages it now
+		address.Made, address.Unclaimed = false, nil // the member manages it now
 		return audit.Entry(audit.From(ctx), "", now, &before, address), nil
 	})
 	return changed, taken(err, FieldText, isStored)
@@ -212,6 +217,44 @@ func (a *Audience) unmake(ctx context.Context, made *Address) error {
 		return unmarked
 	}
 	return err
+}
+
+// unclaim sets Unclaimed of a Made address before one of its subscribers is deleted, so that Reclaim finds the address if the
+// process dies before it deletes the address too.
+func (a *Audience) unclaim(ctx context.Context, id string) error {
+	_, err := a.Store.Addresses.Change(ctx, id, func(address *Address) error {
+		if !address.Made || address.Removed || address.Unclaimed != nil {
+			return fault.ErrUnchanged
+		}
+		address.Unclaimed = new(a.Now())
+		return nil
+	})
+	return fault.UnlessMissing(err)
+}
+
+// unclaimedTime is longer than a request that stores an address and then its subscriber, or deletes both.
+const unclaimedTime = 10 * time.Minute
+
+// Reclaim deletes the Made addresses that a killed process has left without subscribers.
+func (a *Audience) Reclaim(ctx context.Context) error {
+	until := a.Now().Add(-unclaimedTime)
+	return find.EachUntil(ctx, a.Store.Addresses, FieldUnclaimed, until, func(address Address) error {
+		n, err := a.subscribersOf(ctx, address.ID)
+		if err != nil {
+			return err
+		}
+		if n == 0 && address.Suppression == nil {
+			return a.unmake(ctx, &address)
+		}
+		_, err = a.Store.Addresses.Change(ctx, address.ID, func(address *Address) error {
+			if address.Unclaimed == nil || address.Unclaimed.After(until) {
+				return fault.ErrUnchanged
+			}
+			address.Unclaimed = nil
+			return nil
+		})
+		return fault.UnlessMissing(err)
+	})
 }
 
 func (a *Audience) subscribersOf(ctx context.Context, address string) (int64, error) {

@@ -37,6 +37,7 @@ const (
 	FieldNormal       = "normal"     // Address.Normal
 	FieldBlocked      = "blocked"    // the address is suppressed; also of a subscriber
 	FieldRemoved      = "removed"    // an address is removed
+	FieldUnclaimed    = "unclaimed"  // Address.Unclaimed, unless the address is removed
 	FieldAddress      = "address"    // the address's id
 	FieldComponent    = "component"  // component id of a subscription
 	FieldConfirmed    = "confirmed"  // a subscription is confirmed

@@ -52,6 +52,9 @@ func (a *Audience) forget(ctx context.Context, subscriber, component string) err
 func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {
+			if err := a.unclaim(ctx, s.AddressID); err != nil {
+				return err
+			}
 			if err := a.Store.Subscribers.Delete(ctx, s.ID, nil); err != nil {
 				return fault.UnlessMissing(err)
 			}

@@ -279,6 +279,9 @@ func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, ch
 	if err != nil {
 		return err
 	}
+	if err := a.unclaim(ctx, removed.AddressID); err != nil {
+		return err
+	}
 	err = a.remove(ctx, id, "", func(s *Subscriber) error {
 		if s.OrganizationID != organization || s.Channel != channel || s.Gone() {
 			return noSubscriber()

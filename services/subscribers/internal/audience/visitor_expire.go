@@ -36,6 +36,9 @@ func (v *Visitors) expireRequest(ctx context.Context, s Subscriber) error {
 		})
 		return fault.UnlessMissing(err)
 	}
+	if err := a.unclaim(ctx, s.AddressID); err != nil {
+		return err
+	}
 	err := a.Store.Subscribers.Delete(ctx, s.ID, func(s *Subscriber) ([]topic.Message, error) {
 		if s.Request == nil || !v.expired(*s) || s.Locked || !s.pending() {
 			return nil, fault.ErrUnchanged

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"slices"
@@ -122,7 +123,7 @@ func (v *Visitors) unsubscribe(ctx context.Context, purpose, token string) (Visi
 	if err != nil && !fault.Is(err, fault.Unavailable) && !fault.Is(err, fault.Gone) {
 		return Visit{}, err
 	}
-	if err := v.Audience.rememberDeletion(ctx, s); err != nil {
+	if err := cmp.Or(v.Audience.rememberDeletion(ctx, s), v.Audience.unclaim(ctx, s.AddressID)); err != nil {
 		return Visit{}, err
 	}
 	err = v.Audience.remove(ctx, s.ID, actionUnsubscribe, func(s *Subscriber) error { return allow(*s) })

@@ -68,11 +68,18 @@ func addresses() document.Schema[audience.Address] {
 			{Name: audience.FieldNormal, Value: func(a *a) any { return a.Normal }},
 			{Name: audience.FieldBlocked, Value: func(a *a) any { return a.Suppression != nil }},
 			{Name: audience.FieldRemoved, Value: func(a *a) any { return optional.OrNull(a.Removed) }},
+			{Name: audience.FieldUnclaimed, Value: func(a *a) any {
+				if a.Unclaimed == nil || a.Removed {
+					return nil
+				}
+				return *a.Unclaimed
+			}},
 		},
 		Indexes: []document.Index{
 			{Name: audience.IndexLegacy, Fields: inChannel(audience.FieldLegacyID), Unique: true},
 			{Name: "normal", Fields: inChannel(audience.FieldNormal), Unique: true},
 			{Name: audience.IndexSame, Fields: inChannel(audience.FieldNormal, audience.FieldLegacyID)},
+			{Name: "unclaimed", Fields: []string{audience.FieldUnclaimed}, Scatter: "A sweep finds the addresses of all organizations that a killed process has left."},
 			{Name: "removed", Fields: []string{audience.FieldRemoved}, Scatter: "A sweep completes the removal of addresses of all organizations."},
 		},
 	}
