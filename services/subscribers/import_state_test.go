@@ -1,12 +1,16 @@
 package subscribers_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
 )
 
 // imported imports rows of mail addresses and returns the statuses by address. It checks that the other results have an
@@ -219,6 +223,59 @@ func TestAnUndoneImportLeavesNoAddress(t *testing.T) {
 	}
 	v.request("back@example.com", o.services[0].ID)
 	p.equal("messages that ask", len(v.notices(topic.SubscriberConfirm, "back@example.com")), 1)
+}
+
+// refusing is a collection of rows that stores none, as if the database could not be reached.
+type refusing struct {
+	find.Collection[audience.Subscription]
+}
+
+func (refusing) InsertMany(context.Context, []audience.Subscription) ([]audience.Subscription, error) {
+	return nil, errors.New("the database cannot be reached")
+}
+
+// A subscriber who was deleted after an import had stored the subscriber stays deleted when the import is completed later, also by a
+// process that has read the import before.
+func TestAnImportThatIsCompletedLaterStoresNobodyAgain(t *testing.T) {
+	p := surround(t)
+	o := p.organization()
+	people := p.direct(nil)
+	first := people.Store.Subscriptions
+	people.Store.Subscriptions = refusing{first}
+	address, err := people.AddAddress(t.Context(), o.id, topic.Email, "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ann := audience.Subscriber{
+		ID: audience.SubscriberID(o.dashboard, address.ID), OrganizationID: o.id, Channel: topic.Email, DashboardID: o.dashboard, AddressID: address.ID, Address: audience.AddressCopy{Text: address.Text, Normal: address.Normal},
+		Entries: []audience.Entry{{ID: topic.NewID(), LegacyID: 1, ComponentID: o.services[0].ID}}, ImportID: topic.NewID(), CreatedAt: p.now(), UpdatedAt: p.now(),
+	}
+	record := audience.Import{ID: ann.ImportID, OrganizationID: o.id, Channel: topic.Email, DashboardID: o.dashboard, Rows: 1, Created: 1, Subscribers: []audience.Subscriber{ann}, CreatedAt: p.now()}
+	stored := func() (subscribers, imports int) {
+		t.Helper()
+		found, err := people.Store.Subscribers.GetMany(t.Context(), []string{ann.ID})
+		left, failed := people.Store.Imports.GetMany(t.Context(), []string{record.ID})
+		if err != nil || failed != nil {
+			t.Fatal(err, failed)
+		}
+		return len(found), len(left)
+	}
+	_ = people.Store.Imports.Insert(t.Context(), record)
+	if there, left := stored(); there != 1 || left != 1 {
+		t.Fatalf("%d subscribers, %d imports", there, left)
+	}
+	if err := people.Store.Subscribers.Delete(t.Context(), ann.ID, nil); err != nil {
+		t.Fatal(err)
+	}
+	people.Store.Subscriptions = first
+	for range 2 {
+		if err := people.ImportWritten(t.Context(), record.ID, &record); err != nil {
+			t.Fatal(err)
+		}
+		if there, left := stored(); there != 0 || left != 0 {
+			t.Errorf("%d subscribers, %d imports", there, left)
+		}
+	}
 }
 
 // subscriptionOf returns the path of the only subscription of a mail address on the legacy interface.

@@ -59,6 +59,7 @@ type Import struct {
 	Created        int           `json:"created" audit:"created"`
 	Addresses      []string      `json:"addresses" audit:"addresses"` // addresses of the new subscribers
 	Subscribers    []Subscriber  `json:"subscribers"`
+	Inserted       bool          `json:"inserted,omitempty"` // the subscribers are stored; those who are missing were deleted since
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 

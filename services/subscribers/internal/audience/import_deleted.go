@@ -61,7 +61,7 @@ func (i *importing) setDeletedAside(ctx context.Context, organization string, li
 				return false // somebody has subscribed the address again
 			}
 		}
-		i.results[l.at] = Result{Status: Refused, Error: fault.New(fault.Invalid, "An earlier import created this subscriber, and the owner or a member has deleted it here since. Import the row with force to create it again.").Error()}
+		i.results[l.at] = Result{Status: Refused, Error: fault.New(fault.Invalid, "An earlier import created this subscriber, and the owner or a member has deleted it here since. Add the subscriber alone, or import the row with force.").Error()}
 		return true
 	}), nil
 }

@@ -10,14 +10,24 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// ImportWritten stores the subscribers of an import with their rows, and deletes the import. It can be repeated. If
-// another request changes a subscriber before its rows are stored, SubscriberWritten updates the rows.
+// ImportWritten stores the subscribers of an import, then their rows, and deletes the import. It can be repeated, also by another
+// process, and stores no subscriber again who was deleted since. If another request changes a subscriber before its rows are
+// stored, SubscriberWritten updates the rows.
 func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import) error {
 	if current == nil {
 		return nil
 	}
-	if _, err := a.Store.Subscribers.InsertMany(ctx, current.Subscribers); err != nil {
+	if stored, err := a.Store.Imports.GetMany(ctx, []string{id}); err != nil || len(stored) == 0 {
 		return err
+	} else if current = &stored[0]; !current.Inserted {
+		if _, err := a.Store.Subscribers.InsertMany(ctx, current.Subscribers); err != nil {
+			return err
+		}
+		_, err := a.Store.Imports.Change(ctx, id, func(i *Import) error {
+			i.Inserted = true
+			return nil
+		})
+		return fault.UnlessMissing(err) // the change of the import calls ImportWritten again
 	}
 	before, err := a.imported(ctx, *current)
 	if err != nil {
