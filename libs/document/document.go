@@ -48,6 +48,9 @@ type Options struct {
 	// Observe is called with the name of each command sent to MongoDB. On SQLite it is called with "read" for each
 	// query and "write" for each write. Tests count operations with it. It must be safe for concurrent use.
 	Observe func(operation string)
+	// SettleAfter is when Relay computes the fields of records that processes of a former version have written meanwhile,
+	// counted from its start. nil: 1 minute, 10 minutes, 1 hour and 12 hours. These processes must end before the last of them.
+	SettleAfter []time.Duration
 }
 
 // Database holds the collections of one service on one engine.
@@ -61,6 +64,7 @@ type Database struct {
 	writers     gate
 	derivations derivations
 	backlog     backlog
+	settleAfter []time.Duration
 
 	mu      sync.Mutex
 	shapes  []*plan.Shape
@@ -94,8 +98,12 @@ func Open(address, name string, options Options) (*Database, error) {
 	if options.Observe == nil {
 		options.Observe = func(string) {}
 	}
+	if options.SettleAfter == nil {
+		options.SettleAfter = []time.Duration{time.Minute, 10 * time.Minute, time.Hour, 12 * time.Hour}
+	}
 	db := &Database{
-		name: name, log: options.Log, outages: failurelog.New(options.Log), propagator: options.Propagator,
+		settleAfter: options.SettleAfter,
+		name:        name, log: options.Log, outages: failurelog.New(options.Log), propagator: options.Propagator,
 		tracer:  options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/document"),
 		written: make(map[*plan.Shape]bool), wake: make(chan struct{}, 1),
 	}
@@ -160,7 +168,8 @@ func (db *Database) Last(ctx context.Context, counter string) (int64, error) {
 }
 
 // Migrate changes the database so that it matches the declarations. It creates missing collections, columns and
-// indexes, rebuilds changed indexes and drops undeclared ones. It computes new fields and fields with a new Revision
+// indexes, rebuilds changed indexes and drops undeclared ones (on MongoDB a day later, when no process of the former version
+// uses them). It computes new fields and fields with a new Revision
 // for the stored records. While the engine does not respond, Migrate logs a line and retries until ctx ends. It does
 // not retry when a local path cannot hold the database. It returns an error for a database of a newer program (see
 // Format). On MongoDB several processes may migrate at once.

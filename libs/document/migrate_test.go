@@ -1,14 +1,21 @@
 package document_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/stream"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
@@ -133,6 +140,121 @@ func TestMigrateChangesIndexes(t *testing.T) {
 		must(t, now.Delete(ctx, "x", nil))
 		_, err = version(t, address, boats())
 		must(t, err)
+	})
+}
+
+// rawBoats returns the collections of the boats and of the declarations in MongoDB.
+func rawBoats(t *testing.T, address string) (boats, declared *mongo.Collection) {
+	t.Helper()
+	at := strings.LastIndex(address, "/")
+	client, err := mongo.Connect(options.Client().ApplyURI(address[:at]))
+	must(t, err)
+	t.Cleanup(func() { must(t, client.Disconnect(context.Background())) })
+	db := client.Database(address[at+1:] + "_conformance")
+	return db.Collection("boats"), db.Collection("_declared")
+}
+
+// TestAnUpgradeWithProcessesOfTheFormerVersion writes records with a former declaration after the migration. A process of a
+// version before the stamps writes none.
+func TestAnUpgradeWithProcessesOfTheFormerVersion(t *testing.T) {
+	onShared(t, func(t *testing.T, address string) {
+		ctx := t.Context()
+		start := func(schema document.Schema[boat], settleAfter ...time.Duration) (*document.Database, *document.Collection[boat]) {
+			t.Helper()
+			db, err := document.Open(address, "conformance", document.Options{SettleAfter: append([]time.Duration{}, settleAfter...)})
+			must(t, err)
+			t.Cleanup(func() { must(t, db.Close()) })
+			c := document.Declare(db, schema)
+			migrate(t, db)
+			return db, c
+		}
+		raw, declared := rawBoats(t, address)
+		indexes := func() (names []string) {
+			t.Helper()
+			cursor, err := raw.Indexes().List(ctx)
+			must(t, err)
+			var found []struct{ Name string }
+			must(t, cursor.All(ctx, &found))
+			return find.Values(found, func(ix struct{ Name string }) string { return ix.Name })
+		}
+		oldDB, old := start(smallBoats(), 0, 10*time.Millisecond, time.Second)
+		for n := 1; n <= 4; n++ {
+			must(t, old.Insert(ctx, vessel("a", n)))
+		}
+		schema := smallBoats()
+		schema.Fields[0] = document.Field[boat]{Name: "owner", Revision: 1, Value: func(b *boat) any { return strings.ToUpper(b.Owner) }}
+		schema.Fields = append(schema.Fields, document.Field[boat]{Name: "length", Value: func(b *boat) any { return b.Length }})
+		schema.Indexes = []document.Index{{Name: "owner_length", Fields: []string{"owner", "length"}}}
+		newDB, now := start(schema, 0)
+		if got := indexes(); !slices.Contains(got, "owner") || !slices.Contains(got, "owner_length") {
+			t.Errorf("the indexes are %v", got)
+		}
+		must(t, old.Insert(ctx, vessel("b", 1)))
+		_, err := old.Update(ctx, "a/0001", func(b *boat) ([]topic.Message, error) { b.Length = 77; return nil, nil })
+		must(t, err)
+		must(t, old.UpsertMany(ctx, []boat{vessel("a", 2)}))
+		_, err = raw.UpdateByID(ctx, "a/0003", bson.D{{Key: "$set", Value: bson.D{{Key: "f", Value: bson.D{{Key: "owner", Value: "a"}}}}}})
+		must(t, err)
+		count := func(conditions ...find.Condition) int64 {
+			t.Helper()
+			n, err := now.Count(ctx, find.Query{Where: conditions})
+			must(t, err)
+			return n
+		}
+		if n := count(find.Eq("owner", "A")); n != 1 {
+			t.Fatalf("%d records have the present fields before", n)
+		}
+		nobody := func(context.Context, []stream.Record) error { return nil }
+		run(t, newDB, nobody)
+		eventually(t, "all records have the present fields", func() bool { return count(find.Eq("owner", "A")) == 4 && count(find.Eq("owner", "B")) == 1 })
+		if n := count(find.Eq("owner", "A"), find.Eq("length", 77.0)); n != 1 {
+			t.Errorf("%d records have the length of the last write", n)
+		}
+		run(t, oldDB, nobody) // a former process does not bring its fields back
+		must(t, old.Insert(ctx, vessel("b", 2)))
+		start(schema)
+		if n := count(find.Eq("owner", "A")); n != 4 {
+			t.Errorf("%d records have the present fields after", n)
+		}
+
+		_, err = declared.UpdateByID(ctx, "boats", bson.D{{Key: "$set", Value: bson.D{{Key: "unused.0.since", Value: time.Now().Add(-25 * time.Hour)}}}})
+		must(t, err)
+		start(schema)
+		if got := indexes(); slices.Contains(got, "owner") || !slices.Contains(got, "owner_length") {
+			t.Errorf("a day later the indexes are %v", got)
+		}
+		schema.Indexes[0].Name = "renamed" // MongoDB has no two indexes of the same fields
+		start(schema)
+		if got := indexes(); slices.Contains(got, "owner_length") || !slices.Contains(got, "renamed") {
+			t.Errorf("with another name the indexes are %v", got)
+		}
+	})
+}
+
+// MongoDB refuses a record with two multi-valued fields in one index. A former index of two fields that are multi-valued now
+// does not stay.
+func TestMigrateDropsAnIndexThatRefusesRecordsAtOnce(t *testing.T) {
+	onShared(t, func(t *testing.T, address string) {
+		schema := smallBoats()
+		schema.Fields = append(schema.Fields, document.Field[boat]{Name: "name", Value: func(b *boat) any { return b.Name }})
+		schema.Indexes = []document.Index{{Name: "pair", Fields: []string{"owner", "name"}}}
+		old, err := version(t, address, schema)
+		must(t, err)
+		must(t, old.Insert(t.Context(), vessel("a", 1)))
+		schema.Fields = []document.Field[boat]{
+			{Name: "owner", Revision: 1, Value: func(b *boat) any { return []string{b.Owner, "all"} }},
+			{Name: "name", Revision: 1, Value: func(b *boat) any { return []string{b.Name, "all"} }},
+		}
+		schema.Indexes = []document.Index{{Name: "owners", Fields: []string{"owner"}}}
+		now, err := version(t, address, schema)
+		must(t, err)
+		must(t, now.Insert(t.Context(), vessel("a", 2)))
+		raw, _ := rawBoats(t, address)
+		list, err := raw.Indexes().ListSpecifications(t.Context())
+		must(t, err)
+		if slices.ContainsFunc(list, func(ix mongo.IndexSpecification) bool { return ix.Name == "pair" }) {
+			t.Error("the index is there")
+		}
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document/internal/engine"
@@ -43,6 +44,9 @@ const (
 func (db *Database) Relay(ctx context.Context, publish func(context.Context, []stream.Record) error) error {
 	r := &relay{db: db, publish: publish, limit: engine.RelayBatch, held: make(map[string]heldBack), unsent: make(map[string]time.Time)}
 	r.shared, _ = db.engine.(sharedStorage)
+	var settling sync.WaitGroup
+	defer settling.Wait()
+	settling.Go(func() { r.settle(ctx) })
 	cause := failurelog.Cause{Message: "relaying failed", Of: db.name}
 	var pause time.Duration
 	var searched time.Time
@@ -77,6 +81,28 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 		engine.Sleep(ctx, pause)
 	}
 	return nil
+}
+
+// settle computes the fields of records that processes of a former version write while they are replaced. It does nothing
+// if the engine is not shared. It repeats the last search until that succeeds.
+func (r *relay) settle(ctx context.Context) {
+	cause := failurelog.Cause{Message: "computing the fields of records of a former version failed", Of: r.db.name}
+	begin := time.Now()
+	for i := 0; i < len(r.db.settleAfter) && r.shared != nil; i++ {
+		if !engine.Sleep(ctx, time.Until(begin.Add(r.db.settleAfter[i]))) {
+			return
+		}
+		err := r.shared.Settle(ctx, r.db.declared())
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			r.db.outages.Over(ctx, cause)
+		} else if r.db.outages.Failed(ctx, cause, err); i == len(r.db.settleAfter)-1 {
+			begin = time.Now()
+			i--
+		}
+	}
 }
 
 // notify wakes the relay of this process for a collection.

@@ -68,7 +68,8 @@ type Field[T any] struct {
 	// may be nil.
 	Many bool
 	// Revision is the version of the declaration. Raise it if Value computes another value than before.
-	// Migrate then computes the field of the stored records again.
+	// Migrate then computes the field of the stored records again. On MongoDB a process of the former version may write
+	// records with the former value meanwhile: Relay computes their fields again after a while.
 	Revision int
 }
 
@@ -76,6 +77,7 @@ type Field[T any] struct {
 // of the record follows the Fields as the last part of the index. At most one of Fields is multi-valued. No two
 // indexes of a collection have the same Fields.
 type Index struct {
+	// Name is new if Fields are: on MongoDB a process of the former version uses the former index until it ends.
 	Name   string
 	Fields []string
 	// Unique: no two records have the same values in all Fields. Two records must not share a value of a
@@ -204,6 +206,7 @@ func shapeOf[T any](schema Schema[T]) (*plan.Shape, error) {
 	if err := s.SetShard(schema.Shard.byKey, schema.Shard.field, schema.Shard.whole); err != nil {
 		return nil, err
 	}
+	s.SetStamp()
 	return s, nil
 }
 

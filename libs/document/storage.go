@@ -53,6 +53,8 @@ type storage interface {
 
 // sharedStorage is implemented by an engine that several processes use at once.
 type sharedStorage interface {
+	// Settle computes the fields of records that processes of a former version have written since Migrate.
+	Settle(ctx context.Context, shapes []*plan.Shape) error
 	// Release ends the claims, so that any process can claim the documents again from NotBefore on.
 	Release(ctx context.Context, claims []engine.Claim) error
 	// Renew extends the claims until ctx ends.

@@ -1,6 +1,7 @@
 package mongodb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,9 @@ const migrationTime = time.Hour
 // Migrate runs steps that can be repeated, also while other processes run them. It writes the computed fields of a
 // record only while the record has the version that was read. It stores the new declaration when all fields are
 // written.
+//
+// Processes of the former version serve until the new ones do. So Migrate drops an index that is no longer declared
+// upgradeTime after the first start without it. What the former processes write lacks the stamp, by which Settle finds it.
 func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
 	db, err := e.connect()
 	if err != nil {
@@ -45,9 +49,9 @@ func (e *Engine) Migrate(ctx context.Context, shapes []*plan.Shape) error {
 	for _, s := range shapes {
 		c := db.Collection(s.Name)
 		wanted := indexesOf(s)
-		err := e.dropIndexes(ctx, c, s, wanted)
+		err := e.backfill(ctx, db, s, wanted)
 		if err == nil {
-			err = e.backfill(ctx, db, s)
+			err = e.dropIndexes(ctx, db, s, wanted, false)
 		}
 		if err == nil {
 			err = e.createIndexes(ctx, c, wanted)
@@ -106,9 +110,21 @@ func hasCode(err error, code int) bool {
 	return ok && server.HasErrorCode(code)
 }
 
-// dropIndexes drops the indexes that are not declared or have another definition. It keeps the index of the shard key,
-// which a sharded collection needs and the operator creates.
-func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, s *plan.Shape, wanted []index) error {
+// upgradeTime is longer than the time in which all processes are replaced by those of a new version.
+const upgradeTime = 24 * time.Hour
+
+// unused is an index that is not declared.
+type unused struct {
+	Name  string    `bson:"name"`
+	Since time.Time `bson:"since"`
+}
+
+// dropIndexes drops the indexes that were not declared for upgradeTime, and at once those that are in the way of a declared
+// one: they have its name and other fields, or its fields and another name. If refusing, it drops the indexes that refuse
+// records with the declared fields, and no others. It keeps the index of the shard key, which a sharded collection needs and
+// the operator creates.
+func (e *Engine) dropIndexes(ctx context.Context, db *mongo.Database, s *plan.Shape, wanted []index, refusing bool) error {
+	c := db.Collection(s.Name)
 	cursor, err := c.Indexes().List(ctx)
 	if hasCode(err, codeNamespaceNotFound) {
 		return nil
@@ -120,10 +136,23 @@ func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, s *plan.S
 	if err := cursor.All(ctx, &stored); err != nil {
 		return classified(err)
 	}
+	former, err := e.declared(ctx, db, s)
+	if err != nil {
+		return err
+	}
 	declared, sharding := find.Index(wanted, func(w index) string { return w.Name }), index{Key: ShardKey(s)}.definition()
+	kept := []unused{}
 	for _, have := range stored {
 		w, ok := declared[have.Name]
 		if have.Name == "_id_" || have.definition() == sharding || ok && have.definition() == w.definition() {
+			continue
+		}
+		if refusing && !have.refuses(s) {
+			continue
+		}
+		inTheWay := slices.ContainsFunc(wanted, func(w index) bool { return w.Name == have.Name || fmt.Sprint(w.Key) == fmt.Sprint(have.Key) })
+		if one := former.unused(have.Name); !refusing && !inTheWay && time.Since(one.Since) < upgradeTime {
+			kept = append(kept, one)
 			continue
 		}
 		if ok {
@@ -137,7 +166,32 @@ func (e *Engine) dropIndexes(ctx context.Context, c *mongo.Collection, s *plan.S
 			return classified(err)
 		}
 	}
-	return nil
+	if refusing || slices.Equal(kept, former.Unused) {
+		return nil
+	}
+	_, err = db.Collection(declarations).UpdateByID(ctx, s.Name, bson.D{{Key: "$set", Value: bson.D{{Key: "unused", Value: kept}}}})
+	return classified(err)
+}
+
+// unused returns the index as it is stored, or as unused from now on.
+func (d *declaration) unused(name string) unused {
+	for _, one := range d.Unused {
+		if one.Name == name {
+			return one
+		}
+	}
+	return unused{name, time.Now().UTC().Truncate(time.Millisecond)}
+}
+
+// refuses reports whether the index refuses records, because several of its fields are multi-valued now.
+func (x index) refuses(s *plan.Shape) bool {
+	lists := 0
+	for _, key := range x.Key {
+		if at := s.Field(strings.TrimPrefix(key.Key, path(""))); at >= 0 && s.Fields[at].Many {
+			lists++
+		}
+	}
+	return lists > 1
 }
 
 func (e *Engine) createIndexes(ctx context.Context, c *mongo.Collection, wanted []index) error {
@@ -165,46 +219,73 @@ func storedViolate(err error) error {
 	return err
 }
 
-// declaration is the stored declaration of a collection at its last migration.
+// declaration is the stored declaration of a collection at its last migration. The field u of document depends on Unique.
 type declaration struct {
 	Fields []plan.Declared `bson:"fields"`
 	Unique []string        `bson:"unique"`
+	Stamp  int64           `bson:"stamp"`
+	Since  time.Time       `bson:"since"`            // time of the last change
+	Unused []unused        `bson:"unused,omitempty"` // set by dropIndexes
 }
 
-// uniquesOf returns the names and fields of the unique indexes. The field u of document depends on them.
-func uniquesOf(s *plan.Shape) []string {
-	out := []string{}
-	for i := range s.Indexes {
-		if s.Indexes[i].Unique {
-			out = append(out, s.Indexes[i].Name+":"+strings.Join(s.Names(s.Indexes[i].Fields), ","))
-		}
-	}
-	return out
-}
-
-func (e *Engine) backfill(ctx context.Context, db *mongo.Database, s *plan.Shape) error {
-	id := bson.D{{Key: "_id", Value: s.Name}}
+// declared returns the stored declaration of a collection, or the zero declaration.
+func (e *Engine) declared(ctx context.Context, db *mongo.Database, s *plan.Shape) (declaration, error) {
 	var stored declaration
-	err := db.Collection(declarations).FindOne(ctx, id).Decode(&stored)
-	if err != nil && !errors.Is(err, mongo.ErrNoDocuments) {
-		return classified(err)
+	err := db.Collection(declarations).FindOne(ctx, bson.D{{Key: "_id", Value: s.Name}}).Decode(&stored)
+	if errors.Is(err, mongo.ErrNoDocuments) {
+		err = nil
 	}
-	if s.Outdated(stored.Fields) || !slices.Equal(stored.Unique, uniquesOf(s)) {
-		if err := e.refill(ctx, db.Collection(s.Name), s); err != nil {
+	return stored, classified(err)
+}
+
+func (e *Engine) backfill(ctx context.Context, db *mongo.Database, s *plan.Shape, wanted []index) error {
+	stored, err := e.declared(ctx, db, s)
+	if err != nil {
+		return err
+	}
+	// A version before the stamps has stored none, and its documents have none.
+	if s.Outdated(stored.Fields) || !slices.Equal(stored.Unique, s.Uniques()) || stored.Stamp != s.Stamp && stored.Stamp != 0 {
+		if err := cmp.Or(e.dropIndexes(ctx, db, s, wanted, true), e.refill(ctx, db.Collection(s.Name), s)); err != nil {
 			return err
+		}
+		if stored.Fields != nil { // else there are no processes of a former version
+			stored.Since = time.Now().UTC()
 		}
 	}
 	for try := 0; ; try++ {
-		_, err = db.Collection(declarations).UpdateOne(ctx, id,
-			bson.D{{Key: "$set", Value: declaration{Fields: s.Declaration(), Unique: uniquesOf(s)}}}, options.UpdateOne().SetUpsert(true))
+		_, err = db.Collection(declarations).UpdateByID(ctx, s.Name, bson.D{{Key: "$set", Value: bson.D{
+			{Key: "fields", Value: s.Declaration()}, {Key: "unique", Value: s.Uniques()}, {Key: "stamp", Value: s.Stamp}, {Key: "since", Value: stored.Since},
+		}}}, options.UpdateOne().SetUpsert(true))
 		if !mongo.IsDuplicateKeyError(err) || try == maxTries || !engine.Backoff(ctx, try) { // another process creates the document
 			return classified(err)
 		}
 	}
 }
 
+// Settle computes the fields of the records that processes of a former version have written after the migration. It reads
+// the collections whose declaration has changed within upgradeTime. It does nothing for a declaration that is a former one.
+func (e *Engine) Settle(ctx context.Context, shapes []*plan.Shape) error {
+	db, err := e.connect()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, migrationTime)
+	defer cancel()
+	for _, s := range shapes {
+		stored, err := e.declared(ctx, db, s)
+		if err == nil && stored.Stamp == s.Stamp && time.Since(stored.Since) < upgradeTime {
+			err = e.refill(ctx, db.Collection(s.Name), s)
+		}
+		if err != nil {
+			return fmt.Errorf("collection %s: %w", s.Name, err)
+		}
+	}
+	return nil
+}
+
+// refill computes the fields of the records that have not the stamp of the shape.
 func (e *Engine) refill(ctx context.Context, c *mongo.Collection, s *plan.Shape) error {
-	cursor, err := c.Find(ctx, bson.D{there("b", true)}, options.Find().SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
+	cursor, err := c.Find(ctx, bson.D{there("b", true), {Key: path(stampName), Value: bson.D{{Key: "$ne", Value: s.Stamp}}}}, options.Find().SetProjection(bson.D{{Key: "v", Value: 1}, {Key: "b", Value: 1}}))
 	if err != nil {
 		return classified(err)
 	}

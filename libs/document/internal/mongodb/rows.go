@@ -21,7 +21,7 @@ import (
 //   - _id: the key of the record
 //   - v: its version
 //   - b: its body; a document without b is a tombstone, which is stored until its outbox is cleared
-//   - f: the declared fields that the record has
+//   - f: the declared fields that the record has, and the stamp of their declaration
 //   - u: the values of each unique index, unless the record lacks one of them
 //   - o: the outbox
 //   - p: the time from which the outbox may be claimed
@@ -31,6 +31,9 @@ type document struct {
 	Version int64    `bson:"v"`
 	Body    bson.Raw `bson:"b,omitempty"`
 }
+
+// stampName is the member of f with the stamp. No field has this name, because the name of a field is an identifier.
+const stampName = "~"
 
 func (d *document) record() *engine.Record {
 	return &engine.Record{Key: d.ID, Version: d.Version, Body: d.Body}
@@ -57,6 +60,8 @@ func contents(s *plan.Shape, r *engine.Record) bson.D {
 			unique = append(unique, bson.E{Key: ix.Name, Value: entries})
 		}
 	}
+	// Each writer replaces f as a whole, so the stamp is that of the last writer.
+	fields = append(fields, bson.E{Key: stampName, Value: s.Stamp})
 	return bson.D{{Key: "v", Value: r.Version}, {Key: "b", Value: bson.Raw(r.Body)}, {Key: "f", Value: fields}, {Key: "u", Value: unique}}
 }
 

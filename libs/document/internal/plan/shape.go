@@ -5,8 +5,10 @@ package plan
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
@@ -18,6 +20,8 @@ type Shape struct {
 	Indexes []Index
 	Derives bool
 	Shard   Shard
+	// Stamp identifies the declaration of the fields and the unique indexes.
+	Stamp int64
 	// Refield returns the declared fields of a stored body.
 	Refield func(body []byte) ([]any, error)
 	// Rederive runs Derive for the stored record of key.
@@ -162,6 +166,26 @@ type Declared struct {
 // Declaration returns the declared fields.
 func (s *Shape) Declaration() []Declared {
 	return find.Values(s.Fields, func(f Field) Declared { return Declared(f) })
+}
+
+// Uniques returns the names and fields of the unique indexes.
+func (s *Shape) Uniques() []string {
+	out := []string{}
+	for i := range s.Indexes {
+		if s.Indexes[i].Unique {
+			out = append(out, s.Indexes[i].Name+":"+strings.Join(s.Names(s.Indexes[i].Fields), ","))
+		}
+	}
+	return out
+}
+
+// SetStamp sets the stamp, after all indexes were added. The order of the declaration does not matter.
+func (s *Shape) SetStamp() {
+	parts := append(find.Values(s.Declaration(), func(f Declared) string { return fmt.Sprint(f) }), s.Uniques()...)
+	slices.Sort(parts)
+	sum := fnv.New64a()
+	fmt.Fprintf(sum, "%q", parts)
+	s.Stamp = int64(sum.Sum64())
 }
 
 // Outdated reports whether stored lacks a declared field, or contains it with another declaration.
