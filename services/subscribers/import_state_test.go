@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -225,13 +226,17 @@ func TestAnUndoneImportLeavesNoAddress(t *testing.T) {
 	p.equal("messages that ask", len(v.notices(topic.SubscriberConfirm, "back@example.com")), 1)
 }
 
-// refusing is a collection of rows that stores none, as if the database could not be reached.
+// refusing is a collection of rows that stores new ones only after reached, as if the database could not be reached before.
 type refusing struct {
 	find.Collection[audience.Subscription]
+	reached *atomic.Bool
 }
 
-func (refusing) InsertMany(context.Context, []audience.Subscription) ([]audience.Subscription, error) {
-	return nil, errors.New("the database cannot be reached")
+func (r refusing) InsertMany(ctx context.Context, rows []audience.Subscription) ([]audience.Subscription, error) {
+	if !r.reached.Load() {
+		return nil, errors.New("the database cannot be reached")
+	}
+	return r.Collection.InsertMany(ctx, rows)
 }
 
 // A subscriber who was deleted after an import had stored the subscriber stays deleted when the import is completed later, also by a
@@ -240,8 +245,8 @@ func TestAnImportThatIsCompletedLaterStoresNobodyAgain(t *testing.T) {
 	p := surround(t)
 	o := p.organization()
 	people := p.direct(nil)
-	first := people.Store.Subscriptions
-	people.Store.Subscriptions = refusing{first}
+	var reached atomic.Bool
+	people.Store.Subscriptions = refusing{people.Store.Subscriptions, &reached}
 	address, err := people.AddAddress(t.Context(), o.id, topic.Email, "ann@example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +272,7 @@ func TestAnImportThatIsCompletedLaterStoresNobodyAgain(t *testing.T) {
 	if err := people.Store.Subscribers.Delete(t.Context(), ann.ID, nil); err != nil {
 		t.Fatal(err)
 	}
-	people.Store.Subscriptions = first
+	reached.Store(true)
 	for range 2 {
 		if err := people.ImportWritten(t.Context(), record.ID, &record); err != nil {
 			t.Fatal(err)
