@@ -268,7 +268,11 @@ func (s *soak) importWriter(ctx context.Context, gateway, name string) {
 		}
 		rest(ctx)
 	}
-	s.request(ctx, gateway, http.MethodDelete, "/app/events/import/"+run, s.app(), nil, http.StatusOK, nil)
+	if !s.request(ctx, gateway, http.MethodDelete, "/app/events/import/"+run, s.app(), nil, http.StatusOK, nil) {
+		s.mu.Lock()
+		s.runs = append(s.runs, run)
+		s.mu.Unlock()
+	}
 }
 
 // mistaken records a response that no outage explains.

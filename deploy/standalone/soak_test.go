@@ -74,6 +74,7 @@ type soak struct {
 	failures []soakFailure
 	wrong    []string           // responses that no outage explains, because the request was refused
 	entries  []soakEntry        // acknowledged entries of channelWriter
+	runs     []string           // imports that could not be taken back
 	updates  map[string][]int64 // acknowledged writes that notify: their numbers, by title of the event
 	events   map[string]string  // acknowledged events that were not deleted: their paths, by title
 	counts   map[string]int     // numbers of requests, kills and acknowledged writes

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/document"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
@@ -31,6 +33,45 @@ func BenchmarkEdition(b *testing.B) {
 			b.ReportMetric(long.Seconds()/short.Seconds(), "ratio-of-"+name)
 		}
 	}
+}
+
+// BenchmarkSweep measures the longest of the writes while a dashboard's former editions are deleted, 200 and 6,000 of them, and
+// reports the ratio:
+//
+//	go test -run NONE -bench Sweep -benchtime 1x .
+func BenchmarkSweep(b *testing.B) {
+	broker := startBroker(b)
+	for b.Loop() {
+		few, many := sweep(b, broker, 200), sweep(b, broker, 6000)
+		b.ReportMetric(few.Seconds()*1e3, "ms-of-200")
+		b.ReportMetric(many.Seconds()*1e3, "ms-of-6000")
+		b.ReportMetric(many.Seconds()/few.Seconds(), "ratio")
+	}
+}
+
+// sweep writes n entries, each of which makes an edition. Then it writes components until only the last edition is left, and
+// returns the longest of these writes.
+func sweep(b *testing.B, broker string, n int) (longest time.Duration) {
+	p := start(b, broker)
+	records, component, event := p.records(), p.component("API"), ""
+	for i := range n {
+		if i%100 == 0 {
+			event = p.incident(component, "")
+		}
+		p.must(201, "app admin a", "POST", "/app/events/"+event+"/timeline", `{"message": "We are on it."}`)
+	}
+	p.ahead.Add(int64(6 * time.Minute))
+	for left := n; left > n/10; {
+		began := time.Now()
+		p.component(fmt.Sprint("Service ", began.UnixNano()))
+		longest = max(longest, time.Since(began))
+		rows, err := records.Parts.Keys(b.Context(), find.Query{Where: []find.Condition{find.Eq(edition.FieldDashboard, dashA)}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		left = len(rows)
+	}
+	return longest
 }
 
 type yearPlatform struct {

@@ -1,6 +1,7 @@
 package edition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -11,7 +12,7 @@ import (
 )
 
 // deletedAtOnce is the maximum number of keys in one deletion.
-const deletedAtOnce = 500
+const deletedAtOnce = 100
 
 // deleteEditions deletes the editions of a dashboard that were created up to the time before, except the kept one, and
 // their files. It does not need an edition to find its files, because a file may be stored after its edition was
@@ -22,17 +23,11 @@ func (e *Editions) deleteEditions(ctx context.Context, dashboardID, kept string,
 
 func (e *Editions) deleteFiles(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	where := []find.Condition{find.Eq(FieldDashboard, dashboardID), find.Lte(FieldCreatedAt, before)}
-	rows, err := e.store.Files.Keys(ctx, find.Query{Where: where}, FieldEdition)
+	rows, err := e.store.Files.Keys(ctx, find.Query{Where: where}, FieldCreatedAt, FieldEdition)
 	if err != nil {
 		return err
 	}
-	var gone []string
-	for _, row := range rows {
-		if row.Values[0] != kept {
-			gone = append(gone, row.Key)
-		}
-	}
-	return deleteAll(ctx, e.store.Files, dashboardID, gone)
+	return deleteAll(ctx, e.store.Files, dashboardID, slices.DeleteFunc(rows, func(row find.Row) bool { return row.Values[1] == kept }))
 }
 
 // deleteParts deletes the parts that were created up to the time before, unless a remaining edition uses them. An
@@ -42,12 +37,11 @@ func (e *Editions) deleteParts(ctx context.Context, dashboardID, kept string, be
 	if err != nil {
 		return err
 	}
-	var old, heads []string
+	var old []find.Row
+	var heads []string
 	for _, row := range rows {
-		created, _ := row.Values[0].(int64)
-		stays := row.Key == kept || created > before.UnixMilli()
-		if !stays {
-			old = append(old, row.Key)
+		if stays := row.Key == kept || createdAt(row) > before.UnixMilli(); !stays {
+			old = append(old, row)
 		} else if row.Values[1] != int64(0) {
 			heads = append(heads, row.Key)
 		}
@@ -65,16 +59,27 @@ func (e *Editions) deleteParts(ctx context.Context, dashboardID, kept string, be
 			used[id] = true
 		}
 	}
-	return deleteAll(ctx, e.store.Parts, dashboardID, slices.DeleteFunc(old, func(id string) bool { return used[id] }))
+	return deleteAll(ctx, e.store.Parts, dashboardID, slices.DeleteFunc(old, func(row find.Row) bool { return used[row.Key] }))
 }
 
-// deleteAll deletes the records of a dashboard with the keys.
-func deleteAll[T any](ctx context.Context, from find.Collection[T], dashboardID string, keys []string) error {
-	for some := range slices.Chunk(keys, deletedAtOnce) {
-		query := find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(catalog.FieldID, some...)}, Scan: IndexDashboard}
+// deleteAll deletes the records of a dashboard, of which rows have the keys and the values of FieldCreatedAt. Each deletion
+// reads only the part of the index that is as old as its records, so its time does not depend on the number of the others.
+func deleteAll[T any](ctx context.Context, from find.Collection[T], dashboardID string, rows []find.Row) error {
+	slices.SortFunc(rows, func(a, b find.Row) int { return cmp.Compare(createdAt(a), createdAt(b)) })
+	for some := range slices.Chunk(rows, deletedAtOnce) {
+		query := find.Query{Scan: IndexDashboard, Where: []find.Condition{
+			find.Eq(FieldDashboard, dashboardID), find.Gte(FieldCreatedAt, time.UnixMilli(createdAt(some[0]))), find.Lte(FieldCreatedAt, time.UnixMilli(createdAt(some[len(some)-1]))),
+			find.In(catalog.FieldID, find.Values(some, func(row find.Row) string { return row.Key })...),
+		}}
 		if _, err := from.DeleteMany(ctx, query); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// createdAt returns the value of FieldCreatedAt, the first of the row, in milliseconds since 1970.
+func createdAt(row find.Row) int64 {
+	at, _ := row.Values[0].(int64)
+	return at
 }
