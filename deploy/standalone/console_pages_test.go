@@ -124,7 +124,7 @@ func (o ownedRecords) inConsole(t *testing.T, of credentials) func(path string) 
 	send(t, http.MethodGet, of.BaseURL+"/app/integrations/webhooks/outbound/endpoints", of.app(), nil).expect(t, http.StatusOK).into(t, &hooks)
 	byName := map[string]string{
 		":hash": hooks.Endpoints[0].URLHash, ":dashboard": of.DashboardID, ":log": o.ids["logId"], ":at": url.PathEscape(o.sentAt), ":entry": o.ids["statusId"], ":note": o.ids["noteId"],
-		":kind": "email", ":name": "acme",
+		":kind": "email", ":name": "acme", ":organization": of.OrganizationID,
 	}
 	byPath := map[string]string{
 		"/users/": of.UserID, "/profile/keys/": o.ids["keyId"], "/profile/security/": of.UserID, "/dashboards/": of.DashboardID, "/components/": o.ids["components"], "/events/": o.ids["events"],
