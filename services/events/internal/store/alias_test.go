@@ -209,6 +209,10 @@ func TestASlowProcessBringsNoAliasBack(t *testing.T) {
 		if err := slow.AliasesWritten(t.Context(), page.ID, former); err != nil {
 			t.Fatal(err)
 		}
+		// A run of the fast process may have stored the orphan before its event was deleted. Then the run of the deletion finds it.
+		if err := fast.DropAliasesTo(t.Context(), catalog.FieldEvent, gone); err != nil {
+			t.Fatal(err)
+		}
 		follow(slow)
 		if got := table(t, fast, page.ID); !slices.Equal(got, test.want) || set().Count != len(test.want) {
 			t.Errorf("%s: the aliases are %q, counted %d, want %q", test.name, got, set().Count, test.want)
