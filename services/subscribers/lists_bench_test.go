@@ -62,7 +62,7 @@ func percentile(times []time.Duration, p int) time.Duration {
 type readers struct {
 	*platform
 	o      organization
-	tokens []string // of the pages after the first one
+	tokens []string // tokens of the pages after the first one
 }
 
 // subscribed starts a service with n subscribers, each of the first two components.

@@ -300,8 +300,8 @@ func TestAFolderIsReadWithItsPaths(t *testing.T) {
 	b.expect(got, http.StatusOK, `"kind":"component","count":1`, `"kind":"event","count":1`, "Checkout fails")
 }
 
-// A folder of a large repository has more files than a form of net/http, and more bytes than it keeps in the memory. No file
-// of it is left, also not after an error.
+// A folder of a large repository has more files than a form of net/http, and more bytes than it keeps in memory. No
+// file of it is left, also not after an error.
 func TestALargeFolderIsReadAndNothingIsLeft(t *testing.T) {
 	nothingIsLeft(t)
 	b := moving(t)

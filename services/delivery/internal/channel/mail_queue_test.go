@@ -13,7 +13,7 @@ import (
 func TestMailsGetTurnsAtTheRateOfTheServer(t *testing.T) {
 	const others, later = 20, 10 * time.Second
 	for name, x := range map[string]struct {
-		took         time.Duration // of a mail
+		took         time.Duration // time for a mail
 		slots, mails int
 		tries        int64
 	}{

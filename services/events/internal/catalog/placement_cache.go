@@ -25,8 +25,8 @@ type heldComponents struct {
 	components map[string]bool
 }
 
-// cached returns, by the key of a dashboard, the components of those that are cached in their present version, and the keys
-// of the others. The value of a row is the version of the dashboard.
+// cached returns, by the key of a dashboard, the components of those that are cached in their present version, and the
+// keys of the others. The value of a row is the version of the dashboard.
 func (p *placementCache) cached(rows []find.Row) (components map[string]map[string]bool, stale []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

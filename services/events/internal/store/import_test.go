@@ -128,7 +128,7 @@ func testOvertakenImports(t *testing.T, address string) {
 		name     string
 		send     func(run, title string) string
 		by       func(id string) error
-		position int // of the changed event among the writes
+		position int // position of the changed event among the writes
 		want     string
 		done     int // number of events
 	}{

@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/audit"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+)
+
+// AliasesWritten stores the pending changes of a dashboard's aliases and publishes their version. It deletes all aliases
+// if the dashboard was deleted. A pending alias whose event or component was deleted meanwhile is deleted too: the
+// deletion did not find the alias if it was not stored yet.
+func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, current *AliasSet) error {
+	if current == nil {
+		return c.dropAliases(ctx, dashboardID)
+	}
+	last, now := map[string]AliasChange{}, c.now()
+	for _, change := range current.Pending {
+		if change.due(c.process, now) {
+			last[change.Alias.Key()] = change
+		}
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	switch _, err := c.store.Dashboards.Get(ctx, dashboardID); {
+	case fault.Is(err, fault.NotFound):
+		return c.dropAliases(ctx, dashboardID)
+	case err != nil:
+		return err
+	}
+	var stored []Alias
+	var gone []string
+	for _, change := range last {
+		if change.Deleted {
+			gone = append(gone, change.Alias.Path)
+		} else {
+			stored = append(stored, change.Alias)
+		}
+	}
+	if err := cmp.Or(c.store.Aliases.UpsertMany(ctx, stored), c.deleteAliasRows(ctx, dashboardID, gone)); err != nil {
+		return err
+	}
+	missing, err := c.missingTargets(ctx, current.OrganizationID, stored)
+	if err != nil {
+		return err
+	}
+	var orphans []string
+	for _, alias := range stored {
+		if missing[alias.Key()] != "" {
+			orphans = append(orphans, alias.Path)
+		}
+	}
+	if err := cmp.Or(c.deleteAliasRows(ctx, dashboardID, orphans), c.published.Follow(ctx, []string{dashboardID}, Written{Aliases: current.Version})); err != nil {
+		return err
+	}
+	_, err = c.store.AliasSets.Change(ctx, dashboardID, func(set *AliasSet) error {
+		return set.settle(current.Version, missing, c.process, now)
+	})
+	return fault.UnlessMissing(err)
+}
+
+// settle records that the changes up to a version are stored. missing has the keys of the aliases that AliasesWritten has
+// deleted, because their targets do not exist. settle returns fault.ErrUnchanged if another process has recorded all of it.
+// It removes stored changes, but not the newest MaxAliases that replace others.
+func (s *AliasSet) settle(version int64, missing map[string]string, process string, now time.Time) error {
+	settled, last := false, map[string]int{}
+	for i := range s.Pending {
+		last[s.Pending[i].Alias.Key()] = i
+	}
+	for i := range s.Pending {
+		change := &s.Pending[i]
+		if key := change.Alias.Key(); change.Version <= version && change.StoredAt.IsZero() {
+			if settled, change.StoredAt, change.StoredBy = true, now, process; missing[key] != "" && !change.Deleted && last[key] == i {
+				s.Count--
+				change.Deleted = true
+			}
+		}
+	}
+	if !settled {
+		return fault.ErrUnchanged
+	}
+	slices.Reverse(s.Pending)
+	kept := 0
+	s.Pending = slices.DeleteFunc(s.Pending, func(change AliasChange) bool {
+		if change.StoredAt.IsZero() {
+			return false
+		}
+		kept++
+		return !change.Replaces || kept > MaxAliases || now.Sub(change.StoredAt) >= 2*aliasRepeatTime
+	})
+	slices.Reverse(s.Pending)
+	return nil
+}
+
+func (c *Catalog) deleteAliasRows(ctx context.Context, dashboardID string, paths []string) error {
+	for some := range slices.Chunk(paths, find.MaxMerged) {
+		where := []find.Condition{find.Eq(FieldDashboard, dashboardID), find.In(FieldPath, some...)}
+		if _, err := c.store.Aliases.DeleteMany(ctx, find.Query{Where: where}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropAliases deletes all aliases of a deleted dashboard.
+func (c *Catalog) dropAliases(ctx context.Context, dashboardID string) error {
+	_, err := c.store.Aliases.DeleteMany(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}})
+	if err != nil {
+		return err
+	}
+	return fault.UnlessMissing(c.store.AliasSets.Delete(ctx, dashboardID, nil))
+}
+
+// DropAliasesTo deletes the aliases that lead to deleted events or to deleted components. field is FieldEvent or
+// FieldComponent. It leaves no audit entry, because the write that deleted the targets has one.
+func (c *Catalog) DropAliasesTo(ctx context.Context, field string, ids ...string) error {
+	ctx = audit.With(ctx, audit.Origin{})
+	paths, organizations := map[string][]string{}, map[string]string{}
+	for some := range slices.Chunk(ids, find.MaxMerged) {
+		found, err := c.store.Aliases.Find(ctx, find.Query{Where: []find.Condition{find.In(field, some...)}})
+		if err != nil {
+			return err
+		}
+		for _, alias := range found.Items {
+			paths[alias.DashboardID] = append(paths[alias.DashboardID], alias.Path)
+			organizations[alias.DashboardID] = alias.OrganizationID
+		}
+	}
+	for dashboardID, gone := range paths {
+		for some := range slices.Chunk(gone, MaxAliases) {
+			_, err := c.DeleteAliases(ctx, Command{Organization: organizations[dashboardID]}, dashboardID, some)
+			if fault.UnlessMissing(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
