@@ -224,7 +224,7 @@ func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject str
 	case len(same) == 1 && strings.HasPrefix(same[0].Subject, o.SignOn.Issuer+" "):
 		return User{}, fault.New(fault.Forbidden, "The member with your mail address signs in with another account of the provider. Ask an admin for help.")
 	case len(same) == 1 && same[0].OwnEmail:
-		return User{}, fault.New(fault.Forbidden, "A member has set your mail address as the own one, without proof. Ask an admin for help.")
+		return User{}, fault.New(fault.Forbidden, "The member with your mail address has entered it without proof. Ask an admin for help.")
 	case len(same) == 1:
 		return same[0], nil
 	case !o.SignOn.CreateMembers:
