@@ -346,7 +346,7 @@ func TestOldAddressesOfOthersAreKept(t *testing.T) {
 	}
 }
 
-// rowsOnly is a Sender that imports subscribers, of whom all are known.
+// rowsOnly is a Sender that knows all subscribers already.
 type rowsOnly struct{ written []any }
 
 func (r *rowsOnly) Send(_ context.Context, request transfer.Request, out any) error {
