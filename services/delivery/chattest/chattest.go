@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 	"unicode"
 	"unicode/utf16"
 )
@@ -206,64 +205,34 @@ func hasMarks(text string) bool {
 	})
 }
 
-// Receiver is a Slack or a Discord. It responds to each path at most at the rate of the real one.
+// Receiver is a Slack or a Discord.
 type Receiver struct {
 	Check   func(body []byte) error                  // CheckSlack or CheckDiscord
 	Respond func(w http.ResponseWriter, path string) // the response to a message that is accepted
-	Gap     time.Duration                            // the mean time between two requests to a path
-	Early   time.Duration                            // how much earlier a request may arrive, because transmission times differ
 	mu      sync.Mutex
-	due     map[string]time.Time
 	bodies  [][]byte
 	refused []string
 }
 
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
-	if problem := r.take(request.URL.Path, body, time.Now()); problem != "" {
-		w.Header().Set("Retry-After", "1")
-		status := http.StatusBadRequest
-		if problem == tooEarly {
-			status = http.StatusTooManyRequests
-		}
-		http.Error(w, `{"message": "refused"}`, status)
+	if err := r.take(request.URL.Path, body); err != nil {
+		http.Error(w, `{"message": "refused"}`, http.StatusBadRequest)
 		return
 	}
 	r.Respond(w, request.URL.Path)
 }
 
-const tooEarly = "too early"
-
-func (r *Receiver) take(path string, body []byte, now time.Time) string {
+func (r *Receiver) take(path string, body []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	problem := ""
-	if err := r.Check(body); err != nil {
-		problem = err.Error()
+	err := r.Check(body)
+	if err != nil {
+		r.refused = append(r.refused, path+": "+err.Error())
+	} else {
+		r.bodies = append(r.bodies, body)
 	}
-	if r.due == nil {
-		r.due = make(map[string]time.Time)
-	}
-	if now.Before(r.due[path].Add(-r.Early)) {
-		problem = tooEarly
-	}
-	if problem != "" {
-		r.refused = append(r.refused, path+": "+problem)
-		return problem
-	}
-	r.due[path] = r.due[path].Add(r.Gap)
-	if least := now.Add(r.Gap - r.Early); r.due[path].Before(least) {
-		r.due[path] = now.Add(r.Gap)
-	}
-	r.bodies = append(r.bodies, body)
-	return ""
-}
-
-// MeasureFromNow forgets when requests came. So the next request to a path may come at any time.
-func (r *Receiver) MeasureFromNow() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.due)
+	return err
 }
 
 // Bodies returns the messages that were accepted.

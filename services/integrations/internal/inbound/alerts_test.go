@@ -80,23 +80,27 @@ func TestAlertsBecomeAMessage(t *testing.T) {
 
 // The largest body names tens of thousands of components. Reading them must not take time with the square of their number.
 func TestManyComponentsOfAlertsAreReadInLinearTime(t *testing.T) {
-	took := func(n int) time.Duration {
+	took := func(times, n int) time.Duration {
 		var list strings.Builder
 		for i := range n {
 			fmt.Fprintf(&list, "%x,", i)
 		}
-		least := time.Hour
-		for range 5 {
-			began := time.Now()
+		began := time.Now()
+		for range times {
 			got, err := readAlerts(`{"groupKey": "k", "status": "firing", "commonLabels": {"component": "` + list.String() + `"}}`)
-			if least = min(least, time.Since(began)); err != nil || len(got.Components) != n {
+			if err != nil || len(got.Components) != n {
 				t.Fatalf("%d components, %v", len(got.Components), err)
 			}
 		}
-		return least
+		return time.Since(began)
 	}
-	if few, many := took(1_000), took(13_000); many > 50*few {
-		t.Errorf("13,000 components take %s, 1,000 take %s", many, few)
+	// Both read 13,000 components. So both are interrupted equally often on a machine with other work.
+	few, many := time.Hour, time.Hour
+	for range 5 {
+		few, many = min(few, took(13, 1_000)), min(many, took(1, 13_000))
+	}
+	if many > 4*few {
+		t.Errorf("13,000 components take %s, 13 times 1,000 take %s", many, few)
 	}
 }
 
