@@ -36,7 +36,7 @@ type whyResult struct {
 type whyLog struct{ LogID, SentAt, Status string }
 
 // recipientKinds names the member of the request that identifies a recipient of a kind.
-var recipientKinds = map[string]string{"email": "email", "sms": "phone", "webhook": "urlHash"}
+var recipientKinds = map[string]string{"email": "email", "sms": "phone", "whatsapp": "phone", "webhook": "urlHash"}
 
 // explains asks what became of the messages about an event for a recipient.
 func (a actor) explains(event, kind, to string) explained {
