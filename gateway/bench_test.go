@@ -21,6 +21,7 @@ import (
 
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
+	"go.opentelemetry.io/otel/propagation"
 )
 
 // BenchmarkAgainstABareProxy (goal G1) compares the gateway, with key check, rate limit, passport, trace and log, with
@@ -46,6 +47,17 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 	tuned.Transport, tuned.BufferPool = newProxy(nil, nil).usual, buffers{}
 	tunedServer := httptest.NewServer(tuned)
 	defer tunedServer.Close()
+	alone := newProxy(map[string]string{events: plain.URL}, propagation.TraceContext{})
+	exchangeServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		response, err := alone.send(r.Context(), r, "0", outgoing{method: r.Method, service: events, ip: "127.0.0.1", scheme: "http"})
+		if err != nil {
+			b.Error(err)
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		alone.relay(w, response)
+	}))
+	defer exchangeServer.Close()
 	bareServer := httptest.NewServer(httputil.NewSingleHostReverseProxy(target))
 	defer bareServer.Close()
 
@@ -58,6 +70,7 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 		}).base},
 		{"bare", bareServer.URL},
 		{"tuned", tunedServer.URL},
+		{"exchange", exchangeServer.URL},
 	}
 	rates, costs := map[string][]float64{}, map[string][]float64{}
 	for b.Loop() {
@@ -78,6 +91,7 @@ func BenchmarkAgainstABareProxy(b *testing.B) {
 		b.ReportMetric(median(rates[subject.name]), subject.name+"-req/s")
 		b.ReportMetric(median(costs[subject.name])/1000, subject.name+"-cpu-us")
 	}
+	b.ReportMetric(median(rates["exchange"])/median(rates["tuned"]), "exchange-of-tuned")
 	for _, control := range []string{"bare", "tuned"} {
 		b.ReportMetric(median(rates["gateway"])/median(rates[control]), "of-"+control)
 		b.ReportMetric(median(costs[control])/median(costs["gateway"]), "of-"+control+"-by-cpu")
