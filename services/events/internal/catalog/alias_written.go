@@ -3,6 +3,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -20,10 +21,10 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 	}
 	last, now := map[string]AliasChange{}, c.now()
 	for _, change := range current.Pending {
-		if change.due(c.process, now) {
-			last[change.Alias.Key()] = change
-		}
+		last[change.Alias.Key()] = change
 	}
+	// A former change of a path is never stored again, also not while the newest one is not due.
+	maps.DeleteFunc(last, func(_ string, change AliasChange) bool { return !change.due(c.process, now) })
 	if len(last) == 0 {
 		return nil
 	}

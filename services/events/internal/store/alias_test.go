@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
@@ -216,6 +217,38 @@ func TestASlowProcessBringsNoAliasBack(t *testing.T) {
 		follow(slow)
 		if got := table(t, fast, page.ID); !slices.Equal(got, test.want) || set().Count != len(test.want) {
 			t.Errorf("%s: the aliases are %q, counted %d, want %q", test.name, got, set().Count, test.want)
+		}
+	}
+}
+
+// The last of several changes of a path stays, by whichever process and after whatever time it is made.
+func TestTheLastChangeOfAnAliasStays(t *testing.T) {
+	folder := t.TempDir()
+	c, records := open(t, folder, false)
+	other, _ := open(t, folder, false)
+	page := addDashboard(t, c, "page")
+	remove := func(c library, path string) {
+		t.Helper()
+		if n, err := c.DeleteAliases(t.Context(), ours, page.ID, []string{path}); err != nil || n != 1 {
+			t.Fatalf("%d aliases of %s are deleted: %v", n, path, err)
+		}
+	}
+	for _, last := range []library{c, other} {
+		for _, pause := range []time.Duration{0, time.Second, 20 * time.Second} {
+			t.Cleanup(func() { ahead.Store(0) })
+			ahead.Add(int64(time.Hour)) // no change of the former step is pending
+			setAliases(t, c, page.ID, catalog.Alias{Path: "changed", File: "/"}, catalog.Alias{Path: "deleted", File: "/"}, catalog.Alias{Path: "made", File: "/"})
+			setAliases(t, c, page.ID, catalog.Alias{Path: "changed", File: "/history"}, catalog.Alias{Path: "deleted", File: "/history"})
+			remove(c, "made")
+			ahead.Add(int64(pause))
+			setAliases(t, last, page.ID, catalog.Alias{Path: "changed", File: "/"}, catalog.Alias{Path: "made", File: "/"})
+			remove(last, "deleted")
+			set, err := records.AliasSets.Get(t.Context(), page.ID)
+			if got, want := table(t, c, page.ID), []string{"changed ", "made "}; err != nil || set.Count != len(want) || !slices.Equal(got, want) {
+				t.Errorf("after %v: the aliases are %q, counted %d, want %q, %v", pause, got, set.Count, want, err)
+			}
+			remove(last, "changed")
+			remove(last, "made")
 		}
 	}
 }
