@@ -67,7 +67,7 @@ type AliasChange struct {
 // just stored itself, because AliasesWritten runs once at a time in a process.
 func (c *AliasChange) due(process string, now time.Time) bool {
 	age := now.Sub(c.StoredAt)
-	return c.StoredAt.IsZero() || age < aliasRepeatTime && (c.StoredBy != process || age > aliasRunTime)
+	return c.StoredAt.IsZero() || age < aliasRepeatTime && (c.StoredBy != process || age > aliasPause)
 }
 
 const (
@@ -75,8 +75,9 @@ const (
 	MaxAliases = 1000
 	// maxAliases is the number of aliases of a dashboard.
 	maxAliases = 100_000
-	// aliasRunTime is longer than a run of AliasesWritten.
-	aliasRunTime = 15 * time.Second
+	// aliasPause is how long a process does not repeat what it has stored itself. Package document repeats a run at least 1 s
+	// after all runs have ended that began before. aliasPause is shorter, so that the repetition stores the change again.
+	aliasPause = 500 * time.Millisecond
 	// aliasRepeatTime is how long a stored change is stored again. After less time, another process takes over the work of a
 	// killed one. The change stays pending twice as long, so that a later change of the same path is one that replaces.
 	aliasRepeatTime = 2 * time.Minute

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -250,6 +251,33 @@ func TestTheLastChangeOfAnAliasStays(t *testing.T) {
 			remove(last, "changed")
 			remove(last, "made")
 		}
+	}
+}
+
+// A slow process stores an alias after its deletion, and is killed. The process that has stored the deletion runs the
+// repetition, which package document makes at least 1 s after the slow process has ended.
+func TestTheFastProcessRepeatsADeletion(t *testing.T) {
+	c, records := open(t, t.TempDir(), false)
+	page := addDashboard(t, c, "page")
+	setAliases(t, c, page.ID, catalog.Alias{Path: "new", File: "/"})
+	late, err := records.Aliases.Find(t.Context(), find.Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.DeleteAliases(t.Context(), ours, page.ID, []string{"new"}); err != nil {
+		t.Fatal(err)
+	}
+	set, err := records.AliasSets.Get(t.Context(), page.ID)
+	if err := errors.Join(err, records.Aliases.UpsertMany(t.Context(), late.Items)); err != nil || len(late.Items) != 1 {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ahead.Store(0) })
+	ahead.Store(int64(time.Second))
+	if err := c.AliasesWritten(t.Context(), page.ID, &set); err != nil {
+		t.Fatal(err)
+	}
+	if got := table(t, c, page.ID); len(got) > 0 {
+		t.Errorf("the aliases are %q", got)
 	}
 }
 
