@@ -195,6 +195,45 @@ func TestALaterImportDoesNotCreateAgainWhoLeft(t *testing.T) {
 	})
 }
 
+// An import creates nobody who left before it, whoever created the subscriber, and nobody again whose address or subscription a
+// member has given another address.
+func TestAnImportCreatesNobodyWhoLeftBefore(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	v := p.offer(o, p.listen(topic.Notices))
+	rows, want := []object{}, map[string]string{}
+	for _, name := range []string{"visitor", "member", "known", "renamed", "moved", "two", "fresh"} {
+		rows = append(rows, object{"email": name + "@example.com", "state": "confirmed", "componentIds": []string{o.services[0].ID}})
+		want[name+"@example.com"] = "refused"
+	}
+	want["fresh@example.com"] = "created"
+	unsubscribe := func(address string) {
+		t.Helper()
+		if status, page, _ := p.visit(http.MethodPost, p.resolve(o, p.mail(o, o.dashboard, address).ID)[0].Unsubscribe, "List-Unsubscribe=One-Click"); status != http.StatusOK {
+			t.Fatal(page)
+		}
+	}
+	for _, name := range []string{"visitor", "known"} {
+		v.confirmed(name+"@example.com", o.services[0].ID)
+	}
+	p.equal("an import of a known one", p.imported(o, o.dashboard, nil, rows[2]), map[string]string{"known@example.com": "updated"})
+	unsubscribe("visitor@example.com")
+	unsubscribe("known@example.com")
+	member := p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "member@example.com"})
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+member.Subscriber.ID, nil)
+	p.subscribe(o, "renamed@example.com", 0)
+	p.call(o, http.StatusOK, http.MethodPut, "/api/v1/email/"+p.legacyID(o, "renamed@example.com")+"/", object{"email": "renewed@example.com"})
+	moved := p.subscribe(o, "moved@example.com", 0)[0]
+	p.call(o, http.StatusOK, http.MethodPut, moved, object{"email": object{"email": "other@example.com"}})
+	for _, uri := range p.subscribe(o, "two@example.com", 0, 1) {
+		p.call(o, http.StatusNoContent, http.MethodDelete, uri, nil)
+	}
+	p.equal("a dry run", p.imported(o, o.dashboard, object{"dryRun": true}, rows...), want)
+	p.equal("the import", p.imported(o, o.dashboard, nil, rows...), want)
+	unsubscribe("renewed@example.com")
+	p.equal("after the new address left", p.imported(o, o.dashboard, nil, rows...)["renamed@example.com"], "refused")
+}
+
 // The undo of an import leaves no address that the import has stored, and no suppression of such an address. An address that was
 // there before stays, and so does one that is suppressed for another reason, or whose subscriber a member deletes.
 func TestAnUndoneImportLeavesNoAddress(t *testing.T) {

@@ -58,7 +58,7 @@ func (a appChannel) operations() []web.Operation {
 	change := a.declared("PATCH", "/{id}", "change"+a.title+"Subscriber", "Change a subscriber",
 		"At least one member is required. The address cannot be changed. confirmed sets the confirmation of each component. A component that is new is confirmed if the subscriber is. suppressed can be set to false only; that ends the suppression of the address on all dashboards.", 200, 404)
 	change.Example = web.Example{Request: `{"paused": true, "locale": null}`, Response: create.Example.Response}
-	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay. A later import does not create a subscriber again whom an earlier one created, unless it has force.", 204, 404)
+	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay. A later import does not create the subscriber again, unless it has force.", 204, 404)
 	resend := a.declared("POST", "/{id}/resend-confirmation", "resend"+a.title+"Confirmation", "Send the confirmation again",
 		"With a new link; the former ones end. 409 if the subscriber is confirmed or locked, or its address is suppressed.", 202, 404, 409)
 	resend.Example.Response = `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8070"}`
@@ -318,7 +318,7 @@ func (r phoneRow) from() audience.Row { return r.row(r.Phone.Value) }
 type importMembers struct {
 	DashboardID       optional.Value[string] `json:"dashboardId" required:"true" format:"uuid"`
 	SendConfirmations optional.Value[bool]   `json:"sendConfirmations" default:"false" description:"The owners of unconfirmed addresses are asked for a confirmation, unless they were asked already."`
-	Force             optional.Value[bool]   `json:"force" default:"false" description:"Also creates subscribers again whom an earlier import created, and whom the owner or a member has deleted since. Else their rows are refused."`
+	Force             optional.Value[bool]   `json:"force" default:"false" description:"Also creates subscribers again whom the owner or a member has deleted, or whose address a member has changed. Else their rows are refused."`
 	DryRun            optional.Value[bool]   `json:"dryRun" default:"false" description:"Nothing is stored and nobody is asked. The results are those that the import would have."`
 }
 

@@ -89,7 +89,7 @@ type Store struct {
 	Subscribers   find.Collection[Subscriber]
 	Subscriptions find.Collection[Subscription]
 	Imports       find.Collection[Import]
-	// DeletedImports is the subscribers of imports that somebody has deleted.
+	// DeletedImports is the subscribers whom an import must not create again.
 	DeletedImports find.Collection[DeletedImport]
 	// Next takes the next n numbers of a counter and returns the first of them. It takes each number once.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)

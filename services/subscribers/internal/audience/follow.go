@@ -21,10 +21,16 @@ func (a *Audience) AddressWritten(ctx context.Context, id string, current *Addre
 	})
 }
 
-// copyAddress stores the copy of an address in a subscriber, if it differs.
+// copyAddress stores the copy of an address in a subscriber, if it differs. If it is another address, no import creates a
+// subscriber with the former one.
 func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Address) error {
 	if s.Address.equal(copyOf(address)) {
 		return nil
+	}
+	if s.Address.Normal != address.Normal {
+		if err := a.rememberDeletion(ctx, s); err != nil {
+			return err
+		}
 	}
 	_, err := a.Store.Subscribers.Change(ctx, s.ID, func(s *Subscriber) error {
 		if s.Address.equal(copyOf(address)) {

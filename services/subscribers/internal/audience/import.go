@@ -71,7 +71,7 @@ func (i Import) AuditEntity() audit.Entity {
 // ImportOptions are the settings of an import.
 type ImportOptions struct {
 	Asks   bool // the owners of unconfirmed addresses are asked for a confirmation, unless they were asked already
-	Force  bool // subscribers of earlier imports that were deleted since are created again
+	Force  bool // subscribers whom the owner or a member has deleted are created again
 	DryRun bool // nothing is stored and nobody is asked; the results are those that the import would have
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// DeletedImport records that the owner of an address or a member has deleted a subscriber whom an import had created. So the
-// next import does not create the subscriber again, unless it is forced to. Its key is a digest, because nobody who has left
-// needs the address any more.
+// DeletedImport records that the owner of an address or a member has deleted a subscriber, or given it another address. So no
+// import creates the subscriber again, unless it is forced to. Its key is a digest, because the address of a deleted subscriber
+// is not needed any more.
 type DeletedImport struct {
 	ID        string    `json:"id"`
 	DeletedAt time.Time `json:"deletedAt"`
@@ -25,18 +25,14 @@ func deletedImportID(organization string, channel topic.Channel, dashboard, norm
 	return hex.EncodeToString(sum[:])
 }
 
-// rememberDeletion records that a subscriber is deleted, if an import has created it. The record is stored before the subscriber
-// is deleted, so that it is not lost if the process dies in between. While the subscriber exists, the record has no effect.
+// rememberDeletion records that a subscriber loses an entry or its address. The record is stored before that, so that it is not
+// lost if the process dies in between. While the subscriber exists, the record has no effect.
 func (a *Audience) rememberDeletion(ctx context.Context, s Subscriber) error {
-	if s.ImportID == "" {
-		return nil
-	}
 	id := deletedImportID(s.OrganizationID, s.Channel, s.DashboardID, s.Address.Normal)
 	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: id, DeletedAt: a.Now()}})
 }
 
-// setDeletedAside refuses the lines whose subscribers an earlier import had created and somebody has deleted since. It returns
-// the other lines.
+// setDeletedAside refuses the lines whose subscribers somebody has deleted. It returns the other lines.
 func (i *importing) setDeletedAside(ctx context.Context, organization string, lines []*line) ([]*line, error) {
 	idOf := func(l *line) string { return deletedImportID(organization, i.channel, l.dashboard, l.normal) }
 	marks, err := find.ByKey(ctx, i.a.Store.DeletedImports, find.Values(lines, idOf), func(d DeletedImport) string { return d.ID })
@@ -61,7 +57,7 @@ func (i *importing) setDeletedAside(ctx context.Context, organization string, li
 				return false // somebody has subscribed the address again
 			}
 		}
-		i.results[l.at] = Result{Status: Refused, Error: fault.New(fault.Invalid, "An earlier import created this subscriber, and the owner or a member has deleted it here since. Add the subscriber alone, or import the row with force.").Error()}
+		i.results[l.at] = Result{Status: Refused, Error: fault.New(fault.Invalid, "The owner or a member has deleted this subscriber here, or changed its address. Add the subscriber alone.").Error()}
 		return true
 	}), nil
 }

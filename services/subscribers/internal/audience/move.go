@@ -66,6 +66,9 @@ func (a *Audience) makeMove(ctx context.Context, s Subscriber, entry Entry) erro
 		})
 		stays = fault.Is(err, fault.Conflict)
 	}
+	if err == nil && !stays {
+		err = a.rememberDeletion(ctx, s)
+	}
 	if err != nil && !stays {
 		return err
 	}

@@ -203,7 +203,7 @@ func (a *Audience) ChangeSubscription(ctx context.Context, organization string, 
 	}
 	detail, err := a.confirm(ctx, row)
 	if fault.Is(err, fault.Invalid) {
-		err = errors.Join(err, fault.UnlessMissing(a.Unsubscribe(context.WithoutCancel(ctx), organization, id)), a.unmake(ctx, made))
+		err = errors.Join(err, fault.UnlessMissing(a.dropEntry(context.WithoutCancel(ctx), organization, row.SubscriberID, id)), a.unmake(ctx, made))
 	}
 	return detail, err
 }
@@ -280,7 +280,7 @@ func (a *Audience) Unsubscribe(ctx context.Context, organization, id string) err
 		return err
 	}
 	s, err := a.Store.Subscribers.Get(ctx, row.SubscriberID)
-	if err == nil && len(s.Entries) == 1 {
+	if err == nil {
 		err = a.rememberDeletion(ctx, s)
 	}
 	if fault.UnlessMissing(err) != nil {
