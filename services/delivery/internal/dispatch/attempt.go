@@ -206,24 +206,23 @@ func (s *Sender) replaceOlder(row *deliverylog.Delivery) bool {
 	return true
 }
 
-// overtaken reports whether another process has stored a newer delivery of the event to the recipient of a retry. This is possible
-// if the endpoint got another URL while m waited: newer deliveries are in the bucket of the new URL, whose owner does not know
-// that m waits.
+// overtaken reports whether a newer delivery of the event to the recipient of a retry is stored. This is possible if the endpoint
+// got another URL while m waited: newer deliveries are in the buckets of its later URLs, whose owners at that time did not know
+// that m waits. A URL that was there for a while and is the first one again is not noticed.
 func (s *Sender) overtaken(m *member) (bool, error) {
 	if m.row == nil || m.row.EventID == "" || m.row.ReplayOf != "" || m.to.URLHash == "" {
 		return false, nil
 	}
-	partition := deliverylog.BucketOf(s.destination(m.shard.channel, cmp.Or(m.to.Paced, m.to.URLHash)))
-	if partition == m.row.Partition || s.retries.owns(partition) {
+	if deliverylog.BucketOf(s.destination(m.shard.channel, cmp.Or(m.to.Paced, m.to.URLHash))) == m.row.Partition {
 		return false, nil
 	}
-	found, err := s.newerStored(m, partition)
+	found, err := s.newerStored(m)
 	s.note(m.shard, err, newerUnread)
 	return found, err
 }
 
-// newerStored reports whether a delivery of a newer change of m's event to m's recipient is stored, as a row or in the partition.
-func (s *Sender) newerStored(m *member, partition int) (bool, error) {
+// newerStored reports whether a delivery of a newer change of m's event to m's recipient is stored, as a row or in any partition.
+func (s *Sender) newerStored(m *member) (bool, error) {
 	changes, err := s.Store.ChangesOf(m.shard.trace, m.shard.organization, m.row.EventID, newerChanges)
 	if err != nil {
 		return false, err
@@ -237,7 +236,11 @@ func (s *Sender) newerStored(m *member, partition int) (bool, error) {
 	if len(newer) == 0 {
 		return false, nil
 	}
-	stored, err := s.Store.Recorded(m.shard.trace, newer, []Placed{{m.recipient, partition}})
+	places := make([]Placed, topic.Buckets)
+	for partition := range places {
+		places[partition] = Placed{m.recipient, partition}
+	}
+	stored, err := s.Store.Recorded(m.shard.trace, newer, places)
 	return len(stored) > 0, err
 }
 

@@ -23,9 +23,9 @@
 //     wins. So no log is stored twice or lost after kill -9.
 //   - Each recipient has at most one attempt at a time. The recipient's lock is held until the row is durable, so
 //     that no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
-//     delivery of the same event replaces it. If the URL of the endpoint has changed meanwhile, the newer delivery may
-//     be in a bucket of another process. Then the retry finds the newer delivery in the store, and is replaced. Only
-//     an attempt that is in progress there at this moment is not found.
+//     delivery of the same event replaces it. If the URL of the endpoint has changed meanwhile, the newer delivery was
+//     in the bucket of the new URL. Then the retry finds the newer delivery in the store, and is replaced. Only an
+//     attempt that is in progress at this moment is not found.
 //   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again,
 //     so that a pause applies to all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
@@ -189,11 +189,12 @@ type Message struct {
 }
 
 // Result is the result of one attempt. An empty Code means success. CodeHeld means that the channel made no
-// attempt because all its connections were in use, or because its provider asked for a pause of RetryAfter.
+// attempt because all its connections were in use, or because its provider asked for a pause. RetryAfter is then the time
+// until the next try.
 type Result struct {
 	HTTPStatus int
 	Code       deliverylog.Code
-	RetryAfter time.Duration // requested by the receiver; 0: nothing requested
+	RetryAfter time.Duration // requested by the receiver, or by the channel with CodeHeld; 0: nothing requested
 	Rest       time.Duration // how long the destination wants no request, also after a success
 	HostPause  time.Duration // how long no destination of a Shared channel wants a request
 	Again      Again

@@ -65,11 +65,12 @@ func (s *Store) Recorded(ctx context.Context, changes []string, recipients []dis
 			ids, places = append(ids, topic.DeliveryID(change, recipient.Recipient)), append(places, placeOf(change, recipient.Partition))
 		}
 	}
-	rows, err := s.deliveries.GetMany(ctx, ids)
+	slices.Sort(ids)
+	slices.Sort(places)
+	rows, err := s.deliveries.GetMany(ctx, slices.Compact(ids))
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(places)
 	wanted := deliverylog.NewWanted(names)
 	for some := range slices.Chunk(slices.Compact(places), valuesAtOnce) {
 		blocks, err := s.blocks.Keys(ctx, find.Query{Where: []find.Condition{find.In(fieldPlace, some...)}}, fieldRecipients)
