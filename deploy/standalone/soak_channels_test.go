@@ -30,6 +30,12 @@ var (
 	soakText  = regexp.MustCompile(`Entry [0-9] of channels [-0-9]+`)
 )
 
+// soakStatuses are the statuses of the entries of channelWriter.
+var soakStatuses = []string{"investigating", "identified", "resolved"}
+
+// soakEntryText returns the text of an entry of channelWriter.
+func soakEntryText(n int, title string) string { return fmt.Sprintf("Entry %d of %s", n, title) }
+
 // soakChannels contains a receiver for each channel but the webhook.
 type soakChannels struct {
 	servers map[string]*receiver.Receiver // by host
@@ -100,15 +106,17 @@ func (c *soakChannels) heard() map[string]map[string]int {
 	}
 	c.phones.mu.Lock()
 	defer c.phones.mu.Unlock()
-	titles := map[string]int{}
-	for _, message := range c.phones.sent { // a text contains the title only, so the nth is that of the nth entry
-		if title := soakTitle.FindString(message.Get("Body")); title != "" {
-			channel := "sms"
-			if strings.HasPrefix(message.Get("To"), "whatsapp:") {
-				channel = "whatsapp"
+	for _, message := range c.phones.sent { // a text contains the status and the title
+		body := message.Get("Body")
+		title := soakTitle.FindString(body)
+		for n, status := range soakStatuses {
+			if title != "" && strings.Contains(strings.ToLower(body), status+": ") {
+				channel := "sms"
+				if strings.HasPrefix(message.Get("To"), "whatsapp:") {
+					channel = "whatsapp"
+				}
+				heard[channel][soakEntryText(n+1, title)]++
 			}
-			titles[channel+title]++
-			heard[channel][fmt.Sprintf("Entry %d of %s", titles[channel+title], title)]++
 		}
 	}
 	return heard
@@ -144,28 +152,30 @@ func (s *soak) channelWriter(ctx context.Context, gateway, name string) {
 	for _, kind := range outbounds()[1:] {
 		notify[kind.kind] = true
 	}
-	text := func(n int) string { return fmt.Sprintf("Entry %d of %s", n, title) }
 	var made struct{ Event struct{ ID string } }
 	if !s.request(ctx, gateway, http.MethodPost, "/app/events", s.app(), map[string]any{
-		"type": "incident", "title": title, "affectedComponents": []any{map[string]any{"componentId": s.loud}}, "initialTimelineMessage": text(1), "notify": notify,
+		"type": "incident", "title": title, "affectedComponents": []any{map[string]any{"componentId": s.loud}}, "initialTimelineMessage": soakEntryText(1, title), "notify": notify,
 	}, http.StatusCreated, &made) {
 		rest(ctx)
 		return
 	}
-	s.published(ctx, made.Event.ID, text(1))
-	for n, entry := range []map[string]any{{"message": text(2), "notify": notify}, {"message": text(3), "status": "resolved", "notify": notify}} {
-		if !s.request(ctx, gateway, http.MethodPost, "/app/events/"+made.Event.ID+"/timeline", s.app(), entry, http.StatusCreated, nil) {
+	s.published(ctx, made.Event.ID, soakEntryText(1, title))
+	for n, status := range soakStatuses[1:] {
+		text := soakEntryText(n+2, title)
+		if !s.request(ctx, gateway, http.MethodPost, "/app/events/"+made.Event.ID+"/timeline", s.app(),
+			map[string]any{"message": text, "status": status, "notify": notify}, http.StatusCreated, nil) {
 			rest(ctx)
 			return
 		}
-		s.published(ctx, made.Event.ID, text(n+2))
+		s.published(ctx, made.Event.ID, text)
 	}
 }
 
 // soakEntry is an entry of channelWriter.
 type soakEntry struct{ event, text string }
 
-// published records that the platform acknowledged an entry of channelWriter, and waits until it has arrived by every channel.
+// published records that the platform acknowledged an entry of channelWriter, and waits until it has arrived by every channel,
+// at most two minutes: a kill can end a text.
 func (s *soak) published(ctx context.Context, event, text string) {
 	s.mu.Lock()
 	s.entries = append(s.entries, soakEntry{event, text})
@@ -179,6 +189,8 @@ func (s *soak) published(ctx context.Context, event, text string) {
 		}
 		return true
 	}
+	ctx, stop := context.WithTimeout(ctx, 2*time.Minute)
+	defer stop()
 	for ctx.Err() == nil && !arrived() {
 		select {
 		case <-time.After(250 * time.Millisecond):
@@ -211,8 +223,8 @@ func (s *soak) unheard() (missing []soakSilence, repeated int) {
 	return missing, repeated
 }
 
-// replaced returns how many of the missing messages were replaced by newer ones of their event, as the log tells.
-func (s *soak) replaced(missing []soakSilence) (messages int) {
+// logged returns how many of the missing messages have a log with the status and the code.
+func (s *soak) logged(missing []soakSilence, status, code string) (messages int) {
 	s.t.Helper()
 	of := map[soakSilence]int{} // by event and channel
 	for _, each := range missing {
@@ -220,11 +232,11 @@ func (s *soak) replaced(missing []soakSilence) (messages int) {
 	}
 	for each, n := range of {
 		var list struct{ Logs []struct{ ErrorCode *string } }
-		send(s.t, http.MethodGet, s.BaseURL+"/app/notifications/"+each.channel+"/logs?status=skipped&limit=100&eventId="+each.event, s.app(), nil).
+		send(s.t, http.MethodGet, s.BaseURL+"/app/notifications/"+each.channel+"/logs?limit=100&status="+status+"&eventId="+each.event, s.app(), nil).
 			expect(s.t, http.StatusOK).into(s.t, &list)
 		logged := 0
 		for _, log := range list.Logs {
-			if log.ErrorCode != nil && *log.ErrorCode == "replaced" {
+			if log.ErrorCode != nil && *log.ErrorCode == code {
 				logged++
 			}
 		}
@@ -305,6 +317,9 @@ func (s *soak) member(ctx context.Context, _, name string) {
 	slowly()
 	if s.page(ctx, http.MethodPost, address, form) {
 		s.count("console events")
+		s.mu.Lock()
+		s.events["console "+name] = "/app" + strings.TrimPrefix(s.ada.at.Path, "/console")
+		s.mu.Unlock()
 	}
 	slowly()
 }
@@ -312,7 +327,7 @@ func (s *soak) member(ctx context.Context, _, name string) {
 // page opens a page of the console, or sends a form there, and reports whether the member sees the page.
 func (s *soak) page(ctx context.Context, method, address string, form url.Values) bool {
 	path, _, _ := strings.Cut(strings.TrimPrefix(address, s.ada.origin), "?")
-	return s.judge(ctx, "gateway", method+" "+path, http.StatusOK, nil, func(ctx context.Context) (answer, error) {
+	if !s.judge(ctx, "gateway", method+" "+path, http.StatusOK, nil, func(ctx context.Context) (answer, error) {
 		request, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader(form.Encode()))
 		if err != nil {
 			return answer{}, err
@@ -331,5 +346,12 @@ func (s *soak) page(ctx context.Context, method, address string, form url.Values
 			s.ada.page, err = html.Parse(bytes.NewReader(got.body))
 		}
 		return got, err
-	})
+	}) {
+		return false
+	}
+	if strings.HasPrefix(s.ada.at.Path, "/console/sign-in") {
+		s.mistaken("the session of the member has ended")
+		return false
+	}
+	return true
 }

@@ -209,10 +209,11 @@ func (s *soak) removes() {
 				more = append(more, fmt.Sprintf("%s %d -> %d", table, s.rowsBefore[table], rows[table]))
 			}
 		}
-		if len(more) == 0 || time.Since(began) > 4*time.Minute {
+		// Former editions are deleted at most five minutes after they were replaced, in the next minute of the scheduler.
+		if len(more) == 0 || time.Since(began) > 10*time.Minute {
 			break
 		}
-		if time.Since(began) > time.Duration(changes+1)*65*time.Second { // former editions are deleted a minute after a change
+		if time.Since(began) > time.Duration(changes+1)*65*time.Second {
 			changes++
 			_, id := s.actor.service(fmt.Sprint("churn ", changes))
 			s.remove("/app/components/"+id, nil)
