@@ -15,6 +15,8 @@ import (
 const (
 	waitingPage = 1000
 	fewDueRows  = 32 // number of rows in the first read of due rows; most reads find fewer that are due
+	// pagesAtOnce limits the reads of one collect, because the rows of other partitions wait meanwhile.
+	pagesAtOnce = 4
 	// Of each partition, a tenant has at most tenantDueRows in the queue. If maxDueRows are queued, it has at most fewQueued.
 	// So a tenant does not wait until the queue has taken all due rows of another one.
 	tenantDueRows = 512
@@ -57,13 +59,14 @@ type partitionRetries struct {
 	next    time.Time            // the earliest due time; zero: no row waits
 	queued  map[string]tenantKey // due rows in the sender's queue, by id
 	tenants map[tenantKey]int    // number of rows in queued
-	// Each due row before front is queued, or its tenant is in skipped. back is where the search for rows of these tenants
-	// goes on, and found is the number of rows that it has found since the first row.
-	front    time.Time
-	skipped  map[tenantKey]struct{} // tenants with due rows that are not queued, because the tenant had enough
-	refillAt time.Time              // when to search, if a tenant in skipped has few rows in queued then; zero: skipped is empty
-	back     string                 // only for collect
-	found    int                    // only for collect
+	// Each due row before front, and each row due at front up to the row after, is queued, or its tenant is in skipped.
+	front time.Time
+	after string // cursor of the store; empty: no row that is due at front was read
+	// skipped contains the tenants with due rows that are not queued, because the tenant had enough. refill searches for these
+	// rows from the first due row to the last one; again contains the tenants that were skipped since it began.
+	skipped, again map[tenantKey]struct{}
+	refillAt       time.Time // when to search, if a tenant in skipped has few rows in queued then; zero: skipped is empty
+	back           string    // where refill goes on; only for collect
 }
 
 // refillsLocked reports whether it is time to search for rows of tenants in skipped.
@@ -112,7 +115,8 @@ func newRetryIndex(store Store, outages *failurelog.Log, observer Observer) *ret
 
 // assign adds a partition until its ownership ends, and starts to load it.
 func (x *retryIndex) assign(owned Ownership) {
-	p := &partitionRetries{Ownership: owned, loaded: make(chan struct{}), queued: make(map[string]tenantKey), tenants: make(map[tenantKey]int), skipped: make(map[tenantKey]struct{})}
+	p := &partitionRetries{Ownership: owned, loaded: make(chan struct{}), queued: make(map[string]tenantKey), tenants: make(map[tenantKey]int),
+		skipped: make(map[tenantKey]struct{}), again: make(map[tenantKey]struct{})}
 	x.mu.Lock()
 	x.partitions[p.Partition] = p
 	x.mu.Unlock()
@@ -274,74 +278,92 @@ func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait ti
 
 // searchLocked makes the next collect read the rows from the due time on.
 func (p *partitionRetries) searchLocked(due time.Time) {
-	if due.Before(p.front) {
-		p.front = due
+	if !due.After(p.front) {
+		p.front, p.after = due, ""
 	}
 }
 
 // collect reads due rows of a partition that are not in the queue, and adds them to queued. It reads the rows that have become
-// due since the call before. Then it reads rows of tenants that were skipped and have few rows in the queue now.
+// due since the call before. Then it reads rows of tenants that were skipped and have few rows in the queue now. If there are
+// many, it stops, and the next call goes on.
 func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) (due []deliverylog.Delivery, err error) {
 	x.mu.Lock()
-	from := p.front
-	p.next, p.front = time.Time{}, now // before the read, because add may be called meanwhile with a row that is due
+	from, after := p.front, p.after
+	p.next, p.front, p.after = time.Time{}, now, "" // before the read, because add may be called meanwhile with a row that is due
 	x.mu.Unlock()
 	limit := fewDueRows
-	for after, more := "", true; more; limit = shardSize {
-		var rows []deliverylog.Delivery
-		if rows, after, err = x.store.Waiting(ctx, p.Partition, from, after, limit); err == nil {
-			more = x.queue(p, rows, now, &due) && after != ""
-		}
-		if err != nil || more && len(due) >= maxDueRows {
-			if err == nil {
+	if after != "" {
+		limit = shardSize
+	}
+	for pages, more := 1, true; more; pages, limit = pages+1, shardSize {
+		rows, next, err := x.store.Waiting(ctx, p.Partition, from, after, limit)
+		if err == nil {
+			more = x.queue(p, rows, now, &due) && next != ""
+			if after = next; more {
 				from = *rows[len(rows)-1].NextAttemptAt
 			}
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			p.searchLocked(from)
-			x.scheduleLocked(p, now.Add(indexPause))
-			return due, err
 		}
+		pause := indexPause
+		switch {
+		case err != nil, more && len(due) >= maxDueRows:
+		case more && pages == pagesAtOnce:
+			pause = 0
+		default:
+			continue
+		}
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if from.Before(p.front) {
+			p.front, p.after = from, after
+		}
+		x.scheduleLocked(p, now.Add(pause))
+		return due, err
 	}
-	err = x.refill(ctx, p, now, &due)
+	more, err := x.refill(ctx, p, now, &due)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if p.refillAt = (time.Time{}); len(p.skipped) > 0 {
+	switch {
+	case more:
+		p.refillAt = now
+	case len(p.skipped) > 0:
 		p.refillAt = now.Add(indexPause)
+	default:
+		p.refillAt = time.Time{}
 	}
 	return due, err
 }
 
 // refill reads rows of tenants that were skipped, if one of them has few rows in the queue. It goes on where the call before has
-// stopped. At the end of the due rows, it starts at the first row again. If it has found no row from the first to the last, the
-// tenants with few rows have no other due rows.
-func (x *retryIndex) refill(ctx context.Context, p *partitionRetries, now time.Time, due *[]deliverylog.Delivery) error {
+// stopped. At the end of the due rows, the tenants that were not skipped again have no other due rows. It returns true if it
+// stopped although tenants have few rows in the queue.
+func (x *retryIndex) refill(ctx context.Context, p *partitionRetries, now time.Time, due *[]deliverylog.Delivery) (more bool, err error) {
 	x.mu.Lock()
-	short := p.shortLocked()
+	short := len(p.shortLocked())
+	if p.back == "" {
+		p.again = make(map[tenantKey]struct{})
+	}
 	x.mu.Unlock()
-	for found := 0; len(short) > 0 && found < shardSize; {
+	if short == 0 {
+		return false, nil
+	}
+	enough := len(*due) + shardSize
+	for range pagesAtOnce {
 		rows, next, err := x.store.Waiting(ctx, p.Partition, time.Time{}, p.back, shardSize)
 		if err != nil {
-			return err
+			return false, err
 		}
-		before := len(*due)
-		more := x.queue(p, rows, now, due)
-		found += len(*due) - before
-		p.found += len(*due) - before
-		if p.back = next; more && next != "" {
-			continue
-		}
-		if p.found == 0 {
+		p.back = next
+		if !x.queue(p, rows, now, due) || next == "" {
 			x.mu.Lock()
-			for _, tenant := range short {
-				delete(p.skipped, tenant)
-			}
-			x.mu.Unlock()
+			defer x.mu.Unlock()
+			p.back, p.skipped = "", p.again
+			return false, nil
 		}
-		p.back, p.found = "", 0
-		return nil
+		if len(*due) >= enough {
+			return false, nil
+		}
 	}
-	return nil
+	return true, nil
 }
 
 // queue adds the due rows that are not in the queue to queued and to due, except those of tenants that have their share. It
@@ -360,7 +382,7 @@ func (x *retryIndex) queue(p *partitionRetries, rows []deliverylog.Delivery, now
 		}
 		tenant := tenantKey{row.Organization, row.Channel, cmp.Or(row.Service, row.Channel.RecipientService())}
 		if p.tenants[tenant] >= p.shareLocked() {
-			p.skipped[tenant] = struct{}{}
+			p.skipped[tenant], p.again[tenant] = struct{}{}, struct{}{}
 			continue
 		}
 		p.queued[row.ID] = tenant
