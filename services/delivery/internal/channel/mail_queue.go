@@ -3,6 +3,7 @@ package channel
 import (
 	"context"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -21,9 +22,11 @@ const (
 	mailsAtOnce = 128                    // so many mails wait while no mail has ended, so that the time of a mail is unknown
 	unknownGap  = 10 * time.Millisecond  // time between two turns meanwhile
 	firstTurn   = 300 * time.Millisecond // until the earliest turn
-	// longestMailTurn limits how long a mail waits for its turn. The server may become quicker meanwhile. If a turn would be
-	// later, the turns of the organization start again.
+	// longestMailTurn limits how long a mail waits for a turn at the rate of a slow server, because the server may become quicker
+	// meanwhile. Mails whose turn would be later get turns quickGap apart. So they are tried more often than the server takes
+	// them. So many tries cost little.
 	longestMailTurn = 2 * time.Minute
+	quickGap        = 5 * time.Millisecond
 )
 
 // mailQueue gives mails the connections to the server. Each mail that waits for a connection keeps a slot of the Sender, and
@@ -35,11 +38,15 @@ type mailQueue struct {
 	mu      sync.Mutex
 	waiting int
 	took    time.Duration // moving average of the time that a mail uses a connection; 0: unknown
-	turns   map[string]dispatch.Turns
+	turns   map[string]mailTurns
 }
 
+// mailTurns are the turns of an organization: those at the rate of the server, and those of the mails that would wait longer
+// than longestMailTurn.
+type mailTurns struct{ usual, quick dispatch.Turns }
+
 func newMailQueue() *mailQueue {
-	return &mailQueue{turns: make(map[string]dispatch.Turns), connections: slots.Slots{
+	return &mailQueue{turns: make(map[string]mailTurns), connections: slots.Slots{
 		Fast: make(chan struct{}, maxConnections), Slow: make(chan struct{}, slowConnections),
 		FastTime: slowMail, OvertakeTime: slowMail, Moved: func(int) {},
 	}}
@@ -73,17 +80,25 @@ func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
 		return 0
 	}
 	turns := q.turns[organization]
-	maps.DeleteFunc(q.turns, func(_ string, other dispatch.Turns) bool { return other.Over(now) })
+	maps.DeleteFunc(q.turns, func(_ string, other mailTurns) bool { return other.usual.Over(now) && other.quick.Over(now) })
 	q.turns[organization] = turns
 	// Turns are a tenth too early. Otherwise the server would be idle if it became quicker.
-	gap = gap * 9 / 10 * time.Duration(len(q.turns))
-	turn := turns.Turn(now.Add(firstTurn), gap)
-	if turn.Sub(now) > longestMailTurn {
-		turns = dispatch.Turns{}
-		turn = turns.Turn(now.Add(firstTurn), gap)
+	gap = gap * 9 / 10
+	usual := turns.usual
+	turn := q.turn(&usual, gap, now)
+	if turn > longestMailTurn && gap > quickGap {
+		usual = turns.usual
+		turn = q.turn(&turns.quick, quickGap, now)
 	}
-	q.turns[organization] = turns
-	return turn.Sub(now)
+	q.turns[organization] = mailTurns{usual, turns.quick}
+	return turn
+}
+
+// turn returns the time until a new turn. gap is the time between two turns of all organizations together. The first turns of
+// organizations are at different times.
+func (q *mailQueue) turn(of *dispatch.Turns, gap time.Duration, now time.Time) time.Duration {
+	gap *= time.Duration(len(q.turns))
+	return of.Turn(now.Add(firstTurn+rand.N(gap)), gap).Sub(now)
 }
 
 func (q *mailQueue) leave() {

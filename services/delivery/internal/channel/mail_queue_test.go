@@ -1,6 +1,8 @@
 package channel
 
 import (
+	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -71,5 +73,42 @@ func TestMailsGetTurnsAtTheRateOfTheServer(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// The server hangs, and all its connections are in use. However many mails of however many organizations wait, few are tried in a
+// second, and each is tried.
+func TestMailsForAServerThatHangsAreTriedRarely(t *testing.T) {
+	for _, x := range []struct{ organizations, mails int }{{400, 5}, {5000, 1}, {1, 20_000}} {
+		q, now := newMailQueue(), time.Now()
+		q.took, q.waiting = 10*time.Second, fewWaiting
+		type mail struct {
+			organization string
+			at           time.Time
+			tries        int
+		}
+		var mails []mail
+		for i := range x.organizations * x.mails {
+			mails = append(mails, mail{organization: fmt.Sprint(i % x.organizations), at: now})
+		}
+		const minutes, mostInSecond = 5, 600
+		total := 0
+		for second := range minutes * 60 {
+			before := now.Add(time.Duration(second) * time.Second)
+			due := slices.DeleteFunc(slices.Clone(mails), func(m mail) bool { return m.at.After(before) })
+			if second > 0 && len(due) > mostInSecond {
+				t.Errorf("%v: %d mails are tried in second %d", x, len(due), second)
+				break
+			}
+			for i := range mails {
+				if m := &mails[i]; !m.at.After(before) {
+					m.at, m.tries = before.Add(q.enter(m.organization, before)), m.tries+1
+					total++
+				}
+			}
+		}
+		if untried := slices.IndexFunc(mails, func(m mail) bool { return m.tries < 2 }); untried >= 0 {
+			t.Errorf("%v: a mail is not tried again: %d tries in all", x, total)
+		}
 	}
 }
