@@ -82,7 +82,7 @@ type whyResultView struct {
 	DashboardID   *string             `json:"dashboardId" format:"uuid" description:"Null if the result is not about one dashboard."`
 	RecipientID   *string             `json:"recipientId" format:"uuid" description:"The subscriber or endpoint; null if there is none today."`
 	Status        string              `json:"status" enum:"delivered,retrying,failed,skipped,suppressed,waiting,none"`
-	Code          string              `json:"code" description:"Of a delivery: delivered, not_configured, or its errorCode. Waiting: held, planning, queued. None: the rule."`
+	Code          string              `json:"code" description:"Of a delivery: delivered, not_configured, or its errorCode. Waiting: held, planning, queued, or channel_unavailable. None: the rule."`
 	Text          string              `json:"text"`
 	AsOfToday     bool                `json:"asOfToday"`
 	Since         *web.Time           `json:"since" description:"Of codes subscribed_later, chosen_later and confirmed_later."`

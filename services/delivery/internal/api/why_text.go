@@ -34,10 +34,13 @@ func whyText(r *dispatch.WhyResult, on topic.Channel) string {
 	if r.Delivery != nil {
 		attempts = len(r.Delivery.Attempts)
 	}
-	switch r.Status {
-	case dispatch.WhyStatus(deliverylog.StatusRetrying):
+	switch {
+	case r.Status == dispatch.WhyWaiting && r.Code == string(deliverylog.CodeUnavailable):
+		return "The message waits for a process that has this channel."
+	case attempts == 0: // it was never sent
+	case r.Status == dispatch.WhyStatus(deliverylog.StatusRetrying):
 		return fmt.Sprintf("Attempt %d failed: %s. Another attempt follows.", attempts, attemptText(r.Code))
-	case dispatch.WhyStatus(deliverylog.StatusFailed):
+	case r.Status == dispatch.WhyStatus(deliverylog.StatusFailed):
 		return fmt.Sprintf("The last of %d attempts failed: %s.", attempts, attemptText(r.Code))
 	}
 	return "The message was not sent: " + attemptText(r.Code) + "."
@@ -87,7 +90,8 @@ func attemptText(code string) string {
 		deliverylog.CodeClientError: "the receiver refused the message", deliverylog.CodeServerError: "the receiver had an error",
 		deliverylog.CodeRateLimited: "the receiver asked for fewer messages", deliverylog.CodeGone: "the receiver is gone",
 		deliverylog.CodeOptedOut: "the recipient asked the provider to send nothing more", deliverylog.CodeBounce: "the mail server refuses messages to the address",
-		deliverylog.CodeAmbiguous: "the message may have been sent, and is not sent twice",
+		deliverylog.CodeUnavailable: "the service for messages does not have this channel",
+		deliverylog.CodeAmbiguous:   "the message may have been sent, and is not sent twice",
 	}
 	if text, known := words[deliverylog.Code(code)]; known {
 		return text

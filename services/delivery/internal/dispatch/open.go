@@ -20,7 +20,8 @@ func (s *Sender) open(group []*opened) {
 }
 
 // unavailableWait is how long the first attempts on a channel wait that this process does not have. During an update of the
-// installation, a process of the newer version gets the partition within this time.
+// installation, a process of the newer version gets the partition within this time. A process that plans a change for a channel
+// that it does not have stores that nothing was sent (Planner.skip).
 const unavailableWait = 5 * time.Minute
 
 // They never change.
