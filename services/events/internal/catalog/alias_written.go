@@ -75,11 +75,12 @@ func (s *AliasSet) settle(version int64, missing map[string]string, process stri
 	}
 	for i := range s.Pending {
 		change := &s.Pending[i]
-		if key := change.Alias.Key(); change.Version <= version && change.StoredAt.IsZero() {
-			if settled, change.StoredAt, change.StoredBy = true, now, process; missing[key] != "" && !change.Deleted && last[key] == i {
-				s.Count--
-				change.Deleted = true
-			}
+		if change.Version <= version && change.StoredAt.IsZero() {
+			settled, change.StoredAt, change.StoredBy = true, now, process
+		}
+		if key := change.Alias.Key(); change.Version <= version && missing[key] != "" && !change.Deleted && last[key] == i {
+			settled, change.Deleted = true, true
+			s.Count--
 		}
 	}
 	if !settled {
@@ -91,7 +92,9 @@ func (s *AliasSet) settle(version int64, missing map[string]string, process stri
 		if change.StoredAt.IsZero() {
 			return false
 		}
-		kept++
+		if change.Replaces {
+			kept++
+		}
 		return !change.Replaces || kept > MaxAliases || now.Sub(change.StoredAt) >= 2*aliasRepeatTime
 	})
 	slices.Reverse(s.Pending)

@@ -1,8 +1,8 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -172,11 +172,8 @@ func TestASlowProcessBringsNoAliasBack(t *testing.T) {
 	}
 	follow := func(c library) {
 		t.Helper()
-		for before := int64(-1); before != set().Version; { // as often as the store calls it
-			before = set().Version
-			if err := c.AliasesWritten(t.Context(), page.ID, set()); err != nil {
-				t.Fatal(err)
-			}
+		if err := c.AliasesWritten(t.Context(), page.ID, set()); err != nil {
+			t.Fatal(err)
 		}
 	}
 	setAliases(t, fast, page.ID, catalog.Alias{Path: "known", File: "/"})
@@ -254,30 +251,80 @@ func TestTheLastChangeOfAnAliasStays(t *testing.T) {
 	}
 }
 
-// A slow process stores an alias after its deletion, and is killed. The process that has stored the deletion runs the
-// repetition, which package document makes at least 1 s after the slow process has ended.
+// A slow process stores an alias after its deletion, and is killed. The process that has stored the deletion, together with
+// new aliases, runs the repetition, which package document makes at least 1 s after the slow process has ended.
 func TestTheFastProcessRepeatsADeletion(t *testing.T) {
-	c, records := open(t, t.TempDir(), false)
-	page := addDashboard(t, c, "page")
-	setAliases(t, c, page.ID, catalog.Alias{Path: "new", File: "/"})
-	late, err := records.Aliases.Find(t.Context(), find.Query{})
-	if err != nil {
+	folder := t.TempDir()
+	c, records := open(t, folder, false)
+	deaf, _ := open(t, folder, true)
+	for _, more := range []int{0, catalog.MaxAliases} {
+		page := addDashboard(t, c, fmt.Sprintf("page %d", more))
+		follow := func() {
+			t.Helper()
+			set, err := records.AliasSets.Get(t.Context(), page.ID)
+			if err := cmp.Or(err, c.AliasesWritten(t.Context(), page.ID, &set)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		setAliases(t, c, page.ID, catalog.Alias{Path: "gone", File: "/"})
+		late, err := records.Aliases.Find(t.Context(), find.Query{Where: []find.Condition{find.Eq(catalog.FieldDashboard, page.ID)}})
+		if err != nil || len(late.Items) != 1 {
+			t.Fatalf("%d aliases, %v", len(late.Items), err)
+		}
+		if _, err := deaf.DeleteAliases(t.Context(), ours, page.ID, []string{"gone"}); err != nil {
+			t.Fatal(err)
+		}
+		setAliases(t, deaf, page.ID, files(0, more)...)
+		follow()
+		if err := records.Aliases.UpsertMany(t.Context(), late.Items); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ahead.Store(0) })
+		ahead.Add(int64(time.Second))
+		follow()
+		if got := table(t, c, page.ID); len(got) != more || slices.Contains(got, "gone ") {
+			t.Errorf("with %d more: %d aliases, first %q", more, len(got), got[:min(len(got), 1)])
+		}
+	}
+}
+
+// A slow process stores a former change of an alias again. Meanwhile the event is deleted to which the alias leads now.
+func TestASlowProcessKeepsNoAliasOfADeletedEvent(t *testing.T) {
+	folder := t.TempDir()
+	var overtake func()
+	fast, records := open(t, folder, false)
+	slow, _ := open(t, folder, false, func(s *store.Store) { s.Aliases = slowAliases{s.Aliases, &overtake} })
+	deaf, _ := open(t, folder, true)
+	page := addDashboard(t, fast, "page")
+	event := incident(t, fast, add(t, fast, "API").ID).ID
+	get := func() *catalog.AliasSet {
+		t.Helper()
+		set, err := records.AliasSets.Get(t.Context(), page.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &set
+	}
+	setAliases(t, fast, page.ID, catalog.Alias{Path: "a", File: "/"})
+	setAliases(t, deaf, page.ID, catalog.Alias{Path: "a", File: "/history"})
+	overtake = func() { setAliases(t, fast, page.ID, catalog.Alias{Path: "a", EventID: event}) }
+	if err := slow.AliasesWritten(t.Context(), page.ID, get()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.DeleteAliases(t.Context(), ours, page.ID, []string{"new"}); err != nil {
+	if err := fast.DeleteEvent(t.Context(), ours, event); err != nil {
 		t.Fatal(err)
 	}
-	set, err := records.AliasSets.Get(t.Context(), page.ID)
-	if err := errors.Join(err, records.Aliases.UpsertMany(t.Context(), late.Items)); err != nil || len(late.Items) != 1 {
+	if got := table(t, fast, page.ID); !slices.Equal(got, []string{"a history"}) {
+		t.Fatalf("the slow process has stored %q", got)
+	}
+	if err := slow.AliasesWritten(t.Context(), page.ID, get()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { ahead.Store(0) })
-	ahead.Store(int64(time.Second))
-	if err := c.AliasesWritten(t.Context(), page.ID, &set); err != nil {
-		t.Fatal(err)
+	if got, set := table(t, fast, page.ID), get(); len(got) > 0 || set.Count != 0 || !set.Pending[len(set.Pending)-1].Deleted {
+		t.Errorf("the aliases are %q, counted %d, pending %+v", got, set.Count, set.Pending)
 	}
-	if got := table(t, c, page.ID); len(got) > 0 {
-		t.Errorf("the aliases are %q", got)
+	if got := setAliases(t, fast, page.ID, catalog.Alias{Path: "a", File: "/"}); got != "c" {
+		t.Errorf("the path is not free: %s", got)
 	}
 }
 
