@@ -51,7 +51,7 @@ func readCachet(ctx context.Context, b *builder, place string) error {
 		return errors.New("give --timezone: the times of Cachet name no zone, and are in the one of its settings")
 	}
 	c := &cachet{builder: b, tables: map[string][]row{}, known: map[string]string{}}
-	in, err := openInput(place)
+	in, err := b.openInput(place)
 	if err != nil {
 		return err
 	}

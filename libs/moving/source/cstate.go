@@ -65,7 +65,7 @@ type cstate struct {
 
 // readCState reads a repository of cState: config.yml and content/issues.
 func readCState(_ context.Context, b *builder, place string) error {
-	in, err := openInput(place)
+	in, err := b.openInput(place)
 	if err != nil {
 		return err
 	}

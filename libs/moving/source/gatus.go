@@ -54,7 +54,7 @@ type gatus struct {
 // readGatus reads the configuration of Gatus: a file, or a folder whose files Gatus merges. The file has no history but
 // announcements.
 func readGatus(_ context.Context, b *builder, place string) error {
-	in, err := openInput(place)
+	in, err := b.openInput(place)
 	if err != nil {
 		return err
 	}

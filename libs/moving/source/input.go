@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,8 @@ type input struct {
 }
 
 // openInput opens a file or folder. In a folder, files and folders whose names begin with a dot are left out, except
-// .upptimerc.yml.
-func openInput(path string) (*input, error) {
+// .upptimerc.yml. It returns an error if the context of Read ends.
+func (b *builder) openInput(path string) (*input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -48,7 +49,7 @@ func openInput(path string) (*input, error) {
 		return in, nil
 	}
 	err = fs.WalkDir(in.files, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
+		switch err = cmp.Or(err, b.ended()); {
 		case err != nil:
 			return err
 		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules"):

@@ -29,7 +29,7 @@ type kuma struct {
 // readKuma reads kuma.db, or the JSON of /api/status-page/{slug} and .../incident-history.
 func readKuma(ctx context.Context, b *builder, path string) error {
 	k := &kuma{builder: b, server: b.Zone, slugs: map[string]string{}, component: map[string]string{}}
-	in, err := openInput(path)
+	in, err := b.openInput(path)
 	if err != nil {
 		return err
 	}

@@ -264,7 +264,7 @@ func (b *builder) nothing(path, what string) error {
 
 // readLines reads interchange lines, which only are checked.
 func readLines(ctx context.Context, b *builder, path string) error {
-	in, err := openInput(path)
+	in, err := b.openInput(path)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"errors"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -170,6 +171,17 @@ func database(t testing.TB, script string) string {
 		}
 	}
 	return path
+}
+
+// A folder may have many files that no reader opens.
+func TestAFolderIsSearchedUntilTheContextEnds(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, name := range []string{"cstate", "upptime", "gatus", "statuspage", "uptime-kuma", "cachet"} {
+		if _, err := source.Read(ended, name, t.TempDir(), options()); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // ugly is a source with bad records, what it is warned about, and what stays.

@@ -137,7 +137,7 @@ type statuspage struct {
 // readStatuspage reads responses of https://api.statuspage.io/v1/pages/{id} and below, saved as files of JSON: one file
 // or a folder. The members of the records tell what a file has.
 func readStatuspage(_ context.Context, b *builder, path string) error {
-	in, err := openInput(path)
+	in, err := b.openInput(path)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ type upptime struct {
 
 // readUpptime reads .upptimerc.yml and the saved JSON of /repos/{owner}/{repo}/issues and /issues/comments in a folder.
 func readUpptime(_ context.Context, b *builder, place string) error {
-	in, err := openInput(place)
+	in, err := b.openInput(place)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 package forms_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -66,6 +70,33 @@ func TestABodyThatNoPageSendsIsRefused(t *testing.T) {
 	r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 10)
 	if err := sample().Read(r); !fault.Is(err, fault.TooLarge) {
 		t.Error(err)
+	}
+}
+
+// A large folder is read no further after the time limit of the request, or after the browser has left.
+func TestFilesAreReadUntilTheRequestEnds(t *testing.T) {
+	var body bytes.Buffer
+	out := multipart.NewWriter(&body)
+	for _, name := range []string{"a", "b", "c"} {
+		if part, err := out.CreateFormFile("file", name); err != nil || part == nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	saved := 0
+	form := forms.New("/import", "Read", &forms.Field{Kind: forms.File, Name: "file", Label: "File", Save: func(*multipart.Part) error {
+		saved++
+		end()
+		return nil
+	}})
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/import", &body)
+	r.Header.Set("Content-Type", out.FormDataContentType())
+	if err := form.Read(r); !errors.Is(err, context.Canceled) || saved != 1 {
+		t.Errorf("%d files are saved, %v", saved, err)
 	}
 }
 

@@ -17,7 +17,8 @@ const valueBytes = 100
 // Upload returns the content of the file that was chosen in a field without Save. It returns nothing if there is none.
 func (f *Form) Upload(name string) string { return f.Field(name).upload }
 
-// readParts reads a form with files, and sets PostForm of the request.
+// readParts reads a form with files, and sets PostForm of the request. It returns an error if the context of the request
+// ends.
 //
 // Decision: it reads the parts one after the other. ParseMultipartForm would take at most about 1,000 files, and would leave
 // temporary files behind: net/http removes only those of its own Request, and the handlers have a copy of it.
@@ -29,6 +30,9 @@ func (f *Form) readParts(r *http.Request) error {
 	r.PostForm = url.Values{}
 	for left := web.MaxBody; ; {
 		part, err := reader.NextPart()
+		if ended := r.Context().Err(); ended != nil {
+			return ended
+		}
 		if err == io.EOF { // the end of the form; the error of a form that is cut off wraps io.EOF
 			return nil
 		}

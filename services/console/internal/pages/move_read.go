@@ -34,6 +34,8 @@ const (
 	mostLines = 5000
 	// mostFiles bounds the number of files of a folder.
 	mostFiles = 20_000
+	// mostLevels bounds the folders in which a file lies. Without it, a small upload could make millions of folders.
+	mostLevels = 20
 	// readTime bounds the time in which a source is read. With the upload, the request stays below its time limit.
 	readTime = 12 * time.Second
 )
@@ -78,6 +80,8 @@ func (u *upload) save(file *multipart.Part) error {
 	switch u.names = append(u.names, name); {
 	case len(u.names) > mostFiles:
 		u.problem = fmt.Errorf("the folder has more than %d files; leave out what does not belong to the status page", mostFiles)
+	case strings.Count(name, "/") > mostLevels:
+		u.problem = fmt.Errorf("the file %.100q lies more than %d folders deep; leave out what does not belong to the status page", name, mostLevels)
 	case !filepath.IsLocal(name) || strings.ContainsAny(name, "\\\x00") || len(name) > 1000:
 		u.problem = fmt.Errorf("the file name %.100q leads out of the folder", name)
 	default:

@@ -250,6 +250,7 @@ func TestAWrongSourceIsShownWithItsReason(t *testing.T) {
 		{nil, []string{"source", "lines"}, "Choose what to take."},
 		{map[string]string{"a.jsonl": "no lines"}, []string{"source", "lines", "only", "events"}, "The source cannot be read: a.jsonl has no valid line; line 1: is no valid JSON in UTF-8."},
 		{map[string]string{"kuma.db": "SQLite format 3\x00 and then nothing"}, []string{"source", "uptime-kuma", "only", "events"}, "There is a problem"},
+		{map[string]string{strings.Repeat("a/", 300) + "a.jsonl": moveLines}, []string{"source", "lines", "only", "events"}, "lies more than 20 folders deep"},
 		{map[string]string{"../../etc/a.jsonl": moveLines}, []string{"source", "lines", "only", "events"}, "leads out of the folder"},
 		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "slug", "cs"}, "Enter 3 to 63 of a-z, 0-9 and -."},
 		{map[string]string{"a.jsonl": moveLines}, []string{"source", "lines", "only", "events", "timezone", "Mars"}, "Enter a time zone"},
