@@ -130,6 +130,29 @@ func TestAnImportDoesNotSuppressAnOwnerWhoConfirmedHere(t *testing.T) {
 	p.equal("on all dashboards", p.mail(o, second.ID, "asked@example.com").SuppressedReason, "unsubscribed")
 }
 
+// An owner whom an import asked, and who has confirmed here, is not suppressed because of an old page. An import that confirms an
+// owner later, because of the old page, and a member who adds a component do not count as the owner.
+func TestAnImportDoesNotSuppressAnOwnerWhoConfirmedItsQuestion(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	v := p.offer(o, p.listen(topic.Notices))
+	asked := func(name, state string) object { return object{"email": name + "@example.com", "state": state} }
+	p.imported(o, o.dashboard, object{"sendConfirmations": true}, asked("here", "unconfirmed"), asked("late", "unconfirmed"), asked("renamed", "unconfirmed"))
+	for _, name := range []string{"here", "renamed"} {
+		v.must(http.StatusOK, http.MethodPost, v.follow(v.message(topic.SubscriberConfirm, name+"@example.com", 1).Link, "confirm"), nil)
+	}
+	p.call(o, http.StatusOK, http.MethodPut, "/api/v1/email/"+p.legacyID(o, "renamed@example.com")+"/", object{"email": "renewed@example.com"})
+	p.imported(o, o.dashboard, object{"force": true}, asked("late", "confirmed"))
+	member := object{"email": "member@example.com", "state": "confirmed", "componentIds": []string{o.services[0].ID}}
+	p.imported(o, o.dashboard, nil, member)
+	p.app(o, http.StatusOK, http.MethodPatch, "email/"+p.mail(o, o.dashboard, "member@example.com").ID, object{"componentIds": []string{o.services[0].ID, o.services[1].ID}})
+	p.imported(o, o.dashboard, nil, asked("here", "unsubscribed"), asked("late", "unsubscribed"), asked("member", "unsubscribed"), asked("renewed", "unsubscribed"))
+	for name, suppressed := range map[string]bool{"here": false, "late": true, "member": true, "renewed": true} {
+		s := p.mail(o, o.dashboard, name+"@example.com")
+		p.equal(name+" is suppressed and confirmed", []bool{s.Suppressed, s.Confirmed}, []bool{suppressed, !suppressed})
+	}
+}
+
 // The owner who unsubscribed on the former page subscribes here, and the own confirmation ends the suppression. No member
 // and no other message does.
 func TestOnlyTheOwnerEndsAnUnsubscription(t *testing.T) {

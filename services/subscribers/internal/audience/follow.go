@@ -37,7 +37,7 @@ func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Addres
 			return fault.ErrUnchanged
 		}
 		if s.Address.Edition != address.Edition() {
-			s.Request = nil // the message with its link went to the former address
+			s.Request, s.OwnConfirmed = nil, false // the message with its link went to the former address
 		}
 		s.Address = copyOf(address)
 		return nil

@@ -127,8 +127,8 @@ func (i *importing) setAside(ctx context.Context, organization string, lines []*
 	return slices.DeleteFunc(lines, func(l *line) bool { return aside[l] }), nil
 }
 
-// confirmedOwners returns the addresses of the lines whose owners have confirmed a subscription on another dashboard, or
-// one on this dashboard that no import has created.
+// confirmedOwners returns the addresses of the lines that have a confirmed subscription on another dashboard, or one on this
+// dashboard that no import has created or that the owner has confirmed here.
 func (i *importing) confirmedOwners(ctx context.Context, lines []*line) (map[string]bool, error) {
 	confirmed := map[string]bool{}
 	ids := find.Values(lines, func(l *line) string { return l.address.ID })
@@ -138,7 +138,7 @@ func (i *importing) confirmedOwners(ctx context.Context, lines []*line) (map[str
 			return nil, err
 		}
 		for _, s := range found.Items {
-			if (s.DashboardID != i.dashboard.ID || s.Source != FromImport) && slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Confirmed }) {
+			if (s.DashboardID != i.dashboard.ID || s.Source != FromImport || s.OwnConfirmed) && slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Confirmed }) {
 				confirmed[s.AddressID] = true
 			}
 		}

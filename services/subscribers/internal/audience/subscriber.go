@@ -25,7 +25,8 @@ type Subscriber struct {
 	Locked         bool             `json:"locked"`           // the owner of the address cannot subscribe again or change it
 	Locale         string           `json:"locale,omitempty"` // BCP 47; empty: the dashboard's
 	Source         SubscriberSource `json:"source"`
-	Request        *Request         `json:"request,omitempty"` // nil: no confirmation is pending
+	Request        *Request         `json:"request,omitempty"`      // nil: no confirmation is pending
+	OwnConfirmed   bool             `json:"ownConfirmed,omitempty"` // the owner of the address has confirmed a Request
 	ImportID       string           `json:"importId,omitempty"`
 	MadeAddress    bool             `json:"madeAddress,omitempty"` // Address.Made of a subscriber that an earlier version stored
 	CreatedAt      time.Time        `json:"createdAt"`
@@ -287,7 +288,7 @@ func (s *Subscriber) confirm(confirmed bool, now time.Time) {
 // is for some components, an unconfirmed entry for all components is removed.
 func (s *Subscriber) fulfil(now time.Time) {
 	wanted := s.Request.Entries
-	s.Request, s.UpdatedAt = nil, now
+	s.Request, s.OwnConfirmed, s.UpdatedAt = nil, true, now
 	if len(wanted) == 0 {
 		s.confirm(true, now)
 		return
