@@ -1,7 +1,6 @@
 package identity_test
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -303,51 +302,6 @@ func TestASignOnNeedsTheSecondFactorOfTheMember(t *testing.T) {
 	}
 	i.Tamper(func(claims map[string]any) func([]byte) string { claims["amr"] = []string{"pwd", "mfa"}; return nil })
 	b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "1")))
-}
-
-// An address that a member has set identifies nobody, neither here nor at a sign-in, before the member has used a link that
-// went there or an admin has changed it.
-func TestAnAddressWithoutProofIdentifiesNobody(t *testing.T) {
-	p, i, admin, m := acme(t, map[string]any{"rolesClaim": "groups", "roleMap": map[string][]string{"ops": {"admin"}}})
-	i.AddUser("1", "boss@example.com", true)
-	i.Tamper(func(claims map[string]any) func([]byte) string { claims["groups"] = "ops"; return nil })
-	eve := p.operator(201, "POST", "organizations/"+m.organization+"/users", `{"username": "eve", "email": "eve@example.com", "roles": ["event"]}`).User.ID
-	hers, b := p.welcome(eve), p.browser()
-	b.call(200, "POST", "sign-in", signIn("eve@example.com", password))
-	hers.call(200, "PATCH", "profile", `{"email": "BOSS@example.com"}`)
-	if r := b.call(403, "POST", "sign-in/sso/finish", b.signOn(i, "1")); !strings.Contains(r.Error, "without proof") {
-		t.Errorf("the sign-on: %s", r.Error)
-	}
-	if got := hers.call(200, "GET", "profile", "").Profile; got.SignOn || strings.Join(got.Roles, " ") != "event" {
-		t.Errorf("eve is %+v", got)
-	}
-	admin.call(200, "PATCH", "users/"+eve, `{"firstName": "Eve", "email": "BOSS@example.com"}`) // as the form of the console sends it
-	b.call(403, "POST", "sign-in/sso/finish", b.signOn(i, "1"))
-	b.call(403, "POST", "sign-in", signIn("boss@example.com", password))
-	b.call(200, "POST", "sign-in", signIn("eve", password))
-
-	// Members of another organization do not hide the member who has the address.
-	mallory := p.welcome(p.member("mallory", `"admin"`).id)
-	for n := range 21 {
-		mallory.call(201, "POST", "users", fmt.Sprintf(`{"username": "m%d", "email": "ann@example.com", "roles": ["event"]}`, n))
-	}
-	mallory.call(400, "POST", "users", `{"username": "ann@example.com", "email": "ann@example.com", "roles": ["event"]}`)
-	mallory.call(200, "PATCH", "profile", `{"email": "ann@example.com"}`)
-	ann := b.as(b.call(200, "POST", "sign-in", signIn("ann@example.com", password)))
-	if got := ann.call(200, "GET", "profile", "").Profile; got.UserID != m.id {
-		t.Errorf("the address leads to %+v", got)
-	}
-
-	p.welcome(eve) // the link goes to the address
-	b.call(200, "POST", "sign-in", signIn("boss@example.com", password))
-	hers = b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "1")))
-	if got := hers.call(200, "GET", "profile", "").Profile; got.UserID != eve || strings.Join(got.Roles, " ") != "admin" {
-		t.Errorf("the member with the address is %+v", got)
-	}
-	hers.call(200, "PATCH", "profile", `{"email": "new@example.com"}`)
-	b.call(403, "POST", "sign-in", signIn("new@example.com", password))
-	ann.call(200, "PATCH", "users/"+eve, `{"email": "newer@example.com"}`)
-	b.call(200, "POST", "sign-in", signIn("newer@example.com", password))
 }
 
 // The user name of another organization's member does not prevent a sign-on.

@@ -64,6 +64,7 @@ const (
 	FieldSessionIDs   = "sessionIds"  // several values: the ids of the sessions that have not ended
 	FieldAddress      = "address"     // FieldEmail in lower case
 	FieldSignInName   = "signInName"  // FieldAddress if the user can sign in with it, see User.SignInName
+	FieldProvenName   = "provenName"  // FieldSignInName if it is proven, see User.ProvenName
 	FieldSubject      = "subject"     // absent: the user never signed in by single sign-on
 	FieldSignOn       = "signOn"      // organizations: SignOn.Name, absent without single sign-on
 )

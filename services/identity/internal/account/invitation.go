@@ -32,6 +32,8 @@ type Link struct {
 	ID        string    `json:"id"` // uuid v7
 	Kind      LinkKind  `json:"kind"`
 	ExpiresAt time.Time `json:"expiresAt"`
+	// Mailed: the link is only in a mail to the user, and never shown. So its use proves the address.
+	Mailed bool `json:"mailed"`
 }
 
 const (
@@ -40,11 +42,13 @@ const (
 	maxForgotten  = 3 // links of one user that are valid at a time
 )
 
-// addLink adds a link to the user and removes the expired ones. An invitation replaces the former one.
-func (u *User) addLink(kind LinkKind, now time.Time) Link {
-	link := Link{ID: topic.NewID(), Kind: kind, ExpiresAt: now.Add(forgottenFor)}
+// addLink adds a link for a mail to the user and removes the expired ones. An invitation replaces the former one. It has
+// two links: the second one, shown, is for whoever invites the user.
+func (u *User) addLink(kind LinkKind, now time.Time) (mailed, shown Link) {
+	mailed = Link{ID: topic.NewID(), Kind: kind, ExpiresAt: now.Add(forgottenFor), Mailed: true}
 	if kind == Invitation {
-		link.ExpiresAt = now.Add(invitationFor)
+		mailed.ExpiresAt = now.Add(invitationFor)
+		shown = Link{ID: topic.NewID(), Kind: kind, ExpiresAt: mailed.ExpiresAt}
 	}
 	same := 0
 	for _, l := range u.Links {
@@ -58,8 +62,11 @@ func (u *User) addLink(kind LinkKind, now time.Time) Link {
 			same--
 		}
 		return replaced || !now.Before(l.ExpiresAt)
-	}), link)
-	return link
+	}), mailed)
+	if kind == Invitation {
+		u.Links = append(u.Links, shown)
+	}
+	return mailed, shown
 }
 
 func (u *User) link(id string, now time.Time) *Link {
@@ -163,12 +170,15 @@ func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (
 		return SignIn{}, err
 	}
 	set := func(u *User, now time.Time) ([]topic.Message, error) {
-		if u.link(opened.Link.ID, now) == nil || u.Disabled || u.DeletedAt != nil {
+		link := u.link(opened.Link.ID, now)
+		if link == nil || u.Disabled || u.DeletedAt != nil {
 			return nil, noLink()
+		}
+		if link.Mailed { // a new address ends the links to the former one
+			u.OwnEmail, u.ProvenEmail = false, Address(u.Email)
 		}
 		names.apply(u)
 		u.setPassword(hash, "", now)
-		u.OwnEmail = false // a new address ends the links to the former one
 		u.Version++
 		return mailTo(u, topic.MemberPassword, "", now), nil
 	}
@@ -207,7 +217,7 @@ func (a *Accounts) Invite(ctx context.Context, id string) (link Link, err error)
 		now, before := a.Now(), *u
 		allowed := true
 		u.PasswordAuth = &allowed
-		link = u.addLink(Invitation, now)
+		_, link = u.addLink(Invitation, now)
 		u.Version++
 		return audit.Entry(audit.From(ctx), actionInvite, now, &before, u), nil
 	})
@@ -243,12 +253,12 @@ func (a *Accounts) InviteMember(ctx context.Context, who Who, id string) (link *
 		if u.Password != "" {
 			kind, occasion = Forgotten, topic.MemberForgotten
 		}
-		added := u.addLink(kind, now)
+		mailed, shown := u.addLink(kind, now)
 		if link = nil; kind == Invitation {
-			link = &added
+			link = &shown
 		}
 		u.Version++
-		return append(audit.Entry(audit.From(ctx), actionInvite, now, &before, u), mailLink(u, occasion, added, now)...), nil
+		return append(audit.Entry(audit.From(ctx), actionInvite, now, &before, u), mailLink(u, occasion, mailed, now)...), nil
 	})
 	return link, fault.IfMissing(err, noUser())
 }
@@ -279,7 +289,7 @@ func (a *Accounts) sendForgotten(ctx context.Context, name string) error {
 			return nil, fault.ErrUnchanged
 		}
 		now, before := a.Now(), *u
-		link := u.addLink(Forgotten, now)
+		link, _ := u.addLink(Forgotten, now)
 		return append(audit.Entry(as(ctx, u), actionForgotten, now, &before, u), mailLink(u, topic.MemberForgotten, link, now)...), nil
 	})
 	return fault.UnlessMissing(err)

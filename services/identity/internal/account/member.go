@@ -23,8 +23,9 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 		return User{}, Link{}, fault.Field(FieldUsername, "must not contain @. Members also sign in with their address")
 	}
 	user, err = a.addUser(ctx, who.Organization, in, func(u *User) []topic.Message {
-		link = u.addLink(Invitation, u.CreatedAt)
-		return mailLink(u, topic.MemberInvitation, link, u.CreatedAt)
+		var mailed Link
+		mailed, link = u.addLink(Invitation, u.CreatedAt)
+		return mailLink(u, topic.MemberInvitation, mailed, u.CreatedAt)
 	})
 	return user, link, err
 }

@@ -173,22 +173,23 @@ func TestOldSessionsLeaveTheRecord(t *testing.T) {
 func TestAnInvitationReplacesTheFormerOneAndThreeForgottenLinksStay(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	u := User{}
-	first := u.addLink(Invitation, now)
-	second := u.addLink(Invitation, now)
+	first, firstShown := u.addLink(Invitation, now)
+	second, secondShown := u.addLink(Invitation, now)
 	var forgotten []Link
 	for range 4 {
-		forgotten = append(forgotten, u.addLink(Forgotten, now))
+		link, _ := u.addLink(Forgotten, now)
+		forgotten = append(forgotten, link)
 	}
 	for _, row := range []struct {
 		link  Link
 		valid bool
-	}{{first, false}, {second, true}, {forgotten[0], false}, {forgotten[1], true}, {forgotten[2], true}, {forgotten[3], true}} {
+	}{{first, false}, {firstShown, false}, {second, true}, {secondShown, true}, {forgotten[0], false}, {forgotten[1], true}, {forgotten[2], true}, {forgotten[3], true}} {
 		if got := u.link(row.link.ID, now) != nil; got != row.valid {
 			t.Errorf("%+v: valid %v", row.link, got)
 		}
 	}
 	u.addLink(Forgotten, now.Add(time.Hour))
-	if len(u.Links) != 2 {
+	if len(u.Links) != 3 {
 		t.Errorf("expired links stay: %+v", u.Links)
 	}
 }

@@ -83,8 +83,8 @@ func (p ProfilePatch) apply(u *User) {
 }
 
 // ChangeProfile changes the caller's own name, mail address and preferences. A new mail address needs a recent sign-in,
-// because links to set a password go there. Until the caller uses one of them, or an admin changes the address, the new
-// address does not identify the caller.
+// because links to set a password go there. Until the caller uses such a link of a mail, or an admin changes the address,
+// the new address does not identify the caller.
 func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) error {
 	user, err := a.Caller(ctx, who)
 	if err != nil {

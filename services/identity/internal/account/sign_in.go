@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
@@ -154,7 +153,7 @@ func (a *Accounts) check(ctx context.Context, t try, hash, password string) (rig
 	return right, err
 }
 
-// PasswordSignIn is the input of SignIn. Username may also be the mail address of one user.
+// PasswordSignIn is the input of SignIn. Username may also be a mail address, see named.
 type PasswordSignIn struct {
 	Username, Password string
 	Keep               bool
@@ -206,35 +205,6 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 		}
 		return nil, nil
 	})
-}
-
-// SignInName returns the mail address with which the user can sign in, in lower case. It returns "" for users who are
-// disabled, have no password, or have set the address without proof: everybody can invite somebody with any address, and
-// set any address. They must not hide the user who has the address.
-func (u User) SignInName() string {
-	if u.Disabled || u.Password == "" || u.OwnEmail {
-		return ""
-	}
-	return Address(u.Email)
-}
-
-// named returns the enabled user with the user name, or the only one with the address as the SignInName. Without such a
-// user it returns the zero User.
-func (a *Accounts) named(ctx context.Context, name string) (User, error) {
-	var noPassword User
-	for _, condition := range []find.Condition{find.Eq(FieldUsername, name), find.Eq(FieldSignInName, Address(name))} {
-		page, err := a.Store.Users.Find(ctx, find.Query{Where: []find.Condition{condition}, Limit: 2})
-		switch {
-		case err != nil:
-			return User{}, err
-		case len(page.Items) != 1 || page.Items[0].Disabled:
-		case page.Items[0].Password != "":
-			return page.Items[0], nil
-		default:
-			noPassword = page.Items[0]
-		}
-	}
-	return noPassword, nil
 }
 
 // signInStep is the content of the ticket between the password and the second factor.

@@ -213,18 +213,21 @@ func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject str
 	case verified != true && verified != "true":
 		return User{}, fault.New(fault.Forbidden, "The sign-on provider has not verified your mail address. Verify it there, and sign in again.")
 	}
-	same, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldAddress, Address(email))}, Limit: 2})
-	switch {
-	case err != nil:
+	same, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldAddress, Address(email))}})
+	if err != nil {
 		return User{}, err
+	}
+	all := len(same)
+	same = slices.DeleteFunc(same, func(u User) bool { return u.OwnEmail })
+	switch {
+	case len(same) == 0 && all > 0:
+		return User{}, fault.New(fault.Forbidden, "The member with your mail address has entered it without proof. Ask an admin for help.")
 	case len(same) > 1:
 		return User{}, fault.New(fault.Forbidden, "Several members have your mail address. Ask an admin for help.")
 	case len(same) == 1 && same[0].Disabled:
 		return User{}, errDisabled()
 	case len(same) == 1 && strings.HasPrefix(same[0].Subject, o.SignOn.Issuer+" "):
 		return User{}, fault.New(fault.Forbidden, "The member with your mail address signs in with another account of the provider. Ask an admin for help.")
-	case len(same) == 1 && same[0].OwnEmail:
-		return User{}, fault.New(fault.Forbidden, "The member with your mail address has entered it without proof. Ask an admin for help.")
 	case len(same) == 1:
 		return same[0], nil
 	case !o.SignOn.CreateMembers:

@@ -20,9 +20,12 @@ type User struct {
 	Organization string `json:"organization"`
 	Username     string `json:"username" audit:"username"` // unique in the installation, immutable, case-sensitive
 	Email        string `json:"email" audit:"email"`
-	// OwnEmail: the user has set Email, and has not yet used a link that went there. So nobody has vouched for it, and it
-	// does not identify the user.
-	OwnEmail    bool       `json:"ownEmail"`
+	// OwnEmail: the user has set Email, and has not yet proven it. So it does not identify the user.
+	OwnEmail bool `json:"ownEmail"`
+	// ProvenEmail is the last address, in lower case, that is known to be the user's: the operator has entered it, or the
+	// user has used a link that only a mail to the address had. A link that was shown proves nothing, and neither does an
+	// admin: an admin of any organization can enter any address. Records from before have none.
+	ProvenEmail string     `json:"provenEmail"`
 	FirstName   string     `json:"firstName" audit:"firstName"`
 	LastName    string     `json:"lastName" audit:"lastName"`
 	Roles       []Role     `json:"roles" audit:"roles"`
@@ -63,9 +66,9 @@ type NewUser struct {
 	Roles     []Role
 }
 
-// AddUser creates a user without keys.
+// AddUser creates a user without keys for the operator, who vouches for the address.
 func (a *Accounts) AddUser(ctx context.Context, organization string, in NewUser) (User, error) {
-	return a.addUser(ctx, organization, in, func(*User) []topic.Message { return nil })
+	return a.addUser(ctx, organization, in, func(u *User) []topic.Message { u.ProvenEmail = Address(u.Email); return nil })
 }
 
 // addUser creates a user. prepare completes the record and returns messages of the write.

@@ -27,7 +27,7 @@ func (a api) profileOperations() []web.Operation {
 		}, a.profile),
 		web.Declare(web.Operation{
 			Method: "PATCH", Path: "/app/profile", ID: "changeProfile", Tag: "users", Summary: "Change the caller's own profile",
-			Description: "At least one member is required. A new email needs a recent sign-in. It identifies nobody at a sign-in before the member has used a link that went there, or an admin has changed it.", Access: web.SignedIn, Status: 200,
+			Description: "At least one member is required. A new email needs a recent sign-in. It identifies nobody at a sign-in before the member has used a link in a mail to it, or an admin has changed it.", Access: web.SignedIn, Status: 200,
 			Example: web.Example{Request: `{"firstName": "Ada", "lastName": "Lovelace", "email": "ada@example.com", "preferences": {"timeZone": "Europe/Berlin", "theme": "dark", "density": "compact", "shortcuts": false}}`, Response: profileExample},
 		}, web.WithBody(a.changeProfile)),
 		web.Declare(web.Operation{

@@ -18,7 +18,7 @@ func (a api) signInOperations() []web.Operation {
 	return []web.Operation{
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/sign-in", ID: "signIn", Tag: "sign-in", Summary: "Sign in with a password",
-			Description: "The name is the user name, or a mail address that only one user with a password has. An address that the user has set does not count before the user has used a link that went there. Every failure has the same text. After too many failures: 429 with Retry-After. A member with a second factor gets a ticket for it.",
+			Description: "The name is the user name, or a mail address that only one user with a password has. A user with a proven address comes first: the operator has entered it, or the user has used a link in a mail to it. An address that the user has set does not count before it is proven. Every failure has the same text. After too many failures: 429 with Retry-After. A member with a second factor gets a ticket for it.",
 			Access:      web.SignedOut, Status: 200, Errors: []int{429},
 			Example: web.Example{Request: `{"username": "ada", "password": "correct horse battery", "keep": false}`, Response: secondFactorExample},
 		}, web.WithBody(a.signIn)),
