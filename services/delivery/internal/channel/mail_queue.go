@@ -27,6 +27,7 @@ const (
 	// them. So many tries cost little.
 	longestMailTurn = 2 * time.Minute
 	quickGap        = 5 * time.Millisecond
+	turnsStay       = 100 * time.Millisecond
 )
 
 // mailQueue gives mails the connections to the server. Each mail that waits for a connection keeps a slot of the Sender, and
@@ -37,8 +38,9 @@ type mailQueue struct {
 
 	mu      sync.Mutex
 	waiting int
-	took    time.Duration // moving average of the time that a mail uses a connection; 0: unknown
-	turns   map[string]mailTurns
+	took    time.Duration        // moving average of the time that a mail uses a connection; 0: unknown
+	turns   map[string]mailTurns // organizations whose turns are over stay for turnsStay at most
+	swept   time.Time            // when they were removed
 }
 
 // mailTurns are the turns of an organization: those at the rate of the server, and those of the mails that would wait longer
@@ -80,7 +82,10 @@ func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
 		return 0
 	}
 	turns := q.turns[organization]
-	maps.DeleteFunc(q.turns, func(_ string, other mailTurns) bool { return other.usual.Over(now) && other.quick.Over(now) })
+	if now.Sub(q.swept) >= turnsStay {
+		q.swept = now
+		maps.DeleteFunc(q.turns, func(_ string, other mailTurns) bool { return other.usual.Over(now) && other.quick.Over(now) })
+	}
 	q.turns[organization] = turns
 	// Turns are a tenth too early. Otherwise the server would be idle if it became quicker.
 	gap = gap * 9 / 10

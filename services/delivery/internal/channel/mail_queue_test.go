@@ -95,16 +95,16 @@ func TestMailsForAServerThatHangsAreTriedRarely(t *testing.T) {
 		total := 0
 		for second := range minutes * 60 {
 			before := now.Add(time.Duration(second) * time.Second)
-			due := slices.DeleteFunc(slices.Clone(mails), func(m mail) bool { return m.at.After(before) })
-			if second > 0 && len(due) > mostInSecond {
-				t.Errorf("%v: %d mails are tried in second %d", x, len(due), second)
-				break
-			}
+			due := 0
 			for i := range mails {
 				if m := &mails[i]; !m.at.After(before) {
 					m.at, m.tries = before.Add(q.enter(m.organization, before)), m.tries+1
-					total++
+					due++
 				}
+			}
+			if total += due; second > 0 && due > mostInSecond {
+				t.Errorf("%v: %d mails are tried in second %d", x, due, second)
+				break
 			}
 		}
 		if untried := slices.IndexFunc(mails, func(m mail) bool { return m.tries < 2 }); untried >= 0 {
