@@ -188,7 +188,7 @@ func configured(b *testing.B, file, folder string, changes ...string) string {
 const platformHost = `127\.0\.0\.1` // instead of status\.example\.com
 
 // startCachingNginx starts nginx with Debian's settings and with deploy/cache/nginx.conf, as deploy/README.md describes, and
-// returns its URL.
+// returns its URL. Its worker_connections are for a crowd, as deploy/README.md says.
 func startCachingNginx(b *testing.B, origin string) string {
 	b.Helper()
 	folder, address := b.TempDir(), apitest.FreeAddress(b)
