@@ -352,6 +352,9 @@ type rowsOnly struct{ written []any }
 func (r *rowsOnly) Send(_ context.Context, request transfer.Request, out any) error {
 	body := request.Body.(map[string]any)
 	rows := body["rows"].([]map[string]any)
+	if force, sent := body["force"]; sent && force != false {
+		return errors.New("subscribers who have left are created again")
+	}
 	if body["dryRun"] == false {
 		for _, row := range rows {
 			r.written = append(r.written, row)
@@ -373,5 +376,15 @@ func TestALaterRunTakesOverWhoHasUnsubscribed(t *testing.T) {
 	}
 	if sent, _ := json.Marshal(p.written); string(sent) != `[{"email":"bob@example.com","state":"unsubscribed"}]` {
 		t.Errorf("written are %s", sent)
+	}
+}
+
+// Force replaces what members have changed. It does not create subscribers again who have left.
+func TestForceCreatesNobodyAgainWhoHasLeft(t *testing.T) {
+	p := &rowsOnly{}
+	state := transfer.State{Dashboards: map[string]string{"x:s:d": "d"}}
+	outcomes, err := (&transfer.Engine{Sender: p, Force: true}).Write(t.Context(), &state, &lines.Set{Subscribers: []lines.Subscriber{{Key: "x:s:1", Channel: "email", Address: "ada@example.com", DashboardID: "x:s:d", State: "confirmed"}}})
+	if err != nil || len(outcomes) != 1 || outcomes[0].Status != transfer.Updated || len(p.written) != 1 {
+		t.Errorf("%v, %+v, written are %v", err, outcomes, p.written)
 	}
 }

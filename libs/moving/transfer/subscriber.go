@@ -25,7 +25,8 @@ type subscriber struct {
 }
 
 // subscribers imports subscribers of one channel and dashboard. Nobody gets a message, except with Ask the owners of
-// unconfirmed addresses. A known subscriber changes with Force only, or if the owner has unsubscribed there.
+// unconfirmed addresses. A known subscriber changes with Force only, or if the owner has unsubscribed there. Force does not create
+// a subscriber again who was deleted here.
 func (r *run) subscribers(ctx context.Context, wanted []lines.Subscriber) error {
 	var rows []map[string]any
 	var sent []*lines.Subscriber
@@ -118,7 +119,7 @@ type rowResult struct{ Status, ID, Error string }
 
 func (r *run) importRows(ctx context.Context, channel, dashboard string, rows []map[string]any, dry bool) ([]rowResult, error) {
 	var written struct{ Results []rowResult }
-	body := map[string]any{"dashboardId": dashboard, "rows": rows, "sendConfirmations": r.Ask, "force": r.Force, "dryRun": dry}
+	body := map[string]any{"dashboardId": dashboard, "rows": rows, "sendConfirmations": r.Ask, "dryRun": dry}
 	err := r.Sender.Send(ctx, Request{Method: http.MethodPost, Path: "/app/subscribers/" + channel + "/import", Body: body}, &written)
 	if err == nil && len(written.Results) != len(rows) {
 		err = errors.New("the platform returned another number of results than there are rows")
