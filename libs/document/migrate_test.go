@@ -231,6 +231,38 @@ func TestAnUpgradeWithProcessesOfTheFormerVersion(t *testing.T) {
 	})
 }
 
+// A record of one collection whose fields cannot be computed does not keep those of another collection from being computed.
+func TestAnUpgradeGoesOnAfterAWrongRecord(t *testing.T) {
+	onShared(t, func(t *testing.T, address string) {
+		start := func(owner func(b *boat) any, revision int) (db *document.Database, first, second *document.Collection[boat]) {
+			t.Helper()
+			db, err := document.Open(address, "conformance", document.Options{SettleAfter: []time.Duration{0, time.Hour}})
+			must(t, err)
+			t.Cleanup(func() { must(t, db.Close()) })
+			schema := smallBoats()
+			schema.Fields = []document.Field[boat]{{Name: "owner", Revision: revision, Value: owner}}
+			first = document.Declare(db, schema)
+			schema.Name = "ferries"
+			second = document.Declare(db, schema)
+			migrate(t, db)
+			return db, first, second
+		}
+		_, oldBoats, oldFerries := start(func(b *boat) any { return b.Owner }, 0)
+		must(t, oldBoats.Insert(t.Context(), vessel("a", 1))) // else there is no former version
+		db, _, ferries := start(func(b *boat) any { return strings.ToUpper(b.Owner) }, 1)
+		must(t, oldBoats.Insert(t.Context(), vessel("a", 2)))
+		must(t, oldFerries.Insert(t.Context(), vessel("a", 3)))
+		raw, _ := rawBoats(t, address)
+		_, err := raw.UpdateByID(t.Context(), "a/0002", bson.D{{Key: "$set", Value: bson.D{{Key: "b", Value: []byte("{")}}}})
+		must(t, err)
+		run(t, db, func(context.Context, []stream.Record) error { return nil })
+		eventually(t, "the other collection has the present fields", func() bool {
+			n, err := ferries.Count(t.Context(), find.Query{Where: []find.Condition{find.Eq("owner", "A")}})
+			return err == nil && n == 1
+		})
+	})
+}
+
 // MongoDB refuses a record with two multi-valued fields in one index. A former index of two fields that are multi-valued now
 // does not stay.
 func TestMigrateDropsAnIndexThatRefusesRecordsAtOnce(t *testing.T) {

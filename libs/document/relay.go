@@ -84,7 +84,7 @@ func (db *Database) Relay(ctx context.Context, publish func(context.Context, []s
 }
 
 // settle computes the fields of records that processes of a former version write while they are replaced. It does nothing
-// if the engine is not shared. It repeats the last search until that succeeds.
+// if the engine is not shared. If the last search fails, settle begins again with the time of the first one.
 func (r *relay) settle(ctx context.Context) {
 	cause := failurelog.Cause{Message: "computing the fields of records of a former version failed", Of: r.db.name}
 	begin := time.Now()
@@ -99,8 +99,7 @@ func (r *relay) settle(ctx context.Context) {
 		if err == nil {
 			r.db.outages.Over(ctx, cause)
 		} else if r.db.outages.Failed(ctx, cause, err); i == len(r.db.settleAfter)-1 {
-			begin = time.Now()
-			i--
+			begin, i = time.Now(), -1
 		}
 	}
 }

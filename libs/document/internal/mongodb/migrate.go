@@ -263,7 +263,8 @@ func (e *Engine) backfill(ctx context.Context, db *mongo.Database, s *plan.Shape
 }
 
 // Settle computes the fields of the records that processes of a former version have written after the migration. It reads
-// the collections whose declaration has changed within upgradeTime. It does nothing for a declaration that is a former one.
+// the collections whose declaration has changed within upgradeTime, also after an error in one of them. It does nothing for a
+// declaration that is a former one.
 func (e *Engine) Settle(ctx context.Context, shapes []*plan.Shape) error {
 	db, err := e.connect()
 	if err != nil {
@@ -271,16 +272,17 @@ func (e *Engine) Settle(ctx context.Context, shapes []*plan.Shape) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, migrationTime)
 	defer cancel()
+	var failed []error
 	for _, s := range shapes {
 		stored, err := e.declared(ctx, db, s)
 		if err == nil && stored.Stamp == s.Stamp && time.Since(stored.Since) < upgradeTime {
 			err = e.refill(ctx, db.Collection(s.Name), s)
 		}
 		if err != nil {
-			return fmt.Errorf("collection %s: %w", s.Name, err)
+			failed = append(failed, fmt.Errorf("collection %s: %w", s.Name, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // refill computes the fields of the records that have not the stamp of the shape.
