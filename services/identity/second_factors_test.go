@@ -179,6 +179,8 @@ func TestASessionHasNoRolesBeforeTheRequiredSecondFactor(t *testing.T) {
 	b.call(204, "DELETE", "profile/totp", "")
 	b.call(403, "GET", "users", "")
 	device := p.device()
+	b.call(204, "DELETE", "profile/passkeys/"+device.register(b, "Laptop"), "")
+	b.call(403, "GET", "users", "")
 	id := device.register(b, "Laptop")
 	b.call(200, "GET", "users", "")
 
@@ -198,6 +200,15 @@ func TestASessionHasNoRolesBeforeTheRequiredSecondFactor(t *testing.T) {
 	alone.call(200, "GET", "users", "")
 	secret = alone.call(200, "POST", "profile/totp", "").Secret
 	alone.call(200, "PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`)
+
+	// A session has roles until it ends or the last factor of its member is removed.
+	device.made.Counter = 2
+	by := p.browser()
+	passkey := by.as(by.call(200, "POST", "sign-in/passkey", device.show(by)))
+	passkey.call(204, "DELETE", "profile/passkeys/"+id, "")
+	passkey.call(200, "GET", "users", "")
+	passkey.call(204, "DELETE", "profile/totp", "")
+	passkey.call(403, "GET", "users", "")
 }
 
 // device is a browser with an authenticator.

@@ -267,6 +267,9 @@ func (a *Accounts) RemovePasskey(ctx context.Context, who Who, id string) error 
 		name := u.Passkeys[i].Name
 		u.Passkeys = slices.Delete(slices.Clone(u.Passkeys), i, i+1)
 		u.endSessions(who.Session, now)
+		if s := u.session(who.Session, now); s != nil && !u.hasSecondFactor() {
+			s.SecondFactor = false
+		}
 		return append(edited(ctx, now, &before, u), mailTo(u, topic.MemberPasskeyRemoved, name, now)...), nil
 	})
 	return err

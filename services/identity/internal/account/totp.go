@@ -110,7 +110,7 @@ func (a *Accounts) RemoveTOTP(ctx context.Context, who Who) error {
 		before := *u
 		u.TOTP, u.RecoveryCodes = nil, nil
 		u.endSessions(who.Session, now)
-		if s := u.session(who.Session, now); s != nil && s.Method != ByPasskey {
+		if s := u.session(who.Session, now); s != nil && (s.Method != ByPasskey || !u.hasSecondFactor()) {
 			s.SecondFactor = false
 		}
 		return append(edited(ctx, now, &before, u), mailTo(u, topic.MemberTOTPRemoved, "", now)...), nil
@@ -140,6 +140,8 @@ func (a *Accounts) NewRecoveryCodes(ctx context.Context, who Who) (codes []strin
 }
 
 func noTOTP(kind fault.Kind) error { return fault.New(kind, "You have no authenticator app.") }
+
+func (u User) hasSecondFactor() bool { return u.HasTOTP() || len(u.Passkeys) > 0 }
 
 // showSecondFactor stores that the user has shown two factors in the session.
 func (u *User) showSecondFactor(session string, now time.Time) {
