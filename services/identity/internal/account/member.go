@@ -31,7 +31,7 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 }
 
 // ChangeMember changes a user of the caller's organization. read returns the change of the stored user. The last enabled
-// admin of the organization stays one. A key cannot change how a user signs in, and cannot make an admin.
+// admin of the organization stays one. A key cannot change how a user signs in, and cannot make or enable an admin.
 func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read func(User) (UserPatch, error)) (User, error) {
 	var p UserPatch
 	user, err := a.mayChange(ctx, who, id, func(u User) (err error) { p, err = read(u); return err })
@@ -41,7 +41,8 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 	allow := func(u User) error {
 		changed := u
 		p.apply(&changed)
-		if who.Session == "" && (p.PasswordAuth.Value || changed.Email != u.Email || changed.has(Admin) && !u.has(Admin)) {
+		makesAdmin := changed.has(Admin) && !u.has(Admin) || changed.isAdmin() && !u.isAdmin()
+		if who.Session == "" && (p.PasswordAuth.Value || changed.Email != u.Email || makesAdmin) {
 			return errNoKey()
 		}
 		return nil

@@ -191,8 +191,8 @@ func (u *User) addSession(session Session, now time.Time) {
 // Who is the caller of an operation, as the passport names them. Either KeyID or Session is empty.
 type Who struct{ Organization, User, KeyID, Session string }
 
-// errNoKey returns the error for a key that would change how an admin signs in, or make an admin. Whoever found the key
-// could become an admin who signs in, with new keys, and stay after the key is revoked.
+// errNoKey returns the error for a key that would change how an admin signs in, or make or enable an admin. Whoever found
+// the key could become an admin who signs in, with new keys, and stay after the key is revoked.
 func errNoKey() error {
 	return fault.New(fault.Forbidden, "A key cannot do this. Do it in the console.")
 }

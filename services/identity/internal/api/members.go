@@ -37,7 +37,7 @@ func (a api) memberOperations() []web.Operation {
 		}, a.getMember),
 		web.Declare(web.Operation{
 			Method: "PATCH", Path: "/app/users/{id}", ID: "changeUser", Tag: "users", Summary: "Change a member",
-			Description: "At least one member of the body is required. Roles and disabled take effect for the member's next request. A disabled member has no sessions. The last enabled admin stays. With enforced single sign-on, only members with allowPasswordAuth true may use a password. A session needs a recent sign-in. A key cannot change email, cannot set allowPasswordAuth to true, and cannot add the role admin.",
+			Description: "At least one member of the body is required. Roles and disabled take effect for the member's next request. A disabled member has no sessions. The last enabled admin stays. With enforced single sign-on, only members with allowPasswordAuth true may use a password. A session needs a recent sign-in. A key cannot change email, cannot set allowPasswordAuth to true, cannot add the role admin, and cannot enable a member with it.",
 			Roles:       admin, Versioned: true, Status: 200, Errors: []int{409},
 			Example: web.Example{Request: `{"roles": ["event"], "disabled": false}`, Response: `{"user": ` + memberExample + `}`},
 		}, a.changeMember),
