@@ -182,13 +182,23 @@ func (a *Accounts) ChangeOwnOrganization(ctx context.Context, who Who, read func
 	if err != nil {
 		return Organization{}, err
 	}
-	if p.RequireTwoFactor.Sent && p.RequireTwoFactor.Value != o.RequireTwoFactor {
-		if who.Session == "" {
-			return Organization{}, errNoKey()
-		}
-		if _, err := a.Recent(ctx, who); err != nil {
-			return Organization{}, err
-		}
+	refusal := errNoKey()
+	if who.Session != "" {
+		_, refusal = a.Recent(ctx, who)
 	}
-	return a.patchOrganization(ctx, o.ID, p, func(o Organization) error { _, err := read(o); return err })
+	allow := func(o Organization) error {
+		if p.RequireTwoFactor.Sent && p.RequireTwoFactor.Value != o.RequireTwoFactor {
+			return refusal
+		}
+		return nil
+	}
+	if err := allow(o); err != nil {
+		return Organization{}, err
+	}
+	return a.patchOrganization(ctx, o.ID, p, func(o Organization) error {
+		if _, err := read(o); err != nil {
+			return err
+		}
+		return allow(o)
+	})
 }
