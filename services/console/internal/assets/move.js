@@ -276,8 +276,13 @@
         progress(`${number(gone)} records are undone.`, first ? .5 * (1 - left / first) : .5);
         if (stopping.signal.aborted) throw new Halt('Stopped.');
       }
-      const unknown = records.filter((o) => o.planned);
-      if (unknown.length) records = records.filter((o) => !o.planned).concat((await send('undo', { runId, planned: unknown, outcomes: records.filter((o) => o.kind === 'dashboard' && !o.planned) })).outcomes ?? []);
+      // One request has room for this number of planned records. Their dashboards come first, because the others are found on them.
+      for (const most = 20_000; records.some((o) => o.planned);) {
+        const unknown = records.filter((o) => o.planned).sort((a, b) => (b.kind === 'dashboard') - (a.kind === 'dashboard')), sent = new Set(unknown.slice(0, most));
+        const got = await send('undo', { runId, planned: [...sent], outcomes: records.filter((o) => o.kind === 'dashboard' && !o.planned) });
+        records = records.filter((o) => !sent.has(o)).concat(got.outcomes ?? []);
+        if (stopping.signal.aborted) throw new Halt('Stopped.');
+      }
       const order = ['alias', 'subscriber', 'endpoint', 'placement', 'component', 'dashboard'];
       records.sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
       for (let n = records.length; records.length;) {

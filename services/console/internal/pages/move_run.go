@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -142,6 +141,9 @@ func partFailed(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return fault.New(fault.TooLarge, "This piece of the import has more than %d MiB, or more than %d MiB when compressed. Use the command bellbuoy import.", mostPart>>20, mostPacked>>20)
 	}
+	if fault.Is(err, fault.TooLarge) {
+		return err
+	}
 	return fault.Wrap(fault.Invalid, err, "The body must be JSON, as the page sends it.")
 }
 
@@ -160,7 +162,7 @@ func (l *outcomeList) UnmarshalJSON(text []byte) error {
 			return err
 		}
 		if *l = append(*l, o); len(*l) > mostOutcomes {
-			return fmt.Errorf("there are more than %d outcomes", mostOutcomes)
+			return fault.New(fault.TooLarge, "This piece of the import has more than %d records. Use the command bellbuoy import.", mostOutcomes)
 		}
 	}
 	return nil

@@ -417,7 +417,7 @@ func TestThePartsOfAnImportAreBounded(t *testing.T) {
 	}{
 		{`{"text": "` + strings.Repeat(" ", mostPart) + `"}`, http.StatusRequestEntityTooLarge, "24 MiB"},
 		{`{"text": "` + strings.Repeat(`x\n`, 4<<20) + `"}`, http.StatusBadRequest, "more than 5000 lines"},
-		{`{"outcomes": [` + strings.Repeat(`{},`, 4<<20) + `{}]}`, http.StatusBadRequest, "as the page sends it"},
+		{`{"outcomes": [` + strings.Repeat(`{},`, 4<<20) + `{}]}`, http.StatusRequestEntityTooLarge, "more than 200000 records"},
 	} {
 		var body bytes.Buffer
 		pack := gzip.NewWriter(&body)
