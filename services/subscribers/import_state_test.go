@@ -345,6 +345,64 @@ func TestAnImportThatIsCompletedLaterStoresNobodyAgain(t *testing.T) {
 	}
 }
 
+// late is a collection of subscribers that calls before once, before it stores new ones.
+type late struct {
+	find.Collection[audience.Subscriber]
+	before func()
+}
+
+func (l *late) InsertMany(ctx context.Context, people []audience.Subscriber) ([]audience.Subscriber, error) {
+	if before := l.before; before != nil {
+		l.before = nil
+		before()
+	}
+	return l.Collection.InsertMany(ctx, people)
+}
+
+// A slow process stores nobody again who was deleted after another process had stored the subscribers of the same import. A
+// subscriber who was deleted before an import that is forced is stored.
+func TestASlowProcessStoresNobodyAgainWhoLeft(t *testing.T) {
+	p := surround(t)
+	o := p.organization()
+	people, fast := p.direct(nil), p.direct(nil)
+	var ids []string
+	for _, name := range []string{"left", "forced"} {
+		address, err := people.AddAddress(t.Context(), o.id, topic.Email, name+"@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, audience.SubscriberID(o.dashboard, address.ID))
+	}
+	rows := []audience.Row{{Address: "left@example.com", Confirmed: new(true)}, {Address: "forced@example.com", Confirmed: new(true)}}
+	if _, err := fast.Import(t.Context(), o.id, topic.Email, o.dashboard, rows[1:], audience.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fast.RemoveSubscriber(t.Context(), o.id, topic.Email, ids[1], false); err != nil {
+		t.Fatal(err)
+	}
+	p.ahead.Add(int64(time.Second))
+	people.Store.Subscribers = &late{people.Store.Subscribers, func() {
+		p.ahead.Add(int64(time.Second))
+		imports, err := fast.Store.Imports.Find(t.Context(), find.Query{})
+		if err != nil || len(imports.Items) != 1 {
+			t.Fatalf("%v, %d imports", err, len(imports.Items))
+		}
+		if err := fast.ImportWritten(t.Context(), imports.Items[0].ID, &imports.Items[0]); err != nil {
+			t.Error(err)
+		}
+		if err := fast.RemoveSubscriber(t.Context(), o.id, topic.Email, ids[0], false); err != nil {
+			t.Error(err)
+		}
+	}}
+	if _, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := people.Store.Subscribers.GetMany(t.Context(), ids)
+	if err != nil || len(left) != 1 || left[0].ID != ids[1] {
+		t.Errorf("%v, left are %+v", err, left)
+	}
+}
+
 // subscriptionOf returns the path of the only subscription of a mail address on the legacy interface.
 func (p *platform) subscriptionOf(o organization, email string) string {
 	p.t.Helper()

@@ -20,6 +20,12 @@ type DeletedImport struct {
 	DeletedAt time.Time `json:"deletedAt"`
 }
 
+func deletedImportKey(d DeletedImport) string { return d.ID }
+
+func (s Subscriber) deletedImportID() string {
+	return deletedImportID(s.OrganizationID, s.Channel, s.DashboardID, s.Address.Normal)
+}
+
 func deletedImportID(organization string, channel topic.Channel, dashboard, normal string) string {
 	sum := sha256.Sum256([]byte("deleted import/" + organization + "/" + string(channel) + "/" + dashboard + "/" + normal))
 	return hex.EncodeToString(sum[:])
@@ -28,14 +34,31 @@ func deletedImportID(organization string, channel topic.Channel, dashboard, norm
 // rememberDeletion records that a subscriber loses an entry or its address. The record is stored before that, so that it is not
 // lost if the process dies in between. While the subscriber exists, the record has no effect.
 func (a *Audience) rememberDeletion(ctx context.Context, s Subscriber) error {
-	id := deletedImportID(s.OrganizationID, s.Channel, s.DashboardID, s.Address.Normal)
-	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: id, DeletedAt: a.Now()}})
+	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: s.deletedImportID(), DeletedAt: a.Now()}})
+}
+
+// deleteAgain deletes those of the stored subscribers who were deleted after the import. Another call of ImportWritten had stored
+// them before, and has died since or was faster.
+func (a *Audience) deleteAgain(ctx context.Context, record Import, stored []Subscriber) error {
+	marks, err := find.ByKey(ctx, a.Store.DeletedImports, find.Values(stored, Subscriber.deletedImportID), deletedImportKey)
+	if err != nil {
+		return err
+	}
+	for _, s := range stored {
+		if !marks[s.deletedImportID()].DeletedAt.After(record.CreatedAt) {
+			continue
+		}
+		if err := a.Store.Subscribers.Delete(ctx, s.ID, nil); fault.UnlessMissing(err) != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setDeletedAside refuses the lines whose subscribers somebody has deleted. It returns the other lines.
 func (i *importing) setDeletedAside(ctx context.Context, organization string, lines []*line) ([]*line, error) {
 	idOf := func(l *line) string { return deletedImportID(organization, i.channel, l.dashboard, l.normal) }
-	marks, err := find.ByKey(ctx, i.a.Store.DeletedImports, find.Values(lines, idOf), func(d DeletedImport) string { return d.ID })
+	marks, err := find.ByKey(ctx, i.a.Store.DeletedImports, find.Values(lines, idOf), deletedImportKey)
 	if err != nil || len(marks) == 0 {
 		return lines, err
 	}
