@@ -235,7 +235,9 @@ func (a *Audience) unclaim(ctx context.Context, id string) error {
 // unclaimedTime is longer than a request that stores an address and then its subscriber, or deletes both.
 const unclaimedTime = 10 * time.Minute
 
-// Reclaim deletes the Made addresses that a killed process has left without subscribers.
+// Reclaim deletes the addresses with Unclaimed that a killed process has left without subscribers. An import stores its addresses
+// without Unclaimed, because its subscribers may come later than unclaimedTime, if the service is down meanwhile. If the import is
+// not accepted, a repetition uses the addresses.
 func (a *Audience) Reclaim(ctx context.Context) error {
 	until := a.Now().Add(-unclaimedTime)
 	return find.EachUntil(ctx, a.Store.Addresses, FieldUnclaimed, until, func(address Address) error {
