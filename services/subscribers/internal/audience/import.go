@@ -86,7 +86,7 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	if err != nil {
 		return nil, err
 	}
-	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: o.Asks, results: make([]Result, len(rows))}
+	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: o.Asks, begun: a.Now(), results: make([]Result, len(rows))}
 	lines, err := i.setAside(ctx, organization, i.check(rows))
 	if err == nil && !o.Force {
 		lines, err = i.setDeletedAside(ctx, organization, lines)
@@ -119,6 +119,7 @@ type importing struct {
 	channel   topic.Channel
 	dashboard topic.DashboardRecord
 	asks      bool
+	begun     time.Time // whoever is deleted later is not created again
 	results   []Result
 }
 

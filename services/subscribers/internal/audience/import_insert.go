@@ -25,7 +25,7 @@ func (i *importing) insert(ctx context.Context, organization string, rows int, l
 			_, is := known[l.subscriber()]
 			return is
 		})
-		record := Import{ID: id, OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.a.Now()}
+		record := Import{ID: id, OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.begun}
 		err := i.store(ctx, record, fresh)
 		switch {
 		case err == nil && len(fresh) > 0:

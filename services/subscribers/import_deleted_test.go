@@ -1,0 +1,189 @@
+package subscribers_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
+)
+
+// Whoever unsubscribed here, or was deleted by a member, stays away when the former page still has the person. An undo lets a later
+// import create the subscriber again, and so does force.
+func TestALaterImportDoesNotCreateAgainWhoLeft(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	names := []string{"owner", "member", "address", "legacy", "undone", "again", "stays"}
+	var rows []object
+	want := map[string]string{}
+	for _, name := range names {
+		rows = append(rows, object{"email": name + "@example.com", "state": "confirmed", "componentIds": []string{o.services[0].ID}})
+		want[name+"@example.com"] = "refused"
+	}
+	p.imported(o, o.dashboard, nil, rows...)
+	of := func(name string) string { return p.mail(o, o.dashboard, name+"@example.com").ID }
+	if status, page, _ := p.visit(http.MethodPost, p.resolve(o, of("owner"))[0].Unsubscribe, "List-Unsubscribe=One-Click"); status != http.StatusOK {
+		t.Fatal(page)
+	}
+	for _, name := range []string{"member", "again"} {
+		p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+of(name), nil)
+	}
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+of("undone")+"?undo=true", nil)
+	p.call(o, http.StatusNoContent, http.MethodDelete, "/api/v1/email/"+p.legacyID(o, "address@example.com")+"/", nil)
+	p.call(o, http.StatusNoContent, http.MethodDelete, p.subscriptionOf(o, "legacy@example.com"), nil)
+	p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "again@example.com", "confirmed": true})
+	want["undone@example.com"], want["again@example.com"], want["stays@example.com"] = "created", "updated", "updated"
+	p.equal("a dry run", p.imported(o, o.dashboard, object{"dryRun": true}, rows...), want)
+	p.equal("the import", p.imported(o, o.dashboard, nil, rows...), want)
+	p.equal("subscribers", p.app(o, http.StatusOK, http.MethodGet, "email/counts", nil).Counts.Total, 3)
+	second := p.events.addDashboard(o.id, o.services[0].ID)
+	p.equal("another dashboard", p.imported(o, second.ID, nil, rows[0]), map[string]string{"owner@example.com": "created"})
+	p.equal("by force", p.imported(o, o.dashboard, object{"force": true}, rows[:4]...), map[string]string{
+		"owner@example.com": "created", "member@example.com": "created", "address@example.com": "created", "legacy@example.com": "created",
+	})
+}
+
+// An import creates nobody who left before it, whoever created the subscriber, and nobody again whose address or subscription a
+// member has given another address.
+func TestAnImportCreatesNobodyWhoLeftBefore(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	v := p.offer(o, p.listen(topic.Notices))
+	rows, want := []object{}, map[string]string{}
+	for _, name := range []string{"visitor", "member", "known", "renamed", "moved", "two", "fresh"} {
+		rows = append(rows, object{"email": name + "@example.com", "state": "confirmed", "componentIds": []string{o.services[0].ID}})
+		want[name+"@example.com"] = "refused"
+	}
+	want["fresh@example.com"] = "created"
+	unsubscribe := func(address string) {
+		t.Helper()
+		if status, page, _ := p.visit(http.MethodPost, p.resolve(o, p.mail(o, o.dashboard, address).ID)[0].Unsubscribe, "List-Unsubscribe=One-Click"); status != http.StatusOK {
+			t.Fatal(page)
+		}
+	}
+	for _, name := range []string{"visitor", "known"} {
+		v.confirmed(name+"@example.com", o.services[0].ID)
+	}
+	p.equal("an import of a known one", p.imported(o, o.dashboard, nil, rows[2]), map[string]string{"known@example.com": "updated"})
+	unsubscribe("visitor@example.com")
+	unsubscribe("known@example.com")
+	member := p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "member@example.com"})
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+member.Subscriber.ID, nil)
+	p.subscribe(o, "renamed@example.com", 0)
+	p.call(o, http.StatusOK, http.MethodPut, "/api/v1/email/"+p.legacyID(o, "renamed@example.com")+"/", object{"email": "renewed@example.com"})
+	moved := p.subscribe(o, "moved@example.com", 0)[0]
+	p.call(o, http.StatusOK, http.MethodPut, moved, object{"email": object{"email": "other@example.com"}})
+	for _, uri := range p.subscribe(o, "two@example.com", 0, 1) {
+		p.call(o, http.StatusNoContent, http.MethodDelete, uri, nil)
+	}
+	p.equal("a dry run", p.imported(o, o.dashboard, object{"dryRun": true}, rows...), want)
+	p.equal("the import", p.imported(o, o.dashboard, nil, rows...), want)
+	unsubscribe("renewed@example.com")
+	p.equal("after the new address left", p.imported(o, o.dashboard, nil, rows...)["renamed@example.com"], "refused")
+}
+
+// late is a collection of subscribers that calls before once, before it stores new ones.
+type late struct {
+	find.Collection[audience.Subscriber]
+	before func()
+}
+
+func (l *late) InsertMany(ctx context.Context, people []audience.Subscriber) ([]audience.Subscriber, error) {
+	if before := l.before; before != nil {
+		l.before = nil
+		before()
+	}
+	return l.Collection.InsertMany(ctx, people)
+}
+
+// A slow process stores nobody again who was deleted after another process had stored the subscribers of the same import. A
+// subscriber who was deleted before an import that is forced is stored.
+func TestASlowProcessStoresNobodyAgainWhoLeft(t *testing.T) {
+	p := surround(t)
+	o := p.organization()
+	people, fast := p.direct(nil), p.direct(nil)
+	var ids []string
+	for _, name := range []string{"left", "forced"} {
+		address, err := people.AddAddress(t.Context(), o.id, topic.Email, name+"@example.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, audience.SubscriberID(o.dashboard, address.ID))
+	}
+	rows := []audience.Row{{Address: "left@example.com", Confirmed: new(true)}, {Address: "forced@example.com", Confirmed: new(true)}}
+	if _, err := fast.Import(t.Context(), o.id, topic.Email, o.dashboard, rows[1:], audience.ImportOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fast.RemoveSubscriber(t.Context(), o.id, topic.Email, ids[1], false); err != nil {
+		t.Fatal(err)
+	}
+	p.ahead.Add(int64(time.Second))
+	people.Store.Subscribers = &late{people.Store.Subscribers, func() {
+		p.ahead.Add(int64(time.Second))
+		imports, err := fast.Store.Imports.Find(t.Context(), find.Query{})
+		if err != nil || len(imports.Items) != 1 {
+			t.Fatalf("%v, %d imports", err, len(imports.Items))
+		}
+		if err := fast.ImportWritten(t.Context(), imports.Items[0].ID, &imports.Items[0]); err != nil {
+			t.Error(err)
+		}
+		if err := fast.RemoveSubscriber(t.Context(), o.id, topic.Email, ids[0], false); err != nil {
+			t.Error(err)
+		}
+	}}
+	if _, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	left, err := people.Store.Subscribers.GetMany(t.Context(), ids)
+	if err != nil || len(left) != 1 || left[0].ID != ids[1] {
+		t.Errorf("%v, left are %+v", err, left)
+	}
+}
+
+// leaving is a collection that calls after once, after it has read records.
+type leaving struct {
+	find.Collection[audience.DeletedImport]
+	after func()
+}
+
+func (l *leaving) GetMany(ctx context.Context, ids []string) ([]audience.DeletedImport, error) {
+	found, err := l.Collection.GetMany(ctx, ids)
+	if after := l.after; after != nil {
+		l.after = nil
+		after()
+	}
+	return found, err
+}
+
+// Whoever leaves after an import has read who left before is not stored again.
+func TestAnImportStoresNobodyAgainWhoLeavesMeanwhile(t *testing.T) {
+	p := surround(t)
+	o := p.organization()
+	people := p.direct(nil)
+	address, err := people.AddAddress(t.Context(), o.id, topic.Email, "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, rows := audience.SubscriberID(o.dashboard, address.ID), []audience.Row{{Address: address.Text, Confirmed: new(true)}}
+	imported := func() {
+		t.Helper()
+		if _, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	imported()
+	people.Store.DeletedImports = &leaving{people.Store.DeletedImports, func() {
+		p.ahead.Add(int64(time.Second))
+		if err := people.RemoveSubscriber(t.Context(), o.id, topic.Email, id, false); err != nil {
+			t.Error(err)
+		}
+		p.ahead.Add(int64(time.Second))
+	}}
+	imported()
+	if left, err := people.Store.Subscribers.GetMany(t.Context(), []string{id}); err != nil || len(left) != 0 {
+		t.Errorf("%v, left are %+v", err, left)
+	}
+}
