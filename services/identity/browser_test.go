@@ -53,7 +53,7 @@ type reply struct {
 		UserID, Username, Email string
 		Roles                   []string
 		SecondFactorRequired    bool
-		SignOn                  bool
+		SignOn, SignOnOnly      bool
 		SecondFactors           struct {
 			TOTP                    bool
 			Passkeys, RecoveryCodes int

@@ -234,7 +234,13 @@ func TestEnforcedSignOnKeepsThePasswordOfOneAdmin(t *testing.T) {
 	secret := with.call(200, "POST", "profile/totp", "").Secret
 	codes := with.call(200, "PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`).RecoveryCodes
 	half := b.call(200, "POST", "sign-in", signIn("eve", password)).SecondFactor.Ticket
+	if with.call(200, "GET", "profile", "").Profile.SignOnOnly {
+		t.Error("eve may use the passkey")
+	}
 	admin.call(200, "PATCH", "users/"+eve.User.ID, `{"allowPasswordAuth": false}`)
+	if !with.call(200, "GET", "profile", "").Profile.SignOnOnly {
+		t.Error("eve may not use the passkey any more")
+	}
 	b.call(403, "POST", "sign-in", signIn("eve", password))
 	b.call(403, "POST", "sign-in/code", codeOf(half, codes[0])) // the second step of a sign-in that began before
 	if r := with.call(403, "POST", "sign-in/again", `{"passkey": `+laptop.show(with)+`}`); !strings.Contains(r.Error, "single sign-on only") {

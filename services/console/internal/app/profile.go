@@ -26,6 +26,7 @@ type Profile struct {
 	SecondFactors        OwnFactors          `json:"secondFactors"`
 	SecondFactorRequired bool                `json:"secondFactorRequired"`
 	SignOn               bool                `json:"signOn"`
+	SignOnOnly           bool                `json:"signOnOnly"` // passwords and passkeys are not accepted
 	Preferences          Preferences         `json:"preferences"`
 }
 

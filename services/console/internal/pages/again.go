@@ -12,7 +12,8 @@ import (
 // againPage is the data of again.html.
 type againPage struct {
 	Form     *forms.Form
-	Passkey  *forms.Form // nil: the member has no passkey
+	Passkey  *forms.Form // nil: the member has no passkey that is accepted
+	Needed   bool        // nothing but the passkey helps
 	Provider *app.Provider
 	Next     string
 	Profile  app.Profile
@@ -60,7 +61,7 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 		return err
 	}
 	data := againPage{Next: form.Value("next"), Profile: profile}
-	if profile.SecondFactors.Passkeys > 0 {
+	if profile.SecondFactors.Passkeys > 0 && !profile.SignOnOnly {
 		data.Passkey = only(againForm("passkey-", form.Value("next"), form.Value("was")), "password", "code")
 	}
 	if profile.SignOn {
@@ -72,8 +73,8 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	if !profile.SecondFactors.TOTP {
 		without = append(without, "code")
 	}
-	needsPasskey := profile.SecondFactorRequired && !profile.SecondFactors.TOTP && data.Passkey != nil // a password shows no second factor
-	if profile.HasPassword && !needsPasskey {
+	data.Needed = profile.SecondFactorRequired && !profile.SecondFactors.TOTP && data.Passkey != nil // a password shows no second factor
+	if profile.AllowPasswordAuth && !data.Needed {
 		data.Form = only(form, without...)
 	} else {
 		data.Form = only(form, append(without, "password", "code")...)

@@ -241,7 +241,7 @@ func (s *service) usual(at string) string {
 	switch {
 	case at == "GET /app/profile", at == "PATCH /app/profile":
 		return fill(`{"profile": {"userId": "MEMBER", "username": TEXT, "email": TEXT, "firstName": TEXT, "lastName": TEXT, "roles": ["admin"], "organization": {"id": "ORGANIZATION", "name": TEXT, "requireTwoFactor": false}, "hasPassword": true, "allowPasswordAuth": true,
-			"secondFactors": {"totp": true, "passkeys": 1, "recoveryCodes": 2}, "secondFactorRequired": false, "signOn": true, "preferences": {"timeZone": "Europe/Berlin", "theme": "dark", "density": "compact", "shortcuts": true}}}`)
+			"secondFactors": {"totp": true, "passkeys": 1, "recoveryCodes": 2}, "secondFactorRequired": false, "signOn": true, "signOnOnly": false, "preferences": {"timeZone": "Europe/Berlin", "theme": "dark", "density": "compact", "shortcuts": true}}}`)
 	case at == "GET /app/users":
 		return fill(list("users", user+","+strings.Replace(user, "OTHER", "MEMBER", 1)))
 	case at == "POST /app/users":

@@ -130,6 +130,9 @@ func (u User) admitsPassword(o Organization) bool {
 	return o.SignOn == nil || !o.SignOn.Enforced
 }
 
+// SignOnOnly reports whether neither a password nor a passkey of the user is accepted.
+func (u User) SignOnOnly(o Organization) bool { return !u.admitsPassword(o) }
+
 // checkPassword returns an error if the password is too short or long, or easy to guess.
 func checkPassword(password string, u User, o Organization) error {
 	switch length := utf8.RuneCountInString(password); {

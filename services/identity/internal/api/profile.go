@@ -16,7 +16,7 @@ const profileExample = `{"profile": {"userId": "01890a5d-ac96-774b-bcce-b302099a
 	"enabledFeatures": {"api": true, "integrations": true}, "capabilities": {"uptimeReports": true}, "allowPasswordAuth": true, "hasPassword": true,
 	"createdAt": "2026-01-31T09:30:00.000Z", "lastLoginAt": "2026-02-01T08:00:00.000Z",
 	"apiKey": {"keyId": "01890a5d-ac96-774b-bcce-b302099a8059", "name": "deploy", "createdAt": "2026-01-31T09:30:00.000Z", "lastUsedAt": null},
-	"session": null, "secondFactors": {"totp": false, "passkeys": 0, "recoveryCodes": 0}, "secondFactorRequired": false, "signOn": false,
+	"session": null, "secondFactors": {"totp": false, "passkeys": 0, "recoveryCodes": 0}, "secondFactorRequired": false, "signOn": false, "signOnOnly": false,
 	"preferences": {"timeZone": "Europe/Berlin", "theme": "system", "density": "comfortable", "shortcuts": true}}}`
 
 func (a api) profileOperations() []web.Operation {
@@ -57,6 +57,7 @@ type profileView struct {
 	SecondFactors        ownFactorsView          `json:"secondFactors"`
 	SecondFactorRequired bool                    `json:"secondFactorRequired" description:"The session has no roles until the member has set up a second factor."`
 	SignOn               bool                    `json:"signOn" description:"The member has signed in by single sign-on."`
+	SignOnOnly           bool                    `json:"signOnOnly" description:"Passwords and passkeys of the member are not accepted."`
 	Preferences          preferencesView         `json:"preferences"`
 }
 
@@ -150,7 +151,7 @@ func (a api) profileOf(ctx context.Context, who account.Who) (oneProfileView, er
 		AllowPasswordAuth: user.AllowsPassword(organization), HasPassword: user.Password != "",
 		CreatedAt: web.Time(user.CreatedAt), LastLoginAt: web.TimeOf(user.LastLoginAt),
 		SecondFactors: ownFactorsView{user.HasTOTP(), len(user.Passkeys), len(user.RecoveryCodes)},
-		SignOn:        user.Subject != "", Preferences: viewPreferences(user.Preferences),
+		SignOn:        user.Subject != "", SignOnOnly: user.SignOnOnly(organization), Preferences: viewPreferences(user.Preferences),
 	}
 	if key, is := user.ActiveKey(who.KeyID); is {
 		shown := viewKey(key)
