@@ -211,6 +211,29 @@ func TestASessionHasNoRolesBeforeTheRequiredSecondFactor(t *testing.T) {
 	passkey.call(403, "GET", "users", "")
 }
 
+// The only admin has lost the passkey. The operator creates another admin, who removes it.
+func TestAnotherAdminIsTheWayBackWithoutTheRequiredSecondFactor(t *testing.T) {
+	p := start(t, nil)
+	ann := p.member("ann", `"admin"`)
+	b := p.welcome(ann.id)
+	p.device().register(b, "Laptop")
+	b.call(200, "PATCH", "organization", `{"requireTwoFactor": true}`)
+	back := p.welcome(ann.id) // the link shows no second factor
+	back.call(403, "GET", "users", "")
+	back.call(403, "POST", "profile/totp", "")
+
+	helper := p.operator(201, "POST", "organizations/"+ann.organization+"/users", `{"username": "helper", "email": "helper@example.com", "roles": ["admin"]}`).User.ID
+	other := p.welcome(helper)
+	secret := other.call(200, "POST", "profile/totp", "").Secret
+	other.call(200, "PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`)
+	other.call(204, "DELETE", "users/"+ann.id+"/second-factors", "")
+	back = p.browser()
+	back = back.as(back.call(200, "POST", "sign-in", signIn("ann", password)))
+	secret = back.call(200, "POST", "profile/totp", "").Secret
+	back.call(200, "PUT", "profile/totp", `{"code": "`+p.code(secret, 0)+`"}`)
+	back.call(204, "DELETE", "users/"+helper, "")
+}
+
 // device is a browser with an authenticator.
 type device struct {
 	party  virtualwebauthn.RelyingParty

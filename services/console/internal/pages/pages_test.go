@@ -357,7 +357,10 @@ func TestAPartThatIsDownLeavesTheRestOfThePage(t *testing.T) {
 func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
 	b := open(t, "Ada")
 	b.member.Roles = nil
-	b.app.answer("GET /app/profile", answer{200, strings.Replace(b.app.usual("GET /app/profile"), `"secondFactorRequired": false`, `"secondFactorRequired": true`, 1), false})
+	profile := func(change ...string) {
+		b.app.answer("GET /app/profile", answer{200, strings.NewReplacer(change...).Replace(b.app.usual("GET /app/profile")), false})
+	}
+	profile(`"secondFactorRequired": false`, `"secondFactorRequired": true`)
 	for _, path := range []string{"/console/", "/console/users", "/console/profile"} {
 		if got := b.get(path); got.status != http.StatusSeeOther || got.header.Get("Location") != "/console/profile/security" {
 			t.Errorf("%s: %d to %s", path, got.status, got.header.Get("Location"))
@@ -365,7 +368,28 @@ func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
 	}
 	b.expect(b.get("/console/profile/security"), http.StatusOK, "requires a second factor", "Show yours")
 	b.expect(b.get("/console/profile/security/app"), http.StatusOK)
+	if got := b.get("/console/sign-in/again"); strings.Contains(got.text, lostFactors) {
+		t.Errorf("a member with an app can use a recovery code: %s", got.text)
+	}
+
+	// A passkey alone cannot be replaced by a password.
+	profile(`"secondFactorRequired": false`, `"secondFactorRequired": true`, `"totp": true`, `"totp": false`)
+	b.expect(b.get("/console/profile/security"), http.StatusOK, "Show yours")
+	b.expect(b.get("/console/sign-in/again"), http.StatusOK, "Use a passkey", lostFactors)
+
+	// With single sign-on only, the passkey is not accepted.
+	profile(`"secondFactorRequired": false`, `"secondFactorRequired": true`, `"totp": true`, `"totp": false`, `"signOnOnly": false`, `"signOnOnly": true`, `"allowPasswordAuth": true`, `"allowPasswordAuth": false`)
+	b.expect(b.get("/console/profile/security"), http.StatusOK, "Set up an app to continue.")
+	got := b.get("/console/sign-in/again")
+	b.expect(got, http.StatusOK, "/console/sign-in/sso")
+	for _, refused := range []string{"Use a passkey", `name="password"`, lostFactors} {
+		if strings.Contains(got.text, refused) {
+			t.Errorf("the page offers %q: %s", refused, got.text)
+		}
+	}
 }
+
+const lostFactors = "Have you lost your passkey?"
 
 func TestPagesAndFilesAreSmall(t *testing.T) {
 	b := open(t, "Ada Lovelace")
