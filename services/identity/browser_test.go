@@ -48,6 +48,7 @@ type reply struct {
 	OK         bool
 	SignOn     json.RawMessage
 	User       struct{ UserID string }
+	Users      []struct{ Username string }
 	Invitation struct{ URL string }
 	Profile    struct {
 		UserID, Username, Email string

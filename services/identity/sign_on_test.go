@@ -1,10 +1,12 @@
 package identity_test
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -320,5 +322,28 @@ func TestATakenUserNameGetsAnAddition(t *testing.T) {
 	got := b.as(b.call(200, "POST", "sign-in/sso/finish", b.signOn(i, "9"))).call(200, "GET", "profile", "").Profile
 	if !strings.HasPrefix(got.Username, "taken-") || got.Email != "taken@example.com" {
 		t.Errorf("the profile is %+v", got)
+	}
+}
+
+// A person finishes the first sign-on in two tabs at once. Both lead to the same new member.
+func TestTwoFirstSignOnsAtOnceMakeOneMember(t *testing.T) {
+	p, i, admin, _ := acme(t, nil)
+	b := p.browser()
+	for n := range 5 {
+		user := fmt.Sprint("new", n)
+		i.AddUser(user, user+"@example.com", true)
+		var group sync.WaitGroup
+		for range 3 {
+			finish := b.signOn(i, user)
+			group.Go(func() {
+				if r, status := b.try("POST", "sign-in/sso/finish", finish); status != 200 {
+					t.Errorf("%s: %d %s", user, status, r.Error)
+				}
+			})
+		}
+		group.Wait()
+	}
+	if all := admin.call(200, "GET", "users", "").Users; len(all) != 6 {
+		t.Errorf("the members are %+v", all)
 	}
 }

@@ -196,15 +196,8 @@ func severalFactors(claims map[string]any) bool {
 // signOnMember returns the member whom the claims are about: the one with the subject; else the one with the verified
 // address, unless the member has set it without proof; else a new one, if the organization creates members.
 func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject string, claims map[string]any) (User, error) {
-	known, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldSubject, subject)}, Limit: 1})
-	if err != nil {
-		return User{}, err
-	}
-	if len(known) == 1 {
-		if known[0].Disabled {
-			return User{}, errDisabled()
-		}
-		return known[0], nil
+	if known, err := a.withSubject(ctx, o, subject); err != nil || known.ID != "" {
+		return known, err
 	}
 	email, _ := claims["email"].(string)
 	switch verified := claims["email_verified"]; {
@@ -236,12 +229,25 @@ func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject str
 	return a.addSignOnMember(ctx, o, subject, email, claims)
 }
 
+// withSubject returns the member with the subject, or the zero User if there is none.
+func (a *Accounts) withSubject(ctx context.Context, o Organization, subject string) (User, error) {
+	known, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldSubject, subject)}, Limit: 1})
+	switch {
+	case err != nil || len(known) == 0:
+		return User{}, err
+	case known[0].Disabled:
+		return User{}, errDisabled()
+	}
+	return known[0], nil
+}
+
 func errDisabled() error {
 	return fault.New(fault.Forbidden, "Your account is disabled. Ask an admin for help.")
 }
 
 // addSignOnMember creates a member from the claims. The user name is the address without its domain. It has an addition if
-// another user of the installation has this name.
+// another user of the installation has this name. If another sign-on of the same person adds the member at the same time,
+// it returns that member.
 func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject, email string, claims map[string]any) (User, error) {
 	roles := o.rolesOf(claims)
 	if len(roles) == 0 {
@@ -251,15 +257,19 @@ func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject,
 	last, _ := claims["family_name"].(string)
 	in := NewUser{Username: mailbox(email), Email: email, FirstName: personName(first), LastName: personName(last), Roles: roles}
 	prepare := func(u *User) []topic.Message { u.Subject = subject; return nil }
-	user, err := a.addUser(ctx, o.ID, in, prepare)
-	if !fault.Is(err, fault.Conflict) {
-		return user, err
+	var taken error
+	for _, addition := range []string{"", "-" + strings.ToLower(seal.Digest(o.ID + subject)[:6])} {
+		in.Username += addition
+		user, err := a.addUser(ctx, o.ID, in, prepare)
+		if !fault.Is(err, fault.Conflict) {
+			return user, err
+		}
+		if known, err := a.withSubject(ctx, o, subject); err != nil || known.ID != "" {
+			return known, err
+		}
+		taken = err
 	}
-	in.Username += "-" + strings.ToLower(seal.Digest(o.ID + subject)[:6])
-	if user, err = a.addUser(ctx, o.ID, in, prepare); fault.Is(err, fault.Conflict) {
-		return User{}, fault.Wrap(fault.Conflict, err, "Your user name is taken. Ask an admin to invite you.")
-	}
-	return user, err
+	return User{}, fault.Wrap(fault.Conflict, taken, "Your user name is taken. Ask an admin to invite you.")
 }
 
 // mailbox returns the part of the address before the @, without what checkUsername refuses.
