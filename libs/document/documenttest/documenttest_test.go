@@ -24,6 +24,9 @@ type ticket struct {
 	Due    time.Time         `json:"due"`
 	More   int               `json:"more"`
 	Cached string            `json:"-"`
+	Hidden bool              `json:"hidden"`
+	Locked bool              `json:"locked"`
+	Ended  *time.Time        `json:"ended"`
 }
 
 type owner struct {
@@ -73,6 +76,21 @@ func TestAChangedFieldNeedsANewRevision(t *testing.T) {
 				t.Errorf("with a new Revision: %q", problems)
 			}
 		})
+	}
+}
+
+// A field with a value only for records that are neither hidden, locked nor ended.
+func TestAChangedFieldOfFewRecordsNeedsANewRevision(t *testing.T) {
+	label := func(other bool) func(*ticket) any {
+		return func(k *ticket) any {
+			if k.Hidden || k.Locked || k.Ended != nil || other && k.Owner != nil {
+				return nil
+			}
+			return k.ID
+		}
+	}
+	if problems := compare(linesOf(0, label(false)), linesOf(0, label(true)), false); len(problems) != 1 || !strings.Contains(problems[0], "raise the Revision") {
+		t.Errorf("%q", problems)
 	}
 }
 

@@ -22,6 +22,10 @@ import (
 // record at once, because a field may depend on both a type and a status. A fingerprint covers the result for the
 // full sample, and the results for variants that differ from it. So members that a field does not depend on have no
 // effect on its fingerprint.
+//
+// In a full sample all booleans are true and all pointers are set. Some fields have no value for such a record, such as one
+// that is deleted, and for none of its variants. So there is a bare sample with variants, too. At the top of its record all
+// booleans are false and all pointers are nil.
 
 // maxDepth bounds the depth of a sample, because types may contain themselves.
 const maxDepth = 8
@@ -35,12 +39,35 @@ func fields(c document.Declaration, values []any) []line {
 	full := sample{}
 	before := compute(c, &full)
 	texts := slices.Clone(before)
-	for _, variant := range variants(full.members, values) {
+	all := variants(full.members, values)
+	for _, variant := range all {
 		for i, result := range compute(c, &sample{changes: variant}) {
 			if result != before[i] {
 				texts[i] += fmt.Sprintf("\n%v: %s", variant, result)
 			}
 		}
+	}
+	unset := unset(full.members)
+	bare := compute(c, &sample{changes: unset})
+	for i, result := range bare {
+		texts[i] += "\nbare: " + result
+	}
+	note := func(name string, change changes) {
+		for i, result := range compute(c, &sample{changes: change}) {
+			if result != bare[i] {
+				texts[i] += fmt.Sprintf("\nbare %s: %s", name, result)
+			}
+		}
+	}
+	for _, variant := range all {
+		change := maps.Clone(unset)
+		maps.Copy(change, variant)
+		note(fmt.Sprint(variant), change)
+	}
+	for _, path := range slices.Sorted(maps.Keys(unset)) {
+		change := maps.Clone(unset)
+		delete(change, path)
+		note(path, change)
 	}
 	if len(texts) == 0 {
 		return []line{{c.Name, "-", 0, "-"}}
@@ -71,6 +98,17 @@ func variants(members []member, values []any) (all []changes) {
 			both := maps.Clone(one)
 			maps.Copy(both, other)
 			all = append(all, both)
+		}
+	}
+	return all
+}
+
+// unset returns the changes that make a full sample a bare one.
+func unset(members []member) changes {
+	all := changes{}
+	for _, m := range members {
+		if strings.Count(m.path, ".") == 1 && (m.kind.Kind() == reflect.Bool || m.kind.Kind() == reflect.Pointer) {
+			all[m.path] = reflect.Zero(m.kind)
 		}
 	}
 	return all
