@@ -33,7 +33,7 @@ type sessionView struct {
 	Current    bool           `json:"current" description:"The session of this request."`
 	CreatedAt  web.Time       `json:"createdAt"`
 	LastUsedAt web.Time       `json:"lastUsedAt" description:"To the minute."`
-	SignedInAt web.Time       `json:"signedInAt" description:"When the member last signed in, or signed in again."`
+	SignedInAt web.Time       `json:"signedInAt" description:"When the member last proved who they are: at the sign-in, when signing in again, or, with single sign-on, at the login at the provider, which may be long before the session."`
 	ExpiresAt  web.Time       `json:"expiresAt" description:"If the session is not used."`
 	Keep       bool           `json:"keep"`
 	IP         string         `json:"ip" description:"Of the sign-in."`

@@ -23,7 +23,7 @@ func (a api) signOnOperations() []web.Operation {
 		}, a.signInProvider),
 		web.Declare(web.Operation{
 			Method: "POST", Path: "/app/sign-in/sso", ID: "startSignOn", Tag: "sign-in", Summary: "Start a single sign-on",
-			Description: "The browser opens the URL. The state belongs into a cookie of this browser; it is valid for 10 minutes, once. The provider asks a signed-in member for the password again. The sign-in is recent if the login at the provider is, by its claim auth_time; also, if the provider never sends this claim.",
+			Description: "The browser opens the URL. The state belongs into a cookie of this browser; it is valid for 10 minutes, once. The provider asks a signed-in member for the password again. The sign-in is recent if the login at the provider is, by its claim auth_time; also, if the provider never sends this claim, or if the member then enters a code.",
 			Access:      web.SignedOut, Status: 200, Errors: []int{404},
 			Example: web.Example{Request: `{"name": "acme", "next": "/console/events"}`, Response: `{"url": "https://login.example.com/authorize?client_id=bellbuoy", "state": "ticket"}`},
 		}, web.WithBody(a.startSignOn)),
