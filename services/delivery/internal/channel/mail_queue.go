@@ -22,9 +22,9 @@ const (
 	mailsAtOnce = 128                    // so many mails wait while no mail has ended, so that the time of a mail is unknown
 	unknownGap  = 10 * time.Millisecond  // time between two turns meanwhile
 	firstTurn   = 300 * time.Millisecond // until the earliest turn
-	// longestMailTurn limits how long a mail waits for a turn at the rate of a slow server, because the server may become quicker
-	// meanwhile. Mails whose turn would be later get turns quickGap apart. So they are tried more often than the server takes
-	// them. So many tries cost little.
+	// longestMailTurn limits how long a mail waits for a turn at the rate of the server and in the share of its organization. The
+	// server may become quicker meanwhile, and the other organizations may end. If the turn would be later, the mail gets a turn
+	// of a sequence whose turns are at most quickGap apart. So many tries that find no connection cost little.
 	longestMailTurn = 2 * time.Minute
 	quickGap        = 5 * time.Millisecond
 	turnsStay       = 100 * time.Millisecond
@@ -41,10 +41,11 @@ type mailQueue struct {
 	took    time.Duration        // moving average of the time that a mail uses a connection; 0: unknown
 	turns   map[string]mailTurns // organizations whose turns are over stay for turnsStay at most
 	swept   time.Time            // when they were removed
+	late    dispatch.Turns       // of mails whose other turns would be later than longestMailTurn
 }
 
-// mailTurns are the turns of an organization: those at the rate of the server, and those of the mails that would wait longer
-// than longestMailTurn.
+// mailTurns are the turns of an organization: those at the rate of the server, and for a slow server those that are quickGap
+// apart. The organizations share both rates.
 type mailTurns struct{ usual, quick dispatch.Turns }
 
 func newMailQueue() *mailQueue {
@@ -89,21 +90,23 @@ func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
 	q.turns[organization] = turns
 	// Turns are a tenth too early. Otherwise the server would be idle if it became quicker.
 	gap = gap * 9 / 10
-	usual := turns.usual
-	turn := q.turn(&usual, gap, now)
-	if turn > longestMailTurn && gap > quickGap {
-		usual = turns.usual
-		turn = q.turn(&turns.quick, quickGap, now)
+	next, organizations := turns, time.Duration(len(q.turns))
+	turn := next.usual.Turn(firstOf(gap*organizations, now))
+	if slow := gap > quickGap; turn.Sub(now) > longestMailTurn && (slow || organizations > 1) {
+		if next = turns; slow {
+			turn = next.quick.Turn(firstOf(quickGap*organizations, now))
+		}
+		if turn.Sub(now) > longestMailTurn {
+			next, turn = turns, q.late.Turn(firstOf(min(gap, quickGap), now))
+		}
 	}
-	q.turns[organization] = mailTurns{usual, turns.quick}
-	return turn
+	q.turns[organization] = next
+	return turn.Sub(now)
 }
 
-// turn returns the time until a new turn. gap is the time between two turns of all organizations together. The first turns of
-// organizations are at different times.
-func (q *mailQueue) turn(of *dispatch.Turns, gap time.Duration, now time.Time) time.Duration {
-	gap *= time.Duration(len(q.turns))
-	return of.Turn(now.Add(firstTurn+rand.N(gap)), gap).Sub(now)
+// firstOf returns the time of the first turn of a sequence, which differs between sequences, and its gap.
+func firstOf(gap time.Duration, now time.Time) (first time.Time, _ time.Duration) {
+	return now.Add(firstTurn + rand.N(gap)), gap
 }
 
 func (q *mailQueue) leave() {

@@ -112,3 +112,24 @@ func TestMailsForAServerThatHangsAreTriedRarely(t *testing.T) {
 		}
 	}
 }
+
+// Mails of many organizations begin to wait at the same time, and one organization has many. Its last mail does not wait for a
+// share that was small only while the others had mails.
+func TestMailsOfALargeOrganizationDoNotWaitLong(t *testing.T) {
+	for _, took := range []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 10 * time.Second} {
+		q, now := newMailQueue(), time.Now()
+		q.took, q.waiting = took, mostWaiting
+		latest := time.Duration(0)
+		for i := range 10_000 {
+			latest = max(latest, q.enter("large", now))
+			if i < 50 {
+				for small := range 100 {
+					latest = max(latest, q.enter(fmt.Sprint(small), now))
+				}
+			}
+		}
+		if latest > longestMailTurn {
+			t.Errorf("with %v for a mail, the last turn is after %v", took, latest)
+		}
+	}
+}
