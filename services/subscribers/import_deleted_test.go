@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/audience"
@@ -184,6 +185,63 @@ func TestAnImportStoresNobodyAgainWhoLeavesMeanwhile(t *testing.T) {
 	}}
 	imported()
 	if left, err := people.Store.Subscribers.GetMany(t.Context(), []string{id}); err != nil || len(left) != 0 {
+		t.Errorf("%v, left are %+v", err, left)
+	}
+}
+
+// slowToLeave is the subscribers while somebody leaves: the record of the deletion is stored, and the deletion follows after a
+// read.
+type slowToLeave struct {
+	find.Collection[audience.Subscriber]
+	after func()
+}
+
+func (s *slowToLeave) Delete(context.Context, string, func(*audience.Subscriber) ([]topic.Message, error)) error {
+	return fault.New(fault.Unavailable, "the store is slow")
+}
+
+func (s *slowToLeave) GetMany(ctx context.Context, ids []string) ([]audience.Subscriber, error) {
+	found, err := s.Collection.GetMany(ctx, ids)
+	if after := s.after; after != nil {
+		s.after = nil
+		after()
+	}
+	return found, err
+}
+
+// Somebody has begun to leave before an import begins, and has left after it has read who is there. The import does not store
+// the subscriber again.
+func TestAnImportStoresNobodyAgainWhoIsLeaving(t *testing.T) {
+	p := surround(t)
+	o := p.organization()
+	people := p.direct(nil)
+	address, err := people.AddAddress(t.Context(), o.id, topic.Email, "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, rows := audience.SubscriberID(o.dashboard, address.ID), []audience.Row{{Address: address.Text, Confirmed: new(true)}}
+	imported := func(want audience.Result) {
+		t.Helper()
+		got, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{})
+		if err != nil || len(got) != 1 || got[0].Status != want.Status {
+			t.Fatalf("%+v instead of %+v: %v", got, want, err)
+		}
+	}
+	imported(audience.Result{Status: audience.Created})
+	stored := people.Store.Subscribers
+	slow := &slowToLeave{Collection: stored}
+	people.Store.Subscribers = slow
+	if err := people.RemoveSubscriber(t.Context(), o.id, topic.Email, id, false); !fault.Is(err, fault.Unavailable) {
+		t.Fatal(err)
+	}
+	p.ahead.Add(int64(time.Second))
+	slow.after = func() {
+		if err := stored.Delete(t.Context(), id, nil); err != nil {
+			t.Error(err)
+		}
+	}
+	imported(audience.Result{Status: audience.Refused})
+	if left, err := stored.GetMany(t.Context(), []string{id}); err != nil || len(left) != 0 {
 		t.Errorf("%v, left are %+v", err, left)
 	}
 }

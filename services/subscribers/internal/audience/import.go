@@ -133,6 +133,7 @@ type line struct {
 	locale     string
 	address    Address
 	dashboard  string
+	again      bool // somebody has deleted the subscriber, who is there all the same: created again, or not deleted yet
 }
 
 func (l *line) subscriber() string { return SubscriberID(l.dashboard, l.address.ID) }
@@ -191,9 +192,9 @@ func (i *importing) foresee(ctx context.Context, organization string, lines []*l
 	}
 	for _, l := range lines {
 		switch s, is := known[l.subscriber()]; {
-		case !is:
+		case !is && !l.again:
 			i.results[l.at] = Result{Status: Created}
-		case s.Gone():
+		case !is, s.Gone():
 			i.results[l.at] = refusedAsDeleted()
 		default:
 			i.results[l.at] = Result{Status: Updated, ID: s.ID}

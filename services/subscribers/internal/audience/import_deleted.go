@@ -76,8 +76,9 @@ func (i *importing) setDeletedAside(ctx context.Context, organization string, li
 			return false
 		}
 		if l.address.ID != "" {
-			if s, is := known[l.subscriber()]; is && !s.Gone() {
-				return false // somebody has subscribed the address again
+			s, is := known[l.subscriber()]
+			if l.again = is && !s.Gone(); l.again {
+				return false
 			}
 		}
 		i.results[l.at] = Result{Status: Refused, Error: fault.New(fault.Invalid, "The owner or a member has deleted this subscriber here, or changed its address. Add the subscriber alone.").Error()}

@@ -15,7 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// insert stores the subscribers that are not in known. It adds those that another request has stored first to known,
+// insert stores the subscribers that are not in known, except those whom somebody is deleting now. It adds those that another request has stored first to known,
 // and returns known. If the same import is stored already, such as by a process that was killed, insert waits until its
 // subscribers are stored. So the owners are not asked twice.
 func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
@@ -23,7 +23,10 @@ func (i *importing) insert(ctx context.Context, organization string, rows int, l
 	for range maxTries {
 		fresh := slices.DeleteFunc(slices.Clone(lines), func(l *line) bool {
 			_, is := known[l.subscriber()]
-			return is
+			if !is && l.again {
+				i.results[l.at] = refusedAsDeleted()
+			}
+			return is || l.again
 		})
 		record := Import{ID: id, OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.begun}
 		err := i.store(ctx, record, fresh)
