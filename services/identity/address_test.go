@@ -118,6 +118,10 @@ func TestAnotherOrganizationDoesNotHideAnAddress(t *testing.T) {
 	mallory.call(400, "POST", "users", `{"username": "ann@example.com", "email": "ann@example.com", "roles": ["event"]}`)
 	mallory.call(200, "PATCH", "profile", `{"email": "ann@example.com"}`)
 	leads("ann@example.com", ann.id)
+	for _, email := range []string{"x@example.com", "ann@example.com"} { // she corrects a mistake
+		annsBrowser.call(200, "PATCH", "profile", fmt.Sprintf(`{"email": %q}`, email))
+	}
+	leads("ann@example.com", ann.id)
 	mallory.call(200, "PATCH", "users/"+other.id, `{"email": "Bob@example.com"}`)
 	b.call(403, "POST", "sign-in", signIn("bob@example.com", password)) // two members without proof
 	mallory.call(200, "PATCH", "users/"+other.id, `{"email": "ann@example.com"}`)

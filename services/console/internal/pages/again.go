@@ -15,8 +15,8 @@ type againPage struct {
 	Passkey  *forms.Form // nil: the member has no passkey that is accepted
 	Needed   bool        // nothing but the passkey helps
 	Provider *app.Provider
+	SignOn   bool
 	Next     string
-	Profile  app.Profile
 }
 
 // askAgain responds with the page that asks the member to sign in again. The page carries what the member typed,
@@ -60,11 +60,11 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	if err != nil {
 		return err
 	}
-	data := againPage{Next: form.Value("next"), Profile: profile}
+	data := againPage{Next: form.Value("next"), SignOn: profile.SignOn || profile.SignOnOnly} // the first sign-on finds the member by the address
 	if profile.SecondFactors.Passkeys > 0 && !profile.SignOnOnly {
 		data.Passkey = only(againForm("passkey-", form.Value("next"), form.Value("was")), "password", "code")
 	}
-	if profile.SignOn {
+	if data.SignOn {
 		if found, err := v.app.Provider(v.Request.Context(), ""); err == nil {
 			data.Provider = found.Provider
 		}

@@ -378,7 +378,7 @@ func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
 	b.expect(b.get("/console/sign-in/again"), http.StatusOK, "Use a passkey", lostFactors)
 
 	// With single sign-on only, the passkey is not accepted.
-	profile(`"secondFactorRequired": false`, `"secondFactorRequired": true`, `"totp": true`, `"totp": false`, `"signOnOnly": false`, `"signOnOnly": true`, `"allowPasswordAuth": true`, `"allowPasswordAuth": false`)
+	profile(`"secondFactorRequired": false`, `"secondFactorRequired": true`, `"totp": true`, `"totp": false`, `"signOn": true, "signOnOnly": false`, `"signOn": false, "signOnOnly": true`, `"allowPasswordAuth": true`, `"allowPasswordAuth": false`)
 	b.expect(b.get("/console/profile/security"), http.StatusOK, "Set up an app to continue.")
 	got := b.get("/console/sign-in/again")
 	b.expect(got, http.StatusOK, "/console/sign-in/sso")

@@ -102,7 +102,7 @@ func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) e
 	change := func(u *User, now time.Time) ([]topic.Message, error) {
 		before := *u
 		p.apply(u)
-		u.OwnEmail = u.OwnEmail || Address(before.Email) != Address(u.Email)
+		u.OwnEmail = Address(u.Email) != u.ProvenEmail && (u.OwnEmail || Address(before.Email) != Address(u.Email))
 		messages := edited(ctx, now, &before, u)
 		if before.Version == u.Version {
 			return nil, fault.ErrUnchanged

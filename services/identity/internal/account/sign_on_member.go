@@ -155,7 +155,7 @@ func (a *Accounts) signOn(ctx context.Context, who Who, o Organization, step sig
 	p.SecondFactor = severalFactors(claims)
 	asksCode := user.HasTOTP() && !p.SecondFactor
 	change := func(u *User, now time.Time) ([]topic.Message, error) {
-		if u.Subject != user.Subject || u.Disabled || u.DeletedAt != nil || u.HasTOTP() && !asksCode && !p.SecondFactor {
+		if u.Subject != user.Subject && u.Subject != subject || u.Disabled || u.DeletedAt != nil || u.HasTOTP() && !asksCode && !p.SecondFactor {
 			return nil, errSignInEnded()
 		}
 		before := *u
@@ -219,7 +219,7 @@ func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject str
 		return User{}, fault.New(fault.Forbidden, "Several members have your mail address. Ask an admin for help.")
 	case len(same) == 1 && same[0].Disabled:
 		return User{}, errDisabled()
-	case len(same) == 1 && strings.HasPrefix(same[0].Subject, o.SignOn.Issuer+" "):
+	case len(same) == 1 && same[0].Subject != subject && strings.HasPrefix(same[0].Subject, o.SignOn.Issuer+" "):
 		return User{}, fault.New(fault.Forbidden, "The member with your mail address signs in with another account of the provider. Ask an admin for help.")
 	case len(same) == 1:
 		return same[0], nil
