@@ -42,7 +42,8 @@ func (p *consoleUser) exported(path string) string {
 	return string(content)
 }
 
-// What a member exports, an import gives back after the subscribers were deleted.
+// What a member exports, an import gives back after the subscribers were deleted, if the member says that they are to be added
+// again.
 func TestAnExportGivesTheSameSubscribersBack(t *testing.T) {
 	t.Parallel()
 	ada, of, base := member(t)
@@ -75,8 +76,13 @@ func TestAnExportGivesTheSameSubscribersBack(t *testing.T) {
 		for _, s := range before {
 			send(t, http.MethodDelete, base+"/app"+at+"/"+s.ID, of.app(), nil).expect(t, http.StatusNoContent)
 		}
-		body, media := multipartBody(t, file, map[string]string{"dashboard": of.DashboardID, "rows": ""})
-		ada.open(at+"/import", http.StatusOK).loadBody(http.MethodPost, ada.origin+"/console"+at+"/import", body, media, http.StatusOK)
+		check := func(again string) {
+			body, media := multipartBody(t, file, map[string]string{"dashboard": of.DashboardID, "rows": "", "again": again})
+			ada.open(at+"/import", http.StatusOK).loadBody(http.MethodPost, ada.origin+"/console"+at+"/import", body, media, http.StatusOK)
+		}
+		check("")
+		ada.expect(at+"/import", fmt.Sprintf("refused%d", len(rows)), "The owner or a member has deleted this subscriber here")
+		check("on")
 		ada.fill(at+"/import", nil, http.StatusOK).expect(at+"/import", fmt.Sprintf("created%d", len(rows)), "refused0")
 		after := subscribersOf(t, of, channel)
 		if len(after) != len(before) {

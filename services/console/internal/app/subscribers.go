@@ -174,6 +174,7 @@ type ImportRow struct {
 type Import struct {
 	DashboardID       string      `json:"dashboardId"`
 	SendConfirmations bool        `json:"sendConfirmations"`
+	Force             bool        `json:"force"`
 	DryRun            bool        `json:"dryRun"`
 	Rows              []ImportRow `json:"-"`
 }

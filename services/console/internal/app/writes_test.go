@@ -45,7 +45,6 @@ func withoutForm() map[string]string {
 		for _, member := range []string{"state", "confirmedAt"} {
 			reasons["import"+channel+"Subscribers rows."+member] = "an import of another page sets it"
 		}
-		reasons["import"+channel+"Subscribers force"] = "a member adds such a subscriber alone"
 	}
 	for _, channel := range topic.AppChannels() {
 		reasons["createEvent notifyLater."+string(channel)] = "the scheduler follows notify of the form"

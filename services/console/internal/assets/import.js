@@ -63,7 +63,7 @@
   // A piece may be sent again: rows that are written already are only updated.
   const send = async (piece) => {
     const body = new FormData();
-    for (const [name, value] of Object.entries({ dashboard: form.elements.dashboard.value, ask: form.elements.ask.checked ? 'on' : '', step, head: work.head, line: piece.line, earlier: piece.earlier ?? '', rows: piece.text })) body.append(name, value);
+    for (const [name, value] of Object.entries({ dashboard: form.elements.dashboard.value, ask: form.elements.ask.checked ? 'on' : '', again: form.elements.again.checked ? 'on' : '', step, head: work.head, line: piece.line, earlier: piece.earlier ?? '', rows: piece.text })) body.append(name, value);
     return post(form.dataset.import, { body }, stopping.signal, () => true, () => {});
   };
 

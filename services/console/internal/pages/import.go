@@ -93,6 +93,7 @@ func importForm(channel app.Channel, dashboards []app.Dashboard) *forms.Form {
 		&forms.Field{Kind: forms.File, Name: "file", Label: "CSV file", Plain: true},
 		&forms.Field{Kind: forms.Area, Name: "rows", Label: "Or paste rows", Plain: true, Max: web.MaxBody, Hint: "One row per line. The first column is the address, unless the first row has names."},
 		&forms.Field{Kind: forms.Tick, Name: "ask", Label: "Ask unconfirmed owners for a confirmation", Hint: "Nobody is asked twice. Who has not confirmed gets no messages. Rows with “yes” in the column confirmed are confirmed at once."},
+		&forms.Field{Kind: forms.Tick, Name: "again", Label: "Also add who was deleted here", Hint: "Else nobody is added again who has left, or whom a member has deleted. Tick it only for people who want these messages again."},
 		&forms.Field{Kind: forms.Hidden, Name: "step"}, &forms.Field{Kind: forms.Hidden, Name: "from"}, &forms.Field{Kind: forms.Hidden, Name: "to"})
 	form.Cancel = at
 	return form
@@ -226,7 +227,7 @@ func nextStep(form *forms.Form, done *importReport, to int) *forms.Form {
 		return nil
 	}
 	next := forms.New(form.Action, submit)
-	for _, field := range []string{"dashboard", "ask"} {
+	for _, field := range []string{"dashboard", "ask", "again"} {
 		next.Fields = append(next.Fields, &forms.Field{Kind: forms.Hidden, Name: field, Values: form.Field(field).Values})
 	}
 	for name, value := range map[string]string{"step": step, "from": strconv.Itoa(from), "to": strconv.Itoa(to)} {

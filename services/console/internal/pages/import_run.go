@@ -62,7 +62,7 @@ func (v *visit) importing(channel app.Channel, form *forms.Form, head sheet.Head
 		return nil, err
 	}
 	run := &importRun{v: v, channel: channel, dashboard: found.Dashboard, components: componentsOf(found.Dashboard)}
-	run.in = app.Import{DashboardID: found.Dashboard.ID, SendConfirmations: form.Ticked("ask"), DryRun: form.Value("step") != "write"}
+	run.in = app.Import{DashboardID: found.Dashboard.ID, SendConfirmations: form.Ticked("ask"), Force: form.Ticked("again"), DryRun: form.Value("step") != "write"}
 	run.Refused, run.addresses, run.reasons = []refusal{}, map[string]int{}, map[string]string{}
 	if head.Has(sheet.Dashboard) {
 		all, err := allDashboards(ctx, v.app)

@@ -61,15 +61,15 @@ func TestAnImportShowsTheResultOfEachRowBeforeItWrites(t *testing.T) {
 	b := open(t, "Checkout")
 	b.expect(b.get(importAt+"?dashboard="+other), http.StatusOK, `<option dir="auto" value="`+other+`" selected>`, "At most 1 MiB", `data-import="/console/parts/subscribers/email/import"`, "import.")
 	const list = "Name;E-Mail;Components;Confirmed;Locale\r\nAda;ada@example.com;" + other + ";yes;de\r\n\"Grace\r\nHopper\";known@example.com;ALL;;Default\r\nBob;bob;;;\r\n=cmd();eve@example.com;Nothing;;\r\nMallory;mal@example.com;;perhaps;\r\n"
-	got := b.upload(importAt, list, "dashboard", other, "ask", "on", "rows", "")
+	got := b.upload(importAt, list, "dashboard", other, "ask", "on", "again", "on", "rows", "")
 	b.expect(got, http.StatusOK, "5 rows are checked. Nothing is written yet", "Columns that are not read: <bdi>Name</bdi>", "Import 2 subscribers",
 		"Line 5: <bdi>The mail address must be an email address.", "Line 6: <bdi>The dashboard has no component “Nothing”.", "Line 7: <bdi>“perhaps” is neither yes nor no.", "&#39;=cmd(),eve@example.com",
-		`name="step" value="write"`, `name="from" value="0"`, `name="to" value="5"`, `name="ask" value="on"`)
-	want := `{"dashboardId":"` + other + `","sendConfirmations":true,"dryRun":true,"rows":[{"email":"ada@example.com","componentIds":["` + other + `"],"confirmed":true,"locale":"de"},{"email":"known@example.com","componentIds":null,"locale":null},{"email":"bob"}]}`
+		`name="step" value="write"`, `name="from" value="0"`, `name="to" value="5"`, `name="ask" value="on"`, `name="again" value="on"`)
+	want := `{"dashboardId":"` + other + `","sendConfirmations":true,"force":true,"dryRun":true,"rows":[{"email":"ada@example.com","componentIds":["` + other + `"],"confirmed":true,"locale":"de"},{"email":"known@example.com","componentIds":null,"locale":null},{"email":"bob"}]}`
 	if body := b.app.body("POST /app/subscribers/email/import"); body != want {
 		t.Errorf("sent %s", body)
 	}
-	got = b.post(importAt, "dashboard", other, "ask", "on", "rows", list, "step", "write", "from", "0", "to", "5")
+	got = b.post(importAt, "dashboard", other, "ask", "on", "again", "on", "rows", list, "step", "write", "from", "0", "to", "5")
 	b.expect(got, http.StatusOK, "5 rows are imported", "Show the subscribers", "Refused rows")
 	if body := b.app.body("POST /app/subscribers/email/import"); body != strings.Replace(want, `"dryRun":true`, `"dryRun":false`, 1) {
 		t.Errorf("sent %s", body)
