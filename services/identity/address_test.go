@@ -92,7 +92,7 @@ func TestAnAddressWithoutProofIdentifiesNobody(t *testing.T) {
 	b.call(200, "POST", "sign-in", signIn("newer@example.com", password))
 }
 
-// Members of another organization do not hide the member who has the address, in whatever way they got it.
+// Members of another organization who get an address do not hide the member who has it.
 func TestAnotherOrganizationDoesNotHideAnAddress(t *testing.T) {
 	p := start(t, nil)
 	ann := p.member("ann", `"admin"`) // the operator has entered the address

@@ -47,7 +47,7 @@ func TestALaterImportDoesNotCreateAgainWhoLeft(t *testing.T) {
 	})
 }
 
-// An import creates nobody who left before it, whoever created the subscriber, and nobody again whose address or subscription a
+// An import creates nobody who left before it, also if no import had created them, and nobody again whose address or subscription a
 // member has given another address.
 func TestAnImportCreatesNobodyWhoLeftBefore(t *testing.T) {
 	p := start(t)
@@ -144,6 +144,26 @@ func TestASlowProcessStoresNobodyAgainWhoLeft(t *testing.T) {
 	}
 }
 
+// importedAnn imports a subscriber. again imports the same row again, and checks the status of its result.
+func importedAnn(t *testing.T) (p *platform, o organization, people *audience.Audience, id string, again func(want audience.Status)) {
+	p = surround(t)
+	o, people = p.organization(), p.direct(nil)
+	address, err := people.AddAddress(t.Context(), o.id, topic.Email, "ann@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again = func(want audience.Status) {
+		t.Helper()
+		rows := []audience.Row{{Address: address.Text, Confirmed: new(true)}}
+		got, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{})
+		if err != nil || len(got) != 1 || got[0].Status != want {
+			t.Fatalf("%+v instead of %s: %v", got, want, err)
+		}
+	}
+	again(audience.Created)
+	return p, o, people, audience.SubscriberID(o.dashboard, address.ID), again
+}
+
 // leaving is a collection that calls after once, after it has read records.
 type leaving struct {
 	find.Collection[audience.DeletedImport]
@@ -161,21 +181,7 @@ func (l *leaving) GetMany(ctx context.Context, ids []string) ([]audience.Deleted
 
 // Whoever leaves after an import has read who left before is not stored again.
 func TestAnImportStoresNobodyAgainWhoLeavesMeanwhile(t *testing.T) {
-	p := surround(t)
-	o := p.organization()
-	people := p.direct(nil)
-	address, err := people.AddAddress(t.Context(), o.id, topic.Email, "ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, rows := audience.SubscriberID(o.dashboard, address.ID), []audience.Row{{Address: address.Text, Confirmed: new(true)}}
-	imported := func() {
-		t.Helper()
-		if _, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	imported()
+	p, o, people, id, again := importedAnn(t)
 	people.Store.DeletedImports = &leaving{people.Store.DeletedImports, func() {
 		p.ahead.Add(int64(time.Second))
 		if err := people.RemoveSubscriber(t.Context(), o.id, topic.Email, id, false); err != nil {
@@ -183,7 +189,7 @@ func TestAnImportStoresNobodyAgainWhoLeavesMeanwhile(t *testing.T) {
 		}
 		p.ahead.Add(int64(time.Second))
 	}}
-	imported()
+	again(audience.Created)
 	if left, err := people.Store.Subscribers.GetMany(t.Context(), []string{id}); err != nil || len(left) != 0 {
 		t.Errorf("%v, left are %+v", err, left)
 	}
@@ -212,22 +218,7 @@ func (s *slowToLeave) GetMany(ctx context.Context, ids []string) ([]audience.Sub
 // Somebody has begun to leave before an import begins, and has left after it has read who is there. The import does not store
 // the subscriber again.
 func TestAnImportStoresNobodyAgainWhoIsLeaving(t *testing.T) {
-	p := surround(t)
-	o := p.organization()
-	people := p.direct(nil)
-	address, err := people.AddAddress(t.Context(), o.id, topic.Email, "ann@example.com")
-	if err != nil {
-		t.Fatal(err)
-	}
-	id, rows := audience.SubscriberID(o.dashboard, address.ID), []audience.Row{{Address: address.Text, Confirmed: new(true)}}
-	imported := func(want audience.Result) {
-		t.Helper()
-		got, err := people.Import(t.Context(), o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{})
-		if err != nil || len(got) != 1 || got[0].Status != want.Status {
-			t.Fatalf("%+v instead of %+v: %v", got, want, err)
-		}
-	}
-	imported(audience.Result{Status: audience.Created})
+	p, o, people, id, again := importedAnn(t)
 	stored := people.Store.Subscribers
 	slow := &slowToLeave{Collection: stored}
 	people.Store.Subscribers = slow
@@ -240,7 +231,7 @@ func TestAnImportStoresNobodyAgainWhoIsLeaving(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	imported(audience.Result{Status: audience.Refused})
+	again(audience.Refused)
 	if left, err := stored.GetMany(t.Context(), []string{id}); err != nil || len(left) != 0 {
 		t.Errorf("%v, left are %+v", err, left)
 	}

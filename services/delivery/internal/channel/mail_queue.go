@@ -23,8 +23,8 @@ const (
 	unknownGap  = 10 * time.Millisecond  // time between two turns meanwhile
 	firstTurn   = 300 * time.Millisecond // until the earliest turn
 	// longestMailTurn limits how long a mail waits for a turn at the rate of the server and in the share of its organization. The
-	// server may become quicker meanwhile, and the other organizations may end. If the turn would be later, the mail gets a turn
-	// of a sequence whose turns are at most quickGap apart. So many tries that find no connection cost little.
+	// server may become quicker meanwhile, and the other organizations may end. If the turn would be later, the mail gets
+	// another turn: these are at most quickGap apart. So many tries that find no connection cost little.
 	longestMailTurn = 2 * time.Minute
 	quickGap        = 5 * time.Millisecond
 	turnsStay       = 100 * time.Millisecond
@@ -41,7 +41,7 @@ type mailQueue struct {
 	took    time.Duration        // moving average of the time that a mail uses a connection; 0: unknown
 	turns   map[string]mailTurns // organizations whose turns are over stay for turnsStay at most
 	swept   time.Time            // when they were removed
-	late    dispatch.Turns       // of mails whose other turns would be later than longestMailTurn
+	late    dispatch.Turns       // turns of mails whose other turns would be later than longestMailTurn
 }
 
 // mailTurns are the turns of an organization: those at the rate of the server, and for a slow server those that are quickGap

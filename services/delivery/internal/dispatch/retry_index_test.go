@@ -45,8 +45,8 @@ func (u *unsteady) end(x *retryIndex, rows []deliverylog.Delivery) {
 	_, _ = u.Insert(context.Background(), rows)
 }
 
-// An organization has 5,000 due rows, many of them with the same due time. No call reads more than a few pages, so that the rows
-// of other partitions need not wait. The calls follow one another without a pause until they have reached the last row, which
+// An organization has 5,000 due rows, many of them with the same due time. No call reads more than a few pages, so that other
+// partitions need not wait. The calls follow one another without a pause until they have reached the last row, which
 // is of another organization, and no row is read twice.
 func TestDueRowsAreReadInFewPagesAtOnce(t *testing.T) {
 	store, due := &unsteady{}, time.Now().Add(-time.Hour)

@@ -219,7 +219,7 @@ func TestASlowProcessBringsNoAliasBack(t *testing.T) {
 	}
 }
 
-// The last of several changes of a path stays, by whichever process and after whatever time it is made.
+// The last of several changes of a path stays. The changes are made by one process or by two, at once or later.
 func TestTheLastChangeOfAnAliasStays(t *testing.T) {
 	folder := t.TempDir()
 	c, records := open(t, folder, false)

@@ -43,7 +43,7 @@ const (
 )
 
 // addLink adds a link for a mail to the user and removes the expired ones. An invitation replaces the former one. It has
-// two links: the second one, shown, is for whoever invites the user.
+// two links: the second one, shown, is for the member or operator who invites.
 func (u *User) addLink(kind LinkKind, now time.Time) (mailed, shown Link) {
 	mailed = Link{ID: topic.NewID(), Kind: kind, ExpiresAt: now.Add(forgottenFor), Mailed: true}
 	if kind == Invitation {
