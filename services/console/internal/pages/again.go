@@ -16,6 +16,7 @@ type againPage struct {
 	Needed   bool        // nothing but the passkey helps
 	Provider *app.Provider
 	SignOn   bool
+	Kept     bool // the page carries what the member typed
 	Next     string
 }
 
@@ -60,7 +61,8 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	if err != nil {
 		return err
 	}
-	data := againPage{Next: form.Value("next"), SignOn: profile.SignOn || profile.SignOnOnly} // the first sign-on finds the member by the address
+	data := againPage{Next: form.Value("next"), Kept: form.Value("was") != ""}
+	data.SignOn = profile.SignOn || profile.SignOnOnly // the first sign-on finds the member by the address
 	if profile.SecondFactors.Passkeys > 0 && !profile.SignOnOnly {
 		data.Passkey = only(againForm("passkey-", form.Value("next"), form.Value("was")), "password", "code")
 	}

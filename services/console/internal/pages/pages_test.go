@@ -264,7 +264,7 @@ func TestAnOldSignInLeadsBackToTheFormAsItWasFilled(t *testing.T) {
 	was, next := hidden("was"), hidden("next")
 	b.app.answer("POST /app/sign-in/again", answer{403, `{"error": "The password is wrong."}`, false})
 	wrong := b.post("/console/sign-in/again", "password", "wrong-secret", "code", "", "next", next, "was", was)
-	b.expect(wrong, http.StatusUnprocessableEntity, "The password is wrong.")
+	b.expect(wrong, http.StatusUnprocessableEntity, "The password is wrong.", "What you typed is kept.")
 	if strings.Contains(wrong.text, "wrong-secret") {
 		t.Error("the page shows the password")
 	}
@@ -382,7 +382,7 @@ func TestAMemberWithoutARequiredSecondFactorSetsOneUpFirst(t *testing.T) {
 	b.expect(b.get("/console/profile/security"), http.StatusOK, "Set up an app to continue.")
 	got := b.get("/console/sign-in/again")
 	b.expect(got, http.StatusOK, "/console/sign-in/sso")
-	for _, refused := range []string{"Use a passkey", `name="password"`, lostFactors} {
+	for _, refused := range []string{"Use a passkey", `name="password"`, lostFactors, "What you typed"} {
 		if strings.Contains(got.text, refused) {
 			t.Errorf("the page offers %q: %s", refused, got.text)
 		}
