@@ -31,6 +31,53 @@ func (p *platform) past(components []string, days, hours int, impact string) str
 	return created("event", p.must(201, "app admin a", "POST", "/app/events", string(body)))
 }
 
+// TestTheEndOfADayIsSpread checks that the scheduler does not render all pages at the end of a day, because an installation
+// with 50,000 of them would need minutes for that. A visitor gets the new day at once.
+func TestTheEndOfADayIsSpread(t *testing.T) {
+	const most = 6 * time.Hour
+	p := start(t, startBroker(t))
+	records := p.records()
+	dashboards := []string{dashA}
+	for n := range 20 {
+		dashboards = append(dashboards, created("dashboard", p.must(201, "app admin a", "POST", "/app/dashboards", fmt.Sprintf(`{"name": "Client %d"}`, n))))
+	}
+	p.ahead.Store(int64(time.Until(time.Date(2027, 3, 28, 12, 0, 0, 0, time.UTC))))
+	night := time.Date(2027, 3, 29, 0, 0, 0, 0, time.UTC)
+	first, last := time.Time{}, time.Time{}
+	for _, id := range dashboards {
+		apitest.Eventually(t, "the page has the day", func() bool {
+			page, err := records.Pages.Get(t.Context(), id)
+			if err != nil || page.DayEndsAt == nil || !page.DayEndsAt.Equal(night) {
+				return false
+			}
+			if page.ExpiresAt.Before(night) || page.ExpiresAt.After(night.Add(most)) {
+				t.Errorf("the scheduler renders the page at %s", page.ExpiresAt)
+			}
+			if first.IsZero() || page.ExpiresAt.Before(first) {
+				first = *page.ExpiresAt
+			}
+			if page.ExpiresAt.After(last) {
+				last = *page.ExpiresAt
+			}
+			return true
+		})
+	}
+	if last.Sub(first) < most/4 { // 21 random times
+		t.Errorf("the scheduler renders all pages between %s and %s", first, last)
+	}
+	p.ahead.Store(int64(time.Until(night.Add(time.Second))))
+	if seen := p.snapshot(records); seen.At.Before(night) {
+		t.Errorf("after the end of the day, a visitor gets the edition of %s", seen.At)
+	}
+	p.ahead.Store(int64(time.Until(night.Add(most))))
+	for _, id := range dashboards {
+		apitest.Eventually(t, "each page is rendered without a visitor", func() bool {
+			page, err := records.Pages.Get(t.Context(), id)
+			return err == nil && page.DayEndsAt != nil && page.DayEndsAt.After(night)
+		})
+	}
+}
+
 // TestDaysFollowWrites checks that the days that editions keep from each other are those that all events make, after
 // random writes of events of any age. A new time zone makes the service read all events again.
 func TestDaysFollowWrites(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -276,11 +277,16 @@ func (m *composition) finish() {
 	}
 }
 
-// expires returns the time from which the state is outdated even without a write. This is when an event begins, when a
-// state by hand or the day ends, or, while an event or a state by hand lowers an uptime, a minute later. A maintenance does
-// not change an uptime. The minutes of the pages do not begin together, so that not all are rendered at once.
+// dayEndSpread is the time in which the scheduler renders all pages after the end of a day. A visitor's request renders a
+// page before.
+const dayEndSpread = 6 * time.Hour
+
+// expires returns the time at which the scheduler renders the state again even without a write. This is when an event
+// begins, when a state by hand ends, at some time in the dayEndSpread after the end of the day, or, while an event or a
+// state by hand lowers an uptime, a minute later. A maintenance does not change an uptime. Most days end at the same
+// moment, and the minutes of the pages do not begin together, so that not all pages are rendered at once.
 func (m *composition) expires() time.Time {
-	next := m.calendar.Today().To
+	next := m.calendar.Today().To.Add(spread(m.state.Snapshot.Dashboard.ID, dayEndSpread))
 	if change := m.state.nextChange(); change != nil {
 		next = uptime.Earlier(next, *change)
 	}
@@ -294,6 +300,13 @@ func (m *composition) expires() time.Time {
 		}
 	}
 	return next
+}
+
+// spread returns a part of the time, always the same for an id. The parts of many ids are spread over it evenly.
+func spread(id string, over time.Duration) time.Duration {
+	hash := fnv.New64a()
+	hash.Write([]byte(id))
+	return time.Duration(hash.Sum64() % uint64(over))
 }
 
 // sameComponents reports whether the components equal those of a state. It ignores the fields that depend on events.

@@ -24,13 +24,16 @@ type PublishedPage struct {
 	// ChangesAt is the next time at which an event reaches its start, or a state by hand ends. The list then changes
 	// without a write.
 	ChangesAt *time.Time `json:"changesAt"`
+	// DayEndsAt is the end of the day of the edition, in the zone of the dashboard; nil on a page of a former version of
+	// the program.
+	DayEndsAt *time.Time `json:"dayEndsAt"`
 
 	EditionID string     `json:"editionId"`
 	Edition   int64      `json:"edition"`
 	Indicator Indicator  `json:"indicator"` // state of the dashboard in the edition; empty on a page of a former version of the program
 	Access    PageAccess `json:"entry"`
 	Aliases   int64      `json:"aliases,omitempty"` // version of the dashboard's catalog.AliasSet; 0: there never was an alias
-	// ExpiresAt is the time from which the edition is outdated, even without a write.
+	// ExpiresAt is the time at which the scheduler renders the page, even without a write.
 	ExpiresAt *time.Time `json:"expiresAt"`
 	// SweepAt is the time at which editions that are not current are to be deleted; nil if there are none.
 	SweepAt *time.Time `json:"sweepAt"`
@@ -50,6 +53,13 @@ type PageAccess struct {
 	Password   string             `json:"password"` // signed value that changes with the password; empty unless a password is required
 	FeedKey    string             `json:"feedKey"`  // Snapshot.FeedKey
 }
+
+// outdated reports whether visitors must not get the edition any more at the given time, although no record was written.
+func (p *PublishedPage) outdated(now time.Time) bool {
+	return passed(p.ChangesAt, now) || passed(p.DayEndsAt, now)
+}
+
+func passed(at *time.Time, now time.Time) bool { return at != nil && !now.Before(*at) }
 
 // Seen is the version of an event that a page shows. It prevents a late rendering of another process from showing an
 // older version again.

@@ -14,9 +14,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// current returns page, or renders it again if ChangesAt has passed. It returns a given error unchanged.
+// current returns page, or renders it again if it is outdated. It returns a given error unchanged.
 func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
-	if err != nil || page.ChangesAt == nil || e.Now().Before(*page.ChangesAt) {
+	if err != nil || !page.outdated(e.Now()) {
 		return page, err
 	}
 	return e.render(ctx, page.DashboardID)
@@ -50,7 +50,7 @@ func (e *Editions) render(ctx context.Context, dashboardID string, written ...ca
 // former page has not expired and shows all written records already.
 func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboardID string, written []catalog.Written) (PublishedPage, *decodedEdition, error) {
 	now := e.Now()
-	due := former.ExpiresAt == nil || !now.Before(*former.ExpiresAt)
+	due := former.ExpiresAt == nil || passed(former.ExpiresAt, now) || former.outdated(now)
 	var current *decodedEdition
 	if former.EditionID != "" {
 		var err error
@@ -87,7 +87,7 @@ func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboard
 	page.setStatuses(&m.state)
 	page.EditionID, page.Edition = made.ID, made.Number
 	page.Indicator = overallOf(m.state.Snapshot.Components, m.state.active()).Indicator()
-	page.ChangesAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextChange(), new(m.expires()), nil
+	page.ChangesAt, page.DayEndsAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextChange(), new(m.calendar.Today().To), new(m.expires()), nil
 	page.SweepAt = cmp.Or(page.SweepAt, new(now.Add(sweepAfter)))
 	return page, made, nil
 }
