@@ -59,6 +59,13 @@ sub vcl_recv {
     }
 }
 
+sub vcl_backend_fetch {
+    if (!bereq.uncacheable) { # all visitors of the file wait for this one request
+        set bereq.first_byte_timeout = 7s;
+        set bereq.between_bytes_timeout = 7s;
+    }
+}
+
 sub vcl_backend_response {
     if (bereq.uncacheable) {
         return (deliver);
