@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -207,7 +208,8 @@ func (d *Destinations) keep(of string, found []topic.Destination, version int64,
 	}
 }
 
-// sweepLocked drops the destinations of the former period every destinationTime, until none are cached.
+// sweepLocked drops the destinations of the former period every destinationTime, and the organizations without a query for
+// longer, until none are cached.
 func (d *Destinations) sweepLocked() {
 	if d.sweeping {
 		return
@@ -222,6 +224,8 @@ func (d *Destinations) sweepLocked() {
 			clear(d.organizations)
 			return
 		}
+		now := d.Now()
+		maps.DeleteFunc(d.organizations, func(_ string, o *organization) bool { return now.Sub(o.last.asked) > 2*destinationTime })
 		d.sweepLocked()
 	})
 }

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
@@ -16,7 +18,7 @@ import (
 // source is a service with recipients. Its counts are of questions.
 type source struct {
 	peer.Versions
-	now      time.Time
+	ahead    atomic.Int64 // how far the clock is ahead, in nanoseconds
 	mu       sync.Mutex
 	version  int64
 	url      string
@@ -54,17 +56,19 @@ func (s *source) Version(_ context.Context, _ string, query topic.VersionQuery) 
 }
 
 func newSource() (*source, *peer.Destinations) {
-	s := &source{now: time.Unix(1_800_000_000, 0), version: 1, url: "one", names: map[string]string{"d": "Main"}}
+	s := &source{version: 1, url: "one", names: map[string]string{"d": "Main"}}
 	kept := peer.KeepDestinations(s)
-	kept.Now = func() time.Time { return s.now }
+	kept.Now = func() time.Time { return time.Unix(1_800_000_000, s.ahead.Load()) }
 	return s, kept
 }
+
+func (s *source) later(by time.Duration) { s.ahead.Add(int64(by)) }
 
 // expect resolves recipients a while later. Each must have the URL and the name of the dashboard, and the number of them is
 // read from the source.
 func (s *source) expect(t *testing.T, kept *peer.Destinations, what string, read int, url, name string, ids ...string) {
 	t.Helper()
-	s.now = s.now.Add(20 * time.Millisecond)
+	s.later(20 * time.Millisecond)
 	before := s.resolved
 	found, err := kept.Resolve(t.Context(), "o", topic.ResolveQuery{Kind: topic.IncidentCreated, Channel: topic.Webhook, IDs: ids})
 	if err != nil || len(found) != len(ids) {
@@ -93,7 +97,7 @@ func TestDestinationsAreKeptWhileNothingChanges(t *testing.T) {
 	s.expect(t, kept, "one that is gone is not kept", 1, "two", "Renamed", "gone")
 	s.url = "three" // by a process that was killed before it changed the version
 	s.expect(t, kept, "shortly after a killed write", 0, "two", "Renamed", "a")
-	s.now = s.now.Add(2 * time.Second)
+	s.later(2 * time.Second)
 	s.expect(t, kept, "two seconds after a killed write", 1, "three", "Renamed", "a")
 	delete(s.names, "d")
 	s.expect(t, kept, "without the dashboard", 1, "three", "", "a")
@@ -128,7 +132,8 @@ func TestDestinationsWithoutAVersionAreNotKept(t *testing.T) {
 	if s.versions != 3 {
 		t.Errorf("%d questions about versions instead of 3", s.versions)
 	}
-	s.failure, s.now = nil, s.now.Add(time.Minute)
+	s.failure = nil
+	s.later(time.Minute)
 	s.expect(t, kept, "later", 1, "one", "Main", "a")
 	s.expect(t, kept, "kept", 0, "one", "Main", "a")
 }
@@ -160,4 +165,26 @@ func TestKeptDestinationsAreBounded(t *testing.T) {
 	if _, err := kept.Resolve(t.Context(), "o", topic.ResolveQuery{Channel: topic.Webhook, IDs: []string{"0", "more-999"}}); err != nil || s.resolved != before+1 {
 		t.Errorf("%d were read again: %v", s.resolved-before, err)
 	}
+}
+
+// TestOrganizationsWithoutDeliveriesAreForgotten checks that a busy process does not keep each organization that it ever
+// delivered to.
+func TestOrganizationsWithoutDeliveriesAreForgotten(t *testing.T) {
+	s, kept := newSource()
+	deliver := func(organization, id string) {
+		t.Helper()
+		if _, err := kept.Resolve(t.Context(), organization, topic.ResolveQuery{Channel: topic.Webhook, IDs: []string{id}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 100 {
+		deliver(fmt.Sprint("quiet-", n), "a")
+	}
+	s.later(time.Minute)
+	n := 0
+	apitest.Eventually(t, "only the busy organization is known", func() bool {
+		n++
+		deliver("busy", fmt.Sprint(n)) // always a new destination, so that some are cached
+		return kept.Organizations() == 1
+	})
 }

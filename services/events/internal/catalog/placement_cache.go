@@ -7,7 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
-// maxHeld bounds the placements that a process caches, over all organizations. It corresponds to about 100 MB.
+// maxHeld bounds the dashboards and placements that a process caches, over all organizations. It corresponds to about
+// 100 MB.
 const maxHeld = 1 << 20
 
 // placementCache caches, for each dashboard, the ids of the components on it and the version of the dashboard. A
@@ -24,6 +25,9 @@ type heldComponents struct {
 	version    int64
 	components map[string]bool
 }
+
+// size returns what the dashboard counts for maxHeld.
+func (h heldComponents) size() int { return 1 + len(h.components) }
 
 // cached returns, by the key of a dashboard, the components of those that are cached in their present version, and the
 // keys of the others. The value of a row is the version of the dashboard.
@@ -52,10 +56,14 @@ func (p *placementCache) remember(d *Dashboard) map[string]bool {
 	if p.dashboards[d.ID].version > d.Version {
 		return components // another call has cached a later version meanwhile
 	}
-	if p.size += len(components) - len(p.dashboards[d.ID].components); p.dashboards == nil || p.size > maxHeld {
-		p.dashboards, p.size = map[string]heldComponents{}, len(components)
+	if former, there := p.dashboards[d.ID]; there {
+		p.size -= former.size()
 	}
-	p.dashboards[d.ID] = heldComponents{d.Version, components}
+	now := heldComponents{d.Version, components}
+	if p.size += now.size(); p.dashboards == nil || p.size > maxHeld {
+		p.dashboards, p.size = map[string]heldComponents{}, now.size()
+	}
+	p.dashboards[d.ID] = now
 	return components
 }
 

@@ -21,6 +21,8 @@ const (
 	countShare = 8
 	// countLife is how long a count is used.
 	countLife = 10 * time.Second
+	// maxCounted bounds the keys whose counts are cached. Then all are counted again.
+	maxCounted = 10_000
 	// DefaultSource is the source of messages that name none.
 	DefaultSource = "default"
 
@@ -288,7 +290,7 @@ func (c *counted) take(keyID string, now time.Time) bool {
 func (c *counted) put(keyID string, of allowance) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left == nil {
+	if c.left == nil || len(c.left) >= maxCounted {
 		c.left = map[string]allowance{}
 	}
 	c.left[keyID] = of
