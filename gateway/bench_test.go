@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"go.opentelemetry.io/otel/propagation"
@@ -107,7 +109,7 @@ var pooled = sync.Pool{New: func() any { return make([]byte, copyBuffer) }}
 func (buffers) Get() []byte  { return pooled.Get().([]byte) }
 func (buffers) Put(b []byte) { pooled.Put(b) }
 
-// processorTime returns the processor time of this process in nanoseconds, which includes clients, Redis and services.
+// processorTime returns the processor time of this process in nanoseconds, which includes clients, services and an embedded Redis.
 // Other processes on the machine influence it less than requests per second.
 func processorTime(b *testing.B) int64 {
 	b.Helper()
@@ -130,11 +132,8 @@ func BenchmarkRedisKilled(b *testing.B) {
 	failed := 0
 	for b.Loop() {
 		for range rounds {
-			server, err := engines.StartRedis("127.0.0.1:0")
-			if err != nil {
-				b.Fatal(err)
-			}
-			w := newWorldOn(b, server.URL())
+			server, kill := mortalRedis(b)
+			w := newWorldOn(b, server)
 			d := w.gateway(b, nil)
 			keys := make([]member, callers)
 			for i := range keys {
@@ -143,7 +142,7 @@ func BenchmarkRedisKilled(b *testing.B) {
 			_, wrong := steady(b, d, keys, each, time.Second)
 			calm, alsoWrong := steady(b, d, keys, each, 2*time.Second)
 			killed := make(chan error, 1)
-			time.AfterFunc(10*time.Millisecond, func() { killed <- server.Close() })
+			time.AfterFunc(10*time.Millisecond, func() { killed <- kill() })
 			stormy, wrongToo := steady(b, d, keys, each, 2*time.Second)
 			if err := <-killed; err != nil {
 				b.Fatal(err)
@@ -159,6 +158,37 @@ func BenchmarkRedisKilled(b *testing.B) {
 	b.ReportMetric(after[len(after)/2]/before[len(before)/2], "ratio")
 	b.ReportMetric(float64(failed), "failed")
 	b.ReportMetric(0, "ns/op")
+}
+
+// mortalRedis starts redis-server, or an embedded Redis if it is not installed. kill ends it at once.
+func mortalRedis(b *testing.B) (address string, kill func() error) {
+	b.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		server, err := engines.StartRedis("127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		return server.URL(), server.Close
+	}
+	listen := apitest.FreeAddress(b)
+	_, port, _ := strings.Cut(listen, ":")
+	command := exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--save", "")
+	if err := command.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = command.Process.Kill() // it may be dead
+		_ = command.Wait()
+	})
+	apitest.Eventually(b, "Redis", func() bool {
+		connection, err := net.Dial("tcp", listen)
+		if err == nil {
+			err = connection.Close()
+		}
+		return err == nil
+	})
+	return "redis://" + listen, command.Process.Kill
 }
 
 // steady sends one request of each caller at each interval. It returns the 99th percentile of the response time in ms,

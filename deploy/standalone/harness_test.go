@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/receiver"
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
 // These tests are the tests of the whole system. They build the binaries that are shipped, start
@@ -41,18 +42,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, serveEngine(address, folder))
 		os.Exit(1)
 	}
+	apitest.BeRawLoop()
 	if os.Getenv(parentMark) != "" {
 		fmt.Fprintln(os.Stderr, beParent())
 		os.Exit(1)
 	}
 	os.Exit(func() int {
-		if os.Getenv(rawRole) != "" {
-			if err := rawLoop(); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				return 1
-			}
-			return 0
-		}
 		dir, err := os.MkdirTemp("", "bellbuoy-binaries-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

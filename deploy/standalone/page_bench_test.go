@@ -32,7 +32,8 @@ func BenchmarkList(b *testing.B) { besideNginx(b, "/api/v1/dashboard/", "identit
 // requests over 64 kept connections and measures the time of each response. besideNginx reports medians: requests per
 // second, the 99th percentile of the time, processor time per request, and the ratios of both servers. The platform
 // logs each request to a file, and nginx logs nothing. wrk uses processor time that both servers lack. If BENCH_FLAPPING is
-// set, a monitoring tool posts 10,000 flapping alerts meanwhile, at the rate of those of a minute.
+// set, a monitoring tool posts 10,000 flapping alerts to the platform meanwhile, at the rate of those of a minute, also while
+// nginx is measured.
 func besideNginx(b *testing.B, path, coding string) {
 	const rounds = 5
 	for _, program := range []string{"nginx", "wrk"} {
@@ -43,6 +44,10 @@ func besideNginx(b *testing.B, path, coding string) {
 	p, base := started(b, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "LEGACY_RATE_PER_HOUR=100000")
 	a := actor{b, provision(b, base, "Acme", "acme-admin", "admin", "api")}
 	a.fullDashboard()
+	flapping := os.Getenv("BENCH_FLAPPING") != ""
+	if flapping {
+		a.component("Flaps", "checkout")
+	}
 	got := looker{t: b, base: a.DashboardURL}.visit("GET", path, nil, "Accept-Encoding", coding).expect(b, http.StatusOK)
 	control, address := startNginx(b, got)
 	subjects := []struct {
@@ -53,8 +58,7 @@ func besideNginx(b *testing.B, path, coding string) {
 	results := map[string]*result{"gateway": {}, "nginx": {}}
 	var posts sync.WaitGroup
 	var refused int64
-	if os.Getenv("BENCH_FLAPPING") != "" {
-		a.component("Flaps", "checkout")
+	if flapping {
 		tool := a.tool(map[string]any{"name": "Flapping", "openAfter": "2m"})
 		posts.Go(func() { refused = tool.flap(10_000, time.Minute) })
 	}

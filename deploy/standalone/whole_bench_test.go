@@ -3,9 +3,6 @@ package main_test
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -13,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,19 +18,17 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
-const (
-	crowdHost = "example.com" // a host in the certificate of package httptest
-	rawRole   = "BELLBUOY_TEST_RAW_LOOP"
-)
+const crowdHost = "example.com" // a host in the certificate of package httptest
 
 // BenchmarkWholePlatform (goal D1b) posts an incident through the gateway of the platform as one process with its
 // default settings, with BENCH_ENDPOINTS (10,000) webhook endpoints. Then another process posts the same bodies to the
 // same receiver in a bare net/http loop. It reports the time from the response to the first and the last request, the
 // speed of both and their ratio (raw_ratio), and the processor time of both per delivery. The processor time of the
-// platform includes the durable logs and the counted outcomes. The receiver runs in this process.
+// platform includes the durable logs and the counted outcomes. The receiver runs in this process. Both have opened their
+// connections before.
 //
 //	BENCH_ENDPOINTS=100000 go test -run '^$' -bench WholePlatform -benchtime 3x ./deploy/standalone
 func BenchmarkWholePlatform(b *testing.B) {
@@ -53,12 +47,12 @@ func BenchmarkWholePlatform(b *testing.B) {
 	p.quiet()
 	var product, raw, first, productCPU, rawCPU time.Duration
 	for b.Loop() {
-		before := p.cpu()
+		before, began := p.cpu(), time.Now()
 		answered, last := c.tell(b, a, component, n)
 		product += last.Sub(answered)
 		first += max(0, c.first.Sub(answered))
 		productCPU += p.quiet() - before
-		a.counted(n, answered)
+		a.counted(n, began)
 		took, used := c.raw(b, n)
 		raw, rawCPU = raw+took, rawCPU+used
 	}
@@ -110,7 +104,7 @@ func (a actor) counted(n int, since time.Time) {
 		send(a.t, http.MethodGet, a.BaseURL+"/app/integrations/webhooks/outbound/endpoints?limit=100"+next, a.app(), nil).
 			expect(a.t, http.StatusOK).into(a.t, &list)
 		for _, row := range list.Endpoints {
-			if row.LastSuccessAt == nil || row.LastSuccessAt.Before(since.Add(-time.Second)) {
+			if row.LastSuccessAt == nil || row.LastSuccessAt.Before(since.Truncate(time.Millisecond)) {
 				a.t.Fatalf("the last success of %s was counted at %v, not after %v", row.URLDisplay, row.LastSuccessAt, since)
 			}
 		}
@@ -153,10 +147,14 @@ func (c *crowd) env(b *testing.B) []string {
 func (c *crowd) authority(b *testing.B) string {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(file, c.certificate(), 0o600); err != nil {
 		b.Fatal(err)
 	}
 	return file
+}
+
+func (c *crowd) certificate() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw})
 }
 
 // ServeHTTP counts a request.
@@ -205,76 +203,14 @@ func (c *crowd) tell(b *testing.B, a actor, component string, n int) (answered, 
 	return answered, c.arrived(b)
 }
 
-// raw runs rawLoop, the control, in a separate process.
+// raw runs the control with the body of the first request.
 func (c *crowd) raw(b *testing.B, n int) (took, cpu time.Duration) {
 	b.Helper()
-	body := filepath.Join(b.TempDir(), "body")
-	if err := os.WriteFile(body, c.body, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	c.expect(n)
-	command := exec.Command(os.Args[0])
-	command.Stderr = os.Stderr
-	command.Env = append(os.Environ(), rawRole+"=1", "RAW_ADDRESS="+c.server.Listener.Addr().String(), "RAW_CA="+c.authority(b),
-		"RAW_BODY="+body, "RAW_N="+strconv.Itoa(n))
-	out, err := command.Output()
-	if err != nil {
-		b.Fatal(err)
-	}
+	loop := apitest.RawLoop{Address: c.server.Listener.Addr().String(), Host: crowdHost, CA: c.certificate(), Body: c.body, N: n}
+	c.expect(loop.Requests())
+	took, cpu = loop.Run(b)
 	c.arrived(b)
-	if took, err = time.ParseDuration(strings.TrimSpace(string(out))); err != nil {
-		b.Fatal(err)
-	}
-	return took, command.ProcessState.UserTime() + command.ProcessState.SystemTime()
-}
-
-// rawLoop is the control of the benchmark: it posts the same bodies without the platform.
-func rawLoop() error {
-	const workers = 64
-	n, err := strconv.Atoi(os.Getenv("RAW_N"))
-	if err != nil {
-		return err
-	}
-	body, err := os.ReadFile(os.Getenv("RAW_BODY"))
-	if err != nil {
-		return err
-	}
-	authority, err := os.ReadFile(os.Getenv("RAW_CA"))
-	if err != nil {
-		return err
-	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(authority)
-	poster := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: crowdHost}, MaxIdleConnsPerHost: workers, MaxIdleConns: workers,
-	}}
-	jobs := make(chan int)
-	group, ctx := errgroup.WithContext(context.Background())
-	began := time.Now()
-	for range workers {
-		group.Go(func() error {
-			for i := range jobs {
-				response, err := poster.Post(fmt.Sprintf("https://%s/hooks/%032d", os.Getenv("RAW_ADDRESS"), i), "application/json", bytes.NewReader(body))
-				if err != nil {
-					return err
-				}
-				_, _ = io.Copy(io.Discard, response.Body)
-				response.Body.Close()
-			}
-			return nil
-		})
-	}
-	for i := range n {
-		select {
-		case jobs <- i:
-		case <-ctx.Done():
-			return group.Wait()
-		}
-	}
-	close(jobs)
-	err = group.Wait()
-	fmt.Println(time.Since(began))
-	return err
+	return took, cpu
 }
 
 const clockTick = 10 * time.Millisecond // unit of the times in /proc on every Linux that Go supports

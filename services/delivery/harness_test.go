@@ -56,22 +56,14 @@ const (
 	componentID    = "0190a000-0000-7000-8000-0000000000c1"
 	hiddenID       = "0190a000-0000-7000-8000-0000000000c2" // a component that messages must not name
 	patience       = time.Minute
-
-	// childRole makes the test binary run the control of the benchmarks.
-	childRole = "DELIVERY_TEST_CHILD"
 )
 
 var program = apitest.Program{Package: "./cmd/delivery"}
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childRole) == "" {
-		names.Install()
-		os.Exit(program.Run(m))
-	}
-	if err := rawLoop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	apitest.BeRawLoop()
+	names.Install()
+	os.Exit(program.Run(m))
 }
 
 // world is the environment of the service: a broker, a folder for its database, the integrations service, and
