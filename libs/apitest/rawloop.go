@@ -99,7 +99,7 @@ func (r RawLoop) post() error {
 	}
 	close(jobs)
 	var group errgroup.Group
-	before, began := usedCPU(), time.Now()
+	before, began := UsedCPU(), time.Now()
 	for range rawLoopWorkers {
 		group.Go(func() error {
 			for i := range jobs {
@@ -111,7 +111,7 @@ func (r RawLoop) post() error {
 		})
 	}
 	err := group.Wait()
-	result := rawLoopResult{time.Since(began), usedCPU() - before}
+	result := rawLoopResult{time.Since(began), UsedCPU() - before}
 	return errors.Join(err, json.NewEncoder(os.Stdout).Encode(result))
 }
 
@@ -124,8 +124,8 @@ func (r RawLoop) connect(post func(int) error) error {
 	return group.Wait()
 }
 
-// usedCPU returns the processor time of this process.
-func usedCPU() time.Duration {
+// UsedCPU returns the processor time of this process.
+func UsedCPU() time.Duration {
 	var usage syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // cannot fail for this process
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())

@@ -726,8 +726,9 @@ func inTurn(handlers ...http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// outcomes holds the published outcomes, one for each delivery.
+// outcomes holds the published outcomes, one for each delivery, until stop is called.
 type outcomes struct {
+	stop  func()
 	mu    sync.Mutex
 	byID  map[string]topic.Outcome
 	times map[string]int
@@ -761,10 +762,11 @@ func newOutcomes(t testing.TB, kafka *stream.Client) *outcomes {
 				return nil
 			})
 	}()
-	t.Cleanup(func() {
+	o.stop = func() {
 		cancel()
 		<-ended
-	})
+	}
+	t.Cleanup(o.stop)
 	return o
 }
 
