@@ -6,7 +6,7 @@ SHELL := /bin/bash
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 # The race detector needs a C compiler. Without a C compiler, the tests run without the race detector. Some packages are compiled without
 # it. The engine of SQLite is C translated to Go: its memory is outside the heap of Go, where the detector sees nothing. Argon2 fills
-# 64 MiB for each password, which with the detector takes half of the time of the identity service's tests. The parsers of HTML and YAML,
+# 19 MiB for each password, which with the detector takes half of the time of the identity service's tests. The parsers of HTML and YAML,
 # templates, JSON and compression start no goroutine, and take several times as long with the detector. Templates and JSON read records
 # with package reflect, which is watched. JSON shares its caches by functions of package sync: if they were inlined (-l prevents it), the
 # detector would not see them either.

@@ -638,7 +638,11 @@ func (c *visitorCrowd) outlive() {
 		var visitors sync.WaitGroup
 		for n := range 20 {
 			visitors.Go(func() {
+				began := time.Now()
 				got, err := c.request(page, fmt.Sprintf("%s?x=%d", page.path, n), "Accept-Encoding", "identity")
+				if waited := time.Since(began); waited > 20*time.Second { // the caches wait 7 s for a response
+					c.b.Errorf("%s: a visitor waited %v", failure.name, waited)
+				}
 				if err != nil || got.status != http.StatusOK || c.newest(got.body) != served {
 					c.b.Errorf("%s: %v, %d, incident %d instead of %d", failure.name, err, got.status, c.newest(got.body), served)
 				}

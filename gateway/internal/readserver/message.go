@@ -99,6 +99,8 @@ type response struct {
 	missing int  // bytes of the body that are not written yet
 	parts   net.Buffers
 	room    [2][]byte // backing array of parts
+	date    []byte    // value of the header Date in the second dateAt (Unix time)
+	dateAt  int64
 }
 
 var errLength = errors.New("readserver: the body does not have the length that its head states")
@@ -106,7 +108,7 @@ var errLength = errors.New("readserver: the body does not have the length that i
 // serve sends the response of the handler. If it returns an error, the connection cannot serve another request.
 func (r *response) serve(handler http.Handler, request *http.Request, last bool) error {
 	clear(r.header)
-	*r = response{conn: r.conn, header: r.header, head: r.head[:0], request: request, last: last}
+	*r = response{conn: r.conn, header: r.header, head: r.head[:0], request: request, last: last, date: r.date, dateAt: r.dateAt}
 	handler.ServeHTTP(r, request)
 	if !r.sent {
 		if _, err := r.Write(nil); err != nil {
@@ -167,7 +169,7 @@ func (r *response) appendHead() {
 	head = append(append(head, ' '), http.StatusText(r.status)...)
 	for name, values := range r.header {
 		for _, value := range values {
-			if strings.ContainsAny(value, "\r\n") {
+			if strings.IndexByte(value, '\r') >= 0 || strings.IndexByte(value, '\n') >= 0 {
 				continue // a line break would end the header field
 			}
 			head = append(append(append(append(head, "\r\n"...), name...), ": "...), value...)
@@ -176,6 +178,8 @@ func (r *response) appendHead() {
 	if r.last {
 		head = append(head, "\r\nConnection: close"...)
 	}
-	head = time.Now().UTC().AppendFormat(append(head, "\r\nDate: "...), http.TimeFormat)
-	r.head = append(head, "\r\n\r\n"...)
+	if now := time.Now(); now.Unix() != r.dateAt {
+		r.date, r.dateAt = now.UTC().AppendFormat(r.date[:0], http.TimeFormat), now.Unix()
+	}
+	r.head = append(append(append(head, "\r\nDate: "...), r.date...), "\r\n\r\n"...)
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/readserver"
@@ -324,6 +325,58 @@ func TestAConnectionServesManyReads(t *testing.T) {
 	if quick.Load() != 4 || usual.Load() != 2 {
 		t.Errorf("after a request for net/http: %d and %d", quick.Load(), usual.Load())
 	}
+}
+
+// single is a listener with one connection.
+type single struct {
+	conn   chan net.Conn
+	closed chan struct{}
+}
+
+func (s single) Accept() (net.Conn, error) {
+	select {
+	case conn := <-s.conn:
+		return conn, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (s single) Close() error {
+	close(s.closed)
+	return nil
+}
+
+func (s single) Addr() net.Addr { return nil }
+
+// The header Date of each response on a connection is the time of this response.
+func TestTheDateIsThatOfTheResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		inner := single{make(chan net.Conn, 1), make(chan struct{})}
+		inner.conn <- server
+		listener := readserver.Listen(inner, func(*http.Request) http.Handler { return site(&atomic.Int64{}) })
+		in := bufio.NewReader(client)
+		for range 4 {
+			if _, err := io.WriteString(client, "GET /read/a HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, response.Body); err != nil {
+				t.Fatal(err)
+			}
+			if at, err := http.ParseTime(response.Header.Get("Date")); err != nil || !at.Equal(time.Now().Truncate(time.Second)) {
+				t.Errorf("the date is %v at %v, %v", at, time.Now(), err)
+			}
+			time.Sleep(700 * time.Millisecond) // of the clock of synctest
+		}
+		_ = client.Close()
+		_ = listener.Close()
+		listener.Wait()
+	})
 }
 
 // The server closes the connection of a client that sends nothing, or only a part of a head.
