@@ -360,13 +360,13 @@ func (k keys) Keys(query find.Query) []find.Row {
 	return rows
 }
 
-// TestTimeMakesEditions checks the editions that the scheduler makes: at the start of an event, each minute while an
-// uptime changes, and at the end of the day.
+// TestTimeMakesEditions checks the editions that time makes: at the start of an event, each minute while an uptime changes, and
+// at the end of the day.
 func TestTimeMakesEditions(t *testing.T) {
 	p := start(t, startBroker(t))
 	records := p.records()
 	p.must(200, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{"timezone": "Europe/Berlin"}`)
-	p.ahead.Store(int64(time.Until(time.Date(2027, 3, 28, 20, 59, 30, 0, time.UTC)))) // a day of 23 hours that ends at 22:00
+	p.ahead.Store(int64(time.Until(time.Date(2040, 3, 25, 20, 59, 30, 0, time.UTC)))) // a day of 23 hours that ends at 22:00
 	api := p.component("API")
 	until := func(what string, is func(edition.Snapshot) bool) edition.Snapshot {
 		t.Helper()
@@ -394,12 +394,12 @@ func TestTimeMakesEditions(t *testing.T) {
 	p.ahead.Add(int64(5 * time.Minute))
 	until("the event begins", func(s edition.Snapshot) bool { return s.Components[0].State != catalog.Operational })
 	p.must(200, "", "PUT", "/api/v1/event/list/2/", `{"status": {"status": "resolved"}}`)
-	p.ahead.Store(int64(time.Until(time.Date(2027, 3, 28, 21, 59, 50, 0, time.UTC))))
+	p.ahead.Store(int64(time.Until(time.Date(2040, 3, 25, 21, 59, 50, 0, time.UTC))))
 	evening := p.snapshot(records)
 	p.ahead.Add(int64(time.Minute))
 	night := until("the day ends", func(s edition.Snapshot) bool { return s.Edition > evening.Edition })
 	days := night.Components[0].Days
-	if last := days[len(days)-1]; last.Date != "2027-03-28" || last.Tally.Measured >= 2*time.Hour || last.Tally.Major == 0 {
+	if last := days[len(days)-1]; last.Date != "2040-03-25" || last.Tally.Measured >= 2*time.Hour || last.Tally.Major == 0 {
 		t.Errorf("the last day is %+v", last)
 	}
 	p.ahead.Add(int64(6 * time.Hour)) // nothing is open: nothing changes

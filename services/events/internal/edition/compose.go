@@ -15,7 +15,7 @@ import (
 )
 
 // follow makes the new state from the former state and the written records. seen has the versions of the events that
-// the former state shows. due means that the former state has expired.
+// the former state shows. due means that the passing of time changes the former state.
 func (m *composition) follow(ctx context.Context, changes []catalog.Written, seen []Seen, due bool) error {
 	outdated := m.was == nil || m.was.outdated()
 	m.changed = outdated || due || m.aliased || m.loaded && !m.sameBasis()
@@ -282,9 +282,9 @@ func (m *composition) finish() {
 const dayEndSpread = 6 * time.Hour
 
 // expires returns the time at which the scheduler renders the state again even without a write. This is when an event
-// begins, when a state by hand ends, at some time in the dayEndSpread after the end of the day, or, while an event or a
-// state by hand lowers an uptime, a minute later. A maintenance does not change an uptime. Most days end at the same
-// moment, and the minutes of the pages do not begin together, so that not all pages are rendered at once.
+// begins, when a state by hand ends, or, while an event or a state by hand lowers an uptime, a minute later. A maintenance
+// does not change an uptime. Otherwise it is at some time in the dayEndSpread after the end of the day: most days end at
+// the same moment, and the scheduler would need minutes for all pages.
 func (m *composition) expires() time.Time {
 	next := m.calendar.Today().To.Add(spread(m.state.Snapshot.Dashboard.ID, dayEndSpread))
 	if change := m.state.nextChange(); change != nil {

@@ -97,7 +97,8 @@ func (o Overall) Description() string {
 }
 
 // Indicators returns the present state of dashboards, by id. It reads one value of each page. It reads the page and its
-// edition only if the page has expired, or if a former version of the program has stored the page.
+// edition only if a state has changed since by itself, or if a former version of the program has stored the page. The end of
+// a day changes no state.
 func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboard) (map[string]Indicator, error) {
 	slugs := find.Values(dashboards, func(d catalog.Dashboard) string { return d.Slug })
 	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.In(catalog.FieldSlug, slugs...)}}, FieldIndicator, FieldChangesAt)
@@ -121,7 +122,7 @@ func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboar
 	return indicators, nil
 }
 
-// indicatorOf returns the present state of a dashboard. It renders the page again if the page has expired.
+// indicatorOf returns the present state of a dashboard. It renders the page again if it is overdue.
 func (e *Editions) indicatorOf(ctx context.Context, dashboardID string) (Indicator, error) {
 	page, err := e.present(ctx, dashboardID)
 	if err != nil {
@@ -134,7 +135,7 @@ func (e *Editions) indicatorOf(ctx context.Context, dashboardID string) (Indicat
 	return of.Indicator(), fault.UnlessMissing(err)
 }
 
-// PresentOverall returns the present state of a dashboard. It renders the page again if the page has expired.
+// PresentOverall returns the present state of a dashboard. It renders the page again if it is overdue.
 func (e *Editions) PresentOverall(ctx context.Context, dashboardID string) (Overall, error) {
 	page, err := e.present(ctx, dashboardID)
 	if err != nil {

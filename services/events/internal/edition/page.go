@@ -12,7 +12,7 @@ import (
 )
 
 // PublishedPage is what visitors of a dashboard get at present: the public list (Rows), and the edition with all other
-// files. It is rendered again when a record that it shows changes, and when it expires.
+// files. It is rendered again when a record that it shows changes, when a visitor finds it overdue, and when it expires.
 type PublishedPage struct {
 	DashboardID string            `json:"dashboardId"`
 	Slug        string            `json:"slug"`
@@ -24,8 +24,8 @@ type PublishedPage struct {
 	// ChangesAt is the next time at which an event reaches its start, or a state by hand ends. The list then changes
 	// without a write.
 	ChangesAt *time.Time `json:"changesAt"`
-	// DayEndsAt is the end of the day of the edition, in the zone of the dashboard; nil on a page of a former version of
-	// the program.
+	// DayEndsAt is the end of the day of the edition, in the zone of the dashboard; nil if a former version of the program
+	// has written the page.
 	DayEndsAt *time.Time `json:"dayEndsAt"`
 
 	EditionID string     `json:"editionId"`
@@ -54,9 +54,9 @@ type PageAccess struct {
 	FeedKey    string             `json:"feedKey"`  // Snapshot.FeedKey
 }
 
-// outdated reports whether visitors must not get the edition any more at the given time, although no record was written.
-func (p *PublishedPage) outdated(now time.Time) bool {
-	return passed(p.ChangesAt, now) || passed(p.DayEndsAt, now)
+// overdue reports whether a visitor causes another edition at the given time, although no record was written.
+func (p *PublishedPage) overdue(now time.Time) bool {
+	return passed(p.ChangesAt, now) || passed(p.DayEndsAt, now) || p.DayEndsAt == nil && p.ExpiresAt != nil
 }
 
 func passed(at *time.Time, now time.Time) bool { return at != nil && !now.Before(*at) }

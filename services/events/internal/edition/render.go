@@ -14,12 +14,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// current returns page, or renders it again if it is outdated. It returns a given error unchanged.
+// current returns page, or renders it again if it is overdue. If only the day has ended and the rendering fails, it returns
+// page: yesterday's page is better than none. It returns a given error unchanged.
 func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
-	if err != nil || !page.outdated(e.Now()) {
+	now := e.Now()
+	if err != nil || !page.overdue(now) {
 		return page, err
 	}
-	return e.render(ctx, page.DashboardID)
+	next, err := e.render(ctx, page.DashboardID)
+	if fault.UnlessMissing(err) != nil && !passed(page.ChangesAt, now) {
+		return page, nil
+	}
+	return next, err
 }
 
 // render renders and stores the page of a dashboard. The page is composed inside the guarded write, so each rendering
@@ -47,10 +53,10 @@ func (e *Editions) render(ctx context.Context, dashboardID string, written ...ca
 }
 
 // compose returns the next page, and stores its edition if the edition is new. It returns fault.ErrUnchanged if the
-// former page has not expired and shows all written records already.
+// former page is not due and shows all written records already.
 func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboardID string, written []catalog.Written) (PublishedPage, *decodedEdition, error) {
 	now := e.Now()
-	due := former.ExpiresAt == nil || passed(former.ExpiresAt, now) || former.outdated(now)
+	due := former.ExpiresAt == nil || passed(former.ExpiresAt, now) || former.overdue(now)
 	var current *decodedEdition
 	if former.EditionID != "" {
 		var err error

@@ -309,7 +309,7 @@ func pages() document.Schema[edition.PublishedPage] {
 		Fields: append(members[record](catalog.FieldSlug, catalog.FieldHosts, edition.FieldIndicator, edition.FieldChangesAt),
 			document.Field[record]{Name: catalog.FieldDueAt, Value: func(p *record) any { return p.DueAt() }},
 			document.Field[record]{Name: edition.FieldEnabled, Value: func(p *record) any { return p.Enabled && !p.Removed }},
-			document.Field[record]{Name: edition.FieldMark, Revision: 2, Value: func(p *record) any { return p.Mark() }},
+			document.Field[record]{Name: edition.FieldMark, Revision: 3, Value: func(p *record) any { return p.Mark() }},
 		),
 		Indexes: []document.Index{
 			{Name: catalog.IndexDue, Fields: []string{catalog.FieldDueAt}},
