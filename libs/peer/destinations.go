@@ -69,6 +69,7 @@ type keptDestination struct {
 type organization struct {
 	dashboards map[string]bool
 	last       *versionReply
+	usedAt     time.Time
 }
 
 // versionReply is the reply to a version query. done is closed when the reply has arrived.
@@ -130,6 +131,7 @@ func (d *Destinations) version(ctx context.Context, of string) *versionReply {
 		d.organizations[of] = known
 		d.sweepLocked()
 	}
+	known.usedAt = now
 	if len(known.dashboards) > maxKeptDashboards {
 		d.mu.Unlock()
 		return nil
@@ -225,7 +227,7 @@ func (d *Destinations) sweepLocked() {
 			return
 		}
 		now := d.Now()
-		maps.DeleteFunc(d.organizations, func(_ string, o *organization) bool { return now.Sub(o.last.asked) > 2*destinationTime })
+		maps.DeleteFunc(d.organizations, func(_ string, o *organization) bool { return now.Sub(o.usedAt) > 2*destinationTime })
 		d.sweepLocked()
 	})
 }
