@@ -51,9 +51,9 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 		return err
 	}
 	var orphans []string
-	for _, alias := range stored {
-		if missing[alias.Key()] != "" {
-			orphans = append(orphans, alias.Path)
+	if len(missing) > 0 {
+		if orphans, err = c.orphans(ctx, dashboardID, stored, missing); err != nil {
+			return fault.UnlessMissing(err)
 		}
 	}
 	if err := cmp.Or(c.deleteAliasRows(ctx, dashboardID, orphans), c.published.Follow(ctx, []string{dashboardID}, Written{Aliases: current.Version})); err != nil {
@@ -63,6 +63,22 @@ func (c *Catalog) AliasesWritten(ctx context.Context, dashboardID string, curren
 		return set.settle(current.Version, missing, c.process, now)
 	})
 	return fault.UnlessMissing(err)
+}
+
+// orphans returns the paths of those stored aliases without a target whose deletion settle counts or has counted. Another process
+// may have settled an alias before its target was deleted. Then the deletion of the target finds the alias, and counts it.
+func (c *Catalog) orphans(ctx context.Context, dashboardID string, stored []Alias, missing map[string]string) (paths []string, err error) {
+	set, err := c.store.AliasSets.Get(ctx, dashboardID)
+	pending := make(map[string]bool, len(set.Pending))
+	for _, change := range set.Pending {
+		pending[change.Alias.Key()] = true
+	}
+	for _, alias := range stored {
+		if missing[alias.Key()] != "" && pending[alias.Key()] {
+			paths = append(paths, alias.Path)
+		}
+	}
+	return paths, err
 }
 
 // settle records that the changes up to a version are stored. missing has the keys of the aliases that AliasesWritten has
@@ -79,7 +95,7 @@ func (s *AliasSet) settle(version int64, missing map[string]string, process stri
 			settled, change.StoredAt, change.StoredBy = true, now, process
 		}
 		if key := change.Alias.Key(); change.Version <= version && missing[key] != "" && !change.Deleted && last[key] == i {
-			settled, change.Deleted = true, true
+			settled, change.Deleted, change.Replaces = true, true, true // kept, so that a slow process finds that it is counted
 			s.Count--
 		}
 	}

@@ -219,6 +219,47 @@ func TestASlowProcessBringsNoAliasBack(t *testing.T) {
 	}
 }
 
+// TestAnAliasIsCountedOnceIfItsEventIsDeletedMeanwhile lets a slow process store an alias that another process has stored
+// and settled before the event was deleted.
+func TestAnAliasIsCountedOnceIfItsEventIsDeletedMeanwhile(t *testing.T) {
+	folder := t.TempDir()
+	var overtake func()
+	fast, records := open(t, folder, true)
+	slow, _ := open(t, folder, true, func(s *store.Store) { s.Aliases = slowAliases{s.Aliases, &overtake} })
+	page, component := addDashboard(t, fast, "page"), add(t, fast, "API")
+	gone := incident(t, fast, component.ID).ID
+	get := func() *catalog.AliasSet {
+		t.Helper()
+		set, err := records.AliasSets.Get(t.Context(), page.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &set
+	}
+	setAliases(t, fast, page.ID, catalog.Alias{Path: "orphan", EventID: gone}, catalog.Alias{Path: "known", File: "/"})
+	former := get()
+	overtake = func() {
+		if err := fast.AliasesWritten(t.Context(), page.ID, get()); err != nil {
+			t.Error(err)
+		}
+		if err := fast.DeleteEvent(t.Context(), ours, gone); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := slow.AliasesWritten(t.Context(), page.ID, former); err != nil {
+		t.Fatal(err)
+	}
+	if err := fast.DropAliasesTo(t.Context(), catalog.FieldEvent, gone); err != nil { // the deletion of the event does this
+		t.Fatal(err)
+	}
+	if err := fast.AliasesWritten(t.Context(), page.ID, get()); err != nil {
+		t.Fatal(err)
+	}
+	if got := table(t, fast, page.ID); !slices.Equal(got, []string{"known "}) || get().Count != 1 {
+		t.Errorf("the aliases are %q, counted %d", got, get().Count)
+	}
+}
+
 // The last of several changes of a path stays. The changes are made by one process or by two, at once or later.
 func TestTheLastChangeOfAnAliasStays(t *testing.T) {
 	folder := t.TempDir()
