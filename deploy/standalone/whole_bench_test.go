@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -239,16 +238,5 @@ func (p *process) cpu() time.Duration {
 // quiet waits until the process is idle and returns its processor time.
 func (p *process) quiet() time.Duration {
 	p.t.Helper()
-	used, since := p.cpu(), time.Now()
-	eventually(p.t, 5*time.Minute, "idle", func() error {
-		now := p.cpu()
-		if now-used > 2*clockTick { // at rest, the timers of all services need a few hundredths of a core
-			used, since = now, time.Now()
-		}
-		if time.Since(since) < 400*time.Millisecond {
-			return errors.New("the process is busy")
-		}
-		return nil
-	})
-	return used
+	return apitest.Quiet(p.t, p.cpu)
 }

@@ -27,7 +27,7 @@ const (
 // RawLoop is the control of benchmarks of fan-outs: a bare loop that posts N times the same body. It runs in a process of
 // its own, because its processor time is measured, too.
 type RawLoop struct {
-	Address string // of the receiver
+	Address string // the receiver's
 	Host    string // in the receiver's certificate
 	CA      []byte // PEM of the authority of this certificate
 	Body    []byte
@@ -122,6 +122,22 @@ func (r RawLoop) connect(post func(int) error) error {
 		group.Go(func() error { return post(i) })
 	}
 	return group.Wait()
+}
+
+// Quiet waits until the processor time that cpu returns hardly grows, and returns it. At rest, the timers of all services
+// need a few hundredths of a core.
+func Quiet(t testing.TB, cpu func() time.Duration) time.Duration {
+	t.Helper()
+	used, since, began := cpu(), time.Now(), time.Now()
+	for ; time.Since(since) < 400*time.Millisecond; time.Sleep(longest) {
+		if now := cpu(); now-used > 20*time.Millisecond {
+			used, since = now, time.Now()
+		}
+		if time.Since(began) > 5*time.Minute {
+			t.Fatal("the process is busy for five minutes")
+		}
+	}
+	return used
 }
 
 // UsedCPU returns the processor time of this process.

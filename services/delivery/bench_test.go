@@ -43,8 +43,9 @@ func BenchmarkFanout(b *testing.B) {
 		n, channels = n-n/2, append(channels, topic.Discord)
 	}
 	service := w.child("BELLBUOY_INTERNAL_ADDR=" + orElse("BENCH_INTERNAL_ADDR", "127.0.0.1:0"))
-	w.publishAndCount(hooks, n, topic.Webhook) // joined and warm
-	service.quiet(b)
+	w.publishAndCount(hooks, n, topic.Webhook)                                                                // joined and warm
+	quiet := func() time.Duration { return apitest.Quiet(b, func() time.Duration { return service.cpu(b) }) } // also with rows that wait
+	quiet()
 	asked := w.peer.questions()
 	var product, raw time.Duration
 	var productCPU, rawCPU, tail, besideProduct, besideRaw time.Duration
@@ -53,7 +54,7 @@ func BenchmarkFanout(b *testing.B) {
 		took, rest := w.publishAndCount(hooks, n, channels...)
 		product, tail = product+took, tail+rest
 		besideProduct += apitest.UsedCPU() - beside
-		productCPU += service.quiet(b) - before
+		productCPU += quiet() - before
 		beside = apitest.UsedCPU()
 		took, used := w.raw(hooks, n)
 		raw, rawCPU, besideRaw = raw+took, rawCPU+used, besideRaw+apitest.UsedCPU()-beside
@@ -213,18 +214,6 @@ func (c *child) cpu(t testing.TB) time.Duration {
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * clockTick
-}
-
-// quiet waits until the process is idle, also with the rows of deliveries that wait, and returns its processor time.
-func (c *child) quiet(t testing.TB) time.Duration {
-	used, since := c.cpu(t), time.Now()
-	apitest.Eventually(t, "idle", func() bool {
-		if now := c.cpu(t); now-used > 2*clockTick {
-			used, since = now, time.Now()
-		}
-		return time.Since(since) > 400*time.Millisecond
-	})
-	return used
 }
 
 // peak returns the maximum memory of the process in MiB.

@@ -371,7 +371,7 @@ func TestTheDateIsThatOfTheResponse(t *testing.T) {
 			if at, err := http.ParseTime(response.Header.Get("Date")); err != nil || !at.Equal(time.Now().Truncate(time.Second)) {
 				t.Errorf("the date is %v at %v, %v", at, time.Now(), err)
 			}
-			time.Sleep(700 * time.Millisecond) // of the clock of synctest
+			time.Sleep(700 * time.Millisecond) // on synctest's clock
 		}
 		_ = client.Close()
 		_ = listener.Close()

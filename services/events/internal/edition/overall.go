@@ -97,8 +97,8 @@ func (o Overall) Description() string {
 }
 
 // Indicators returns the present state of dashboards, by id. It reads one value of each page. It reads the page and its
-// edition only if a state has changed since by itself, or if a former version of the program has stored the page. The end of
-// a day changes no state.
+// edition only if an event began or a state by hand ended since, or if a former version of the program has stored the page.
+// The end of a day changes no state.
 func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboard) (map[string]Indicator, error) {
 	slugs := find.Values(dashboards, func(d catalog.Dashboard) string { return d.Slug })
 	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.In(catalog.FieldSlug, slugs...)}}, FieldIndicator, FieldChangesAt)

@@ -34,6 +34,15 @@ func table(t *testing.T, c library, dashboard string) (lines []string) {
 	return lines
 }
 
+func aliasSet(t *testing.T, records *store.Store, dashboard string) *catalog.AliasSet {
+	t.Helper()
+	set, err := records.AliasSets.Get(t.Context(), dashboard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &set
+}
+
 func setAliases(t *testing.T, c library, dashboard string, aliases ...catalog.Alias) (statuses string) {
 	t.Helper()
 	results, err := c.SetAliases(t.Context(), ours, dashboard, aliases, false)
@@ -162,14 +171,7 @@ func TestASlowProcessBringsNoAliasBack(t *testing.T) {
 	deaf, _ := open(t, folder, true)
 	page, component := addDashboard(t, fast, "page"), add(t, fast, "API")
 	gone := incident(t, fast, component.ID).ID
-	set := func() *catalog.AliasSet {
-		t.Helper()
-		set, err := records.AliasSets.Get(t.Context(), page.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &set
-	}
+	set := func() *catalog.AliasSet { return aliasSet(t, records, page.ID) }
 	follow := func(c library) {
 		t.Helper()
 		if err := c.AliasesWritten(t.Context(), page.ID, set()); err != nil {
@@ -228,14 +230,7 @@ func TestAnAliasIsCountedOnceIfItsEventIsDeletedMeanwhile(t *testing.T) {
 	slow, _ := open(t, folder, true, func(s *store.Store) { s.Aliases = slowAliases{s.Aliases, &overtake} })
 	page, component := addDashboard(t, fast, "page"), add(t, fast, "API")
 	gone := incident(t, fast, component.ID).ID
-	get := func() *catalog.AliasSet {
-		t.Helper()
-		set, err := records.AliasSets.Get(t.Context(), page.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &set
-	}
+	get := func() *catalog.AliasSet { return aliasSet(t, records, page.ID) }
 	setAliases(t, fast, page.ID, catalog.Alias{Path: "orphan", EventID: gone}, catalog.Alias{Path: "known", File: "/"})
 	former := get()
 	overtake = func() {
@@ -338,14 +333,7 @@ func TestASlowProcessKeepsNoAliasOfADeletedEvent(t *testing.T) {
 	deaf, _ := open(t, folder, true)
 	page := addDashboard(t, fast, "page")
 	event := incident(t, fast, add(t, fast, "API").ID).ID
-	get := func() *catalog.AliasSet {
-		t.Helper()
-		set, err := records.AliasSets.Get(t.Context(), page.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &set
-	}
+	get := func() *catalog.AliasSet { return aliasSet(t, records, page.ID) }
 	setAliases(t, fast, page.ID, catalog.Alias{Path: "a", File: "/"})
 	setAliases(t, deaf, page.ID, catalog.Alias{Path: "a", File: "/history"})
 	overtake = func() { setAliases(t, fast, page.ID, catalog.Alias{Path: "a", EventID: event}) }
