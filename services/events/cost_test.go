@@ -156,8 +156,8 @@ func (c countedIssued[T]) DeleteMany(ctx context.Context, query find.Query) (int
 	return c.Collection.DeleteMany(ctx, query)
 }
 
-// startCounted serves the legacy interface on records whose operations are counted.
-func startCounted(t *testing.T) (*platform, *operations) {
+// startCounted serves the interfaces on records whose operations are counted, without the scheduler.
+func startCounted(t *testing.T, changes ...func(*store.Store)) (*platform, *operations) {
 	t.Helper()
 	p := &platform{t: t, documents: apitest.Documents(t)}
 	p.signer = passport.NewSigner(secret, p.now)
@@ -180,6 +180,9 @@ func startCounted(t *testing.T) (*platform, *operations) {
 	records.Next = func(ctx context.Context, counter string, count int64) (int64, error) {
 		n.Add(1)
 		return next(ctx, counter, count)
+	}
+	for _, change := range changes {
+		change(records)
 	}
 	editions := edition.New(records.Store, records.Records, edition.Options{Now: p.now})
 	made := catalog.New(records.Store, client.NewServices(slog.New(slog.DiscardHandler)), editions, p.now)
@@ -206,7 +209,7 @@ func startCounted(t *testing.T) (*platform, *operations) {
 			t.Error(err)
 		}
 	})
-	if _, err := made.CreateDashboard(t.Context(), orgA, dashA, "Acme"); err != nil {
+	if _, err := made.CreateDashboard(t.Context(), orgA, dashA, "Acme Status"); err != nil {
 		t.Fatal(err)
 	}
 	return p, n

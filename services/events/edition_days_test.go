@@ -1,15 +1,22 @@
 package events_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
+	"github.com/bellbuoy/bellbuoy/libs/find"
+	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
@@ -75,6 +82,35 @@ func TestTheEndOfADayIsSpread(t *testing.T) {
 			page, err := records.Pages.Get(t.Context(), id)
 			return err == nil && page.DayEndsAt != nil && page.DayEndsAt.After(night)
 		})
+	}
+}
+
+// refusing is a collection that refuses writes while refuse is true.
+type refusing[T any] struct {
+	find.Collection[T]
+	refuse *atomic.Bool
+}
+
+func (r refusing[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (item T, err error) {
+	if r.refuse.Load() {
+		return item, fault.New(fault.Unavailable, "The database refuses writes.")
+	}
+	return r.Collection.Upsert(ctx, key, change)
+}
+
+// TestYesterdaysPageIsBetterThanNone checks what visitors get after the end of a day while the database refuses writes.
+func TestYesterdaysPageIsBetterThanNone(t *testing.T) {
+	var refuse atomic.Bool
+	p, _ := startCounted(t, func(s *store.Store) { s.Pages = refusing[edition.PublishedPage]{s.Pages, &refuse} })
+	yesterday := p.edition()
+	p.ahead.Store(int64(24 * time.Hour))
+	refuse.Store(true)
+	if got := p.edition(); got.ID != yesterday.ID {
+		t.Errorf("while the database refuses writes, the edition is %s instead of %s", got.ID, yesterday.ID)
+	}
+	refuse.Store(false)
+	if got := p.edition(); got.ID == yesterday.ID {
+		t.Error("the edition is still that of yesterday")
 	}
 }
 
