@@ -62,6 +62,7 @@ func TestAWriteThatIsRepeatedAfterTheLossOfAPartitionStoresNoDeliveryTwice(t *te
 		second := ownsFirst(ctx)
 		second.Partition, second.Held = 1, func() bool { return !store.failed.Load() }
 		s.Assigned(second)
+		synctest.Wait() // the waiting rows of both partitions are loaded, so the shards open at once and their results are one batch
 		for partition, shard := range []struct {
 			recipients []string
 			work       Work
