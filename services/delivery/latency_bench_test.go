@@ -59,58 +59,62 @@ func BenchmarkFlood(b *testing.B) {
 	b.ReportMetric(float64(quantile(busy, 0.5))/float64(quantile(idle, 0.5)), "flood_ratio")
 }
 
-// BenchmarkHanging sends changes to receivers of several organizations, each of which has BENCH_ENDPOINTS receivers that
-// respond. One organization has no others. In two further ones, 1 % and 5 % of all receivers hang. In the last one, half of
-// the receivers are on Discord and wait for their turn. It reports the 99th percentile of the time from the change to the
-// requests to the receivers that respond, and the ratios to the first organization, which is measured before and after
-// the others.
+// BenchmarkHanging sends a change to the receivers of each of several organizations, of which BENCH_ENDPOINTS respond. In
+// two of them, 1 % and 5 % of all receivers hang. In the last one, half of the receivers are on Discord and wait for their
+// turn. It reports the 99th percentile of the time from the change to the requests to the receivers that respond, and the
+// ratios to organizations without others, one of which is measured before and one after those with hanging receivers. Each
+// change is the first one of its organization, and the receivers that respond are on one host, to which connections are open.
 func BenchmarkHanging(b *testing.B) {
 	n := endpoints(b)
 	w := newWorld(b)
 	w.hanging("hanging.test")
-	shares := []int{0, 1, 5} // in a hundred
-	arrivals := make([]*arrivals, len(shares))
-	sizes := make([]int, len(shares))
-	name := func(i int) string { return fmt.Sprintf("0190a000-0000-7000-8000-0000000000a%d", i) }
+	receivers := w.arrivals("hooks.test")
+	made := 0
+	crowd := func(total, share int, paced bool) (organization string) {
+		made++
+		organization = fmt.Sprintf("0190a000-0000-7000-8000-0000000000a%d", made)
+		w.crowd(organization, total, "hooks.test", share, paced)
+		return organization
+	}
+	first := crowd(n, 0, false)
+	shares := []int{0, 1, 5, 0} // in a hundred
+	size := func(share int) int { return n * 100 / (100 - share) }
+	organizations := make([]string, len(shares))
 	for i, share := range shares {
-		host := fmt.Sprintf("hooks%d.test", i)
-		arrivals[i] = w.arrivals(host)
-		sizes[i] = n * 100 / (100 - share)
-		w.crowd(name(i), sizes[i], host, share, false)
+		organizations[i] = crowd(size(share), share, false)
 	}
-	const owner = "0190a000-0000-7000-8000-0000000000af"
-	others := w.arrivals("others.test")
-	w.crowd(owner, 2*n, "others.test", 0, true)
+	owner := crowd(2*n, 0, true)
 	w.child()
-	// reach sends a change and returns the percentile.
-	reach := func(i int) time.Duration {
-		ended, respond := w.outcomes.count(), sizes[i]-hangingOf(sizes[i], shares[i])
-		arrivals[i].begin()
-		w.tell(name(i))
-		apitest.Eventually(b, "those that answer", func() bool { return arrivals[i].count() == respond })
-		apitest.Eventually(b, "the end of those that hang", func() bool { return w.outcomes.count() == ended+sizes[i] })
-		return quantile(arrivals[i].all(), 0.99)
+	// reach sends a change and returns the percentile of those that respond.
+	reach := func(organization string, respond int) time.Duration {
+		receivers.begin()
+		w.tell(organization)
+		apitest.Eventually(b, "those that respond", func() bool { return receivers.count() == respond })
+		return quantile(receivers.all(), 0.99)
 	}
-	reach(0) // joined and warm
-	var none, beside []time.Duration
-	times := make([][]time.Duration, len(shares))
+	ended := 0
+	end := func(total int) {
+		ended += total
+		apitest.Eventually(b, "the end of those that hang", func() bool { return w.outcomes.count() == ended })
+	}
+	reach(first, n) // joined and warm
+	end(n)
+	times := make(map[int][]time.Duration)
+	var beside []time.Duration
 	for b.Loop() {
-		none = append(none, reach(0))
-		for i := range shares[1:] {
-			times[i+1] = append(times[i+1], reach(i+1))
+		for i, share := range shares {
+			total := size(share)
+			times[share] = append(times[share], reach(organizations[i], total-hangingOf(total, share)))
+			end(total)
 		}
-		none = append(none, reach(0))
 		// Last, because those on Discord wait longer than the benchmark runs.
-		others.begin()
-		w.tell(owner)
-		apitest.Eventually(b, "those that need not wait", func() bool { return others.count() == n })
-		beside = append(beside, quantile(others.all(), 0.99))
+		beside = append(beside, reach(owner, n))
 	}
-	control := mean(none)
+	control := mean(times[0])
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(milliseconds(control), "ms-p99-none")
-	for i, share := range shares[1:] {
-		p99 := mean(times[i+1])
+	for _, share := range []int{1, 5} {
+		p99 := mean(times[share])
 		b.ReportMetric(milliseconds(p99), fmt.Sprintf("ms-p99-%d%%", share))
 		b.ReportMetric(float64(p99)/float64(control), fmt.Sprintf("hanging%d%%_ratio", share))
 	}
