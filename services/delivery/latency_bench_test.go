@@ -85,20 +85,24 @@ func BenchmarkHanging(b *testing.B) {
 	}
 	owner := crowd(2*n, 0, true)
 	w.child()
-	// reach sends a change and returns the percentile of those that respond.
-	reach := func(organization string, respond int) time.Duration {
-		receivers.begin()
-		w.tell(organization)
-		apitest.Eventually(b, "those that respond", func() bool { return receivers.count() == respond })
-		return quantile(receivers.all(), 0.99)
-	}
 	ended := 0
 	end := func(total int) {
 		ended += total
 		apitest.Eventually(b, "the end of those that hang", func() bool { return w.outcomes.count() == ended })
 	}
-	reach(first, n) // joined and warm
-	end(n)
+	send := func(organization string, respond int) {
+		receivers.begin()
+		w.tell(organization)
+		apitest.Eventually(b, "those that respond", func() bool { return receivers.count() == respond })
+	}
+	// reach sends a change and returns the percentile of those that respond. Another change opens the connections before,
+	// because they close while receivers hang.
+	reach := func(organization string, respond int) time.Duration {
+		send(first, n)
+		end(n)
+		send(organization, respond)
+		return quantile(receivers.all(), 0.99)
+	}
 	times := make(map[int][]time.Duration)
 	var beside []time.Duration
 	for b.Loop() {
