@@ -16,18 +16,19 @@ const (
 	// memoryFloor is the lowest memory limit of the Go runtime at rest, in bytes. Below it, only gcPercent decides when the
 	// collector runs.
 	memoryFloor = 112 << 20
-	// memorySpare is added to the limit for garbage and for memory of the Go runtime outside of the heap, in bytes, while the
-	// process is at rest: when the last collection was more than restAfter ago. Otherwise workSpare is added. With memorySpare,
-	// the garbage collector used a fifth of the processor time of events to 20 webhooks each.
+	// memorySpare is added to the limit for garbage and for memory of the Go runtime outside of the heap, in bytes.
 	memorySpare = 48 << 20
-	workSpare   = 128 << 20
-	restAfter   = 2 * time.Second
+	// workSpare is the least that the limit exceeds the live heap by, in bytes, unless the process is at rest: when the last
+	// collection was more than restAfter ago. With memorySpare alone, the garbage collector used a fifth of the processor
+	// time of events to 20 webhooks each.
+	workSpare = 128 << 20
+	restAfter = 2 * time.Second
 )
 
 // boundMemory sets gcPercent unless the environment sets GOGC, and the memory limit unless it sets GOMEMLIMIT.
 //
-// Decision. The limit follows the live heap: after each collection it is five quarters of the live heap plus workSpare, and
-// at rest plus memorySpare, but at least memoryFloor. So a large heap grows less than threefold, and the process gives memory
+// Decision. The limit follows the live heap. It is five quarters of the live heap plus memorySpare, but at least memoryFloor,
+// and at work at least the live heap plus workSpare. So a large heap grows less than threefold, and the process gives memory
 // back after its work. A fixed limit below the live heap would make the collector run all the time.
 func boundMemory() {
 	if os.Getenv("GOGC") == "" {
@@ -41,7 +42,7 @@ func boundMemory() {
 // followHeap sets the memory limit from the size of the live heap, now, after each collection, and at rest. The runtime calls
 // collected after a collection, because nothing refers to the 64 bytes.
 func followHeap() {
-	rest := time.AfterFunc(restAfter, func() { limitMemory(memorySpare) })
+	rest := time.AfterFunc(restAfter, func() { limitMemory(0) })
 	var collected func(struct{})
 	collected = func(struct{}) {
 		limitMemory(workSpare)
@@ -51,8 +52,10 @@ func followHeap() {
 	collected(struct{}{})
 }
 
+// limitMemory sets the memory limit. It exceeds the live heap by spare bytes at least.
 func limitMemory(spare int64) {
-	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(live)
-	debug.SetMemoryLimit(max(memoryFloor, int64(live[0].Value.Uint64())*5/4+spare))
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(samples)
+	live := int64(samples[0].Value.Uint64())
+	debug.SetMemoryLimit(max(memoryFloor, live+max(live/4+memorySpare, spare)))
 }
