@@ -164,11 +164,11 @@ func BenchmarkGatewayScale(b *testing.B) {
 }
 
 // BenchmarkServicesScale sends requests to events and to subscribers, for which each response of the database takes 100 ms
-// longer. Each process has 8 connections to the database, a gateway and 32 clients of its own: requests that wait in one process
+// longer. Each process has 8 connections to the database, a gateway and 24 clients of its own: requests that wait in one process
 // share operations of the database, so one process would need fewer for each if it had the clients of all. Each client reads and
 // changes its own record in turn.
 func BenchmarkServicesScale(b *testing.B) {
-	const clients, most, connections, takes = 32, 4, 8, 100 * time.Millisecond
+	const clients, most, connections, takes = 24, 4, 8, 100 * time.Millisecond
 	server := os.Getenv("BELLBUOY_TEST_MONGODB")
 	if server == "" {
 		b.Skip("BELLBUOY_TEST_MONGODB names no MongoDB server")
