@@ -241,7 +241,7 @@ func (a *Accounts) MayHoldKeys(ctx context.Context, who Who) error {
 }
 
 // mayChangeFactors returns the caller, and a function that returns an error unless the user may add and remove second
-// factors: the caller has signed in recently. If the organization requires a second factor and the user has one, the caller
+// factors: the caller has signed in recently, and the session has not ended since. If the organization requires a second factor and the user has one, the caller
 // has also shown one, because a new factor would else replace it for somebody who knows the password only.
 func (a *Accounts) mayChangeFactors(ctx context.Context, who Who) (user User, allow func(*User) error, err error) {
 	if user, err = a.Recent(ctx, who); err != nil {
@@ -252,6 +252,9 @@ func (a *Accounts) mayChangeFactors(ctx context.Context, who Who) (user User, al
 		return User{}, nil, err
 	}
 	allow = func(u *User) error {
+		if who.Session != "" && u.session(who.Session, a.Now()) == nil {
+			return fault.ErrSignInAgain
+		}
 		hasFactor := u.HasTOTP() || len(u.Passkeys) > 0 && u.admitsPassword(organization) // with single sign-on only, passkeys are not accepted
 		if hasFactor && u.rolesIn(who.Session, organization, a.Now()) == nil {
 			return fault.ErrSignInAgain
