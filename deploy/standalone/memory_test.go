@@ -32,7 +32,7 @@ func TestTheMemoryLimitFollowsTheLiveHeap(t *testing.T) {
 		}
 	}
 	live := make([]byte, 2*memoryFloor)
-	follows("a large heap", runtime.GC, func() bool { return limit() >= int64(len(live))*5/4+workSpare })
+	follows("a large heap", runtime.GC, func() bool { return limit() >= int64(len(live))+workSpare })
 	runtime.KeepAlive(live)
 	live = nil
 	for range 2 {
