@@ -184,7 +184,7 @@ func startCounted(t *testing.T, changes ...func(*store.Store)) (*platform, *oper
 	for _, change := range changes {
 		change(records)
 	}
-	editions := edition.New(records.Store, records.Records, edition.Options{Now: p.now})
+	editions := edition.New(records.Store, records.Records, edition.Options{Now: p.now, Log: slog.New(slog.DiscardHandler)})
 	made := catalog.New(records.Store, client.NewServices(slog.New(slog.DiscardHandler)), editions, p.now)
 	records.Follow(countedFollower{made, n})
 	if err := db.Migrate(t.Context()); err != nil {

@@ -85,32 +85,55 @@ func TestTheEndOfADayIsSpread(t *testing.T) {
 	}
 }
 
-// refusing is a collection that refuses writes while refuse is true.
-type refusing[T any] struct {
+// hindered is a collection whose writes call before first.
+type hindered[T any] struct {
 	find.Collection[T]
-	refuse *atomic.Bool
+	before func() error
 }
 
-func (r refusing[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (item T, err error) {
-	if r.refuse.Load() {
-		return item, fault.New(fault.Unavailable, "The database refuses writes.")
+func (h hindered[T]) Upsert(ctx context.Context, key string, change func(*T, bool) ([]topic.Message, error)) (item T, err error) {
+	if err := h.before(); err != nil {
+		return item, err
 	}
-	return r.Collection.Upsert(ctx, key, change)
+	return h.Collection.Upsert(ctx, key, change)
 }
 
-// TestYesterdaysPageIsBetterThanNone checks what visitors get after the end of a day while the database refuses writes.
+// TestYesterdaysPageIsBetterThanNone checks what visitors get after the end of a day while the database refuses writes or does
+// not respond to them. After a failure, the next requests do not try again for some seconds.
 func TestYesterdaysPageIsBetterThanNone(t *testing.T) {
-	var refuse atomic.Bool
-	p, _ := startCounted(t, func(s *store.Store) { s.Pages = refusing[edition.PublishedPage]{s.Pages, &refuse} })
-	yesterday := p.edition()
-	p.ahead.Store(int64(24 * time.Hour))
-	refuse.Store(true)
-	if got := p.edition(); got.ID != yesterday.ID {
-		t.Errorf("while the database refuses writes, the edition is %s instead of %s", got.ID, yesterday.ID)
-	}
-	refuse.Store(false)
-	if got := p.edition(); got.ID == yesterday.ID {
-		t.Error("the edition is still that of yesterday")
+	for name, hinder := range map[string]func(over <-chan struct{}) error{
+		"refuses":             func(<-chan struct{}) error { return fault.New(fault.Unavailable, "The database refuses writes.") },
+		"does not respond to": func(over <-chan struct{}) error { <-over; return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var hinders atomic.Bool
+			var tries atomic.Int64
+			over := make(chan struct{})
+			p, _ := startCounted(t, func(s *store.Store) {
+				s.Pages = hindered[edition.PublishedPage]{s.Pages, func() error {
+					if tries.Add(1); hinders.Load() {
+						return hinder(over)
+					}
+					return nil
+				}}
+			})
+			yesterday := p.edition()
+			p.ahead.Store(int64(24 * time.Hour))
+			hinders.Store(true)
+			before := tries.Load()
+			for range 3 {
+				if got := p.edition(); got.ID != yesterday.ID {
+					t.Errorf("while the database %s writes, the edition is %s instead of %s", name, got.ID, yesterday.ID)
+				}
+			}
+			if made := tries.Load() - before; made != 1 {
+				t.Errorf("three requests tried to render %d times", made)
+			}
+			hinders.Store(false)
+			close(over)
+			p.ahead.Add(int64(time.Minute))
+			apitest.Eventually(t, "the edition of today", func() bool { return p.edition().ID != yesterday.ID })
+		})
 	}
 }
 

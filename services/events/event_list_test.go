@@ -40,7 +40,7 @@ func startLibrary(t testing.TB, now func() time.Time) *library {
 	})
 	l := &library{}
 	l.records = store.Declare(db)
-	editions := edition.New(l.records.Store, l.records.Records, edition.Options{Now: now})
+	editions := edition.New(l.records.Store, l.records.Records, edition.Options{Now: now, Log: slog.New(slog.DiscardHandler)})
 	l.Catalog = catalog.New(l.records.Store, client.NewServices(slog.New(slog.DiscardHandler)), editions, now)
 	l.records.Follow(l.Catalog)
 	if err := db.Migrate(t.Context()); err != nil {

@@ -84,7 +84,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	records := store.Declare(s.Database)
 	editions := edition.New(records.Store, records.Records, edition.Options{
-		Renderer: renderer, Tries: tries, Addresses: addresses, Secret: c.Secret.Secret, Now: c.Now,
+		Renderer: renderer, Tries: tries, Addresses: addresses, Secret: c.Secret.Secret, Now: c.Now, Log: c.Log,
 	})
 	events := catalog.New(records.Store, others, editions, c.Now, platform...)
 	records.Follow(events)

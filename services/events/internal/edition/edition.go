@@ -6,9 +6,11 @@ package edition
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/coalesce"
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
@@ -58,6 +60,7 @@ type Options struct {
 	Addresses catalog.Addresses
 	Secret    string // key of the signed values in editions
 	Now       func() time.Time
+	Log       *slog.Logger
 }
 
 // Editions publishes the dashboards of a catalog. It is safe for concurrent use, also by several processes over one store.
@@ -70,16 +73,19 @@ type Editions struct {
 	decoded   *decodedEditions
 	calendars uptime.Calendars
 	pages     *lru.Cache[string, markedPage] // by dashboard
-	hashing   chan struct{}                  // a semaphore: an item for each password that is being compared
-	drawing   chan struct{}                  // a semaphore: an item for each preview that is being made
+	dayEnds   *lru.Cache[string, time.Time]  // by dashboard: until when no request renders the page of a new day
+	outages   *failurelog.Log
+	hashing   chan struct{} // a semaphore: an item for each password that is being compared
+	drawing   chan struct{} // a semaphore: an item for each preview that is being made
 }
 
 // New returns an Editions for the dashboards in records.
 func New(records catalog.Store, store Records, options Options) *Editions {
 	pages, _ := lru.New[string, markedPage](maxMarked) // fails only for a size below 1
+	dayEnds, _ := lru.New[string, time.Time](maxDayEnds)
 	return &Editions{
-		records: records, store: store, Options: options, decoded: newDecodedEditions(), calendars: uptime.NewCalendars(), pages: pages, hashing: make(chan struct{}, hashesAtOnce),
-		drawing: make(chan struct{}, previewsAtOnce),
+		records: records, store: store, Options: options, decoded: newDecodedEditions(), calendars: uptime.NewCalendars(), pages: pages,
+		dayEnds: dayEnds, outages: failurelog.New(options.Log), hashing: make(chan struct{}, hashesAtOnce), drawing: make(chan struct{}, previewsAtOnce),
 	}
 }
 

@@ -70,6 +70,9 @@ func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name stri
 		kept, err = e.store.Files.Get(ctx, fresh.Key())
 		return kept.File, err
 	}
+	if fault.Is(err, fault.Unavailable) { // files are only stored so that they are not rendered again
+		return fresh.File, nil
+	}
 	return fresh.File, err
 }
 

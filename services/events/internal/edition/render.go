@@ -8,24 +8,47 @@ import (
 	"strings"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/libs/failurelog"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// current returns page, or renders it again if it is overdue. If only the day has ended and the rendering fails, it returns
-// page: yesterday's page is better than none. It returns a given error unchanged.
+const (
+	// dayEndWait is how long a visitor's request waits for the page of a new day. A gateway waits longer for a response.
+	dayEndWait = 250 * time.Millisecond
+	// dayEndPause is the time after a failure in which no request renders the page of a new day.
+	dayEndPause = 5 * time.Second
+	maxDayEnds  = 100_000 // maximum number of dashboards whose pause is in memory
+)
+
+var dayEndFailed = failurelog.Cause{Message: "The page of a new day cannot be rendered yet. Visitors see the page of the former day."} // never changes
+
+// current returns page, or renders it again if it is overdue. If only the day has ended and the rendering fails or is slow,
+// it returns page: yesterday's page is better than none. It returns a given error unchanged.
 func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
 	now := e.Now()
-	if err != nil || !page.overdue(now) {
+	switch until, paused := e.dayEnds.Get(page.DashboardID); {
+	case err != nil || !page.overdue(now):
 		return page, err
-	}
-	next, err := e.render(ctx, page.DashboardID)
-	if fault.UnlessMissing(err) != nil && !passed(page.ChangesAt, now) {
+	case passed(page.ChangesAt, now):
+		return e.render(ctx, page.DashboardID)
+	case paused && now.Before(until):
 		return page, nil
 	}
-	return next, err
+	waiting, cancel := context.WithTimeout(ctx, dayEndWait)
+	defer cancel()
+	next, err := e.render(waiting, page.DashboardID) // goes on if waiting ends
+	if fault.UnlessMissing(err) == nil {
+		e.outages.Over(ctx, dayEndFailed)
+		return next, err
+	}
+	if ctx.Err() == nil {
+		e.outages.Failed(ctx, dayEndFailed, err, "dashboard", page.DashboardID)
+	}
+	e.dayEnds.Add(page.DashboardID, now.Add(dayEndPause))
+	return page, nil
 }
 
 // render renders and stores the page of a dashboard. The page is composed inside the guarded write, so each rendering
@@ -56,14 +79,15 @@ func (e *Editions) render(ctx context.Context, dashboardID string, written ...ca
 // former page is not due and shows all written records already.
 func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboardID string, written []catalog.Written) (PublishedPage, *decodedEdition, error) {
 	now := e.Now()
-	due := former.ExpiresAt == nil || passed(former.ExpiresAt, now) || former.overdue(now)
 	var current *decodedEdition
 	if former.EditionID != "" {
 		var err error
 		if current, err = e.edition(ctx, former.EditionID); fault.UnlessMissing(err) != nil {
 			return PublishedPage{}, nil, err
 		}
+		now = notBefore(current, now)
 	}
+	due := former.ExpiresAt == nil || passed(former.ExpiresAt, now) || former.overdue(now)
 	fresh := func(w catalog.Written) bool { return w.Event == "" || lastSeen(former.Seen, w.Event) < w.Version() }
 	if current != nil && !due && !slices.ContainsFunc(written, fresh) {
 		return PublishedPage{}, nil, fault.ErrUnchanged
@@ -96,6 +120,16 @@ func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboard
 	page.ChangesAt, page.DayEndsAt, page.ExpiresAt, page.ClaimedUntil = m.state.nextChange(), new(m.calendar.Today().To), new(m.expires()), nil
 	page.SweepAt = cmp.Or(page.SweepAt, new(now.Add(sweepAfter)))
 	return page, made, nil
+}
+
+// notBefore returns now, or the time of the current edition if that is a little later: then the clock of the process that made
+// the edition is ahead. Without this, an event that has just begun by that clock would not be on the page.
+func notBefore(current *decodedEdition, now time.Time) time.Time {
+	const ahead = time.Minute // a clock that is further ahead is wrong, and must not stop the time of pages
+	if current != nil && current.state.Snapshot.At.After(now) && current.state.Snapshot.At.Sub(now) < ahead {
+		return current.state.Snapshot.At
+	}
+	return now
 }
 
 func (p *PublishedPage) setStatuses(of *State) {

@@ -79,7 +79,7 @@ func openAt(t *testing.T, address string, deaf bool, changes ...func(*store.Stor
 }
 
 func newLibrary(records *store.Store, now func() time.Time) library {
-	editions := edition.New(records.Store, records.Records, edition.Options{Renderer: name{}, Now: now})
+	editions := edition.New(records.Store, records.Records, edition.Options{Renderer: name{}, Now: now, Log: slog.New(slog.DiscardHandler)})
 	return library{catalog.New(records.Store, otherServices{client.NewServices(slog.New(slog.DiscardHandler))}, editions, now), editions}
 }
 
