@@ -392,6 +392,23 @@ func TestRelaysOfTwoProcesses(t *testing.T) {
 	})
 }
 
+// A process that has written knows whether Derive has succeeded. If the relay of another process published the message, it would
+// run Derive again.
+func TestARelayLeavesAMessageToTheProcessThatWroteItForASecond(t *testing.T) {
+	onShared(t, func(t *testing.T, address string) {
+		_, c := fleet(t, address) // without a relay, as if it were killed
+		two, _ := fleet(t, address)
+		b := newBroker()
+		run(t, two, b.publish)
+		began := time.Now()
+		must(t, c.Insert(t.Context(), vessel("a", 1), trips("a", 1, 1)...))
+		b.wait(t, 1)
+		if took := time.Since(began); took < time.Second {
+			t.Errorf("the relay of another process published the message after %v", took)
+		}
+	})
+}
+
 func TestRelayTakesOverFromAnother(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		one, c := fleet(t, address)

@@ -26,6 +26,7 @@ type Engine struct {
 	uri      string
 	database string
 	app      string
+	id       bson.ObjectID // tells the outboxes that this process has written from those of others
 	// Monitor observes the commands. It must not change after the first command.
 	Monitor *event.CommandMonitor
 
@@ -60,7 +61,7 @@ func New(address, name string, observe func(string)) (*Engine, error) {
 	}
 	// The URI has no prefix, because the driver would authenticate against a database of that name.
 	e := &Engine{
-		uri: server + "//" + hosts + "/", database: prefix + "_" + name, app: prefix + "-" + name,
+		uri: server + "//" + hosts + "/", database: prefix + "_" + name, app: prefix + "-" + name, id: bson.NewObjectID(),
 		Monitor: &event.CommandMonitor{Started: func(_ context.Context, started *event.CommandStartedEvent) { observe(started.CommandName) }},
 	}
 	if query != "" {

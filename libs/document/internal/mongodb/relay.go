@@ -21,8 +21,13 @@ import (
 // messages twice.
 const lease = 4 * time.Second
 
+// othersWait is the time for which a process leaves an outbox to the process that wrote it. That process knows whether
+// Derive has succeeded. Another one would have to run Derive again, now and once more after repeatTime of package document.
+const othersWait = time.Second
+
 // Claim finds documents whose p has passed, and moves p into the future. The update of a document matches only if p
-// still has the value that was read, so only one of several processes gets the document.
+// still has the value that was read, so only one of several processes gets the document. Claim finds the documents that
+// another process wrote last only after othersWait, unless that process had claimed them and its claim ended.
 func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
 	db, err := e.connect()
 	if err != nil {
@@ -43,7 +48,11 @@ func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, ski
 }
 
 func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
-	due := bson.D{{Key: "p", Value: bson.D{{Key: "$lte", Value: time.Now().UTC()}}}}
+	now := time.Now().UTC()
+	passed := func(t time.Time) bson.E { return bson.E{Key: "p", Value: bson.D{{Key: "$lte", Value: t}}} }
+	due := bson.D{passed(now), {Key: "$or", Value: bson.A{
+		bson.D{{Key: "w", Value: e.id}}, bson.D{there("c", true)}, bson.D{passed(now.Add(-othersWait))},
+	}}}
 	type outbox struct {
 		ID     string         `bson:"_id"`
 		P      time.Time      `bson:"p"`
@@ -144,7 +153,7 @@ func (e *Engine) Clear(ctx context.Context, claims []engine.Claim) (left bool, e
 				buried = append(buried, mongo.NewDeleteOneModel().SetFilter(all))
 			} else {
 				whole = append(whole, mongo.NewUpdateOneModel().SetFilter(all).
-					SetUpdate(bson.D{unset("o", "p", "c")}))
+					SetUpdate(bson.D{unset("o", "p", "w", "c")}))
 			}
 			ids := find.Values(p.Entries, func(e engine.Entry) string { return e.ID })
 			rest = append(rest, mongo.NewUpdateOneModel().SetFilter(mine(p)).SetUpdate(bson.D{

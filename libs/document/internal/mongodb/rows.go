@@ -25,6 +25,7 @@ import (
 //   - u: the values of each unique index, unless the record lacks one of them
 //   - o: the outbox
 //   - p: the time from which the outbox may be claimed
+//   - w: the Engine of the last process that added to the outbox
 //   - c: the token of the claim
 type document struct {
 	ID      string   `bson:"_id"`
@@ -89,7 +90,10 @@ func uniqueEntries(s *plan.Shape, ix *plan.Index, r *engine.Record) bson.A {
 
 // change returns the update that sets fields and appends entries. It does not replace a later p, because that is the
 // end of a claim.
-func change(set bson.D, entries []engine.Entry) bson.D {
+func (e *Engine) change(set bson.D, entries []engine.Entry) bson.D {
+	if len(entries) > 0 {
+		set = append(set, bson.E{Key: "w", Value: e.id})
+	}
 	update := bson.D{{Key: "$set", Value: set}}
 	if len(entries) > 0 {
 		update = append(update,
@@ -99,9 +103,14 @@ func change(set bson.D, entries []engine.Entry) bson.D {
 	return update
 }
 
+// waiting returns the fields of a new document with an outbox.
+func (e *Engine) waiting(entries []engine.Entry) bson.D {
+	return bson.D{{Key: "o", Value: entries}, {Key: "p", Value: time.Now().UTC()}, {Key: "w", Value: e.id}}
+}
+
 // tombstone returns the update that turns a document into a tombstone.
-func tombstone(version int64, entries []engine.Entry) bson.D {
-	return append(change(bson.D{{Key: "v", Value: version}}, entries),
+func (e *Engine) tombstone(version int64, entries []engine.Entry) bson.D {
+	return append(e.change(bson.D{{Key: "v", Value: version}}, entries),
 		unset("b", "f", "u"))
 }
 
@@ -169,7 +178,7 @@ func (e *Engine) Insert(ctx context.Context, s *plan.Shape, r *engine.Record) er
 	}
 	d := append(bson.D{{Key: "_id", Value: r.Key}}, contents(s, r)...)
 	if len(r.Entries) > 0 {
-		d = append(d, bson.E{Key: "o", Value: r.Entries}, bson.E{Key: "p", Value: time.Now().UTC()})
+		d = append(d, e.waiting(r.Entries)...)
 	}
 	for try := 0; ; try++ {
 		_, err = c.InsertOne(ctx, d)
@@ -178,7 +187,7 @@ func (e *Engine) Insert(ctx context.Context, s *plan.Shape, r *engine.Record) er
 			return classified(err)
 		}
 		// If the key belongs to a tombstone, the new record replaces the tombstone.
-		err = e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.Key}, there("b", false)}, change(contents(s, r), r.Entries))
+		err = e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.Key}, there("b", false)}, e.change(contents(s, r), r.Entries))
 		if !errors.Is(err, engine.ErrStale) {
 			return err
 		}
@@ -195,7 +204,7 @@ func (e *Engine) Insert(ctx context.Context, s *plan.Shape, r *engine.Record) er
 const maxTries = 10
 
 func (e *Engine) Replace(ctx context.Context, s *plan.Shape, r *engine.Record, version int64) error {
-	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: version}, there("b", true)}, change(contents(s, r), r.Entries))
+	return e.guarded(ctx, s, bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: version}, there("b", true)}, e.change(contents(s, r), r.Entries))
 }
 
 // guarded runs an update. It returns engine.ErrStale if no document matches filter.
@@ -217,7 +226,7 @@ func (e *Engine) guarded(ctx context.Context, s *plan.Shape, filter, update bson
 func (e *Engine) Remove(ctx context.Context, s *plan.Shape, key string, version int64, entries []engine.Entry) error {
 	at := bson.D{{Key: "_id", Value: key}, {Key: "v", Value: version}, there("b", true)}
 	if len(entries) > 0 {
-		return e.guarded(ctx, s, at, tombstone(version+1, entries))
+		return e.guarded(ctx, s, at, e.tombstone(version+1, entries))
 	}
 	c, err := e.collection(s)
 	if err != nil {
@@ -230,7 +239,7 @@ func (e *Engine) Remove(ctx context.Context, s *plan.Shape, key string, version 
 	if result.DeletedCount == 1 {
 		return nil
 	}
-	return e.guarded(ctx, s, append(at[:3:3], there("o", true)), tombstone(version+1, nil))
+	return e.guarded(ctx, s, append(at[:3:3], there("o", true)), e.tombstone(version+1, nil))
 }
 
 func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engine.Record) error {
@@ -239,7 +248,7 @@ func (e *Engine) ReplaceMany(ctx context.Context, s *plan.Shape, records []*engi
 		return err
 	}
 	models := find.Values(records, func(r *engine.Record) mongo.WriteModel {
-		return mongo.NewUpdateOneModel().SetUpdate(change(contents(s, r), r.Entries)).
+		return mongo.NewUpdateOneModel().SetUpdate(e.change(contents(s, r), r.Entries)).
 			SetFilter(bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: r.Version - 1}, there("b", true)})
 	})
 	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
@@ -258,16 +267,16 @@ func (e *Engine) WriteMany(ctx context.Context, s *plan.Shape, writes []engine.W
 		return err
 	}
 	// The first write is made alone, so that none is made if it fails.
-	if err := bulkWrite(ctx, c, s, writes[:1]); err != nil || len(writes) == 1 {
+	if err := e.bulkWrite(ctx, c, s, writes[:1]); err != nil || len(writes) == 1 {
 		return err
 	}
-	if err := bulkWrite(ctx, c, s, writes[1:]); err != nil {
+	if err := e.bulkWrite(ctx, c, s, writes[1:]); err != nil {
 		return errors.Join(find.ErrPartlyWritten, err)
 	}
 	return nil
 }
 
-func bulkWrite(ctx context.Context, c *mongo.Collection, s *plan.Shape, writes []engine.Write) error {
+func (e *Engine) bulkWrite(ctx context.Context, c *mongo.Collection, s *plan.Shape, writes []engine.Write) error {
 	guarded := int64(0)
 	models := make([]mongo.WriteModel, len(writes))
 	for i := range writes {
@@ -275,13 +284,13 @@ func bulkWrite(ctx context.Context, c *mongo.Collection, s *plan.Shape, writes [
 		if writes[i].Before == 0 {
 			// The key belongs to no tombstone, because the key of a record that is inserted is new.
 			d := append(bson.D{{Key: "_id", Value: r.Key}}, contents(s, r)...)
-			models[i] = mongo.NewInsertOneModel().SetDocument(append(d, bson.E{Key: "o", Value: r.Entries}, bson.E{Key: "p", Value: time.Now().UTC()}))
+			models[i] = mongo.NewInsertOneModel().SetDocument(append(d, e.waiting(r.Entries)...))
 			continue
 		}
 		guarded++
-		update := tombstone(r.Version, r.Entries)
+		update := e.tombstone(r.Version, r.Entries)
 		if r.Body != nil {
-			update = change(contents(s, r), r.Entries)
+			update = e.change(contents(s, r), r.Entries)
 		}
 		models[i] = mongo.NewUpdateOneModel().SetUpdate(update).
 			SetFilter(bson.D{{Key: "_id", Value: r.Key}, {Key: "v", Value: writes[i].Before}, there("b", true)})
@@ -304,7 +313,7 @@ func (e *Engine) PutMany(ctx context.Context, s *plan.Shape, records []*engine.R
 	for try := 0; len(records) > 0; try++ {
 		models := find.Values(records, func(r *engine.Record) mongo.WriteModel {
 			return mongo.NewUpdateOneModel().SetFilter(bson.D{{Key: "_id", Value: r.Key}}).
-				SetUpdate(change(contents(s, r), nil)).SetUpsert(true)
+				SetUpdate(e.change(contents(s, r), nil)).SetUpsert(true)
 		})
 		_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 		lost, err := duplicates(err)
@@ -414,7 +423,7 @@ func (e *Engine) DeleteSome(ctx context.Context, asked *plan.Plan, limit int) (i
 			return deleted, classified(err)
 		}
 		deleted += gone.DeletedCount
-		buried, err := c.UpdateMany(ctx, append(these[:2:2], there("o", true)), tombstone(rand.Int64N(1<<62), nil))
+		buried, err := c.UpdateMany(ctx, append(these[:2:2], there("o", true)), e.tombstone(rand.Int64N(1<<62), nil))
 		if err != nil {
 			return deleted, classified(err)
 		}
