@@ -60,6 +60,7 @@ type Import struct {
 	Addresses      []string      `json:"addresses" audit:"addresses"` // addresses of the new subscribers
 	Subscribers    []Subscriber  `json:"subscribers"`
 	Inserted       bool          `json:"inserted,omitempty"` // the subscribers are stored; those who are missing were deleted since
+	Unforced       bool          `json:"unforced,omitempty"` // when it began, no subscriber had a DeletedImport
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 
@@ -86,7 +87,7 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	if err != nil {
 		return nil, err
 	}
-	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: o.Asks, begun: a.Now(), results: make([]Result, len(rows))}
+	i := &importing{a: a, channel: channel, dashboard: dashboard, asks: o.Asks, force: o.Force, begun: a.Now(), results: make([]Result, len(rows))}
 	lines, err := i.setAside(ctx, organization, i.check(rows))
 	if err == nil && !o.Force {
 		lines, err = i.setDeletedAside(ctx, organization, lines)
@@ -119,6 +120,7 @@ type importing struct {
 	channel   topic.Channel
 	dashboard topic.DashboardRecord
 	asks      bool
+	force     bool
 	begun     time.Time // whoever is deleted later is not created again
 	results   []Result
 }

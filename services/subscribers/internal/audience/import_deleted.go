@@ -37,15 +37,17 @@ func (a *Audience) rememberDeletion(ctx context.Context, s Subscriber) error {
 	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: s.deletedImportID(), DeletedAt: a.Now()}})
 }
 
-// deleteAgain deletes those of the stored subscribers who were deleted after the import. Another call of ImportWritten had stored
-// them before, and has died since or was faster.
+// deleteAgain deletes those of the stored subscribers who were deleted after the import began. Another call of ImportWritten had
+// stored them before, and has died since or was faster. Only a forced import compares times: the subscribers of another one had no
+// record of a deletion when it began, and the clock of the process that has deleted them may be behind.
 func (a *Audience) deleteAgain(ctx context.Context, record Import, stored []Subscriber) error {
 	marks, err := find.ByKey(ctx, a.Store.DeletedImports, find.Values(stored, Subscriber.deletedImportID), deletedImportKey)
 	if err != nil {
 		return err
 	}
 	for _, s := range stored {
-		if !marks[s.deletedImportID()].DeletedAt.After(record.CreatedAt) {
+		mark, marked := marks[s.deletedImportID()]
+		if !marked || !record.Unforced && !mark.DeletedAt.After(record.CreatedAt) {
 			continue
 		}
 		if err := a.Store.Subscribers.Delete(ctx, s.ID, nil); fault.UnlessMissing(err) != nil {

@@ -28,7 +28,7 @@ func (i *importing) insert(ctx context.Context, organization string, rows int, l
 			}
 			return is || l.again
 		})
-		record := Import{ID: id, OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, CreatedAt: i.begun}
+		record := Import{ID: id, OrganizationID: organization, Channel: i.channel, DashboardID: i.dashboard.ID, Rows: rows, Unforced: !i.force, CreatedAt: i.begun}
 		err := i.store(ctx, record, fresh)
 		switch {
 		case err == nil && len(fresh) > 0:
