@@ -97,7 +97,6 @@ sub vcl_synth {
         return (restart);
     }
     if (resp.status == 503) {
-        set resp.http.Retry-After = "1";
         set resp.http.Cache-Control = "no-store";
     }
 }

@@ -24,6 +24,7 @@ func BenchmarkFlappingAlerts(b *testing.B) {
 		acme := actor{b, provision(b, c.base, "Acme", "acme-admin", "admin", "event", "api")}
 		component := acme.component("Checkout", "checkout")
 		tool := acme.tool(map[string]any{"name": "Flapping", "openAfter": "2m"})
+		first := acme.watch(component, 5*time.Second, func() {}) // opens connections and fills caches
 		idle := acme.watch(component, during/3, func() {})
 		before := c.spent()
 		var refused atomic.Int64
@@ -50,7 +51,7 @@ func BenchmarkFlappingAlerts(b *testing.B) {
 		if refused.Load() == 0 && len(problems) != alerts {
 			b.Fatalf("%d problems are stored, not %d", len(problems), alerts)
 		}
-		b.ReportMetric(float64(list.Meta.TotalCount-idle.events-busy.events+lasting), "incidents")
+		b.ReportMetric(float64(list.Meta.TotalCount-first.events-idle.events-busy.events+lasting), "incidents")
 		b.ReportMetric(float64(refused.Load()), "refused")
 		b.ReportMetric(late.Seconds(), "s-late")
 		for name := range used {
@@ -123,7 +124,7 @@ type watched struct {
 }
 
 // watch reads the page of the dashboard 40 times in a second and creates an incident twice in a second, until work returns,
-// and at least for the time.
+// and at least for the time. It resolves each incident when the page shows it, so that the page does not grow.
 func (a actor) watch(component string, during time.Duration, work func()) (out watched) {
 	done := make(chan struct{})
 	go func() {
@@ -163,13 +164,15 @@ func (a actor) watch(component string, during time.Duration, work func()) (out w
 		out.events++
 		title := fmt.Sprintf("Incident %d of %s", out.events, during)
 		began := time.Now()
+		var made struct{ Event struct{ ID string } }
 		send(a.t, http.MethodPost, a.BaseURL+"/app/events", a.app(), map[string]any{
 			"type": "incident", "title": title, "affectedComponents": []any{map[string]any{"componentId": component}},
-		}).expect(a.t, http.StatusCreated)
+		}).expect(a.t, http.StatusCreated).into(a.t, &made)
 		for !bytes.Contains(read(), []byte(title)) {
 			continue
 		}
 		out.shown = append(out.shown, time.Since(began))
+		send(a.t, http.MethodPost, a.BaseURL+"/app/events/"+made.Event.ID+"/timeline", a.app(), map[string]any{"status": "resolved"}).expect(a.t, http.StatusCreated)
 	})
 	group.Wait()
 	return out

@@ -18,7 +18,8 @@ const ownDashboards = 10
 
 // BenchmarkMemory (goal M1) measures the memory of the platform as one process with its default settings: after the
 // start, after BENCH_DASHBOARDS (1,000) dashboards were created and each page was read once, and after a minute of
-// rest. Each dashboard has a component and an incident. The first dashboard of an organization also shows the
+// rest, as the maximum of the 30 s that follow: the pages of open incidents are rendered each minute, so the garbage collector
+// still runs then. Each dashboard has a component and an incident. The first dashboard of an organization also shows the
 // components of the organization's other dashboards.
 //
 //	BENCH_DASHBOARDS=10000 go test -run '^$' -bench '^BenchmarkMemory$' -benchtime 1x ./deploy/standalone
@@ -44,7 +45,12 @@ func BenchmarkMemory(b *testing.B) {
 		}
 		b.ReportMetric(p.resident(), "MiB-read")
 		time.Sleep(time.Minute)
-		b.ReportMetric(p.resident(), "MiB-rest")
+		most := 0.0
+		for range 30 {
+			time.Sleep(time.Second)
+			most = max(most, p.resident())
+		}
+		b.ReportMetric(most, "MiB-rest")
 		if p.stop() != 0 {
 			b.Fatalf("the platform did not stop cleanly:\n%s", p.output())
 		}
