@@ -50,10 +50,9 @@ func BenchmarkFanout(b *testing.B) {
 	var product, raw time.Duration
 	var productCPU, rawCPU, tail, besideProduct, besideRaw time.Duration
 	for b.Loop() {
-		before, beside := service.cpu(b), apitest.UsedCPU()
-		took, rest := w.publishAndCount(hooks, n, channels...)
-		product, tail = product+took, tail+rest
-		besideProduct += apitest.UsedCPU() - beside
+		before := service.cpu(b)
+		took, rest, beside := w.publishAndCount(hooks, n, channels...)
+		product, tail, besideProduct = product+took, tail+rest, besideProduct+beside
 		productCPU += quiet() - before
 		beside = apitest.UsedCPU()
 		took, used := w.raw(hooks, n)
@@ -145,8 +144,9 @@ func (w *world) serve(host string, handler http.Handler) (address string) {
 	return listener.Addr().String()
 }
 
-// publishAndCount publishes a change for the channels and waits for n requests, then for their durable rows.
-func (w *world) publishAndCount(c *counter, n int, channels ...topic.Channel) (arrived, recorded time.Duration) {
+// publishAndCount publishes a change for the channels and waits for n requests, then for their durable rows. beside is the processor
+// time of this process until the last request.
+func (w *world) publishAndCount(c *counter, n int, channels ...topic.Channel) (arrived, recorded, beside time.Duration) {
 	w.t.Helper()
 	sent := change(newEvent(), 1)
 	sent.Notify = topic.Notify{}
@@ -154,7 +154,7 @@ func (w *world) publishAndCount(c *counter, n int, channels ...topic.Channel) (a
 		sent.Notify[channel] = topic.Wording{}
 	}
 	rows := w.recorded()
-	began := time.Now()
+	used, began := apitest.UsedCPU(), time.Now()
 	c.arrived.Store(0)
 	w.publish(sent, nil)
 	for c.arrived.Load() < int64(n) {
@@ -163,9 +163,9 @@ func (w *world) publishAndCount(c *counter, n int, channels ...topic.Channel) (a
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
-	arrived = time.Since(began)
+	arrived, beside = time.Since(began), apitest.UsedCPU()-used
 	apitest.Eventually(w.t, "the records", func() bool { return w.recorded() >= rows+int64(n) })
-	return arrived, time.Since(began) - arrived
+	return arrived, time.Since(began) - arrived, beside
 }
 
 // recorded returns the number of deliveries in the service's log.
@@ -224,7 +224,9 @@ func (c *child) peak(t testing.TB) float64 {
 	}
 	_, rest, _ := strings.Cut(string(raw), "VmHWM:")
 	var kib float64
-	fmt.Sscan(rest, &kib)
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		t.Fatalf("no VmHWM: %v\n%s", err, raw)
+	}
 	return kib / 1024
 }
 

@@ -2,6 +2,7 @@ package events_test
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -68,9 +69,13 @@ func BenchmarkAppLists(b *testing.B) {
 	compare(b, "events, legacyId=17", small, large, func(*appPlatform) string { return "/app/events?legacyId=17" })
 }
 
+// compare fails if one of the two pages has more than twice as many records as the other.
 func compare(b *testing.B, name string, small, large *appPlatform, path func(*appPlatform) string) {
 	b.Run(name, func(b *testing.B) {
 		few, many := path(small), path(large)
+		if one, other := small.size(few), large.size(many); one > 2*other || other > 2*one {
+			b.Fatalf("%d and %d records are compared", one, other)
+		}
 		for b.Loop() {
 			var fast, slow []time.Duration
 			for range benchRounds + 5 { // the first warm up
@@ -96,6 +101,22 @@ func (p *appPlatform) asks(path string) time.Duration {
 		p.t.Fatalf("%s returned %d %s", path, got.status, got.body)
 	}
 	return time.Since(began)
+}
+
+// size returns the number of records of a page.
+func (p *appPlatform) size(path string) (n int) {
+	p.t.Helper()
+	var page map[string]json.RawMessage
+	var list []json.RawMessage
+	if got := p.send("app event a", "GET", path, ""); json.Unmarshal([]byte(got.body), &page) != nil {
+		p.t.Fatalf("%s returned %d %s", path, got.status, got.body)
+	}
+	for _, member := range page {
+		if json.Unmarshal(member, &list) == nil {
+			n += len(list)
+		}
+	}
+	return n
 }
 
 // benchComponent returns the id of a component. The dashboard holds the first benchPlaced of them.
@@ -144,7 +165,7 @@ func appCrowd(b *testing.B, broker string, n int) *appPlatform {
 	return p
 }
 
-// benchEvent returns an event of 20 minutes; one in 100 lasts a week, and of the newest 1,000 events some are open.
+// benchEvent returns event i of n, which lasts 20 minutes; one in 100 lasts a week, and 60 are open.
 func benchEvent(i, n int) catalog.Event {
 	e := catalog.Event{
 		ID: uuid.Must(uuid.NewV7()).String(), LegacyID: int64(1 + i), OrganizationID: orgA, Type: catalog.Incident, Status: catalog.Resolved, Published: true,
@@ -155,10 +176,12 @@ func benchEvent(i, n int) catalog.Event {
 	switch {
 	case i%100 == 7:
 		end = e.StartAt.Add(7 * 24 * time.Hour)
-	case i < fewRecords && i%50 == 1:
+	case i%(n/20) == 1:
 		e.Status = catalog.Investigating
-	case i < fewRecords && i%50 == 2:
+	case i%(n/20) == 2:
 		e.Type, e.Status = catalog.Maintenance, catalog.Planning
+	case i%(n/20) == 3:
+		e.Type, e.Status = catalog.Maintenance, catalog.Verifying
 	case i%3 == 0:
 		e.Type, e.Status = catalog.Maintenance, catalog.Completed
 	}
