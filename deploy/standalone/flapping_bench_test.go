@@ -172,7 +172,7 @@ func (a actor) watch(component string, during time.Duration, work func()) (out w
 			continue
 		}
 		out.shown = append(out.shown, time.Since(began))
-		send(a.t, http.MethodPost, a.BaseURL+"/app/events/"+made.Event.ID+"/timeline", a.app(), map[string]any{"status": "resolved"}).expect(a.t, http.StatusCreated)
+		send(a.t, http.MethodPost, a.BaseURL+"/app/events/"+made.Event.ID+"/timeline", a.app(), map[string]any{"status": "resolved", "message": "It is over."}).expect(a.t, http.StatusCreated)
 	})
 	group.Wait()
 	return out
