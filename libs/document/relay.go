@@ -36,8 +36,8 @@ const (
 // Relay publishes the messages of the outboxes and clears them until ctx ends. It publishes each message at least
 // once, and the messages of one document in the order of their writes. If the Derive of a write failed or its process
 // was killed, Relay repeats Derive before it publishes the messages of the write. A write of this process wakes
-// Relay. Several processes may relay one MongoDB database. Relay finds messages of the others within relayPoll after these
-// processes have not published them for a second. A Database calls Relay once.
+// Relay. Several processes may relay one MongoDB database. Relay finds messages of the others within relayPoll; in
+// collections with a Derive, after these processes have not published them for a second. A Database calls Relay once.
 //
 // publish returns nil when the broker has stored all records. Relay repeats a failed publication.
 // If the messages of only one document fail, those of the others are published.

@@ -396,8 +396,8 @@ func TestRelaysOfTwoProcesses(t *testing.T) {
 // run Derive again.
 func TestARelayLeavesAMessageToTheProcessThatWroteItForASecond(t *testing.T) {
 	onShared(t, func(t *testing.T, address string) {
-		_, c := fleet(t, address) // without a relay, as if it were killed
-		two, _ := fleet(t, address)
+		_, c, _ := derivedFleet(t, address, nil) // without a relay, as if it were killed
+		two, _, _ := derivedFleet(t, address, nil)
 		b := newBroker()
 		run(t, two, b.publish)
 		began := time.Now()

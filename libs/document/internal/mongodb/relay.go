@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,13 +22,14 @@ import (
 // messages twice.
 const lease = 4 * time.Second
 
-// othersWait is the time for which a process leaves an outbox to the process that wrote it. That process knows whether
-// Derive has succeeded. Another one would have to run Derive again, now and once more after repeatTime of package document.
+// othersWait is the age of a message until which it is left to the process that wrote it, if the collection has a Derive. That
+// process knows whether Derive has succeeded. Another one would have to run Derive again, now and once more after repeatTime of
+// package document.
 const othersWait = time.Second
 
 // Claim finds documents whose p has passed, and moves p into the future. The update of a document matches only if p
-// still has the value that was read, so only one of several processes gets the document. Claim finds the documents that
-// another process wrote last only after othersWait, unless that process had claimed them and its claim ended.
+// still has the value that was read, so only one of several processes gets the document. Claim leaves a document to the
+// process that wrote it last, unless a claim of it has ended or its oldest message is older than othersWait.
 func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
 	db, err := e.connect()
 	if err != nil {
@@ -49,10 +51,12 @@ func (e *Engine) Claim(ctx context.Context, shapes []*plan.Shape, limit int, ski
 
 func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape, limit int, skip func(collection, key string) bool) ([]engine.Claim, error) {
 	now := time.Now().UTC()
-	passed := func(t time.Time) bson.E { return bson.E{Key: "p", Value: bson.D{{Key: "$lte", Value: t}}} }
-	due := bson.D{passed(now), {Key: "$or", Value: bson.A{
-		bson.D{{Key: "w", Value: e.id}}, bson.D{there("c", true)}, bson.D{passed(now.Add(-othersWait))},
-	}}}
+	due := bson.D{{Key: "p", Value: bson.D{{Key: "$lte", Value: now}}}}
+	if s.Derives {
+		due = append(due, bson.E{Key: "$or", Value: bson.A{
+			bson.D{{Key: "w", Value: e.id}}, bson.D{there("c", true)}, bson.D{{Key: "o.0.id", Value: bson.D{{Key: "$lt", Value: firstID(now.Add(-othersWait))}}}},
+		}})
+	}
 	type outbox struct {
 		ID     string         `bson:"_id"`
 		P      time.Time      `bson:"p"`
@@ -90,6 +94,12 @@ func (e *Engine) claimIn(ctx context.Context, c *mongo.Collection, s *plan.Shape
 		return claims, nil
 	}
 	return e.claimed(ctx, c, claims, token)
+}
+
+// firstID returns the lowest UUID v7 of a time. The ids of messages are UUIDs v7.
+func firstID(at time.Time) string {
+	ms := fmt.Sprintf("%012x", at.UnixMilli())
+	return ms[:8] + "-" + ms[8:] + "-7000-8000-000000000000"
 }
 
 // claimed returns the claims whose documents have the token of this process.

@@ -49,6 +49,9 @@ func (e *Editions) EditionFile(ctx context.Context, id, name string) (File, erro
 	return catalog.Share(ctx, &e.files, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return e.renderFile(ctx, of, name) })
 }
 
+// storeWait is how long a visitor waits until a file is stored.
+const storeWait = time.Second
+
 // renderFile renders and stores a file. If the file is already stored, for example by another process, it returns the
 // stored file.
 func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name string) (File, error) {
@@ -65,12 +68,14 @@ func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name stri
 	if fresh.File, err = e.Renderer.Render(&snapshot, name, extra); err != nil {
 		return File{}, err
 	}
-	err = e.store.Files.Insert(ctx, fresh)
+	waiting, cancel := context.WithTimeout(ctx, storeWait)
+	defer cancel()
+	err = e.store.Files.Insert(waiting, fresh)
 	if fault.Is(err, fault.Conflict) {
 		kept, err = e.store.Files.Get(ctx, fresh.Key())
 		return kept.File, err
 	}
-	if fault.Is(err, fault.Unavailable) { // files are only stored so that they are not rendered again
+	if fault.Is(err, fault.Unavailable) || waiting.Err() != nil { // files are only stored so that they are not rendered again
 		return fresh.File, nil
 	}
 	return fresh.File, err

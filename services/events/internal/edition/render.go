@@ -30,6 +30,10 @@ var dayEndFailed = failurelog.Cause{Message: "The page of a new day cannot be re
 func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (PublishedPage, error) {
 	now := e.Now()
 	switch until, paused := e.dayEnds.Get(page.DashboardID); {
+	case err == nil && paused && !page.overdue(now):
+		e.dayEnds.Remove(page.DashboardID)
+		e.outages.Over(ctx, dayEndFailed)
+		return page, nil
 	case err != nil || !page.overdue(now):
 		return page, err
 	case passed(page.ChangesAt, now):
@@ -46,8 +50,8 @@ func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (
 	}
 	if ctx.Err() == nil {
 		e.outages.Failed(ctx, dayEndFailed, err, "dashboard", page.DashboardID)
+		e.dayEnds.Add(page.DashboardID, now.Add(dayEndPause))
 	}
-	e.dayEnds.Add(page.DashboardID, now.Add(dayEndPause))
 	return page, nil
 }
 

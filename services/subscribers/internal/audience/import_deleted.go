@@ -37,20 +37,26 @@ func (a *Audience) rememberDeletion(ctx context.Context, s Subscriber) error {
 	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: s.deletedImportID(), DeletedAt: a.Now()}})
 }
 
-// deleteAgain deletes those of the stored subscribers who were deleted after the import began. Another call of ImportWritten had
-// stored them before, and has died since or was faster. Only a forced import compares times: the subscribers of another one had no
+// deleteAgain deletes those subscribers of the import who were deleted after the import began: another process deleted them, or a
+// call of ImportWritten that was faster or has died since had stored them before. Only a forced import compares times: the subscribers of another one had no
 // record of a deletion when it began, and the clock of the process that has deleted them may be behind.
-func (a *Audience) deleteAgain(ctx context.Context, record Import, stored []Subscriber) error {
-	marks, err := find.ByKey(ctx, a.Store.DeletedImports, find.Values(stored, Subscriber.deletedImportID), deletedImportKey)
+func (a *Audience) deleteAgain(ctx context.Context, record Import) error {
+	marks, err := find.ByKey(ctx, a.Store.DeletedImports, find.Values(record.Subscribers, Subscriber.deletedImportID), deletedImportKey)
 	if err != nil {
 		return err
 	}
-	for _, s := range stored {
+	for _, s := range record.Subscribers {
 		mark, marked := marks[s.deletedImportID()]
 		if !marked || !record.Unforced && !mark.DeletedAt.After(record.CreatedAt) {
 			continue
 		}
-		if err := a.Store.Subscribers.Delete(ctx, s.ID, nil); fault.UnlessMissing(err) != nil {
+		err := a.Store.Subscribers.Delete(ctx, s.ID, func(current *Subscriber) ([]topic.Message, error) {
+			if current.ImportID != record.ID { // subscribed again since
+				return nil, fault.ErrUnchanged
+			}
+			return nil, nil
+		})
+		if fault.UnlessMissing(err) != nil {
 			return err
 		}
 	}

@@ -20,14 +20,13 @@ func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import
 	if stored, err := a.Store.Imports.GetMany(ctx, []string{id}); err != nil || len(stored) == 0 {
 		return err
 	} else if current = &stored[0]; !current.Inserted {
-		stored, err := a.Store.Subscribers.InsertMany(ctx, current.Subscribers)
-		if err != nil {
+		if _, err := a.Store.Subscribers.InsertMany(ctx, current.Subscribers); err != nil {
 			return err
 		}
-		if err := a.deleteAgain(ctx, *current, stored); err != nil {
+		if err := a.deleteAgain(ctx, *current); err != nil {
 			return err
 		}
-		_, err = a.Store.Imports.Change(ctx, id, func(i *Import) error {
+		_, err := a.Store.Imports.Change(ctx, id, func(i *Import) error {
 			i.Inserted = true
 			return nil
 		})
