@@ -273,7 +273,7 @@ func TestTheAudienceIsWhatArrives(t *testing.T) {
 }
 
 // The audience of a component with 100,000 subscribers (10,100 in the short form) is counted in at most 3 times the time
-// of one with 1,000. The medians of 41 durations are compared.
+// of one with 1,000. The shortest of 41 durations are compared, because other work of the machine makes long ones longer.
 func TestTheAudienceOfManyIsCountedAsFastAsOfFew(t *testing.T) {
 	many := setting(t, "AUDIENCE_SUBSCRIBERS", 10_100, 100_000)
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=1000000")
@@ -302,8 +302,7 @@ func TestTheAudienceOfManyIsCountedAsFastAsOfFew(t *testing.T) {
 			}
 		}
 	}
-	median := func(all []time.Duration) time.Duration { return slices.Sorted(slices.Values(all))[len(all)/2] }
-	few, lot := median(took[0]), median(took[1])
+	few, lot := slices.Min(took[0]), slices.Min(took[1])
 	t.Logf("%d in %v, %d in %v: %.2f times", sizes[0], few, sizes[1], lot, float64(lot)/float64(few))
 	if lot > 3*few {
 		t.Errorf("%d take %v, %d take %v", sizes[0], few, sizes[1], lot)
