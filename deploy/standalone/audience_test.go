@@ -272,8 +272,8 @@ func TestTheAudienceIsWhatArrives(t *testing.T) {
 	t.Logf("%d changes: %v", rounds, want)
 }
 
-// The audience of a component with 100,000 subscribers (10,100 in the short form) is counted in at most 3 times the time
-// of one with 1,000. The shortest of 41 durations are compared, because other work of the machine makes long ones longer.
+// The audience of a component with 100,000 subscribers (10,100 in the short form) is counted in at most 3 times as long as
+// one with 1,000. The shortest of 41 durations are compared, because other work of the machine makes long ones longer.
 func TestTheAudienceOfManyIsCountedAsFastAsOfFew(t *testing.T) {
 	many := setting(t, "AUDIENCE_SUBSCRIBERS", 10_100, 100_000)
 	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "APP_RATE_PER_MINUTE=1000000")

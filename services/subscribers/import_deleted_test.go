@@ -179,8 +179,8 @@ func (l *leaving) GetMany(ctx context.Context, ids []string) ([]audience.Deleted
 	return found, err
 }
 
-// Whoever leaves after an import has read who left before is not stored again, also if the clock of the process that deletes the
-// subscriber is behind.
+// A subscriber who leaves after an import has read who left before is not stored again, also if the clock of the process that
+// deletes the subscriber is behind.
 func TestAnImportStoresNobodyAgainWhoLeavesMeanwhile(t *testing.T) {
 	for _, behind := range []time.Duration{0, 3 * time.Second} {
 		t.Run(behind.String(), func(t *testing.T) {

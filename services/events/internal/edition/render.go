@@ -126,7 +126,7 @@ func (e *Editions) compose(ctx context.Context, former *PublishedPage, dashboard
 	return page, made, nil
 }
 
-// notBefore returns now, or the time of the current edition if that is a little later: then the clock of the process that made
+// notBefore returns now, or the time of the current edition if that is a little later, because the clock of the process that made
 // the edition is ahead. Without this, an event that has just begun by that clock would not be on the page.
 func notBefore(current *decodedEdition, now time.Time) time.Time {
 	const ahead = time.Minute // a clock that is further ahead is wrong, and must not stop the time of pages
