@@ -15,6 +15,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/find"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
@@ -82,6 +83,26 @@ func TestTheEndOfADayIsSpread(t *testing.T) {
 			page, err := records.Pages.Get(t.Context(), id)
 			return err == nil && page.DayEndsAt != nil && page.DayEndsAt.After(night)
 		})
+	}
+}
+
+// TestAClockThatIsBehindHidesNoEvent makes an incident by a clock that is ahead, and then another one by a clock that is behind.
+func TestAClockThatIsBehindHidesNoEvent(t *testing.T) {
+	p := start(t, startBroker(t))
+	records := p.records()
+	api, other := p.component("API"), p.component("Mail")
+	p.ahead.Store(int64(10 * time.Second))
+	p.incident(api, "")
+	p.ahead.Store(0)
+	p.incident(other, "")
+	down := 0
+	for _, component := range p.snapshot(records).Components {
+		if component.State == catalog.MajorOutage {
+			down++
+		}
+	}
+	if down != 2 {
+		t.Errorf("the page shows %d components with an outage, not 2", down)
 	}
 }
 

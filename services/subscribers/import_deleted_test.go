@@ -164,13 +164,18 @@ func importedAnn(t *testing.T) (p *platform, o organization, people *audience.Au
 	return p, o, people, audience.SubscriberID(o.dashboard, address.ID), again
 }
 
-// leaving is a collection that calls after once, after it has read records.
+// leaving is a collection that calls after once, after it has read records. If fails is true, the next read fails.
 type leaving struct {
 	find.Collection[audience.DeletedImport]
 	after func()
+	fails bool
 }
 
 func (l *leaving) GetMany(ctx context.Context, ids []string) ([]audience.DeletedImport, error) {
+	if l.after == nil && l.fails {
+		l.fails = false
+		return nil, fault.New(fault.Unavailable, "the store is down")
+	}
 	found, err := l.Collection.GetMany(ctx, ids)
 	if after := l.after; after != nil {
 		l.after = nil
@@ -187,7 +192,7 @@ func TestAnImportStoresNobodyAgainWhoLeavesMeanwhile(t *testing.T) {
 			p, o, people, id, again := importedAnn(t)
 			other := p.direct(nil)
 			other.Now = func() time.Time { return p.now().Add(-behind) }
-			people.Store.DeletedImports = &leaving{people.Store.DeletedImports, func() {
+			people.Store.DeletedImports = &leaving{Collection: people.Store.DeletedImports, after: func() {
 				p.ahead.Add(int64(time.Second))
 				if err := other.RemoveSubscriber(t.Context(), o.id, topic.Email, id, false); err != nil {
 					t.Error(err)
@@ -199,6 +204,35 @@ func TestAnImportStoresNobodyAgainWhoLeavesMeanwhile(t *testing.T) {
 				t.Errorf("%v, left are %+v", err, left)
 			}
 		})
+	}
+}
+
+// The same holds if the import has stored the subscriber, and cannot read who has left. Its second run does.
+func TestAnImportThatIsRepeatedStoresNobodyAgainWhoLeft(t *testing.T) {
+	_, o, people, id, _ := importedAnn(t)
+	people.Store.DeletedImports = &leaving{Collection: people.Store.DeletedImports, fails: true, after: func() {
+		if err := people.RemoveSubscriber(t.Context(), o.id, topic.Email, id, false); err != nil {
+			t.Error(err)
+		}
+	}}
+	ctx, stop := context.WithTimeout(t.Context(), time.Second) // the request waits for a second run, which nobody begins
+	defer stop()
+	rows := []audience.Row{{Address: "ann@example.com", Confirmed: new(true)}}
+	if _, err := people.Import(ctx, o.id, topic.Email, o.dashboard, rows, audience.ImportOptions{}); err == nil {
+		t.Fatal("the import has ended")
+	}
+	if stored, err := people.Store.Subscribers.GetMany(t.Context(), []string{id}); err != nil || len(stored) != 1 {
+		t.Fatalf("%v, the first run has stored %+v", err, stored)
+	}
+	imports, err := people.Store.Imports.Find(t.Context(), find.Query{})
+	if err != nil || len(imports.Items) != 1 || imports.Items[0].Inserted {
+		t.Fatalf("%v, the imports are %+v", err, imports.Items)
+	}
+	if err := people.ImportWritten(t.Context(), imports.Items[0].ID, &imports.Items[0]); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := people.Store.Subscribers.GetMany(t.Context(), []string{id}); err != nil || len(left) != 0 {
+		t.Errorf("%v, left are %+v", err, left)
 	}
 }
 
