@@ -21,6 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/client"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/edition"
+	"github.com/bellbuoy/bellbuoy/services/events/internal/site"
 	"github.com/bellbuoy/bellbuoy/services/events/internal/store"
 )
 
@@ -184,7 +185,11 @@ func startCounted(t *testing.T, changes ...func(*store.Store)) (*platform, *oper
 	for _, change := range changes {
 		change(records)
 	}
-	editions := edition.New(records.Store, records.Records, edition.Options{Now: p.now, Log: slog.New(slog.DiscardHandler)})
+	renderer, err := site.New("https://status.example.com/public/confirm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	editions := edition.New(records.Store, records.Records, edition.Options{Renderer: renderer, Now: p.now, Log: slog.New(slog.DiscardHandler)})
 	made := catalog.New(records.Store, client.NewServices(slog.New(slog.DiscardHandler)), editions, p.now)
 	records.Follow(countedFollower{made, n})
 	if err := db.Migrate(t.Context()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -117,6 +118,34 @@ func (h hindered[T]) Upsert(ctx context.Context, key string, change func(*T, boo
 		return item, err
 	}
 	return h.Collection.Upsert(ctx, key, change)
+}
+
+// unstored is a collection whose inserts fail with refused, or do not end before their context.
+type unstored[T any] struct {
+	find.Collection[T]
+	refused error
+}
+
+func (u unstored[T]) Insert(ctx context.Context, _ T, _ ...topic.Message) error {
+	if u.refused == nil {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return u.refused
+}
+
+// TestAFileThatCannotBeStoredIsShown requests a file that nobody has requested before, while the database refuses writes or does
+// not respond to them.
+func TestAFileThatCannotBeStoredIsShown(t *testing.T) {
+	for name, refused := range map[string]error{"refused": fault.New(fault.Unavailable, "The database refuses writes."), "without a response": nil} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := startCounted(t, func(s *store.Store) { s.Files = unstored[edition.StoredFile]{s.Files, refused} })
+			response := p.file(p.edition().ID, "history", "identity")
+			if body, err := io.ReadAll(response.Body); response.StatusCode != 200 || err != nil || len(body) == 0 {
+				t.Errorf("the file: %d %s %v", response.StatusCode, body, err)
+			}
+		})
+	}
 }
 
 // TestYesterdaysPageIsBetterThanNone checks what visitors get after the end of a day while the database refuses writes or does
