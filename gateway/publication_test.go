@@ -90,6 +90,13 @@ func (p *publication) change(change func(*peer.Edition)) {
 	}
 }
 
+// setMedia sets the content type of a file. An empty type removes the file.
+func (p *publication) setMedia(name, media string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.media[name] = media
+}
+
 func (p *publication) serve(out http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
