@@ -40,7 +40,7 @@ func (p *pages) dashboardDelete(v *visit) error {
 	form.Danger = true
 	return v.ask("Delete “"+isolate(d.Name)+"”?", confirm{
 		Back: at, BackLabel: d.Name, Text: "This cannot be reversed. To hide the page only, take the tick “Published” away in the tab Access.", Form: form,
-		Points: []string{"Visitors find nothing at " + d.URL + ".", "The endpoints of the dashboard are deleted with it.", "Components and events stay."},
+		Points: []string{"Visitors find nothing at " + d.URL + ".", v.goesWith(d.ID), "Components and events stay."},
 	}, func() error {
 		if _, err := v.app.DeleteDashboard(v.Request.Context(), d.ID); err != nil {
 			return err
@@ -48,4 +48,26 @@ func (p *pages) dashboardDelete(v *visit) error {
 		v.notify("deleted", d.Name, "")
 		return v.redirect(dashboardsPath)
 	})
+}
+
+// goesWith says what is deleted with a dashboard. Without the counts of all channels, it names no number of subscribers.
+func (v *visit) goesWith(id string) string {
+	channels := app.AddressChannels()
+	totals := make([]int, len(channels))
+	var work concurrent
+	for i, channel := range channels {
+		work.Go(func() error {
+			found, err := v.app.SubscriberCounts(v.Request.Context(), channel, id)
+			totals[i] = found.Counts.Total
+			return err
+		})
+	}
+	err, sum := work.Wait(), 0
+	for _, total := range totals {
+		sum += total
+	}
+	if err != nil || sum == 0 {
+		return "Its subscribers and endpoints are deleted with it."
+	}
+	return "Its " + counted(sum, "subscriber") + " and its endpoints are deleted with it."
 }

@@ -281,7 +281,12 @@ func TestANewDashboardNeedsOnlyANameAndLeadsToItsComponents(t *testing.T) {
 	b.expect(b.get(acme+"/components"), http.StatusOK, "Acme is added. Choose its components.")
 	b.app.answer("POST /app/dashboards", answer{409, `{"error": "The plan allows 1 dashboard."}`, false})
 	b.expect(b.post("/console/dashboards/new", "name", "Partners"), http.StatusUnprocessableEntity, "The plan allows 1 dashboard.", `value="Partners"`)
-	b.expect(b.get(acme+"/delete"), http.StatusOK, "The endpoints of the dashboard are deleted with it.")
+	b.expect(b.get(acme+"/delete"), http.StatusOK, "Its 3,612 subscribers and its endpoints are deleted with it.")
+	if sent := b.app.queries("GET /app/subscribers/sms/counts"); !slices.Equal(sent, []string{"dashboardId=" + other}) {
+		t.Error(sent)
+	}
+	b.app.answer("GET /app/subscribers/sms/counts", answer{503, `{}`, false})
+	b.expect(b.get(acme+"/delete"), http.StatusOK, "Its subscribers and endpoints are deleted with it.")
 	b.app.answer("DELETE /app/dashboards/"+other, answer{409, `{"error": "The last dashboard stays."}`, false})
 	b.expect(b.post(acme+"/delete"), http.StatusUnprocessableEntity, "The last dashboard stays.")
 	b.app.forget("DELETE /app/dashboards/" + other)

@@ -31,7 +31,7 @@ func (a api) dashboardOperations() []web.Operation {
 	change.Example = web.Example{Response: one,
 		Request: `{"enabled": true, "branding": {"primaryColor": "#1a73e8"}, "subscriptions": {"webhook": true}, "access": {"mode": "public"}}`}
 	remove := operation("dashboards", writers, "DELETE", "/{id}", "deleteDashboard", "Delete a dashboard",
-		"The endpoints of the dashboard are deleted with it. The last dashboard of an organization cannot be deleted.", 204, 409)
+		"The subscribers and endpoints of the dashboard are deleted with it. The last dashboard of an organization cannot be deleted.", 204, 409)
 	place := operation("dashboards", writers, "PUT", "/{id}/components", "replaceDashboardComponents", "Replace the components of a dashboard",
 		"The dashboard shows these components, in this order, and no others. The order of the array decides, not position.", 200)
 	place.Example = web.Example{Request: `{"components": [{"componentId": "01890a5d-ac96-774b-bcce-b302099a8061", "groupName": "default"}]}`, Response: one}
