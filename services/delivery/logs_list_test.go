@@ -148,7 +148,7 @@ func TestEveryCombinationOfLogFiltersFindsWhatALoopOverAllLogsFinds(t *testing.T
 		}
 	}
 	newest := 0
-	for round := range setting(t, "LOG_ROUNDS", 60, 500) {
+	for round := range setting(t, "LOG_ROUNDS", 200, 500) {
 		q := url.Values{}
 		maybe("dashboardId", j.dashboards[j.random.IntN(3)], q)
 		maybe("urlHash", urlHash(j.random.IntN(6)), q) // one of them is unknown

@@ -140,24 +140,17 @@ func (p *query) selection() (clause, int) {
 		return q, 0
 	}
 	arms := p.arms()
-	var q clause
 	extra := 0
 	if len(arms) > 1 {
 		extra = len(p.Order) - 1 // without the key, which is selected anyway
 	} else if p.Offset > 0 && p.Sorted && p.within() {
 		return p.skipping(arms[0]), 0
 	}
-	for i, arm := range arms {
-		if i > 0 {
-			q.add(" UNION ALL ")
-		}
-		q.add("SELECT " + p.column(plan.KeyField) + ", d.version, d.body")
-		for _, t := range p.Order[:extra] {
-			q.add(", " + p.column(t.Field))
-		}
-		q.add(p.from())
-		q.where(arm)
+	head := "SELECT " + p.column(plan.KeyField) + ", d.version, d.body"
+	for _, t := range p.Order[:extra] {
+		head += ", " + p.column(t.Field)
 	}
+	q := union(head+p.from(), " UNION ALL ", arms)
 	first := 0
 	if len(arms) > 1 {
 		first = 4
@@ -189,35 +182,43 @@ func (p *query) keys(fields []int) clause {
 		from = p.fromSide()
 	}
 	arms := p.arms()
-	head := clause{text: "SELECT "}
+	head := "SELECT "
 	if len(arms) == 1 && slices.ContainsFunc(p.Where, p.repeats) {
-		head.add("DISTINCT ")
+		head += "DISTINCT "
 	}
-	head.add(p.column(plan.KeyField))
+	head += p.column(plan.KeyField)
 	for _, f := range fields {
-		head.add(", " + p.column(f))
+		head += ", " + p.column(f)
 	}
-	head.add(from)
+	q := union(head+from, " UNION ", arms)
+	p.ordered(&q, 2)
+	return q
+}
+
+// union returns one SELECT for each arm, which is its condition, joined by the operator. The text of 64 arms is long, so it
+// is put together once.
+func union(head, operator string, arms []clause) clause {
 	texts := make([]string, len(arms))
 	var q clause
 	for i, arm := range arms {
-		one := head
+		one := clause{text: head}
 		one.where(arm)
 		texts[i], q.args = one.text, append(q.args, one.args...)
 	}
-	q.text = strings.Join(texts, " UNION ")
-	p.ordered(&q, 2)
+	q.text = strings.Join(texts, operator)
 	return q
 }
 
 // ordered adds ORDER BY, LIMIT and OFFSET. See sequence for first.
 func (p *query) ordered(q *clause, first int) {
-	p.sequence(q, first)
+	var end clause
+	p.sequence(&end, first)
 	if p.Limit > 0 || p.Offset > 0 {
 		// LIMIT 0 + ? and not LIMIT ?: SQLite prepares a statement with a plain parameter again at each run, because
 		// its plan may depend on the number.
-		q.add(" LIMIT 0 + ? OFFSET ?", cmp.Or(p.Limit, -1), p.Offset)
+		end.add(" LIMIT 0 + ? OFFSET ?", cmp.Or(p.Limit, -1), p.Offset)
 	}
+	q.add(end.text, end.args...)
 }
 
 // sequence adds the ORDER BY. If first is 0, it names the columns. Otherwise it uses the numbers of the columns: the

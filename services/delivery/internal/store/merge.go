@@ -144,28 +144,46 @@ func members(blocks []deliverylog.Block, q *deliverylog.Query) ([]deliverylog.De
 }
 
 // urlSource returns a source of the members with the URL of q. The source first reads entries of the index by URL, and
-// then the blocks that may have the URL.
+// then, a few at a time, the blocks that may have the URL, because a page needs few of them.
 func (s *Store) urlSource(query find.Query, q *deliverylog.Query) source {
-	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
+	type candidate struct {
+		block string
+		last  int64 // milliseconds
+	}
+	var candidates []candidate // not read yet
+	rest, more := int64(0), true
+	readEntries := func(ctx context.Context) error {
 		entries, err := s.blocks.Keys(ctx, query, fieldLast, fieldURLs)
-		if err != nil || len(entries) == 0 {
-			return nil, 0, false, err
+		if err != nil {
+			return err
 		}
-		var keys []string
+		more = len(entries) == query.Limit
 		for _, entry := range entries {
+			rest, _ = entry.Values[0].(int64)
+			query.After = entry.Position
 			if urls, _ := entry.Values[1].(string); deliverylog.HasURL(urls, q.URLHash) {
-				keys = append(keys, entry.Key)
+				candidates = append(candidates, candidate{entry.Key, rest})
 			}
 		}
-		last := entries[len(entries)-1]
-		query.After = last.Position
-		rest, _ := last.Values[0].(int64)
-		blocks, err := s.blocks.GetMany(ctx, keys)
+		return nil
+	}
+	return func(ctx context.Context) ([]deliverylog.Delivery, int64, bool, error) {
+		if len(candidates) == 0 {
+			if err := readEntries(ctx); err != nil {
+				return nil, 0, false, err
+			}
+		}
+		chunk := candidates[:min(blocksAtOnce, len(candidates))]
+		candidates = candidates[len(chunk):]
+		blocks, err := s.blocks.GetMany(ctx, find.Values(chunk, func(c candidate) string { return c.block }))
 		if err != nil {
 			return nil, 0, false, err
 		}
 		logs, err := members(blocks, q)
-		return logs, rest, len(entries) == query.Limit, err
+		if len(candidates) > 0 {
+			return logs, candidates[0].last, true, err
+		}
+		return logs, rest, more, err
 	}
 }
 
