@@ -43,17 +43,28 @@ func (c *Client) Publish(ctx context.Context, records ...Record) error {
 
 func (c *Client) write(ctx context.Context, messages []kafka.Message) error {
 	for len(messages) > 0 {
-		n, size := 0, 0
-		for n < len(messages) && n < batchRecords && (n == 0 || size+messageBytes(messages[n]) <= portionBytes) {
-			size += messageBytes(messages[n])
-			n++
-		}
+		n := c.portion(messages)
 		if err := c.writePortion(ctx, messages[:n]); err != nil {
 			return err
 		}
 		messages = messages[n:]
 	}
 	return nil
+}
+
+// portion returns the number of messages that are written next. No partition gets more than writtenAtOnce of them: the
+// Writer would divide them into batches, and would write the second batch although it has given up on the first one.
+func (c *Client) portion(messages []kafka.Message) int {
+	counts, size := make(map[place]int), 0
+	for n, message := range messages {
+		to := c.placed.place(message)
+		size += messageBytes(message)
+		if n == batchRecords || n > 0 && size > portionBytes || counts[to] == writtenAtOnce {
+			return n
+		}
+		counts[to]++
+	}
+	return len(messages)
 }
 
 // writePortion passes the portion to the writer again until the writer accepts it. After that, only the writer retries.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/segmentio/kafka-go"
 )
@@ -48,15 +49,41 @@ func (r Record) message(extra map[string]string) kafka.Message {
 
 // placed is a balancer for writers. It chooses the partition in Record.Partition. For a record without a Partition it
 // calls Balancer.
-type placed struct{ kafka.Balancer }
+type placed struct {
+	kafka.Balancer
+	partitions sync.Map // partitions of each topic with which Balance was called last
+}
+
+// place is a partition of a topic.
+type place struct {
+	topic     string
+	partition int
+}
 
 // Balance implements kafka.Balancer. The partition is in WriterData, because a writer refuses messages whose field
 // Partition is set.
-func (p placed) Balance(message kafka.Message, partitions ...int) int {
+func (p *placed) Balance(message kafka.Message, partitions ...int) int {
+	if known, is := p.partitions.Load(message.Topic); !is || len(known.([]int)) != len(partitions) {
+		p.partitions.Store(message.Topic, partitions)
+	}
+	return p.balance(message, partitions)
+}
+
+func (p *placed) balance(message kafka.Message, partitions []int) int {
 	if partition, ok := message.WriterData.(int); ok && partition >= 0 {
 		return partitions[partition%len(partitions)]
 	}
 	return p.Balancer.Balance(message, partitions...)
+}
+
+// place returns the partition of a message. The result is the same for all messages of a topic to which no message was
+// written yet, and for all messages without a key, whose order does not matter.
+func (p *placed) place(message kafka.Message) place {
+	known, is := p.partitions.Load(message.Topic)
+	if !is || message.Key == nil && message.WriterData == nil {
+		return place{message.Topic, -1}
+	}
+	return place{message.Topic, p.balance(message, known.([]int))}
 }
 
 // Read decodes the JSON values of a batch. It logs and skips a record that it cannot decode. A retry could not decode

@@ -4,8 +4,9 @@
 //   - By default a Writer waits one second before it sends. Here BatchTimeout is 5 ms, callers pass several records at
 //     once, and every in-sync replica must acknowledge (publish.go).
 //   - There is no idempotent producer. A record may arrive twice, so consumers deduplicate by the id in its value.
-//     Publish divides records into portions that fit into one request, and sends each portion after the previous one is
-//     stored. So after a failure no record of a key is stored before an earlier record of the key.
+//     Publish divides records into portions that fit into one batch of each partition, and sends each portion after the
+//     previous one is stored. So after a failure no record of a key is stored before an earlier record of the key. One
+//     exception remains: calls at the same time share batches, so the Writer may divide a portion between two batches.
 //   - After a rebalance, a Reader still returns records that it fetched before. This package uses ConsumerGroup,
 //     Generation and plain fetches instead.
 //   - The library's balancers take all partitions from all members at each rebalance. A member must then end all
@@ -73,6 +74,7 @@ type Client struct {
 	transport *transport
 	kafka     *kafka.Client
 	writer    *kafka.Writer
+	placed    *placed
 	fetchWait time.Duration // the longest time that a broker waits for records
 }
 
@@ -94,6 +96,7 @@ func Connect(options Options) *Client {
 		}
 	})
 	address := kafka.TCP(options.Brokers...)
+	balancer := &placed{Balancer: kafka.Murmur2Balancer{}} // same partitions as the Java clients; a record without a key goes to any partition
 	return &Client{
 		brokers:   options.Brokers,
 		id:        options.ClientID,
@@ -104,10 +107,11 @@ func Connect(options Options) *Client {
 		metrics:   register(options.Registerer),
 		transport: transport,
 		kafka:     &kafka.Client{Addr: address, Transport: transport},
+		placed:    balancer,
 		writer: &kafka.Writer{
 			Addr:            address,
 			Transport:       transport,
-			Balancer:        placed{kafka.Murmur2Balancer{}}, // same partitions as the Java clients; a record without a key goes to any partition
+			Balancer:        balancer,
 			RequiredAcks:    kafka.RequireAll,
 			Compression:     kafka.Snappy,
 			BatchTimeout:    5 * time.Millisecond,
