@@ -237,11 +237,11 @@ func (s *Sender) paused(m *member, own receiver, now time.Time) (until time.Time
 	return until, of
 }
 
-// afterPause returns when m may try again after a pause. If the channel is Paced, the members that share the limit wake
-// one after the other.
+// afterPause returns when m may try again after a pause. If the limit has a gap, the members that share the limit wake
+// one after the other. Otherwise they wake at random times.
 func (s *Sender) afterPause(m *member, until time.Time, of Limit) time.Time {
 	if of.Gap == 0 {
-		return until
+		return until.Add(jitter(until.Sub(s.Now())))
 	}
 	return s.paces.turnAfter(m, of, until, time.Now()).Add(heldTogether).Truncate(heldTogether)
 }

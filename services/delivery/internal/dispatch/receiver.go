@@ -35,7 +35,8 @@ func (r *receivers) get(limit sharedLimit) receiver {
 	return known
 }
 
-// record updates the receiver with the result of an attempt. A success removes it.
+// record updates the receiver with the result of an attempt. After a success the receiver no longer counts as slow. Its
+// pause stays, because the attempt may have begun before the response that asked for the pause.
 func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
 	if limit.digest == "" {
 		return
@@ -44,6 +45,8 @@ func (r *receivers) record(limit sharedLimit, result Result, now time.Time) {
 	defer r.mu.Unlock()
 	known, _ := r.known.Get(limit)
 	switch {
+	case result.Code == "" && now.Before(known.pausedUntil):
+		known.slowUntil = time.Time{}
 	case result.Code == "":
 		r.known.Remove(limit)
 		return
