@@ -170,6 +170,12 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 		_, err = v.app.SetContent(ctx, record.ID, form.Version, *in.Content)
 	}
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != record.Version {
+		// "Keep mine" of the page with both values could not send a password, because no response has it.
+		if at := slices.IndexFunc(form.Fields, func(f *forms.Field) bool { return f.Kind == forms.Password && f.Value() != "" }); at >= 0 {
+			form.Version = record.Version
+			failed.Field, failed.Message = form.Fields[at].Name, "Somebody else has changed the dashboard meanwhile. Look at it, and enter the password again."
+			return failed
+		}
 		form.Fields = slices.DeleteFunc(form.Fields, func(f *forms.Field) bool { return f.Kind == forms.Hidden })
 		return v.conflict(form, v.formOfTab(tab, record), record.ID, record.Name)
 	}

@@ -235,6 +235,18 @@ func TestTwoPeopleWhoChangeADashboardSeeBothValues(t *testing.T) {
 	b.expect(b.send(post, acme+"/components", url.Values{"components": {member, other}, "groups": {"", "Shop"}, "version": {"1"}}), http.StatusConflict, "Keep mine", `name="components" value="`+member)
 }
 
+// "Keep mine" could not send the password, and the former one would still work.
+func TestAConflictAsksForATypedPasswordAgain(t *testing.T) {
+	b := open(t, "Acme")
+	b.app.answer("PATCH /app/dashboards/"+other, answer{409, `{"error": "The record has changed."}`, false})
+	got := b.post(acme+"/access", "mode", "password", "password", "gulls over water", "allowedIps", "192.0.2.1", "version", "1")
+	b.expect(got, http.StatusUnprocessableEntity, `href="#password"`, "Somebody else has changed the dashboard meanwhile. Look at it, and enter the password again.", `name="version" value="2"`)
+	if strings.Contains(got.text, "Keep mine") || strings.Contains(got.text, "gulls over water") {
+		t.Errorf("the page offers to save without the password, or shows it: %s", got.text)
+	}
+	b.expect(b.post(acme+"/access", "mode", "password", "password", "", "allowedIps", "192.0.2.1", "version", "1"), http.StatusConflict, "Keep mine")
+}
+
 func TestTheNavigationShowsDashboardsWithTheirStates(t *testing.T) {
 	b := open(t, "Acme")
 	b.expect(b.get("/console/"), http.StatusOK, `href="/console/dashboards/`+other+`"`, ", partial outage")
