@@ -286,6 +286,39 @@ async function arrange(member) {
   assert.deepEqual(await order(), [other, one, ...more]);
 }
 
+// keeps lets the session end while groups are typed, and then the secrets of a webhook. Each component has its own group after
+// the sign-in. The tab keeps no secret, and afterwards nothing.
+async function keeps(member) {
+  const { page } = member;
+  const kept = () => page.evaluate(() => Object.values(sessionStorage).join());
+  const again = async (button) => {
+    await member.visitor.context.clearCookies();
+    assert.equal(await member.send(button), '/sign-in');
+    const text = await kept();
+    await page.fill('#username', 'admin');
+    await page.fill('#password', password);
+    await member.send('main form:has(#username) button');
+    assert.equal(await kept(), '');
+    return text;
+  };
+  await member.open([...dashboard, '/components']);
+  const groups = page.locator('[name=groups]');
+  await groups.nth(0).fill('First');
+  await groups.nth(1).fill('Second');
+  await page.locator('[name=move][value^="down "]').first().click();
+  await again('#tab .bar .btn');
+  assert.deepEqual([await groups.nth(0).inputValue(), await groups.nth(1).inputValue()], ['First', 'Second']);
+  await member.go('/integrations/webhook/new?start=own');
+  await page.fill('#url', 'https://hooks.example.com/kept');
+  await page.fill('#secrets', 'key: not-to-be-kept');
+  const text = await again('main form:has(#url) .btn');
+  assert.ok(text.includes('hooks.example.com') && !text.includes('not-to-be-kept'), text);
+  assert.equal(await page.inputValue('#url'), 'https://hooks.example.com/kept');
+  await member.go('/templates/new');
+  await member.send('main form .btn:not(.second)', 422);
+  assert.equal(await kept(), '');
+}
+
 // resumes lets the session end while a form is filled. After the sign-in the form is as it was.
 async function resumes(member) {
   const { page } = member;
@@ -370,6 +403,7 @@ async function first(bench, credentials, state) {
   await page.fill('#password', password);
   assert.equal(await member.send('main form button'), '/');
   await member.check('first-overview');
+  await keeps(member);
   const { secret } = await addApp(member);
   const link = await members(member, secret);
   await mistakes(member);

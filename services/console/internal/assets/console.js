@@ -22,30 +22,36 @@
     busy(false);
     all('[aria-disabled=true]').forEach((b) => b.removeAttribute('aria-disabled'));
   });
-  const keep = 'bellbuoy:';
+  // The tab keeps the form that was sent last, without secrets, until a page shows the response. Such a page is not a step of
+  // the sign-in.
+  const keep = 'bellbuoy:kept';
+  const step = $('.gate,[data-keep]');
+  const pathOf = (form) => new URL(form.action).pathname;
+  const fields = (form) => [...form.elements].filter((f) => f.name && f.matches('input,select,textarea') && !f.matches('[data-secret]')
+    && (f.name === 'version' || !['password', 'hidden', 'file'].includes(f.type)) && !f.autocomplete.includes('one-time-code'));
+  const isChoice = (f) => ['checkbox', 'radio'].includes(f.type);
+  // Several fields may have one name: boxes, which differ in their value, and texts, which differ in their id.
+  const keyOf = (f) => isChoice(f) ? f.value : f.id;
   document.addEventListener('submit', (e) => {
     if (e.defaultPrevented || e.submitter?.formTarget) return;
     const button = e.submitter ?? $('button', e.target);
     if (button?.getAttribute('aria-disabled') === 'true') return e.preventDefault();
     button?.setAttribute('aria-disabled', 'true');
     busy(true);
-    // What was typed outlives the end of a session, without passwords.
-    if (e.target.method === 'post' && !$('.gate')) {
-      const typed = [];
-      for (const f of e.target.elements) {
-        if (f.name && f.matches('input,select,textarea') && (f.name === 'version' || !['password', 'hidden'].includes(f.type)) && !f.autocomplete.includes('one-time-code')) typed.push([f.name, f.value, f.checked]);
-      }
-      try { sessionStorage.setItem(keep + new URL(e.target.action).pathname, JSON.stringify(typed)); } catch { /* it is full or forbidden */ }
-    }
+    if (e.target.getAttribute('method') !== 'post' || step) return; // a field may have the name method
+    const typed = fields(e.target).map((f) => [f.name, keyOf(f), f.value, f.checked]);
+    try { sessionStorage.setItem(keep, JSON.stringify({ path: pathOf(e.target), typed })); } catch { /* it is full or forbidden */ }
   });
-  for (const form of $('[data-kept]') ? all('main form') : []) {
-    const typed = JSON.parse(sessionStorage.getItem(keep + new URL(form.action).pathname) ?? '[]');
-    for (const [name, value, checked] of typed) {
-      for (const f of all(`[name="${CSS.escape(name)}"]`, form)) {
-        if (['checkbox', 'radio'].includes(f.type)) {
-          if (f.value === value) f.checked = checked;
-        } else if (f.type !== 'hidden' || name === 'version') f.value = value; // the version of what the member saw
-      }
+  let kept;
+  try {
+    kept = JSON.parse(sessionStorage.getItem(keep));
+    if (!step) sessionStorage.removeItem(keep);
+  } catch { /* it is forbidden */ }
+  for (const form of kept && $('[data-kept]') ? all('main form').filter((one) => pathOf(one) === kept.path) : []) {
+    for (const [name, key, value, checked] of kept.typed) {
+      const f = fields(form).find((one) => one.name === name && keyOf(one) === key);
+      if (f && isChoice(f)) f.checked = checked;
+      else if (f) f.value = value; // the version is the one that the member saw
     }
   }
   document.addEventListener('click', (e) => {

@@ -11,6 +11,9 @@ func TestTheRequestOfAWebhookIsComposedAndItsSecretsAreNotShown(t *testing.T) {
 	b := open(t, "hooks.example.com")
 	at := oneHook + "/request"
 	b.expect(b.get(at), http.StatusOK, `value="PUT" checked`, `name="idInPath" value="on" checked`, "Present ones stay: ", "X-Team", `action="`+at+`?start=kept&amp;once=`, `aria-current="page">Present`)
+	if n := strings.Count(b.get(at).text, `class="list" data-secret `); n != 2 {
+		t.Errorf("the script may keep all but %d fields with secrets", n)
+	}
 	b.expect(b.get(at+"?start=matrix"), http.StatusOK, `placeholder="Authorization: hooks.example.com"`, "m.room.message", `aria-current="page">Matrix`)
 	b.expect(b.get(at+"?start=own"), http.StatusOK, "{{.event.title}}", `value="POST" checked`)
 	b.expect(b.get(at+"?start="), http.StatusOK, "The template, its headers and its secrets are deleted.")
