@@ -326,6 +326,15 @@ type welcome struct {
 func (w welcome) run(ctx context.Context) error {
 	var credentials string
 	if w.seed != nil {
+		if may, err := w.folder.mayStart(ctx, w.gateway); err != nil {
+			return err
+		} else if !may {
+			w.remarks += noEffect(w.seed.Setting, "This one has organizations. Create keys with the commands user and key.")
+			w.seed = nil
+			w.seeded()
+		}
+	}
+	if w.seed != nil {
 		made, console, err := w.folder.firstStart(ctx, w.seed, w.gateway)
 		if err != nil {
 			return err

@@ -66,9 +66,10 @@ type credentials struct {
 }
 
 // File names in the data folder. The first start is complete if the file seededMark exists. It is not credentials.json,
-// because an operator may move that file to a safe place.
+// because an operator may move that file to a safe place. A first start that was killed has left seedingMark.
 const (
 	credentialsFile = "credentials.json"
+	seedingMark     = "seeding"
 	seededMark      = "seeded"
 )
 
@@ -101,7 +102,11 @@ func (f *folder) unused(setting, instead string) (string, error) {
 	if err != nil || organization == "" || setting == "" || setting == builtIn || setting == used {
 		return "", err
 	}
-	return fmt.Sprintf("BELLBUOY_SEED=%s has no effect: a seed is for an empty installation only. %s\n", setting, instead), nil
+	return noEffect(setting, instead), nil
+}
+
+func noEffect(setting, instead string) string {
+	return fmt.Sprintf("BELLBUOY_SEED=%s has no effect: a seed is for an empty installation only. %s\n", setting, instead)
 }
 
 // readSeed returns the seed that the setting names, or nil if the setting is empty.
@@ -209,9 +214,15 @@ func (s *seeder) knows(ctx context.Context, organization string) (exists, empty 
 	if refused, is := errors.AsType[*refusal](err); !is || refused.status != http.StatusNotFound {
 		return err == nil, false, err
 	}
+	empty, err = s.isEmpty(ctx)
+	return false, empty, err
+}
+
+// isEmpty reports whether the platform has no organization.
+func (s *seeder) isEmpty(ctx context.Context) (bool, error) {
 	var list struct{ Organizations []struct{ ID string } }
-	err = operator.get(ctx, organizations+"?limit=1", &list)
-	return false, len(list.Organizations) == 0, err
+	err := s.as("Operator "+s.operatorToken).get(ctx, organizations+"?limit=1", &list)
+	return len(list.Organizations) == 0, err
 }
 
 // ready waits until the service at the seeder's address is ready.
@@ -336,9 +347,21 @@ func (c caller) send(ctx context.Context, key, method, path string, in any) (sta
 	return response.StatusCode, content, limited, err
 }
 
+// mayStart reports whether a first start may create its records: the platform is empty, or a first start with this data
+// folder was killed. The data folder alone does not show it: another one, or a backup, may have filled the platform.
+func (f *folder) mayStart(ctx context.Context, s *seeder) (bool, error) {
+	if begun, err := f.read(seedingMark); err != nil || begun != "" {
+		return err == nil, err
+	}
+	return s.isEmpty(ctx)
+}
+
 // firstStart creates the records of the seed. It writes credentials.json and returns its content, and the link to the
 // console in it.
 func (f *folder) firstStart(ctx context.Context, seed *seed, s *seeder) (content []byte, console string, err error) {
+	if err := f.write(seedingMark, []byte(seed.Setting+"\n")); err != nil {
+		return nil, "", err
+	}
 	made, err := s.create(ctx, seed)
 	if err != nil {
 		return nil, "", fmt.Errorf("The first start could not create the seed's records: %w", err)

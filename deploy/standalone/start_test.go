@@ -523,10 +523,18 @@ func TestAFirstStartElsewhereCreatesTheSeedOnce(t *testing.T) {
 	if again.exit(time.Minute) != 0 || !strings.Contains(again.output(), "BELLBUOY_SEED=demo has no effect") || seeded(t, p) != made {
 		t.Errorf("a seed for an installation that exists: %s", again.output())
 	}
+	other := elsewhere().start() // its data folder knows nothing of the first start
+	if other.exit(time.Minute) != 0 || !strings.Contains(other.output(), "BELLBUOY_SEED=built-in has no effect") {
+		t.Errorf("a new data folder for an installation that exists: %s", other.output())
+	}
+	if _, err := os.Stat(filepath.Join(dataFolder(other), "credentials.json")); err == nil {
+		t.Error("a new data folder got credentials of an installation that exists")
+	}
+	send(t, http.MethodGet, base+"/api/v1/service/", "ApiKey "+made.Username+":"+made.LegacyKey, nil).expect(t, http.StatusOK)
 	for want, p := range map[string]*process{
-		"FIRST_START_AT must be host:port":              elsewhere("FIRST_START_AT=nowhere"),
-		"FIRST_START_AT needs BELLBUOY_OPERATOR_TOKEN":  elsewhere("BELLBUOY_OPERATOR_TOKEN="),
-		"/operator/v1/organizations?limit=100 returned": elsewhere("BELLBUOY_OPERATOR_TOKEN=" + strings.Repeat("x", 40)),
+		"FIRST_START_AT must be host:port":             elsewhere("FIRST_START_AT=nowhere"),
+		"FIRST_START_AT needs BELLBUOY_OPERATOR_TOKEN": elsewhere("BELLBUOY_OPERATOR_TOKEN="),
+		"/operator/v1/organizations?limit=1 returned":  elsewhere("BELLBUOY_OPERATOR_TOKEN=" + strings.Repeat("x", 40)),
 	} {
 		if p.start(); p.exit(time.Minute) == 0 || !strings.Contains(p.output(), want) {
 			t.Errorf("want %q, got %s", want, p.output())
