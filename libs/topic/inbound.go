@@ -25,6 +25,9 @@ type InboundMessage struct {
 	Timestamp       *time.Time        `json:"timestamp"`
 	Publish         bool              `json:"publish"`
 	Notify          *map[Channel]bool `json:"notify"` // nil: the default
+	// ReceivedAt is when the problem, or its end, was first reported. nil: now. The message may have waited since. Timestamp is
+	// compared with ReceivedAt to decide whether the message notifies anybody by default.
+	ReceivedAt *time.Time `json:"receivedAt,omitempty"`
 
 	Check bool `json:"check,omitempty"` // the message is checked and not applied
 }

@@ -197,6 +197,7 @@ func TestInboundMessagesNotifyAsAPersonDoes(t *testing.T) {
 	s := startTool(t)
 	heard := s.listen()
 	old, recent := s.now().Add(-2*time.Hour), s.now().Add(-50*time.Minute)
+	received := old.Add(time.Minute)
 	mail := map[topic.Channel]bool{topic.Email: true, topic.Webhook: false}
 	for name, of := range map[string]struct {
 		set  func(*topic.InboundMessage)
@@ -205,6 +206,7 @@ func TestInboundMessagesNotifyAsAPersonDoes(t *testing.T) {
 		"default":  {nil, len(topic.AppChannels())},
 		"recent":   {func(in *topic.InboundMessage) { in.Timestamp = &recent }, len(topic.AppChannels())},
 		"old":      {func(in *topic.InboundMessage) { in.Timestamp = &old }, 0},
+		"waited":   {func(in *topic.InboundMessage) { in.Timestamp, in.ReceivedAt = &old, &received }, len(topic.AppChannels())},
 		"draft":    {func(in *topic.InboundMessage) { in.Publish = false }, 0},
 		"nobody":   {func(in *topic.InboundMessage) { in.Notify = &map[topic.Channel]bool{} }, 0},
 		"one":      {func(in *topic.InboundMessage) { in.Notify = &mail }, 1},
@@ -219,6 +221,11 @@ func TestInboundMessagesNotifyAsAPersonDoes(t *testing.T) {
 	id := s.ingest("updated", s.message("update", "old", func(in *topic.InboundMessage) { in.Status, in.Timestamp = "identified", &old }))["legacyId"].(float64)
 	s.ingest("resolved", s.message("resolve", "old", nil))
 	s.ingest("reopened", s.message("trigger", "old", func(in *topic.InboundMessage) { in.Timestamp = &old }))
+	waited := func(in *topic.InboundMessage) { in.Timestamp, in.ReceivedAt = &old, &received }
+	resolved := s.ingest("resolved", s.message("resolve", "waited", waited))["legacyId"].(float64)
+	if change := heard.of(t, int64(resolved), 2)[1]; change.Kind != topic.IncidentResolved || len(change.Notify) != len(topic.AppChannels()) {
+		t.Errorf("a resolve that waited: %s notifies %v", change.Kind, change.Notify)
+	}
 	changes := heard.of(t, int64(id), 4)
 	for i, want := range []struct {
 		kind     topic.Kind

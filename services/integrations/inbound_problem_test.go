@@ -130,6 +130,28 @@ func TestAProblemThatReturnsAfterItsRecordWasDeletedOpensAnotherEvent(t *testing
 	}
 }
 
+// The events service compares the timestamp of a message with the time at which the problem, or its end, was first reported.
+func TestAMessageThatWaitedSaysWhenItWasReceived(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"openAfter": "1h", "resolveAfter": "1h", "minSources": 1})
+	for step, of := range []struct{ action, waiting, after string }{{"trigger", "waiting", "open"}, {"resolve", "closing", "quiet"}} {
+		for _, title := range []string{"first", "last"} { // of two messages of a step, the last one is applied
+			body := fmt.Sprintf(`{"action": %q, "externalId": "p-1", "title": %q, "components": ["checkout"], "timestamp": %q}`, of.action, title, p.now().Add(-time.Minute).Format(time.RFC3339Nano))
+			if status, text, out := p.post(p.signed(key, body)); status != http.StatusOK || out.Result != "waiting" {
+				t.Fatalf("%s: %d %s", of.action, status, text)
+			}
+			p.ahead.Add(int64(50 * time.Minute))
+		}
+		since := p.problems(o)[0].Since
+		p.ahead.Add(int64(11 * time.Minute))
+		p.awaitState(o, of.after)
+		if got := p.upstream.received()[step]; got.Action != of.action || got.Title != "last" || got.ReceivedAt == nil || got.ReceivedAt.Sub(*got.Timestamp) > time.Hour {
+			t.Errorf("the events service gets %+v of a problem that is so since %v", got, since)
+		}
+	}
+}
+
 // A process that dies after the record is stored and before the event exists leaves a step, which another process completes once.
 func TestAStepWhoseProcessDiedIsCompletedOnce(t *testing.T) {
 	p := start(t, nil)

@@ -39,7 +39,7 @@ func inboundOf(in topic.InboundMessage) catalog.Inbound {
 	out := catalog.Inbound{
 		ID: in.ID, Action: catalog.InboundAction(in.Action), ExternalID: in.ExternalID, Title: in.Title, Description: in.Description,
 		Message: in.Message, Status: catalog.Status(in.Status), Severity: in.Severity, DefaultSeverity: in.DefaultSeverity,
-		Components: in.Components, Impact: catalog.Impact(in.Impact), Timestamp: in.Timestamp, Publish: in.Publish,
+		Components: in.Components, Impact: catalog.Impact(in.Impact), Timestamp: in.Timestamp, ReceivedAt: in.ReceivedAt, Publish: in.Publish,
 	}
 	if in.Named != nil {
 		out.Named = &catalog.NamedComponent{Group: in.Named.Group, Name: in.Named.Name}

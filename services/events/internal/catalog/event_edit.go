@@ -32,13 +32,14 @@ type EventEdit struct {
 	entry      *Entry   // the newest entry that the write has added or edited
 	written    []string // ids of the entries that the write has added or edited
 
-	source  Source // source of the write
-	reminds bool   // the write only sends a reminder, and does not increase Version
-	request request
-	asked   topic.Notify  // the channels that the request asks for
-	later   *topic.Notify // the channels that the scheduler notifies; nil: those that follow from asked
-	notify  topic.Notify  // whom the write notifies; see decide
-	silence topic.Silence // why it notifies nobody
+	source   Source     // source of the write
+	received *time.Time // Inbound.ReceivedAt
+	reminds  bool       // the write only sends a reminder, and does not increase Version
+	request  request
+	asked    topic.Notify  // the channels that the request asks for
+	later    *topic.Notify // the channels that the scheduler notifies; nil: those that follow from asked
+	notify   topic.Notify  // whom the write notifies; see decide
+	silence  topic.Silence // why it notifies nobody
 }
 
 func NewEventEdit(event *Event, command Command, now time.Time) *EventEdit {

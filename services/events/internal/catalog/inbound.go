@@ -48,6 +48,7 @@ type Inbound struct {
 	Named      *NamedComponent
 	Impact     Impact // impact on the components; empty: not sent
 	Timestamp  *time.Time
+	ReceivedAt *time.Time   // when the problem, or its end, was first reported; nil: now
 	Notify     topic.Notify // nil: by default
 
 	// The following fields are used only for a new event, so that a trigger does not undo what a person has changed.

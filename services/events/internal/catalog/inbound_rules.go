@@ -56,6 +56,7 @@ func (in Inbound) check(now time.Time) error {
 
 // create sets the fields of a new event.
 func (in Inbound) create(d *EventEdit, components []string) error {
+	d.received = in.ReceivedAt
 	d.Begin(Incident, in.Title, in.Status)
 	d.Description.Set(richtext.Rich, in.Description)
 	d.ExternalID, d.Published, d.Severity = in.ExternalID, in.Publish, in.DefaultSeverity
@@ -81,6 +82,7 @@ func (in Inbound) apply(d *EventEdit, components []string) (InboundResult, strin
 	if in.Action == Resolve && !d.Open() {
 		return InboundIgnored, "", nil
 	}
+	d.received = in.ReceivedAt
 	impacts := in.impacts(d, components) // must precede the severity, which changes the default impacts
 	former := d.Severity
 	if in.Severity != nil {

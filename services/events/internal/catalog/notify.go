@@ -217,15 +217,20 @@ func (d *EventEdit) occasion() occasion {
 }
 
 // backdated reports whether the write creates or publishes an event that had started long before it was created, or
-// writes an entry about a time long ago.
+// writes an entry about a time long ago. For a message of a monitoring tool that has waited, the time at which the message
+// was received counts.
 func (d *EventEdit) backdated() bool {
+	written := d.Now
+	if d.received != nil {
+		written = *d.received
+	}
 	switch {
 	case d.IsNew():
-		return d.Now.Sub(d.StartAt) > backdatedAfter
+		return written.Sub(d.StartAt) > backdatedAfter
 	case d.published():
 		return d.CreatedAt.Sub(d.StartAt) > backdatedAfter
 	case d.entry != nil:
-		return d.Now.Sub(d.entry.Timestamp) > backdatedAfter
+		return written.Sub(d.entry.Timestamp) > backdatedAfter
 	}
 	return false
 }
