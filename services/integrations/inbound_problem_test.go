@@ -232,6 +232,49 @@ func TestAMessageThatNoEventCanTakeChangesNoProblem(t *testing.T) {
 	}
 }
 
+// A monitoring tool would repeat a resolve that is refused. A tool that signs its messages gets to know that the event is missing.
+func TestTheResolveOfADeletedEventIsIgnored(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key, later := p.key(o, object{"bearer": true}), p.key(o, object{"bearer": true, "resolveAfter": "1m"})
+	push := func(key inboundKey, action, want string) {
+		t.Helper()
+		body := `{"action": "resolve", "externalId": "p-1"}`
+		if action == "trigger" {
+			body = trigger
+		}
+		if status, text, out := p.push("generic", body, token(key)); status != http.StatusOK || out.Result != want {
+			t.Errorf("%s: %d %s, want %s", action, status, text, want)
+		}
+	}
+	remove := func(externalID string) {
+		p.upstream.mu.Lock()
+		defer p.upstream.mu.Unlock()
+		p.upstream.deleted = externalID
+	}
+	push(key, "trigger", "created")
+	push(later, "trigger", "created")
+	remove("p-1")
+	push(key, "resolve", "ignored")
+	push(later, "resolve", "waiting")
+	p.ahead.Add(int64(61 * time.Second))
+	apitest.Eventually(t, "the step is logged as ignored", func() bool {
+		row := p.logRows(o)[0]
+		return row.Result != nil && *row.Result == "ignored" && row.RemoteIP == "192.0.2.9" && *row.Action == "resolve" && row.HTTPStatus == http.StatusOK
+	})
+	for _, left := range p.problems(o) {
+		if left.State != "quiet" {
+			t.Errorf("left is %+v", left)
+		}
+	}
+	remove("")
+	p.tell(key, "trigger", "created")
+	remove("p-1")
+	if status, text, _ := p.post(p.signed(key, `{"action": "resolve", "externalId": "p-1"}`)); status != http.StatusNotFound {
+		t.Errorf("a signed resolve: %d %s", status, text)
+	}
+}
+
 func TestARevokedKeyOpensNoEventLater(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)

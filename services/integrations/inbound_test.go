@@ -37,7 +37,7 @@ func (u *upstream) ingest(r *http.Request, organization string) (any, bool) {
 		u.checks++
 		return topic.InboundResult{}, true
 	}
-	if in.ExternalID == "unknown" {
+	if in.ExternalID == "unknown" || in.ExternalID == u.deleted {
 		return nil, false
 	}
 	u.messages = append(u.messages, in)

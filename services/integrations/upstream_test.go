@@ -34,6 +34,7 @@ type upstream struct {
 	without  map[string]bool                // organizations whose plan does not include integrations
 	applied  map[string]topic.InboundResult // by organization and id of the message
 	messages []topic.InboundMessage         // in order of arrival, also those that are repeated
+	deleted  string                         // externalId whose event was deleted
 	checks   int                            // number of messages that were only checked
 }
 

@@ -53,20 +53,25 @@ func (s *Inbound) apply(ctx context.Context, key Key, m heldMessage, at *time.Ti
 		}
 		done, result, err := s.complete(ctx, problem)
 		if what == effectBegin || done.Message.ID == m.Message.ID && m.Message.ID != "" || retryable(err) {
-			return outcome{result, ""}, err
+			return result, err
 		}
 	}
 	return outcome{}, fault.New(fault.Unavailable, "The problem changed at the same time. Send the message again.")
 }
 
-// pass sends the message to the events service now. A monitoring tool that has no ids of messages repeats a message that
-// is not found, so an update or a resolve of an unknown externalId is ignored.
+// pass sends the message to the events service now.
 func (s *Inbound) pass(ctx context.Context, key Key, m heldMessage) (outcome, error) {
 	if m.Message.ID == "" {
 		m.Message.ID = topic.NewID()
 	}
 	result, err := s.Services.Ingest(ctx, key.OrganizationID, m.Message)
-	if fault.Is(err, fault.NotFound) && m.Format != "" {
+	return m.outcome(result, err)
+}
+
+// outcome returns the outcome of a message that the events service got. A monitoring tool that has no ids of messages
+// repeats a message that is not found, so an update or a resolve of an unknown externalId is ignored.
+func (m heldMessage) outcome(result topic.InboundResult, err error) (outcome, error) {
+	if fault.Is(err, fault.NotFound) && m.Format != "" && m.Message.Action != "trigger" {
 		return ignored("", "There is no event with this externalId."), nil
 	}
 	return outcome{result, ""}, err
@@ -207,21 +212,22 @@ func (s *Inbound) open(id, sealed string) (m heldMessage, err error) {
 
 // complete sends the message of the step that has begun to the events service, and ends the step. A message whose id
 // derives from the problem and the step is applied once, however often complete sends it.
-func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, topic.InboundResult, error) {
+func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, outcome, error) {
 	held, err := s.open(p.ID, p.Held)
 	if err != nil {
-		return held, topic.InboundResult{}, fault.Wrap(fault.Internal, err, "The message of the problem cannot be read.")
+		return held, outcome{}, fault.Wrap(fault.Internal, err, "The message of the problem cannot be read.")
 	}
 	if held.Message.ID == "" {
 		held.Message.ID = fmt.Sprintf("%s-%d", p.ID, p.Step)
 	}
-	outcome, err := s.Services.Ingest(ctx, p.OrganizationID, held.Message)
+	result, err := s.Services.Ingest(ctx, p.OrganizationID, held.Message)
 	if retryable(err) {
-		return held, outcome, err
+		return held, outcome{}, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), completeWithin)
 	defer cancel()
-	return held, outcome, s.end(ctx, p, outcome, err)
+	applied, err := held.outcome(result, s.end(ctx, p, result, err))
+	return held, applied, err
 }
 
 // end ends the step of p, and returns failure, which is the error of the events service, or the error of the write.
@@ -298,7 +304,7 @@ func (s *Inbound) take(ctx context.Context, p Problem) error {
 		s.fail(ctx, row, err)
 		return nil
 	}
-	row.EventID, row.Result, row.HTTPStatus = outcome.EventID, outcome.Result, 200
+	row.EventID, row.Result, row.HTTPStatus, row.Error = outcome.EventID, outcome.Result, 200, outcome.reason
 	_, err = s.keep(ctx, row)
 	return err
 }
