@@ -16,8 +16,8 @@ type againPage struct {
 	Needed   bool        // nothing but the passkey helps
 	Provider *app.Provider
 	SignOn   bool
-	Kept     bool // the page carries what the member typed
-	Next     string
+	SSO      string // path of the single sign-on
+	Kept     bool   // the page carries what the member typed
 }
 
 // askAgain responds with the page that asks the member to sign in again. The page carries what the member typed,
@@ -61,7 +61,7 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	if err != nil {
 		return err
 	}
-	data := againPage{Next: form.Value("next"), Kept: form.Value("was") != ""}
+	data := againPage{Kept: form.Value("was") != ""}
 	data.SignOn = profile.SignOn || profile.SignOnOnly // the first sign-on finds the member by the address
 	if profile.SecondFactors.Passkeys > 0 && !profile.SignOnOnly {
 		data.Passkey = only(againForm("passkey-", form.Value("next"), form.Value("was")), "password", "code")
@@ -70,6 +70,11 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 		if found, err := v.app.Provider(v.Request.Context(), ""); err == nil {
 			data.Provider = found.Provider
 		}
+		kept := ""
+		if data.Kept {
+			kept = "1"
+		}
+		data.SSO = ssoPath(data.Provider, form.Value("next"), kept)
 	}
 	without := []string{"ticket", "credential"}
 	if !profile.SecondFactors.TOTP {

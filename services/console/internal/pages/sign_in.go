@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
@@ -15,7 +16,7 @@ type signInPage struct {
 	Form     *forms.Form
 	Passkey  *forms.Form // sent by the script
 	Provider *app.Provider
-	Next     string
+	SSO      string // path of the single sign-on
 }
 
 // nextFields are hidden fields with the page to show after the sign-in.
@@ -65,11 +66,26 @@ func (v *visit) showSignIn(status int, form *forms.Form) error {
 	if err != nil {
 		provider.Provider = nil // without the provider, members sign in by password
 	}
-	next := ""
-	if to := form.Value("next"); to != root+"/" {
-		next = to
+	return v.showGate(status, "sign_in.html", "Sign in", signInPage{form, v.passkeyForm(), provider.Provider, ssoPath(provider.Provider, form.Value("next"), form.Value("kept"))})
+}
+
+// ssoPath returns the path of the single sign-on at a provider, or of the page that asks for its name if it is nil. After the
+// sign-on the member sees the page next. kept is not empty if the browser has kept what the member typed.
+func ssoPath(provider *app.Provider, next, kept string) string {
+	path, query := "/sign-in/sso", url.Values{}
+	if provider != nil {
+		path += "/" + url.PathEscape(provider.Name)
 	}
-	return v.showGate(status, "sign_in.html", "Sign in", signInPage{form, v.passkeyForm(), provider.Provider, next})
+	if next != root+"/" {
+		query.Set("next", next)
+	}
+	if kept != "" {
+		query.Set("kept", "1")
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path
 }
 
 // signInPassword signs in with a password.
@@ -184,8 +200,9 @@ func raw(text string) json.RawMessage {
 
 // signInSSO asks for the name of the organization's provider.
 func (p *pages) signInSSO(v *visit) error {
-	form := forms.New("/sign-in/sso", "Continue",
-		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name of your organization's sign-on", Hint: "Your administrator knows it. It is the last part of your sign-in link.", Required: true, Max: 63})
+	form := forms.New("/sign-in/sso", "Continue", append([]*forms.Field{
+		{Kind: forms.Text, Name: "name", Label: "Name of your organization's sign-on", Hint: "Your administrator knows it. It is the last part of your sign-in link.", Required: true, Max: 63},
+	}, v.nextFields()...)...)
 	name := v.Query("name")
 	if name == "" {
 		return v.showGate(http.StatusOK, "sign_in_sso.html", "Single sign-on", form)
@@ -199,7 +216,7 @@ func (p *pages) signInSSO(v *visit) error {
 		form.Refuse("name", "No organization signs in with this name.")
 		return v.showGate(http.StatusUnprocessableEntity, "sign_in_sso.html", "Single sign-on", form)
 	}
-	return v.redirect("/sign-in/sso/" + url.PathEscape(found.Provider.Name))
+	return v.redirect(ssoPath(found.Provider, form.Value("next"), form.Value("kept")))
 }
 
 // signInSSOStart leads to the provider. It is a link and not a form, because the policy for forms covers redirects.
@@ -215,13 +232,18 @@ func (p *pages) signInSSOStart(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.setCookie(signOnCookie, url.QueryEscape(started.State), stepLife)
+	cookie := url.QueryEscape(started.State)
+	if v.Query("kept") != "" {
+		cookie += "&kept" // an escaped state has no "&"
+	}
+	v.setCookie(signOnCookie, cookie, stepLife)
 	return v.redirectTo(started.URL)
 }
 
 // signInSSOCallback completes a single sign-on.
 func (p *pages) signInSSOCallback(v *visit) error {
-	state, err := url.QueryUnescape(v.cookie(signOnCookie))
+	cookie, kept, _ := strings.Cut(v.cookie(signOnCookie), "&")
+	state, err := url.QueryUnescape(cookie)
 	v.setCookie(signOnCookie, "", ended)
 	if state == "" || err != nil {
 		return v.showSignOnFailed(http.StatusForbidden, "It has expired, or it began in another browser.")
@@ -235,8 +257,7 @@ func (p *pages) signInSSOCallback(v *visit) error {
 	if err != nil {
 		return err
 	}
-	form := forms.New("", "", &forms.Field{Kind: forms.Hidden, Name: "next", Values: []string{result.Next}}, &forms.Field{Kind: forms.Hidden, Name: "kept"})
-	return v.enter(result, form.Value("next"), form.Value("kept"))
+	return v.enter(result, result.Next, kept)
 }
 
 // signOnFailed shows why a single sign-on failed. Identity names the reason also if its provider cannot be reached. Any

@@ -212,7 +212,7 @@ func (v *visit) json(value any) error {
 // cookieNames are the parts of the names of the console's own cookies.
 const (
 	browserCookie = "-browser" // by which a browser that has signed in before is known
-	signOnCookie  = "-sign-on" // state of a single sign-on
+	signOnCookie  = "-sign-on" // state of a single sign-on, and whether the browser has kept what the member typed
 	codeCookie    = "-code"    // ticket of a sign-in that waits for a second factor
 	noticeCookie  = "-notice"  // status line of the next page
 	testCookie    = "-test"    // id of the test message that was sent last
