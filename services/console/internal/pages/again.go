@@ -23,11 +23,9 @@ type againPage struct {
 // askAgain responds with the page that asks the member to sign in again. The page carries what the member typed,
 // without passwords.
 func (v *visit) askAgain() error {
-	next, was := root+"/", ""
+	next, was := v.formPage(), ""
 	if v.form != nil {
-		next, was = root+v.form.PagePath(), v.form.Values().Encode()
-	} else if from, err := url.Parse(v.GetHeader("Referer")); err == nil {
-		next = safeNext(from.RequestURI())
+		was = v.form.Values().Encode()
 	}
 	return v.showAgain(http.StatusForbidden, againForm("", next, was))
 }
@@ -122,15 +120,11 @@ func (v *visit) resume(next string, was url.Values) error {
 	if err != nil {
 		return err
 	}
-	segments := strings.Split(strings.TrimPrefix(at.Path, root), "/")
-	for _, r := range v.pages.routes {
-		params, found := r.match(segments)
-		if r.method != get || !found {
-			continue
-		}
-		v.Params, v.kept = params, was
-		v.Request.Method, v.Request.URL = get, at
-		return v.open(r)
+	r, params, found := v.pages.page(at.Path)
+	if !found {
+		return v.redirect("/")
 	}
-	return v.redirect("/")
+	v.Params, v.kept = params, was
+	v.Request.Method, v.Request.URL = get, at
+	return v.open(r)
 }

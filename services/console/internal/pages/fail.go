@@ -27,6 +27,7 @@ type problem struct {
 	Message string
 	Retry   bool        // the same request may succeed later
 	Form    *forms.Form // what the member has sent, to be sent again; nil: nothing
+	Back    string      // address that the button "Try again" leads to; empty: that of the request
 	List    string      // address of the first page of the list; empty: the page is not a later page of a list
 }
 
@@ -39,7 +40,15 @@ func (v *visit) fail(err error) {
 	}
 	shown := v.problemOf(err)
 	if shown.Retry && v.isPost() {
-		shown.Form = sendAgain(v.form)
+		if shown.Form = sendAgain(v.form); shown.Form == nil {
+			shown.Back = v.formPage()
+		}
+		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // the browser has kept what was typed
+			query := back.Query()
+			query.Set("kept", "1")
+			back.RawQuery = query.Encode()
+			shown.Back = back.RequestURI()
+		}
 	}
 	if shown.Status >= http.StatusInternalServerError && !errors.Is(v.Request.Context().Err(), context.Canceled) {
 		level := slog.LevelError

@@ -282,6 +282,17 @@ func Mount(engine *gin.Engine, o Options) error {
 	return nil
 }
 
+// page returns the page at a path, and the parameters of the path. It returns false if the path is that of forms only.
+func (p *pages) page(path string) (route, gin.Params, bool) {
+	segments := strings.Split(strings.TrimPrefix(path, root), "/")
+	for _, r := range p.routes {
+		if params, found := r.match(segments); found && r.method == get {
+			return r, params, true
+		}
+	}
+	return route{}, nil, false
+}
+
 // match returns the parameters of the path if it is that of the route. A path that is not a pattern wins, because it is
 // earlier in the table.
 func (r route) match(segments []string) (gin.Params, bool) {

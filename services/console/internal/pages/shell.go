@@ -232,7 +232,10 @@ func (v *visit) render(status int, name string, shown *page) error {
 		}
 	}
 	shown.Notice = v.takeNotice()
-	shown.Kept = shown.Notice != nil && shown.Notice.key == "kept"
+	if shown.Notice == nil && shown.Member != nil && status == http.StatusOK && v.Query("kept") != "" {
+		shown.Notice = &notice{Text: notices("unsent"), key: "unsent"}
+	}
+	shown.Kept = shown.Notice != nil && (shown.Notice.key == "kept" || shown.Notice.key == "unsent")
 	return v.execute(status, name, shown)
 }
 
@@ -273,7 +276,7 @@ func (n *notice) Refused() bool { return n.key == "not-tested" }
 // notices are the texts of status lines. %s is replaced by a name.
 func notices(key string) string {
 	return map[string]string{
-		"saved": "Saved.", "signed-out": "You are signed out.", "kept": "You are signed in again. Check what you typed, and send it again.",
+		"saved": "Saved.", "signed-out": "You are signed out.", "kept": "You are signed in again. Check what you typed, and send it again.", "unsent": "Check the form, and send it again.",
 		"confirmed": "Thank you. Check what you typed, and send it again.",
 		"password":  "Your password is changed. Your other sessions have ended.", "app-removed": "The authenticator app is removed.",
 		"passkey-added": "The passkey %s is added.", "passkey-renamed": "The passkey is renamed.", "passkey-removed": "The passkey is removed.",

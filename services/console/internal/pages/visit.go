@@ -113,11 +113,7 @@ func (v *visit) isPost() bool { return v.Request.Method == post }
 func (v *visit) toSignIn() error {
 	next, kept := v.Request.URL.RequestURI(), ""
 	if v.isPost() {
-		from, err := url.Parse(v.GetHeader("Referer"))
-		if err != nil {
-			from = &url.URL{}
-		}
-		next, kept = from.RequestURI(), "1"
+		next, kept = v.formPage(), "1"
 	}
 	query := url.Values{}
 	if next = safeNext(next); next != root+"/" {
@@ -131,6 +127,26 @@ func (v *visit) toSignIn() error {
 		target += "?" + query.Encode()
 	}
 	return v.redirect(target)
+}
+
+// formPage returns the path of the page that has sent the form. Before the form is read, this is the page that the browser
+// names, or the page above if that is the path of forms only.
+func (v *visit) formPage() string {
+	if v.form != nil {
+		return root + v.form.PagePath()
+	}
+	from, err := url.Parse(v.GetHeader("Referer"))
+	if err != nil {
+		return root + "/"
+	}
+	next := safeNext(from.RequestURI())
+	for at, _, _ := strings.Cut(next, "?"); len(at) > len(root); at = path.Dir(at) {
+		if _, _, found := v.pages.page(at); found {
+			return next
+		}
+		next = path.Dir(at)
+	}
+	return root + "/"
 }
 
 // safeNext returns the path if it is below the console, or else the path of the overview.
