@@ -156,6 +156,14 @@ func (f *Form) Hidden() []*Field {
 // PagePath returns the path of the page that shows the form.
 func (f *Form) PagePath() string { return cmp.Or(f.Page, f.Action) }
 
+// Target returns the path of the request with Once.
+func (f *Form) Target() string {
+	if strings.Contains(f.Action, "?") {
+		return f.Action + "&once=" + f.Once
+	}
+	return f.Action + "?once=" + f.Once
+}
+
 const (
 	versionName = "version"
 	media       = "application/x-www-form-urlencoded"

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
@@ -71,6 +72,9 @@ func sendAgain(form *forms.Form) *forms.Form {
 	}
 	form.SecretsGone()
 	out := *form
+	if path, _, _ := strings.Cut(form.PagePath(), "?"); path == form.Action { // with the query of the page
+		out.Action = form.PagePath()
+	}
 	out.Cancel, out.Fields = "", nil
 	for _, field := range form.Fields {
 		if field.Kind == forms.File { // the browser must choose it again

@@ -44,3 +44,11 @@ func TestAFormThatIsNotReadIsRestoredOnItsPage(t *testing.T) {
 		t.Errorf("an ended session leads to %s", got)
 	}
 }
+
+// The form that an error page shows again is sent with the query of its page, which names the dashboard of a subscriber.
+func TestAFormThatIsSentAgainHasTheQueryOfItsPage(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("POST /app/subscribers/email", answer{500, `{}`, false})
+	at := "/console/subscribers/email/new?dashboard=" + other
+	b.expect(b.post(at, "address", "ann@example.com", "scope", "all"), http.StatusInternalServerError, "What you typed", `action="`+at+`&amp;once=`, "ann@example.com")
+}
