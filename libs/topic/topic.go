@@ -149,6 +149,8 @@ type Event struct {
 	Components       []Component `json:"components"`       // the affected components that messages may name
 	// Dashboards is the ids of the dashboards of an event without components. Such an event concerns all their recipients.
 	Dashboards []string `json:"dashboards,omitempty"`
+	// Places is the ids of the dashboards that Component.PlacedOn refers to. Only the result of Compact has it.
+	Places []string `json:"places,omitempty"`
 }
 
 // EventState is the part of an event's current state that messages may show. It decides whether a message about an
@@ -175,6 +177,7 @@ type Component struct {
 	Worst      string   `json:"worst,omitempty"`  // the worst impact during the whole event
 	Hidden     bool     `json:"hidden,omitempty"` // dashboards do not show the component
 	Dashboards []string `json:"dashboards"`
+	PlacedOn   []int    `json:"placedOn,omitempty"` // indexes in Event.Places, in place of Dashboards; see Compact
 }
 
 // Entry is a timeline entry.

@@ -208,7 +208,7 @@ func (d legacyDocument) sent(field legacy.Field, create bool) object {
 	case legacy.Datetime:
 		return d.time()
 	case legacy.List:
-		return object{{"type", "array"}, {"items", object{{"type", []any{"string", "number"}}}}}
+		schema = object{{"type", "array"}, {"items", object{{"type", []any{"string", "number"}}}}}
 	case legacy.Object:
 		return d.input(field.Fields, true)
 	case legacy.Related:

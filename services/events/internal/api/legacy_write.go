@@ -221,6 +221,9 @@ func ofUpdate(err error) error {
 	return err
 }
 
+// The limits of the message to a chat, in characters, and of the list of its only receivers.
+const maxChatMessage, maxChosenEndpoints = 5000, 100
+
 // noticeFields returns the channels ("Notifications triggered by legacy event create and update").
 func noticeFields() []legacy.Field {
 	text := func(name string, most int) legacy.Field {
@@ -231,7 +234,9 @@ func noticeFields() []legacy.Field {
 	subject.Keywords = described("Stored for later notifications of the event.")
 	hue := text("color", 0)
 	hue.Keywords = map[string]any{"pattern": color.String()}
-	list := func(name string) legacy.Field { return legacy.Field{Name: name, Type: legacy.List} }
+	list := func(name string) legacy.Field {
+		return legacy.Field{Name: name, Type: legacy.List, Keywords: map[string]any{"maxItems": maxChosenEndpoints}}
+	}
 	channel := func(name topic.Channel, fields ...legacy.Field) legacy.Field {
 		enabled := legacy.Field{Name: "enabled", Type: legacy.Boolean, Required: true}
 		return legacy.Field{Name: string(name), Type: legacy.Object, Fields: append([]legacy.Field{enabled}, fields...)}
@@ -239,9 +244,9 @@ func noticeFields() []legacy.Field {
 	return []legacy.Field{
 		channel(topic.Email, subject),
 		channel(topic.SMS, text("sms_text", 85)),
-		channel(topic.Chatroom, details, text("message", 0), list("rooms")),
-		channel(topic.Workspace, details, text("message", 0), list("channels")),
-		channel(topic.Teams, details, text("message", 0), hue, list("channels")),
+		channel(topic.Chatroom, details, text("message", maxChatMessage), list("rooms")),
+		channel(topic.Workspace, details, text("message", maxChatMessage), list("channels")),
+		channel(topic.Teams, details, text("message", maxChatMessage), hue, list("channels")),
 		channel(topic.Microblog, text("tweet_text", 100)),
 		channel(topic.Webhook),
 	}
@@ -292,7 +297,11 @@ func readWording(in *legacy.Input) (topic.Wording, error) {
 		return wording, fault.Field("color", "must be # and 3 or 6 hexadecimal digits")
 	}
 	for _, name := range []string{"rooms", "channels"} {
-		for _, text := range in.Texts(name) {
+		chosen := in.Texts(name)
+		if len(chosen) > maxChosenEndpoints {
+			return wording, fault.Field(name, "must have at most %d items", maxChosenEndpoints)
+		}
+		for _, text := range chosen {
 			id, err := strconv.ParseInt(text, 10, 64)
 			if err != nil || id <= 0 {
 				return wording, fault.Field(name, "must be positive integers")

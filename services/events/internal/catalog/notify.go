@@ -320,8 +320,8 @@ func kindOf(before, after *Event) topic.Kind {
 }
 
 // change returns the message about a write: the event as of this change, with its texts rendered. before is nil for
-// a new event.
-func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
+// a new event. It returns a Conflict if the message is too large for Kafka and the write can be refused.
+func (a *affected) change(before *Event, draft *EventEdit) (topic.EventChange, error) {
 	event := draft.Event
 	change := topic.EventChange{
 		ID: topic.NewID(), Kind: draft.kind(before), Organization: event.OrganizationID, OccurredAt: draft.Now,
@@ -348,7 +348,7 @@ func (a *affected) change(before *Event, draft *EventEdit) topic.EventChange {
 	if _, told := change.Notify[topic.Webhook]; told && entry != nil {
 		change.Entry.Impacts = impactsOf(event, entry.StatusID, change.Event.Components)
 	}
-	return change
+	return change, fit(&change, draft.source != SourceScheduler && len(change.Notify) > 0)
 }
 
 // impactsOf returns how the entry changes the impacts on those components.

@@ -287,7 +287,8 @@ func TestKindOfMessages(t *testing.T) {
 		if err := w.do(d); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if got := new(affected).change(before, d).Kind; got != want {
+		change, err := new(affected).change(before, d)
+		if got := change.Kind; got != want || err != nil {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}

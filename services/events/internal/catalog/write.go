@@ -43,7 +43,11 @@ func (c *Catalog) CreateEvent(ctx context.Context, command Command, fill func(*E
 	); err != nil {
 		return EventDetail{}, err
 	}
-	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), near.change(nil, draft))
+	change, err := near.change(nil, draft)
+	if err != nil {
+		return EventDetail{}, err
+	}
+	messages := append(audit.Entry(audit.From(ctx), command.Action, now, nil, &event), change)
 	return near.detail(event), takenExternalID(c.store.Events.Insert(ctx, event, messages...))
 }
 
@@ -129,8 +133,12 @@ func (c *Catalog) writeTogether(ctx context.Context, id string, writes []*eventW
 				}
 			}
 			if draft.sequence() > event.sequence() {
+				message, err := near.change(event, draft)
+				if write.err = err; err != nil {
+					continue
+				}
 				dirty = true
-				messages = append(messages, near.change(event, draft))
+				messages = append(messages, message)
 			}
 			if err := ids.assign(ctx, c, draft.Event, len(writes)); err != nil {
 				return nil, err
@@ -213,6 +221,7 @@ func (c *Catalog) DeleteEvent(ctx context.Context, command Command, id string) e
 		}
 		event.Version++
 		draft := NewEventEdit(event, command, c.now())
-		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), near.change(before, draft)), nil
+		change, err := near.change(before, draft)
+		return append(audit.Entry(audit.From(ctx), command.Action, draft.Now, before, nil), change), err
 	})
 }
