@@ -25,36 +25,78 @@ const (
 	fetchBytes = 128 << 10
 )
 
-// locate finds the leader of each partition. It starts a fetcher for each leader that has none.
+// locate finds the leaders of the partitions. It starts a fetcher for each leader that has none. It returns when a broker
+// has responded. Partitions without a leader do not delay the others.
 func (m *member) locate() {
-	if m.client.retry(m.intake, m.setLeaders, failurelog.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}) {
-		m.startFetchers()
-		m.refetch()
+	locating := failurelog.Cause{Message: "waiting for partition leaders", Of: m.subscription.Group}
+	if !m.client.retry(m.intake, func() error { _, err := m.setLeaders(); return err }, locating) {
+		return
+	}
+	m.startFetchers()
+	m.refetch()
+	owned := m.owned()
+	m.waking.Lock()
+	defer m.waking.Unlock()
+	if !m.searching && withoutLeader(owned) > 0 {
+		m.searching = true
+		m.fetchers.Go(func() { m.client.retry(m.intake, m.search, locating) })
 	}
 }
 
-func (m *member) setLeaders() error {
+// search looks for the leaders of partitions without one. It returns an error if a partition still has none.
+func (m *member) search() error {
+	changed, err := m.setLeaders()
+	if err != nil {
+		return err
+	}
+	if changed {
+		m.startFetchers()
+		m.refetch()
+	}
+	owned := m.owned()
+	m.waking.Lock()
+	defer m.waking.Unlock()
+	if missing := withoutLeader(owned); missing > 0 {
+		return fmt.Errorf("%d partitions have no leader", missing)
+	}
+	m.searching = false
+	return nil
+}
+
+func withoutLeader(partitions []*partition) (n int) {
+	for _, p := range partitions {
+		if p.leader.Load() < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// setLeaders sets the leader of each partition. changed reports whether a partition has another leader than before. The
+// library returns a Broker without a host for a partition without a leader.
+func (m *member) setLeaders() (changed bool, err error) {
 	ctx, cancel := context.WithTimeout(m.intake, requestTimeout)
 	defer cancel()
 	response, err := m.client.kafka.Metadata(ctx, &kafka.MetadataRequest{Topics: m.subscription.Topics})
 	if err != nil {
-		return err
+		return false, err
 	}
-	owned := m.owned()
-	missing := len(owned)
+	leaders := make(map[place]int64)
 	for _, topic := range response.Topics {
 		for _, each := range topic.Partitions {
-			i := slices.IndexFunc(owned, func(p *partition) bool { return p.topic == topic.Name && p.id == each.ID })
-			if i >= 0 {
-				owned[i].leader.Store(int64(each.Leader.ID))
-				missing--
+			if each.Leader.Host != "" {
+				leaders[place{topic.Name, each.ID}] = int64(each.Leader.ID)
 			}
 		}
 	}
-	if missing > 0 {
-		return fmt.Errorf("%d partitions have no leader", missing)
+	for _, p := range m.owned() {
+		leader, has := leaders[place{p.topic, p.id}]
+		if !has {
+			leader = -1
+		}
+		changed = p.leader.Swap(leader) != leader || changed
 	}
-	return nil
+	return changed, nil
 }
 
 func (m *member) startFetchers() {

@@ -40,10 +40,11 @@ type member struct {
 	fetchers     sync.WaitGroup
 	share        atomic.Int64 // bytes of the buffer of each partition
 
-	waking     sync.Mutex                   // guards the next three fields; a goroutine that has locked a partition may lock it to wake the fetchers
+	waking     sync.Mutex                   // guards the next four fields; a goroutine that has locked a partition may lock it to wake the fetchers
 	wakeups    map[int64]chan struct{}      // channel of each fetcher, by its leader; see wake
 	interrupts map[int64]context.CancelFunc // ends the request of each fetcher, by its leader; see refetch
 	refetching bool                         // the requests of the fetchers will be ended soon
+	searching  bool                         // a goroutine looks for the leaders of partitions without one
 
 	mu         sync.Mutex              // guards the fields below; a goroutine that has locked a partition must not lock it
 	partitions []*partition            // the partitions that the group assigned and that were not given back
