@@ -97,12 +97,12 @@ func (c *Component) check(now time.Time, former *Component) error {
 		if blank(ref) || utf8.RuneCountInString(ref) > maxExternalRef {
 			return fault.Field("externalRefs["+strconv.Itoa(i)+"]", "must be 1 to %d characters, not only white space", maxExternalRef)
 		}
-		if !slices.Contains(refs, ref) {
-			refs = append(refs, ref)
+		if slices.Contains(refs, ref) {
+			continue
 		}
-	}
-	if len(refs) > maxExternalRefs {
-		return fault.Field("externalRefs", "must be at most %d ids", maxExternalRefs)
+		if refs = append(refs, ref); len(refs) > maxExternalRefs {
+			return fault.Field("externalRefs", "must be at most %d ids", maxExternalRefs)
+		}
 	}
 	c.ExternalRefs = refs
 	return nil

@@ -217,12 +217,12 @@ func (d *Dashboard) checkDomains(platform []string) error {
 		if slices.Contains(platform, host) {
 			return fault.Field(field, "must not be a host of the platform")
 		}
-		if !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
+		if slices.Contains(hosts, host) {
+			continue
 		}
-	}
-	if len(hosts) > maxDomains {
-		return fault.Field("customDomains", "must be at most %d hosts", maxDomains)
+		if hosts = append(hosts, host); len(hosts) > maxDomains {
+			return fault.Field("customDomains", "must be at most %d hosts", maxDomains)
+		}
 	}
 	d.CustomDomains = hosts
 	return nil

@@ -103,11 +103,12 @@ func (t *Template) touch(now time.Time) {
 }
 
 func withoutRepeats(ids []string) []string {
-	out := []string{}
+	out, known := []string{}, map[string]bool{}
 	for _, id := range ids {
-		if !slices.Contains(out, id) {
+		if !known[id] {
 			out = append(out, id)
 		}
+		known[id] = true
 	}
 	return out
 }
