@@ -57,7 +57,7 @@ type Config struct {
 	boot.Upstreams `embed:""`
 
 	ConsoleURL    string `name:"console-url" env:"CONSOLE_URL" default:"http://console:8080" check:"upstream" help:"Address of the console service."`
-	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" help:"The token of the operator interface. Empty: /operator does not exist."`
+	OperatorToken string `name:"operator-token" env:"BELLBUOY_OPERATOR_TOKEN" default:"" check:"secret" help:"The token of the operator interface. Empty: /operator does not exist."`
 
 	// RedisInProcess is set if Redis runs in the gateway's process. Copies of dashboards in it would be lost together
 	// with the process, so there are none.

@@ -77,9 +77,13 @@ func (c *clone) read(name string) string {
 	return string(content)
 }
 
-// configure sets the output of docker compose config to the configuration with the variables.
+// configure sets the output of docker compose config to the configuration with the variables, and with an operator token
+// unless they name one.
 func (c *clone) configure(variables map[string]string) {
 	c.t.Helper()
+	if _, is := variables["BELLBUOY_OPERATOR_TOKEN"]; !is {
+		variables["BELLBUOY_OPERATOR_TOKEN"] = operatorToken
+	}
 	config, err := loadProfiles(c.t, variables).MarshalYAML()
 	if err != nil {
 		c.t.Fatal(err)
@@ -96,6 +100,19 @@ func (c *clone) up() (output, calls string, succeeded bool) {
 	command.Env = append(c.env, "PATH="+filepath.Join(c.folder, "bin")+":"+os.Getenv("PATH"))
 	out, err := command.CombinedOutput()
 	return string(out), c.read("calls"), err == nil
+}
+
+// Without the operator's token there is no operator interface, which creates organizations. The platform starts nevertheless.
+func TestUpWithoutAnOperatorTokenCreatesNoOrganization(t *testing.T) {
+	t.Parallel()
+	for token, runs := range map[string]bool{operatorToken: true, "": false} {
+		c := newClone(t)
+		c.configure(map[string]string{"BELLBUOY_PUBLISH": apitest.FreeAddress(t), "JAEGER_PUBLISH": apitest.FreeAddress(t), "BELLBUOY_OPERATOR_TOKEN": token})
+		out, calls, ok := c.up()
+		if !ok || strings.Contains(calls, "compose run --rm -T bellbuoy") != runs || strings.Contains(out, "no organization is created") == runs {
+			t.Errorf("with the token %q: %v %s\n%s", token, ok, out, calls)
+		}
+	}
 }
 
 func TestUpWritesTheEnvironmentOfAClone(t *testing.T) {

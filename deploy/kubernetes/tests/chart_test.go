@@ -199,6 +199,23 @@ func TestServicesGetTheirSettings(t *testing.T) {
 	}
 }
 
+// A service can have another MongoDB than the others.
+func TestAServiceCanHaveADatabaseOfItsOwn(t *testing.T) {
+	type m = map[string]any
+	rendered := objects(t, overlay(Minimal(), m{"services": m{"delivery": m{"documentsKey": "DELIVERY_DOCUMENTS_URL"}}}))
+	for service, want := range map[string]string{"delivery": "DELIVERY_DOCUMENTS_URL", "events": "DOCUMENTS_URL"} {
+		var got any
+		for _, variable := range list(rendered["Deployment/"+release+"-"+service], "spec", "template", "spec", "containers", 0, "env") {
+			if at(variable, "name") == "DOCUMENTS_URL" {
+				got = at(variable, "valueFrom", "secretKeyRef", "key")
+			}
+		}
+		if got != want {
+			t.Errorf("the address of the database of %s is that of key %v, not %s", service, got, want)
+		}
+	}
+}
+
 // If a container has no memory limit in MiB or GiB, the garbage collector gets no limit.
 func TestTheMemoryLimitFollowsTheLimitOfTheContainer(t *testing.T) {
 	type m = map[string]any
@@ -340,7 +357,7 @@ func TestNetworkPoliciesAllowOnlyTheNeededConnections(t *testing.T) {
 		for _, rule := range out[2:] {
 			engines = append(engines, ports(rule)...)
 		}
-		want := map[string][]string{"gateway": {"6379"}, "console": {}, "delivery": {"9092", "27017", "443", "465", "587"},
+		want := map[string][]string{"gateway": {"6379"}, "console": {"443"}, "delivery": {"9092", "27017", "443", "465", "587"},
 			"identity": {"9092", "27017", "6379", "443"}}[service]
 		if want == nil {
 			want = []string{"9092", "27017", "6379"}
@@ -355,7 +372,7 @@ func TestNetworkPoliciesAllowOnlyTheNeededConnections(t *testing.T) {
 			}
 			refused = append(refused, fmt.Sprint(at(peer, "ipBlock", "cidr"), " without ", list(peer, "ipBlock", "except")))
 		}
-		outward := service == "delivery" || service == "identity" // receivers, and issuers of single sign-on
+		outward := service == "delivery" || service == "identity" || service == "console" // receivers, issuers of single sign-on, and Statuspage
 		if outward && !slices.Equal(refused, []string{
 			"0.0.0.0/0 without [10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.168.0.0/16]", "::/0 without [fc00::/7 fe80::/10]",
 		}) || !outward && len(refused) > 0 {

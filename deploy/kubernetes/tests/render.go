@@ -171,7 +171,7 @@ func Full() map[string]any {
 		"settings": overlay(Minimal()["settings"].(map[string]any), settings),
 		"secret": map[string]any{"existing": "", "values": map[string]any{
 			"BELLBUOY_SECRET": strings.Repeat("hush", 8), "DOCUMENTS_URL": "mongodb://hush@mongodb/bellbuoy", "REDIS_URL": "redis://:hush@redis:6379/0",
-			"BELLBUOY_OPERATOR_TOKEN": "hush-token", "SMTP_URL": "smtps://hush:hush@mail.example:465", "SMS_URL": "https://hush:hush@sms.example/",
+			"BELLBUOY_OPERATOR_TOKEN": "hush-" + strings.Repeat("token", 6), "SMTP_URL": "smtps://hush:hush@mail.example:465", "SMS_URL": "https://hush:hush@sms.example/",
 		}},
 		"volumes":        []any{map[string]any{"name": "words", "configMap": map[string]any{"name": "words"}}},
 		"volumeMounts":   []any{map[string]any{"name": "words", "mountPath": "/words", "readOnly": true}},

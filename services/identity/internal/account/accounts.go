@@ -40,6 +40,7 @@ package account
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/egress"
@@ -128,7 +129,7 @@ type Options struct {
 
 // New returns the operations.
 func New(o Options) *Accounts {
-	return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute), newHasher(hashSlots(), o.Observer.PasswordHashed)}
+	return &Accounts{o, plans(o.LegacyPerHour, o.AppPerMinute), newHasher(hashSlots(runtime.GOMAXPROCS(0)), o.Observer.PasswordHashed)}
 }
 
 // finishTimeout is the time limit of a change of several steps.

@@ -6,7 +6,6 @@ import (
 	"context"
 	_ "embed"
 	"io"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -34,7 +33,7 @@ const (
 )
 
 // hasher computes the hashes of passwords. A hash needs 19 MiB of memory and a processor core for about 30 ms, so only
-// half of the cores hash at once. The other half serves all other requests.
+// half of the cores hash at once, and at most four. The others serve all other requests.
 //
 // A request takes a place before it reads a record, and a slot while it hashes. Requests without a place are refused at
 // once, so that a thousand sign-ins at once cost neither memory nor the time of other requests.
@@ -49,8 +48,12 @@ func newHasher(slots int, hashed func()) *hasher {
 	return &hasher{make(chan struct{}, slots*hashQueue), make(chan struct{}, slots), sync.OnceValue(func() string { return seal.HashPassword(seal.Random()) }), hashed}
 }
 
-// hashSlots returns the number of hashes at once.
-func hashSlots() int { return max(1, runtime.GOMAXPROCS(0)/2) }
+// maxHashes bounds the number of hashes at once, because their memory must not grow with the cores: without a limit of
+// processor time, a container sees all cores of its machine, and has 256 MiB.
+const maxHashes = 4
+
+// hashSlots returns the number of hashes at once on a machine with so many cores.
+func hashSlots(cores int) int { return min(maxHashes, max(1, cores/2)) }
 
 func errBusy() error {
 	return fault.New(fault.Unavailable, "Too many people sign in at the moment. Try again shortly.")

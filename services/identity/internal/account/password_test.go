@@ -202,3 +202,12 @@ func TestTheUserAgentIsCutAtACharacter(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// The memory of the hashes does not grow with the cores.
+func TestAtMostFourPasswordsAreHashedAtOnce(t *testing.T) {
+	for cores, want := range map[int]int{1: 1, 2: 1, 4: 2, 8: 4, 64: 4} {
+		if got := hashSlots(cores); got != want {
+			t.Errorf("%d hashes at once on %d cores, not %d", got, cores, want)
+		}
+	}
+}
