@@ -201,6 +201,10 @@ func (p *pages) entryAdd(v *visit) error {
 	if id := form.Value("template"); id != "" {
 		message.Problem = ""
 		kept, err := v.applyUpdateTemplate(form, id)
+		if isGone(err) {
+			form.Field("template").Values, form.Problem = nil, templateGone
+			return show(http.StatusUnprocessableEntity)
+		}
 		if err != nil {
 			return err
 		}

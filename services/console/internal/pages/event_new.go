@@ -123,6 +123,10 @@ func (v *visit) eventNew(kind string) error {
 		}
 		if id != "" {
 			kept, err := v.applyTemplate(form, id)
+			if isGone(err) {
+				form.Field("template").Values, form.Problem = nil, templateGone
+				return show(http.StatusUnprocessableEntity)
+			}
 			if err != nil {
 				return err
 			}

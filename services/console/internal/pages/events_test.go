@@ -299,6 +299,16 @@ func TestAnUpdateTemplateSetsTheImpact(t *testing.T) {
 	b.expect(b.post("/console/events/"+other+"/timeline", "template", other, "status", "update", "message", "", "version", "4"), http.StatusOK, `value="major_outage" selected`)
 }
 
+// A colleague may delete a template while the form is filled. What was typed stays.
+func TestATemplateThatIsGoneLeavesWhatWasTyped(t *testing.T) {
+	b := open(t, "Ada")
+	b.app.answer("GET /app/templates/"+other, answer{404, `{"error": "There is no such template."}`, false})
+	b.expect(b.post("/console/events/new", "title", "Slow", "message", "Typed", "components", other, "status", "identified", "template", other), http.StatusUnprocessableEntity,
+		"This template does not exist any more.", `value="Slow"`, "\nTyped<", `value="`+other+`" checked`, `value="identified" checked`)
+	b.expect(b.post("/console/events/"+other+"/timeline", "message", "Typed", "status", "identified", "version", "4", "template", other), http.StatusUnprocessableEntity,
+		"This template does not exist any more.", "\nTyped<", `value="identified" checked`)
+}
+
 // Planned maintenance that is over sends the messages of all its statuses at once.
 func TestPublishedMaintenanceEndsInTheFutureUnlessNobodyIsNotified(t *testing.T) {
 	b := open(t, "Ada")

@@ -16,6 +16,9 @@ const (
 	templatesPerPage = "100"        // an organization has no more
 )
 
+// templateGone is the problem of a form whose template somebody has deleted meanwhile.
+const templateGone = "This template does not exist any more."
+
 func templateKinds() []string { return []string{incident, maintenance, kindUpdate} }
 
 // kindLabel returns a kind of templates as a member reads it.
