@@ -49,7 +49,7 @@ type openEvent struct {
 type overviewState struct {
 	members    app.Users
 	open       app.Events
-	upcoming   app.Events
+	upcoming   []app.Event
 	any        app.Events
 	counts     app.ComponentCounts
 	troubled   []app.Component
@@ -95,14 +95,9 @@ func (v *visit) showOverview(name string) error {
 	if err != nil {
 		return err
 	}
-	data := overviewPage{Failing: found.failing, Messages: found.messages, Troubled: found.troubled, Missing: found.missing, MoreOpen: found.open.NextToken != nil}
+	data := overviewPage{Upcoming: found.upcoming, Failing: found.failing, Messages: found.messages, Troubled: found.troubled, Missing: found.missing, MoreOpen: found.open.NextToken != nil}
 	for _, e := range found.open.Events {
 		data.Open = append(data.Open, openEvent{e, nextStatuses(e.Status)})
-	}
-	for _, e := range found.upcoming.Events {
-		if e.Publish {
-			data.Upcoming = append(data.Upcoming, e)
-		}
 	}
 	slices.SortFunc(data.Upcoming, func(a, b app.Event) int { return a.StartAt.Compare(b.StartAt) })
 	data.Upcoming = data.Upcoming[:min(5, len(data.Upcoming))]
@@ -141,7 +136,10 @@ func (v *visit) readOverview(whole bool) (found overviewState, err error) {
 		}
 	}
 	read("events", passport.RoleEvent, list(&found.open, url.Values{"active": {"true"}, "limit": {"20"}}))
-	read("events", passport.RoleEvent, list(&found.upcoming, url.Values{"status": {planning}, "limit": {"20"}}))
+	read("events", passport.RoleEvent, func() (err error) {
+		found.upcoming, err = v.upcoming()
+		return err
+	})
 	read("messages", passport.RoleSubscriber, func() (err error) {
 		found.messages, err = v.messagesOfDay()
 		return err
@@ -184,6 +182,26 @@ func (v *visit) readOverview(whole bool) (found overviewState, err error) {
 		}
 	}
 	return found, err
+}
+
+// upcomingPages bounds how many pages of planned maintenance the overview reads.
+const upcomingPages = 10
+
+// upcoming returns the published maintenance that is planned. The list begins with the newest start, so the last page has the
+// next maintenance.
+func (v *visit) upcoming() (events []app.Event, err error) {
+	query := url.Values{"status": {planning}, "publish": {"true"}, "limit": {"100"}}
+	for range upcomingPages {
+		found, err := v.app.Events(v.Request.Context(), query)
+		if err != nil {
+			return nil, err
+		}
+		if events = append(events, found.Events...); found.NextToken == nil {
+			break
+		}
+		query.Set("nextToken", *found.NextToken)
+	}
+	return events, nil
 }
 
 // troubled returns the components that are not operational, the worst first. Usually there are none, and one call says so.

@@ -69,6 +69,25 @@ func TestAServiceThatIsDownLeavesItsPartOfTheOverviewOut(t *testing.T) {
 	}
 }
 
+// The list begins with the newest start, so the next maintenance is on its last page. Drafts are left out.
+func TestTheOverviewReadsAllPagesOfPlannedMaintenance(t *testing.T) {
+	b := open(t, "Ada")
+	b.expect(b.get("/console/parts/overview"), http.StatusOK, "Upcoming maintenance")
+	const first = "limit=100&publish=true&status=planning"
+	further := strings.Replace(first, "&", "&nextToken=next%26token&", 1)
+	var n [2]int
+	for _, query := range b.app.queries("GET /app/events") {
+		for i, want := range []string{first, further} {
+			if query == want {
+				n[i]++
+			}
+		}
+	}
+	if n != [2]int{1, upcomingPages - 1} {
+		t.Errorf("the overview reads %d first and %d further pages", n[0], n[1])
+	}
+}
+
 func TestTheChecklistNamesTheMissingSettingOfMail(t *testing.T) {
 	b := open(t, "Ada")
 	b.app.change(func(s *service) { s.empty = true })
