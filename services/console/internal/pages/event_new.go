@@ -26,6 +26,7 @@ type newEventPage struct {
 	Templates []app.Template
 	Messages  []preparedMessage
 	Reach     reach
+	Same      []app.Event // open incidents of the component that the address names
 }
 
 // Crumb implements the link to the page above.
@@ -36,10 +37,17 @@ func (d newEventPage) Crumb() formPage {
 	return formPage{Back: eventsPath, BackLabel: "Events"}
 }
 
-// Reported implements the open incidents, which may be what the member wants to report.
+// Reported implements the open incidents, which may be what the member wants to report: all of the component that the address
+// names. Others fill the list up to 3.
 func (d newEventPage) Reported() []app.Event {
-	open := slices.DeleteFunc(slices.Clone(d.Chips.Open), func(e app.Event) bool { return d.Kind != incident || e.Type != incident })
-	return open[:min(3, len(open))]
+	open := slices.Clone(d.Same)
+	for _, e := range d.Chips.Open {
+		same := slices.ContainsFunc(d.Same, func(one app.Event) bool { return one.ID == e.ID })
+		if len(open) < 3 && !same && d.Kind == incident && e.Type == incident {
+			open = append(open, e)
+		}
+	}
+	return open
 }
 
 // Main implements the fields that are always visible.
@@ -245,6 +253,15 @@ func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
 		data.Chips, err = v.chipsOf(form.Field("components"), form.Value("find"))
 		return err
 	})
+	if id := v.Query("component"); id != "" && form.Kind == incident {
+		work.Go(func() error {
+			found, err := v.app.Events(v.Request.Context(), url.Values{"limit": {"25"}, "active": {"true"}, "type": {incident}, "componentId": {id}})
+			if err == nil { // the form works without them
+				data.Same = found.Events
+			}
+			return nil
+		})
+	}
 	work.Go(func() error {
 		data.Places = v.placesOf(form.Field("dashboards"))
 		return nil

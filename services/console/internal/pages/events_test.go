@@ -299,6 +299,25 @@ func TestAnUpdateTemplateSetsTheImpact(t *testing.T) {
 	b.expect(b.post("/console/events/"+other+"/timeline", "template", other, "status", "update", "message", "", "version", "4"), http.StatusOK, `value="major_outage" selected`)
 }
 
+// An incident of the component that somebody reports may be older than the newest open events.
+func TestANewIncidentOfAComponentNamesItsOpenIncidents(t *testing.T) {
+	b := open(t, "Ada")
+	event := b.app.usual("GET /app/events")
+	event = event[strings.Index(event, "[")+1 : strings.LastIndex(event, "]")]
+	var many []string
+	for _, n := range []string{"1", "2", "3", "4"} {
+		many = append(many, strings.NewReplacer(`"id": "`+other+`"`, `"id": "`+third[:35]+n+`"`, `"title": "Ada"`, `"title": "Open `+n+`"`).Replace(event))
+	}
+	b.app.answer("GET /app/events", answer{200, `{"events": [` + strings.Join(many, ",") + `], "nextToken": null}`, false})
+	b.expect(b.get("/console/events/new?component="+other), http.StatusOK, "Open 1", "Open 3", `/console/events/`+third[:35]+`4#update"><bdi>Open 4<`)
+	if sent := b.app.queries("GET /app/events"); !slices.Contains(sent, "active=true&componentId="+other+"&limit=25&type=incident") {
+		t.Error(sent)
+	}
+	if got := b.get("/console/events/new"); !strings.Contains(got.text, "Open 3") || strings.Contains(got.text, "Open 4") {
+		t.Errorf("without a component, the page shows the 3 newest open incidents: %s", got.text)
+	}
+}
+
 // A colleague may delete a template while the form is filled. What was typed stays.
 func TestATemplateThatIsGoneLeavesWhatWasTyped(t *testing.T) {
 	b := open(t, "Ada")
