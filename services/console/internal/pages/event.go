@@ -255,6 +255,9 @@ func (p *pages) entryAdd(v *visit) error {
 		if err != nil {
 			return err
 		}
+		if !e.Publish {
+			return v.done(eventAt(e.ID), "draft-updated")
+		}
 		return v.done(eventAt(e.ID), "updated")
 	}, show)
 }

@@ -318,6 +318,19 @@ func TestANewIncidentOfAComponentNamesItsOpenIncidents(t *testing.T) {
 	}
 }
 
+func TestAnUpdateOfADraftIsNotCalledPublished(t *testing.T) {
+	b := open(t, "Ada")
+	at := "/console/events/" + other
+	update := func(want string) {
+		t.Helper()
+		b.expect(b.post(at+"/timeline", "status", "update", "message", "Soon", "version", "4"), http.StatusSeeOther)
+		b.expect(b.get(at), http.StatusOK, want)
+	}
+	update("The update is published.")
+	b.app.answer("GET /app/events/"+other, answer{200, strings.Replace(b.app.usual("GET /app/events/"+other), `"publish": true`, `"publish": false`, 1), false})
+	update("The update is added to the draft. Visitors do not see it.")
+}
+
 // A colleague may delete a template while the form is filled. What was typed stays.
 func TestATemplateThatIsGoneLeavesWhatWasTyped(t *testing.T) {
 	b := open(t, "Ada")

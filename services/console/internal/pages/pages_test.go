@@ -270,7 +270,9 @@ func TestAnOldSignInLeadsBackToTheFormAsItWasFilled(t *testing.T) {
 	}
 	b.app.forget("POST /app/sign-in/again")
 	filled := b.post("/console/sign-in/again", "password", "secret", "code", "123456", "next", next, "was", was)
-	b.expect(filled, http.StatusOK, "Invite a member", `value="bob&lt;b&gt;"`, `value="Bob"`, `value="event" checked`, `value="api" checked`)
+	b.expect(filled, http.StatusOK, "Thank you. Check what you typed, and send it again.", "Invite a member", `value="bob&lt;b&gt;"`, `value="Bob"`, `value="event" checked`, `value="api" checked`)
+	b.expect(b.post("/console/sign-in/again", "password", "secret", "code", "123456", "next", next, "was", ""), http.StatusSeeOther)
+	b.expect(b.get(next), http.StatusOK, "<p dir=\"auto\">Thank you. Nothing is changed yet.</p>") // nothing was typed
 	b.app.answer("PUT /app/profile/password", answer{403, `{"error": "Sign in again."}`, true})
 	if again := b.post("/console/profile/security/password", "current", "old-secret", "password", "new-secret"); strings.Contains(again.text, "-secret") {
 		t.Errorf("a password is kept: %s", again.text)

@@ -232,8 +232,13 @@ func (v *visit) render(status int, name string, shown *page) error {
 		}
 	}
 	shown.Notice = v.takeNotice()
-	if shown.Notice == nil && shown.Member != nil && status == http.StatusOK && v.Query("kept") != "" {
-		shown.Notice = &notice{Text: notices("unsent"), key: "unsent"}
+	if shown.Notice == nil && shown.Member != nil && status == http.StatusOK {
+		switch {
+		case v.kept != nil:
+			shown.Notice = &notice{Text: notices("filled")}
+		case v.Query("kept") != "":
+			shown.Notice = &notice{Text: notices("unsent"), key: "unsent"}
+		}
 	}
 	shown.Kept = shown.Notice != nil && (shown.Notice.key == "kept" || shown.Notice.key == "unsent")
 	return v.execute(status, name, shown)
@@ -277,13 +282,13 @@ func (n *notice) Refused() bool { return n.key == "not-tested" }
 func notices(key string) string {
 	return map[string]string{
 		"saved": "Saved.", "signed-out": "You are signed out.", "kept": "You are signed in again. Check what you typed, and send it again.", "unsent": "Check the form, and send it again.",
-		"confirmed": "Thank you. Check what you typed, and send it again.",
-		"password":  "Your password is changed. Your other sessions have ended.", "app-removed": "The authenticator app is removed.",
+		"confirmed": "Thank you. Nothing is changed yet.", "filled": "Thank you. Check what you typed, and send it again.",
+		"password": "Your password is changed. Your other sessions have ended.", "app-removed": "The authenticator app is removed.",
 		"passkey-added": "The passkey %s is added.", "passkey-renamed": "The passkey is renamed.", "passkey-removed": "The passkey is removed.",
 		"session-ended": "The session has ended.", "sessions-ended": "All other sessions have ended.",
 		"key-revoked": "The key is revoked.", "key-was-revoked": "%s was revoked before.", "no-legacy-key": "You have no legacy key any more.", "disabled": "%s can no longer sign in.", "enabled": "%s can sign in again.",
 		"factors": "The second factors of %s are removed.", "deleted": "%s is deleted.", "mailed": "%s gets a mail with a link.",
-		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "replayed": "The message is sent again.", "withdrawn": "The event is a draft now.",
+		"published": "The event is published.", "draft": "The draft is saved. Visitors do not see it.", "updated": "The update is published.", "draft-updated": "The update is added to the draft. Visitors do not see it.", "replayed": "The message is sent again.", "withdrawn": "The event is a draft now.",
 		"corrected": "The update is corrected. Nobody was notified.", "entry-deleted": "The update is deleted.", "note-deleted": "The note is deleted.", "report-deleted": "The post-mortem is deleted.",
 		"sign-on-deleted": "Single sign-on is removed.", "component-added": "%s is added.", "dashboard-added": "%s is added. Choose its components.",
 		"added": "%s is added.", "subscriber-asked": "%s is added. The owner is asked for a confirmation.", "subscriber-confirmed": "%s is confirmed.", "resent": "A new confirmation is on its way. Former links no longer work.",
