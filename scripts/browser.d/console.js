@@ -131,6 +131,11 @@ async function passkeys(member) {
   });
   await member.go('/profile/security/passkeys/new');
   await member.check('passkey-new');
+  await page.route('**/passkeys/options', (route) => route.fulfill({ status: 403, json: { again: true } }), { times: 1 });
+  await page.fill('#name', 'Work & home');
+  assert.equal(await member.send('main form button'), '/sign-in/again');
+  await member.go(new URL(page.url()).searchParams.get('next').replace('/console', ''));
+  assert.equal(await page.inputValue('#name'), 'Work & home');
   await page.fill('#name', hostile.texts(60)[1]);
   assert.equal(await member.send('main form button'), '/profile/security');
   await member.check('passkey-added');

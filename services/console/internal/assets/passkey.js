@@ -29,7 +29,11 @@
     try {
       const response = await fetch(form.dataset.passkey, { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded' } });
       const challenge = await response.json();
-      if (challenge.again) return location.assign(`/console/sign-in/again?next=${encodeURIComponent(location.pathname)}`);
+      if (challenge.again) {
+        const name = form.elements.name?.value;
+        const next = location.pathname + (name ? `?${new URLSearchParams({ name })}` : '');
+        return location.assign(`/console/sign-in/again?${new URLSearchParams({ next })}`);
+      }
       if (!response.ok) throw new Error('refused');
       const publicKey = options(challenge.options.publicKey ?? challenge.options);
       const made = form.dataset.create ? await navigator.credentials.create({ publicKey, signal: abort.signal })

@@ -493,6 +493,8 @@ func TestACredentialOfAPasskeyReachesTheService(t *testing.T) {
 	b.expect(b.post("/console/profile/security/passkeys/new", "name", "Laptop"), http.StatusUnprocessableEntity, "Passkeys need JavaScript.")
 	b.app.answer("POST /app/profile/passkeys/options", answer{403, `{"error": "Sign in again."}`, true})
 	b.expect(b.post("/console/profile/security/passkeys/options"), http.StatusForbidden, `{"again":true}`)
+	got := b.post("/console/sign-in/again", "password", "secret", "next", "/console/profile/security/passkeys/new?name=Work+%26+home", "was", "")
+	b.expect(b.get(got.header.Get("Location")), http.StatusOK, `name="name" type="text" maxlength="60" value="Work &amp; home"`)
 }
 
 func TestSingleSignOnKeepsItsStateInACookie(t *testing.T) {

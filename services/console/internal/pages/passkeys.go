@@ -10,12 +10,13 @@ import (
 
 const passkeysPath = securityPath + "/passkeys/"
 
-// passkeyNew shows the form for a new passkey, which the script sends.
+// passkeyNew shows the form for a new passkey, which the script sends. After the member has signed in again, the address has
+// the name that was typed.
 func (p *pages) passkeyNew(v *visit) error {
 	form := forms.New(passkeysPath+"new", "Create the passkey",
 		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 60, Hint: "So that you recognize it later, such as “Work laptop”."},
 		&forms.Field{Kind: forms.Hidden, Name: "ticket", Max: 1 << 14}, &forms.Field{Kind: forms.Hidden, Name: "credential", Max: 1 << 16})
-	form.Cancel = securityPath
+	form.Cancel, form.Field("name").Values = securityPath, []string{v.Query("name")}
 	v.fill(form)
 	show := func(status int) error {
 		form.Field("ticket").Values, form.Field("credential").Values = nil, nil
