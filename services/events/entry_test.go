@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -136,4 +137,28 @@ func TestEditionOfPrivatePages(t *testing.T) {
 		t.Errorf("by host: %v", by)
 	}
 	p.must(403, "app admin a", "GET", acme+"/edition", "")
+}
+
+// TestNoPasswordOfARefusedDashboardIsHashed checks that a create above the limit of dashboards, and a change that is
+// refused, hash no password: each hash needs 19 MiB.
+func TestNoPasswordOfARefusedDashboardIsHashed(t *testing.T) {
+	p := start(t, startBroker(t))
+	p.limit.Store(1)
+	const access = `"access": {"mode": "password", "password": "a good password"}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	const tries = 10
+	for range tries {
+		p.must(409, "app admin a", "POST", "/app/dashboards", `{"name": "Second", `+access+`}`)
+		p.must(400, "app admin a", "PATCH", "/app/dashboards/"+dashA, `{`+access+`, "timezone": "Nowhere"}`)
+	}
+	runtime.ReadMemStats(&after)
+	if allocated := (after.TotalAlloc - before.TotalAlloc) >> 20; allocated > tries*19 {
+		t.Errorf("%d MiB were allocated", allocated)
+	}
+	p.limit.Store(2)
+	made := p.must(201, "app admin a", "POST", "/app/dashboards", `{"name": "Second", "slug": "second", `+access+`}`)["dashboard"].(map[string]any)
+	if made["access"].(map[string]any)["passwordSet"] != true {
+		t.Errorf("%v", made["access"])
+	}
 }

@@ -151,7 +151,7 @@ type newDashboardBody struct {
 func (a api) createDashboard(c *web.Call[web.None, newDashboardBody], in newDashboardBody) (oneDashboardView, error) {
 	dashboard, err := a.catalog.AddDashboard(c, appCommand(c), func(d *catalog.Dashboard) (err error) {
 		d.Name, d.NoIntegrations = in.Name.Value, !c.Caller.Features.Integrations
-		if err := in.apply(d, catalog.NewAccess); err != nil {
+		if err := in.apply(d); err != nil {
 			return err
 		}
 		d.Components, err = a.catalog.Place(c, c.Caller.Organization, nil, placements(in.Components.Value))
@@ -172,7 +172,7 @@ func (a api) changeDashboard(c *web.Call[dashboardParameters, dashboardChanges])
 			return err
 		}
 		optional.Assign(&d.Name, in.Name.Pointer())
-		return in.apply(d, catalog.NewAccess)
+		return in.apply(d)
 	})
 	return a.oneDashboard(c, c.Caller.Organization, dashboard, err)
 }

@@ -123,8 +123,8 @@ type accessBody struct {
 	AllowedIPs optional.Value[[]string] `json:"allowedIps" maxItems:"200" description:"IP addresses and CIDRs. At least one is required for the mode ipAllowlist."`
 }
 
-// apply sets the fields of d whose members were sent. access is catalog.NewAccess or catalog.CheckAccess.
-func (b *dashboardPatch) apply(d *catalog.Dashboard, access func(mode catalog.AccessMode, password *string, allowedIPs []string) (catalog.Access, error)) (err error) {
+// apply sets the fields of d whose members were sent.
+func (b *dashboardPatch) apply(d *catalog.Dashboard) (err error) {
 	if b.Slug.Sent {
 		if err := d.SetSlug(b.Slug.Value); err != nil {
 			return err
@@ -154,7 +154,7 @@ func (b *dashboardPatch) apply(d *catalog.Dashboard, access func(mode catalog.Ac
 	b.Subscriptions.Value.apply(&d.Subscriptions)
 	if b.Access.Sent {
 		in := b.Access.Value
-		d.Access, err = access(catalog.AccessMode(in.Mode.Value), in.Password.Pointer(), in.AllowedIPs.Value)
+		d.Access, err = catalog.NewAccess(catalog.AccessMode(in.Mode.Value), in.Password.Pointer(), in.AllowedIPs.Value)
 	}
 	return err
 }

@@ -53,7 +53,7 @@ func (a api) previewDashboard(c *web.Call[dashboardParameters, previewBody]) (pr
 func (a api) applyPreview(ctx context.Context, d *catalog.Dashboard, in previewBody) (err error) {
 	changes, former := in.Dashboard.Value, *d
 	optional.Assign(&d.Name, changes.Name.Pointer())
-	if err := cmp.Or(changes.apply(d, catalog.CheckAccess), a.catalog.CheckDashboard(d, &former)); err != nil {
+	if err := cmp.Or(changes.apply(d), a.catalog.CheckDashboard(d, &former)); err != nil {
 		return fault.Within("dashboard", err)
 	}
 	if in.Components.Sent {

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/bellbuoy/bellbuoy/libs/fault"
-	"github.com/bellbuoy/bellbuoy/libs/seal"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/libs/words"
 )
@@ -98,6 +97,8 @@ type Access struct {
 	PasswordHash  string     `json:"passwordHash"` // seal.HashPassword; empty unless Mode is AccessPassword
 	PasswordSetAt *time.Time `json:"passwordSetAt" audit:"passwordSetAt"`
 	AllowedIPs    []string   `json:"allowedIps" audit:"allowedIps"` // CIDRs; used only if Mode is AccessIPAllowlist
+
+	password string // a new password that is not hashed yet
 }
 
 // stamp sets PasswordSetAt to now if a has a password and former does not have the same password.
@@ -111,17 +112,8 @@ func (a *Access) stamp(former Access, now time.Time) {
 func (a Access) Private() bool { return a.Mode == AccessPassword || a.Mode == AccessIPAllowlist }
 
 // NewAccess returns the Access for a mode, or a fault. The mode password requires a password. The other modes do not
-// accept one.
+// accept one. AddDashboard and ChangeDashboard hash the password, because that is slow.
 func NewAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
-	access, err := CheckAccess(mode, password, allowedIPs)
-	if err == nil && password != nil {
-		access.PasswordHash = seal.HashPassword(*password)
-	}
-	return access, err
-}
-
-// CheckAccess is like NewAccess, but it does not hash the password, which is slow. The Access has no password then.
-func CheckAccess(mode AccessMode, password *string, allowedIPs []string) (Access, error) {
 	access := Access{Mode: mode, AllowedIPs: []string{}}
 	if modes := []AccessMode{AccessPublic, AccessPassword, AccessIPAllowlist}; !slices.Contains(modes, mode) {
 		return access, fault.Field("access.mode", alternativesFormat, "public, password, ipAllowlist")
@@ -151,6 +143,7 @@ func CheckAccess(mode AccessMode, password *string, allowedIPs []string) (Access
 	if n := utf8.RuneCountInString(*password); n < minPassword || n > maxPassword {
 		return access, fault.Field("access.password", "must be %d to %d characters", minPassword, maxPassword)
 	}
+	access.password = *password
 	return access, nil
 }
 

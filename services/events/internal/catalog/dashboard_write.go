@@ -47,7 +47,6 @@ func (c *Catalog) AddDashboard(ctx context.Context, command Command, fill func(*
 	if err := cmp.Or(fill(&dashboard), dashboard.check(c.platform, new(Dashboard))); err != nil {
 		return Dashboard{}, err
 	}
-	dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
 	limit, err := c.others.MaxDashboards(ctx, command.Organization)
 	if err != nil {
 		return Dashboard{}, err
@@ -77,6 +76,13 @@ func (c *Catalog) insertDashboard(ctx context.Context, dashboard Dashboard, limi
 	dashboard.Slug = base
 	if dashboard.Place, err = freePlace(ctx, c.store.Dashboards, dashboard.OrganizationID, limit, "dashboards"); err != nil {
 		return Dashboard{}, err
+	}
+	if password := dashboard.Access.password; password != "" {
+		if dashboard.Access.PasswordHash, err = hashPassword(ctx, password); err != nil {
+			return Dashboard{}, err
+		}
+		dashboard.Access.password = ""
+		dashboard.Access.stamp(Access{}, dashboard.CreatedAt)
 	}
 	if dashboard.LegacyID, err = c.store.Next(ctx, dashboardIDs, 1); err != nil {
 		return Dashboard{}, err
@@ -142,7 +148,8 @@ func (c *Catalog) another(ctx context.Context, d *Dashboard, where ...find.Condi
 // ChangeDashboard applies change to a dashboard and stores the result. It stores nothing if change makes no difference.
 func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id string, change func(*Dashboard) error) (Dashboard, error) {
 	var wanted Dashboard
-	changed, err := c.store.Dashboards.Update(ctx, id, func(d *Dashboard) ([]topic.Message, error) {
+	var password, hash string
+	write := func(d *Dashboard) ([]topic.Message, error) {
 		if d.OrganizationID != command.Organization {
 			return nil, NoDashboard()
 		}
@@ -153,6 +160,12 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 		if err := cmp.Or(change(d), d.check(c.platform, &before)); err != nil {
 			return nil, err
 		}
+		if password = d.Access.password; password != "" {
+			if hash == "" {
+				return nil, fault.ErrUnchanged // the password is hashed before the next try, and not while other writes wait
+			}
+			d.Access.password, d.Access.PasswordHash = "", hash
+		}
 		if reflect.DeepEqual(before, *d) {
 			return nil, fault.ErrUnchanged
 		}
@@ -161,7 +174,14 @@ func (c *Catalog) ChangeDashboard(ctx context.Context, command Command, id strin
 		d.Access.stamp(before.Access, d.UpdatedAt)
 		wanted = *d
 		return audit.Entry(audit.From(ctx), command.Action, d.UpdatedAt, &before, d), nil
-	})
+	}
+	changed, err := c.store.Dashboards.Update(ctx, id, write)
+	if err == nil && password != "" {
+		if hash, err = hashPassword(ctx, password); err != nil {
+			return Dashboard{}, err
+		}
+		changed, err = c.store.Dashboards.Update(ctx, id, write)
+	}
 	switch {
 	case fault.Is(err, fault.NotFound):
 		err = NoDashboard()

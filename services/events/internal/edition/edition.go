@@ -75,7 +75,6 @@ type Editions struct {
 	pages     *lru.Cache[string, markedPage] // by dashboard
 	dayEnds   *lru.Cache[string, time.Time]  // by dashboard: until when no request renders the page of a new day
 	outages   *failurelog.Log
-	hashing   chan struct{} // a semaphore: an item for each password that is being compared
 	drawing   chan struct{} // a semaphore: an item for each preview that is being made
 }
 
@@ -85,7 +84,7 @@ func New(records catalog.Store, store Records, options Options) *Editions {
 	dayEnds, _ := lru.New[string, time.Time](maxDayEnds)
 	return &Editions{
 		records: records, store: store, Options: options, decoded: newDecodedEditions(), calendars: uptime.NewCalendars(), pages: pages,
-		dayEnds: dayEnds, outages: failurelog.New(options.Log), hashing: make(chan struct{}, hashesAtOnce), drawing: make(chan struct{}, previewsAtOnce),
+		dayEnds: dayEnds, outages: failurelog.New(options.Log), drawing: make(chan struct{}, previewsAtOnce),
 	}
 }
 
@@ -97,9 +96,6 @@ type Tries interface {
 	// TryWasRight undoes the count of a try with the right password.
 	TryWasRight(ctx context.Context, ip, dashboard string)
 }
-
-// hashesAtOnce is how many passwords a process compares at the same time, because each comparison needs 19 MiB.
-const hashesAtOnce = 4
 
 // markedPage is a cached page with its mark. It is never changed. Pages are cached because the gateway requests the
 // page of a busy dashboard many times a second, and decoding the page took most of the time of a request.

@@ -31,13 +31,10 @@ func (e *Editions) Enter(ctx context.Context, at Address, ip, password string) (
 	if wait := e.Tries.Try(ctx, ip, dashboard.ID); wait > 0 {
 		return PublishedPage{}, TooManyTries{wait}
 	}
-	select {
-	case e.hashing <- struct{}{}:
-	case <-ctx.Done():
-		return PublishedPage{}, context.Cause(ctx)
+	var right bool
+	if err := catalog.Hashing(ctx, func() { right = seal.CheckPassword(dashboard.Access.PasswordHash, password) }); err != nil {
+		return PublishedPage{}, err
 	}
-	right := seal.CheckPassword(dashboard.Access.PasswordHash, password)
-	<-e.hashing
 	if !right {
 		return PublishedPage{}, fault.New(fault.Forbidden, "The password is wrong.")
 	}

@@ -1,0 +1,31 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/bellbuoy/bellbuoy/libs/seal"
+)
+
+// hashesAtOnce is how many passwords a process hashes or compares at the same time, because each of them needs 19 MiB.
+const hashesAtOnce = 4
+
+var hashing = make(chan struct{}, hashesAtOnce)
+
+// Hashing calls work, which hashes or compares a password, as soon as fewer than hashesAtOnce other calls run. It returns
+// an error without a call if ctx ends before.
+func Hashing(ctx context.Context, work func()) error {
+	select {
+	case hashing <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-hashing }()
+	work()
+	return nil
+}
+
+// hashPassword returns the PasswordHash of an Access, or an error if ctx ends first.
+func hashPassword(ctx context.Context, password string) (hash string, err error) {
+	err = Hashing(ctx, func() { hash = seal.HashPassword(password) })
+	return hash, err
+}
