@@ -254,7 +254,11 @@ func (o *openstatus) subscribers() {
 			}
 			o.set.Subscribers = append(o.set.Subscribers, out)
 		case "webhook":
-			if s["unsubscribed_at"] == "" {
+			switch {
+			case s["unsubscribed_at"] != "":
+			case o.unix(key, "accepted_at", s["accepted_at"]) == nil:
+				o.warn(key, "accepted_at", "is missing; an endpoint here would get messages at once, so the webhook is left out")
+			default:
 				o.set.Endpoints = append(o.set.Endpoints, lines.Endpoint{Key: key, Channel: "webhook", URL: s["webhook_url"], Components: components, Format: "statuspage"})
 			}
 		default:

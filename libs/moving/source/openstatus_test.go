@@ -1,9 +1,13 @@
 package source_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 	"github.com/bellbuoy/bellbuoy/libs/moving/source"
 )
 
@@ -33,5 +37,25 @@ func TestASourceThatIsNoFileIsAnError(t *testing.T) {
 	}
 	if _, err := source.Read(t.Context(), "pigeon", "testdata", options()); err == nil || !strings.Contains(err.Error(), "possible are lines, statuspage") {
 		t.Errorf("an unknown source: %v", err)
+	}
+}
+
+// An endpoint that is imported gets messages at once. So a webhook must have been accepted there.
+func TestOnlyAcceptedWebhooksOfOpenStatusBecomeEndpoints(t *testing.T) {
+	script, err := os.ReadFile("testdata/openstatus.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := folder(t, map[string]string{"openstatus.sql": string(script) +
+		"INSERT INTO page_subscriber VALUES (6, NULL, 1, 'webhook', 'https://hooks.reader.example/asked', NULL, 'vendor', 'x', NULL, NULL, NULL, 1735725000);"})
+	set, err := source.Read(t.Context(), "openstatus", database(t, filepath.Join(root, "openstatus.sql")), options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := slices.ContainsFunc(set.Warnings, func(w lines.Warning) bool {
+		return w.Key == "openstatus:harbour:subscriber-6" && w.Field == "accepted_at"
+	})
+	if len(set.Endpoints) != 1 || set.Endpoints[0].Key != "openstatus:harbour:subscriber-4" || !left {
+		t.Errorf("endpoints %v, warnings %v", set.Endpoints, set.Warnings)
 	}
 }

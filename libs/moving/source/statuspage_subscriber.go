@@ -55,6 +55,10 @@ func (s *statuspage) writeSubscriber(r statuspageSubscriber) {
 			s.warn(key, "state", "becomes unconfirmed, since messages come from another sender")
 		}
 	case "webhook":
+		if state != "confirmed" {
+			s.warn(key, "state", "is %s; an endpoint here would get messages at once, so the webhook is left out", out.State)
+			return
+		}
 		s.set.Endpoints = append(s.set.Endpoints, lines.Endpoint{
 			Key: key, Channel: "webhook", URL: r.Endpoint, ManagementEmail: r.Email, Components: components, Format: "statuspage",
 		})

@@ -127,3 +127,24 @@ func TestSubscribersAreConfirmedOnlyInAListOfActiveOnes(t *testing.T) {
 		}
 	}
 }
+
+// An endpoint that is imported gets messages at once. So a webhook must have been active there.
+func TestOnlyActiveWebhooksOfStatuspageBecomeEndpoints(t *testing.T) {
+	hook := func(more string) string {
+		return `[{"id": "h", "mode": "webhook", "email": "ops@reader.example", "endpoint": "https://hooks.reader.example/status", "components": []` + more + `}]`
+	}
+	for name, c := range map[string]struct{ file, content, left string }{
+		"active":      {"subscribers-active.json", hook(""), ""},
+		"unconfirmed": {"subscribers-unconfirmed.json", hook(""), "is unconfirmed"},
+		"quarantined": {"subscribers-active.json", hook(`, "quarantined_at": "2023-01-01T00:00:00Z"`), "is quarantined"},
+	} {
+		set, err := source.Read(t.Context(), "statuspage", folder(t, map[string]string{c.file: c.content}), options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := len(set.Warnings) == 1 && set.Warnings[0].Key == "statuspage:page:h" && set.Warnings[0].Field == "state" && strings.HasPrefix(set.Warnings[0].Text, c.left)
+		if active := c.left == ""; len(set.Endpoints) == 1 != active || active == left {
+			t.Errorf("%s: endpoints %v, warnings %v", name, set.Endpoints, set.Warnings)
+		}
+	}
+}
