@@ -38,6 +38,9 @@ func (k *kuma) maintenance(m row) {
 	if start.IsZero() {
 		return
 	}
+	if m["strategy"] != "single" && m["strategy"] != "manual" { // else a later run would replace this one by the next
+		e.Key += "-" + start.UTC().Format("20060102T1504")
+	}
 	e.ScheduledStartAt, e.ScheduledEndAt = &start, &end
 	if m["strategy"] == "manual" || !m.is("active") && start.After(k.Now) {
 		off := false

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/source"
 )
@@ -62,5 +63,28 @@ func TestReadingADatabaseChangesNothing(t *testing.T) {
 	}
 	if beside, err := os.ReadDir(filepath.Dir(path)); err != nil || len(beside) != 1 {
 		t.Errorf("%v, the folder has %v", err, beside)
+	}
+}
+
+// A maintenance that recurs has a key for each start, so that a later run does not replace one that took place by the next one.
+// The key of a manual one stays, since its planned start is another one each day.
+func TestEachStartOfAMaintenanceHasItsKey(t *testing.T) {
+	path, o := database(t, "testdata/kuma.sql"), options()
+	starts := map[string][]string{} // by the title and the key
+	for _, later := range []time.Duration{0, 24 * time.Hour, 5 * 24 * time.Hour} {
+		o.Now = options().Now.Add(later)
+		set, err := source.Read(t.Context(), "uptime-kuma", path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range set.Events {
+			if name := e.Title + " " + e.Key; e.Title == "Each Monday" || e.Title == "By hand" {
+				starts[name] = append(starts[name], e.ScheduledStartAt.Format(time.RFC3339))
+			}
+		}
+	}
+	monday := "Each Monday uptime-kuma:harbour:maintenance-3-"
+	if a, b := starts[monday+"20261130T2200"], starts[monday+"20261207T2200"]; len(starts) != 3 || len(a) != 2 || a[0] != a[1] || len(b) != 1 || len(starts["By hand uptime-kuma:harbour:maintenance-2"]) != 3 {
+		t.Errorf("starts by key: %v", starts)
 	}
 }
