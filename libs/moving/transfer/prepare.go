@@ -179,22 +179,42 @@ func Split(set *lines.Set) []*lines.Set {
 	for _, part := range chunks(set.Events, maxEvents, maxEventBytes, sizeOf) {
 		pieces = append(pieces, &lines.Set{Events: part})
 	}
-	of := map[[2]string][]lines.Subscriber{}
-	var groups [][2]string
-	for _, s := range set.Subscribers {
-		group := [2]string{s.DashboardID, s.Channel}
-		if len(of[group]) == 0 {
-			groups = append(groups, group)
-		}
-		of[group] = append(of[group], s)
-	}
-	for _, group := range groups {
-		for _, part := range chunks(of[group], maxRows, maxRowBytes, rowSize) {
-			pieces = append(pieces, &lines.Set{Subscribers: part})
-		}
-	}
+	pieces = append(pieces, subscriberPieces(set.Subscribers)...)
 	for part := range slices.Chunk(set.Endpoints, maxEndpoints) {
 		pieces = append(pieces, &lines.Set{Endpoints: part})
+	}
+	return pieces
+}
+
+// subscriberPieces returns the pieces of subscribers. Rows that are unsubscribed come last: the platform suppresses their
+// addresses, unless an address is confirmed on another dashboard by then. An address with several rows on a dashboard stays
+// in one piece, and the platform takes the first row.
+func subscriberPieces(all []lines.Subscriber) (pieces []*lines.Set) {
+	count := map[[3]string]int{}
+	place := func(s lines.Subscriber) [3]string {
+		return [3]string{s.DashboardID, s.Channel, strings.ToLower(s.Address)}
+	}
+	for _, s := range all {
+		count[place(s)]++
+	}
+	for _, last := range []bool{false, true} {
+		of := map[[2]string][]lines.Subscriber{}
+		var groups [][2]string
+		for _, s := range all {
+			if (s.State == "unsubscribed" && count[place(s)] == 1) != last {
+				continue
+			}
+			group := [2]string{s.DashboardID, s.Channel}
+			if len(of[group]) == 0 {
+				groups = append(groups, group)
+			}
+			of[group] = append(of[group], s)
+		}
+		for _, group := range groups {
+			for _, part := range chunks(of[group], maxRows, maxRowBytes, rowSize) {
+				pieces = append(pieces, &lines.Set{Subscribers: part})
+			}
+		}
 	}
 	return pieces
 }

@@ -117,6 +117,25 @@ func TestPiecesKeepToTheirLimits(t *testing.T) {
 	}
 }
 
+// Whether somebody who unsubscribed is suppressed depends on the confirmed rows of all dashboards, so these come first.
+func TestRowsThatUnsubscribedAreWrittenLast(t *testing.T) {
+	set := &lines.Set{Dashboards: []lines.Dashboard{{Key: "a"}, {Key: "b"}}, Subscribers: []lines.Subscriber{
+		{DashboardID: "a", Channel: "email", Address: "left@example.com", State: "unsubscribed"}, {DashboardID: "a", Channel: "email", Address: "twice@example.com", State: "confirmed"},
+		{DashboardID: "a", Channel: "email", Address: "Twice@example.com", State: "unsubscribed"}, {DashboardID: "b", Channel: "email", Address: "left@example.com", State: "confirmed"},
+		{DashboardID: "b", Channel: "email", Address: "gone@example.com", State: "unsubscribed"},
+	}}
+	var got []string
+	for _, piece := range transfer.Split(set)[1:] {
+		for _, s := range piece.Subscribers {
+			got = append(got, s.DashboardID+" "+s.Address)
+		}
+		got = append(got, "|")
+	}
+	if want := "a twice@example.com a Twice@example.com | b left@example.com | a left@example.com | b gone@example.com |"; strings.Join(got, " ") != want {
+		t.Errorf("the rows are %s, not %s", strings.Join(got, " "), want)
+	}
+}
+
 // answers is a Sender that returns these errors, one after the other, and then nil.
 type answers struct {
 	errors []error
