@@ -277,3 +277,15 @@ func TestAnImportStoresNobodyAgainWhoIsLeaving(t *testing.T) {
 		t.Errorf("%v, left are %+v", err, left)
 	}
 }
+
+// The undo of an import deletes nobody whom a member or a visitor has created.
+func TestAnUndoKeepsWhoIsOfNoImport(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	member := p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": o.dashboard, "email": "member@example.com"}).Subscriber.ID
+	p.imported(o, o.dashboard, nil, object{"email": "member@example.com", "state": "confirmed"}, object{"email": "imported@example.com", "state": "confirmed"})
+	p.app(o, http.StatusConflict, http.MethodDelete, "email/"+member+"?undo=true", nil)
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+p.mail(o, o.dashboard, "imported@example.com").ID+"?undo=true", nil)
+	p.equal("the subscriber who is left", p.mail(o, o.dashboard, "member@example.com").ID, member)
+	p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+member, nil)
+}

@@ -145,6 +145,7 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard, taken str
 	r.state.Dashboards[d.Key] = ""
 	out := Outcome{Kind: "dashboard", Key: d.Key, Status: Created, Text: lost, Find: d.Slug}
 	if r.dry {
+		out.Since = r.since()
 		r.add(out)
 		r.planAliases(d.Key, dashboardAliases(d))
 		return nil
@@ -157,7 +158,7 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard, taken str
 			return failed
 		}
 		if there := stored[d.Slug]; there != nil {
-			made.Dashboard, err = there, nil
+			made.Dashboard, err, out.Since = there, nil, r.since()
 		}
 	}
 	if text, is := declined(err); is {

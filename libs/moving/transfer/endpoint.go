@@ -32,6 +32,7 @@ type endpoint struct {
 	Paused          bool     `json:"paused"`
 	ComponentIDs    []string `json:"componentIds"`
 	Format          string   `json:"format"`
+	CreatedAt       string   `json:"createdAt"`
 	Version         int64    `json:"version"`
 }
 
@@ -66,6 +67,7 @@ func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 			if err := r.foreseeEndpoint(ctx, e.Channel, free, &out); err != nil {
 				return err
 			}
+			out.Since = r.since()
 			r.add(out)
 			continue
 		}
@@ -89,7 +91,7 @@ func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 				return err
 			}
 			if out.Status = Unchanged; there != nil {
-				out.Status, out.ID, out.Mark = Created, hash, there.mark()
+				out.Status, out.ID, out.Mark, out.Since = Created, hash, there.mark(), r.since()
 			}
 		case refused != nil && (refused.Status == http.StatusBadRequest || refused.Status == http.StatusForbidden && refused.Wait == 0 && refused.Text != ""):
 			out.Status, out.Text = Declined, refused.Text // forbidden: the limit of the plan
@@ -102,11 +104,11 @@ func (r *run) endpoints(ctx context.Context, wanted []lines.Endpoint) error {
 }
 
 // endpointOf returns the endpoint of a dashboard with the hash of its URL, or nil.
-func (r *run) endpointOf(ctx context.Context, channel, dashboard, hash string) (there *endpoint, err error) {
+func (e *Engine) endpointOf(ctx context.Context, channel, dashboard, hash string) (there *endpoint, err error) {
 	query := url.Values{"dashboardId": {dashboard}, "urlHash": {hash}}
-	err = each(ctx, r.Sender, endpointsPath(channel), "endpoints", query, func(e endpoint) error {
-		if e.Verified { // the creation replaces what a visitor has not confirmed
-			there = &e
+	err = each(ctx, e.Sender, endpointsPath(channel), "endpoints", query, func(one endpoint) error {
+		if one.Verified { // the creation replaces what a visitor has not confirmed
+			there = &one
 		}
 		return nil
 	})

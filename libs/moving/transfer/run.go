@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
@@ -17,8 +18,12 @@ type run struct {
 	*Engine
 	state *State
 	dry   bool
+	begun time.Time
 	out   []Outcome
 }
+
+// since returns the value of Outcome.Since.
+func (r *run) since() *time.Time { return &r.begun }
 
 func (e *Engine) run(ctx context.Context, s *State, piece *lines.Set, dry bool) ([]Outcome, error) {
 	if s.Dashboards == nil {
@@ -30,7 +35,7 @@ func (e *Engine) run(ctx context.Context, s *State, piece *lines.Set, dry bool) 
 	if s.Made == nil {
 		s.Made = map[string]bool{}
 	}
-	r := &run{Engine: e, state: s, dry: dry}
+	r := &run{Engine: e, state: s, dry: dry, begun: time.Now().UTC().Truncate(time.Millisecond)}
 	for _, step := range []func() error{
 		func() error { return r.dashboards(ctx, piece.Dashboards) },
 		func() error { return r.components(ctx, piece.Components) },

@@ -56,15 +56,16 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 		}
 	}
 	for _, o := range byKind["endpoint"] {
-		err := each(ctx, e.Sender, endpointsPath(o.Channel), "endpoints", url.Values{"urlHash": {o.Find}}, func(there endpoint) error {
-			if there.DashboardID == o.DashboardID {
-				o.ID, o.Mark = o.Find, there.mark()
-				found = append(found, o)
-			}
-			return nil
-		})
+		if o.DashboardID == "" { // the run has not created the dashboard
+			continue
+		}
+		there, err := e.endpointOf(ctx, o.Channel, o.DashboardID, o.Find)
 		if err != nil {
 			return nil, err
+		}
+		if there != nil {
+			o.ID, o.Mark = o.Find, there.mark()
+			found = append(found, o)
 		}
 	}
 	placements, err := e.settlePlacements(ctx, byKind["placement"])

@@ -20,6 +20,7 @@ type subscriber struct {
 	Paused           bool       `json:"paused"`
 	SuppressedReason string     `json:"suppressedReason"`
 	Locale           string     `json:"locale"`
+	Source           string     `json:"source"`
 	CreatedAt        string     `json:"createdAt"`
 	UpdatedAt        string     `json:"updatedAt"`
 }

@@ -143,6 +143,9 @@ type Outcome struct {
 	Mark        string `json:"mark,omitempty"`        // state of the record after the write; Undo keeps a record with another one
 	Before      any    `json:"before,omitempty"`      // body of the PATCH that restores an updated record
 	Find        string `json:"find,omitempty"`        // in a plan: by what Settle finds a dashboard, endpoint or subscriber
+	// Since is set for a dashboard or endpoint if no response says that the run has created the record. Then Undo keeps a
+	// record that was created before this time.
+	Since *time.Time `json:"since,omitempty"`
 }
 
 // Name returns a text that names the record of the outcome within a run. The plan and the write of a record give the same

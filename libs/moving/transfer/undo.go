@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // Undone says what Undo has done with a record.
@@ -111,20 +112,33 @@ func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report fun
 	return nil
 }
 
-// undoSubscriber deletes a subscriber whom nobody has changed. The person's own confirmation is a change.
+// undoSubscriber deletes a subscriber of an import whom nobody has changed. The person's own confirmation is a change.
 func (e *Engine) undoSubscriber(ctx context.Context, o *Outcome) error {
 	path := "/app/subscribers/" + o.Channel + "/" + o.ID
 	var there struct{ Subscriber subscriber }
 	if err := e.Sender.Send(ctx, Request{Method: http.MethodGet, Path: path}, &there); err != nil {
 		return err
 	}
-	if there.Subscriber.CreatedAt != there.Subscriber.UpdatedAt {
+	switch s := there.Subscriber; {
+	case s.Source != "import":
+		return kept{"was not created by the import"}
+	case s.CreatedAt != s.UpdatedAt:
 		return errChanged
 	}
 	return e.Sender.Send(ctx, Request{Method: http.MethodDelete, Path: path, Query: url.Values{"undo": {"true"}}}, nil)
 }
 
 func (e *Engine) undoEndpoint(ctx context.Context, o *Outcome) error {
+	if o.Since != nil {
+		switch there, err := e.endpointOf(ctx, o.Channel, o.DashboardID, o.ID); {
+		case err != nil:
+			return err
+		case there == nil:
+			return errRestored
+		case o.foreign(there.CreatedAt) != nil:
+			return o.foreign(there.CreatedAt)
+		}
+	}
 	query := url.Values{"dashboardId": {o.DashboardID}, "urlHash": {o.ID}}
 	err := e.versioned(ctx, o, Request{Method: http.MethodDelete, Path: endpointsPath(o.Channel), Query: query})
 	if !isConflict(err) {
@@ -184,6 +198,15 @@ func (e *Engine) undoPlacement(ctx context.Context, o *Outcome) error {
 	return err
 }
 
+// foreign returns an error if no response says that the run has created the record, and the record is older than the run.
+func (o *Outcome) foreign(createdAt string) error {
+	at, err := time.Parse(time.RFC3339, createdAt)
+	if o.Since != nil && (err != nil || at.Before(*o.Since)) {
+		return kept{"was not created by the import"}
+	}
+	return nil
+}
+
 // versioned sends a request for the version that the import has left. It returns a conflict if the record has another one.
 func (e *Engine) versioned(ctx context.Context, o *Outcome, request Request) error {
 	version, err := strconv.ParseInt(o.Mark, 10, 64)
@@ -202,9 +225,14 @@ func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 	if err != nil {
 		return err
 	}
+	if err := o.foreign(there.text("createdAt")); err != nil {
+		return err
+	}
 	switch {
 	case o.Status == Updated && restored(there, o.Before):
 		return errRestored
+	case o.Since != nil && there["enabled"] == true: // the run creates disabled dashboards only
+		return errChanged
 	case there.mark() != o.Mark:
 		return errChanged
 	case o.Status == Updated:

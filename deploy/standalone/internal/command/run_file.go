@@ -41,6 +41,7 @@ type runFile struct {
 	runHeader
 	file    *os.File
 	planned map[string]transfer.Outcome // by name
+	fresh   map[string]bool             // names that this process has planned
 	written map[string]transfer.Outcome // by name
 	done    bool                        // the run has written all it could
 	undone  bool
@@ -79,7 +80,7 @@ func newRun(of runHeader) (*runFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create the file of the run: %w", err)
 	}
-	f := &runFile{runHeader: of, file: file, planned: map[string]transfer.Outcome{}, written: map[string]transfer.Outcome{}}
+	f := &runFile{runHeader: of, file: file, planned: map[string]transfer.Outcome{}, fresh: map[string]bool{}, written: map[string]transfer.Outcome{}}
 	return f, f.append(of)
 }
 
@@ -90,7 +91,7 @@ func readRun(name string) (*runFile, error) {
 		return nil, err
 	}
 	defer file.Close()
-	f := &runFile{planned: map[string]transfer.Outcome{}, written: map[string]transfer.Outcome{}}
+	f := &runFile{planned: map[string]transfer.Outcome{}, fresh: map[string]bool{}, written: map[string]transfer.Outcome{}}
 	reader := bufio.NewReader(file)
 	for first := true; ; first = false {
 		text, err := reader.ReadBytes('\n')
@@ -170,11 +171,15 @@ func (f *runFile) append(records ...any) error {
 // plan adds the records that the run is about to create.
 func (f *runFile) plan(outcomes []transfer.Outcome) error {
 	var records []any
+	now := time.Now().UTC().Truncate(time.Millisecond)
 	for _, o := range outcomes {
 		if _, known := f.planned[o.Name()]; o.Status != transfer.Created || o.Kind == "event" || known {
 			continue
 		}
-		f.planned[o.Name()] = o
+		if o.Since != nil { // the plan took a while, in which others could create the record
+			o.Since = &now
+		}
+		f.planned[o.Name()], f.fresh[o.Name()] = o, true
 		records = append(records, runLine{o, true})
 	}
 	return f.append(records...)
@@ -190,10 +195,12 @@ func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 	var records []any
 	for _, o := range outcomes {
 		key := o.Name()
-		_, planned := f.planned[key]
+		before, planned := f.planned[key]
 		_, known := f.written[key]
-		if planned && !known && o.Status == transfer.Unchanged {
-			o.Status = transfer.Created
+		// Somebody else has created a record that is new in the plan of this process, and that is there before its write.
+		foreign := f.fresh[key] && slices.Contains([]string{"dashboard", "endpoint", "subscriber"}, o.Kind)
+		if planned && !known && !foreign && o.Status == transfer.Unchanged {
+			o.Status, o.Since = transfer.Created, before.Since
 		}
 		if known && !o.Undoable() || o.Status != transfer.Created && o.Status != transfer.Updated {
 			continue

@@ -40,7 +40,9 @@
   const take = (got) => {
     for (const o of got.outcomes ?? []) {
       const name = nameOf(o);
-      if (work === 'write' && o.status === 'unchanged' && (unsure && planned.get(name)?.status === 'created' || doubtful.has(name))) o.status = 'created';
+      if (work === 'write' && o.status === 'unchanged' && (unsure && planned.get(name)?.status === 'created' || doubtful.has(name))) {
+        [o.status, o.since] = ['created', (doubtful.get(name) ?? planned.get(name))?.since];
+      }
       if (o.kind === 'placement' && o.status === 'unchanged') continue; // it belongs to a component that is counted
       if (work === 'plan') planned.set(name, o);
       const before = outcomes.get(name);

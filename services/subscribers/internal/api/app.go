@@ -58,7 +58,7 @@ func (a appChannel) operations() []web.Operation {
 	change := a.declared("PATCH", "/{id}", "change"+a.title+"Subscriber", "Change a subscriber",
 		"At least one member is required. The address cannot be changed. confirmed sets the confirmation of each component. A component that is new is confirmed if the subscriber is. suppressed can be set to false only; that ends the suppression of the address on all dashboards.", 200, 404)
 	change.Example = web.Example{Request: `{"paused": true, "locale": null}`, Response: create.Example.Response}
-	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay. A later import does not create the subscriber again, unless it has force.", 204, 404)
+	remove := a.declared("DELETE", "/{id}", "delete"+a.title+"Subscriber", "Delete a subscriber", "The address's subscribers of other dashboards stay. A later import does not create the subscriber again, unless it has force. 409 with undo if no import has created the subscriber.", 204, 404, 409)
 	resend := a.declared("POST", "/{id}/resend-confirmation", "resend"+a.title+"Confirmation", "Send the confirmation again",
 		"With a new link; the former ones end. 409 if the subscriber is confirmed or locked, or its address is suppressed.", 202, 404, 409)
 	resend.Example.Response = `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8070"}`

@@ -270,7 +270,8 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 }
 
 // RemoveSubscriber deletes a subscriber. It also deletes the address if a visitor's request or an import stored it and it has
-// no other subscribers. With undo, which undoes the import of the subscriber, a later import may create it again.
+// no other subscribers. With undo, which undoes the import of the subscriber, a later import may create it again. It returns
+// fault.Conflict with undo if no import has created the subscriber.
 func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string, undo bool) error {
 	removed, err := a.subscriber(ctx, organization, channel, id)
 	if err == nil && !undo {
@@ -285,6 +286,9 @@ func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, ch
 	err = a.remove(ctx, id, "", func(s *Subscriber) error {
 		if s.OrganizationID != organization || s.Channel != channel || s.Gone() {
 			return noSubscriber()
+		}
+		if undo && s.Source != FromImport {
+			return fault.New(fault.Conflict, "No import has created the subscriber.")
 		}
 		removed = *s
 		return nil

@@ -1,0 +1,59 @@
+package main_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// becoming is a double of the App interface, in which a member creates the dashboard acme after the first list of dashboards.
+type becoming struct {
+	mutex   sync.Mutex
+	listed  int
+	deleted []string
+}
+
+func (b *becoming) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	body := "{}"
+	switch at := request.Method + " " + request.URL.Path; {
+	case at == "GET /app/dashboards":
+		if b.listed++; b.listed > 1 {
+			body = `{"dashboards": [{"id": "d", "slug": "acme"}]}`
+		}
+	case at == "GET /app/dashboards/d":
+		body = `{"dashboard": {"id": "d", "slug": "acme"}}`
+	case at == "POST /app/components":
+		body = `{"component": {"id": "c", "version": 1}}`
+	case strings.HasPrefix(at, "DELETE /app/events/import/"):
+		body = `{"deleted": 0, "kept": 0, "remaining": 0}`
+	case request.Method == http.MethodDelete:
+		b.deleted = append(b.deleted, request.URL.Path)
+	}
+	_, _ = io.WriteString(w, body) // the command reports a lost response
+}
+
+// A dashboard that a member has created between the plan and the write is not one of the run, so undo keeps the dashboard.
+func TestUndoKeepsADashboardThatAMemberCreatedAfterThePlan(t *testing.T) {
+	t.Parallel()
+	double := &becoming{}
+	server := httptest.NewServer(double)
+	t.Cleanup(server.Close)
+	m := newMover(actor{t, credentials{BaseURL: server.URL, AppKey: "key"}})
+	page := filepath.Join(t.TempDir(), "page.jsonl")
+	content := `{"kind":"dashboard","key":"x:s:page","name":"Acme","slug":"acme"}` + "\n" + `{"kind":"component","key":"x:s:c","name":"Gate"}` + "\n"
+	if err := os.WriteFile(page, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.run(0, "import", "lines", page, "--dashboard", "acme")
+	m.run(0, "import", "undo", m.runs()[0])
+	if got := strings.Join(double.deleted, " "); got != "/app/components/c" {
+		t.Errorf("undo deleted %s", got)
+	}
+}

@@ -1,0 +1,81 @@
+package transfer_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
+	"github.com/bellbuoy/bellbuoy/libs/moving/transfer"
+)
+
+// Undo keeps a planned record that an interrupted run did not record, if somebody else has created the record: a subscriber that no
+// import has created, a dashboard or endpoint that is older than the run, or a dashboard that is enabled.
+func TestUndoKeepsWhatOthersHaveCreated(t *testing.T) {
+	const hooks = "GET /app/integrations/webhooks/outbound/endpoints"
+	p := &platform{t: t, responses: map[string]any{"DELETE /app/dashboards/d": "", "DELETE /app/subscribers/email/s": "", "DELETE /app/integrations/webhooks/outbound/endpoints": ""}}
+	engine, state := &transfer.Engine{Sender: p}, transfer.State{}
+	p.responses[hooks] = `{"usage": {"limit": 5}}`
+	planned, err := engine.Plan(t.Context(), &state, &lines.Set{
+		Dashboards:  []lines.Dashboard{{Key: "x:s:d", Name: "Acme", Slug: "acme"}},
+		Subscribers: []lines.Subscriber{{Key: "x:s:s", Channel: "email", Address: "ada@example.com", DashboardID: "x:s:d", State: "confirmed"}},
+		Endpoints:   []lines.Endpoint{{Key: "x:s:h", Channel: "webhook", URL: "https://example.com/h", ManagementEmail: "ops@example.com", DashboardID: "x:s:d"}},
+	})
+	if err != nil || len(planned) != 3 {
+		t.Fatalf("%v, %+v", err, planned)
+	}
+	undo := func(source string, dashboard, endpoint time.Time, enabled bool) map[string]string {
+		t.Helper()
+		d := fmt.Sprintf(`{"id": "d", "slug": "acme", "enabled": %t, "createdAt": "%s"}`, enabled, dashboard.Format(time.RFC3339Nano))
+		p.responses["GET /app/dashboards"], p.responses["GET /app/dashboards/d"] = `{"dashboards": [`+d+`]}`, `{"dashboard": `+d+`}`
+		s := `{"id": "s", "email": "ada@example.com", "source": "` + source + `"}`
+		p.responses["GET /app/subscribers/email"], p.responses["GET /app/subscribers/email/s"] = `{"subscribers": [`+s+`]}`, `{"subscriber": `+s+`}`
+		p.responses[hooks] = `{"endpoints": [{"dashboardId": "d", "verified": true, "version": 1, "createdAt": "` + endpoint.Format(time.RFC3339Nano) + `"}]}`
+		found, err := engine.Settle(t.Context(), planned)
+		if err != nil || len(found) != 3 {
+			t.Fatalf("%v, found %+v", err, found)
+		}
+		texts := map[string]string{}
+		slices.Reverse(found) // the dashboard last
+		for _, o := range found {
+			if o.Kind == "dashboard" { // which has no records then
+				delete(p.responses, "GET /app/subscribers/email")
+				delete(p.responses, hooks)
+			}
+			if err := engine.Undo(t.Context(), []transfer.Outcome{o}, func(u transfer.Undone) { texts[u.Outcome.Kind] = fmt.Sprint(u.Gone, u.Text) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return texts
+	}
+	before, after, foreign := time.Now().Add(-time.Hour), time.Now().Add(time.Second), "falsewas not created by the import"
+	for name, c := range map[string]struct{ got, want map[string]string }{
+		"of the run": {undo("import", after, after, false), map[string]string{"dashboard": "true", "endpoint": "true", "subscriber": "true"}},
+		"of others":  {undo("public", before, before, false), map[string]string{"dashboard": foreign, "endpoint": foreign, "subscriber": foreign}},
+		"enabled":    {undo("app", after, after, true), map[string]string{"dashboard": "falsewas changed after the import", "endpoint": "true", "subscriber": foreign}},
+	} {
+		if !maps.Equal(c.got, c.want) {
+			t.Errorf("%s: %v", name, c.got)
+		}
+	}
+}
+
+// A dashboard or endpoint that conflicts may be from a request of the run whose response was lost, or from somebody else. The
+// outcome has the time that tells them apart.
+func TestAConflictDoesNotMakeARecordTheRuns(t *testing.T) {
+	conflict := &transfer.Refused{Status: 409, Text: "slug: Another dashboard has it."}
+	there := `{"id": "d", "slug": "acme", "createdAt": "2025-01-01T00:00:00Z"}`
+	p := &platform{t: t, responses: map[string]any{"POST /app/dashboards": conflict, "GET /app/dashboards/d": `{"dashboard": ` + there + `}`, "DELETE /app/dashboards/d": ""},
+		appears: map[string]any{"GET /app/dashboards": `{"dashboards": [` + there + `]}`}}
+	engine := &transfer.Engine{Sender: p}
+	outcomes, err := engine.Write(t.Context(), &transfer.State{}, &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:d", Name: "Acme", Slug: "acme"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got transfer.Undone
+	if err := engine.Undo(t.Context(), outcomes, func(u transfer.Undone) { got = u }); err != nil || got.Gone || got.Text != "was not created by the import" {
+		t.Errorf("%v: %+v", err, got)
+	}
+}
