@@ -22,6 +22,29 @@ type alias struct {
 	File        string `json:"file,omitempty"`
 }
 
+// target is the state that Undo compares. It is empty if the import will create the component.
+func (a alias) target() string {
+	switch {
+	case a.EventID != "":
+		return "event " + a.EventID
+	case a.ComponentID != "":
+		return "component " + a.ComponentID
+	case a.File != "":
+		return "file " + a.File
+	}
+	return ""
+}
+
+// aliasesOfDashboard returns the aliases of a dashboard by path.
+func (e *Engine) aliasesOfDashboard(ctx context.Context, id string) (map[string]alias, error) {
+	known := map[string]alias{}
+	err := each(ctx, e.Sender, dashboardsPath+"/"+id+"/aliases", "aliases", url.Values{}, func(a alias) error {
+		known[a.Path] = a
+		return nil
+	})
+	return known, err
+}
+
 // ownFolders are the first segments of the paths that each dashboard has.
 var ownFolders = []string{
 	"api", "badge.svg", "components", "embed", "embed.js", "enter", "events", "feed.atom", "feed.json", "feed.rss", "history", "history.atom", "history.rss",
@@ -92,7 +115,7 @@ func (r *run) eachAlias(ctx context.Context, all map[string][]alias) error {
 // planAliases adds the old addresses of a record that does not exist. dashboard is a key.
 func (r *run) planAliases(dashboard string, all []alias) {
 	for _, a := range all {
-		r.add(Outcome{Kind: "alias", Key: a.Path, Status: Created, Dashboard: dashboard})
+		r.add(Outcome{Kind: "alias", Key: a.Path, Status: Created, Dashboard: dashboard, Mark: a.target()})
 	}
 }
 
@@ -104,12 +127,8 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 	id := r.state.Dashboards[dashboard]
 	known, read := r.aliasesOf[id]
 	if !read {
-		known = map[string]alias{}
-		err := each(ctx, r.Sender, dashboardsPath+"/"+id+"/aliases", "aliases", url.Values{}, func(a alias) error {
-			known[a.Path] = a
-			return nil
-		})
-		if err != nil {
+		var err error
+		if known, err = r.aliasesOfDashboard(ctx, id); err != nil {
 			return err
 		}
 		if r.aliasesOf == nil {
@@ -118,7 +137,7 @@ func (r *run) foreseeAliases(ctx context.Context, dashboard string, wanted []ali
 		r.aliasesOf[id] = known
 	}
 	for _, a := range wanted {
-		out := Outcome{Kind: "alias", Key: a.Path, Status: Created, DashboardID: id, Dashboard: dashboard}
+		out := Outcome{Kind: "alias", Key: a.Path, Status: Created, DashboardID: id, Dashboard: dashboard, Mark: a.target()}
 		switch there, is := known[a.Path]; {
 		case is && there == a:
 			out.Status = Unchanged
@@ -137,6 +156,10 @@ const leadsElsewhere = "The path leads elsewhere."
 // earlier import. The platform declines a request with a wrong path as a whole, so aliases then sends the halves.
 func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error {
 	id := r.state.Dashboards[dashboard]
+	targets := map[string]string{}
+	for _, a := range all {
+		targets[a.Path] = a.target()
+	}
 	for part := range slices.Chunk(all, maxAliases) {
 		var written struct {
 			Results []struct{ Path, Status, Error string }
@@ -159,7 +182,7 @@ func (r *run) aliases(ctx context.Context, dashboard string, all []alias) error 
 			return err
 		}
 		for _, result := range written.Results {
-			r.add(Outcome{Kind: "alias", Key: result.Path, Status: Status(result.Status), DashboardID: id, Dashboard: dashboard, Text: result.Error})
+			r.add(Outcome{Kind: "alias", Key: result.Path, Status: Status(result.Status), DashboardID: id, Dashboard: dashboard, Text: result.Error, Mark: targets[result.Path]})
 		}
 	}
 	return nil

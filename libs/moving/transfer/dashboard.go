@@ -52,6 +52,13 @@ func (s settings) mark() string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// contentMark returns a digest of the content of a dashboard, which is no part of the settings.
+func (r *run) contentMark(ctx context.Context, id string) (string, error) {
+	var found struct{ Content settings }
+	err := r.Sender.Send(ctx, Request{Method: http.MethodGet, Path: dashboardsPath + "/" + id + "/content"}, &found)
+	return found.Content.mark(), err
+}
+
 type oneDashboard struct {
 	Dashboard settings `json:"dashboard"`
 }
@@ -170,7 +177,14 @@ func (r *run) createDashboard(ctx context.Context, d *lines.Dashboard, taken str
 	out.ID, out.Mark = made.Dashboard.text("id"), made.Dashboard.mark()
 	r.state.Dashboards[d.Key] = out.ID
 	r.state.Made[out.ID] = true
+	content, err := r.contentMark(ctx, out.ID)
+	if err == nil {
+		out.Mark += "+" + content
+	}
 	r.add(out)
+	if err != nil {
+		return err
+	}
 	return r.aliases(ctx, d.Key, dashboardAliases(d))
 }
 

@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -77,5 +78,45 @@ func TestAConflictDoesNotMakeARecordTheRuns(t *testing.T) {
 	var got transfer.Undone
 	if err := engine.Undo(t.Context(), outcomes, func(u transfer.Undone) { got = u }); err != nil || got.Gone || got.Text != "was not created by the import" {
 		t.Errorf("%v: %+v", err, got)
+	}
+}
+
+// Undo keeps an old address that leads elsewhere since, and a dashboard with an old address of a member or with other content.
+func TestUndoKeepsChangedAddressesAndContent(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{
+		"POST /app/dashboards": `{"dashboard": {"id": "d", "slug": "acme"}}`, "GET /app/dashboards/d": `{"dashboard": {"id": "d", "slug": "acme"}}`, "DELETE /app/dashboards/d": "",
+		"GET /app/dashboards/d/content":    `{"content": {"announcement": null}}`,
+		"POST /app/dashboards/d/aliases":   `{"results": [{"path": "a", "status": "created"}, {"path": "b", "status": "created"}]}`,
+		"DELETE /app/dashboards/d/aliases": `{"deleted": 1}`,
+	}}
+	engine := &transfer.Engine{Sender: p}
+	outcomes, err := engine.Write(t.Context(), &transfer.State{}, &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:s:d", Name: "Acme", Slug: "acme", Aliases: map[string]string{"a": "/", "b": "/"}}}})
+	if err != nil || len(outcomes) != 3 {
+		t.Fatalf("%v, %+v", err, outcomes)
+	}
+	undo := func() map[string]string {
+		t.Helper()
+		texts := map[string]string{}
+		if err := engine.Undo(t.Context(), outcomes, func(u transfer.Undone) { texts[u.Outcome.Key] = fmt.Sprint(u.Gone, u.Text) }); err != nil {
+			t.Fatal(err)
+		}
+		return texts
+	}
+	p.responses["GET /app/dashboards/d/aliases"] = `{"aliases": [{"path": "a", "file": "/"}, {"path": "b", "file": "/history"}]}`
+	changed := "falsewas changed after the import"
+	if got, want := undo(), map[string]string{"a": "true", "b": changed, "x:s:d": "falsehas old addresses that the import did not create, or that were kept"}; !maps.Equal(got, want) {
+		t.Errorf("a changed address: %v", got)
+	}
+	if sent, _ := json.Marshal(p.removed); string(sent) != `{"paths":["a"]}` {
+		t.Errorf("undo deleted the addresses %s", sent)
+	}
+	delete(p.responses, "GET /app/dashboards/d/aliases")
+	p.responses["GET /app/dashboards/d/content"] = `{"content": {"announcement": "<p>We move.</p>"}}`
+	if got := undo()["x:s:d"]; got != changed {
+		t.Errorf("changed content: %s", got)
+	}
+	p.responses["GET /app/dashboards/d/content"] = `{"content": {"announcement": null}}`
+	if got := undo()["x:s:d"]; got != "true" {
+		t.Errorf("a dashboard as the run has left it: %s", got)
 	}
 }

@@ -23,6 +23,7 @@ type platform struct {
 	appears   map[string]any // added to responses by the first request that writes
 	sent      []string       // methods and paths of requests that write
 	body      any            // body of the last of them
+	removed   any            // body of the last DELETE that has one
 	placed    any            // body of the last PUT
 	version   int64          // version of the last PUT
 }
@@ -31,6 +32,9 @@ func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
 	name := r.Method + " " + r.Path
 	if r.Method != http.MethodGet {
 		p.sent, p.body = append(p.sent, name), r.Body
+	}
+	if r.Method == http.MethodDelete && r.Body != nil {
+		p.removed = r.Body
 	}
 	if r.Method == http.MethodPut {
 		p.placed, p.version = r.Body, r.Version
@@ -47,7 +51,7 @@ func (p *platform) Send(_ context.Context, r transfer.Request, out any) error {
 		}
 		return json.Unmarshal([]byte(response), out)
 	}
-	if lists := []string{"dashboards", "components", "aliases", "export", "events", "email", "sms", "whatsapp", "endpoints"}; r.Method == http.MethodGet && slices.Contains(lists, r.Path[strings.LastIndex(r.Path, "/")+1:]) {
+	if lists := []string{"dashboards", "components", "aliases", "export", "events", "email", "sms", "whatsapp", "endpoints", "content"}; r.Method == http.MethodGet && slices.Contains(lists, r.Path[strings.LastIndex(r.Path, "/")+1:]) {
 		return nil
 	}
 	return &transfer.Refused{Status: http.StatusNotFound, Text: name}
@@ -300,7 +304,7 @@ func TestPlacementsOfEachNewDashboardArePlanned(t *testing.T) {
 		found = append(found, fmt.Sprint(o.Kind, " ", o.ID, o.DashboardID, o.Mark))
 	}
 	slices.Sort(found)
-	if want := []string{"alias a", "alias b", "placement cbShop", "subscriber sb"}; err != nil || !slices.Equal(found, want) {
+	if want := []string{"alias afile /", "alias bfile /", "placement cbShop", "subscriber sb"}; err != nil || !slices.Equal(found, want) {
 		t.Errorf("%v: found %q", err, found)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -95,8 +96,27 @@ var errChanged = kept{"was changed after the import"}
 
 func isMissing(err error) bool { return statusOf(err) == http.StatusNotFound }
 
-// undoAliases deletes old addresses of one dashboard. The platform returns how many of them there were, and not which ones.
+// undoAliases deletes old addresses of one dashboard, unless a member has changed where they lead. The platform returns how
+// many there were, and not which ones.
 func (e *Engine) undoAliases(ctx context.Context, outcomes []Outcome, report func(Undone)) error {
+	var there map[string]alias
+	if slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Mark != "" }) {
+		var err error
+		if there, err = e.aliasesOfDashboard(ctx, outcomes[0].DashboardID); err != nil && !isMissing(err) {
+			return err
+		}
+	}
+	outcomes = slices.DeleteFunc(slices.Clone(outcomes), func(o Outcome) bool {
+		a, is := there[o.Key]
+		changed := is && o.Mark != "" && a.target() != o.Mark
+		if changed {
+			report(Undone{Outcome: o, Text: errChanged.text})
+		}
+		return changed
+	})
+	if len(outcomes) == 0 {
+		return nil
+	}
 	paths := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		paths[i] = o.Key
@@ -228,17 +248,36 @@ func (e *Engine) undoDashboard(ctx context.Context, o *Outcome) error {
 	if err := o.foreign(there.text("createdAt")); err != nil {
 		return err
 	}
+	settingsMark, wanted, hasContent := strings.Cut(o.Mark, "+")
 	switch {
 	case o.Status == Updated && restored(there, o.Before):
 		return errRestored
 	case o.Since != nil && there["enabled"] == true: // the run creates disabled dashboards only
 		return errChanged
-	case there.mark() != o.Mark:
+	case there.mark() != settingsMark:
 		return errChanged
 	case o.Status == Updated:
 		return e.Sender.Send(ctx, Request{Method: http.MethodPatch, Path: dashboardsPath + "/" + o.ID, Body: o.Before}, nil)
 	case len(there.components()) > 0:
 		return kept{"has components that the import did not create, or that were kept"}
+	}
+	if hasContent {
+		content, err := r.contentMark(ctx, o.ID)
+		if err != nil {
+			return err
+		}
+		if content != wanted {
+			return errChanged
+		}
+	}
+	aliases, err := e.aliasesOfDashboard(ctx, o.ID)
+	if err != nil {
+		return err
+	}
+	for _, a := range aliases {
+		if a.File != "" { // any other leads to an event or a component that the dashboard does not show
+			return kept{"has old addresses that the import did not create, or that were kept"}
+		}
 	}
 	for _, list := range listsOfDashboard() {
 		var page map[string]any
