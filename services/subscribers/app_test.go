@@ -37,10 +37,10 @@ type shown struct {
 }
 
 type shownSubscriber struct {
-	ID, DashboardID, Email, Phone, Source, SuppressedReason string
-	ConfirmedAt                                             *time.Time
-	ComponentIDs                                            []string
-	Confirmed, Paused, Suppressed                           bool
+	ID, DashboardID, Email, Phone, Source, SuppressedReason, Locale, CreatedAt, UpdatedAt string
+	ConfirmedAt                                                                           *time.Time
+	ComponentIDs                                                                          []string
+	Confirmed, Paused, Suppressed                                                         bool
 }
 
 // app is a request of the App interface that must answer with the status.

@@ -77,7 +77,7 @@ type ImportOptions struct {
 }
 
 // Import creates many subscribers of a dashboard. If the address of a row has a subscriber on the dashboard, the row
-// changes this subscriber. A wrong row is refused and does not affect the other rows. A repeated import creates nobody
+// changes this subscriber, or replaces one that is only a visitor's request. A wrong row is refused and does not affect the other rows. A repeated import creates nobody
 // again and asks nobody again, also if the process was killed during the first one.
 func (a *Audience) Import(ctx context.Context, organization string, channel topic.Channel, dashboardID string, rows []Row, o ImportOptions) ([]Result, error) {
 	if len(rows) < 1 || len(rows) > maxRows {
@@ -194,7 +194,7 @@ func (i *importing) foresee(ctx context.Context, organization string, lines []*l
 	}
 	for _, l := range lines {
 		switch s, is := known[l.subscriber()]; {
-		case !is && !l.again:
+		case !is && !l.again, is && l.replaces(s):
 			i.results[l.at] = Result{Status: Created}
 		case !is, s.Gone():
 			i.results[l.at] = refusedAsDeleted()
@@ -297,6 +297,9 @@ func (i *importing) change(ctx context.Context, lines []*line, known map[string]
 func (i *importing) edit(ctx context.Context, l *line, first int64) error {
 	now := i.a.Now()
 	_, err := i.a.edit(ctx, l.address.OrganizationID, l.subscriber(), func(s *Subscriber) ([]topic.Message, error) {
+		if i.results[l.at].Status = Updated; l.replaces(*s) {
+			i.results[l.at].Status = Created
+		}
 		before, messages, err := i.apply(l, s, first, now)
 		if err != nil {
 			return nil, err
@@ -315,6 +318,11 @@ func (i *importing) edit(ctx context.Context, l *line, first int64) error {
 // confirmation. If nothing changes, it returns ErrUnchanged.
 func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (before Subscriber, messages []topic.Message, err error) {
 	before = *s
+	if l.replaces(*s) {
+		*s = i.newSubscriber(l, first, Import{CreatedAt: now})
+		s.Address, s.MadeAddress = before.Address, before.MadeAddress
+		return before, nil, nil
+	}
 	patch := SubscriberPatch{ComponentIDs: l.row.ComponentIDs, Confirmed: l.row.Confirmed, ConfirmedAt: l.row.ConfirmedAt, Locale: l.row.Locale}
 	patch.Locale.Value = l.locale
 	if err := s.apply(patch, newEntries(l.components, first, false, now), now); err != nil {
@@ -325,6 +333,13 @@ func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (b
 		return before, nil, fault.ErrUnchanged
 	}
 	return before, messages, nil
+}
+
+// replaces reports whether the line creates its subscriber anew, in place of s: the former page proves a confirmation, and s is only a
+// visitor's request that nobody has confirmed. Else the request would expire, and the owner would have no subscription. It returns
+// false for an owner who has left here.
+func (l *line) replaces(s Subscriber) bool {
+	return l.row.State == RowConfirmed && s.pending() && !s.Locked && !s.Gone() && !l.again
 }
 
 // recheck deletes what the import has stored for a dashboard or components that were deleted meanwhile. If the events
