@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/text/language"
+
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
@@ -26,6 +28,7 @@ const (
 	maxOwner      = 255
 	maxKey        = 255
 	maxAffected   = 500
+	maxLocale     = 35   // characters of the language of a subscriber
 	MaxEntries    = 1000 // entries of a timeline
 )
 
@@ -398,7 +401,8 @@ func (c *checker) subscriber(r *Subscriber) {
 	c.refer("components", "component", r.Components)
 	c.word("state", r.State, subscriberStates)
 	c.that(r.ConfirmedAt == nil || r.State != "unconfirmed", "confirmedAt", "must be absent for an unconfirmed subscriber")
-	c.word("locale", r.Locale, locales)
+	_, err = language.Parse(r.Locale)
+	c.that(r.Locale == "" || err == nil && len(r.Locale) <= maxLocale, "locale", "must be a language tag as in BCP 47, such as en or de-AT")
 }
 
 func (c *checker) endpoint(r *Endpoint) {

@@ -32,7 +32,7 @@ func Export(ctx context.Context, s Sender, slug string) (*lines.Set, error) {
 	all := slices.SortedFunc(maps.Values(known), func(a, b settings) int { return int(a.number("legacyId") - b.number("legacyId")) })
 	for _, step := range []func() error{
 		func() error { return x.exportDashboards(ctx, all) },
-		func() error { return x.exportComponents(ctx, all) },
+		func() error { return x.exportComponents(ctx, all, slug == "") },
 		func() error { return x.exportEvents(ctx, all, slug == "") },
 		func() error { return x.exportSubscribers(ctx, all) },
 		func() error { return x.exportEndpoints(ctx, all) },
@@ -112,8 +112,8 @@ func withoutNulls(in map[string]any) map[string]any {
 }
 
 // exportComponents writes the components in the order of the dashboards. A component has the group that it has on the
-// first dashboard that shows it.
-func (x *export) exportComponents(ctx context.Context, all []settings) error {
+// first dashboard that shows it. whole means that all dashboards are exported.
+func (x *export) exportComponents(ctx context.Context, all []settings, whole bool) error {
 	stored, err := allComponents(ctx, x.sender)
 	if err != nil {
 		return err
@@ -133,6 +133,9 @@ func (x *export) exportComponents(ctx context.Context, all []settings) error {
 			group, _ := row["groupName"].(string)
 			x.exportComponent(c, group)
 		}
+	}
+	if left := len(stored) - len(x.set.Components); whole && left > 0 {
+		x.set.Warn("bellbuoy:export:components", "dashboardIds", fmt.Sprintf("%d components are on no dashboard; they are left out", left))
 	}
 	return nil
 }
@@ -184,10 +187,15 @@ func (x *export) exportEvents(ctx context.Context, all []settings, whole bool) e
 	if !whole {
 		query.Set("dashboardId", all[0].text("id"))
 	}
+	read := 0
 	err := each(ctx, x.sender, "/app/events/export", "events", query, func(e exportedEvent) error {
+		read++
 		x.exportEvent(&e)
 		return nil
 	})
+	if left := read - len(x.set.Events); whole && left > 0 {
+		x.set.Warn("bellbuoy:export:events", "components", fmt.Sprintf("%d events affect only components that are on no dashboard; they are left out", left))
+	}
 	slices.Reverse(x.set.Events) // the oldest first
 	slices.SortStableFunc(x.set.Events, func(a, b lines.Event) int { return a.StartAt.Compare(*b.StartAt) })
 	return err
@@ -294,6 +302,8 @@ func (x *export) exportSubscribers(ctx context.Context, all []settings) error {
 					line.State, line.ConfirmedAt = state, s.ConfirmedAt
 				case s.Confirmed:
 					line.State, line.ConfirmedAt = "confirmed", s.ConfirmedAt
+				case s.PartlyConfirmed:
+					x.set.Warn(line.Key, "state", "the owner has confirmed some of the components, and no response says which; the subscriber becomes unconfirmed")
 				}
 				if s.ComponentIDs != nil {
 					if line.Components = x.keysOf(s.ComponentIDs); len(line.Components) == 0 {
@@ -303,6 +313,9 @@ func (x *export) exportSubscribers(ctx context.Context, all []settings) error {
 				if s.Paused {
 					x.set.Warn(line.Key, "paused", "the subscription is paused; an import would end that, so it is left out")
 					return nil
+				}
+				if s.Locked {
+					x.set.Warn(line.Key, "locked", "the lock is missing; lock the subscriber again after the import")
 				}
 				x.set.Subscribers = append(x.set.Subscribers, line)
 				return nil

@@ -16,8 +16,10 @@ type subscriber struct {
 	Phone            string     `json:"phone"`
 	ComponentIDs     []string   `json:"componentIds"`
 	Confirmed        bool       `json:"confirmed"`
+	PartlyConfirmed  bool       `json:"partlyConfirmed"`
 	ConfirmedAt      *time.Time `json:"confirmedAt"`
 	Paused           bool       `json:"paused"`
+	Locked           bool       `json:"locked"`
 	SuppressedReason string     `json:"suppressedReason"`
 	Locale           string     `json:"locale"`
 	Source           string     `json:"source"`
