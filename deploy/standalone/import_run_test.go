@@ -70,7 +70,7 @@ func TestAnImportThatWroteNothingLeavesNoRun(t *testing.T) {
 	}
 }
 
-// Undo names events that the run has updated and that keep their new state. The same undo again does not count again what
+// Undo names events and subscribers that the run has updated and that keep their new state. The same undo again does not count again what
 // it has deleted.
 func TestUndoNamesUpdatedEventsAndCountsEachRecordOnce(t *testing.T) {
 	t.Parallel()
@@ -81,19 +81,20 @@ func TestUndoNamesUpdatedEventsAndCountsEachRecordOnce(t *testing.T) {
 {"kind":"component","key":"x:s:lost","status":"created","id":"lost","mark":"1"}
 {"kind":"alias","key":"old/a","status":"created","dashboardId":"d"}
 {"kind":"event","key":"x:s:e","status":"updated","id":"e"}
+{"kind":"subscriber","key":"x:s:s","status":"updated","id":"s","dashboardId":"d","channel":"email"}
 {"kind":"event","key":"x:s:f","status":"created","id":"f"}
 {"kind":"done"}
 `
 	if err := os.WriteFile(filepath.Join(m.folder, "import-"+run+".jsonl"), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"UNDONE DELETED KEPT/event 0 1/alias 1 0/component 1 0", "UNDONE DELETED KEPT/event 0 1"} {
+	for _, want := range []string{"UNDONE DELETED KEPT/event 0 1/alias 1 0/subscriber 0 1/component 1 0", "UNDONE DELETED KEPT/event 0 1/subscriber 0 1"} {
 		var out, failure bytes.Buffer
 		undo := m.command("import", "undo", run)
 		undo.Stdout, undo.Stderr = &out, &failure
 		_ = undo.Run() // the code says more than the error
 		rows := strings.Join(regexp.MustCompile(` +`).Split(strings.ReplaceAll(strings.TrimSpace(out.String()), "\n", "/"), -1), " ")
-		if undo.ProcessState.ExitCode() != 2 || rows != want || !strings.Contains(failure.String(), "x:s:e: keeps what the run has updated") || strings.Contains(failure.String(), "x:s:f") {
+		if undo.ProcessState.ExitCode() != 2 || rows != want || !strings.Contains(failure.String(), "x:s:e: keeps what the run has updated") || !strings.Contains(failure.String(), "x:s:s: keeps what the run has updated") || strings.Contains(failure.String(), "x:s:f") {
 			t.Errorf("%v: %s, %s, want %s", undo.ProcessState, rows, failure.String(), want)
 		}
 	}

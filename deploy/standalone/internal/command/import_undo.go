@@ -48,6 +48,7 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	defer f.file.Close()
 	engine := &transfer.Engine{Sender: transfer.Paced(appSender{c.platform})}
 	deleted, kept := 0, 0
+	gone, stay := map[string]int{}, map[string]int{}
 	for remaining := 1; remaining > 0 && err == nil; {
 		if err = ctx.Err(); err == nil {
 			var events transfer.UndoneEvents
@@ -59,7 +60,8 @@ func (c *undoCommand) Run(ctx context.Context) error {
 		warn("events", fmt.Sprintf("%d were changed after the import", kept))
 	}
 	if err == nil {
-		kept += f.warnOfUpdates()
+		f.warnOfUpdates(stay)
+		kept += stay["event"]
 	}
 	outcomes := slices.DeleteFunc(slices.Collect(maps.Values(f.written)), func(o transfer.Outcome) bool { return !o.Undoable() })
 	var settled []transfer.Outcome
@@ -68,7 +70,6 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	}
 	rows := [][]string{{"UNDONE", "DELETED", "KEPT"}, {"event", strconv.Itoa(deleted), strconv.Itoa(kept)}}
 	if err == nil {
-		gone, stay := map[string]int{}, map[string]int{}
 		var done []any // lines of the file, so that the same command again does not count the records again
 		err = engine.Undo(ctx, append(outcomes, settled...), func(u transfer.Undone) {
 			switch {
@@ -107,16 +108,15 @@ func (c *undoCommand) Run(ctx context.Context) error {
 // undone is the status of a record in the file that an undo has deleted or restored, and the kind of the line that says that all are.
 const undone = "undone"
 
-// warnOfUpdates prints a line for each event that the run has updated, and returns their number. The platform stores no
-// former state of an event.
-func (f *runFile) warnOfUpdates() (count int) {
+// warnOfUpdates prints a line for each record that the run has updated and that Undo does not restore, such as an event or a
+// subscriber, and counts them by kind. The platform stores no former state of them.
+func (f *runFile) warnOfUpdates(count map[string]int) {
 	for _, key := range slices.Sorted(maps.Keys(f.written)) {
-		if o := f.written[key]; o.Kind == "event" && o.Status == transfer.Updated {
+		if o := f.written[key]; o.Status == transfer.Updated && !o.Undoable() {
 			warn(o.Key, "keeps what the run has updated, because its former state is not stored")
-			count++
+			count[o.Kind]++
 		}
 	}
-	return count
 }
 
 // unrecorded returns the records that the run was about to create and did not record, unless it was completed.
