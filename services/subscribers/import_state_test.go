@@ -214,6 +214,34 @@ func TestAnUndoneImportLeavesNoAddress(t *testing.T) {
 	p.equal("messages that ask", len(v.notices(topic.SubscriberConfirm, "back@example.com")), 1)
 }
 
+// The undo of an import ends the suppression of an address from before the import, unless the address was suppressed before it, so that
+// the subscribers of other dashboards are as they were. A later import suppresses the address again.
+func TestAnUndoneImportEndsItsSuppressions(t *testing.T) {
+	p := start(t)
+	o := p.organization()
+	second := p.events.addDashboard(o.id, o.services[0].ID)
+	for _, name := range []string{"back", "before"} {
+		p.app(o, http.StatusCreated, http.MethodPost, "email", object{"dashboardId": second.ID, "email": name + "@example.com", "confirmed": true})
+	}
+	p.outcomes(gone(o, topic.Email, p.mail(o, second.ID, "before@example.com").ID, p.now()))
+	rows := []object{{"email": "back@example.com", "state": "quarantined"}, {"email": "before@example.com", "state": "quarantined"}, {"email": "new@example.com", "state": "quarantined"}}
+	suppressed := func() (reasons []string) {
+		t.Helper()
+		for _, name := range []string{"back", "before"} {
+			reasons = append(reasons, p.mail(o, second.ID, name+"@example.com").SuppressedReason)
+		}
+		return reasons
+	}
+	for range 2 {
+		p.equal("the import", len(p.imported(o, o.dashboard, nil, rows...)), 3)
+		p.equal("suppressed by the import", suppressed(), []string{"bounce", "invalid"})
+		for _, name := range []string{"back", "before", "new"} {
+			p.app(o, http.StatusNoContent, http.MethodDelete, "email/"+p.mail(o, o.dashboard, name+"@example.com").ID+"?undo=true", nil)
+		}
+		p.equal("suppressed after the undo", suppressed(), []string{"", "invalid"})
+	}
+}
+
 // refusing is a collection of rows that stores new ones only after reached, as if the database could not be reached before.
 type refusing struct {
 	find.Collection[audience.Subscription]

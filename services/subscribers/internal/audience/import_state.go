@@ -62,11 +62,13 @@ func (l *line) suppression(now time.Time) *Suppression {
 // suppress suppresses the stored addresses of the lines that ask for it. An address whose suppression was ended is not
 // suppressed again, so that a repeated import does not undo what a member or the owner has done.
 func (i *importing) suppress(ctx context.Context, lines []*line) error {
+	id := importID(lines)
 	return together(lines, func(l *line) (err error) {
 		wanted := l.suppression(i.a.Now())
 		if wanted == nil || l.address.Suppression != nil || l.address.ClearedAt != nil {
 			return nil
 		}
+		wanted.ImportID = id
 		l.address, err = i.a.Store.Addresses.Change(ctx, l.address.ID, func(address *Address) error {
 			if address.Suppression != nil || address.ClearedAt != nil || address.Removed {
 				return fault.ErrUnchanged

@@ -283,6 +283,11 @@ func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, ch
 	if err := a.unclaim(ctx, removed.AddressID); err != nil {
 		return err
 	}
+	if undo && removed.Source == FromImport { // before the subscriber is gone, so that an interrupted undo can be repeated
+		if err := a.endOfImport(ctx, removed); err != nil {
+			return err
+		}
+	}
 	err = a.remove(ctx, id, "", func(s *Subscriber) error {
 		if s.OrganizationID != organization || s.Channel != channel || s.Gone() {
 			return noSubscriber()

@@ -38,10 +38,25 @@ func (a *Audience) endOptOut(ctx context.Context, id string) error {
 	return err
 }
 
+// endOfImport ends the suppression of the address of a subscriber if the import of the subscriber has suppressed the address. A later
+// import may suppress the address again.
+func (a *Audience) endOfImport(ctx context.Context, s Subscriber) error {
+	_, err := a.Store.Addresses.Change(ctx, s.AddressID, func(address *Address) error {
+		if address.Suppression == nil || s.ImportID == "" || address.Suppression.ImportID != s.ImportID {
+			return fault.ErrUnchanged
+		}
+		address.Suppression = nil
+		return nil
+	})
+	return fault.UnlessMissing(err)
+}
+
 // Suppression stops all messages to an address, on all dashboards of the organization.
 type Suppression struct {
 	Reason SuppressedReason `json:"reason" audit:"reason"`
 	At     time.Time        `json:"at" audit:"at"`
+	// ImportID is the Import that has suppressed an address from before it. The undo of its subscriber ends the suppression.
+	ImportID string `json:"importId,omitempty"`
 }
 
 // Outcome is the part of a topic.Outcome that can suppress an address. It has no Successes: to decode those of all webhooks
