@@ -100,6 +100,33 @@ func TestUndoNamesUpdatedEventsAndCountsEachRecordOnce(t *testing.T) {
 	}
 }
 
+// A command with another --only does not go on with an interrupted run, which would be done before all of its kinds are written. The
+// order of the kinds does not matter.
+func TestAnotherOnlyIsAnotherRun(t *testing.T) {
+	t.Parallel()
+	const run = "01890a5d-ac96-774b-bcce-b302099a8060"
+	m := talksTo(t, responses{"GET /app/dashboards": {200, `{"dashboards": [{"id": "d", "slug": "acme"}]}`}, "GET /app/components": {200, `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "dashboardIds": ["d"]}]}`}})
+	page, name := filepath.Join(t.TempDir(), "page.jsonl"), "import-"+run+".jsonl"
+	content := `{"kind":"run","runId":"` + run + `","url":"` + m.BaseURL + `","dashboard":"acme","source":"lines","file":"` + page + `","only":["components","events"],"startedAt":"2026-01-01T00:00:00Z"}` + "\n"
+	for file, text := range map[string]string{
+		filepath.Join(m.folder, name): content + `{"kind":"component","key":"x:s:c","status":"created","planned":true}` + "\n",
+		page:                          `{"kind":"dashboard","key":"x:s:page","name":"Acme","slug":"acme"}` + "\n" + `{"kind":"component","key":"x:s:c","name":"Gate"}` + "\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		only string
+		done bool
+	}{{"components", false}, {"components,events,endpoints", false}, {"events,components", true}} {
+		m.run(0, "import", "lines", page, "--dashboard", "acme", "--only", c.only)
+		if done := strings.Contains(m.read(name), `"done"`); done != c.done {
+			t.Errorf("after --only %s, the run is done: %t", c.only, done)
+		}
+	}
+}
+
 // The import leaves out the old addresses that the platform would refuse, and no others.
 func TestTheImportKnowsWhichAddressesCanBeAliases(t *testing.T) {
 	t.Parallel()

@@ -122,9 +122,10 @@ func (c *importCommand) move(ctx context.Context, set *lines.Set) error {
 	if err := transfer.Prepare(set, c.Dashboard); err != nil {
 		return err
 	}
+	only := slices.Compact(slices.Sorted(slices.Values(c.Only)))
 	m := &move{
 		engine: &transfer.Engine{Sender: transfer.Paced(appSender{c.platform}), Ask: c.Ask, Force: c.Force},
-		header: runHeader{URL: c.URL, Dashboard: c.Dashboard, Source: c.Source, File: c.File}, dry: c.DryRun,
+		header: runHeader{URL: c.URL, Dashboard: c.Dashboard, Source: c.Source, File: c.File, Only: only, Outages: c.Outages}, dry: c.DryRun,
 	}
 	return m.Run(ctx, set)
 }

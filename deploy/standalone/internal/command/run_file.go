@@ -20,13 +20,22 @@ import (
 
 // runHeader is the first line of the file of a run.
 type runHeader struct {
-	Kind      string    `json:"kind"` // run
-	RunID     string    `json:"runId"`
-	URL       string    `json:"url"`
-	Dashboard string    `json:"dashboard"` // slug; empty: all of the source
-	Source    string    `json:"source"`
-	File      string    `json:"file"`
-	StartedAt time.Time `json:"startedAt"`
+	Kind      string        `json:"kind"` // run
+	RunID     string        `json:"runId"`
+	URL       string        `json:"url"`
+	Dashboard string        `json:"dashboard"` // slug; empty: all of the source
+	Source    string        `json:"source"`
+	File      string        `json:"file"`
+	Only      []string      `json:"only"` // sorted; nil: a former version wrote the file
+	Outages   time.Duration `json:"outages,omitempty"`
+	StartedAt time.Time     `json:"startedAt"`
+}
+
+// same reports whether both are of the same import. Another choice of kinds is another import: else its run would end one that has
+// not written all of its kinds.
+func (h runHeader) same(other runHeader) bool {
+	return h.URL == other.URL && h.Dashboard == other.Dashboard && h.Source == other.Source && h.File == other.File &&
+		(h.Only == nil || slices.Equal(h.Only, other.Only) && h.Outages == other.Outages)
 }
 
 // runLine is another line of the file: a record, or the kind done or undone.
@@ -62,8 +71,7 @@ func resumeRun(of runHeader) (*runFile, error) {
 		if err != nil {
 			continue // another file
 		}
-		same := f.URL == of.URL && f.Dashboard == of.Dashboard && f.Source == of.Source && f.File == of.File
-		if same && !f.done && !f.undone && (found == nil || f.StartedAt.After(found.StartedAt)) {
+		if f.same(of) && !f.done && !f.undone && (found == nil || f.StartedAt.After(found.StartedAt)) {
 			found = f
 		}
 	}
