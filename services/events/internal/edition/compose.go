@@ -44,6 +44,9 @@ func (m *composition) follow(ctx context.Context, changes []catalog.Written, see
 	if !m.changed {
 		return nil
 	}
+	if err := m.raiseFirstMonth(ctx); err != nil {
+		return err
+	}
 	return m.retally(ctx)
 }
 
@@ -74,6 +77,7 @@ func (m *composition) keepEvents() {
 		}
 	}
 	m.allDays = len(former.Components) != len(m.names) || slices.ContainsFunc(former.Components, func(c ShownComponent) bool { return m.names[c.ID] == "" })
+	m.leftFirst = slices.ContainsFunc(former.Components, func(c ShownComponent) bool { _, there := m.names[c.ID]; return !there })
 	since := m.recentFrom()
 	for at := len(m.state.chunks) - 1; at >= 0; at-- {
 		if !since.Before(m.state.chunks[at].recentUntil) {
@@ -137,6 +141,7 @@ func (m *composition) apply(written catalog.Written, seen []Seen) {
 	if !m.differs(former, now, written, last) {
 		return
 	}
+	m.leftFirst = m.leftFirst || m.leavesFirstMonth(former, now, written.Former)
 	m.drop(written.Event)
 	if former.Event != nil {
 		m.leaveFeeds(former.Event)

@@ -82,3 +82,34 @@ func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 		return false
 	})
 }
+
+// leavesFirstMonth reports whether a written event began in the first month of the former state, and begins later now or
+// is not shown any more.
+func (m *composition) leavesFirstMonth(former, now shownEvent, was *catalog.EventFacts) bool {
+	var start time.Time
+	switch {
+	case former.Event != nil:
+		start = former.Event.StartAt
+	case was != nil:
+		start = was.Start
+	default:
+		return false
+	}
+	in := func(at time.Time) bool { return m.calendar.Month(at) <= m.was.FirstMonth }
+	return in(start) && (now.Event == nil || !in(now.Event.StartAt))
+}
+
+// raiseFirstMonth reads the first month again if it may be later than that of the former state.
+func (m *composition) raiseFirstMonth(ctx context.Context) error {
+	if !m.leftFirst || m.state.FirstMonth < m.was.FirstMonth {
+		return nil
+	}
+	m.state.FirstMonth = ""
+	for _, component := range m.state.Snapshot.Components {
+		m.since(component.Since)
+	}
+	if m.state.FirstMonth == m.was.FirstMonth {
+		return nil
+	}
+	return m.readFirstMonth(ctx, "")
+}

@@ -27,6 +27,8 @@ type composition struct {
 	changed  bool
 	redo     map[string]bool // the dates of the days that retally computes again
 	allDays  bool            // all days may differ from the former state
+
+	leftFirst bool // the first month of the former state may have lost its events and components
 }
 
 // begin returns a composition with the dashboard and its components. It does not compute states, days and uptimes.
