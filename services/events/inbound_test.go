@@ -167,6 +167,7 @@ func TestInboundRefusals(t *testing.T) {
 	s := startTool(t)
 	s.ingest("created", s.message("trigger", "p-1", nil))
 	blank, future, before := " \n", s.now().Add(time.Minute), s.now().Add(-time.Hour)
+	old := time.Date(1989, 12, 31, 23, 59, 59, 0, time.UTC)
 	const unknown = "There is no event with this externalId. Send a trigger to create one."
 	for want, in := range map[string]topic.InboundMessage{
 		"externalId: must be 1 to 255 characters and not only white space":                           s.message("resolve", strings.Repeat("é", 256), nil),
@@ -179,6 +180,7 @@ func TestInboundRefusals(t *testing.T) {
 		"status: must be resolved, or be left out, for a resolve":                                    s.message("resolve", "p-1", func(in *topic.InboundMessage) { in.Status = "monitoring" }),
 		"timestamp: must not be in the future":                                                       s.message("trigger", "p-1", func(in *topic.InboundMessage) { in.Timestamp = &future }),
 		"timestamp: must not be before the start of the event, because the entry closes the event":   s.message("resolve", "p-1", func(in *topic.InboundMessage) { in.Timestamp = &before }),
+		"timestamp: must not be before 1990":                                                         s.message("trigger", "p-2", func(in *topic.InboundMessage) { in.Timestamp = &old }),
 		"message: must not be empty or only white space":                                             s.message("update", "p-1", func(in *topic.InboundMessage) { in.Message = &blank }),
 		"description: must be at most 20000 characters":                                              s.message("trigger", "p-2", func(in *topic.InboundMessage) { in.Description = strings.Repeat("x", 20001) }),
 	} {

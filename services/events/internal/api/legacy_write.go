@@ -18,6 +18,7 @@ import (
 
 // applyEvent applies the body of an event. If the same body is applied again, nothing changes. It returns all faults.
 func applyEvent(d *catalog.EventEdit, in legacy.Input) error {
+	outside := checkTimes(d, in)
 	applyLifecycle(d, lifecycle{
 		Type: key[catalog.EventType](in, "type"), Status: key[catalog.Status](in, "status"),
 		Start: in.Time("start"), End: in.Time("end"), NoEnd: in.Null("end"),
@@ -32,7 +33,16 @@ func applyEvent(d *catalog.EventEdit, in legacy.Input) error {
 	optional.Assign(&d.HiddenFromDashboard, in.Flag("hidden_db"))
 	optional.Assign(&d.HiddenFromUptimeReports, in.Flag("hidden_admin_uptime"))
 	applyAuto(d, in.Flag("auto"))
-	return errors.Join(applyServices(d, in.Items("event_service")), applyUpdates(d, in.Items("event_update")), applyNotifications(d, in))
+	return errors.Join(outside, applyServices(d, in.Items("event_service")), applyUpdates(d, in.Items("event_update")), applyNotifications(d, in))
+}
+
+// checkTimes returns a fault for each time of the body that is before 1990, unless the event has the time already.
+func checkTimes(d *catalog.EventEdit, in legacy.Input) error {
+	var start, end *time.Time
+	if !d.IsNew() {
+		start, end = new(d.StartAt), d.End()
+	}
+	return errors.Join(catalog.CheckTime("start", in.Time("start"), start), catalog.CheckTime("end", in.Time("end"), end))
 }
 
 // key returns the key of a reference as a string type of the catalog, or nil if the field was not sent.
@@ -201,12 +211,18 @@ func applyUpdate(d *catalog.EventEdit, in legacy.Input) error {
 		applyText(&entry.Message, entry.Message.Brief(catalog.BriefText), in.Text("update"), in.Flag("markdown"))
 	}
 	if in.ID() == 0 {
+		if err := catalog.CheckTime("date", in.Time("date"), nil); err != nil {
+			return err
+		}
 		entry := catalog.Entry{Status: catalog.StatusUpdate, Message: catalog.Rich{Format: richtext.Plain}, Timestamp: d.Now}
 		edit(&entry)
 		return ofUpdate(d.AppendEntry(entry))
 	}
 	for _, entry := range d.Timeline {
 		if entry.LegacyID == in.ID() {
+			if err := catalog.CheckTime("date", in.Time("date"), &entry.Timestamp); err != nil {
+				return err
+			}
 			return ofUpdate(d.EditEntry(entry.StatusID, edit))
 		}
 	}

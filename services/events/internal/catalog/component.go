@@ -89,7 +89,7 @@ func (c *Component) check(now time.Time, former *Component) error {
 	case strings.Contains(c.CheckURL, "#"):
 		return fault.Field("checkUrl", "must not have a fragment, which no tool sends")
 	}
-	if err := cmp.Or(checkChangedLine("name", c.Name, former.Name), checkChangedLine("groupName", c.Group, former.Group), checkURL("checkUrl", c.CheckURL, "http", "https"), checkPublicID("publicId", c.PublicID)); err != nil {
+	if err := cmp.Or(CheckTime("startAt", c.StartAt, former.StartAt), checkChangedLine("name", c.Name, former.Name), checkChangedLine("groupName", c.Group, former.Group), checkURL("checkUrl", c.CheckURL, "http", "https"), checkPublicID("publicId", c.PublicID)); err != nil {
 		return err
 	}
 	refs := []string{}

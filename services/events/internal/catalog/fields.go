@@ -55,6 +55,15 @@ func beforeHistory(at time.Time) bool {
 
 func errBeforeHistory(field string) error { return fault.Field(field, "must not be before 1990") }
 
+// CheckTime returns a fault if at is before 1990 and differs from former, the time that the record has already. former is
+// nil for none.
+func CheckTime(field string, at, former *time.Time) error {
+	if at == nil || !beforeHistory(*at) || sameTime(at, former) {
+		return nil
+	}
+	return errBeforeHistory(field)
+}
+
 // SetTimes sets the times by the rules of the App interface. It must be called after Begin. StartAt and EndAt are
 // actual times, so they must not be in the future. The exception is a maintenance in planning: its StartAt is the
 // planned start.

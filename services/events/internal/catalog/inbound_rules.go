@@ -48,6 +48,8 @@ func (in Inbound) check(now time.Time) error {
 		return fault.Field("components", "must name at most %d components", maxAffected)
 	case in.Timestamp != nil && in.Timestamp.After(now):
 		return fault.Field("timestamp", "must not be in the future")
+	case in.Timestamp != nil && beforeHistory(*in.Timestamp):
+		return errBeforeHistory("timestamp")
 	case in.Message != nil:
 		return checkMessage("message", *in.Message)
 	}

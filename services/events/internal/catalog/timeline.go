@@ -29,7 +29,7 @@ func (d *EventEdit) Post(in NewEntry) error {
 	problems := []error{checkMessage("message", in.Message), d.checkEntry(entry.Status), d.checkImpacts(in.Impacts)}
 	if in.Timestamp != nil {
 		entry.Timestamp = *in.Timestamp
-		problems = append(problems, d.checkTimestamp(entry.Timestamp, moves && entry.Status.Closed()))
+		problems = append(problems, d.checkTimestamp(entry.Timestamp, moves && entry.Status.Closed()), CheckTime("timestamp", in.Timestamp, nil))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (d *EventEdit) Correct(statusID, message string, timestamp *time.Time) erro
 		err = checkMessage("message", message)
 	}
 	if timestamp != nil {
-		err = errors.Join(err, d.checkTimestamp(*timestamp, entry.PreviousStatus != "" && entry.Status.Closed()))
+		err = errors.Join(err, d.checkTimestamp(*timestamp, entry.PreviousStatus != "" && entry.Status.Closed()), CheckTime("timestamp", timestamp, &entry.Timestamp))
 	}
 	if err != nil {
 		return err
