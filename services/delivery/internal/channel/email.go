@@ -41,6 +41,7 @@ type letter struct {
 	from, to     string           // the envelope's addresses
 	content      []byte           // RFC 5322
 	sent         deliverylog.Sent // what the log shows
+	fresh        func() bool      // dispatch.Message.Fresh
 }
 
 // newEmail returns the channel. It sends to the SMTP server of the settings. Without a server it writes files.
@@ -111,7 +112,7 @@ func (e email) write(ctx context.Context, message dispatch.Message) (letter, err
 	header["Subject"] = []string{shared.subject}
 	shared.write(&out, links)
 	plain := strings.NewReplacer(manageMark+e.mark, links.manage, unsubscribeMark+e.mark, links.unsubscribe, "\x00", "").Replace(shared.plain)
-	return letter{message.DeliveryID, message.Change.Organization, e.from.Address, to.Address, out.Bytes(), deliverylog.Sent{Text: key, Header: header, Body: []byte(plain)}}, nil
+	return letter{message.DeliveryID, message.Change.Organization, e.from.Address, to.Address, out.Bytes(), deliverylog.Sent{Text: key, Header: header, Body: []byte(plain)}, message.Fresh}, nil
 }
 
 // shared returns the part of the mail that recipients with the same key share. Two recipients have the same key if the

@@ -77,8 +77,9 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result { return s.attempt(ctx, l) })
 }
 
-// attempt waits at most half of the time limit for a free connection. If none is free by then, or enough other mails wait,
-// it makes no attempt and returns deliverylog.CodeHeld. At least half of the time limit remains for the mail.
+// attempt waits at most half of the time limit for a free connection. It makes no attempt and returns deliverylog.CodeHeld
+// if none is free by then, if enough other mails wait, or if the mail may no longer be sent. At least half of the time limit
+// remains for the mail.
 func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 	waiting, cancel := context.WithTimeout(ctx, s.timeout/2)
 	defer cancel()
@@ -90,6 +91,9 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: turn}
 	}
 	defer slot.Release()
+	if !l.fresh() {
+		return dispatch.Result{Code: deliverylog.CodeHeld}
+	}
 	slot.Start()
 	start := time.Now()
 	code, err := s.transmit(ctx, l)

@@ -53,8 +53,9 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if m.row != nil && m.row.SendingAt != nil {
 		return s.ambiguous(m), 0, nil
 	}
-	event := s.events.of(m) // before the destination, which must be the newest
-	if !held && !s.refresh(m) {
+	event := s.events.of(m)                            // before the destination, which must be the newest
+	_, begins := s.Channels[m.shard.channel].(Account) // for an Account, fresh is called after begin, which can take long
+	if !held && !begins && !s.refresh(m) {
 		return row, m.again(), nil
 	}
 	row = s.rowOf(m)
@@ -80,20 +81,38 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if err := s.begin(m, row); err != nil {
 		return row, 0, err
 	}
-	return row, 0, s.send(m, row)
+	if !s.fresh(m, event) {
+		s.retryAt(m, row, deliverylog.CodeHeld, s.Now().Add(fullPause+jitter(fullPause)))
+		return row, 0, nil
+	}
+	return row, 0, s.send(m, row, event)
 }
 
 // refresh resolves m's destination again, unless that was requested just now. It returns false if this fails.
 func (s *Sender) refresh(m *member) bool {
-	if s.queue.now().Sub(m.requestedAt) <= strictlyAfter {
+	if now := s.queue.now(); now.Sub(m.requestedAt) <= strictlyAfter {
+		m.refreshedAt = now
 		return true
 	}
 	again := m.alone()
 	s.resolve([]*opened{again})
 	if again.err == nil {
-		m.to, m.requestedAt = &again.destinations[0], again.requestedAt
+		m.to, m.requestedAt, m.refreshedAt = &again.destinations[0], again.requestedAt, s.queue.now()
 	}
 	return again.err == nil
+}
+
+// fresh reports whether the attempt may start now, although it may have waited since refresh. If it has waited longer than
+// mayWait, fresh calls refresh. It returns false if this fails, or if the delivery would now end without an attempt.
+func (s *Sender) fresh(m *member, event *topic.EventState) bool {
+	if s.queue.now().Sub(m.refreshedAt) <= mayWait {
+		return true
+	}
+	if !s.refresh(m) {
+		return false
+	}
+	_, code := refusal(&m.shard.change.EventChange, m.to, s.componentsOf(m, event), event)
+	return code == ""
 }
 
 // again returns the pause before m is tried again after a failure of the store or of another service. The first pause
@@ -140,10 +159,7 @@ func (s *Sender) retryAt(m *member, row *deliverylog.Delivery, code deliverylog.
 // the result of eventStates.of.
 func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.EventState, slot *slots.Slot) bool {
 	now := s.Now()
-	m.components = m.shard.change.Event.Components
-	if m.shard.change.Notice == nil { // the recipient of a notice need not have subscribed to its components
-		m.components = nameable(event, componentsFor(&m.shard.change.EventChange, m.to, event))
-	}
+	m.components = s.componentsOf(m, event)
 	receiver := s.receivers.get(m.limit())
 	paused, of := s.paused(m, receiver, now)
 	refused, code := refusal(&m.shard.change.EventChange, m.to, m.components, event)
@@ -162,6 +178,14 @@ func (s *Sender) decided(m *member, row *deliverylog.Delivery, event *topic.Even
 		return s.held(m, row)
 	}
 	return true
+}
+
+// componentsOf returns the components about which m's recipient is notified now.
+func (s *Sender) componentsOf(m *member, event *topic.EventState) []topic.Component {
+	if m.shard.change.Notice != nil { // the recipient of a notice need not have subscribed to its components
+		return m.shard.change.Event.Components
+	}
+	return nameable(event, componentsFor(&m.shard.change.EventChange, m.to, event))
 }
 
 // refusal returns the status and the code of a delivery of the change that is not sent because of its recipient. The code
@@ -246,11 +270,12 @@ func (s *Sender) newerStored(m *member) (bool, error) {
 
 // send makes the attempt and adds its result to the row. It returns errInterrupted if the attempt failed
 // because the sender was interrupted.
-func (s *Sender) send(m *member, row *deliverylog.Delivery) error {
+func (s *Sender) send(m *member, row *deliverylog.Delivery, event *topic.EventState) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()
 	result := s.Channels[m.shard.channel].Send(m.shard.trace, Message{
 		DeliveryID: m.id, Change: m.shard.change, To: m.to, Components: m.components, At: at,
+		Fresh: func() bool { return s.fresh(m, event) },
 	})
 	took := time.Since(start)
 	s.Observer.InFlight(-1)

@@ -186,10 +186,13 @@ type Message struct {
 	To         *topic.Destination
 	Components []topic.Component // the change's components that the destination subscribed to
 	At         time.Time
+	// Fresh reports whether the message may still be sent. If the destination was resolved long ago, it is resolved again. A
+	// channel that has waited calls Fresh before it sends. If Fresh returns false, it makes no attempt and returns CodeHeld.
+	Fresh func() bool
 }
 
 // Result is the result of one attempt. An empty Code means success. CodeHeld means that the channel made no
-// attempt because all its connections were in use, or because its provider asked for a pause. RetryAfter is then the time
+// attempt because all its connections were in use, its provider asked for a pause, or Message.Fresh was false. RetryAfter is then the time
 // until the next try.
 type Result struct {
 	HTTPStatus int
