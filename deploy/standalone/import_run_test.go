@@ -105,12 +105,13 @@ func TestUndoNamesUpdatedEventsAndCountsEachRecordOnce(t *testing.T) {
 func TestAnotherOnlyIsAnotherRun(t *testing.T) {
 	t.Parallel()
 	const run = "01890a5d-ac96-774b-bcce-b302099a8060"
-	m := talksTo(t, responses{"GET /app/dashboards": {200, `{"dashboards": [{"id": "d", "slug": "acme"}]}`}, "GET /app/components": {200, `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "dashboardIds": ["d"]}]}`}})
+	m := talksTo(t, responses{"GET /app/dashboards": {200, `{"dashboards": [{"id": "d", "slug": "acme"}]}`}, "GET /app/components": {200, `{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "dashboardIds": ["d"], "version": 1}]}`},
+		"PATCH /app/components/c": {200, `{"component": {"id": "c", "version": 2}}`}})
 	page, name := filepath.Join(t.TempDir(), "page.jsonl"), "import-"+run+".jsonl"
 	content := `{"kind":"run","runId":"` + run + `","url":"` + m.BaseURL + `","dashboard":"acme","source":"lines","file":"` + page + `","only":["components","events"],"startedAt":"2026-01-01T00:00:00Z"}` + "\n"
 	for file, text := range map[string]string{
 		filepath.Join(m.folder, name): content + `{"kind":"component","key":"x:s:c","status":"created","planned":true}` + "\n",
-		page:                          `{"kind":"dashboard","key":"x:s:page","name":"Acme","slug":"acme"}` + "\n" + `{"kind":"component","key":"x:s:c","name":"Gate"}` + "\n",
+		page:                          `{"kind":"dashboard","key":"x:s:page","name":"Acme","slug":"acme"}` + "\n" + `{"kind":"component","key":"x:s:c","name":"Gate","statusOverride":{"status":"degraded_performance"}}` + "\n",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -124,6 +125,9 @@ func TestAnotherOnlyIsAnotherRun(t *testing.T) {
 		if done := strings.Contains(m.read(name), `"done"`); done != c.done {
 			t.Errorf("after --only %s, the run is done: %t", c.only, done)
 		}
+	}
+	if written := m.read(name); !strings.Contains(written, `"id":"c","mark":"2"`) { // the state by hand, before which the run was interrupted
+		t.Errorf("the run that goes on has written %s", written)
 	}
 }
 

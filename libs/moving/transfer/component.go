@@ -156,21 +156,27 @@ func (r *run) createComponent(ctx context.Context, c *lines.Component) (*compone
 	}
 	there := &made.Component
 	r.state.Components[c.Key], out.ID, out.Mark = there.ID, there.ID, there.mark()
-	if c.StatusOverride != nil {
-		changed := oneComponent{}
-		change := map[string]any{"statusOverride": c.StatusOverride}
-		err := r.Sender.Send(ctx, Request{Method: http.MethodPatch, Path: componentsPath + "/" + there.ID, Body: change}, &changed)
-		if text, is := declined(err); is {
-			out.Text = text
-		} else if err != nil {
-			r.add(out)
-			return nil, err
-		} else {
-			out.Mark = changed.Component.mark()
-		}
-	}
+	err = r.override(ctx, c, &out)
 	r.add(out)
-	return there, nil
+	return there, err
+}
+
+// override gives a component that the run has created the state by hand of its line.
+func (r *run) override(ctx context.Context, c *lines.Component, out *Outcome) error {
+	if c.StatusOverride == nil {
+		return nil
+	}
+	changed := oneComponent{}
+	change := map[string]any{"statusOverride": c.StatusOverride}
+	err := r.Sender.Send(ctx, Request{Method: http.MethodPatch, Path: componentsPath + "/" + out.ID, Body: change}, &changed)
+	if text, is := declined(err); is {
+		out.Text = text
+		return nil
+	}
+	if err == nil {
+		out.Mark = changed.Component.mark()
+	}
+	return err
 }
 
 // componentOf returns the component with the key, or nil.
@@ -235,6 +241,15 @@ func orNull(text string) any {
 func (r *run) keepComponent(ctx context.Context, c *lines.Component, there *component) error {
 	r.state.Components[c.Key] = there.ID
 	out := Outcome{Kind: "component", Key: c.Key, Status: Unchanged, ID: there.ID, Mark: there.mark()}
+	if r.state.Planned[c.Key] && c.StatusOverride != nil && there.StatusOverride == nil && there.Version == 1 {
+		out.Status = Created // by this run, which was interrupted before the second request
+		var err error
+		if !r.dry {
+			err = r.override(ctx, c, &out)
+		}
+		r.add(out)
+		return err
+	}
 	change, before := difference(c, there)
 	if !slices.Contains(there.ExternalRefs, c.Key) { // a member has made the component, which the source names otherwise
 		change = map[string]any{"externalRefs": append(slices.Clone(there.ExternalRefs), c.Key)}

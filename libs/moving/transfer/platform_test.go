@@ -214,6 +214,32 @@ func TestUndoSaysWhatWasGoneOrChangedBefore(t *testing.T) {
 	}
 }
 
+// A run that was interrupted between the two requests of a component sends the second one when the run goes on. Another run and a
+// component that was changed since keep their states.
+func TestAStateByHandIsNotLostByAnInterruption(t *testing.T) {
+	for name, c := range map[string]struct {
+		version int
+		planned map[string]bool
+		status  transfer.Status
+	}{"interrupted": {1, map[string]bool{"x:s:c": true}, transfer.Created}, "changed since": {2, map[string]bool{"x:s:c": true}, transfer.Unchanged}, "another run": {1, nil, transfer.Unchanged}} {
+		p := &platform{t: t, responses: map[string]any{
+			"GET /app/components":     fmt.Sprintf(`{"components": [{"id": "c", "name": "Gate", "groupName": "default", "externalRefs": ["x:s:c"], "version": %d}]}`, c.version),
+			"PATCH /app/components/c": `{"component": {"id": "c", "version": 2}}`,
+		}}
+		engine := &transfer.Engine{Sender: p}
+		piece := &lines.Set{Components: []lines.Component{{Key: "x:s:c", Name: "Gate", GroupName: "default", DashboardIDs: []string{"x:s:d"}, StatusOverride: &lines.StatusOverride{Status: "degraded_performance"}}}}
+		for _, run := range []func(context.Context, *transfer.State, *lines.Set) ([]transfer.Outcome, error){engine.Plan, engine.Write} {
+			state := transfer.State{Dashboards: map[string]string{"x:s:d": "d"}, Planned: c.planned}
+			if got, err := run(t.Context(), &state, piece); err != nil || len(got) != 1 || got[0].Status != c.status || got[0].ID != "c" {
+				t.Errorf("%s: %v, %+v", name, err, got)
+			}
+		}
+		if got := strings.Join(p.sent, " "); (got == "PATCH /app/components/c") != (c.status == transfer.Created) || got == "" != (c.status != transfer.Created) {
+			t.Errorf("%s: sent %s", name, got)
+		}
+	}
+}
+
 // A component that exists is put on a dashboard of the run, and the outcome says so for an undo.
 func TestAnExistingComponentIsPutOnTheDashboardOfTheRun(t *testing.T) {
 	p := &platform{t: t, responses: map[string]any{

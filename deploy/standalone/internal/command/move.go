@@ -117,7 +117,7 @@ func (m *move) plan(ctx context.Context) (err error) {
 	}
 	if resumed != nil && !m.dry {
 		m.run = resumed
-		m.state.RunID = resumed.RunID
+		m.state.RunID, m.state.Planned = resumed.RunID, resumed.unrecordedComponents()
 		fmt.Fprintf(os.Stderr, "The run %s goes on.\n", resumed.RunID)
 	}
 	progress := newProgress("plan", m.pieces)

@@ -176,6 +176,17 @@ func (f *runFile) append(records ...any) error {
 	return nil
 }
 
+// unrecordedComponents returns the keys of components that the run was about to create and did not record.
+func (f *runFile) unrecordedComponents() map[string]bool {
+	keys := map[string]bool{}
+	for name, o := range f.planned {
+		if _, recorded := f.written[name]; !recorded && o.Kind == "component" {
+			keys[o.Key] = true
+		}
+	}
+	return keys
+}
+
 // plan adds the records that the run is about to create.
 func (f *runFile) plan(outcomes []transfer.Outcome) error {
 	var records []any

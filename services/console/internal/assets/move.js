@@ -252,7 +252,8 @@
       outcomes = new Map(before.filter((o) => !o.planned).map((o) => [nameOf(o), o]));
       doubtful = new Map(before.filter((o) => o.planned).map((o) => [nameOf(o), o]));
       runId = same ? earlier.runId : crypto.randomUUID?.() ?? '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (c) => (c ^ crypto.getRandomValues(new Uint8Array(1))[0] & 15 >> c / 4).toString(16));
-      state = { ...state, runId, made: Object.fromEntries(made.map((o) => [o.id, true])) };
+      state = { ...state, runId, made: Object.fromEntries(made.map((o) => [o.id, true])),
+        planned: Object.fromEntries([...planned, ...doubtful].filter(([, o]) => o.kind === 'component' && o.status === 'created').map(([, o]) => [o.key, true])) };
       storeRun(false);
       store([...planned.values()].filter((o) => o.status === 'created').map((o) => ({ ...o, planned: true })));
     }
