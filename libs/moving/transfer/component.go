@@ -70,6 +70,9 @@ func (r *run) components(ctx context.Context, wanted []lines.Component) error {
 		return err
 	}
 	known := byRef(all)
+	if err := r.ofAnotherPage(wanted, known); err != nil {
+		return err
+	}
 	found := map[string][]placed{} // by the key of the dashboard, the components that exist already
 	old := map[string][]alias{}    // old addresses by the key of the dashboard
 	for i := range wanted {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,5 +119,28 @@ func TestUndoKeepsChangedAddressesAndContent(t *testing.T) {
 	p.responses["GET /app/dashboards/d/content"] = `{"content": {"announcement": null}}`
 	if got := undo()["x:s:d"]; got != "true" {
 		t.Errorf("a dashboard as the run has left it: %s", got)
+	}
+}
+
+// The components of two pages without a name have equal keys. The import of the second page stops in the plan. An import of the same
+// page again does not, also if a member has renamed a component and put another one on another dashboard.
+func TestAPageWithTheKeysOfAnotherPageStopsThePlan(t *testing.T) {
+	set := func() *lines.Set {
+		return &lines.Set{Dashboards: []lines.Dashboard{{Key: "x:page:d", Name: "Status", Slug: "second"}}, Components: []lines.Component{
+			{Key: "x:page:1", Name: "Web", GroupName: "default", DashboardIDs: []string{"x:page:d"}}, {Key: "x:page:2", Name: "API", GroupName: "default", DashboardIDs: []string{"x:page:d"}},
+		}}
+	}
+	for name, c := range map[string]struct{ dashboards, components, problem string }{
+		"another page":        {`{"id": "a", "slug": "first"}`, `{"id": "1", "name": "Pier", "externalRefs": ["x:page:1"], "dashboardIds": ["a"]}, {"id": "2", "name": "API", "externalRefs": ["x:page:2"], "dashboardIds": ["a"]}`, `the component x:page:1 is "Web" in the source, and "Pier" on another dashboard here`},
+		"another, both there": {`{"id": "a", "slug": "first"}, {"id": "b", "slug": "second"}`, `{"id": "1", "name": "Pier", "externalRefs": ["x:page:1"], "dashboardIds": ["a"]}`, "change x:page in all keys"},
+		"the same names":      {`{"id": "a", "slug": "first"}`, `{"id": "1", "name": "Web", "externalRefs": ["x:page:1"], "dashboardIds": ["a"]}`, ""},
+		"moved and renamed":   {`{"id": "a", "slug": "first"}, {"id": "b", "slug": "second"}`, `{"id": "1", "name": "Pier", "externalRefs": ["x:page:1"], "dashboardIds": ["a"]}, {"id": "2", "name": "API", "externalRefs": ["x:page:2"], "dashboardIds": ["b"]}`, ""},
+		"on no dashboard":     {`{"id": "a", "slug": "first"}`, `{"id": "1", "name": "Pier", "externalRefs": ["x:page:1"], "dashboardIds": []}`, ""},
+	} {
+		p := &platform{t: t, responses: map[string]any{"GET /app/dashboards": `{"dashboards": [` + c.dashboards + `]}`, "GET /app/components": `{"components": [` + c.components + `]}`}}
+		_, err := (&transfer.Engine{Sender: p}).Plan(t.Context(), &transfer.State{}, set())
+		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
