@@ -128,6 +128,27 @@ func TestEachMonitoringToolOpensAndResolvesWithItsOwnBody(t *testing.T) {
 	}
 }
 
+// The ids of an alert of Gatus with a slash in its name, and of one with a slash in its group, differ.
+func TestAlertsOfGatusWithSlashesAreDifferentProblems(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	key := p.key(o, object{"bearer": true})
+	for _, of := range []struct{ group, name, want string }{
+		{"shop", "api/v1", "gatus:shop/api%2Fv1"}, {"shop/api", "v1", "gatus:shop%2Fapi/v1"}, {"shop", "api%2Fv1", "gatus:shop/api%252Fv1"}, {"", "Check out", "gatus:/Check out"},
+	} {
+		body := fmt.Sprintf(`{"group": %q, "name": %q, "status": "TRIGGERED"}`, of.group, of.name)
+		if status, text, out := p.push("gatus", body, token(key)); status != http.StatusOK || out.Result != "created" {
+			t.Errorf("%s: %d %s", body, status, text)
+			continue
+		}
+		received := p.upstream.received()
+		sent := received[len(received)-1]
+		if ref := "gatus:" + of.group + "/" + of.name; sent.ExternalID != of.want || len(sent.Components) != 1 || sent.Components[0] != ref {
+			t.Errorf("%s: the events service gets %s of %v", body, sent.ExternalID, sent.Components)
+		}
+	}
+}
+
 func TestRequestsAboutNoProblemAreIgnored(t *testing.T) {
 	p := start(t, nil)
 	o := p.organization(25)

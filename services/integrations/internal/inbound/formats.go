@@ -111,6 +111,9 @@ type Gatus struct {
 	Description string `json:"description,omitempty"`
 }
 
+// slashless escapes the separator of the group and the name of an alert of Gatus. Other names stay as they are.
+var slashless = strings.NewReplacer("%", "%25", "/", "%2F")
+
 // ReadGatus decodes an alert of Gatus into out.
 func (s *Inbound) ReadGatus(body []byte, out *Report) error {
 	var in Gatus
@@ -121,7 +124,7 @@ func (s *Inbound) ReadGatus(body []byte, out *Report) error {
 		return fault.Field("name", "is required")
 	}
 	ref := "gatus:" + in.Group + "/" + in.Name
-	out.ExternalID = shortID(ref)
+	out.ExternalID = shortID("gatus:" + slashless.Replace(in.Group) + "/" + slashless.Replace(in.Name))
 	switch in.Status {
 	case "RESOLVED":
 		out.Action = "resolve"
