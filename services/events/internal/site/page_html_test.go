@@ -378,7 +378,7 @@ func hostilePage() *edition.Snapshot {
 	return s
 }
 
-// poison sets hostilePageText as each string that is no id, no name of a constant, and no date.
+// poison sets hostilePageText as each exported string that is no id, no name of a constant, and no date.
 func poison(v reflect.Value) {
 	constants := []reflect.Type{
 		reflect.TypeFor[catalog.Impact](), reflect.TypeFor[catalog.Status](), reflect.TypeFor[catalog.EventType](), reflect.TypeFor[catalog.AccessMode](),
@@ -397,7 +397,7 @@ func poison(v reflect.Value) {
 	case v.Kind() == reflect.Struct:
 		for i := range v.NumField() {
 			name := v.Type().Field(i).Name
-			if strings.HasSuffix(name, "ID") || slices.Contains([]string{"EventIDs", "Order", "Months", "Date", "Slug"}, name) {
+			if !v.Type().Field(i).IsExported() || strings.HasSuffix(name, "ID") || slices.Contains([]string{"EventIDs", "Order", "Months", "Date", "Slug"}, name) {
 				continue
 			}
 			poison(v.Field(i))
