@@ -74,7 +74,9 @@ func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile,
 	switch name {
 	case "summary.json":
 		file.Components, file.Status = statusComponentsOf(s), pageStatusOf(s)
-		file.Incidents, file.Maintenances = events(catalog.Incident, isOpen), events(catalog.Maintenance, isDue)
+		file.Incidents = events(catalog.Incident, isOpen)
+		due := append(events(catalog.Maintenance, isActive), upcoming(s, texts)...)
+		file.Maintenances = due[:min(len(due), maxListed)]
 	case "status.json":
 		file.Status = pageStatusOf(s)
 	case "components.json":
@@ -88,10 +90,7 @@ func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile,
 	case "scheduled-maintenances/active.json":
 		file.Maintenances = events(catalog.Maintenance, isActive)
 	case "scheduled-maintenances/upcoming.json":
-		s := *s
-		s.Events = slices.Clone(s.Events)
-		slices.Reverse(s.Events) // the earliest start first
-		file.Maintenances = eventsOf(&s, catalog.Maintenance, isUpcoming, texts)
+		file.Maintenances = upcoming(s, texts)
 	default:
 		return statusFile{}, false
 	}
@@ -113,8 +112,12 @@ func isUpcoming(_ *edition.Snapshot, event *edition.ShownEvent) bool {
 	return event.Status == catalog.Planning
 }
 
-func isDue(s *edition.Snapshot, event *edition.ShownEvent) bool {
-	return isActive(s, event) || isUpcoming(s, event)
+// upcoming returns the first maxListed upcoming maintenances, the earliest start first.
+func upcoming(s *edition.Snapshot, texts *texts) []any {
+	reversed := *s
+	reversed.Events = slices.Clone(s.Events)
+	slices.Reverse(reversed.Events)
+	return eventsOf(&reversed, catalog.Maintenance, isUpcoming, texts)
 }
 
 // eventsOf returns the first maxListed events of a type for which is returns true.
