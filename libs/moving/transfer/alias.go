@@ -22,7 +22,10 @@ type alias struct {
 	File        string `json:"file,omitempty"`
 }
 
-// target is the state that Undo compares. It is empty if the import will create the component.
+// ofNewComponent is the target of an alias whose component the import will create.
+const ofNewComponent = "component"
+
+// target is the state that Undo compares.
 func (a alias) target() string {
 	switch {
 	case a.EventID != "":
@@ -32,7 +35,7 @@ func (a alias) target() string {
 	case a.File != "":
 		return "file " + a.File
 	}
-	return ""
+	return ofNewComponent
 }
 
 // aliasesOfDashboard returns the aliases of a dashboard by path.

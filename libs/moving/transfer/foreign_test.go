@@ -144,3 +144,21 @@ func TestAPageWithTheKeysOfAnotherPageStopsThePlan(t *testing.T) {
 		}
 	}
 }
+
+// An old address of a component that an interrupted run may have created goes with the component. So undo does not delete the path,
+// which may lead elsewhere.
+func TestAnAddressOfANewComponentGoesWithIt(t *testing.T) {
+	p := &platform{t: t, responses: map[string]any{}}
+	engine := &transfer.Engine{Sender: p}
+	planned, err := engine.Plan(t.Context(), &transfer.State{}, &lines.Set{
+		Dashboards: []lines.Dashboard{{Key: "x:s:d", Name: "Acme", Slug: "acme", Aliases: map[string]string{"a": "/"}}},
+		Components: []lines.Component{{Key: "x:s:c", Name: "Gate", GroupName: "default", DashboardIDs: []string{"x:s:d"}, Aliases: []string{"parts/gate"}}},
+	})
+	if err != nil || len(planned) != 4 {
+		t.Fatalf("%v, %+v", err, planned)
+	}
+	found, err := engine.Settle(t.Context(), planned, transfer.Outcome{Kind: "dashboard", Key: "x:s:d", Status: transfer.Created, ID: "d"})
+	if err != nil || len(found) != 1 || found[0].Key != "a" {
+		t.Errorf("%v, found %+v", err, found)
+	}
+}

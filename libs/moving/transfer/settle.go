@@ -75,7 +75,7 @@ func (e *Engine) Settle(ctx context.Context, planned []Outcome, written ...Outco
 	found = append(found, placements...)
 	subscribers, err := e.settleSubscribers(ctx, byKind["subscriber"])
 	for _, o := range byKind["alias"] {
-		if o.DashboardID != "" && o.Mark != "" { // one without a Mark goes with the component that the run was about to create
+		if o.DashboardID != "" && o.Mark != ofNewComponent { // such an alias goes with its component
 			found = append(found, o) // to delete one that is missing does no harm
 		}
 	}
