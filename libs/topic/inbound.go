@@ -25,7 +25,7 @@ type InboundMessage struct {
 	Timestamp       *time.Time        `json:"timestamp"`
 	Publish         bool              `json:"publish"`
 	Notify          *map[Channel]bool `json:"notify"` // nil: the default
-	// ReceivedAt is when the problem, or its end, was first reported. nil: now. The message may have waited since. Timestamp is
+	// ReceivedAt is when the problem, or its end, was first reported, if the message has waited since. nil: now. Timestamp is
 	// compared with ReceivedAt to decide whether the message notifies anybody by default.
 	ReceivedAt *time.Time `json:"receivedAt,omitempty"`
 

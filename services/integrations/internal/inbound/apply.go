@@ -220,6 +220,9 @@ func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, outcome
 	if held.Message.ID == "" {
 		held.Message.ID = fmt.Sprintf("%s-%d", p.ID, p.Step)
 	}
+	if held.Message.Timestamp != nil && s.Now().Sub(p.Since) >= completeAfter { // an events service of the former version refuses the field
+		held.Message.ReceivedAt = new(p.Since)
+	}
 	result, err := s.Services.Ingest(ctx, p.OrganizationID, held.Message)
 	if retryable(err) {
 		return held, outcome{}, err

@@ -126,7 +126,6 @@ func (p *Problem) turn(state State, now time.Time) {
 // hold sets the message of the step, which is due after wait if the sources are as the step requires. It begins the
 // step if it is due now.
 func (p *Problem) hold(seal func(heldMessage) string, held heldMessage, required bool, wait Wait, now time.Time) effect {
-	held.Message.ReceivedAt = new(p.Since)
 	switch {
 	case !required:
 		p.DueAt = nil
