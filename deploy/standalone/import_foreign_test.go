@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -55,5 +56,46 @@ func TestUndoKeepsADashboardThatAMemberCreatedAfterThePlan(t *testing.T) {
 	m.run(0, "import", "undo", m.runs()[0])
 	if got := strings.Join(double.deleted, " "); got != "/app/components/c" {
 		t.Errorf("undo deleted %s", got)
+	}
+}
+
+// A subscriber whose creation got no response is updated by the repeated request. Undo deletes the subscriber all the same.
+func TestUndoDeletesASubscriberAfterALostResponse(t *testing.T) {
+	t.Parallel()
+	var mutex sync.Mutex
+	deleted := ""
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		body := "{}"
+		switch at := request.Method + " " + request.URL.Path; {
+		case at == "GET /app/dashboards":
+			body = `{"dashboards": [{"id": "d", "slug": "acme"}]}`
+		case at == "POST /app/subscribers/email/import":
+			var sent struct{ DryRun bool }
+			_ = json.NewDecoder(request.Body).Decode(&sent) // else the test fails below
+			if body = `{"results": [{"status": "updated", "id": "s"}]}`; sent.DryRun {
+				body = `{"results": [{"status": "created"}]}`
+			}
+		case at == "GET /app/subscribers/email/s":
+			body = `{"subscriber": {"id": "s", "source": "import"}}`
+		case strings.HasPrefix(at, "DELETE /app/events/import/"):
+			body = `{"deleted": 0, "kept": 0, "remaining": 0}`
+		case request.Method == http.MethodDelete:
+			deleted += request.URL.Path
+		}
+		_, _ = io.WriteString(w, body) // the command reports a lost response
+	}))
+	t.Cleanup(server.Close)
+	m := newMover(actor{t, credentials{BaseURL: server.URL, AppKey: "key"}})
+	page := filepath.Join(t.TempDir(), "page.jsonl")
+	content := `{"kind":"dashboard","key":"x:s:page","name":"Acme","slug":"acme"}` + "\n" + `{"kind":"subscriber","key":"x:s:s","channel":"email","address":"ada@example.com","components":null,"state":"confirmed"}` + "\n"
+	if err := os.WriteFile(page, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.run(0, "import", "lines", page, "--dashboard", "acme", "--only", "subscribers")
+	m.run(0, "import", "undo", m.runs()[0])
+	if deleted != "/app/subscribers/email/s" {
+		t.Errorf("undo deleted %q", deleted)
 	}
 }

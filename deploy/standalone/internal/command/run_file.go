@@ -221,6 +221,9 @@ func (f *runFile) wrote(outcomes []transfer.Outcome) error {
 		if planned && !known && !foreign && o.Status == transfer.Unchanged {
 			o.Status, o.Since = transfer.Created, before.Since
 		}
+		if planned && !known && o.Kind == "subscriber" && o.Status == transfer.Updated { // by a request that was repeated after a lost response
+			o.Status = transfer.Created // Undo keeps a subscriber that no import has created
+		}
 		if known && !o.Undoable() || o.Status != transfer.Created && o.Status != transfer.Updated {
 			continue
 		}

@@ -40,7 +40,7 @@
   const take = (got) => {
     for (const o of got.outcomes ?? []) {
       const name = nameOf(o);
-      if (work === 'write' && o.status === 'unchanged' && (unsure && planned.get(name)?.status === 'created' || doubtful.has(name))) {
+      if (work === 'write' && (o.status === 'unchanged' || o.kind === 'subscriber' && o.status === 'updated') && (unsure && planned.get(name)?.status === 'created' || doubtful.has(name))) {
         [o.status, o.since] = ['created', (doubtful.get(name) ?? planned.get(name))?.since];
       }
       if (o.kind === 'placement' && o.status === 'unchanged') continue; // it belongs to a component that is counted
