@@ -28,9 +28,9 @@ const (
 	// Patience is the time for which a visitor waits for the events service. Then the visitor gets the last good
 	// response, if there is one.
 	Patience = 500 * time.Millisecond
-	// restTime is the time after a failure during which the gateway sends no questions to the events service. A
-	// response to an earlier question ends it. It is short, so that visitors see changes within a second after the
-	// service is back.
+	// restTime is the time after a failure during which the gateway sends no questions to the events service. After a
+	// question without a response in time, it sends only no question for the same response. A response to an earlier
+	// question ends it. It is short, so that visitors see changes within a second after the service is back.
 	restTime = 500 * time.Millisecond
 	// questionTime is the minimum time between a response and the next question for the same edition or list.
 	// Visitors who arrive in this time share the next question. A question costs as much as serving several visitors.
@@ -55,6 +55,7 @@ type cache struct {
 	runs      coalesce.Group[struct{}, *cached]
 	now       func() time.Time
 	rested    atomic.Pointer[time.Time] // end of the present restTime; nil if the last question succeeded
+	late      atomic.Bool               // the last question had no response in time
 }
 
 // cacheKey identifies a cached response. Only the key of a legacy list contains the query of the visitor.
@@ -91,6 +92,8 @@ type cached struct {
 	// saveAt is the time in ns from which the edition must be saved in Redis again. savedAt is the time in ns at which
 	// it was last saved.
 	saveAt, savedAt atomic.Int64
+	// restedUntil is the time in ns before which the gateway sends no question for this response.
+	restedUntil atomic.Int64
 	// sweeps is the number of sweeps since a visitor last requested the response.
 	sweeps atomic.Int32
 }
@@ -109,7 +112,7 @@ func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, e
 	switch {
 	case there && q.isCurrent(former):
 		return former, false, nil
-	case there && c.resting() && of.rests:
+	case there && of.rests && (c.resting() || c.restsFor(former)):
 		return former, true, nil
 	}
 	run := c.runs.Start(ctx, of.run, nil, func(ctx context.Context, _ []struct{}) (*cached, error) { return c.ask(ctx, q) })
@@ -149,7 +152,11 @@ func (c *cache) last(ctx context.Context, q question, failure error) (out *cache
 		return nil, false, unreadable(failure)
 	case out == nil:
 		return nil, false, failure
-	case of.confirmed && !errors.Is(failure, errNoResponse):
+	case errors.Is(failure, errNoResponse):
+	case errors.Is(failure, context.DeadlineExceeded):
+		out.restedUntil.Store(c.now().Add(restTime).UnixNano())
+		c.late.Store(true)
+	case of.confirmed:
 		until := c.now().Add(restTime)
 		c.rested.Store(&until)
 	}
@@ -159,6 +166,11 @@ func (c *cache) last(ctx context.Context, q question, failure error) (out *cache
 func (c *cache) resting() bool {
 	until := c.rested.Load()
 	return until != nil && c.now().Before(*until)
+}
+
+// restsFor reports whether the gateway sends no question for the response, because the last one had no response in time.
+func (c *cache) restsFor(response *cached) bool {
+	return c.now().UnixNano() < response.restedUntil.Load()
 }
 
 func unreadable(err error) error {
@@ -185,7 +197,9 @@ func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
 		return nil, err
 	}
 	fresh.asked.Store(time.Now().UnixNano())
+	fresh.restedUntil.Store(0)
 	c.rested.Store(nil)
+	c.late.Store(false)
 	if fresh != former {
 		c.store(key, fresh, true)
 		switch q := q.(type) {

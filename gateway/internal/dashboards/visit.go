@@ -187,9 +187,17 @@ func (d *Dashboards) sendFile(v *dashboardVisit) bool {
 	return true
 }
 
-// fileOf returns a file of the edition in the best content coding for the visitor.
+// fileOf returns a file of the edition in the best content coding for the visitor. If the visitor has waited for the edition
+// in vain, it returns the file in memory, if there is one.
 func (d *Dashboards) fileOf(v *dashboardVisit, name string) (out *cached, stale bool, err error) {
-	return d.cache.file(v.Context, v.edition, v.stale, name, coding.For(v.In.Header["Accept-Encoding"]), v.ID)
+	best := coding.For(v.In.Header["Accept-Encoding"])
+	if v.stale && d.cache.restsFor(v.editionResponse) {
+		if file, there := d.cache.responses.Get(cacheKey{uri: v.edition.DashboardID, file: name, coding: best}); there {
+			file.use()
+			return file, true, nil
+		}
+	}
+	return d.cache.file(v.Context, v.edition, v.stale, name, best, v.ID)
 }
 
 func (d *Dashboards) sendList(v *dashboardVisit) {
