@@ -326,7 +326,7 @@ type welcome struct {
 func (w welcome) run(ctx context.Context) error {
 	var credentials string
 	if w.seed != nil {
-		if may, err := w.folder.mayStart(ctx, w.gateway); err != nil {
+		if may, err := w.folder.mayStart(ctx, w.seed, w.gateway); err != nil {
 			return err
 		} else if !may {
 			w.remarks += noEffect(w.seed.Setting, "This one has organizations. Create keys with the commands user and key.")

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/boot"
+	"github.com/bellbuoy/bellbuoy/libs/find"
 )
 
 //go:embed seed.json
@@ -214,15 +215,15 @@ func (s *seeder) knows(ctx context.Context, organization string) (exists, empty 
 	if refused, is := errors.AsType[*refusal](err); !is || refused.status != http.StatusNotFound {
 		return err == nil, false, err
 	}
-	empty, err = s.isEmpty(ctx)
-	return false, empty, err
+	names, err := s.organizations(ctx)
+	return false, len(names) == 0, err
 }
 
-// isEmpty reports whether the platform has no organization.
-func (s *seeder) isEmpty(ctx context.Context) (bool, error) {
-	var list struct{ Organizations []struct{ ID string } }
-	err := s.as("Operator "+s.operatorToken).get(ctx, organizations+"?limit=1", &list)
-	return len(list.Organizations) == 0, err
+// organizations returns the names of the newest organizations.
+func (s *seeder) organizations(ctx context.Context) ([]string, error) {
+	var list struct{ Organizations []struct{ Name string } }
+	err := s.as("Operator "+s.operatorToken).get(ctx, organizations+"?limit=100", &list)
+	return find.Values(list.Organizations, func(o struct{ Name string }) string { return o.Name }), err
 }
 
 // ready waits until the service at the seeder's address is ready.
@@ -347,13 +348,16 @@ func (c caller) send(ctx context.Context, key, method, path string, in any) (sta
 	return response.StatusCode, content, limited, err
 }
 
-// mayStart reports whether a first start may create its records: the platform is empty, or a first start with this data
-// folder was killed. The data folder alone does not show it: another one, or a backup, may have filled the platform.
-func (f *folder) mayStart(ctx context.Context, s *seeder) (bool, error) {
-	if begun, err := f.read(seedingMark); err != nil || begun != "" {
-		return err == nil, err
+// mayStart reports whether a first start may create the records of the seed: the platform is empty, or has the
+// organization that a first start of this data folder with the same seed began with. The data folder alone does not show
+// it: another one, or a backup, may have filled the platform.
+func (f *folder) mayStart(ctx context.Context, seed *seed, s *seeder) (bool, error) {
+	begun, err := f.read(seedingMark)
+	if err != nil {
+		return false, err
 	}
-	return s.isEmpty(ctx)
+	names, err := s.organizations(ctx)
+	return len(names) == 0 || begun == seed.Setting && slices.Contains(names, seed.Organization.Name), err
 }
 
 // firstStart creates the records of the seed. It writes credentials.json and returns its content, and the link to the

@@ -532,9 +532,9 @@ func TestAFirstStartElsewhereCreatesTheSeedOnce(t *testing.T) {
 	}
 	send(t, http.MethodGet, base+"/api/v1/service/", "ApiKey "+made.Username+":"+made.LegacyKey, nil).expect(t, http.StatusOK)
 	for want, p := range map[string]*process{
-		"FIRST_START_AT must be host:port":             elsewhere("FIRST_START_AT=nowhere"),
-		"FIRST_START_AT needs BELLBUOY_OPERATOR_TOKEN": elsewhere("BELLBUOY_OPERATOR_TOKEN="),
-		"/operator/v1/organizations?limit=1 returned":  elsewhere("BELLBUOY_OPERATOR_TOKEN=" + strings.Repeat("x", 40)),
+		"FIRST_START_AT must be host:port":              elsewhere("FIRST_START_AT=nowhere"),
+		"FIRST_START_AT needs BELLBUOY_OPERATOR_TOKEN":  elsewhere("BELLBUOY_OPERATOR_TOKEN="),
+		"/operator/v1/organizations?limit=100 returned": elsewhere("BELLBUOY_OPERATOR_TOKEN=" + strings.Repeat("x", 40)),
 	} {
 		if p.start(); p.exit(time.Minute) == 0 || !strings.Contains(p.output(), want) {
 			t.Errorf("want %q, got %s", want, p.output())

@@ -53,14 +53,17 @@ func (m *member) search() error {
 		m.startFetchers()
 		m.refetch()
 	}
-	owned := m.owned()
+	m.waking.Lock()
+	m.searching = false // a call of locate after the next line begins a search of its own
+	m.waking.Unlock()
+	missing := withoutLeader(m.owned())
 	m.waking.Lock()
 	defer m.waking.Unlock()
-	if missing := withoutLeader(owned); missing > 0 {
-		return fmt.Errorf("%d partitions have no leader", missing)
+	if missing == 0 || m.searching {
+		return nil
 	}
-	m.searching = false
-	return nil
+	m.searching = true
+	return fmt.Errorf("%d partitions have no leader", missing)
 }
 
 func withoutLeader(partitions []*partition) (n int) {

@@ -6,7 +6,7 @@ import (
 )
 
 // Compact returns the event in a form with the same content whose JSON names each dashboard of the components only once.
-// Services of an earlier version do not know this form, so a publisher uses it only if Kafka does not take the other form.
+// Services of an earlier version do not know this form, so a publisher uses it only if the other form is too large for Kafka.
 func (e Event) Compact() Event {
 	places := make(map[string]int)
 	e.Components = slices.Clone(e.Components)

@@ -152,6 +152,22 @@ func TestAMessageThatWaitedSaysWhenItWasReceived(t *testing.T) {
 	}
 }
 
+// During an update, an events service of the former version does not know receivedAt.
+func TestAMessageThatWaitedReachesAFormerEventsService(t *testing.T) {
+	p := start(t, nil)
+	o := p.organization(25)
+	p.upstream.mu.Lock()
+	p.upstream.former = true
+	p.upstream.mu.Unlock()
+	for _, more := range []object{nil, {"openAfter": "1h"}} {
+		if status, text, _ := p.post(p.signed(p.key(o, more), trigger)); status != http.StatusOK {
+			t.Fatalf("%v: %d %s", more, status, text)
+		}
+	}
+	p.ahead.Add(int64(61 * time.Minute))
+	apitest.Eventually(t, "both messages", func() bool { return len(p.upstream.received()) == 2 })
+}
+
 // A process that dies after the record is stored and before the event exists leaves a step, which another process completes once.
 func TestAStepWhoseProcessDiedIsCompletedOnce(t *testing.T) {
 	p := start(t, nil)

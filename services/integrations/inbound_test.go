@@ -15,7 +15,9 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
+	"github.com/bellbuoy/bellbuoy/libs/fault"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
+	"github.com/bellbuoy/bellbuoy/libs/peer"
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 	"github.com/bellbuoy/bellbuoy/services/integrations"
 )
@@ -39,6 +41,9 @@ func (u *upstream) ingest(r *http.Request, organization string) (any, bool) {
 	}
 	if in.ExternalID == "unknown" || in.ExternalID == u.deleted {
 		return nil, false
+	}
+	if u.former && in.ReceivedAt != nil {
+		return peer.Refusal{Kind: fault.Invalid, Message: "receivedAt: is not a field of this request", Field: "receivedAt"}, true
 	}
 	u.messages = append(u.messages, in)
 	key := organization + " " + in.ID

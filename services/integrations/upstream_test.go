@@ -35,6 +35,7 @@ type upstream struct {
 	applied  map[string]topic.InboundResult // by organization and id of the message
 	messages []topic.InboundMessage         // in order of arrival, also those that are repeated
 	deleted  string                         // externalId whose event was deleted
+	former   bool                           // the events service is of a version that does not know ReceivedAt
 	checks   int                            // number of messages that were only checked
 }
 
@@ -95,6 +96,9 @@ func startUpstream(t testing.TB, signer *passport.Signer) *upstream {
 			if !found {
 				refuse(w, fault.NotFound)
 				return
+			}
+			if refusal, is := out.(peer.Refusal); is {
+				w.WriteHeader(refusal.Kind.Status())
 			}
 			json.NewEncoder(w).Encode(out)
 		}

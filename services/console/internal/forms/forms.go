@@ -107,8 +107,8 @@ func (f *Field) Length() int { return cmp.Or(f.Max, 255) }
 // Rows returns the height of a Source in lines: that of its value, from 6 to 24.
 func (f *Field) Rows() int { return max(6, min(strings.Count(f.Value(), "\n")+2, 24)) }
 
-// secret reports whether the value must not be in a response.
-func (f *Field) secret() bool { return f.Kind == Password || f.Kind == Code || f.Kind == Secrets }
+// Secret reports whether the value must not be in a response.
+func (f *Field) Secret() bool { return f.Kind == Password || f.Kind == Code || f.Kind == Secrets }
 
 // Form is a form of a page.
 type Form struct {
@@ -219,7 +219,7 @@ func (f *Form) Fill(values url.Values) error {
 	for _, field := range f.Fields {
 		field.Values = slices.Clone(values[field.Name])
 		for i, value := range field.Values {
-			if field.Values[i] = strings.ReplaceAll(value, "\r\n", "\n"); !field.secret() {
+			if field.Values[i] = strings.ReplaceAll(value, "\r\n", "\n"); !field.Secret() {
 				field.Values[i] = strings.TrimSpace(field.Values[i])
 			}
 		}
@@ -231,7 +231,7 @@ func (f *Form) Fill(values url.Values) error {
 func (f *Form) Values() url.Values {
 	values := url.Values{}
 	for _, field := range f.Fields {
-		if !field.secret() && len(field.Values) > 0 {
+		if !field.Secret() && len(field.Values) > 0 {
 			values[field.Name] = field.Values
 		}
 	}
@@ -335,7 +335,7 @@ func sentence(subject, message string) string {
 // can be sent without them.
 func (f *Form) SecretsGone() {
 	for _, field := range f.Fields {
-		if field.secret() {
+		if field.Secret() {
 			if field.Kind == Secrets && field.Value() != "" && field.Problem == "" {
 				field.Problem = field.Label + ": enter them again. No page shows them."
 			}

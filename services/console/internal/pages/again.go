@@ -3,6 +3,7 @@ package pages
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
@@ -24,7 +25,8 @@ type againPage struct {
 // without passwords.
 func (v *visit) askAgain() error {
 	next, was := v.formPage(), ""
-	if v.form != nil {
+	typed := func(f *forms.Field) bool { return !f.Secret() && f.Value() != "" }
+	if v.form != nil && slices.ContainsFunc(v.form.Shown(), typed) {
 		was = v.form.Values().Encode()
 	}
 	return v.showAgain(http.StatusForbidden, againForm("", next, was))

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -173,6 +174,12 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 		// "Keep mine" of the page with both values could not send a password, because no response has it.
 		if at := slices.IndexFunc(form.Fields, func(f *forms.Field) bool { return f.Kind == forms.Password && f.Value() != "" }); at >= 0 {
 			form.Version = record.Version
+			theirs := v.formOfTab(tab, record)
+			for _, field := range form.Shown() {
+				if other := theirs.Field(field.Name); field.Kind != forms.Password && field.Text() != other.Text() {
+					field.Problem = "Somebody else has stored: " + cmp.Or(other.Text(), "nothing") + "."
+				}
+			}
 			failed.Field, failed.Message = form.Fields[at].Name, "Somebody else has changed the dashboard meanwhile. Look at it, and enter the password again."
 			return failed
 		}

@@ -43,6 +43,11 @@ func (v *visit) fail(err error) {
 	if shown.Retry && v.isPost() {
 		if shown.Form = sendAgain(v.form); shown.Form == nil {
 			shown.Back = v.formPage()
+			own := v.Request.URL.Path
+			from, wrong := url.Parse(v.GetHeader("Referer"))
+			if _, _, found := v.pages.page(own); found && v.form == nil && (wrong != nil || from.Path != own) {
+				shown.Back = own // the form was in a dialog, and this page also shows it
+			}
 		}
 		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // the browser has kept what was typed
 			query := back.Query()

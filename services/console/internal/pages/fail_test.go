@@ -19,9 +19,9 @@ func TestAFormThatIsNotReadIsRestoredOnItsPage(t *testing.T) {
 	for referer, back := range map[string]string{
 		at:                       at + "?kept=1",
 		at + "?q=a&kept=1":       at + "?kept=1&amp;q=a",
-		"/elsewhere":             "/console/?kept=1",
+		"/elsewhere":             at + "?kept=1",
 		at + "/invitation?x=1":   at + "?kept=1", // the path of a form only
-		"/console/nothing/there": "/console/?kept=1",
+		"/console/nothing/there": at + "?kept=1",
 	} {
 		got := send(at, referer)
 		b.expect(got, http.StatusServiceUnavailable, `href="`+back+`">Try again`, "data-keep")
@@ -29,6 +29,11 @@ func TestAFormThatIsNotReadIsRestoredOnItsPage(t *testing.T) {
 			t.Errorf("the link repeats a form without its text: %s", got.text)
 		}
 	}
+	b.app.answer("GET /app/events/"+other, answer{503, `{}`, false})
+	withdraw := "/console/events/" + other + "/withdraw" // its form is in a dialog of the event's page
+	got := b.send(post, withdraw, url.Values{}, "Referer", "https://console.example.com/console/events/"+other)
+	b.expect(got, http.StatusServiceUnavailable, `href="`+withdraw+`?kept=1">Try again`)
+	b.app.forget("GET /app/events/" + other)
 	b.expect(b.get(at+"?kept=1"), http.StatusServiceUnavailable, `href="">Try again`, "data-keep")
 	b.app.forget("GET /app/users/" + other)
 	b.expect(b.get(at+"?kept=1"), http.StatusOK, "data-kept", "Check the form, and send it again.")

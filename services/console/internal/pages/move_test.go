@@ -219,11 +219,11 @@ func TestAPieceThatFailsSaysWhatIsWritten(t *testing.T) {
 // An old address and a component can be on several dashboards of a run. A planned record has the key of the dashboard only.
 func TestTheFileOfARunHasRecordsOfSeveralDashboards(t *testing.T) {
 	written, planned, err := outcomesOf(`{"kind":"run","runId":"` + runID + `","dashboard":"acme"}
-{"kind":"alias","key":"old/feed","status":"created","dashboard":"a:d:1","planned":true}
-{"kind":"alias","key":"old/feed","status":"created","dashboard":"a:d:2","planned":true}
+{"kind":"alias","key":"old/feed","status":"created","dashboard":"a:d:1","mark":"file /feed.rss","planned":true}
+{"kind":"alias","key":"old/feed","status":"created","dashboard":"a:d:2","mark":"file /feed.rss","planned":true}
 {"kind":"placement","key":"a:c:1","status":"created","id":"c","dashboard":"a:d:1","planned":true}
 {"kind":"placement","key":"a:c:1","status":"created","id":"c","dashboard":"a:d:2","planned":true}
-{"kind":"alias","key":"old/feed","status":"created","dashboardId":"1","dashboard":"a:d:1"}
+{"kind":"alias","key":"old/feed","status":"created","dashboardId":"1","dashboard":"a:d:1","mark":"file /feed.rss"}
 {"kind":"placement","key":"a:c:1","status":"created","id":"c","dashboardId":"1","dashboard":"a:d:1","mark":"default"}
 `)
 	if err != nil || len(written) != 2 || len(planned) != 2 || planned[0].Dashboard != "a:d:2" || planned[1].Dashboard != "a:d:2" {

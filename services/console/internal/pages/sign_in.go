@@ -56,6 +56,9 @@ func (v *visit) passkeyForm() *forms.Form {
 // signIn shows the sign-in.
 func (p *pages) signIn(v *visit) error {
 	if v.signedIn() {
+		if v.Query("kept") != "" { // the member has signed in in another tab
+			v.notify("kept", "", "")
+		}
 		return v.redirectTo(safeNext(v.Query("next")))
 	}
 	return v.showSignIn(http.StatusOK, v.passwordForm())
@@ -234,7 +237,7 @@ func (p *pages) signInSSOStart(v *visit) error {
 	}
 	cookie := url.QueryEscape(started.State)
 	if v.Query("kept") != "" {
-		cookie += "&kept" // an escaped state has no "&"
+		cookie += "&1" // an escaped state has no "&"; the callback passes 1 on as kept
 	}
 	v.setCookie(signOnCookie, cookie, stepLife)
 	return v.redirectTo(started.URL)

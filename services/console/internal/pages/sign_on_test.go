@@ -43,6 +43,20 @@ func TestASingleSignOnLeadsBackToWhatWasTyped(t *testing.T) {
 		t.Errorf("nothing was kept: %s", got.text)
 	}
 
+	// Also with a second factor.
+	b.app.answer("POST /app/sign-in/sso/finish", answer{200, `{"secondFactor": {"ticket": "t", "app": true}, "next": "/console/users/new"}`, false})
+	b.member.Session = ""
+	b.expect(b.get("/console/sign-in/sso/acme"+query), http.StatusSeeOther)
+	if at := b.get("/console/sign-in/sso-callback/o?code=c&state=s").header.Get("Location"); at != "/console/sign-in/code"+query {
+		t.Errorf("the sign-on leads to %s", at)
+	}
+	// A sign-in in another tab restores the form, too.
+	b.member.Session = session
+	if at := b.get("/console/sign-in" + query).header.Get("Location"); at != "/console/users/new" {
+		t.Errorf("a member who is signed in comes to %s", at)
+	}
+	b.expect(b.get("/console/users/new"), http.StatusOK, "data-kept")
+
 	// A change of who can sign in asks for a recent sign-in, and the tab keeps the form until the page after it.
 	b.app.answer("POST /app/users", answer{403, `{"error": "Sign in again."}`, true})
 	b.expect(b.post("/console/users/new", "username", "bob", "email", "b@example.com", "roles", "event"), http.StatusForbidden, `href="/console/sign-in/sso/acme`+inHTML+`"`, "data-keep")

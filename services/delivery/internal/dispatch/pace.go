@@ -241,7 +241,7 @@ func (s *Sender) paused(m *member, own receiver, now time.Time) (until time.Time
 // one after the other. Otherwise they wake at random times.
 func (s *Sender) afterPause(m *member, until time.Time, of Limit) time.Time {
 	if of.Gap == 0 {
-		return until.Add(jitter(until.Sub(s.Now())))
+		return until.Add(jitter(max(0, until.Sub(s.Now()))))
 	}
 	return s.paces.turnAfter(m, of, until, time.Now()).Add(heldTogether).Truncate(heldTogether)
 }

@@ -348,7 +348,8 @@ func (a *affected) change(before *Event, draft *EventEdit) (topic.EventChange, e
 	if _, told := change.Notify[topic.Webhook]; told && entry != nil {
 		change.Entry.Impacts = impactsOf(event, entry.StatusID, change.Event.Components)
 	}
-	return change, fit(&change, draft.source != SourceScheduler && len(change.Notify) > 0)
+	byPerson := draft.source != SourceScheduler && draft.source != SourceInbound // a tool cannot shorten an event
+	return change, fit(&change, byPerson && len(change.Notify) > 0)
 }
 
 // impactsOf returns how the entry changes the impacts on those components.

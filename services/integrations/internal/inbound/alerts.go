@@ -133,10 +133,10 @@ func began(alerts []Alert, now time.Time) *time.Time {
 			first = &at
 		}
 	}
-	if first != nil && first.After(now) {
+	if first == nil {
 		return nil
 	}
-	return first
+	return past(first, now)
 }
 
 // shortID returns the externalId for the key of a tool, which is its SHA-256 if the key is too long.

@@ -224,6 +224,10 @@ func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, outcome
 		held.Message.ReceivedAt = new(p.Since)
 	}
 	result, err := s.Services.Ingest(ctx, p.OrganizationID, held.Message)
+	if refused := fault.As(err); refused != nil && refused.Field == "receivedAt" { // an events service of an older version does not know it
+		held.Message.ReceivedAt = nil
+		result, err = s.Services.Ingest(ctx, p.OrganizationID, held.Message)
+	}
 	if retryable(err) {
 		return held, outcome{}, err
 	}

@@ -210,9 +210,9 @@ func names(list string) []string {
 	return found
 }
 
-// past returns at, or nil if the clocks disagree about it.
+// past returns at, or nil if the clocks disagree about it. A machine without a battery begins with 1970.
 func past(at *time.Time, now time.Time) *time.Time {
-	if at.After(now) {
+	if at.After(now) || at.Year() < 1990 {
 		return nil
 	}
 	return at
