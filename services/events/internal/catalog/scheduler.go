@@ -142,10 +142,10 @@ func (d *EventEdit) runStep() error {
 }
 
 // moveTo changes the status as of the planned time at, and appends a timeline entry. It appends no entry if the
-// timeline is full, or if the event was created on the legacy interface, where a change of status makes no update.
+// timeline is full, if the texts of the event are as large as they may be, or if the event was created on the legacy interface, where a change of status makes no update.
 func (d *EventEdit) moveTo(status Status, at time.Time, message string) error {
 	err := d.Move(Advance, status, at)
-	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries {
+	if err != nil || d.Source == SourceLegacy || len(d.Timeline) >= maxEntries || d.textSize()+len(message) > maxEventText {
 		return err
 	}
 	return d.AppendEntry(Entry{Status: status, Message: Rich{message, richtext.Plain}, Timestamp: at})

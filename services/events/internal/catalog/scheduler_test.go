@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -215,4 +216,24 @@ func TestSchedulerLooksEverySecond(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A maintenance whose texts are as large as they may be is started and completed without entries.
+func TestALargeMaintenanceTakesItsSteps(t *testing.T) {
+	event := &Event{
+		Version: 1, Type: Maintenance, Status: Planning, Title: "x", Published: true, AutoStart: true, AutoEnd: true,
+		StartAt: at(3, 0), ScheduledStartAt: ptr(at(3, 0)), ScheduledEndAt: ptr(at(4, 0)),
+	}
+	for event.textSize()+maxText <= maxEventText {
+		event.Timeline = append(event.Timeline, Entry{StatusID: topic.NewID(), Message: Rich{Text: strings.Repeat("x", maxText)}})
+	}
+	event.Description.Text = strings.Repeat("x", maxEventText-event.textSize())
+	entries := len(event.Timeline)
+	for _, want := range []Status{Started, Completed} {
+		d := NewEventEdit(event.clone(), Command{Source: SourceScheduler}, at(5, 0))
+		if err := errors.Join(d.runStep(), d.Check()); err != nil || d.Status != want || len(d.Timeline) != entries {
+			t.Fatalf("%s with %d entries more: %v", d.Status, len(d.Timeline)-entries, err)
+		}
+		event = d.Event
+	}
 }
