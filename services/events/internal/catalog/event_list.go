@@ -253,8 +253,11 @@ func (c *Catalog) PageOfEvents(ctx context.Context, organization string, filter 
 	if err != nil {
 		return page, err
 	}
-	page.Next = next
 	events, err := c.store.Events.GetMany(ctx, keys)
+	if filter.ComponentID != "" && slices.ContainsFunc(events, func(e Event) bool { return slices.Contains(e.DashboardIDs, filter.ComponentID) }) {
+		return page, err // the id is that of a dashboard, and these are its events without components
+	}
+	page.Next = next
 	if err == nil {
 		page.Items, err = c.details(ctx, organization, events)
 	}
