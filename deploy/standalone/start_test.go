@@ -137,6 +137,43 @@ func TestASeedWhoseUserMayNotCreateComponentsIsRefused(t *testing.T) {
 	}
 }
 
+// A first start that failed does not make the seed of a later start enter an installation that was filled meanwhile.
+func TestAFailedFirstStartIsNotCompletedWithAnotherSeed(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "seed.json")
+	content := `{"organization": {"name": "Owls"}, "user": {"username": "owl", "email": "nobody", "roles": ["admin", "api"]}, "components": []}`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, base := standalone(t, "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_SEED="+file)
+	if p.start(); p.exit(time.Minute) == 0 || !strings.Contains(p.output(), "could not create the seed's records") {
+		t.Fatalf("a wrong address was accepted: %s", p.output())
+	}
+	restart := func(seed string) {
+		t.Helper()
+		p.env = append(p.env, "BELLBUOY_SEED="+seed)
+		p.start()
+		eventually(t, time.Minute, "ready", ready(base))
+	}
+	restart("")
+	provision(t, base, "Acme", "ada", "admin")
+	p.stop()
+	restart("built-in")
+	eventually(t, time.Minute, "a remark", func() error {
+		if !strings.Contains(p.output(), "BELLBUOY_SEED=built-in has no effect") {
+			return fmt.Errorf("only %s", p.output())
+		}
+		return nil
+	})
+	var list struct{ Organizations []struct{ Name string } }
+	send(t, http.MethodGet, base+"/operator/v1/organizations", "Operator "+operatorToken, nil).expect(t, http.StatusOK).into(t, &list)
+	for _, organization := range list.Organizations {
+		if organization.Name == "Example" {
+			t.Error("the sample organization was created in an installation that has another")
+		}
+	}
+}
+
 func TestCredentialsContainTheBaseURLs(t *testing.T) {
 	t.Parallel()
 	p, base := started(t, "LEGACY_BASE_URL=https://api.example.com/status/", "DASHBOARD_BASE_URL=https://status.example.com:8443")

@@ -70,3 +70,11 @@ func TestAPauseOutlastsTheSuccessesOfEarlierRequests(t *testing.T) {
 		<-ended
 	})
 }
+
+// A pause may end while an older message of the recipient is stored.
+func TestAPauseThatHasEndedIsNoWait(t *testing.T) {
+	s := &Sender{Parts: Parts{Now: time.Now}}
+	if ended := time.Now().Add(-time.Minute); !s.afterPause(nil, ended, Limit{}).Equal(ended) {
+		t.Error("a delivery waits after the end of the pause")
+	}
+}
