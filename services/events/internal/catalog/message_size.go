@@ -26,7 +26,7 @@ func fit(change *topic.EventChange, refusable bool) error {
 		shorten(change)
 	}
 	if refusable && !fits(change) {
-		return fault.New(fault.Conflict, "The message about this change would have more than %d kB. Shorten the texts, or name fewer components.", maxMessage/1000)
+		return fault.New(fault.Conflict, "The message about this change would have more than %d kB. Shorten the texts, name fewer components, or notify nobody.", maxMessage/1000)
 	}
 	return nil
 }
