@@ -38,8 +38,12 @@ func (k *kuma) maintenance(m row) {
 	if start.IsZero() {
 		return
 	}
-	if m["strategy"] != "single" && m["strategy"] != "manual" { // else a later run would replace this one by the next
-		e.Key += "-" + start.UTC().Format("20060102T1504")
+	switch m["strategy"] { // else a later run would replace this one by the next
+	case "single", "manual":
+	case "cron":
+		e.Key += "-" + start.In(k.zoneOf(m)).Format("20060102T1504")
+	default: // one a day, whose time may change
+		e.Key += "-" + start.In(k.zoneOf(m)).Format("20060102")
 	}
 	e.ScheduledStartAt, e.ScheduledEndAt = &start, &end
 	if m["strategy"] == "manual" || !m.is("active") && start.After(k.Now) {

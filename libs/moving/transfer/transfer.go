@@ -100,6 +100,8 @@ type State struct {
 	Dashboards map[string]string `json:"dashboards"` // id by key; empty: the import will create the dashboard
 	Components map[string]string `json:"components"` // id by key; empty: the import will create the component
 	Made       map[string]bool   `json:"made"`       // ids of the dashboards that this run has created
+	// Own is true once a component of the lines was on a dashboard of the import.
+	Own bool `json:"own,omitempty"`
 	// Planned has the keys of components that this run was about to create, and whose outcomes it has not recorded. Such a
 	// component may exist without the state by hand of its line.
 	Planned map[string]bool `json:"planned,omitempty"`

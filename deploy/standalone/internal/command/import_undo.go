@@ -42,6 +42,7 @@ func (c *undoCommand) Run(ctx context.Context) error {
 	case f.URL != c.URL:
 		return fmt.Errorf("the run wrote to %s; set BELLBUOY_URL to this address", f.URL)
 	}
+	f.disown()
 	if err := f.open(); err != nil {
 		return err
 	}

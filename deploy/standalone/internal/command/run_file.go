@@ -78,7 +78,25 @@ func resumeRun(of runHeader) (*runFile, error) {
 	if found == nil {
 		return nil, nil
 	}
+	found.disown()
 	return found, found.open()
+}
+
+// disown removes from planned what a later run in the present folder has created: after an interruption, another choice of
+// kinds is another run.
+func (f *runFile) disown() {
+	names, _ := filepath.Glob("import-*.jsonl") // the pattern is valid
+	for _, name := range names {
+		other, err := readRun(name)
+		if err != nil || other.RunID == f.RunID || other.URL != f.URL || other.StartedAt.Before(f.StartedAt) {
+			continue
+		}
+		for record, o := range other.written {
+			if o.Status == transfer.Created {
+				delete(f.planned, record)
+			}
+		}
+	}
 }
 
 // newRun creates the file of a new run.

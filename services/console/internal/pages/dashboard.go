@@ -177,7 +177,7 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 			theirs := v.formOfTab(tab, record)
 			for _, field := range form.Shown() {
 				if other := theirs.Field(field.Name); field.Kind != forms.Password && field.Text() != other.Text() {
-					field.Problem = "Somebody else has stored: " + cmp.Or(other.Text(), "nothing") + "."
+					field.Problem = "Stored is: " + cmp.Or(other.Text(), "nothing") + "."
 				}
 			}
 			failed.Field, failed.Message = form.Fields[at].Name, "Somebody else has changed the dashboard meanwhile. Look at it, and enter the password again."

@@ -241,7 +241,7 @@ func TestAConflictAsksForATypedPasswordAgain(t *testing.T) {
 	b.app.answer("PATCH /app/dashboards/"+other, answer{409, `{"error": "The record has changed."}`, false})
 	got := b.post(acme+"/access", "mode", "password", "password", "gulls over water", "allowedIps", "192.0.2.1", "version", "1")
 	b.expect(got, http.StatusUnprocessableEntity, `href="#password"`, "Somebody else has changed the dashboard meanwhile. Look at it, and enter the password again.", `name="version" value="2"`)
-	if !strings.Contains(got.text, "Somebody else has stored: Yes.") { // the dashboard is published
+	if !strings.Contains(got.text, "Stored is: Yes.") { // the dashboard is published
 		t.Errorf("the page does not say what the other person has changed: %s", got.text)
 	}
 	if strings.Contains(got.text, "Keep mine") || strings.Contains(got.text, "gulls over water") {

@@ -1,7 +1,6 @@
 package audience
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,7 +97,10 @@ func (a *Audience) Import(ctx context.Context, organization string, channel topi
 	if o.DryRun {
 		return i.results, i.foresee(ctx, organization, lines)
 	}
-	if err := cmp.Or(i.resolve(ctx, organization, lines), i.suppress(ctx, lines)); err != nil {
+	if err := i.resolve(ctx, organization, lines); err != nil {
+		return nil, err
+	}
+	if err := i.suppress(ctx, lines); err != nil {
 		return nil, err
 	}
 	known, err := i.known(ctx, lines)
@@ -337,9 +339,9 @@ func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (b
 
 // replaces reports whether the line creates its subscriber anew, in place of s: the former page proves a confirmation, and s is only a
 // visitor's request that nobody has confirmed. Else the request would expire, and the owner would have no subscription. It returns
-// false for an owner who has left here.
+// false for an owner who has left here, or whose request is to end a suppression.
 func (l *line) replaces(s Subscriber) bool {
-	return l.row.State == RowConfirmed && s.pending() && !s.Locked && !s.Gone() && !l.again
+	return l.row.State == RowConfirmed && s.pending() && !s.Locked && !s.Gone() && !l.again && !s.Address.Suppression.isOptOut()
 }
 
 // recheck deletes what the import has stored for a dashboard or components that were deleted meanwhile. If the events
