@@ -155,8 +155,7 @@ func (p *platform) future(description string, after time.Duration) string {
 		description, p.now().Add(after).Format("2006-01-02T15:04:05"))
 }
 
-// TestAnIncidentIsInNoFileBeforeItBegins checks every file before and after the start of an incident and of a maintenance
-// that is already started by its status, and that the scheduler makes the
+// TestAnIncidentIsInNoFileBeforeItBegins checks every file before and after the start, and that the scheduler makes the
 // edition although nobody asks.
 func TestAnIncidentIsInNoFileBeforeItBegins(t *testing.T) {
 	p := start(t, startBroker(t))
@@ -164,8 +163,6 @@ func TestAnIncidentIsInNoFileBeforeItBegins(t *testing.T) {
 	api := p.component("API")
 	event := p.must(201, "", "POST", "/api/v1/event/list/", p.future("Not yet known", 10*time.Minute))["resource_uri"].(string)
 	list := p.must(200, "app admin a", "GET", "/app/events", "")["events"].([]any)
-	started := strings.NewReplacer(`{"id": 1}`, `{"id": 2}`, "identified", "started", `"event_service"`, fmt.Sprintf(`"end": %q, "event_service"`, p.now().Add(time.Hour).Format("2006-01-02T15:04:05")))
-	maintenance := p.must(201, "", "POST", "/api/v1/event/list/", started.Replace(p.future("Not yet under way", 10*time.Minute)))["resource_uri"].(string)
 	id := list[0].(map[string]any)["id"].(string)
 	p.must(200, "", "PUT", event, `{"impact": "Not yet analysed"}`)
 	row := func() any {
@@ -197,12 +194,7 @@ func TestAnIncidentIsInNoFileBeforeItBegins(t *testing.T) {
 	if row() != "active incident" || !strings.Contains(p.text("api/v2/status.json"), `"minor"`) {
 		t.Errorf("after its start the component is %v", row())
 	}
-	if text := p.text("api/v2/scheduled-maintenances/active.json"); !strings.Contains(text, "Not yet under way") {
-		t.Errorf("after its start the maintenance is not active: %s", text)
-	}
-	later := fmt.Sprintf(`{"start": %q}`, p.now().Add(time.Hour).Format("2006-01-02T15:04:05"))
-	p.must(200, "", "PUT", event, later)
-	p.must(200, "", "PUT", maintenance, strings.Replace(later, "}", fmt.Sprintf(`, "end": %q}`, p.now().Add(2*time.Hour).Format("2006-01-02T15:04:05")), 1))
+	p.must(200, "", "PUT", event, fmt.Sprintf(`{"start": %q}`, p.now().Add(time.Hour).Format("2006-01-02T15:04:05")))
 	for name, text := range p.files(api, id) {
 		if strings.Contains(text, "Not yet") {
 			t.Errorf("%q has the incident after its start was put off: %s", name, text)

@@ -152,10 +152,10 @@ func (e *ShownEvent) open() bool { return !e.Status.Closed() }
 // active reports whether the event has reached its start and its status is under way.
 func (e *ShownEvent) active(at time.Time) bool { return e.Status.Underway() && !e.StartAt.After(at) }
 
-// ahead reports whether the event is open, begins after the time at, and is no planned maintenance. Visitors do not see
-// such an event before it begins. Only the legacy interface makes one of a maintenance: it accepts any status with any start.
+// ahead reports whether the event is an open incident that begins after the time at. Visitors do not see an incident
+// before it begins, but they see a maintenance, because it is planned.
 func (e *ShownEvent) ahead(at time.Time) bool {
-	return e.open() && e.StartAt.After(at) && e.Status != catalog.Planning
+	return e.Type == catalog.Incident && e.open() && e.StartAt.After(at)
 }
 
 // recent reports whether the event is open, or began or ended after since.

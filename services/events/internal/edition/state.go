@@ -24,7 +24,7 @@ const stateFormat = 6
 // outdated reports whether the program that made the state has another stateFormat.
 func (s *State) outdated() bool { return s.Format != stateFormat }
 
-// shown returns the snapshot with its events. It leaves out events that are ahead. The state has them, because the
+// shown returns the snapshot with its events. It leaves out incidents that begin later. The state has them, because the
 // next snapshot is made from it.
 func (s *State) shown() Snapshot {
 	snapshot := s.Snapshot
