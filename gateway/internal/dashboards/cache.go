@@ -20,9 +20,7 @@ import (
 )
 
 const (
-	maxResponse = 4 << 20 // size of a response, in bytes; a larger file is neither kept in memory nor saved
-	// maxFile is the maximum size of a file in bytes. The texts of an event may have 8 MiB, and a file more than twice as many.
-	maxFile = 32 << 20
+	maxResponse = 4 << 20 // size of a response, in bytes
 	// fetchTimeout bounds a request to the events service.
 	fetchTimeout = 5 * time.Second
 	// Patience is the time for which a visitor waits for the events service. Then the visitor gets the last good
@@ -204,9 +202,7 @@ func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
 		c.store(key, fresh, true)
 		switch q := q.(type) {
 		case *fileQuestion:
-			if len(fresh.Body) <= maxResponse {
-				c.backup.saveFile(q, fresh)
-			}
+			c.backup.saveFile(q, fresh)
 		case *editionQuestion:
 			if fresh.Status == http.StatusNotFound {
 				c.backup.deleteAddress(ctx, q.base)

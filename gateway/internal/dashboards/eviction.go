@@ -17,7 +17,7 @@ const (
 
 // store stores a response with status 200. It replaces an existing response only if replace is true, and it does not
 // replace a file by a file of an older edition. Under the same conditions, a response with another status removes the
-// existing response and is not stored. The same holds for a file that is larger than maxResponse.
+// existing response and is not stored.
 func (c *cache) store(key cacheKey, fresh *cached, replace bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,7 +27,7 @@ func (c *cache) store(key cacheKey, fresh *cached, replace bool) {
 		}
 		c.responses.Remove(key)
 	}
-	if fresh.Status != http.StatusOK || key.coding != "" && len(fresh.Body) > maxResponse {
+	if fresh.Status != http.StatusOK {
 		return
 	}
 	c.responses.Add(key, fresh)

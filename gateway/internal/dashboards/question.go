@@ -111,7 +111,7 @@ type fileQuestion struct {
 func newFileQuestion(of *edition, staleEdition bool, name, coding, id string) *fileQuestion {
 	uri := (&url.URL{Path: "/public/v1/editions/" + of.ID + "/files/" + name}).EscapedPath()
 	key := cacheKey{uri: of.DashboardID, file: name, coding: coding}
-	return &fileQuestion{subject{key: key, run: coding + " " + uri, uri: uri, id: id, rests: staleEdition, most: maxFile}, of}
+	return &fileQuestion{subject{key: key, run: coding + " " + uri, uri: uri, id: id, rests: staleEdition}, of}
 }
 
 func (q *fileQuestion) isCurrent(response *cached) bool { return response.edition.ID == q.edition.ID }
