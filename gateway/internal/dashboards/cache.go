@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	maxResponse = 4 << 20 // size of a response, in bytes
+	maxResponse = 8 << 20 // size of a response, in bytes: an event may have texts of this size
 	// fetchTimeout bounds a request to the events service.
 	fetchTimeout = 5 * time.Second
 	// Patience is the time for which a visitor waits for the events service. Then the visitor gets the last good
@@ -30,6 +30,8 @@ const (
 	// question without a response in time, it sends only no question for the same response. A response to an earlier
 	// question ends it. It is short, so that visitors see changes within a second after the service is back.
 	restTime = 500 * time.Millisecond
+	// lateOfAll is the number of questions in succession without a response in time after which no question is sent.
+	lateOfAll = 3
 	// questionTime is the minimum time between a response and the next question for the same edition or list.
 	// Visitors who arrive in this time share the next question. A question costs as much as serving several visitors.
 	questionTime = 150 * time.Microsecond
@@ -53,7 +55,7 @@ type cache struct {
 	runs      coalesce.Group[struct{}, *cached]
 	now       func() time.Time
 	rested    atomic.Pointer[time.Time] // end of the present restTime; nil if the last question succeeded
-	late      atomic.Bool               // the last question had no response in time
+	late      atomic.Int32              // number of questions without a response in time since the last response
 }
 
 // cacheKey identifies a cached response. Only the key of a legacy list contains the query of the visitor.
@@ -153,7 +155,10 @@ func (c *cache) last(ctx context.Context, q question, failure error) (out *cache
 	case errors.Is(failure, errNoResponse):
 	case errors.Is(failure, context.DeadlineExceeded):
 		out.restedUntil.Store(c.now().Add(restTime).UnixNano())
-		c.late.Store(true)
+		if c.late.Add(1) >= lateOfAll && of.confirmed { // not only one dashboard is slow
+			until := c.now().Add(restTime)
+			c.rested.Store(&until)
+		}
 	case of.confirmed:
 		until := c.now().Add(restTime)
 		c.rested.Store(&until)
@@ -197,7 +202,7 @@ func (c *cache) ask(ctx context.Context, q question) (*cached, error) {
 	fresh.asked.Store(time.Now().UnixNano())
 	fresh.restedUntil.Store(0)
 	c.rested.Store(nil)
-	c.late.Store(false)
+	c.late.Store(0)
 	if fresh != former {
 		c.store(key, fresh, true)
 		switch q := q.(type) {

@@ -71,7 +71,7 @@ func (c *cache) sweep(ctx context.Context) error {
 // removeIdle counts one more sweep for each response, and removes each response that nobody has requested for
 // idleSweeps sweeps. While the events service is down, it removes nothing, because there may be no other copy.
 func (c *cache) removeIdle() {
-	if c.rested.Load() != nil || c.late.Load() {
+	if c.rested.Load() != nil || c.late.Load() > 0 {
 		return
 	}
 	for _, key := range c.responses.Keys() {

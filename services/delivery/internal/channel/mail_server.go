@@ -78,8 +78,8 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 }
 
 // attempt waits at most half of the time limit for a free connection. It makes no attempt and returns deliverylog.CodeHeld
-// if none is free by then, if enough other mails wait, or if the mail may no longer be sent. At least half of the time limit
-// remains for the mail.
+// if none is free by then, if enough other mails wait, or if the mail may no longer be sent. At least a
+// quarter of the time limit remains for the mail.
 func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 	waiting, cancel := context.WithTimeout(ctx, s.timeout/2)
 	defer cancel()
@@ -91,11 +91,11 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: turn}
 	}
 	defer slot.Release()
-	if !l.fresh() {
+	slot.Start() // a slow check takes a slow connection, too
+	start := time.Now()
+	if deadline, limited := ctx.Deadline(); !l.fresh() || limited && time.Until(deadline) < s.timeout/4 {
 		return dispatch.Result{Code: deliverylog.CodeHeld}
 	}
-	slot.Start()
-	start := time.Now()
 	code, err := s.transmit(ctx, l)
 	s.queue.record(time.Since(start))
 	result := dispatch.Result{Code: code, Received: replyOf(err)}

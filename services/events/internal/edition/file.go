@@ -3,6 +3,7 @@ package edition
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -75,10 +76,10 @@ func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name stri
 		kept, err = e.store.Files.Get(ctx, fresh.Key())
 		return kept.File, err
 	}
-	if fault.Is(err, fault.Unavailable) || waiting.Err() != nil { // files are only stored so that they are not rendered again
-		return fresh.File, nil
+	if err != nil && !fault.Is(err, fault.Unavailable) && waiting.Err() == nil { // MongoDB takes records of at most 16 MiB
+		e.Log.LogAttrs(ctx, slog.LevelWarn, "a file cannot be stored", slog.String("dashboard", of.DashboardID), slog.String("file", name), slog.Any("error", err))
 	}
-	return fresh.File, err
+	return fresh.File, nil // files are only stored so that they are not rendered again
 }
 
 // extraFor returns the data besides the snapshot that a file needs.
