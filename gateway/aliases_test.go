@@ -205,22 +205,3 @@ func TestAliasesOutliveTheEventsService(t *testing.T) {
 		wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200) // the table has not displaced the page
 	}
 }
-
-// The relative links of the password form are wrong at an address of three or more segments, which leads to the form.
-func TestADeepAddressLeadsToThePasswordForm(t *testing.T) {
-	w := newWorld(t)
-	d := w.gateway(t, nil)
-	a := newAliased(w)
-	a.set(1, peer.AliasTable(nil).Add("status/main/rss", "history"))
-	a.change(func(of *peer.Edition) { of.Access = peer.Access{Mode: peer.AccessPassword, Password: "v1"} })
-	for base, header := range map[string]map[string]string{"/d/main": plainly(nil), "": ownHost} {
-		for _, path := range []string{"/status/main/rss", "/status/none/rss", "/a/b/c/d"} {
-			g := d.get(t, base+path, header)
-			wantStatus(t, g, 303)
-			wantHeaders(t, base+path, g, map[string]string{"Location": base + "/", "Cache-Control": cacheOfPrivate})
-		}
-		wantStatus(t, d.get(t, base+"/", header), 403)
-		wantStatus(t, d.get(t, base+"/a/b", header), 403)
-		wantStatus(t, d.get(t, base+"/api/v2/none/none.json", header), 403)
-	}
-}

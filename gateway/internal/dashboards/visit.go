@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
@@ -127,7 +126,7 @@ func (d *Dashboards) findEdition(v *dashboardVisit) bool {
 
 // checkAccess reports whether the visitor may see the dashboard. If the dashboard is public and the file is shared,
 // it sets the header that allows scripts of other sites to read the response. If the visitor may not see the
-// dashboard, it responds with 403, or leads to the password form.
+// dashboard, it responds with 403.
 func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	out := v.Header()
 	if !v.edition.private {
@@ -139,12 +138,6 @@ func (d *Dashboards) checkAccess(v *dashboardVisit) bool {
 	switch {
 	case d.admits(v):
 		return true
-	case v.File.page && v.edition.Access.Mode == peer.AccessPassword && strings.Count(v.below, "/") > 1 && !v.isAPI():
-		// The relative links of the password form are wrong at this depth, which only former addresses have.
-		v.setCache()
-		out.Set("Location", v.home())
-		out.Set("Content-Length", "0")
-		v.WriteHeader(http.StatusSeeOther)
 	case v.File.page && v.edition.Access.Mode == peer.AccessPassword:
 		d.sendInstead(v, enterFile(v.below), http.StatusForbidden)
 	default:
