@@ -131,6 +131,28 @@ func TestAnotherOnlyIsAnotherRun(t *testing.T) {
 	}
 }
 
+// What a later run has created is not that of an interrupted run that was also about to create it.
+func TestUndoLeavesAloneWhatALaterRunHasCreated(t *testing.T) {
+	t.Parallel()
+	const former, later = "01890a5d-ac96-774b-bcce-b302099a8060", "01890a5d-ac96-774b-bcce-b302099a8061"
+	m := talksTo(t, responses{"DELETE /app/events/import/" + former: {200, `{"deleted": 0, "kept": 0, "remaining": 0}`}, "DELETE /app/components/a": {204, ""}, "DELETE /app/components/b": {500, ""},
+		"GET /app/components": {200, `{"components": [{"id": "a", "name": "Gate", "externalRefs": ["x:s:a"], "dashboardIds": [], "version": 1}, {"id": "b", "name": "Pier", "externalRefs": ["x:s:b"], "dashboardIds": [], "version": 1}]}`}})
+	head := func(run, started string) string {
+		return `{"kind":"run","runId":"` + run + `","url":"` + m.BaseURL + `","dashboard":"acme","source":"lines","file":"page.jsonl","only":["components"],"startedAt":"` + started + `"}` + "\n"
+	}
+	for name, content := range map[string]string{
+		"import-" + former + ".jsonl": head(former, "2026-01-01T00:00:00Z") + `{"kind":"component","key":"x:s:a","status":"created","planned":true}` + "\n" + `{"kind":"component","key":"x:s:b","status":"created","planned":true}` + "\n",
+		"import-" + later + ".jsonl":  head(later, "2026-01-02T00:00:00Z") + `{"kind":"component","key":"x:s:b","status":"created","id":"b","mark":"1"}` + "\n" + `{"kind":"done"}` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(m.folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if undone := m.run(0, "import", "undo", former); !strings.Contains(undone, "1") {
+		t.Error(undone)
+	}
+}
+
 // The import leaves out the old addresses that the platform would refuse, and no others.
 func TestTheImportKnowsWhichAddressesCanBeAliases(t *testing.T) {
 	t.Parallel()

@@ -142,6 +142,18 @@ func TestAPageWithTheKeysOfAnotherPageStopsThePlan(t *testing.T) {
 		if (err == nil) != (c.problem == "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if _, err := (&transfer.Engine{Sender: p, Force: true}).Plan(t.Context(), &transfer.State{}, set()); err != nil {
+			t.Errorf("%s, forced: %v", name, err)
+		}
+	}
+	// The components of a piece may all be on another dashboard, if those of an earlier piece are on that of the import.
+	p := &platform{t: t, responses: map[string]any{"GET /app/dashboards": `{"dashboards": [{"id": "a", "slug": "first"}, {"id": "b", "slug": "second"}]}`,
+		"GET /app/components": `{"components": [{"id": "1", "name": "Pier", "externalRefs": ["x:page:1"], "dashboardIds": ["a"]}, {"id": "2", "name": "API", "externalRefs": ["x:page:2"], "dashboardIds": ["b"]}]}`}}
+	state := &transfer.State{}
+	for _, components := range [][]lines.Component{set().Components[1:], set().Components[:1]} {
+		if _, err := (&transfer.Engine{Sender: p}).Plan(t.Context(), state, &lines.Set{Dashboards: set().Dashboards, Components: components}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
