@@ -74,9 +74,7 @@ func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile,
 	switch name {
 	case "summary.json":
 		file.Components, file.Status = statusComponentsOf(s), pageStatusOf(s)
-		file.Incidents = events(catalog.Incident, isOpen)
-		due := append(events(catalog.Maintenance, isActive), upcoming(s, texts)...)
-		file.Maintenances = due[:min(len(due), maxListed)]
+		file.Incidents, file.Maintenances = events(catalog.Incident, isOpen), events(catalog.Maintenance, isDue)
 	case "status.json":
 		file.Status = pageStatusOf(s)
 	case "components.json":
@@ -90,7 +88,10 @@ func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile,
 	case "scheduled-maintenances/active.json":
 		file.Maintenances = events(catalog.Maintenance, isActive)
 	case "scheduled-maintenances/upcoming.json":
-		file.Maintenances = upcoming(s, texts)
+		s := *s
+		s.Events = slices.Clone(s.Events)
+		slices.Reverse(s.Events) // the earliest start first
+		file.Maintenances = eventsOf(&s, catalog.Maintenance, isUpcoming, texts)
 	default:
 		return statusFile{}, false
 	}
@@ -112,12 +113,8 @@ func isUpcoming(_ *edition.Snapshot, event *edition.ShownEvent) bool {
 	return event.Status == catalog.Planning
 }
 
-// upcoming returns the first maxListed upcoming maintenances, the earliest start first.
-func upcoming(s *edition.Snapshot, texts *texts) []any {
-	reversed := *s
-	reversed.Events = slices.Clone(s.Events)
-	slices.Reverse(reversed.Events)
-	return eventsOf(&reversed, catalog.Maintenance, isUpcoming, texts)
+func isDue(s *edition.Snapshot, event *edition.ShownEvent) bool {
+	return isActive(s, event) || isUpcoming(s, event)
 }
 
 // eventsOf returns the first maxListed events of a type for which is returns true.
