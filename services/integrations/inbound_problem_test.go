@@ -136,7 +136,7 @@ func TestAMessageThatWaitedSaysWhenItWasReceived(t *testing.T) {
 	o := p.organization(25)
 	key := p.key(o, object{"openAfter": "1h", "resolveAfter": "1h", "minSources": 1})
 	for step, of := range []struct{ action, waiting, after string }{{"trigger", "waiting", "open"}, {"resolve", "closing", "quiet"}} {
-		for _, title := range []string{"first", "last"} { // of two messages of a step, the last one is applied
+		for _, title := range []string{"first", "last"} { // the last message of a step is applied
 			body := fmt.Sprintf(`{"action": %q, "externalId": "p-1", "title": %q, "components": ["checkout"], "timestamp": %q}`, of.action, title, p.now().Add(-time.Minute).Format(time.RFC3339Nano))
 			if status, text, out := p.post(p.signed(key, body)); status != http.StatusOK || out.Result != "waiting" {
 				t.Fatalf("%s: %d %s", of.action, status, text)
