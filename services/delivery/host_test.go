@@ -73,7 +73,7 @@ func TestAPauseOfAHostOutlivesItsProcess(t *testing.T) {
 		out.WriteHeader(http.StatusTooManyRequests)
 		fmt.Fprint(out, `{"global": true, "retry_after": 90}`)
 	})
-	const n, few = 20, 5 // few: requests that are under way when the response arrives
+	const n, few = 200, 50 // few: requests that start before the response arrives; 50 take a second
 	ids := w.discords(n)
 	waits := func(sent topic.EventChange, least int64) {
 		t.Helper()

@@ -90,22 +90,22 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 
 // refresh resolves m's destination again, unless that was requested just now. It returns false if this fails.
 func (s *Sender) refresh(m *member) bool {
-	if now := s.queue.now(); now.Sub(m.requestedAt) <= strictlyAfter {
-		m.refreshedAt = now
+	if s.queue.now().Sub(m.requestedAt) <= strictlyAfter {
 		return true
 	}
 	again := m.alone()
 	s.resolve([]*opened{again})
 	if again.err == nil {
-		m.to, m.requestedAt, m.refreshedAt = &again.destinations[0], again.requestedAt, s.queue.now()
+		m.to, m.requestedAt = &again.destinations[0], again.requestedAt
 	}
 	return again.err == nil
 }
 
-// fresh reports whether the attempt may start now, although it may have waited since refresh. If it has waited longer than
-// mayWait, fresh calls refresh. It returns false if this fails, or if the delivery would now end without an attempt.
+// fresh reports whether the attempt may start now, although it may have waited since refresh. If the destination was
+// requested more than tooLate ago, fresh calls refresh. It returns false if this fails, or if the delivery would now end
+// without an attempt. It does not ask a second time, because then nothing would be sent while the service responds slowly.
 func (s *Sender) fresh(m *member, event *topic.EventState) bool {
-	if s.queue.now().Sub(m.refreshedAt) <= mayWait {
+	if s.queue.now().Sub(m.requestedAt) <= tooLate {
 		return true
 	}
 	if !s.refresh(m) {

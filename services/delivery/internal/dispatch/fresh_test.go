@@ -55,7 +55,7 @@ func TestARecipientThatIsPausedDuringAWaitGetsNoMessage(t *testing.T) {
 		pauses   bool
 		requests int64
 	}{
-		"no wait":              {channel: &waiting{wait: mayWait / 2}, store: &remembering{}, requests: 1},
+		"no wait":              {channel: &waiting{wait: tooLate / 2}, store: &remembering{}, requests: 1},
 		"a wait":               {channel: &waiting{wait: 5 * time.Second}, store: &remembering{}, requests: 2},
 		"a wait, pauses":       {channel: &waiting{wait: 5 * time.Second}, store: &remembering{}, pauses: true},
 		"a slow store, pauses": {channel: &texting{}, store: &slowBegin{}, pauses: true},

@@ -11,12 +11,12 @@ import (
 
 // When a user pauses an endpoint, no attempt may start more than 100 ms after the response to the user. So resolved
 // destinations of a shard are valid for staleAfter. And right before an attempt, a destination that was requested more
-// than strictlyAfter ago is resolved again. If the attempt then waits longer than mayWait, for the store or a connection, this
-// is repeated.
+// than strictlyAfter ago is resolved again. If the attempt then waits for the store or a connection, and the destination was
+// requested more than tooLate ago when it starts, this is repeated.
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
-	mayWait       = 40 * time.Millisecond
+	tooLate       = 100 * time.Millisecond
 	// slowBatch applies if a call that resolves destinations takes longer than staleAfter. After slowBatch members were
 	// taken, the destinations of the others are resolved again. In addition, each of the members is resolved again
 	// right before its attempt.
@@ -71,7 +71,6 @@ type member struct {
 	row         *deliverylog.Delivery // stored row of a retry; nil: first attempt
 	to          *topic.Destination
 	requestedAt time.Time // when the destination was requested
-	refreshedAt time.Time // when refresh last returned true
 	components  []topic.Component
 	locked      bool                 // the member has the lock of its recipient
 	leased      bool                 // this process has leased the row
