@@ -192,27 +192,21 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 	return v.done(form.Action, "saved")
 }
 
-// previewFrame is the policy of a preview that cannot be drawn.
-const previewFrame = "default-src 'none'; style-src 'self'; base-uri 'none'"
-
-// dashboardPreview responds with the page that visitors would get with the values of a form, or with the stored ones. It has
-// its own policy: the page is shown in a frame of the console only, without scripts and without an origin.
+// dashboardPreview responds with the page that visitors would get with the values of a form, or with the stored ones.
 func (p *pages) dashboardPreview(v *visit) error {
-	html, policy, status := v.preview()
-	v.Header("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "", 1)+"; sandbox; frame-ancestors 'self'")
-	v.write(status, []byte(html))
-	return nil
-}
-
-func (v *visit) preview() (html, policy string, status int) {
 	in, err := v.previewChange()
 	var got app.PreviewResult
 	if err == nil {
 		got, err = v.app.Preview(v.Request.Context(), v.Param("id"), in)
 	}
-	if err == nil {
-		return got.HTML, got.Policy, http.StatusOK
+	if err != nil {
+		return v.noPreview(err)
 	}
+	return v.inFrame(http.StatusOK, got.HTML, got.Policy)
+}
+
+// noPreview responds in the frame of the preview with the reason why there is none.
+func (v *visit) noPreview(err error) error {
 	shown := v.problemOf(err)
 	text := shown.Message
 	if failed := app.As(err); failed != nil && failed.Field != "" {
@@ -220,7 +214,15 @@ func (v *visit) preview() (html, policy string, status int) {
 	}
 	var out strings.Builder
 	_ = v.pages.templates.ExecuteTemplate(&out, "preview-failed", text) // a builder takes every write
-	return out.String(), previewFrame, shown.Status
+	return v.inFrame(shown.Status, out.String(), "default-src 'none'; style-src 'self'; base-uri 'none'")
+}
+
+// inFrame responds with a page that has its own policy. It is shown in a frame of the console only, without scripts and
+// without an origin.
+func (v *visit) inFrame(status int, html, policy string) error {
+	v.Header("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "", 1)+"; sandbox; frame-ancestors 'self'")
+	v.write(status, []byte(html))
+	return nil
 }
 
 // previewChange returns what the form of a tab says. Without a form it returns no change.

@@ -60,6 +60,12 @@ func TestAPreviewThatCannotBeDrawnSaysWhyInItsFrame(t *testing.T) {
 		}
 	}
 	b.expect(b.send(post, acme+"/preview?tab=access", url.Values{}), http.StatusNotFound)
+	b.member.Session = ""
+	got := b.send(post, acme+"/preview?tab=", lookOf())
+	b.expect(got, http.StatusUnauthorized, "No preview", "Save the form to sign in again.")
+	if policy := got.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox; frame-ancestors 'self'") {
+		t.Error(policy)
+	}
 }
 
 // third is a component that no dashboard of the played App interface shows.

@@ -76,17 +76,25 @@ func (v *visit) open(r route) error {
 	if r.access == anyone {
 		return r.handle(v)
 	}
-	if v.signedIn() && v.caller.Has(passport.RoleEvent, passport.RoleSubscriber) && !strings.HasPrefix(r.path, "/parts/") && !strings.HasSuffix(r.path, "/preview") {
+	framed := strings.HasSuffix(r.path, "/preview")
+	if v.signedIn() && v.caller.Has(passport.RoleEvent, passport.RoleSubscriber) && !strings.HasPrefix(r.path, "/parts/") && !framed {
 		v.readNavigation()
 	}
-	if !v.signedIn() {
+	switch {
+	case !v.signedIn() && framed: // the sign-in does not open in a frame
+		return v.noPreview(&app.Error{Status: http.StatusUnauthorized, Message: "Your session has ended. Save the form to sign in again."})
+	case !v.signedIn():
 		return v.toSignIn()
 	}
 	if r.role != "" && !v.caller.Has(strings.Split(r.role, "|")...) {
 		if profile, err := v.profile(); err == nil && profile.SecondFactorRequired {
 			return v.redirect("/profile/security")
 		}
-		return &app.Error{Status: http.StatusForbidden, Message: "This page needs the role " + roleLabels(r.role) + ". An administrator of your organization can give it to you."}
+		err := &app.Error{Status: http.StatusForbidden, Message: "This page needs the role " + roleLabels(r.role) + ". An administrator of your organization can give it to you."}
+		if framed {
+			return v.noPreview(err)
+		}
+		return err
 	}
 	return r.handle(v)
 }
