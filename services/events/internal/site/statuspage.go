@@ -74,7 +74,7 @@ func statuspageBody(s *edition.Snapshot, name string, texts *texts) (statusFile,
 	switch name {
 	case "summary.json":
 		file.Components, file.Status = statusComponentsOf(s), pageStatusOf(s)
-		file.Incidents, file.Maintenances = events(catalog.Incident, isOpen), events(catalog.Maintenance, isDue)
+		file.Incidents, file.Maintenances = events(catalog.Incident, isOpen), events(catalog.Maintenance, dueOf(s))
 	case "status.json":
 		file.Status = pageStatusOf(s)
 	case "components.json":
@@ -113,8 +113,22 @@ func isUpcoming(_ *edition.Snapshot, event *edition.ShownEvent) bool {
 	return event.Status == catalog.Planning
 }
 
-func isDue(s *edition.Snapshot, event *edition.ShownEvent) bool {
-	return isActive(s, event) || isUpcoming(s, event)
+// dueOf returns the filter of active and upcoming maintenances. If there are more than maxListed, it leaves out the upcoming
+// ones that start last, which are the first of s.Events.
+func dueOf(s *edition.Snapshot) eventFilter {
+	surplus := -maxListed
+	for i := range s.Events {
+		if s.Events[i].Type == catalog.Maintenance && s.Events[i].Status != catalog.Completed {
+			surplus++
+		}
+	}
+	return func(s *edition.Snapshot, event *edition.ShownEvent) bool {
+		if isUpcoming(s, event) && surplus > 0 {
+			surplus--
+			return false
+		}
+		return event.Status != catalog.Completed
+	}
 }
 
 // eventsOf returns the first maxListed events of a type for which is returns true.

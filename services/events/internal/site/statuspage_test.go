@@ -165,6 +165,20 @@ func TestAListOfStatuspageHasTheNewestEvents(t *testing.T) {
 	}
 }
 
+// The summary has the maintenance in progress and the next ones even if more than 50 are planned.
+func TestTheSummaryHasTheNextMaintenances(t *testing.T) {
+	s := sampleSnapshot()
+	s.Events = nil
+	for n := range 60 {
+		s.Events = append(s.Events, sampleMaintenance(n, "m", catalog.Planning, nil))
+	}
+	s.Events = append(s.Events, sampleMaintenance(70, "m", catalog.InProgress, nil), sampleMaintenance(80, "m", catalog.Completed, nil))
+	list := objects(t, readStatuspage(t, s, "summary.json"), "scheduled_maintenances")
+	if len(list) != 50 || list[0]["id"] != itemID(11) || list[48]["id"] != itemID(59) || list[49]["id"] != itemID(70) {
+		t.Errorf("%d maintenances: %s", len(list), values(list, "id"))
+	}
+}
+
 func TestStatuspageListsComponentsBelowTheirGroups(t *testing.T) {
 	list := objects(t, readStatuspage(t, sampleSnapshot(), "components.json"), "components")
 	if got, want := values(list, "name"), "Core API Website Mail"; got != want {
