@@ -12,6 +12,11 @@ import (
 // MaxBody bounds the body of a request, in bytes, unless its route has another limit. The services have the same limits.
 const MaxBody = 1 << 20
 
+// maxRefused bounds what is read of a body that is too large. If a server responds and leaves more than 256 KiB unread,
+// net/http closes the connection half a second later, and a client that still sends sees a broken connection instead of
+// the response.
+const maxRefused = 16 << 20
+
 // Body returns the whole body, or an error if it is too large. The gateway reads the body before it connects to a
 // service. So a client that sends slowly or breaks off does not occupy a service.
 func Body(r *http.Request) ([]byte, error) { return BodyWithin(r, MaxBody) }
@@ -30,6 +35,9 @@ func BodyWithin(r *http.Request, most int64) ([]byte, error) {
 	case err != nil:
 		return nil, fault.Wrap(fault.Invalid, err, "The body is shorter than its Content-Length.")
 	case r.ContentLength > most || int64(len(body)) > most:
+		if r.ContentLength <= maxRefused && r.Header.Get("Expect") == "" { // a client that expects 100 has sent no body
+			_, _ = io.CopyN(io.Discard, r.Body, maxRefused) // the response is the same if it fails
+		}
 		return nil, fault.New(fault.TooLarge, "The body must be at most %d bytes.", most)
 	}
 	return body, nil
