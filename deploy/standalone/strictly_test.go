@@ -15,8 +15,8 @@ import (
 
 // TestWritesHoldForAttemptsDuringFanOuts (goal D8) pauses, deletes, moves and suppresses endpoints while all endpoints
 // are sent one event after the other. No attempt starts more than 100 ms after the response, although delivery caches
-// the destinations of a fan-out. Before an attempt, delivery asks for the destination. If the machine is so busy that a
-// call like this takes long, an attempt may be later by this time, and no more.
+// the destinations of a fan-out. Before an attempt, delivery asks for the destination. On a machine that is so busy that a
+// call like this takes more than 100 ms, an attempt may be later by the time of the slowest call.
 func TestWritesHoldForAttemptsDuringFanOuts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -56,8 +56,8 @@ func TestWritesHoldForAttemptsDuringFanOuts(t *testing.T) {
 	defer posting.Wait()
 	defer stop()
 	posting.Go(func() { posts.until(ctx) })
-	var slowest time.Duration // of the calls, apart from the time of one on a quiet machine
-	posting.Go(func() { slowest = slowestCall(ctx, hooks[endpoints-1]) - 20*time.Millisecond })
+	var slowest time.Duration
+	posting.Go(func() { slowest = slowestCall(ctx, hooks[endpoints-1]) })
 	arrived(t, r, 3*endpoints) // three fan-outs have been sent
 
 	responded := map[*hook]time.Time{}
@@ -86,7 +86,9 @@ func TestWritesHoldForAttemptsDuringFanOuts(t *testing.T) {
 	arrived(t, r, len(r.Requests())+3*endpoints)
 	stop()
 	posting.Wait()
-	strictly += max(slowest, 0)
+	if slowest > strictly {
+		strictly += slowest
+	}
 
 	for h, at := range responded {
 		hash := h.hash
