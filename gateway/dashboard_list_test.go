@@ -214,7 +214,7 @@ func TestAListIsServedWithoutTheEventsService(t *testing.T) {
 
 func TestAListIsServedWhileTheEventsServiceHangs(t *testing.T) {
 	w := newWorld(t)
-	d := w.gateway(t, nil)
+	d := w.gateway(t, impatient)
 	publish(w)
 	wantStatus(t, d.get(t, listPath, nil), 200)
 	release := make(chan struct{})

@@ -4,13 +4,14 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // If the events service does not respond in time for one address, its visitors get the last page. Visitors of other
 // addresses see each change.
 func TestASlowDashboardDoesNotMakeOthersStale(t *testing.T) {
 	w := newWorld(t)
-	d := w.gateway(t, nil)
+	d := w.gateway(t, func(c *Config) { c.Patience = 2 * time.Second }) // the other address must respond in this time
 	p := newPublication(w)
 	wantStatus(t, d.get(t, "/d/main/", plainly(nil)), 200)
 	wantStatus(t, d.get(t, "/", ownHost), 200)

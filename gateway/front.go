@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
 	"github.com/bellbuoy/bellbuoy/gateway/internal/message"
 	"github.com/bellbuoy/bellbuoy/libs/fault"
 	visitors "github.com/bellbuoy/bellbuoy/libs/page"
@@ -21,6 +20,7 @@ import (
 type front struct {
 	events         peer.Events
 	now            func() time.Time
+	patience       time.Duration
 	start, missing message.Response
 	questions      singleflight.Group
 	known          atomic.Pointer[onlyDashboard]
@@ -50,8 +50,8 @@ const (
 )
 
 // newFront returns a front. base is the prefix of the URLs of dashboards.
-func newFront(events peer.Events, base string, now func() time.Time) (*front, error) {
-	f := &front{events: events, now: now}
+func newFront(events peer.Events, base string, now func() time.Time, patience time.Duration) (*front, error) {
+	f := &front{events: events, now: now, patience: patience}
 	for _, of := range []struct {
 		to          *message.Response
 		title, body string
@@ -72,7 +72,7 @@ func (f *front) only(ctx context.Context) string {
 		return known.slug
 	}
 	slug, _, _ := f.questions.Do("", func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dashboards.Patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.patience)
 		defer cancel()
 		found, err := f.events.OnlyDashboard(ctx)
 		if former := f.known.Load(); err != nil && !fault.Is(err, fault.NotFound) && former != nil {

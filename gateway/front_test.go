@@ -86,6 +86,7 @@ func TestThePlatformsAddressLeadsToItsOnlyDashboard(t *testing.T) {
 	w := newWorld(t)
 	var ahead atomic.Int64
 	d := w.gateway(t, func(c *Config) {
+		impatient(c)
 		c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	})
 	newPublication(w)
@@ -101,7 +102,7 @@ func TestThePlatformsAddressLeadsToItsOnlyDashboard(t *testing.T) {
 		}
 	}
 	accepts := map[string]string{"Accept": browserAccepts}
-	eventually(t, "the dashboard is known", func() bool { return d.get(t, "/", accepts).status == 302 }) // on a slow machine the question may take longer than Patience
+	eventually(t, "the dashboard is known", func() bool { return d.get(t, "/", accepts).status == 302 }) // on a slow machine the question may take longer than the patience
 	began := time.Now()
 	questions.Store(0)
 	var group sync.WaitGroup
@@ -126,5 +127,5 @@ func TestThePlatformsAddressLeadsToItsOnlyDashboard(t *testing.T) {
 	w.services[events].server.Close()
 	ahead.Add(int64(onlyTime))
 	wantStatus(t, d.get(t, "/", map[string]string{"Accept": browserAccepts}), 200)
-	wantStatus(t, w.gateway(t, nil).get(t, "/", map[string]string{"Accept": browserAccepts}), 200)
+	wantStatus(t, w.gateway(t, impatient).get(t, "/", map[string]string{"Accept": browserAccepts}), 200)
 }

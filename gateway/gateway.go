@@ -25,6 +25,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -62,6 +63,9 @@ type Config struct {
 	// RedisInProcess is set if Redis runs in the gateway's process. Copies of dashboards in it would be lost together
 	// with the process, so there are none.
 	RedisInProcess bool `kong:"-"`
+
+	// Patience replaces dashboards.Patience in tests.
+	Patience time.Duration `kong:"-"`
 }
 
 // services returns the addresses of the services behind the gateway, by name.
@@ -127,7 +131,7 @@ func newEdge(c Config) (*edge, error) {
 	proxy := newProxy(c.services(), c.Propagator)
 	caller := peer.Options{Caller: "gateway", Signer: signer, Tracer: c.Tracer, Propagator: c.Propagator}
 	keys := peer.Identity{Client: peer.NewClient(identity, c.IdentityURL, caller)}
-	front, err := newFront(peer.Events{Client: peer.NewClient(events, c.EventsURL, caller)}, c.DashboardBaseURL, c.Now)
+	front, err := newFront(peer.Events{Client: peer.NewClient(events, c.EventsURL, caller)}, c.DashboardBaseURL, c.Now, cmp.Or(c.Patience, dashboards.Patience))
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +148,7 @@ func newEdge(c Config) (*edge, error) {
 		proxy: proxy,
 		dashboards: dashboards.New(dashboards.Options{
 			Fetch: proxy.fetchPublic(signer), Redis: redis, Secret: c.Secret.Secret, Room: room, RoomInRedis: inRedis,
-			Missing: &front.missing, Log: c.Log, Now: c.Now,
+			Missing: &front.missing, Log: c.Log, Now: c.Now, Patience: c.Patience,
 		}),
 		front:       front,
 		idempotency: &idempotency{redis: redis, now: c.Now, box: seal.NewBox(c.Secret.Secret, "idempotency")},

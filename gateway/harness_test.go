@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/bellbuoy/bellbuoy/gateway/internal/dashboards"
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/boot"
 	"github.com/bellbuoy/bellbuoy/libs/engines"
@@ -62,7 +63,7 @@ func newWorld(t testing.TB) *world {
 
 func newWorldOn(t testing.TB, redisURL string) *world {
 	t.Helper()
-	settings := boot.Redis{RedisURL: redisURL}
+	settings := boot.Redis{RedisURL: patient(redisURL)}
 	client, _, err := settings.Connect(1)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +276,8 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 	t.Helper()
 	var c Config
 	c.Settings = boot.Settings{LogLevel: "info"}
-	c.Redis.RedisURL = w.redisURL + "?read_timeout=1m" // a slow test machine is not an outage
+	c.Redis.RedisURL = patient(w.redisURL)
+	c.Patience = time.Minute // see impatient
 	c.Secret.Secret = testSecret
 	c.DashboardCache = "64MiB"
 	c.OperatorToken = operatorToken
@@ -294,6 +296,18 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 	}
 	return c
 }
+
+// patient returns the URL of Redis with a long time limit: a slow test machine is not an outage.
+func patient(redisURL string) string {
+	if strings.Contains(redisURL, "?") {
+		return redisURL + "&read_timeout=1m"
+	}
+	return redisURL + "?read_timeout=1m"
+}
+
+// impatient sets the patience with the events service that a gateway has outside tests. Only tests in which the service
+// hangs need it. In other tests, a slow machine would make a gateway serve former editions.
+func impatient(c *Config) { c.Patience = dashboards.Patience }
 
 // gateway runs a gateway until the test ends.
 func (w *world) gateway(t testing.TB, change func(*Config)) *door {

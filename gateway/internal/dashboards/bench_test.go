@@ -15,7 +15,7 @@ import (
 // BenchmarkFile reports the time and the allocations for serving a cached file, without the confirmation of the
 // edition.
 func BenchmarkFile(b *testing.B) {
-	c := newCache(nil, nil, 64<<20, time.Now)
+	c := newCache(nil, nil, 64<<20, time.Now, Patience)
 	body := []byte(strings.Repeat("x", 24<<10))
 	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
 	header := http.Header{"Etag": {etag.Of(body)}, "Content-Type": {htmlType}, "Content-Length": {strconv.Itoa(len(body))}}

@@ -21,11 +21,12 @@ import (
 
 const (
 	maxResponse = 8 << 20 // size of a response, in bytes: an event may have texts of this size
-	// fetchTimeout bounds a request to the events service.
-	fetchTimeout = 5 * time.Second
 	// Patience is the time for which a visitor waits for the events service. Then the visitor gets the last good
 	// response, if there is one.
 	Patience = 500 * time.Millisecond
+	// moreTime is the time for which a visitor waits longer if there is no good response. A request to the events
+	// service ends after both times.
+	moreTime = 4500 * time.Millisecond
 	// restTime is the time after a failure during which the gateway sends no questions to the events service. After a
 	// question without a response in time, it sends only no question for the same response. A response to an earlier
 	// question ends it. It is short, so that visitors see changes within a second after the service is back.
@@ -54,6 +55,7 @@ type cache struct {
 	room      atomic.Int64 // bytes that are still free for responses
 	runs      coalesce.Group[struct{}, *cached]
 	now       func() time.Time
+	patience  time.Duration             // Patience, except in tests
 	rested    atomic.Pointer[time.Time] // end of the present restTime; nil if the last question succeeded
 	late      atomic.Int32              // number of questions without a response in time since the last response
 }
@@ -65,8 +67,8 @@ type cacheKey struct {
 	file, coding string
 }
 
-func newCache(fetch Fetch, backup *backup, room int64, now func() time.Time) *cache {
-	c := &cache{fetch: fetch, backup: backup, now: now}
+func newCache(fetch Fetch, backup *backup, room int64, now func() time.Time, patience time.Duration) *cache {
+	c := &cache{fetch: fetch, backup: backup, now: now, patience: patience}
 	c.room.Store(room)
 	c.runs.Before = c.pause
 	// NewWithEvict returns an error only for a size below 1.
@@ -116,7 +118,7 @@ func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, e
 		return former, true, nil
 	}
 	run := c.runs.Start(ctx, of.run, nil, func(ctx context.Context, _ []struct{}) (*cached, error) { return c.ask(ctx, q) })
-	late := time.NewTimer(Patience)
+	late := time.NewTimer(c.patience)
 	defer late.Stop()
 	for range 2 {
 		select {
@@ -131,7 +133,7 @@ func (c *cache) get(ctx context.Context, q question) (out *cached, stale bool, e
 			if out, stale, err = c.last(ctx, q, context.DeadlineExceeded); err == nil {
 				return out, stale, nil
 			}
-			late.Reset(fetchTimeout - Patience) // there is no good response to return, so the visitor waits longer
+			late.Reset(moreTime) // there is no good response to return, so the visitor waits longer
 		}
 	}
 	return nil, false, err
@@ -234,7 +236,7 @@ func (c *cache) fresh(ctx context.Context, q question) (*cached, error) {
 // request requests the response from the events service. It returns former, which may be nil, if former is still
 // current.
 func (c *cache) request(ctx context.Context, q question, former *cached) (*cached, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.patience+moreTime)
 	defer cancel()
 	of := q.about()
 	u, err := url.ParseRequestURI(of.uri)

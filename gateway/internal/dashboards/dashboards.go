@@ -12,6 +12,7 @@
 package dashboards
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -36,6 +37,7 @@ type Options struct {
 	Missing     *message.Response // page for a browser that requests an unknown dashboard on the platform's host
 	Log         *slog.Logger
 	Now         func() time.Time
+	Patience    time.Duration // 0: the constant Patience; only tests set it
 }
 
 // Dashboards serves the paths of dashboards.
@@ -49,7 +51,7 @@ type Dashboards struct {
 // New returns a Dashboards. Redis and the events service may be down when it is called.
 func New(o Options) *Dashboards {
 	return &Dashboards{
-		cache:   newCache(o.Fetch, newBackup(o.Redis, o.RoomInRedis, o.Secret, o.Now), o.Room, o.Now),
+		cache:   newCache(o.Fetch, newBackup(o.Redis, o.RoomInRedis, o.Secret, o.Now), o.Room, o.Now, cmp.Or(o.Patience, Patience)),
 		tickets: peer.PasswordTickets(o.Secret, o.Now), missing: o.Missing, log: o.Log,
 	}
 }

@@ -30,7 +30,7 @@ func (c *cache) storeFile(t testing.TB, of *edition, name, coding string, header
 // The memory that the cache counts for its responses is the memory that they use.
 func TestTheMemoryOfTheCacheIsBounded(t *testing.T) {
 	const room = 8 << 20
-	c := newCache(nil, nil, room, time.Now)
+	c := newCache(nil, nil, room, time.Now, Patience)
 	heap := func() int64 {
 		runtime.GC()
 		runtime.GC()
@@ -66,7 +66,7 @@ func TestTheMemoryOfTheCacheIsBounded(t *testing.T) {
 
 // While the events service is down, the memory of the gateway may contain the only copy of a file, so idle files stay.
 func TestIdleFilesAreRemovedUnlessTheEventsServiceIsDown(t *testing.T) {
-	c := newCache(nil, nil, 1<<20, time.Now)
+	c := newCache(nil, nil, 1<<20, time.Now, Patience)
 	of := &edition{Edition: peer.Edition{ID: "e1", Number: 1, DashboardID: "d1"}}
 	for _, name := range []string{"", "history"} {
 		c.storeFile(t, of, name, coding.Plain, http.Header{}, []byte("text"))
