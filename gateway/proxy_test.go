@@ -233,6 +233,7 @@ func TestTraceAndLogNameTheRequest(t *testing.T) {
 	if got := e.Header.Get("Traceparent"); got != "00-"+traceID+"-"+spanID+"-01" || e.Header.Get("Baggage") != "" {
 		t.Errorf("passed on %q %q", got, e.Header.Get("Baggage"))
 	}
+	eventually(t, "a line in the log has the trace's id", func() bool { return strings.Contains(d.log.String(), `"trace_id":"`+traceID) })
 	for line := range strings.Lines(d.log.String()) {
 		var entry struct {
 			Msg, Route, Organization, Method string

@@ -386,7 +386,8 @@ func TestASilentClientIsDisconnected(t *testing.T) {
 	for name, part := range map[string]string{"nothing": "", "part": "GET /read/a HTTP/1.1\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			conn, began := dial(t, address), time.Now()
+			began := time.Now()
+			conn := dial(t, address)
 			io.WriteString(conn, part)
 			if received, err := io.ReadAll(conn); len(received) > 0 || err != nil {
 				t.Errorf("%q %v", received, err)
