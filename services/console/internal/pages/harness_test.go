@@ -437,7 +437,8 @@ func open(t *testing.T, text string) *browser {
 	engine, download := web.NewEngine("console", process, signer), &http.Client{}
 	if err := Mount(engine, Options{
 		Services: map[string]string{"identity": server.URL, "events": server.URL, "delivery": server.URL, "subscribers": server.URL, "integrations": server.URL}, Signer: signer, Process: process, Download: download,
-		Links: boot.Links{ConsoleBaseURL: "https://console.example.com", AppBaseURL: "https://app.example.com", DashboardBaseURL: "https://status.example.com", LegacyBaseURL: "https://app.example.com"},
+		Links:         boot.Links{ConsoleBaseURL: "https://console.example.com", AppBaseURL: "https://app.example.com", DashboardBaseURL: "https://status.example.com", LegacyBaseURL: "https://app.example.com"},
+		SetupPatience: time.Minute, // a slow test machine is not a service that does not respond
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -26,6 +27,8 @@ type Options struct {
 	Links    boot.Links
 	Process  boot.Process
 	Download *http.Client // sends the requests of a download from the product of a source
+	// SetupPatience replaces setupPatience in tests.
+	SetupPatience time.Duration
 }
 
 type pages struct {

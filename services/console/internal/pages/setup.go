@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -114,7 +115,7 @@ func (p *pages) setupTest(kind string) func(*visit) error {
 func (v *visit) showSetup(status int, wrong *forms.Form) error {
 	data := setupPage{Wrong: wrong, Links: v.pages.Links}
 	data.Arrival, data.Arrived = passport.ArrivalOf(v.Request.Header)
-	ctx, cancel := context.WithTimeout(v.Request.Context(), setupPatience)
+	ctx, cancel := context.WithTimeout(v.Request.Context(), cmp.Or(v.pages.SetupPatience, setupPatience))
 	defer cancel()
 	services := app.Services()
 	states := make([]app.ServiceStateResult, len(services))
