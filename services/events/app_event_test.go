@@ -37,7 +37,7 @@ type appEntry struct {
 // app sends a request of a member with the role event. It fails the test unless the status of the response is one of statuses.
 func (p *platform) app(method, path, body string, statuses ...int) (appEvent, int) {
 	p.t.Helper()
-	a := p.send("app event a", method, path, body)
+	a := patiently(func() answer { return p.send("app event a", method, path, body) })
 	if !slices.Contains(statuses, a.status) {
 		p.t.Errorf("%s %s %s returned %d %s", method, path, body, a.status, a.body)
 	}

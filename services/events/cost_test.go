@@ -252,7 +252,7 @@ func TestOperationsOfAnUpdate(t *testing.T) {
 			for range clients {
 				group.Go(func() {
 					for range c.each {
-						if got := p.send("", c.method, c.path, c.body); got.status != c.status {
+						if got := patiently(func() answer { return p.send("", c.method, c.path, c.body) }); got.status != c.status {
 							t.Errorf("status %d %s", got.status, got.body)
 						}
 					}

@@ -21,7 +21,7 @@ func (p *platform) race(n int, send func(i int) answer) map[int]int {
 	answers := make([]answer, n)
 	var group sync.WaitGroup
 	for i := range n {
-		group.Go(func() { answers[i] = send(i) })
+		group.Go(func() { answers[i] = patiently(func() answer { return send(i) }) })
 	}
 	group.Wait()
 	counts := map[int]int{}

@@ -53,7 +53,8 @@ func TestNotesAreBounded(t *testing.T) {
 		group.Go(func() {
 			for i := range each {
 				note := fmt.Sprintf("%d of %d", i, w)
-				switch a := p.send("app event a", "POST", event+"/notes", `{"note": "`+note+`"}`); a.status {
+				post := func() answer { return p.send("app event a", "POST", event+"/notes", `{"note": "`+note+`"}`) }
+				switch a := patiently(post); a.status {
 				case http.StatusCreated:
 					mu.Lock()
 					accepted[note] = true

@@ -159,14 +159,16 @@ func TestSchedulerKilled(t *testing.T) {
 	p := start(t, startBroker(t))
 	heard := p.listen()
 	p.must(201, "", "POST", "/api/v1/service/", `{"service_name": "API"}`)
+	p.ahead.Store(int64(-time.Hour)) // creating them takes time too, and must end before the first step
 	const each = 12
 	wanted := map[int64]string{}
 	for i := range each {
-		at := time.Now().UTC().Add(3*time.Second + time.Duration(i)*150*time.Millisecond) // creating them takes time too
+		at := time.Now().UTC().Add(3*time.Second + time.Duration(i)*150*time.Millisecond)
 		wanted[p.planned(at, at.Add(2*time.Second), `, "autoStart": true, "autoEnd": true`)] = "scheduled started completed"
 		wanted[p.planned(at.Add(5*time.Minute), at.Add(time.Hour), `, "reminderMinutes": [5]`)] = "scheduled reminder"
 	}
 	p.stop()
+	p.ahead.Store(0)
 	for round := range 6 {
 		kills := []func(){p.spawn()}
 		if strings.HasPrefix(p.documents, "mongodb") { // SQLite serves one process
@@ -213,9 +215,9 @@ func TestStepsThatAreDueAtOnceShareEditions(t *testing.T) {
 	apitest.Eventually(t, "all are under way", func() bool {
 		return len(p.must(200, "app admin a", "GET", "/app/events?status=started&limit=100", "")["events"].([]any)) == many
 	})
-	if shown := strings.Count(p.text("api/v2/scheduled-maintenances/active.json"), `"impact":"maintenance"`); shown != many {
-		t.Errorf("visitors see %d maintenances under way, want %d", shown, many)
-	}
+	apitest.Eventually(t, "visitors see all under way", func() bool {
+		return strings.Count(p.text("api/v2/scheduled-maintenances/active.json"), `"impact":"maintenance"`) == many
+	})
 	if made := p.edition().Number - before; made > many/2 {
 		t.Errorf("%d steps made %d editions", many, made)
 	}
