@@ -44,6 +44,9 @@ type Config struct {
 	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"URL of the identity service."`
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
+
+	// StateTimeout is that of dispatch.Parts. Tests set it, because a request can take long on a busy machine.
+	StateTimeout time.Duration `kong:"-"`
 }
 
 // Validate checks the operator's templates. The parser of the settings calls it.
@@ -96,7 +99,7 @@ func Run(ctx context.Context, c Config) error {
 	subscribers := peer.Recipients{Client: s.Peer("subscribers", c.SubscribersURL)}
 	integrations := peer.Recipients{Client: s.Peer("integrations", c.IntegrationsURL)}
 	parts := dispatch.Parts{
-		Store: records, Logs: logs, Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, Now: c.Now, Log: c.Log,
+		Store: records, Logs: logs, Bus: messages, Policy: c.RetrySchedule, Timeout: c.Timeout, StateTimeout: c.StateTimeout, Now: c.Now, Log: c.Log,
 		Channels: channels,
 		Recipients: map[topic.RecipientService]dispatch.Recipients{
 			topic.Integrations: peer.KeepDestinations(integrations),

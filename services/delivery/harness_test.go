@@ -125,7 +125,7 @@ func (w *world) config(schedule ...time.Duration) delivery.Config {
 	if len(schedule) == 0 {
 		c.RetrySchedule = []time.Duration{50 * time.Millisecond, 100 * time.Millisecond}
 	}
-	c.Timeout = 10 * time.Second // for a busy machine
+	c.Timeout, c.StateTimeout = 10*time.Second, patience // for a busy machine
 	var resolve egress.Resolve
 	if err := resolve.UnmarshalText([]byte(strings.Join(w.resolve, ","))); err != nil {
 		w.t.Fatal(err)

@@ -157,7 +157,9 @@ type Parts struct {
 	Log         *slog.Logger
 	Traces      Traces
 	Observer    Observer
-	outages     *failurelog.Log // set by NewPlanner and NewSender
+	// StateTimeout is the time limit of one request for the state of an event; 0: stateTimeout.
+	StateTimeout time.Duration
+	outages      *failurelog.Log // set by NewPlanner and NewSender
 }
 
 // Work is a Kafka message in progress. Done means that its effect is durable. Abandon means that the message must be

@@ -14,7 +14,7 @@ import (
 
 const (
 	stateKept    = time.Second     // how long the state of an event is cached
-	stateTimeout = 2 * time.Second // time limit of one request for a state
+	stateTimeout = 2 * time.Second // default of Parts.StateTimeout
 	maxStates    = 10_000
 )
 
@@ -36,6 +36,7 @@ type Events interface {
 // because they follow the change at once.
 type eventStates struct {
 	events  Events
+	timeout time.Duration // time limit of one request
 	outages *failurelog.Log
 
 	mu    sync.Mutex
@@ -71,7 +72,7 @@ func (e *eventStates) of(m *member) *topic.EventState {
 }
 
 func (e *eventStates) fetch(ctx context.Context, key eventKey) *topic.EventState {
-	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	state, err := e.events.EventState(ctx, key.organization, key.event)
 	if err != nil && !fault.Is(err, fault.NotFound) {

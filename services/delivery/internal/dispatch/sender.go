@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -89,7 +90,7 @@ func NewSender(parts Parts) *Sender {
 		paces:     paces{known: make(map[sharedLimit]pace), owned: make(map[int]time.Time)},
 		tasks:     make(chan task),
 		snapshots: newSnapshots(parts.Store),
-		events:    &eventStates{events: parts.Events, outages: parts.outages, known: make(map[eventKey]eventState)},
+		events:    &eventStates{events: parts.Events, timeout: cmp.Or(parts.StateTimeout, stateTimeout), outages: parts.outages, known: make(map[eventKey]eventState)},
 		work:      work, interrupt: interrupt,
 	}
 	s.idle = make(chan struct{}, cap(s.slots.Fast))
