@@ -61,12 +61,13 @@ func (w *world) retrying(id string) {
 // Each mail about an endpoint is sent, also while the endpoint is suppressed. A newer mail does not replace an older
 // one that waits for its retry. Nothing but the mail has the address and the link.
 func TestEachMailAboutAnEndpointIsSentWhileTheEndpointIsSuppressedToo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{content: replies(reply(451, smtp.EnhancedCodeNotSet), nil)})
 	w.peer.add("h1", "https://hooks.test/1")
 	w.peer.set("h1", func(d *topic.Destination) { d.State = topic.RecipientSuppressed })
 	w.manager("h1")
-	c := w.config(time.Second)
+	c := w.config(10 * time.Second) // long enough for what follows on a busy machine
 	c.LogLevel = "debug"
 	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
 	s := w.start(c)
@@ -266,11 +267,24 @@ func mailTo(id string, kind topic.Kind) topic.Notice {
 // Nothing but the mail has them. The mail is not sent once the link was used.
 func TestAMailToAMemberHasTheAddressAndTheLinkOfTheMoment(t *testing.T) {
 	w := newWorld(t)
-	office := newPostOffice(t, &postOffice{content: replies(reply(451, smtp.EnhancedCodeNotSet), nil, reply(451, smtp.EnhancedCodeNotSet), nil)})
 	c := w.config(time.Second)
+	identity := w.member(&c)
+	var link topic.Destination
+	office := newPostOffice(t, &postOffice{content: func(attempt int) error {
+		switch attempt {
+		case 1:
+			return reply(451, smtp.EnhancedCodeNotSet)
+		case 3: // the first attempt of the mail whose link is used meanwhile
+			identity.mu.Lock()
+			defer identity.mu.Unlock()
+			link = identity.managed["m1"]
+			identity.managed["m1"] = topic.Destination{ID: "m1", State: topic.RecipientGone}
+			return reply(451, smtp.EnhancedCodeNotSet)
+		}
+		return nil
+	}})
 	c.LogLevel = "debug"
 	c.SMTPURL, c.MailFrom = office.url("smtp", ""), "status@bellbuoy.test"
-	identity := w.member(&c)
 	s := w.start(c)
 	invitation, changed, used := mailTo("m1", topic.MemberInvitation), mailTo("m1", topic.MemberPassword), mailTo("m1", topic.MemberForgotten)
 	w.publish(invitation, nil)
@@ -279,12 +293,7 @@ func TestAMailToAMemberHasTheAddressAndTheLinkOfTheMoment(t *testing.T) {
 		t.Errorf("row %+v", row)
 	}
 	w.publish(used, nil)
-	w.retrying(topic.DeliveryID(used.ID, "m1"))
-	identity.mu.Lock()
-	link := identity.managed["m1"]
-	identity.managed["m1"] = topic.Destination{ID: "m1", State: topic.RecipientGone}
-	identity.mu.Unlock()
-	if row := w.ended(used.ID, "m1")[0]; row.Status != deliverylog.StatusSkipped || row.ErrorCode != deliverylog.CodeNoRecipient {
+	if row := w.ended(used.ID, "m1")[0]; row.Status != deliverylog.StatusSkipped || row.ErrorCode != deliverylog.CodeNoRecipient || len(row.Attempts) != 1 {
 		t.Errorf("row %+v", row)
 	}
 	identity.mu.Lock()
@@ -323,7 +332,7 @@ func TestAKillLosesNoMailToAMember(t *testing.T) {
 	office := newPostOffice(t, &postOffice{content: replies(reply(451, smtp.EnhancedCodeNotSet), nil)})
 	var c delivery.Config
 	w.member(&c)
-	env := []string{"SMTP_URL=" + office.url("smtp", ""), "MAIL_FROM=status@bellbuoy.test", "DELIVERY_RETRY_SCHEDULE=3s,1s", "IDENTITY_URL=" + c.IdentityURL}
+	env := []string{"SMTP_URL=" + office.url("smtp", ""), "MAIL_FROM=status@bellbuoy.test", "DELIVERY_RETRY_SCHEDULE=10s,1s", "IDENTITY_URL=" + c.IdentityURL}
 	notice := mailTo("m1", topic.MemberInvitation)
 	w.publish(notice, nil) // before the service starts
 	first := w.child(env...)
@@ -343,7 +352,7 @@ func TestAKillLosesNoNotice(t *testing.T) {
 	w := newWorld(t)
 	office := newPostOffice(t, &postOffice{content: replies(nil, reply(451, smtp.EnhancedCodeNotSet), nil)})
 	w.manager("h1")
-	env := []string{"SMTP_URL=" + office.url("smtp", ""), "MAIL_FROM=status@bellbuoy.test", "DELIVERY_RETRY_SCHEDULE=3s,1s"}
+	env := []string{"SMTP_URL=" + office.url("smtp", ""), "MAIL_FROM=status@bellbuoy.test", "DELIVERY_RETRY_SCHEDULE=10s,1s"}
 	notices := []topic.Notice{mailAbout("h1", topic.EndpointFailing), mailAbout("h1", topic.EndpointSuppressed)}
 
 	w.publish(notices[0], nil) // before the service starts

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,19 +154,23 @@ func first(status int, _ string) int { return status }
 func TestADeliveryThatWaitsForItsNextAttemptCannotBeReplayed(t *testing.T) {
 	w := newWorld(t)
 	w.peer.add("r1", "https://hooks.test/hook")
-	hooks := w.receiver("hooks.test", inTurn(status(http.StatusInternalServerError), status(http.StatusNoContent)))
-	s := w.start(w.config(2 * time.Second))
+	var refused atomic.Bool // the replay
+	hooks := w.receiver("hooks.test", func(out http.ResponseWriter, _ *http.Request) {
+		out.WriteHeader(map[bool]int{true: http.StatusNoContent, false: http.StatusInternalServerError}[refused.Load()])
+	})
+	s := w.start(w.config(slices.Repeat([]time.Duration{time.Second}, 60)...))
 	sent := change(newEvent(), 1)
 	w.publish(sent, nil)
 	var logs []shownLog
-	apitest.Eventually(t, "the log", func() bool { logs, _ = s.list(t, topic.Webhook, nil); return len(logs) == 1 })
+	apitest.Eventually(t, "the log", func() bool { logs, _ = s.list(t, topic.Webhook, nil); return len(logs) > 0 })
 	code, text := s.app(t, organization, http.MethodPost, fmt.Sprintf("/app/notifications/webhook/logs/%s/replay", logs[0].LogID), map[string]any{"sentAt": logs[0].SentAt})
 	if code != http.StatusConflict || !strings.Contains(string(text), "waits for its next attempt") {
 		t.Errorf("%d %s", code, text)
 	}
-	w.ended(sent.ID, "r1")
-	if n := len(hooks.got()); n != 2 {
-		t.Errorf("%d requests", n)
+	refused.Store(true)
+	row := w.ended(sent.ID, "r1")[0]
+	if got := hooks.got(); len(got) < 2 || len(got) != len(row.Attempts) || slices.ContainsFunc(got, func(a arrival) bool { return a.id() != row.ID }) {
+		t.Errorf("%d requests of %d attempts", len(got), len(row.Attempts))
 	}
 	w.outcomes.of(t, s.replay(t, logs[0]))
 }
