@@ -26,8 +26,7 @@ func TestMessagesWaitWhileTheDataFolderCannotBeWritten(t *testing.T) {
 	} {
 		t.Run(folder, func(t *testing.T) {
 			w := newWorld(t)
-			wait := 300 * time.Millisecond
-			c := w.config(wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait, wait)
+			c := w.config(slices.Repeat([]time.Duration{time.Second}, 60)...) // more than pass until the folder can be written
 			c.Data, c.LogLevel = filepath.Join(w.dir, "data"), "warn"
 			path := filepath.Join(c.Data, folder)
 			if err := os.Mkdir(c.Data, 0o700); err != nil {

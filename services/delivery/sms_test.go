@@ -242,6 +242,7 @@ func TestTextsHaveADefaultSender(t *testing.T) {
 
 // A text without a response may have been sent. It is not sent again.
 func TestATextWithoutAResponseIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	end := make(chan struct{})
 	api := newSMSAPI(t, func(http.ResponseWriter, *http.Request) { <-end })
@@ -249,7 +250,7 @@ func TestATextWithoutAResponseIsNotSentAgain(t *testing.T) {
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(end) })
 	c := w.config()
-	c.Timeout = time.Second
+	c.Timeout = 8 * time.Second // longer than it takes until the request arrives
 	c.SMSURL = smsURL(server.URL, smsToken, smsFrom)
 	row, outcome, _ := w.text(c, "API is down")
 	if row.Status != deliverylog.StatusFailed || row.ErrorCode != deliverylog.CodeTimeout || len(row.Attempts) != 1 || api.requests.Load() != 1 || outcome.Gone {
@@ -285,12 +286,7 @@ func TestTheConnectionToTheTextServerIsClosedWhenIdle(t *testing.T) {
 // A text is retried if the server could not be reached.
 func TestATextIsRetriedIfTheServerCouldNotBeReached(t *testing.T) {
 	w := newWorld(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := apitest.FreeAddress(t)
 	c := w.config(slices.Repeat([]time.Duration{time.Second}, 60)...) // more than pass until the server listens
 	c.SMSURL = smsURL("http://"+address, smsToken, smsFrom)
 	w.person(&c, phone())
@@ -302,7 +298,8 @@ func TestATextIsRetriedIfTheServerCouldNotBeReached(t *testing.T) {
 	if row := w.rows(id)[0]; row.Attempts[0].ErrorCode != deliverylog.CodeConnect {
 		t.Errorf("row %+v", row)
 	}
-	if listener, err = net.Listen("tcp", address); err != nil {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
 		t.Fatal(err)
 	}
 	api := newSMSAPI(t, nil)
