@@ -160,7 +160,7 @@ func TestEachActionOfTheConsoleArrivesOnEveryChannel(t *testing.T) {
 	const title = "Requests to the API fail"
 	shows := func(status, text string) {
 		t.Helper()
-		page := string(send(t, http.MethodGet, r.DashboardURL+"/", "", nil).expect(t, http.StatusOK).body)
+		page := string(looker{t: t, base: r.DashboardURL}.visit("GET", "/", nil).expect(t, http.StatusOK).body)
 		if !strings.Contains(page, title) || !strings.Contains(page, text) {
 			t.Errorf("%s: the public page shows %s", status, page)
 		}

@@ -58,7 +58,7 @@ func TestControlCharactersOfLegacyTextsReachNoReader(t *testing.T) {
 		}
 	}
 	for _, file := range []string{"", "history", "feed.rss", "feed.atom", "maintenance.ics"} {
-		got := send(t, http.MethodGet, c.DashboardURL+"/"+file, "", nil).expect(t, http.StatusOK)
+		got := looker{t: t, base: c.DashboardURL}.visit("GET", "/"+file, nil).expect(t, http.StatusOK)
 		clean("/"+file, string(got.body))
 		if file == "" && !strings.Contains(string(got.body), "Sa") {
 			t.Error("the page does not show the service")

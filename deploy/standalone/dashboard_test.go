@@ -29,12 +29,7 @@ func TestDashboardSettingsTakeEffectAtOnce(t *testing.T) {
 		if host != "" {
 			path = "/api/v1/dashboard/"
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Host = host
-		return exchange(t, request)
+		return looker{t: t, base: base, host: host}.visit("GET", path, nil)
 	}
 	for range 2 { // the second response comes from the gateway's memory
 		if got := visit(made.Dashboard.Slug, "").expect(t, http.StatusOK); !strings.Contains(string(got.body), `"group":"Shown"`) {

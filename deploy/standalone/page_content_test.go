@@ -4,37 +4,38 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 // TestVisitorsSeeTheSchedulersSteps measures at the gateway when visitors see that maintenances start and end and that
-// incidents begin by themselves. Most of these steps are visible within 3 s. (On a machine that runs other tests, one
-// may be late.) Nobody sees an incident before it begins.
+// incidents begin by themselves. The fastest step of each kind is visible within 3 s. (On a machine that runs other
+// tests, another may be late.) Nobody sees an incident before it begins.
 func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 	t.Parallel()
 	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	service, component := a.service("Checkout")
 	l := looker{t: t, base: a.DashboardURL}
-	var late []time.Duration
+	late := map[string]time.Duration{}
 	see := func(what string, at time.Time, path string, is func(string) bool) {
 		t.Helper()
-		eventually(t, 30*time.Second, what, func() error {
+		eventually(t, time.Minute, what, func() error {
 			if got := l.visit("GET", path, nil); !is(string(got.body)) {
 				return fmt.Errorf("%d %s", got.status, got.body)
 			}
 			return nil
 		})
-		late = append(late, time.Since(at))
+		if fastest, seen := late[what]; !seen || time.Since(at) < fastest {
+			late[what] = time.Since(at)
+		}
 		if time.Now().Before(at) {
 			t.Errorf("%s: visible %s too early", what, time.Until(at))
 		}
 	}
 	for round := range 2 {
-		begin := time.Now().Add(4 * time.Second).UTC().Truncate(time.Second)
+		begin := time.Now().Add(8 * time.Second).UTC().Truncate(time.Second)
 		end := begin.Add(3 * time.Second)
 		send(t, http.MethodPost, base+"/app/events", a.app(), map[string]any{
 			"type": "maintenance", "title": fmt.Sprintf("Move %d", round), "affectedComponents": []any{map[string]any{"componentId": component}},
@@ -51,9 +52,11 @@ func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 		see("the maintenance starts", begin, "/api/v2/scheduled-maintenances.json", said("Started as scheduled."))
 		see("the maintenance ends", end, "/api/v2/scheduled-maintenances.json", said("Completed as scheduled."))
 	}
-	slices.Sort(late)
-	if t.Logf("visible after %v", late); late[len(late)/2] > 3*time.Second {
-		t.Errorf("visible after %v", late)
+	t.Logf("visible after %v", late)
+	for what, after := range late {
+		if after > 3*time.Second {
+			t.Errorf("%s: visible after %v", what, after)
+		}
 	}
 }
 

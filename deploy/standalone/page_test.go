@@ -24,8 +24,38 @@ type looker struct {
 	cookie string
 }
 
-// visit sends a request with the form as its body. If the form is nil, the request has no body.
+// fresh repeats a request until the response is not one that the gateway kept from before, because the events service was
+// slow. Such a response has the header Age. A refusal has no Age: it is repeated if it took as long as the gateway waits
+// for the events service, and while the gateway rests after that.
+func fresh(t testing.TB, request func() answer) (got answer) {
+	t.Helper()
+	const patience, rest = 500 * time.Millisecond, 600 * time.Millisecond
+	var rested time.Time
+	eventually(t, time.Minute, "a response that was not kept", func() error {
+		began := time.Now()
+		got = request()
+		if time.Since(began) >= patience {
+			rested = time.Now().Add(rest)
+		}
+		if age := got.header.Get("Age"); age != "" || got.status >= http.StatusBadRequest && time.Now().Before(rested) {
+			return fmt.Errorf("%d with the age %q", got.status, age)
+		}
+		return nil
+	})
+	return got
+}
+
+// visit sends a request with the form as its body. If the form is nil, the request has no body. It repeats a request
+// without a form until the response is fresh.
 func (l looker) visit(method, path string, form url.Values, header ...string) answer {
+	l.t.Helper()
+	if form != nil {
+		return l.once(method, path, form, header...)
+	}
+	return fresh(l.t, func() answer { return l.once(method, path, nil, header...) })
+}
+
+func (l looker) once(method, path string, form url.Values, header ...string) answer {
 	l.t.Helper()
 	var body io.Reader
 	if form != nil {
