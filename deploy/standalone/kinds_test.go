@@ -66,7 +66,7 @@ func (s *stage) next(path string) receiver.Request {
 		}
 		return found
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
 	all, err := s.receiver.Wait(ctx, func(all []receiver.Request) bool { return len(at(all)) > s.seen[path] })
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *stage) comparePage(n notice) {
 		Maintenances []statuspageEvent `json:"scheduled_maintenances"`
 	}
 	for _, file := range []string{"status.json", "incidents.json", "scheduled-maintenances.json"} {
-		send(s.t, "GET", s.DashboardURL+"/api/v2/"+file, "", nil).expect(s.t, 200).into(s.t, &page)
+		looker{t: s.t, base: s.DashboardURL}.visit("GET", "/api/v2/"+file, nil).expect(s.t, 200).into(s.t, &page)
 	}
 	events := append(page.Incidents, page.Maintenances...)
 	at := slices.IndexFunc(events, func(e statuspageEvent) bool { return e.ID == n.Event.ID })
@@ -314,14 +314,14 @@ func (s *stage) withoutComponents(t *testing.T) {
 	s.app(201, "POST", "/"+id+"/timeline", body{"message": "Over.", "status": "resolved"})
 	s.expect(id, "incident.resolved", "resolved", "investigating", "Over.")
 
-	id = s.create(body{"type": "maintenance", "title": "Move all", "scheduledStartAt": in(5*time.Minute + 3*time.Second), "scheduledEndAt": in(time.Hour),
+	id = s.create(body{"type": "maintenance", "title": "Move all", "scheduledStartAt": in(5*time.Minute + 12*time.Second), "scheduledEndAt": in(time.Hour),
 		"autoStart": true, "autoEnd": true, "reminderMinutes": []int{5}})
 	s.expect(id, "maintenance.scheduled", "planning", "", "")
 	s.expect(id, "maintenance.reminder", "planning", "", "")
-	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(time.Second)})
+	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(6 * time.Second)})
 	s.expect(id, "maintenance.rescheduled", "planning", "", "")
 	s.expect(id, "maintenance.started", "started", "planning", "Started as scheduled.")
-	s.app(200, "PATCH", "/"+id, body{"scheduledEndAt": in(time.Second)})
+	s.app(200, "PATCH", "/"+id, body{"scheduledEndAt": in(6 * time.Second)})
 	s.expect(id, "maintenance.rescheduled", "started", "", "")
 	s.expect(id, "maintenance.completed", "completed", "started", "Completed as scheduled.")
 }
@@ -340,15 +340,15 @@ func (s *stage) maintenance(t *testing.T) {
 	if scheduled := s.expect(id, "maintenance.scheduled", "planning", "", ""); scheduled.Event.ScheduledStartAt == nil || scheduled.Event.ScheduledEndAt == nil {
 		t.Errorf("scheduled %+v", scheduled.Event)
 	}
-	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(5*time.Minute + 3*time.Second)}) // too late for the reminder 10 minutes before
+	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(5*time.Minute + 12*time.Second)}) // too late for the reminder 10 minutes before
 	s.expect(id, "maintenance.rescheduled", "planning", "", "")
 	s.expect(id, "maintenance.reminder", "planning", "", "")
-	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(2 * time.Second)})
+	s.app(200, "PATCH", "/"+id, body{"scheduledStartAt": in(6 * time.Second)})
 	s.expect(id, "maintenance.rescheduled", "planning", "", "")
 	s.expect(id, "maintenance.started", "started", "planning", "Started as scheduled.")
 	s.app(201, "POST", entries, body{"message": "Working.", "status": "inprogress"})
 	s.expect(id, "maintenance.updated", "inprogress", "started", "Working.")
-	s.app(200, "PATCH", "/"+id, body{"scheduledEndAt": in(3 * time.Second)})
+	s.app(200, "PATCH", "/"+id, body{"scheduledEndAt": in(6 * time.Second)})
 	s.expect(id, "maintenance.rescheduled", "inprogress", "", "")
 	if completed := s.expect(id, "maintenance.completed", "completed", "inprogress", "Completed as scheduled."); completed.Event.EndAt == nil || !completed.Event.EndAt.Equal(*completed.Event.ScheduledEndAt) {
 		t.Errorf("completed %+v", completed.Event)
