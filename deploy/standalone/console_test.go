@@ -59,11 +59,29 @@ func (p *consoleUser) open(path string, status int) *consoleUser {
 
 func (p *consoleUser) load(method, address string, form url.Values, status int) *consoleUser {
 	p.t.Helper()
-	return p.loadBody(method, address, strings.NewReader(form.Encode()), "application/x-www-form-urlencoded", status)
+	return p.loadBody(method, address, strings.NewReader(form.Encode()), formMedia, status)
 }
+
+const formMedia = "application/x-www-form-urlencoded"
 
 // loadBody is load for a body of a media type.
 func (p *consoleUser) loadBody(method, address string, body io.Reader, media string, status int) *consoleUser {
+	p.t.Helper()
+	p.fetch(method, address, body, media)
+	return p.expectStatus(method, status)
+}
+
+// expectStatus fails the test unless the page has the status.
+func (p *consoleUser) expectStatus(method string, status int) *consoleUser {
+	p.t.Helper()
+	if p.status != status {
+		p.t.Fatalf("%s %s: %d instead of %d: %s", method, p.at, p.status, status, p.words())
+	}
+	return p
+}
+
+// fetch gets a page of any status.
+func (p *consoleUser) fetch(method, address string, body io.Reader, media string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, address, body)
 	if err != nil {
@@ -91,18 +109,23 @@ func (p *consoleUser) loadBody(method, address string, body io.Reader, media str
 	if p.page, err = html.Parse(bytes.NewReader(got.body)); err != nil {
 		p.t.Fatal(err)
 	}
-	if got.status != status {
-		p.t.Fatalf("%s %s: %d instead of %d: %s", method, p.at, got.status, status, p.words())
-	}
-	return p
 }
 
 // fill sends the form of the page whose action ends with the path. The form keeps the values of the page for the fields that
-// the person does not type.
+// the person does not type. If the machine is too busy to check the password of a form in time, fill sends the form again.
 func (p *consoleUser) fill(action string, typed url.Values, status int) *consoleUser {
 	p.t.Helper()
 	address, values := p.form(action)
 	maps.Copy(values, typed)
+	if status != http.StatusServiceUnavailable && (action == "/welcome" || action == "/sign-in") {
+		eventually(p.t, time.Minute, "the password is checked", func() error {
+			if p.fetch(http.MethodPost, address, strings.NewReader(values.Encode()), formMedia); p.status == http.StatusServiceUnavailable {
+				return errors.New(p.words())
+			}
+			return nil
+		})
+		return p.expectStatus(http.MethodPost, status)
+	}
 	return p.load(http.MethodPost, address, values, status)
 }
 

@@ -218,7 +218,7 @@ func (a answer) expect(t testing.TB, status int) answer {
 	return a
 }
 
-var client = &http.Client{Timeout: 15 * time.Second}
+var client = &http.Client{Timeout: time.Minute}
 
 // try sends a request. Unless in is a string, try encodes in as JSON.
 func try(ctx context.Context, method, url, authorization string, in any) (answer, error) {
