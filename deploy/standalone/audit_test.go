@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/bellbuoy/bellbuoy/deploy/standalone/internal/declared"
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
@@ -325,21 +329,31 @@ func expectShown(t *testing.T, entry auditEntry, shown map[string]any) {
 	}
 }
 
-// published returns the records of all topics. It waits until the audit topic has n records and no record has arrived
-// for a second.
+// published returns the records that are in all topics now, at least n of them in the audit topic.
 func published(t *testing.T, broker string, n int) []stream.Record {
 	t.Helper()
 	bus := stream.Connect(stream.Options{Brokers: []string{broker}, ClientID: "auditor"})
 	defer bus.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 	defer cancel()
-	quiet := time.AfterFunc(time.Hour, cancel)
+	topics := []string{topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Deliveries, topic.DeliveryOutcomes, topic.Audit}
+	client, err := kgo.NewClient(kgo.SeedBrokers(broker))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	starts, startsErr := kadm.NewClient(client).ListStartOffsets(ctx, topics...)
+	ends, endsErr := kadm.NewClient(client).ListEndOffsets(ctx, topics...)
+	if err := errors.Join(startsErr, starts.Error(), endsErr, ends.Error()); err != nil {
+		t.Fatal(err)
+	}
+	all := int64(0)
+	starts.Each(func(start kadm.ListedOffset) { all -= start.Offset })
+	ends.Each(func(end kadm.ListedOffset) { all += end.Offset })
 	var mu sync.Mutex // partitions are handled concurrently
 	var records []stream.Record
 	left := n
-	err := bus.ConsumeBatches(ctx, stream.Subscription{Group: "auditor", Topics: []string{
-		topic.EventChanges, topic.ComponentChanges, topic.DashboardChanges, topic.Notices, topic.Deliveries, topic.DeliveryOutcomes, topic.Audit,
-	}}, func(_ context.Context, batch []stream.Record) error {
+	err = bus.ConsumeBatches(ctx, stream.Subscription{Group: "auditor", Topics: topics}, func(_ context.Context, batch []stream.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, record := range batch {
@@ -348,13 +362,13 @@ func published(t *testing.T, broker string, n int) []stream.Record {
 				left--
 			}
 		}
-		if left <= 0 {
-			quiet.Reset(time.Second)
+		if int64(len(records)) >= all {
+			cancel()
 		}
 		return nil
 	})
-	if left > 0 {
-		t.Errorf("%d of %d audit messages are missing: %v", left, n, err)
+	if left > 0 || int64(len(records)) < all {
+		t.Errorf("%d of %d messages were read, %d of %d audit messages are missing: %v", len(records), all, left, n, err)
 	}
 	return records
 }

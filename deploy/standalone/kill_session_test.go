@@ -71,7 +71,7 @@ func TestAcknowledgedSessionsSurviveKillsOfIdentity(t *testing.T) {
 	for round := 0; round < 6 || (begun < 6 || ended < 6) && round < 30; round++ { // a slow machine acknowledges less in a round
 		ip = fmt.Sprintf("192.0.2.%d", round+1) // sign-ins that the kills interrupt count as failed ones of their address
 		var valid, over []browser
-		stop := make(chan struct{})
+		stop, first := make(chan struct{}), make(chan struct{})
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -96,11 +96,17 @@ func TestAcknowledgedSessionsSurviveKillsOfIdentity(t *testing.T) {
 				}
 				if _, err := v.visit(t.Context(), cluster.gateways[0]); err == nil && // a gateway caches the session
 					call(http.MethodDelete, "/app/sessions/"+v.member.Session, v.member, nil, nil) {
-					over = append(over, v)
+					if over = append(over, v); len(over) == 1 {
+						close(first)
+					}
 				}
 			}
 		}()
-		<-time.After(time.Duration(300+rand.IntN(700)) * time.Millisecond) // a random moment for the kill
+		select {
+		case <-first:
+		case <-time.After(30 * time.Second):
+		}
+		<-time.After(time.Duration(rand.IntN(700)) * time.Millisecond) // a random moment for the kill
 		cluster.processes["identity"].kill()
 		close(stop)
 		<-done

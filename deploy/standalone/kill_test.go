@@ -147,7 +147,18 @@ func TestKillOfTheWholeProcessLosesNothing(t *testing.T) {
 
 	// A delivery that is stored as delivered is not sent again: the platform is killed and started once more while
 	// nothing is being sent.
-	before := quiet(t, r)
+	var before int
+	eventually(t, time.Minute, "all deliveries are logged as delivered", func() error {
+		before = quiet(t, r)
+		delivered := a.delivered()
+		_, byID := titles(t, r.Requests())
+		for id := range byID {
+			if !delivered[id] {
+				return fmt.Errorf("%s is not", id)
+			}
+		}
+		return nil
+	})
 	p.kill()
 	p.start()
 	eventually(t, 30*time.Second, "ready again", ready(base))
