@@ -255,13 +255,13 @@ func TestAPersonIsNotified(t *testing.T) {
 func TestAPersonsRequestExpires(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data, "CONFIRM_WITHIN=3s")
+	_, base := started(t, "BELLBUOY_SEED=", "BELLBUOY_OPERATOR_TOKEN="+operatorToken, "BELLBUOY_DATA="+data, "CONFIRM_WITHIN=20s")
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	a.service("Checkout")
 	send(t, http.MethodPatch, base+"/app/dashboards/"+a.DashboardID, a.app(), map[string]any{"subscriptions": map[string]any{"sms": true}}).expect(t, http.StatusOK)
 	p := &person{visitor{t: t, base: base}, data, "sms", "+4915112345671", map[string]bool{}}
 	link, code := p.asks(strings.TrimPrefix(a.DashboardURL, base))
-	eventually(t, 30*time.Second, "the request vanishes", func() error {
+	eventually(t, time.Minute, "the request vanishes", func() error {
 		got := send(t, http.MethodGet, base+"/app/subscribers/sms", a.app(), nil).expect(t, http.StatusOK)
 		if strings.Contains(string(got.body), p.address) {
 			return fmt.Errorf("it is listed: %s", got.body)

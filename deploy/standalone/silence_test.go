@@ -25,8 +25,9 @@ import (
 )
 
 // fastTime is the speed of the clock of the two services. Their clock must not jump: the service integrations takes a
-// minute in which it did not read the clock as a time in which it did not run, and not as silence.
-const fastTime = 25
+// minute in which it did not read the clock as a time in which it did not run, and not as silence. A busy machine must
+// also handle each request within the time for which its passport is valid, a minute of this clock.
+const fastTime = 12
 
 // If a signing key expects a request every 5 minutes and gets none, its management address gets a mail. A request ends the
 // silence. The services integrations and delivery, a broker and a mail server take part. A double replaces the other services,

@@ -44,7 +44,7 @@ func TestFirstStartCreatesTheSeedOnceAndPrintsTheCredentials(t *testing.T) {
 	}
 
 	var list page
-	send(t, http.MethodGet, c.DashboardURL+"/api/v1/dashboard/", "", nil).expect(t, http.StatusOK).into(t, &list)
+	looker{t: t, base: c.DashboardURL}.visit("GET", "/api/v1/dashboard/", nil).expect(t, http.StatusOK).into(t, &list)
 	if len(list.Objects) != 3 {
 		t.Fatalf("the seed's dashboard has %d rows: %v", len(list.Objects), list.Objects)
 	}
@@ -114,7 +114,7 @@ func TestASeedIsReadFromAFile(t *testing.T) {
 	p, _ := started(t, "BELLBUOY_SEED="+file)
 	c := seeded(t, p)
 	var list page
-	send(t, http.MethodGet, c.DashboardURL+"/api/v1/dashboard/", "", nil).expect(t, http.StatusOK).into(t, &list)
+	looker{t: t, base: c.DashboardURL}.visit("GET", "/api/v1/dashboard/", nil).expect(t, http.StatusOK).into(t, &list)
 	if c.Username != "owl" || len(list.Objects) != 1 || list.Objects[0]["service_name"] != "Nest" {
 		t.Errorf("credentials of %q, rows %v", c.Username, list.Objects)
 	}
@@ -132,7 +132,7 @@ func TestASeedWhoseUserMayNotCreateComponentsIsRefused(t *testing.T) {
 	}
 	p, _ := standalone(t, "BELLBUOY_SEED="+file)
 	p.start()
-	if code := p.exit(10 * time.Second); code == 0 || !strings.Contains(p.output(), "must contain admin") {
+	if code := p.exit(time.Minute); code == 0 || !strings.Contains(p.output(), "must contain admin") {
 		t.Errorf("the platform ended with code %d: %s", code, p.output())
 	}
 }
@@ -195,7 +195,7 @@ func TestDataFolderIsForOneProcess(t *testing.T) {
 	p, _ := started(t)
 	second, _ := standalone(t, "BELLBUOY_DATA="+dataFolder(p))
 	second.start()
-	if code := second.exit(10 * time.Second); code == 0 || !strings.Contains(second.output(), "in use") {
+	if code := second.exit(time.Minute); code == 0 || !strings.Contains(second.output(), "in use") {
 		t.Errorf("a second platform on the folder ended with code %d: %s", code, second.output())
 	}
 }
@@ -294,7 +294,7 @@ func TestWrongSettingStopsTheStartWithOneLine(t *testing.T) {
 				env = append(env, required...)
 			}
 			p := newProcess(t, test.binary, test.binary, append(env, test.setting)...).start()
-			code := p.exit(10 * time.Second)
+			code := p.exit(time.Minute)
 			name, _, _ := strings.Cut(test.setting, "=")
 			line := strings.TrimSpace(p.output())
 			if code == 0 || strings.Contains(line, "\n") || !mentions(line, name) {
@@ -344,7 +344,7 @@ func TestStartWaitsForUnreachableEngines(t *testing.T) {
 	kafka, redis := apitest.FreeAddress(t), apitest.FreeAddress(t)
 	p, base := standalone(t, "KAFKA_BROKERS="+kafka, "REDIS_URL=redis://"+redis+"/0")
 	p.start()
-	eventually(t, 20*time.Second, "a log line that says what it waits for", func() error {
+	eventually(t, time.Minute, "a log line that says what it waits for", func() error {
 		if !strings.Contains(p.output(), "kafka") {
 			return fmt.Errorf("only %q", p.output())
 		}

@@ -138,7 +138,7 @@ func read(t testing.TB, request receiver.Request) payload {
 
 func arrived(t testing.TB, r *receiver.Receiver, n int) []receiver.Request {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	requests, err := r.Wait(ctx, func(all []receiver.Request) bool { return len(all) >= n })
 	if err != nil {
