@@ -62,6 +62,8 @@ async function walks(bench, dashboard, names, status = 200) {
 async function bar(bench, dashboard) {
   const visitor = await Visitor.open(bench.browser, { viewport: { width: 1280, height: 800 } });
   const { page } = visitor;
+  // An update of the page would end the selection, or change the duration of a problem of today.
+  await page.route(() => true, (route) => route.request().resourceType() === 'fetch' ? undefined : route.fallback());
   await visitor.go(`${dashboard.url}/`);
   const tip = () => page.textContent('#tip');
   const one = page.locator('.bar[role=group]').first();

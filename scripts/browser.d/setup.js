@@ -36,8 +36,9 @@ async function walk(bench, platform, state, got, options, scripts) {
   const send = async (channel, number, text) => {
     await page.fill(`#${channel}-phone`, number);
     await Promise.all([page.waitForNavigation(), page.press(`#${channel}-phone`, 'Enter')]);
-    for (let tries = 0; !(await page.innerText('main')).includes(text); tries++) {
-      assert.ok(tries < 10, `the page does not show ${text}: ${await page.innerText(`#${channel}`)}`);
+    for (const began = Date.now(); !(await page.innerText('main')).includes(text);) {
+      assert.ok(Date.now() - began < 60_000, `the page does not show ${text}: ${await page.innerText(`#${channel}`)}`);
+      await page.waitForTimeout(300);
       await page.reload();
     }
   };

@@ -16,6 +16,18 @@ const launch = () => chromium.launch({
   args: ['--no-sandbox', '--disable-dev-shm-usage', `--host-resolver-rules=MAP login.example ${process.env.ISSUER}`],
 });
 
+// fresh returns the text of a page of a dashboard. The gateway sends a page that it kept from before if the events service is
+// slow. Such a page has the header Age, and fresh requests it again.
+async function fresh(url) {
+  for (let tries = 0; tries < 200; tries++) {
+    const response = await fetch(url);
+    const text = await response.text();
+    if (!response.headers.has('age')) return text;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+  throw new Error(`the gateway still sends a page that it kept: ${url}`);
+}
+
 class Visitor {
   // open returns a visitor with a page. The options are those of a context of the browser.
   static async open(browser, options = {}) {
@@ -23,6 +35,8 @@ class Visitor {
     visitor.trouble = [];
     visitor.others = []; // other origins whose pages the visitor may open
     visitor.context = await browser.newContext({ locale: 'en', timezoneId: 'America/New_York', reducedMotion: 'reduce', ...options });
+    visitor.context.setDefaultTimeout(120_000); // a busy machine is slow
+    visitor.context.setDefaultNavigationTimeout(120_000);
     await visitor.context.addInitScript(() => {
       window.reports = [];
       document.addEventListener('securitypolicyviolation', (e) => window.reports.push(`${e.violatedDirective} ${e.blockedURI} ${e.sample}`));
@@ -79,4 +93,4 @@ class Visitor {
   }
 }
 
-module.exports = { launch, Visitor };
+module.exports = { fresh, launch, Visitor };
