@@ -28,7 +28,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
-const secret = "a secret of the tests, long enough to be one"
+const (
+	secret = "a secret of the tests, long enough to be one"
+
+	// patient follows the URL of Redis: a slow machine is not an outage.
+	patient = "?read_timeout=1m"
+)
 
 // platform is the service with what surrounds it: a Kafka broker, the events service's
 // end of the calls to it, and a clock that can be put forward.
@@ -85,7 +90,7 @@ func (p *platform) now() time.Time {
 func (p *platform) run() {
 	p.t.Helper()
 	config := configure(p.documents, p.broker.Addr(), p.events.server.URL)
-	config.RedisURL = p.redis.URL()
+	config.RedisURL = p.redis.URL() + patient
 	if p.within > 0 {
 		config.ConfirmWithin = p.within
 	}
