@@ -260,11 +260,11 @@ func TestVisitorsNewerRequestReplacesTheOlder(t *testing.T) {
 }
 
 func TestVisitorsRequestExpires(t *testing.T) {
-	p := start(t, func(c *integrations.Config) { c.ConfirmWithin = 2 * time.Second })
+	p := start(t, func(c *integrations.Config) { c.ConfirmWithin = 20 * time.Second })
 	v := p.offer(p.organization(25), p.listen(topic.Notices))
 	used, _ := v.verified("kept.example")
 	link := v.request("late.example")
-	p.ahead.Store(int64(2 * time.Second)) // before the next run of the deletion
+	p.ahead.Store(int64(20 * time.Second)) // before the next run of the deletion
 	v.must(http.StatusGone, http.MethodPost, link, nil)
 	apitest.Eventually(t, "the request vanishes", func() bool { return v.listed("late.example") == nil })
 	v.must(http.StatusGone, http.MethodGet, link, nil)
@@ -276,13 +276,13 @@ func TestVisitorsRequestExpires(t *testing.T) {
 
 // The lock of an endpoint outlives the visitor's request: nobody can ask for the URL again.
 func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
-	p := start(t, func(c *integrations.Config) { c.ConfirmWithin = 2 * time.Second })
+	p := start(t, func(c *integrations.Config) { c.ConfirmWithin = 20 * time.Second })
 	v := p.offer(p.organization(25), p.listen(topic.Notices))
 	link := v.request("locked.example")
 	patch := object{"dashboardId": v.dashboard, "urlHash": v.listed("locked.example").URLHash, "locked": true}
 	p.call(v.organization, http.StatusOK, http.MethodPatch, path, patch)
 	v.request("late.example") // expires after the locked one
-	p.ahead.Store(int64(2 * time.Second))
+	p.ahead.Store(int64(20 * time.Second))
 	apitest.Eventually(t, "the other request vanishes", func() bool { return v.listed("late.example") == nil })
 	if e := v.listed("locked.example"); e == nil || !e.Locked || e.Verified {
 		t.Fatalf("the locked endpoint is %+v", e)

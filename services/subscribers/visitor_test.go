@@ -446,7 +446,7 @@ func TestVisitorConfirmsLessThanAMemberAskedFor(t *testing.T) {
 
 func TestVisitorsRequestExpires(t *testing.T) {
 	p := surround(t)
-	p.within = 2 * time.Second
+	p.within = 20 * time.Second
 	o := p.organization()
 	p.keep(func(s audience.Store) error { // a process was killed between the writes of the address and of the subscriber, or between their deletions
 		left := audience.Address{ID: topic.NewID(), OrganizationID: o.id, Channel: topic.Email, LegacyID: 1_000_000, Text: "left@example.com", Normal: "left@example.com", Made: true, CreatedAt: p.now()}
@@ -464,7 +464,7 @@ func TestVisitorsRequestExpires(t *testing.T) {
 	if n := p.total(v.organization, "/api/v1/subscribers/email/?confirmed=false"); n != 1 {
 		t.Errorf("%d unconfirmed", n)
 	}
-	p.ahead.Store(int64(2 * time.Second)) // before the next run of the deletion
+	p.ahead.Store(int64(20 * time.Second)) // before the next run of the deletion
 	v.must(http.StatusGone, http.MethodPost, link, nil)
 	v.must(http.StatusGone, http.MethodPost, more, nil)
 	p.awaitTotal(v.organization, "/api/v1/email/", 1)
@@ -482,14 +482,14 @@ func TestVisitorsRequestExpires(t *testing.T) {
 // The lock of a subscriber outlives the visitor's request: nobody can subscribe the address again.
 func TestVisitorsExpiredRequestStaysLocked(t *testing.T) {
 	p := surround(t)
-	p.within = 2 * time.Second
+	p.within = 20 * time.Second
 	p.run()
 	v := p.offer(p.organization(), p.listen(topic.Notices))
 	api := v.services[0].ID
 	link := v.request("locked@example.com", api)
 	v.lock("locked@example.com", true)
 	v.request("late@example.com", api) // expires after the locked one
-	p.ahead.Store(int64(2 * time.Second))
+	p.ahead.Store(int64(20 * time.Second))
 	p.awaitTotal(v.organization, "/api/v1/subscribers/email/", 1)
 	v.ask(topic.Email, "locked@example.com", api)
 	v.lock("locked@example.com", false)
