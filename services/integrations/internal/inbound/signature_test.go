@@ -22,8 +22,10 @@ func TestSignatureOfTheStandard(t *testing.T) {
 	if !isSigned(vectorSecret, in) {
 		t.Error("the vector of the standard is refused")
 	}
-	if reason := checkHeaders(in, time.Unix(1614265330+300, 0)); reason != "" {
-		t.Error(reason)
+	for _, age := range []int64{300, -300} {
+		if reason := checkHeaders(in, time.Unix(1614265330+age, 0)); reason != "" {
+			t.Errorf("%d s: %s", age, reason)
+		}
 	}
 	if checkHeaders(in, time.Unix(1614265330+301, 0)) == "" || checkHeaders(in, time.Unix(1614265330-301, 0)) == "" {
 		t.Error("301 s are admitted")
