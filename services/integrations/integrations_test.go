@@ -38,6 +38,7 @@ func TestOperations(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	p.signer = passport.NewSigner(secret, func() time.Time { return p.now().Add(time.Hour) }) // a script can take longer than a passport lives
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	heard := p.listen(topic.Notices)
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {

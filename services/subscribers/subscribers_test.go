@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/apitest"
 	"github.com/bellbuoy/bellbuoy/libs/passport"
@@ -16,6 +17,7 @@ import (
 // organizations of its own.
 func TestOperations(t *testing.T) {
 	p := start(t)
+	p.signer = passport.NewSigner(secret, func() time.Time { return p.now().Add(time.Hour) }) // a script can take longer than a passport lives
 	heard := p.listen(topic.Notices)
 	documents := apitest.ReadOpenAPI(t, "../../gateway/openapi")
 	apitest.Run(t, "testdata/*.txtar", func(t *testing.T) apitest.Target {
