@@ -3,6 +3,7 @@ package subscribers_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,11 +39,17 @@ func TestKillDuringAnImport(t *testing.T) {
 		for i := range rows {
 			rows[i]["componentIds"] = []string{o.services[0].ID, o.services[1].ID}
 		}
-		for _, r := range p.app(o, http.StatusOK, http.MethodPost, "email/import", object{"dashboardId": o.dashboard, "rows": rows, "sendConfirmations": true}).Results {
-			if r.Status == "refused" {
-				t.Fatalf("a repetition is refused: %s", *r.Error)
+		body := object{"dashboardId": o.dashboard, "rows": rows, "sendConfirmations": true}
+		apitest.Eventually(t, "a repetition ends", func() bool { // on a busy machine it may only be accepted
+			got := p.send(p.signer.Sign(o.app(passport.RoleSubscriber)), http.MethodPost, "/app/subscribers/email/import", body)
+			if got.status == http.StatusServiceUnavailable {
+				return false
 			}
-		}
+			if got.status != http.StatusOK || strings.Contains(got.text, `"refused"`) {
+				t.Fatalf("a repetition is refused: %d %s", got.status, got.text)
+			}
+			return true
+		})
 	}
 	for round := range organizations {
 		o := p.organization()

@@ -86,9 +86,10 @@ func TestOutcomeGoneSuppressesTheNumberUntilItIsAnother(t *testing.T) {
 	}
 	p.call(o, http.StatusOK, http.MethodPut, uri, object{"number": "+4915112345678"})
 	blocked(true)
+	changed := p.now()
 	p.call(o, http.StatusOK, http.MethodPut, uri, object{"number": "+4915187654321"})
 	blocked(false)
-	p.outcomes(first, gone(o, topic.SMS, recipient, p.now().Add(10*time.Second))) // about the former number
+	p.outcomes(first, gone(o, topic.SMS, recipient, changed.Add(10*time.Second))) // about the former number
 	blocked(false)
 	p.outcomes(gone(o, topic.SMS, recipient, p.now().Add(time.Minute)))
 	blocked(true)
