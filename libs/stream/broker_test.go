@@ -79,6 +79,7 @@ func TestPublishWaitsForABrokerThatRestarts(t *testing.T) {
 	addr, dir := apitest.FreeAddress(t), t.TempDir()
 	broker := startBrokerChild(t, addr, dir)
 	client := connect(t, addr, stream.Options{})
+	stream.Patient(client)
 	topic := newTopic(t, client, 1)
 	publish(t, client, numbered(topic, 0, 1, 1)...)
 	broker.kill()

@@ -26,7 +26,7 @@ func (c *Client) Publish(ctx context.Context, records ...Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.publishTimeout)
 	defer cancel()
 	messages, finish := c.produce(ctx, records)
 	err := c.write(ctx, messages)

@@ -76,6 +76,8 @@ type Client struct {
 	writer    *kafka.Writer
 	placed    *placed
 	fetchWait time.Duration // the longest time that a broker waits for records
+
+	pingTimeout, publishTimeout time.Duration
 }
 
 // Connect returns a client. The client connects to brokers only when it needs them.
@@ -100,7 +102,7 @@ func Connect(options Options) *Client {
 	return &Client{
 		brokers:   options.Brokers,
 		id:        options.ClientID,
-		fetchWait: fetchWait,
+		fetchWait: fetchWait, pingTimeout: pingTimeout, publishTimeout: publishTimeout,
 		log:       options.Log,
 		outages:   failurelog.New(options.Log),
 		tracer:    options.Tracer.Tracer("github.com/bellbuoy/bellbuoy/libs/stream"),
@@ -128,7 +130,7 @@ func Connect(options Options) *Client {
 
 // Ping returns nil if a broker responds within two seconds.
 func (c *Client) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.pingTimeout)
 	defer cancel()
 	response, err := c.kafka.ApiVersions(ctx, &kafka.ApiVersionsRequest{})
 	if err == nil {
@@ -149,7 +151,7 @@ func (c *Client) Close() error {
 	select {
 	case err := <-closed:
 		return err
-	case <-time.After(publishTimeout):
+	case <-time.After(c.publishTimeout):
 		return errors.New("The Kafka client was closed before the brokers acknowledged all records.")
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
-// renewTimeout is the time in which a broker must give the metadata to a new kafka.Transport.
 const renewTimeout = time.Second
 
 // transport replaces its kafka.Transport when a connection broke. The library notices only at the next request that an
@@ -28,10 +27,12 @@ type transport struct {
 	fresh    func() *kafka.Transport
 	current  atomic.Pointer[kafka.Transport]
 	renewing sync.Mutex
+	// renewTimeout is the time in which a broker must give the metadata to a new kafka.Transport.
+	renewTimeout time.Duration
 }
 
 func newTransport(fresh func() *kafka.Transport) *transport {
-	t := &transport{fresh: fresh}
+	t := &transport{fresh: fresh, renewTimeout: renewTimeout}
 	t.current.Store(fresh())
 	return t
 }
@@ -61,7 +62,7 @@ func (t *transport) renew(ctx context.Context, used *kafka.Transport, brokers ne
 	if t.current.Load() != used {
 		return // it was replaced since the request began
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.renewTimeout)
 	defer cancel()
 	next := t.fresh()
 	if _, err := next.RoundTrip(ctx, brokers, &metadata.Request{}); err != nil {

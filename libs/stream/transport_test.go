@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/bellbuoy/bellbuoy/libs/engines"
 	"github.com/segmentio/kafka-go"
@@ -45,6 +46,7 @@ func TestATransportIsReplacedByOneThatWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	transport := newTransport(func() *kafka.Transport { return &kafka.Transport{} })
+	transport.renewTimeout = time.Minute
 	first := transport.current.Load()
 	transport.renew(t.Context(), first, kafka.TCP(broker.Addr()))
 	second := transport.current.Load()
