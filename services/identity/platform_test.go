@@ -29,7 +29,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity"
 )
 
-const secret = "a secret of the tests, long enough to be one"
+const (
+	secret = "a secret of the tests, long enough to be one"
+
+	// patient follows the URL of Redis: a slow machine is not an outage.
+	patient = "?read_timeout=1m"
+)
 
 // platform is the environment of the service under test: Redis, a server in place of the events service, and a clock that
 // tests put forward. It starts and stops the identity service.
@@ -37,6 +42,7 @@ type platform struct {
 	t       testing.TB
 	records string       // the address of its database
 	ahead   atomic.Int64 // nanoseconds by which the clock is ahead
+	stopped atomic.Pointer[time.Time]
 	events  *events
 	redis   *engines.Redis
 	broker  *engines.Broker
@@ -60,8 +66,15 @@ func start(t testing.TB, set func(*identity.Config)) *platform {
 }
 
 func (p *platform) now() time.Time {
-	return time.Now().UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
+	now := p.stopped.Load()
+	if now == nil {
+		now = new(time.Now())
+	}
+	return now.UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
 }
+
+// stopClock stops the clock. It can still be put forward.
+func (p *platform) stopClock() { p.stopped.Store(new(time.Now())) }
 
 func (p *platform) startRedis(addr string) {
 	p.t.Helper()
@@ -69,7 +82,7 @@ func (p *platform) startRedis(addr string) {
 	if p.redis, err = engines.StartRedis(addr); err != nil {
 		p.t.Fatal(err)
 	}
-	options, err := redis.ParseURL(p.redis.URL())
+	options, err := redis.ParseURL(p.redis.URL() + patient)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -115,7 +128,7 @@ func (p *platform) run(set func(*identity.Config)) {
 		EventsURL: p.events.server.URL, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},
 	}
 	if p.redis != nil {
-		config.RedisURL = p.redis.URL()
+		config.RedisURL = p.redis.URL() + patient
 	}
 	config.Process = apitest.Process(p.t, "identity", "info", p.t.Output(), p.now)
 	if set != nil {
