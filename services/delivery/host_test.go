@@ -38,7 +38,7 @@ func TestTwoProcessesTogetherKeepTheLimitOfAHost(t *testing.T) {
 	w := newWorld(t)
 	w.peer.byChannel = true
 	discord := w.receiver("discord.test", nil)
-	ids := w.discords(240)
+	ids := w.discords(330)
 	w.start(w.config())
 	w.start(w.config())
 	apitest.Eventually(t, "both to own partitions", func() bool { return w.members(t.Context(), "delivery-send") == 2 })
