@@ -13,8 +13,6 @@ import (
 	markdownHTML "github.com/yuin/goldmark/renderer/html"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
-
-	"github.com/bellbuoy/bellbuoy/libs/apitest"
 )
 
 func hostile(t testing.TB) []string {
@@ -174,13 +172,18 @@ func TestRenderInTime(t *testing.T) {
 				texts = append(texts, "<p>"+repeated+"x</b>")
 			}
 			for _, text := range texts {
-				begun := apitest.UsedCPU()
-				markup := HTML(format, text)
-				_ = PlainText(format, text)
-				_ = CardText(markup)
-				_ = ChatText(markup)
-				_ = Check(text, length)
-				if took := apitest.UsedCPU() - begun; took > 5*time.Second { // the worst takes 0.2 s
+				var markup string
+				took := time.Hour
+				for try := 0; try < 3 && took > 5*time.Second; try++ { // the worst takes 0.2 s, unless the machine is busy
+					begun := time.Now()
+					markup = HTML(format, text)
+					_ = PlainText(format, text)
+					_ = CardText(markup)
+					_ = ChatText(markup)
+					_ = Check(text, length)
+					took = time.Since(begun)
+				}
+				if took > 5*time.Second {
 					t.Errorf("%s of %.20q takes %v", format, text, took)
 				}
 				if len(markup) > 40*length {
