@@ -25,8 +25,8 @@ import (
 )
 
 // fastTime is the speed of the clock of the two services. Their clock must not jump: the service integrations takes a
-// minute in which it did not read the clock as a time in which it did not run, and not as silence. A busy machine must
-// also handle each request within the time for which its passport is valid, a minute of this clock.
+// minute in which it did not read the time as one in which it did not run, and not as silence. A busy machine must also
+// handle each request within the time for which its passport is valid, a minute of this faster time.
 const fastTime = 12
 
 // If a signing key expects a request every 5 minutes and gets none, its management address gets a mail. A request ends the

@@ -108,7 +108,7 @@ func (p *platform) now() time.Time {
 	return at.Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
 }
 
-// freeze makes the clock stand at the time, so that the test takes no time by it. Only p.ahead moves it then.
+// freeze sets the time of the service, which then changes only with p.ahead.
 func (p *platform) freeze(at time.Time) {
 	p.frozen.Store(&at)
 	p.ahead.Store(0)

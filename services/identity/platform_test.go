@@ -73,7 +73,7 @@ func (p *platform) now() time.Time {
 	return now.UTC().Add(time.Duration(p.ahead.Load())).Truncate(time.Millisecond)
 }
 
-// stopClock stops the clock. It can still be put forward.
+// stopClock keeps the time of the service as it is, apart from p.ahead.
 func (p *platform) stopClock() { p.stopped.Store(new(time.Now())) }
 
 func (p *platform) startRedis(addr string) {

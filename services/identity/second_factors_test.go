@@ -27,7 +27,7 @@ func (p *platform) code(secret string, by time.Duration) string {
 // later puts the clock forward.
 func (p *platform) later(by time.Duration) { p.ahead.Add(int64(by)) }
 
-// midStep stops the clock in the middle of a time step, so that the step does not end during the next requests.
+// midStep stops the time of the service in the middle of a time step, so that the step does not end during the next requests.
 func (p *platform) midStep() {
 	p.stopClock()
 	const step = 30 * time.Second
