@@ -44,7 +44,7 @@ type platform struct {
 	t         testing.TB
 	documents string
 	broker    string
-	ahead     atomic.Int64              // of the clock, in nanoseconds
+	ahead     atomic.Int64              // time that is added to the real one, in nanoseconds
 	frozen    atomic.Pointer[time.Time] // the time at which the clock stands; nil: it goes
 	signer    *passport.Signer
 	url       string

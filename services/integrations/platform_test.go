@@ -40,7 +40,7 @@ const (
 type platform struct {
 	t         testing.TB
 	documents string
-	ahead     atomic.Int64 // of the clock, in nanoseconds
+	ahead     atomic.Int64 // time that is added to the real one, in nanoseconds
 	signer    *passport.Signer
 	upstream  *upstream
 	broker    *engines.Broker
