@@ -340,7 +340,7 @@ func TestAKilledRedisRefusesNoRequest(t *testing.T) {
 	more("calls pass with Redis again")
 	close(stop)
 	group.Wait()
-	if took := time.Duration(slowest.Load()); took > max(10*time.Second, 3*usual) { // the time limit of a call to Redis is 1 min here
+	if took := time.Duration(slowest.Load()); took > max(time.Second, 3*usual) {
 		t.Errorf("a call took %v; with Redis %v at the most", took, usual)
 	}
 	if n := strings.Count(d.log.String(), "Redis cannot be reached"); n != 1 {

@@ -294,16 +294,11 @@ func TestASessionHas600RequestsInAMinute(t *testing.T) {
 	doors := []*door{w.gateway(t, nil), w.gateway(t, nil)}
 	m := w.keys.session(func(c *peer.Credential) { c.Limits.AppPerMinute = 1 })
 	other := w.keys.session(func(c *peer.Credential) { c.Organization, c.User = m.credential.Organization, m.credential.User })
-	// Most calls are already in the log, so that the others arrive within a minute on a slow machine, too.
-	const before = sessionRate - 60
-	if err := w.redis.RPush(t.Context(), w.tag+"rate:session:"+m.credential.Session, "0:0", fmt.Sprintf("%d:%d", time.Now().UnixMilli(), before)).Err(); err != nil {
-		t.Fatal(err)
-	}
 	var passed, refused atomic.Int64
 	var group sync.WaitGroup
 	for i := range 10 {
 		group.Go(func() {
-			for range 8 {
+			for range 62 {
 				g := doors[i%2].get(t, "/console/", browser(m.cookie()))
 				if g.status == 200 {
 					passed.Add(1)
@@ -318,7 +313,7 @@ func TestASessionHas600RequestsInAMinute(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if before+passed.Load() != 600 || refused.Load() != 20 {
+	if passed.Load() != 600 || refused.Load() != 20 {
 		t.Errorf("%d requests passed, %d were refused", passed.Load(), refused.Load())
 	}
 	wantStatus(t, doors[0].get(t, "/console/", browser(other.cookie())), 200)
@@ -664,7 +659,7 @@ func TestACachedSessionEndsWithTheSession(t *testing.T) {
 		if p := d.get(t, "/console/", browser(m.cookie())).echo(t).Passport; p.Session == "" {
 			break
 		}
-		if late := asked.Sub(end); late > peer.CredentialTTL/3 { // without the end of the session, it is served for CredentialTTL
+		if late := asked.Sub(end); late > time.Second {
 			t.Fatalf("a page %v after the end", late)
 		}
 	}

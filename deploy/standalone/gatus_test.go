@@ -171,7 +171,7 @@ func TestTheFileForGatusHasEachComponentThatGatusCanHold(t *testing.T) {
 	}
 	page := func(text string) {
 		t.Helper()
-		eventually(t, time.Minute, text, func() error {
+		eventually(t, 2*time.Second, text, func() error {
 			got, err := try(context.Background(), http.MethodGet, a.DashboardURL+"/", "", nil)
 			if err == nil && (!strings.Contains(string(got.body), text) || strings.Contains(string(got.body), "checked.example.com")) {
 				return fmt.Errorf("the page is %s", got.body)

@@ -104,7 +104,7 @@ func (l *life) delivers() {
 func (l *life) pauses() {
 	strictly := 100 * time.Millisecond
 	// The receiver notes the time after it has read a request, which may be late on a busy machine.
-	const slack = 2 * time.Second
+	const slack = 150 * time.Millisecond
 	ctx, stop := context.WithCancel(l.t.Context())
 	defer stop()
 	measured := make(chan time.Duration, 1)

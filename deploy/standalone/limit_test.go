@@ -6,11 +6,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
-// together sends the requests of n clients at the same time. It returns the number of responses with each status. A busy
-// platform responds to some of so many requests with 503. Their clients try again.
+// together sends the requests of n clients at the same time. It returns the number of responses with each status.
 func together(t *testing.T, n int, request func(client int) (answer, error)) map[int]int {
 	t.Helper()
 	start, counts := make(chan struct{}), map[int]int{}
@@ -20,10 +18,6 @@ func together(t *testing.T, n int, request func(client int) (answer, error)) map
 		clients.Go(func() {
 			<-start
 			got, err := request(client)
-			for began := time.Now(); err == nil && got.status == http.StatusServiceUnavailable && time.Since(began) < time.Minute; {
-				<-time.After(100 * time.Millisecond)
-				got, err = request(client)
-			}
 			if err != nil {
 				t.Error(err)
 				return

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -178,8 +177,8 @@ func runTool(t *testing.T, folder, name, file string, env []string, address, pro
 	})
 }
 
-// A component goes down and comes back. The page shows each after the tool has posted it, and no person or process in
-// between does anything. The fastest of these takes at most 2 s: on a machine that runs other tests, the others may be late.
+// A component goes down and comes back. The page shows each within 2 s after the tool has posted it, and no person or
+// process in between does anything.
 func TestAMonitorMovesThePageByItself(t *testing.T) {
 	t.Parallel()
 	base := commonBase(t)
@@ -191,7 +190,6 @@ func TestAMonitorMovesThePageByItself(t *testing.T) {
 		a.checked("Shop", map[string]any{"name": "Checkout", "externalRefs": []string{"checkout"}, "checkUrl": w.URL + "/health"})
 		changed := start(t, a, p, w, a.inboundToken())
 		var before *post
-		var took []time.Duration
 		for i, down := range []bool{true, false, true, false} {
 			w.silent.Store(i > 1)
 			w.down.Store(down)
@@ -203,18 +201,14 @@ func TestAMonitorMovesThePageByItself(t *testing.T) {
 				return nil
 			})
 			before = p.last.Load()
-			eventually(t, time.Minute, "the page", func() error {
+			eventually(t, 2*time.Second, "the page", func() error {
 				got, err := try(context.Background(), http.MethodGet, a.DashboardURL+"/", "", nil)
 				if page := string(got.body); err == nil && (!strings.Contains(page, "Checkout is down") || strings.Contains(page, "All systems are operational") == down) {
 					err = fmt.Errorf("the page is %s", got.body)
 				}
 				return err
 			})
-			took = append(took, time.Since(before.at))
-			t.Logf("down is %t on the page %s after the post", down, took[i])
-		}
-		if slices.Min(took) > 2*time.Second {
-			t.Errorf("the page shows the changes %v after the posts", took)
+			t.Logf("down is %t on the page %s after the post", down, time.Since(before.at))
 		}
 		if events := a.everything("/app/events", "events"); len(events) != 1 || events[0]["status"] != "resolved" {
 			t.Errorf("the events are %v", events)

@@ -182,7 +182,7 @@ func TestPagesOutliveOutages(t *testing.T) {
 }
 
 func outlive(t *testing.T, documents string) {
-	limit := time.Duration(setting(t, "OUTAGE_READ_MS", 20_000, 1000)) * time.Millisecond
+	limit := time.Duration(setting(t, "OUTAGE_READ_MS", 3000, 1000)) * time.Millisecond
 	span := time.Duration(setting(t, "OUTAGE_MS", 1200, 5000)) * time.Millisecond
 	engines, env := engineProcesses(t)
 	var outages []outage

@@ -4,32 +4,31 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
 // TestVisitorsSeeTheSchedulersSteps measures at the gateway when visitors see that maintenances start and end and that
-// incidents begin by themselves. The fastest step of each kind is visible within 3 s. (On a machine that runs other
-// tests, another may be late.) Nobody sees an incident before it begins.
+// incidents begin by themselves. Most of these steps are visible within 3 s. (On a machine that runs other tests, one
+// may be late.) Nobody sees an incident before it begins.
 func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 	t.Parallel()
 	base := commonBase(t)
 	a := actor{t, provision(t, base, "Acme", "acme-admin", "admin", "api")}
 	service, component := a.service("Checkout")
 	l := looker{t: t, base: a.DashboardURL}
-	late := map[string]time.Duration{}
+	var late []time.Duration
 	see := func(what string, at time.Time, path string, is func(string) bool) {
 		t.Helper()
-		eventually(t, time.Minute, what, func() error {
+		eventually(t, 30*time.Second, what, func() error {
 			if got := l.visit("GET", path, nil); !is(string(got.body)) {
 				return fmt.Errorf("%d %s", got.status, got.body)
 			}
 			return nil
 		})
-		if fastest, seen := late[what]; !seen || time.Since(at) < fastest {
-			late[what] = time.Since(at)
-		}
+		late = append(late, time.Since(at))
 		if time.Now().Before(at) {
 			t.Errorf("%s: visible %s too early", what, time.Until(at))
 		}
@@ -52,11 +51,9 @@ func TestVisitorsSeeTheSchedulersSteps(t *testing.T) {
 		see("the maintenance starts", begin, "/api/v2/scheduled-maintenances.json", said("Started as scheduled."))
 		see("the maintenance ends", end, "/api/v2/scheduled-maintenances.json", said("Completed as scheduled."))
 	}
-	t.Logf("visible after %v", late)
-	for what, after := range late {
-		if after > 3*time.Second {
-			t.Errorf("%s: visible after %v", what, after)
-		}
+	slices.Sort(late)
+	if t.Logf("visible after %v", late); late[len(late)/2] > 3*time.Second {
+		t.Errorf("visible after %v", late)
 	}
 }
 

@@ -89,7 +89,7 @@ func engineProcesses(t testing.TB) (addresses map[*process]string, env []string)
 // delivered. The measured time begins when a service is started, or when an engine accepts connections again.
 func TestEachProcessResumesAfterKill(t *testing.T) {
 	t.Parallel()
-	limit := time.Duration(setting(t, "RESUME_SECONDS", 120, 5)) * time.Second
+	limit := time.Duration(setting(t, "RESUME_SECONDS", 30, 5)) * time.Second
 	r, env := startReceiver(t)
 	engines, settings := engineProcesses(t)
 	if os.Getenv("BELLBUOY_TEST_LONG") != "" && len(engines) < 2 {

@@ -21,8 +21,8 @@ func TestWritesHoldForAttemptsDuringFanOuts(t *testing.T) {
 	t.Parallel()
 	const (
 		endpoints = 60
-		each      = 5               // number of endpoints for each kind of write
-		slack     = 2 * time.Second // more for arrivals, whose time the receiver notes; the logs have that of the attempt
+		each      = 5                      // number of endpoints for each kind of write
+		slack     = 400 * time.Millisecond // more for arrivals, whose time the receiver notes; the logs have that of the attempt
 	)
 	strictly := 100 * time.Millisecond
 	servers, env := startReceivers(t, receiverHost)

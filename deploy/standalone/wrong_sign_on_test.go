@@ -189,18 +189,12 @@ func TestAProviderThatFailsShowsAPageInTime(t *testing.T) {
 		"fails":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 		"no JSON": func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
 	} {
-		fastest := time.Hour
-		for try := 0; try < 3 && fastest > 9*time.Second; try++ { // a busy machine makes some callbacks slow
-			person := s.browser()
-			callback := s.login(person, "new")
-			s.provider.Answer(answer, oidctest.TokenPath, oidctest.MetadataPath)
-			fastest = min(fastest, s.refused(name, person, callback, http.StatusServiceUnavailable, unreachable))
-			s.provider.Answer(nil)
-		}
-		if fastest > 9*time.Second {
-			t.Errorf("%s: the page took %v", name, fastest)
-		}
+		person := s.browser()
+		callback := s.login(person, "new")
 		s.provider.Answer(answer, oidctest.TokenPath, oidctest.MetadataPath)
+		if took := s.refused(name, person, callback, http.StatusServiceUnavailable, unreachable); took > 9*time.Second {
+			t.Errorf("%s: the page took %v", name, took)
+		}
 		s.admin.open("/sign-on", http.StatusOK).fill("/sign-on/test", nil, http.StatusOK).expect("/sign-on/test", "The test failed: "+unreachable)
 		s.provider.Answer(nil)
 	}

@@ -223,14 +223,10 @@ func TestTheLongestTemplateEndsByItsSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := time.Hour
-	for try := 0; try < 3 && took > 5*time.Second; try++ { // the machine may be busy
-		start := time.Now()
-		_, err = template.Render(sampleOf(bodytemplate.Hostile), nil)
-		took = time.Since(start)
-	}
+	start := time.Now()
+	_, err = template.Render(sampleOf(bodytemplate.Hostile), nil)
 	var failed *bodytemplate.Error
-	if !errors.As(err, &failed) || failed.Text != "the template takes too many steps" || took > 5*time.Second {
+	if took := time.Since(start); !errors.As(err, &failed) || failed.Text != "the template takes too many steps" || took > 5*time.Second {
 		t.Errorf("%v after %s", err, took)
 	}
 	if err := template.CheckSamples(nil); err == nil {

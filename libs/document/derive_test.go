@@ -277,13 +277,13 @@ func TestWritersOfOneRecordShareTheWork(t *testing.T) {
 func TestDeriveWritesItsRecord(t *testing.T) {
 	onEach(t, func(t *testing.T, address string) {
 		var c *document.Collection[boat]
-		var ended sync.Map // keys of deleted records
+		var ends atomic.Int64
 		db := open(t, address)
 		schema := boats()
 		schema.Derive = func(ctx context.Context, key string, current *boat) error {
 			switch {
 			case current == nil:
-				ended.Store(key, true)
+				ends.Add(1)
 				return nil
 			case current.Number == 1:
 				_, err := c.Update(ctx, key, func(b *boat) ([]topic.Message, error) { b.Number = 2; return nil, nil })
@@ -293,14 +293,10 @@ func TestDeriveWritesItsRecord(t *testing.T) {
 		}
 		c = document.Declare(db, schema)
 		migrate(t, db)
-		took := time.Hour
-		for try := 0; try < 3 && took > 4*time.Second; try++ { // the machine may be busy
-			started, made := time.Now(), vessel(fmt.Sprint(try), 1)
-			must(t, c.Insert(t.Context(), made))
-			eventually(t, "Derive has seen the deletion", func() bool { _, is := ended.Load(made.ID); return is })
-			took = time.Since(started)
-		}
-		if took > 4*time.Second {
+		started := time.Now()
+		must(t, c.Insert(t.Context(), vessel("a", 1)))
+		eventually(t, "Derive has seen the deletion", func() bool { return ends.Load() > 0 })
+		if took := time.Since(started); took > 4*time.Second {
 			t.Errorf("the write and the two that follow took %v", took)
 		}
 		n, err := c.Count(t.Context(), find.Query{Where: eq()})

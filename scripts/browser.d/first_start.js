@@ -186,7 +186,7 @@ function walk(bench, Kind, options, most, then = async () => []) {
       const took = await first(person, platform);
       console.log(`# the first start took ${person.actions} actions in ${took.toFixed(1)} s`);
       assert.ok(person.actions <= most, `${person.actions} actions are more than ${most}`);
-      assert.ok(took < 600, `${took} s`); // the actions count; a busy machine is slow
+      assert.ok(took < 120, `${took} s`);
       const state = await person.visitor.context.storageState();
       const found = [...person.problems, ...await person.visitor.findings()];
       await person.visitor.close();

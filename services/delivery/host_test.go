@@ -95,7 +95,7 @@ func TestAPauseOfAHostOutlivesItsProcess(t *testing.T) {
 		out.WriteHeader(http.StatusTooManyRequests)
 		fmt.Fprint(out, `{"global": true, "retry_after": 90}`)
 	})
-	const n, few = 250, 180 // few: requests that start before the response arrives; 180 take four seconds
+	const n, few = 250, 60 // few: requests that start before the response arrives; 60 take more than a second
 	ids := w.discords(n)
 	waits := func(sent topic.EventChange, least int64) {
 		t.Helper()
