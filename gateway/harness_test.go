@@ -63,7 +63,7 @@ func newWorld(t testing.TB) *world {
 
 func newWorldOn(t testing.TB, redisURL string) *world {
 	t.Helper()
-	settings := boot.Redis{RedisURL: patient(redisURL)}
+	settings := boot.Redis{RedisURL: apitest.Patient(redisURL)}
 	client, _, err := settings.Connect(1)
 	if err != nil {
 		t.Fatal(err)
@@ -276,7 +276,7 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 	t.Helper()
 	var c Config
 	c.Settings = boot.Settings{LogLevel: "info"}
-	c.Redis.RedisURL = patient(w.redisURL)
+	c.Redis.RedisURL = apitest.Patient(w.redisURL)
 	c.Patience = time.Minute // see impatient
 	c.Secret.Secret = testSecret
 	c.DashboardCache = "64MiB"
@@ -295,14 +295,6 @@ func (w *world) config(t testing.TB, log io.Writer) Config {
 		t.Fatal(err)
 	}
 	return c
-}
-
-// patient returns the URL of Redis with a long time limit: a slow test machine is not an outage.
-func patient(redisURL string) string {
-	if strings.Contains(redisURL, "?") {
-		return redisURL + "&read_timeout=1m"
-	}
-	return redisURL + "?read_timeout=1m"
 }
 
 // impatient sets the patience with the events service that a gateway has outside tests. Only tests in which the service

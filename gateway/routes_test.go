@@ -214,7 +214,7 @@ func TestTheOperatorNeedsTheToken(t *testing.T) {
 // not affected. Right tokens and requests without a token do not count.
 func TestWrongOperatorTokensAreThrottled(t *testing.T) {
 	w := newWorld(t)
-	for name, url := range map[string]string{"redis": patient(w.redisURL), "memory": "redis://" + apitest.FreeAddress(t)} {
+	for name, url := range map[string]string{"redis": apitest.Patient(w.redisURL), "memory": "redis://" + apitest.FreeAddress(t)} {
 		t.Run(name, func(t *testing.T) {
 			d := w.gateway(t, func(c *Config) { c.TrustedProxies, c.Redis.RedisURL = []string{"127.0.0.1/32"}, url })
 			try := func(ip, token string) got {

@@ -28,7 +28,7 @@ func (w *world) command(t *testing.T, settings ...string) *exec.Cmd {
 	t.Helper()
 	command := program.Command(t)
 	command.Env = append(os.Environ(), "BELLBUOY_ADDR=127.0.0.1:0", "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0",
-		"BELLBUOY_SECRET="+testSecret, "REDIS_URL="+patient(w.redisURL), "IDENTITY_URL="+w.services[identity].server.URL,
+		"BELLBUOY_SECRET="+testSecret, "REDIS_URL="+apitest.Patient(w.redisURL), "IDENTITY_URL="+w.services[identity].server.URL,
 		"EVENTS_URL="+w.services[events].server.URL, "SUBSCRIBERS_URL="+w.services[subscribers].server.URL,
 		"INTEGRATIONS_URL="+w.services[integrations].server.URL)
 	command.Env = append(command.Env, settings...)

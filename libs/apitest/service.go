@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -92,6 +93,15 @@ func Ready(t testing.TB, url string) {
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
 	})
+}
+
+// Patient returns the URL of Redis with a long time limit of a call: a slow test machine is not an outage.
+func Patient(redisURL string) string {
+	separator := "?"
+	if strings.Contains(redisURL, "?") {
+		separator = "&"
+	}
+	return redisURL + separator + "read_timeout=1m"
 }
 
 // Eventually waits until holds returns true. It is for effects that follow a response. After a minute it fails the test

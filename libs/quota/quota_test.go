@@ -17,9 +17,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/quota"
 )
 
-// patient follows the URL of Redis: a slow machine is not an outage.
-const patient = "?read_timeout=1m"
-
 // open returns a counter that uses the Redis at the URL. Its clock can be set ahead of the real time.
 func open(t *testing.T, url string) (counter *quota.Counter, ahead *atomic.Int64, log *bytes.Buffer) {
 	t.Helper()
@@ -45,8 +42,8 @@ func startRedis(t *testing.T, addr string) *engines.Redis {
 func TestCountersOnOneRedisShareALimit(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
-	one, _, _ := open(t, server.URL()+patient)
-	two, _, _ := open(t, server.URL()+patient)
+	one, _, _ := open(t, apitest.Patient(server.URL()))
+	two, _, _ := open(t, apitest.Patient(server.URL()))
 	limit := quota.Limit{Uses: 30, Window: time.Hour}
 	var granted atomic.Int64
 	var group sync.WaitGroup
@@ -73,7 +70,7 @@ func TestCountersOnOneRedisShareALimit(t *testing.T) {
 func TestARefusedUseDoesNotProlongTheWindow(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
-	counter, _, _ := open(t, server.URL()+patient)
+	counter, _, _ := open(t, apitest.Patient(server.URL()))
 	limit := quota.Limit{Uses: 1, Window: 5 * time.Second}
 	if counter.Take(t.Context(), "k", limit) != 0 || counter.Take(t.Context(), "k", limit) == 0 {
 		t.Fatal("the limit is not 1")
@@ -121,7 +118,7 @@ func TestMemoryCountsWhileRedisIsDown(t *testing.T) {
 func TestMessagesAndCodesAreLimitedByVisitorAndByAddress(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
-	counter, _, _ := open(t, server.URL()+patient)
+	counter, _, _ := open(t, apitest.Patient(server.URL()))
 	with := func(take func(context.Context, string) time.Duration) func(string) time.Duration {
 		return func(key string) time.Duration { return take(t.Context(), key) }
 	}
@@ -161,7 +158,7 @@ func TestMessagesAndCodesAreLimitedByVisitorAndByAddress(t *testing.T) {
 func TestOnlyWrongPasswordsCount(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
-	inRedis, _, _ := open(t, server.URL()+patient)
+	inRedis, _, _ := open(t, apitest.Patient(server.URL()))
 	inMemory, _, _ := open(t, "redis://"+apitest.FreeAddress(t))
 	for name, counter := range map[string]*quota.Counter{"redis": inRedis, "memory": inMemory} {
 		counter.TryWasRight(t.Context(), "192.0.2.1", "d") // there is no Try to remove
@@ -187,7 +184,7 @@ func TestOnlyWrongPasswordsCount(t *testing.T) {
 func TestFailuresToSignInCountForNameAndAddress(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
-	inRedis, _, _ := open(t, server.URL()+patient)
+	inRedis, _, _ := open(t, apitest.Patient(server.URL()))
 	inMemory, _, _ := open(t, "redis://"+apitest.FreeAddress(t))
 	for where, counter := range map[string]*quota.Counter{"redis": inRedis, "memory": inMemory} {
 		allowed := func(ip, name string) bool {
@@ -244,7 +241,7 @@ func TestFailuresToSignInCountForNameAndAddress(t *testing.T) {
 func TestTestMessagesAreLimitedByURLAndOrganization(t *testing.T) {
 	server := startRedis(t, "127.0.0.1:0")
 	defer server.Close()
-	counter, _, _ := open(t, server.URL()+patient)
+	counter, _, _ := open(t, apitest.Patient(server.URL()))
 	sent := func(organization, hash string, tries int) (sent int) {
 		for range tries {
 			if counter.EndpointTest(t.Context(), organization, hash) == 0 {

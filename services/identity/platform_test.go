@@ -29,12 +29,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity"
 )
 
-const (
-	secret = "a secret of the tests, long enough to be one"
-
-	// patient follows the URL of Redis: a slow machine is not an outage.
-	patient = "?read_timeout=1m"
-)
+const secret = "a secret of the tests, long enough to be one"
 
 // platform is the environment of the service under test: Redis, a server in place of the events service, and a clock that
 // tests put forward. It starts and stops the identity service.
@@ -82,7 +77,7 @@ func (p *platform) startRedis(addr string) {
 	if p.redis, err = engines.StartRedis(addr); err != nil {
 		p.t.Fatal(err)
 	}
-	options, err := redis.ParseURL(p.redis.URL() + patient)
+	options, err := redis.ParseURL(apitest.Patient(p.redis.URL()))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -128,7 +123,7 @@ func (p *platform) run(set func(*identity.Config)) {
 		EventsURL: p.events.server.URL, Rates: boot.Rates{LegacyRatePerHour: 1000, AppRatePerMinute: 600},
 	}
 	if p.redis != nil {
-		config.RedisURL = p.redis.URL() + patient
+		config.RedisURL = apitest.Patient(p.redis.URL())
 	}
 	config.Process = apitest.Process(p.t, "identity", "info", p.t.Output(), p.now)
 	if set != nil {

@@ -29,7 +29,7 @@ func (p *platform) spawn() (url string, kill func()) {
 	addr := apitest.FreeAddress(p.t)
 	command := program.Command(p.t)
 	command.Env = append(os.Environ(), "BELLBUOY_ADDR="+addr, "BELLBUOY_INTERNAL_ADDR=127.0.0.1:0", "BELLBUOY_LOG_LEVEL=error",
-		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker.Addr(), "REDIS_URL="+p.redis.URL()+patient, "BELLBUOY_SECRET="+secret,
+		"DOCUMENTS_URL="+p.documents, "KAFKA_BROKERS="+p.broker.Addr(), "REDIS_URL="+apitest.Patient(p.redis.URL()), "BELLBUOY_SECRET="+secret,
 		"EVENTS_URL="+p.upstream.server.URL, "IDENTITY_URL="+p.upstream.server.URL, "APP_BASE_URL=https://status.example.com")
 	output, err := command.StderrPipe()
 	if err != nil {

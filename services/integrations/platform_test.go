@@ -30,9 +30,6 @@ const (
 	path   = "/app/integrations/webhooks/outbound/endpoints"
 
 	suppressionPath = "/app/integrations/webhooks/outbound/suppression"
-
-	// patient follows the URL of Redis: a slow machine is not an outage.
-	patient = "?read_timeout=1m"
 )
 
 // platform is the service with what surrounds it: a Kafka broker, the ends of the
@@ -87,7 +84,7 @@ func (p *platform) run(set func(*integrations.Config)) {
 		Documents: boot.Documents{DocumentsURL: p.documents},
 		Kafka:     boot.Kafka{KafkaBrokers: []string{p.broker.Addr()}},
 		Secret:    boot.Secret{Secret: secret},
-		Redis:     boot.Redis{RedisURL: p.redis.URL() + patient}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
+		Redis:     boot.Redis{RedisURL: apitest.Patient(p.redis.URL())}, Confirmation: boot.Confirmation{ConfirmWithin: 48 * time.Hour},
 		Links:     boot.Links{AppBaseURL: "https://status.example.com"},
 		EventsURL: p.upstream.server.URL, IdentityURL: p.upstream.server.URL, Suppression: boot.Suppression{AlertAfter: 5, SuppressAfter: 10},
 		Providers: boot.Providers{

@@ -202,7 +202,7 @@ func (p *platform) visitorsOf(script string, o organization, h *apitest.Heard) m
 	v.must(http.StatusOK, http.MethodPost, "/public/endpoints/unsubscribe?token="+vars["endedUnsubscribe"], nil)
 
 	busy := p.offer(o, h)
-	counter, err := quota.New(boot.Redis{RedisURL: p.redis.URL() + patient}, slog.New(slog.DiscardHandler), p.now)
+	counter, err := quota.New(boot.Redis{RedisURL: apitest.Patient(p.redis.URL())}, slog.New(slog.DiscardHandler), p.now)
 	if err != nil {
 		p.t.Fatal(err)
 	}

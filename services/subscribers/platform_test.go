@@ -28,12 +28,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/subscribers/internal/store"
 )
 
-const (
-	secret = "a secret of the tests, long enough to be one"
-
-	// patient follows the URL of Redis: a slow machine is not an outage.
-	patient = "?read_timeout=1m"
-)
+const secret = "a secret of the tests, long enough to be one"
 
 // platform is the service with what surrounds it: a Kafka broker, the events service's
 // end of the calls to it, and a clock that can be put forward.
@@ -90,7 +85,7 @@ func (p *platform) now() time.Time {
 func (p *platform) run() {
 	p.t.Helper()
 	config := configure(p.documents, p.broker.Addr(), p.events.server.URL)
-	config.RedisURL = p.redis.URL() + patient
+	config.RedisURL = apitest.Patient(p.redis.URL())
 	if p.within > 0 {
 		config.ConfirmWithin = p.within
 	}

@@ -268,7 +268,7 @@ func (p page) manage(t testing.TB) string {
 // exhaust uses up what the visitor may send from the IP address.
 func (v *visitors) exhaust() {
 	v.t.Helper()
-	counter, err := quota.New(boot.Redis{RedisURL: v.redis.URL() + patient}, slog.New(slog.DiscardHandler), v.now)
+	counter, err := quota.New(boot.Redis{RedisURL: apitest.Patient(v.redis.URL())}, slog.New(slog.DiscardHandler), v.now)
 	if err != nil {
 		v.t.Fatal(err)
 	}

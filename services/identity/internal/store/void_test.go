@@ -26,9 +26,6 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/identity/internal/telemetry"
 )
 
-// patient follows the URL of Redis: a slow machine is not an outage.
-const patient = "?read_timeout=1m"
-
 // setting is the domain on real engines without Sweep, so that a test decides what happens between the
 // steps of a change.
 type setting struct {
@@ -86,13 +83,13 @@ func open(t *testing.T) *setting {
 	}
 	s.startRedis("127.0.0.1:0")
 	t.Cleanup(func() { s.redis.Close() })
-	gateways, err := store.NewGateways(boot.Redis{RedisURL: s.redis.URL() + patient})
+	gateways, err := store.NewGateways(boot.Redis{RedisURL: apitest.Patient(s.redis.URL())})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { gateways.Close() })
 	s.gateways = &interrupted{Gateways: gateways}
-	tries, err := quota.New(boot.Redis{RedisURL: s.redis.URL() + patient}, slog.New(slog.DiscardHandler), time.Now)
+	tries, err := quota.New(boot.Redis{RedisURL: apitest.Patient(s.redis.URL())}, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +145,7 @@ func (s *setting) addKey() account.Key {
 
 func (s *setting) client() *redis.Client {
 	s.t.Helper()
-	options, err := redis.ParseURL(s.redis.URL() + patient)
+	options, err := redis.ParseURL(apitest.Patient(s.redis.URL()))
 	if err != nil {
 		s.t.Fatal(err)
 	}
