@@ -21,7 +21,7 @@ func BenchmarkImport(b *testing.B) {
 		m := newMover(actor{b, provision(b, c.base, "Acme", "acme-admin", "admin", "api")})
 		m.component("Checkout", "checkout")
 		m.incident(m.component("Gate", "gate"), nil)
-		small, large := history(b, "small", 11, 819, 4570, 0), history(b, "large", 100, 10_000, 50_000, 0)
+		small, large := history(b, "small", time.Now(), 11, 819, 4570, 0), history(b, "large", time.Now(), 100, 10_000, 50_000, 0)
 		timed := func(arguments ...string) float64 {
 			began := time.Now()
 			m.run(0, arguments...)

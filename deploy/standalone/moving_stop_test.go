@@ -19,7 +19,7 @@ import (
 func (m *mover) stopsAndGoesOn() {
 	m.t.Helper()
 	m.folder = m.t.TempDir()
-	page := history(m.t, "zq2", 200, 20, 40, 0)
+	page := history(m.t, "zq2", time.Now(), 200, 20, 40, 0)
 	endpoint := `{"kind":"endpoint","key":"x:zq2:h","channel":"webhook","url":"https://` + receiverHost + `/hooks/zq2","managementEmail":"ops@example.com","components":null,"format":"statuspage"}` + "\n"
 	if err := os.WriteFile(page, append([]byte(m.readAll(page)), endpoint...), 0o600); err != nil {
 		m.t.Fatal(err)

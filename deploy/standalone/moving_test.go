@@ -20,8 +20,8 @@ import (
 
 // history writes a file of lines with the history of a page: components, incidents with entries in all over the last
 // years, and confirmed subscribers. scope is in each key, id and slug, so that several histories fit into one
-// organization. It returns the path of the file.
-func history(t testing.TB, scope string, parts, events, entries, subscribers int) string {
+// organization. The last event is a day before until. It returns the path of the file.
+func history(t testing.TB, scope string, until time.Time, parts, events, entries, subscribers int) string {
 	t.Helper()
 	var out strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&out, format+"\n", args...) }
@@ -29,7 +29,7 @@ func history(t testing.TB, scope string, parts, events, entries, subscribers int
 	for i := range parts {
 		line(`{"kind":"component","key":"x:%[1]s:c%[2]d","name":"Part %[2]d","groupName":"Europe","position":%[2]d,"startAt":"2020-01-01T00:00:00Z","dashboardIds":["x:%[1]s:page"],"publicId":"%[1]s-c%[2]d"}`, scope, i)
 	}
-	oldest := time.Now().UTC().Truncate(time.Hour).Add(-time.Duration(events) * 24 * time.Hour)
+	oldest := until.UTC().Truncate(time.Hour).Add(-time.Duration(events) * 24 * time.Hour)
 	impacts := []string{"degraded_performance", "partial_outage", "major_outage"}
 	for i := range events {
 		start := oldest.Add(time.Duration(i)*24*time.Hour + time.Duration(i%7)*time.Minute)
@@ -195,7 +195,7 @@ func TestAHistoryOfGitHubsSizeIsImportedQuietlyAndUndone(t *testing.T) {
 	before := m.shown(m.DashboardSlug)
 	events := setting(t, "MOVE_EVENTS", 250, 819)
 	entries := events * 4570 / 819
-	file := history(t, "zq1", 11, events, entries, 0)
+	file := history(t, "zq1", time.Now(), 11, events, entries, 0)
 
 	began := time.Now()
 	table := m.run(0, "import", "lines", file, "--dashboard", m.DashboardSlug)
@@ -411,14 +411,14 @@ func killImports(t *testing.T, documents string, kills int) {
 	c := provision(t, cluster.base, "Acme", "acme-admin", "admin", "api")
 	send(t, http.MethodPatch, cluster.base+"/operator/v1/organizations/"+c.OrganizationID, c.operator(), map[string]any{"limits": map[string]any{"uniqueEndpoints": 1000}}).expect(t, http.StatusOK)
 	victims := []string{"events", "command", "gateway", "subscribers", "identity", "integrations"}
-	want := ""
+	want, until := "", time.Now() // one time for all imports, which are compared
 	killed := 0
 	events := setting(t, "MOVE_KILL_EVENTS", 150, 450)
 	for n := range kills + 1 {
 		m := newMover(actor{t, c})
 		scope := fmt.Sprintf("zq%02d", n)
 		m.receives(scope)
-		file := history(t, scope, 40, events, 4*events, 100)
+		file := history(t, scope, until, 40, events, 4*events, 100)
 		arguments := []string{"import", "lines", file, "--dashboard", scope, "--only", "components,events,subscribers"}
 		if n > 0 {
 			victim := victims[(n-1)%len(victims)]

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,28 +146,33 @@ func TestAPauseOfAChatHoldsAllEndpointsOfItsSpace(t *testing.T) {
 	w.start(w.config())
 	sent := toChat(newEvent(), 1)
 	w.publish(sent, nil)
-	attempts := 0
+	var at []time.Time
+	var took time.Duration // until the response that asks for the pause
 	for _, row := range w.ended(sent.ID, ids...) {
-		attempts += len(row.Attempts)
 		if row.Status != deliverylog.StatusDelivered {
 			t.Errorf("row %+v", row)
 		}
+		for i, a := range row.Attempts {
+			at = append(at, a.At)
+			if a.HTTPStatus == http.StatusTooManyRequests {
+				took = time.Duration(a.DurationMS) * time.Millisecond
+			} else if i > 0 && a.At.Sub(row.Attempts[0].At) < asked {
+				t.Errorf("the retry came after %v", a.At.Sub(row.Attempts[0].At))
+			}
+		}
 	}
-	got := chat.got()
-	if attempts != endpoints+1 || len(got) != endpoints+1 {
-		t.Fatalf("%d attempts, %d requests", attempts, len(got))
+	if n := len(chat.got()); len(at) != endpoints+1 || n != endpoints+1 {
+		t.Fatalf("%d attempts, %d requests", len(at), n)
 	}
+	slices.SortFunc(at, time.Time.Compare)
 	early := 0
-	for i, a := range got {
-		rest := a.at.Sub(got[0].at)
-		if rest < asked {
+	for _, a := range at {
+		if a.Sub(at[0]) < asked {
 			early++
 		}
-		if i > 0 && a.query == got[0].query && rest < asked {
-			t.Errorf("the retry came after %v", rest)
-		}
 	}
-	if early > 1 {
-		t.Errorf("the space got %d messages before the end of the pause", early)
+	// One message a second may begin before the response has arrived, which is late on a busy machine.
+	if most := 1 + int((took+time.Second/2)/time.Second); early > most {
+		t.Errorf("the space got %d messages before the end of the pause, and %d before the response can count", early, most)
 	}
 }
