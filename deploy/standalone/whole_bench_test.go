@@ -238,5 +238,5 @@ func (p *process) cpu() time.Duration {
 // quiet waits until the process is idle and returns its processor time.
 func (p *process) quiet() time.Duration {
 	p.t.Helper()
-	return apitest.Quiet(p.t, p.cpu)
+	return apitest.Quiet(p.t, apitest.AtRest, p.cpu)
 }

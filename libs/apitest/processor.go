@@ -6,13 +6,16 @@ import (
 	"time"
 )
 
-// Quiet waits until the processor time that cpu returns hardly grows, and returns it. At rest, the timers of all services
-// need a few hundredths of a core.
-func Quiet(t testing.TB, cpu func() time.Duration) time.Duration {
+// AtRest is the share of a core that the timers of all services need.
+const AtRest = 0.05
+
+// Quiet waits until the processor time that cpu returns grows by at most a share of a core, and returns it.
+func Quiet(t testing.TB, share float64, cpu func() time.Duration) time.Duration {
 	t.Helper()
+	const span = 400 * time.Millisecond
 	used, since, began := cpu(), time.Now(), time.Now()
-	for ; time.Since(since) < 400*time.Millisecond; time.Sleep(longest) {
-		if now := cpu(); now-used > 20*time.Millisecond {
+	for ; time.Since(since) < span; time.Sleep(longest) {
+		if now := cpu(); now-used > time.Duration(share*float64(span)) {
 			used, since = now, time.Now()
 		}
 		if time.Since(began) > 5*time.Minute {
