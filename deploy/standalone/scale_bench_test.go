@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -14,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -222,14 +222,15 @@ func BenchmarkServicesScale(b *testing.B) {
 						eventually(b, time.Minute, "ready", ready(bases[n-1]))
 					}
 					var done [clients]int
-					return throughput(b, clients, func(n int) error {
-						url, i := bases[n%processes]+of.path+"/"+records[n], done[n]
-						done[n]++
-						if i%2 == 0 {
-							return call(b, client, http.MethodGet, url, a.app(), nil, http.StatusOK)
+					rate, used = throughput(b, clients, func(n int) error {
+						url := bases[n%processes] + of.path + "/" + records[n]
+						if err := call(b, client, http.MethodGet, url, a.app(), nil, http.StatusOK); err != nil {
+							return err
 						}
-						return call(b, client, http.MethodPatch, url, a.app(), of.change(i/2), http.StatusOK)
+						done[n]++
+						return call(b, client, http.MethodPatch, url, a.app(), of.change(done[n]), http.StatusOK)
 					})
+					return 2 * rate, used
 				})
 			}
 			for _, p := range running {
@@ -263,42 +264,53 @@ func call(b *testing.B, with *http.Client, method, url, authorization string, in
 }
 
 // throughput calls request again and again for each of the clients. It returns the calls in a second, and how many percent of the
-// processor time of the machine were used, both without the first seconds.
+// processor time of the machine were used, both without the first seconds. Each client counts from the end of one call to the end
+// of another: the clients begin together, so a common span would contain a part of a call of each of them.
 func throughput(b *testing.B, clients int, request func(client int) error) (rate, used float64) {
 	b.Helper()
-	const warm, measured = 5 * time.Second, 10 * time.Second
-	var done atomic.Int64
+	const warm, measured = 5 * time.Second, 30 * time.Second
 	var running sync.WaitGroup
-	failed, stop := make(chan error, clients), make(chan struct{})
+	failed, rates := make(chan error, clients), make(chan float64, clients)
+	begin := time.Now().Add(warm)
 	for i := range clients {
 		running.Go(func() {
+			var first, last time.Time
+			calls := -1
 			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
 				if err := request(i); err != nil {
 					failed <- err
 					return
 				}
-				done.Add(1)
+				now := time.Now()
+				if now.After(begin.Add(measured)) {
+					rates <- float64(calls) / last.Sub(first).Seconds()
+					return
+				}
+				if now.After(begin) {
+					first, last, calls = cmp.Or(first, now), now, calls+1
+				}
 			}
 		})
 	}
 	<-time.After(warm)
-	since, before, began := busy(b), done.Load(), time.Now()
+	since := busy(b)
 	<-time.After(measured)
-	rate, used = float64(done.Load()-before)/time.Since(began).Seconds(), since()
-	close(stop)
+	used = since()
 	running.Wait()
 	close(failed)
+	close(rates)
 	var all []error
 	for err := range failed {
 		all = append(all, err)
 	}
 	if len(all) > 0 {
 		b.Fatal(len(all), errors.Join(all[:min(3, len(all))]...))
+	}
+	for of := range rates {
+		rate += of
+	}
+	if math.IsNaN(rate) || math.IsInf(rate, 0) {
+		b.Fatalf("a client ended fewer than two calls in %v", measured)
 	}
 	return rate, used
 }
