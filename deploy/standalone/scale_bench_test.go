@@ -264,8 +264,8 @@ func call(b *testing.B, with *http.Client, method, url, authorization string, in
 }
 
 // throughput calls request again and again for each of the clients. It returns the calls in a second, and how many percent of the
-// processor time of the machine were used, both without the first seconds. Each client counts from the end of one call to the end
-// of another: the clients begin together, so a common span would contain a part of a call of each of them.
+// processor time of the machine were used, both without the first seconds. The clients begin together, so a common span would
+// contain a part of a call of each. Therefore each client counts in a span of its own, from the end of one call to that of another.
 func throughput(b *testing.B, clients int, request func(client int) error) (rate, used float64) {
 	b.Helper()
 	const warm, measured = 5 * time.Second, 30 * time.Second
