@@ -94,3 +94,63 @@ func TestEachFieldIsReadByTheCode(t *testing.T) {
 		}
 	}
 }
+
+// TestTheOneProcessHandsOverEachSetting finds a setting of a service that the platform as one process does not set in the
+// service's Config: the process would accept the setting, and the service would have its zero value. bind sets Process.
+func TestTheOneProcessHandsOverEachSetting(t *testing.T) {
+	t.Parallel()
+	parse := func(path string) *ast.File {
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(repository, path), nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	given := map[string]map[string]bool{} // by service
+	ast.Inspect(parse("deploy/standalone/platform.go"), func(node ast.Node) bool {
+		literal, _ := node.(*ast.CompositeLit)
+		if literal == nil {
+			return true
+		}
+		of, _ := literal.Type.(*ast.SelectorExpr)
+		if of == nil || of.Sel.Name != "Config" {
+			return true
+		}
+		set := map[string]bool{}
+		for _, element := range literal.Elts {
+			set[element.(*ast.KeyValueExpr).Key.(*ast.Ident).Name] = true
+		}
+		given[of.X.(*ast.Ident).Name] = set
+		return true
+	})
+	if len(given) != len(binaryNames) {
+		t.Fatalf("platform.go starts %d services, not %d", len(given), len(binaryNames))
+	}
+	for service, set := range given {
+		dir := filepath.Join("services", service)
+		if service == "gateway" {
+			dir = service
+		}
+		ast.Inspect(parse(filepath.Join(dir, service+".go")), func(node ast.Node) bool {
+			config, _ := node.(*ast.TypeSpec)
+			if config == nil || config.Name.Name != "Config" {
+				return true
+			}
+			for _, field := range config.Type.(*ast.StructType).Fields.List {
+				if field.Tag == nil || strings.Contains(field.Tag.Value, `kong:"-"`) {
+					continue
+				}
+				settings := field.Names
+				if embedded, is := field.Type.(*ast.SelectorExpr); is && settings == nil {
+					settings = []*ast.Ident{embedded.Sel}
+				}
+				for _, setting := range settings {
+					if setting.Name != "Process" && !set[setting.Name] {
+						t.Errorf("platform.go does not hand %s over to %s", setting.Name, service)
+					}
+				}
+			}
+			return false
+		})
+	}
+}

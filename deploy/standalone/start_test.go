@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -312,6 +314,7 @@ func mentions(line, variable string) bool {
 
 func TestHelpExplainsEverySetting(t *testing.T) {
 	t.Parallel()
+	help := map[string]string{}
 	for binary, settings := range map[string][]string{
 		"standalone": {"BELLBUOY_ADDR", "BELLBUOY_INTERNAL_ADDR", "BELLBUOY_DATA", "BELLBUOY_SEED", "BELLBUOY_OPERATOR_TOKEN", "BELLBUOY_SECRET",
 			"DOCUMENTS_URL", "KAFKA_BROKERS", "REDIS_URL", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_TRACES_SAMPLER_ARG", "BELLBUOY_LOG_FORMAT", "LEGACY_BASE_URL", "APP_BASE_URL", "DASHBOARD_BASE_URL", "CONSOLE_BASE_URL",
@@ -331,9 +334,19 @@ func TestHelpExplainsEverySetting(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s -h: %v", binary, err)
 		}
+		help[binary] = string(out)
 		for _, setting := range settings {
-			if !strings.Contains(string(out), "$"+setting) {
+			if !strings.Contains(help[binary], "$"+setting) {
 				t.Errorf("%s -h does not explain %s", binary, setting)
+			}
+		}
+	}
+	// The platform as one process has each setting of the services, except the addresses at which they find each other.
+	for binary, text := range help {
+		for _, setting := range regexp.MustCompile(`\$[A-Z_]+`).FindAllString(text, -1) {
+			service, is := strings.CutSuffix(strings.ToLower(setting[1:]), "_url")
+			if (!is || !slices.Contains(binaryNames, service)) && !strings.Contains(help["standalone"], setting) {
+				t.Errorf("%s has the setting %s, and standalone does not", binary, setting)
 			}
 		}
 	}

@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
 // explained is the result of the operation explainDeliveries.
@@ -367,4 +372,48 @@ func newCrowd(t *testing.T, seed uint64) (*crowded, map[int]int) {
 	}
 	c.fill()
 	return c, arrivals
+}
+
+// TestWhyKnowsEachChannelAndEachReason compares the words of "why" with those of the operations to which they belong. The
+// services do not share them, so "why" would refuse a new kind of endpoint, and would break its document for a new reason.
+func TestWhyKnowsEachChannelAndEachReason(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile("../../gateway/openapi/app.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Enum []any }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(content, &document); err != nil {
+		t.Fatal(err)
+	}
+	words := func(schema, property string) (all []string) {
+		for _, word := range document.Components.Schemas[schema].Properties[property].Enum {
+			if text, is := word.(string); is { // not null
+				all = append(all, text)
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+	var channels []string
+	for _, service := range []topic.RecipientService{topic.Integrations, topic.Subscribers} {
+		for _, channel := range topic.ChannelsOf(service) {
+			channels = append(channels, string(channel))
+		}
+	}
+	slices.Sort(channels)
+	if got := words("WhyBody", "kind"); !slices.Equal(got, channels) {
+		t.Errorf("why is for %v, but recipients have %v", got, channels)
+	}
+	reasons := slices.Concat(words("Subscriber", "suppressedReason"), words("Suppression", "reason"))
+	slices.Sort(reasons)
+	if got := words("WhySuppression", "reason"); len(reasons) < 6 || !slices.Equal(got, reasons) {
+		t.Errorf("why knows the reasons %v, but subscribers and endpoints have %v", got, reasons)
+	}
 }
