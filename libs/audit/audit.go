@@ -56,8 +56,8 @@ func WithUser(ctx context.Context, id, email string) context.Context {
 	return With(ctx, origin)
 }
 
-// From returns the origin of the context, or the zero Origin. A write that other callers share must call From with
-// the context of each caller.
+// From returns the origin of the context, or the zero Origin if the context has none. A write that contains the
+// changes of several callers must call From with the context of each caller.
 func From(ctx context.Context) Origin {
 	origin, _ := ctx.Value(contextKey{}).(Origin)
 	return origin
@@ -66,7 +66,7 @@ func From(ctx context.Context) Origin {
 // Entity names a record in the audit log.
 type Entity struct {
 	Organization string
-	Type         string // event
+	Type         string // for example event
 	ID           string
 	Name         string // as users know the record
 }
@@ -74,8 +74,8 @@ type Entity struct {
 // Record is a stored record whose writes make entries.
 type Record interface{ AuditEntity() Entity }
 
-// Entry returns the audit entry of a write as messages: one message, or none if the origin is zero. before is nil for
-// a create, after is nil for a delete. If action is empty, it is create, update or delete, as before and after show.
+// Entry returns the audit entry of a write as one message, or nothing if the origin is zero. before is nil for a create,
+// after is nil for a delete. An empty action becomes the type of the entity with .create, .update or .delete.
 func Entry[T Record](origin Origin, action string, at time.Time, before, after *T) []topic.Message {
 	if origin == (Origin{}) {
 		return nil

@@ -5,11 +5,11 @@ import (
 )
 
 const (
-	// MaxSnapshot is the maximum size of Before and of After in an entry, in bytes of JSON. Kafka refuses a message
-	// above 1 MB, and one write of a record may contain the entries of many concurrent changes.
+	// MaxSnapshot is the maximum size of Before and of After in an entry, in bytes of JSON. Kafka refuses a message above
+	// 1 MB. One write of a record may contain the entries of many concurrent changes, so the limit is far smaller.
 	MaxSnapshot = 64 << 10
-	// longest is the first limit to which the texts (in characters) and lists (in elements) of a snapshot that is too
-	// large are cut. The limit is halved until the snapshot fits.
+	// longest is the first limit for the texts (in characters) and lists (in elements) of a snapshot above MaxSnapshot. The
+	// limit is halved until the snapshot fits.
 	longest = 16_384
 	// Truncated is the name of a member with the value true in a snapshot that was cut. A cut text ends with an
 	// ellipsis.

@@ -31,13 +31,13 @@ const (
 
 // member is a tagged field of a record.
 type member struct {
-	field   reflect.Value // set with optionChanged only: the value is computed together with the other side
+	field   reflect.Value // difference computes value from the fields of both sides if the options contain optionChanged
 	value   any
 	options []string
 }
 
 // compare returns the two sides of a write as JSON objects of bounded size, and the sorted names of the members that
-// differ. The object of a nil side is null.
+// differ and do not have optionQuiet. The JSON of a nil side is null.
 func compare[T any](before, after *T) (former, next json.RawMessage, changed []string) {
 	one, other := members(before), members(after)
 	changed = []string{}
@@ -69,9 +69,9 @@ func put(side map[string]member, name string, m member) {
 	}
 }
 
-// difference returns the parts of a and b that the other value does not have. A value that is not valid belongs to a
-// record that does not exist. Most elements of a long list usually do not change, so difference skips the equal
-// elements at the beginning and the end of two lists.
+// difference compares two values. Of two lists, it returns the elements that the other list does not have. It returns
+// other values whole if they differ, and nil if they are equal. The invalid Value belongs to a record that does not
+// exist. Long lists usually change little, so difference skips the equal elements at the beginning and the end.
 func difference(a, b reflect.Value) (onlyA, onlyB any) {
 	switch {
 	case !a.IsValid():

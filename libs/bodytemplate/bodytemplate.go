@@ -8,14 +8,13 @@
 //     not, cut, lower, upper, json and secret. Everything else is refused, with its line.
 //   - Each path of fields must exist in the payload, also in a branch that no sample reaches. Parse follows the types of
 //     dot and of variables through with and range.
-//   - A value is written as the inside of a JSON string. So no title can end the string that it stands in. A member that
-//     is null is empty, and its members are null.
-//   - No loop is long: range only takes a list of the payload, at most maxRanges deep. Each step of a rendering counts,
-//     and a rendering ends after maxSteps. A number of steps, and not a time, because a busy machine must not
-//     refuse tomorrow what it has accepted today. BenchmarkTheLongestRendering measures the time that maxSteps take:
-//     less than 50 ms.
-//   - secret writes a secret and nothing else. It takes part in no condition and no function. So a rendering with other
-//     secrets differs only in their places, and logs show such a rendering.
+//   - A value is written as the inside of a JSON string, so a title cannot end the JSON string around it. Only json writes
+//     a whole JSON value. A member that is null is written as empty text, and its members are null.
+//   - No loop is long: range only takes a list of the payload, at most maxRanges deep. A rendering fails after maxSteps
+//     steps. The limit is not a time, so that a busy machine does not refuse a template that it accepted before.
+//     BenchmarkTheLongestRendering measures the time that maxSteps take: less than 50 ms.
+//   - An action with secret writes only the secret. No condition and no other function can use a secret. So a rendering
+//     with other secrets differs only in the places of the secrets, and logs show a rendering with masked secrets.
 //   - The result is one JSON value of at most MaxOutput bytes.
 package bodytemplate
 
@@ -31,11 +30,11 @@ import (
 const (
 	// MaxText is the maximum size of a template, in bytes.
 	MaxText = 8 << 10
-	// MaxOutput is the maximum size of a rendered body, in bytes. All samples together have less than 1 MiB.
+	// MaxOutput is the maximum size of a rendered body, in bytes. The bodies of all samples together are below 1 MiB.
 	MaxOutput = 20 << 10
 
-	maxRanges = 2       // depth of ranges in ranges
-	maxDepth  = 32      // depth of blocks and parentheses
+	maxRanges = 2       // depth of nested ranges
+	maxDepth  = 32      // depth of nested blocks and parentheses
 	maxSteps  = 200_000 // limit for one rendering, and for the renderings of all samples together
 )
 
@@ -60,7 +59,7 @@ type Template struct {
 	uses []use
 }
 
-// use is a place of a secret.
+// use is a place in the template at which a secret is written.
 type use struct {
 	name string
 	line int
@@ -77,7 +76,7 @@ func Parse(text string) (*Template, error) {
 		return nil, &Error{Text: "must be UTF-8"}
 	}
 	tree := parse.New(parserName)
-	tree.Mode = parse.SkipFuncCheck // check names unknown functions with all others that it refuses
+	tree.Mode = parse.SkipFuncCheck // the checker refuses unknown functions, like the other functions that are not allowed
 	others := make(map[string]*parse.Tree)
 	if _, err := tree.Parse(text, "", "", others); err != nil {
 		return nil, parserError(err)
@@ -124,7 +123,7 @@ func (t *Template) lineAt(position int) int {
 	return 1 + strings.Count(t.text[:min(max(position, 0), len(t.text))], "\n")
 }
 
-// CheckSecrets returns an error if the template uses a secret that has does not name.
+// CheckSecrets returns an error if has returns false for a secret that the template uses.
 func (t *Template) CheckSecrets(has func(name string) bool) error {
 	for _, use := range t.uses {
 		if !has(use.name) {

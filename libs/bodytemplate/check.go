@@ -9,7 +9,7 @@ import (
 type checker struct {
 	t             *Template
 	dot           *shape
-	variables     []variable // visible, the last one with a name hides the others
+	variables     []variable // the visible variables; the last of several with the same name hides the others
 	depth, ranges int
 }
 
@@ -18,7 +18,7 @@ type variable struct {
 	shape *shape
 }
 
-// deeper runs a check one level deeper. Variables that it declares are not visible afterwards.
+// deeper runs check one level deeper. Variables that check declares are not visible afterwards.
 func (c *checker) deeper(at parse.Node, check func() error) error {
 	visible, dot := len(c.variables), c.dot
 	if c.depth++; c.depth > maxDepth {
@@ -72,7 +72,7 @@ func (c *checker) node(node parse.Node) error {
 	return c.t.fail(node, "%s is not allowed", word)
 }
 
-// branch checks if, with and range. enter sets dot for the list, from the shape of the pipeline.
+// branch checks if, with and range. enter gets the shape of the pipeline, and sets dot for node.List.
 func (c *checker) branch(node *parse.BranchNode, enter func(*shape) error) error {
 	return c.deeper(node, func() error {
 		of, err := c.pipeline(node.Pipe)
@@ -205,7 +205,7 @@ func function(command *parse.CommandNode) string {
 	return ""
 }
 
-// command returns the shape of a command. piped is the shape of the command before it; nil: it is the first.
+// command returns the shape of a command. piped is the shape of the command before it, or nil for the first command.
 func (c *checker) command(command *parse.CommandNode, piped *shape) (*shape, error) {
 	name := function(command)
 	if name == "" {
@@ -268,7 +268,7 @@ func (c *checker) cut(command *parse.CommandNode, piped *shape) error {
 	return c.t.fail(command, "cut needs a number of characters from 1 to %d first", MaxOutput)
 }
 
-// arguments returns the shapes of the values of a function, with the piped one, and their number.
+// arguments returns the shapes of a function's arguments, including the piped value, and their number.
 func (c *checker) arguments(command *parse.CommandNode, piped *shape) (shapes []*shape, n int, err error) {
 	for _, argument := range command.Args[1:] {
 		of, err := c.operand(argument)

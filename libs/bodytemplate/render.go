@@ -31,7 +31,7 @@ func (p Payload) With(name string, value any) Payload {
 	return Payload{root}
 }
 
-// renderer runs a template. Parse has checked that the template has only what the renderer knows.
+// renderer runs a template. Parse has checked that the template has only nodes that the renderer can run.
 type renderer struct {
 	t         *Template
 	secrets   map[string]string
@@ -39,7 +39,7 @@ type renderer struct {
 	out       []byte
 	steps     int
 	at        parse.Node // the node that runs
-	marks     []mark     // where the text of each node begins
+	marks     []mark     // the nodes that wrote out, in order
 }
 
 type binding struct {
@@ -53,7 +53,7 @@ type mark struct {
 	node   parse.Node
 }
 
-// written is JSON that is written as it is.
+// written is JSON that is written without escaping.
 type written []byte
 
 func (t *Template) renderer(payload Payload, secrets map[string]string) *renderer {
@@ -65,7 +65,7 @@ func (t *Template) Render(payload Payload, secrets map[string]string) ([]byte, e
 	return t.renderer(payload, secrets).render()
 }
 
-// Masked returns the body for a payload as logs show it: mask replaces each secret. It may be no JSON.
+// Masked returns the body for a payload as logs show it: mask replaces each secret. The body may be invalid JSON.
 func (t *Template) Masked(payload Payload, mask string) ([]byte, error) {
 	secrets := make(map[string]string)
 	for _, use := range t.uses {
@@ -92,7 +92,7 @@ func (r *renderer) render() ([]byte, error) {
 	return nil, r.t.failAt(r.positionOf(offset), "the result is not one JSON value: %s", text)
 }
 
-// positionOf returns the position of the node in the template that has written the byte at the offset of the result.
+// positionOf returns the position in the template of the text or node that wrote the byte at the offset of the result.
 func (r *renderer) positionOf(offset int) int {
 	position := 0
 	for _, mark := range r.marks {
@@ -107,7 +107,7 @@ func (r *renderer) positionOf(offset int) int {
 	return position
 }
 
-// step counts n steps.
+// step counts n steps. It returns an error if there are more than maxSteps.
 func (r *renderer) step(n int) error {
 	if r.steps += n; r.steps > maxSteps {
 		return r.t.fail(r.at, "the template takes too many steps")
@@ -115,7 +115,7 @@ func (r *renderer) step(n int) error {
 	return nil
 }
 
-// write writes text, as it is.
+// write appends text to the result, without escaping. It returns an error if the result is longer than MaxOutput.
 func (r *renderer) write(text string) error {
 	if len(r.out)+len(text) > MaxOutput {
 		return r.t.fail(r.at, "the result has more than %d bytes; shorten texts with cut", MaxOutput)
@@ -164,7 +164,7 @@ func (r *renderer) node(dot any, node parse.Node) error {
 	return r.t.fail(node, "is not allowed") // Parse has refused the node
 }
 
-// branch runs if and with. enter returns dot for the list, from the value of the pipeline.
+// branch runs if and with. enter gets the value of the pipeline, and returns dot for node.List.
 func (r *renderer) branch(node *parse.BranchNode, dot any, enter func(any) any) error {
 	visible := len(r.variables)
 	defer func() { r.variables = r.variables[:visible] }()
@@ -281,7 +281,7 @@ func member(value any, path []string) any {
 	return value
 }
 
-// call calls a function. piped is its last value, if it has one.
+// call calls a function. piped is the last argument if isPiped is set.
 func (r *renderer) call(dot any, command *parse.CommandNode, piped any, isPiped bool) (any, error) {
 	name, arguments := function(command), command.Args[1:]
 	count := len(arguments)
@@ -331,7 +331,7 @@ func (r *renderer) call(dot any, command *parse.CommandNode, piped any, isPiped 
 	return cut(text, int(arguments[0].(*parse.NumberNode).Int64)), nil
 }
 
-// choose returns the first value that is true (or) or false (and), else the last one.
+// choose returns the first value whose truth is wanted, else the last value. wanted is true for or, and false for and.
 func choose(wanted bool, count int, value func(int) (any, error)) (of any, err error) {
 	for i := range count {
 		if of, err = value(i); err != nil || isTrue(of) == wanted {
@@ -341,8 +341,8 @@ func choose(wanted bool, count int, value func(int) (any, error)) (of any, err e
 	return of, nil
 }
 
-// compare reports whether the first value is equal to one of the others. With negate it reports the opposite. Values are
-// equal if their texts are. So null is equal to the empty text.
+// compare reports whether the first value is equal to one of the others. With negate it reports the opposite. Two values
+// are equal if their texts are equal, so null is equal to the empty text.
 func (r *renderer) compare(negate bool, count int, value func(int) (any, error)) (any, error) {
 	first, err := value(0)
 	if err != nil {
@@ -375,7 +375,7 @@ func (r *renderer) json(value any) (any, error) {
 	return written(bytes.TrimSpace(out.Bytes())), r.step(out.Len() / bytesOfJSON)
 }
 
-// The work of one step.
+// The amounts of work that count as one step.
 const (
 	bytesOfStep     = 16 // bytes of a text that is copied, compared or cut
 	bytesOfCase     = 4  // bytes of a text that lower or upper changes
@@ -412,7 +412,7 @@ func textOf(value any) string {
 	return ""
 }
 
-// cut returns at most n characters of the text. If characters are missing, the last one is an ellipsis.
+// cut returns at most n characters of the text. If the text is longer, the last character of the result is an ellipsis.
 func cut(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text

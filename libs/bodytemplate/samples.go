@@ -10,9 +10,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// samplesText are the payloads of an incident: one with every member, one with as few as possible, and the longest one,
-// with texts that could break out of a JSON string. TestTheSamplesAreWhatIsSent of delivery compares them with what
-// delivery sends, and writes the file.
+// samplesText has three payloads of an incident: one with every member, one with as few members as possible, and the
+// longest one, with texts that could end a JSON string. TestTheSamplesAreWhatIsSent of delivery compares the payloads
+// with what delivery sends, and can write the file.
 //
 //go:embed samples.json
 var samplesText []byte
@@ -20,7 +20,7 @@ var samplesText []byte
 // SampleName is the name of a payload in samples.json.
 type SampleName string
 
-// The samples of a kind.
+// The names of the samples of each kind.
 const (
 	Full    SampleName = "all members"
 	Sparse  SampleName = "few members"
@@ -65,13 +65,13 @@ var samples = sync.OnceValue(func() (all []Sample) {
 	return all
 })
 
-// Samples returns the samples of each kind of message that a webhook gets.
+// Samples returns the samples of each kind of message that a webhook receives.
 func Samples() []Sample { return samples() }
 
-// SampleKinds returns the kinds of messages that a webhook gets.
+// SampleKinds returns the kinds of messages that a webhook receives.
 func SampleKinds() []topic.Kind { return append(topic.Kinds(), topic.EndpointTest) }
 
-// SampleEvent returns what differs between the events of the samples of a name. previousStatus may be empty.
+// SampleEvent returns the members of the event that depend on the kind. An empty previousStatus is null in the sample.
 func SampleEvent(kind topic.Kind, name SampleName) (eventType, status, previousStatus string) {
 	eventType, _, _ = strings.Cut(string(kind), ".")
 	status, previousStatus = "investigating", ""

@@ -8,8 +8,8 @@ type shape struct {
 	element *shape            // the shape of the elements of a list
 }
 
-// scalar is the shape of texts, numbers and booleans. mixed is the shape of a result of the functions and, or whose arguments
-// have several shapes. Neither changes.
+// scalar is the shape of texts, numbers and booleans. mixed is the shape of the result of "and" and "or" if the
+// arguments have different shapes. Neither shape changes.
 var (
 	scalar = &shape{}
 	mixed  = &shape{fields: map[string]*shape{}}
@@ -17,7 +17,7 @@ var (
 
 func (s *shape) isScalar() bool { return s == scalar }
 
-// payloadShape is the shape of the payload, which the samples show: together they have every member.
+// payloadShape returns the shape of the payload. The samples together have every member of the payload.
 var payloadShape = sync.OnceValue(func() *shape {
 	var all []any
 	for _, sample := range documents() {
@@ -26,7 +26,7 @@ var payloadShape = sync.OnceValue(func() *shape {
 	return shapeOf(all)
 })
 
-// shapeOf returns the shape that the values have together. null has every shape.
+// shapeOf returns the common shape of the values. A null has no effect on the shape.
 func shapeOf(values []any) *shape {
 	members := make(map[string][]any)
 	var elements []any

@@ -26,8 +26,8 @@ func AllShipped() []Shipped {
 		// The root of the server takes JSON: POST https://ntfy.sh/
 		{Name: "ntfy", Secrets: map[string]string{"topic": "YOUR_TOPIC"}},
 		// The Slack-compatible integration takes JSON: POST https://.../api/v1/external/slack_incoming?api_key=...&stream=...
-		// The texts are in a block of code. A quote would not do: Zulip silences the mentions in each of its lines, but not
-		// one that goes on in the next line.
+		// The texts are in a block of code. A quote is not enough: in a quote, Zulip ignores a mention within one line, but
+		// not a mention that continues in the next line.
 		{Name: "zulip"},
 		// PUT https://.../_matrix/client/v3/rooms/{roomId}/send/m.room.message/{delivery id}
 		{Name: "matrix", Method: "PUT", IDInPath: true, Headers: map[string]string{"Authorization": "Bearer YOUR_ACCESS_TOKEN"}},

@@ -1,6 +1,6 @@
 // Package boot starts every binary of the platform. It reads the settings (each is a flag and an environment variable),
 // opens the listeners, and builds the logger, the traces and the metrics. A binary listens before its engines are
-// reachable, and reports that it is ready when they are. On SIGTERM it waits until running work has finished.
+// reachable, and reports ready only when they are. On SIGINT or SIGTERM it waits until running work has finished.
 //
 // The Config of a service embeds Process and the groups of settings that the service needs. The Run(ctx, Config) of a
 // service ends with Process.Serve. There are no global variables: logger, tracer provider and registry are fields of
@@ -47,8 +47,8 @@ type Version struct {
 // VersionOf returns the parser's variable that contains the version line of the program name.
 func VersionOf(name string) kong.Vars { return kong.Vars{"version": version.Line(name)} }
 
-// Process contains what a service gets from the operating system process: the settings, and the fields that Open
-// derives from them.
+// Process contains what a service gets from the operating system process: the settings, and the fields that the program
+// sets before it calls the Run of the service.
 type Process struct {
 	Settings `embed:""`
 
@@ -62,8 +62,8 @@ type Process struct {
 	// Internal has the pages of the internal address, which must not be reachable from the internet. It is nil if the
 	// process has no such address.
 	Internal *http.ServeMux `kong:"-"`
-	// LastBackup returns when the command backup last wrote a backup of the process's data folder, and nil if it never
-	// did. It is nil if the process has no such folder.
+	// LastBackup returns when the command backup last wrote a backup of the process's data folder, or nil if there is no
+	// backup. The field is nil if the process has no data folder.
 	LastBackup func() (*time.Time, error) `kong:"-"`
 	// Ready contains checks for /readyz in addition to those of the service.
 	Ready map[string]func(context.Context) error `kong:"-"`
@@ -76,7 +76,7 @@ type Config interface{ Host() *Process }
 func (p *Process) Host() *Process { return p }
 
 // Main is the main function of a binary. It parses the settings into a C, opens the Process in it and calls run. The
-// ctx of run ends at SIGINT or SIGTERM. If run returns an error, Main exits with status 1.
+// ctx of run ends at SIGINT or SIGTERM. If run or a step before it returns an error, Main exits with status 1.
 func Main[C any, P interface {
 	*C
 	Config

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Providers are the hosts of chat providers. The URL of an endpoint for such a provider must be on one of its hosts.
+// Providers are the hosts of chat providers. The URL of an endpoint must be on a host of its provider, and must not be
+// on one of TeamsConnectorHosts.
 type Providers struct {
 	TeamsWorkflowHosts  []string `name:"teams-workflow-hosts" env:"TEAMS_WORKFLOW_HOSTS" default:"*.logic.azure.com" check:"host" help:"Hosts of Teams workflow URLs, separated by commas; *. allowed in front."`
 	TeamsPlatformHosts  []string `name:"teams-platform-hosts" env:"TEAMS_PLATFORM_HOSTS" default:"*.environment.api.powerplatform.com" check:"host" help:"Hosts of Teams platform URLs."`
@@ -68,11 +69,11 @@ var senderPattern = regexp.MustCompile(`^(\+[0-9]{7,15}|[0-9]{3,8}|MG[0-9a-fA-F]
 
 var templatePattern = regexp.MustCompile(`^HX[0-9a-fA-F]{32}$`)
 
-// defaultSender is a sender name. In most countries the account then needs no phone number.
+// defaultSender is a sender name. In most countries, an account with a sender name needs no phone number.
 const defaultSender = "Bellbuoy"
 
-// From returns the sender in SMSURL. The plus sign of a phone number may be unescaped in the URL. It is then parsed
-// as a space, and From restores it.
+// From returns the sender in SMSURL, or defaultSender if SMSURL has none. The plus sign of a phone number may be
+// unescaped in the URL. It is then parsed as a space, and From restores it.
 func (t Texts) From() string {
 	u, err := url.Parse(t.SMSURL)
 	if err != nil || !u.Query().Has("from") {

@@ -115,8 +115,8 @@ func problem(check, value string) string {
 	return ""
 }
 
-// urlProblem checks that the value is empty or a URL with one of the schemes. A base URL must have no query and no
-// fragment.
+// urlProblem returns what is wrong with the value, or "". The value must be empty or a URL with one of the schemes. A
+// base URL must have no user info, no query and no fragment.
 func urlProblem(value string, schemes []string, base bool) string {
 	if value == "" {
 		return ""

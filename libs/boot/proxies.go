@@ -11,8 +11,7 @@ import (
 )
 
 // hostProxy is a value of BELLBUOY_TRUSTED_PROXIES. It means a proxy on the machine that runs the container. A fixed
-// address cannot be set for this machine, because the container network gets a new address range whenever it is
-// created.
+// address cannot be set for this machine, because a new container network may get another address range.
 const hostProxy = "host"
 
 // routes is the file with the routing table of Linux.

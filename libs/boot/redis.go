@@ -16,8 +16,8 @@ import (
 // redisTimeout limits the time of a call, unless REDIS_URL sets another limit.
 const redisTimeout = time.Second
 
-// Redis is the setting of the Redis server, or of a Redis cluster if the URL has further nodes as parameters addr. The nodes
-// tell a client about all others.
+// Redis is the setting of the Redis server, or of a Redis cluster if the URL has further nodes as parameters addr. A
+// client gets the addresses of all other nodes from these nodes.
 type Redis struct {
 	RedisURL string `name:"redis-url" env:"REDIS_URL" required:"" check:"redis" help:"Redis, e.g. redis://localhost:6379/0; ?read_timeout=3s is the time limit of a call (default 1s); ?addr=host2:6379&addr=host3:6379 are further nodes of a cluster."`
 }
@@ -30,8 +30,8 @@ func (r Redis) IsCluster() bool {
 	return err == nil && u.Query().Has("addr")
 }
 
-// Tag returns the first part of the names of keys that a script or a decision needs together. In a cluster it is a hash tag, so
-// that all these keys are in one slot. On a single server it is empty, so the names are the same as before clusters.
+// Tag returns the prefix for the names of keys that one script or decision needs together. In a cluster the prefix is
+// the hash tag {name}, so that all these keys are in one slot. On a single server the prefix is empty.
 func (r Redis) Tag(name string) string {
 	if r.IsCluster() {
 		return "{" + name + "}"
@@ -44,7 +44,7 @@ func (r Redis) Tag(name string) string {
 func (r Redis) Connect(retries int) (client redis.UniversalClient, timeout time.Duration, err error) {
 	quiet()
 	quietly := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	never := cmp.Or(retries, -1) // the library takes 0 for its default
+	never := cmp.Or(retries, -1) // the library replaces 0 by its default
 	if r.IsCluster() {
 		options, err := redis.ParseClusterURL(r.RedisURL)
 		if u, _ := url.Parse(r.RedisURL); err != nil || strings.Trim(u.Path, "/0") != "" { // a cluster has only database 0

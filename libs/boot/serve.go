@@ -27,17 +27,17 @@ const (
 	WriteTimeout  = 60 * time.Second // from the end of the request's head to the end of the response
 	IdleTimeout   = 2 * time.Minute  // between two requests on a connection
 	StopTimeout   = 15 * time.Second // for running requests after a stop has begun
-	// ConnectionAge is how long a connection is used. Clients keep their connections, and the address of a service leads each
-	// new connection to one of its processes. Without this limit, a process that was just started would get no requests from
-	// clients that are busy all the time.
+	// ConnectionAge is the age from which a connection is closed after its next request. Clients reuse their connections,
+	// and only a new connection can reach another process of a service. Without this limit, a process that was just started
+	// would get no requests from clients that are busy all the time.
 	ConnectionAge = time.Minute
 )
 
 // Service is the argument of Serve. The Run of a service creates it.
 type Service struct {
 	Handler http.Handler
-	// Start contains the steps that prepare the engines, in order. Each step waits for its engine and logs that it
-	// waits. Until the last step returns, every request gets status 503.
+	// Start contains the steps that prepare the engines, in order. Each step waits for its engine and logs that it waits.
+	// Until the last step returns, every request except /healthz gets status 503.
 	Start []func(ctx context.Context) error
 	// Ready contains the checks for /readyz, by the name of the checked engine or service. A Tolerable error is shown
 	// there, but the service counts as ready.
@@ -96,9 +96,9 @@ type Tolerable struct{ Err error }
 // Error implements error.
 func (t Tolerable) Error() string { return t.Err.Error() }
 
-// readyz writes one line for each check that fails. The status is 503 unless all these errors are Tolerable.
-// ?exclude=NAME skips a check: an orchestrator skips Kafka, because a service without Kafka still serves requests. An
-// unknown name gets 400.
+// readyz writes one line for each check that fails. The status is 503 unless the errors of all failed checks are
+// Tolerable. ?exclude=NAME skips a check: an orchestrator skips Kafka, because a service without Kafka still serves
+// requests. An unknown name gets 400.
 func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, checks map[string]func(context.Context) error) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !started {
@@ -142,8 +142,9 @@ func (p *Process) readyz(w http.ResponseWriter, r *http.Request, started bool, c
 	fmt.Fprint(w, state+strings.Join(lines, ""))
 }
 
-// ServeHTTP serves handler on the listener until ctx ends. It returns after the running requests have ended. Each read
-// and write has a time limit, so a slow client cannot occupy a connection forever.
+// ServeHTTP serves handler on the listener until ctx ends. It then waits for running requests. It returns an error if
+// they have not ended after StopTimeout. Each read and write has a time limit, so a slow client cannot occupy a
+// connection forever.
 func ServeHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: endOld(endUnclear(handler)),

@@ -49,7 +49,7 @@ func (l Links) Hosts() ([]string, error) {
 	return hosts, nil
 }
 
-// Upstreams are the addresses of the services that answer calls of the App interface.
+// Upstreams are the addresses of the services that the gateway and the console call.
 type Upstreams struct {
 	IdentityURL     string `name:"identity-url" env:"IDENTITY_URL" default:"http://identity:8080" check:"upstream" help:"Address of the identity service."`
 	EventsURL       string `name:"events-url" env:"EVENTS_URL" default:"http://events:8080" check:"upstream" help:"Address of the events service."`
@@ -71,7 +71,7 @@ type Proxies struct {
 	TrustedProxies []string `name:"trusted-proxies" env:"BELLBUOY_TRUSTED_PROXIES" check:"network" placeholder:"CIDR,..." help:"Networks of proxies in front of the gateway; host: the machine that runs the container. Only their X-Forwarded-For and X-Forwarded-Proto count. If empty, the client is who connects."`
 }
 
-// Domains is the setting for the hosts on which dashboards are shown.
+// Domains is the setting for the custom domains of dashboards.
 type Domains struct {
 	DomainProof string `name:"domain-proof" env:"BELLBUOY_DOMAIN_PROOF" default:"none" enum:"none,dns" help:"Proof that a custom domain belongs to the organization of its dashboard: none; dns: the domain is served after the record TXT _bellbuoy.DOMAIN contains the token that the dashboard shows."`
 }
@@ -84,7 +84,7 @@ type Cache struct {
 	DashboardCache string `name:"dashboard-cache" env:"DASHBOARD_CACHE" default:"64MiB" check:"size" help:"Room for files of dashboards in the memory of each gateway, and as much for all gateways together in Redis, where the files outlive an outage, e.g. 64MiB or 1GiB."`
 }
 
-// Bytes returns this amount in bytes.
+// Bytes returns DashboardCache in bytes.
 func (c Cache) Bytes() (int64, error) {
 	number, inGiB := strings.CutSuffix(c.DashboardCache, "GiB")
 	number, inMiB := strings.CutSuffix(number, "MiB")
@@ -141,7 +141,7 @@ func (s SignOn) Validate() error {
 	return err
 }
 
-// Authorities returns the certificate authorities of the system together with those in SSOCAFile.
+// Authorities returns the system's certificate authorities together with those in SSOCAFile, or nil without SSOCAFile.
 func (s SignOn) Authorities() (*x509.CertPool, error) { return authorities("SSO_CA_FILE", s.SSOCAFile) }
 
 // Suppression contains the settings for alerts about failing endpoints and for the suppression of endpoints.
@@ -176,20 +176,20 @@ func (s Sending) Validate() error {
 	return err
 }
 
-// Authorities returns the certificate authorities of the system together with those in CAFile.
+// Authorities returns the system's certificate authorities together with those in CAFile, or nil without CAFile.
 func (s Sending) Authorities() (*x509.CertPool, error) {
 	return authorities("DELIVERY_CA_FILE", s.CAFile)
 }
 
 // authorities returns the certificate authorities of the system together with those in the file that the setting names.
-// Without a file it returns nil, with which a connection uses those of the system, and reads them only when it is needed.
+// Without a file it returns nil. A TLS connection with nil uses the authorities of the system.
 func authorities(setting, file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // the system has none, so only those in CAFile are trusted
+		pool = x509.NewCertPool() // without authorities of the system, only those in the file are trusted
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 const flushTimeout = 3 * time.Second
 
 // Open sets the logger, the tracer provider and the metrics of the process, all for the service name. Each log line has
-// the name of the service, the id of the trace and the time in UTC. The returned function sends the last traces.
+// the name, the time in UTC, and the trace id if there is one. The returned function sends the last traces.
 func (p *Process) Open(ctx context.Context, name string, registry prometheus.Registerer, logs io.Writer) (func(), error) {
 	p.Name = name
 	p.Now = func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) } // times of the platform have this precision

@@ -1,7 +1,7 @@
 // Package egress contains the rules for connections to addresses that users choose: the forbidden addresses and host
-// names, and the setting DELIVERY_RESOLVE. The integrations service calls Host when an endpoint is created, so that the
-// user sees a mistake at once. The delivery service calls Forbidden with the address to which it connects, because the
-// DNS records of a name can change later.
+// names, and the settings DELIVERY_RESOLVE and SSO_RESOLVE. Integrations and identity call Host when a user sets a URL,
+// so that the user sees a mistake at once. Delivery and identity call Forbidden with the address to which they connect,
+// because the DNS records of a name can change later.
 package egress
 
 import (

@@ -7,13 +7,13 @@
 //   - The broker syncs its writes. An acknowledged record, a committed offset and a topic survive kill -9 and loss of
 //     power. A restart reads all data of the broker, so the data must stay small (trim.go). Segments are small. A
 //     record is deleted when it is an hour old and every group has committed it, or when it is seven days old.
-//   - The broker's own retention is off. It can delete all records of a partition. After a restart such a partition
-//     would begin again at offset 0, below the offsets that groups have committed.
+//   - The broker's own retention is off, because it can delete all records of a partition. After a restart such a
+//     partition would begin again at offset 0, below the offsets that groups have committed.
 //   - A clean stop stores the members of groups, because clients usually outlive a broker. Here the clients end with
 //     the process, and a group would wait until its old members time out. So StartKafka deletes the stored members. A
 //     kill stores none.
-//   - The keys of miniredis do not expire by themselves. A goroutine expires them every 200 ms. The option of miniredis
-//     for this (ClockTTL) sorts all keys with each command.
+//   - The keys of miniredis do not expire without a call of FastForward. A goroutine calls it every 200 ms. The option
+//     ClockTTL of miniredis is not used, because it sorts all keys with each command.
 //   - miniredis has no persistence. A journal (journal.go) stores the keys that the caller selects: rates, quotas and
 //     Idempotency-Keys survive kill -9 and a restart. A loss of power can lose the last second. Caches are not stored,
 //     because a cached credential must not outlive the entry that voids it.

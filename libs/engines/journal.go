@@ -24,28 +24,28 @@ import (
 )
 
 const (
-	// The file is replaced when it has grown by more than its size and journalSpare bytes, or when a replay would
-	// need more than journalWork operations. A replay needs one operation for each key in each step of aging.
+	// The file is replaced when it exceeds twice its size after the last replacement by journalSpare bytes, or when a
+	// replay would need more than journalWork operations. A replay needs one operation for each key in each step of aging.
 	journalSpare = 4 << 20
 	journalWork  = 2_000_000
 	// journalSync is the time between two syncs of the file.
 	journalSync = time.Second
-	// tornBytes is the number of bytes at the end of the file that a loss of power usually cuts off or replaces by
-	// zeros, at most.
+	// tornBytes is the maximum number of bytes at the end of the file that a loss of power usually cuts off or replaces by
+	// zeros.
 	tornBytes = 64 << 10
 )
 
 // journal stores the keys that have certain prefixes in a file.
 //
-// It writes each command that changes such a key to the file before the command runs. So a kill of the process loses
-// no change that a client has seen. For a Lua script, the journal writes the single commands that the script calls,
-// and not the script, because the result of a script may depend on the clock. A loss of power can lose the last
+// The journal writes each command that changes such a key to the file before the command runs. So a kill of the process
+// loses no change that a client has seen. For a Lua script, the journal writes the single commands that the script
+// calls, and not the script, because the result of a script may depend on the time. A loss of power can lose the last
 // second, as with "appendfsync everysec" in Redis.
 //
-// The expiry of keys does not follow the clock. Every ageInterval, age lets the time that has passed count for all
-// keys in one step. Each command is stored with the time of the last step before it. A replay runs the same steps, so
-// each key expires between the same commands as before. At each start, and when the file has grown, the file is
-// replaced by a file that contains only the commands that restore the present keys.
+// Keys age in steps. Every ageInterval, age advances the expiry of all keys by the time that has passed. Each command is
+// stored with the time of the last step before it. A replay runs the same steps, so each key expires between the same
+// commands as before. At each start, and when the file has grown, the file is replaced by a file that contains only the
+// commands that restore the present keys.
 type journal struct {
 	log      *slog.Logger
 	path     string
@@ -113,7 +113,7 @@ func (e *entry) damage() error {
 	return nil
 }
 
-// changes lists the commands that may change a stored key. Their first argument is the key.
+// changes lists the commands that may change a stored key. Their first argument is a key. All arguments of DEL are keys.
 var changes = []string{"SET", "SETNX", "INCR", "DECR", "DEL", "RPUSH", "LPOP", "LSET", "EXPIRE", "PEXPIRE"}
 
 // open restores the keys from the file and then begins to write commands.
@@ -129,8 +129,8 @@ func (j *journal) open(s *miniredis.Miniredis) error {
 	return nil
 }
 
-// replay runs the commands in the file up to an entry that cannot be read, and logs what could not be read. If the file
-// is missing or empty, there are no commands.
+// replay runs the commands in the file up to the first entry that cannot be read, and logs the cause. If the file is
+// missing or empty, there are no commands.
 func (j *journal) replay() error {
 	info, err := os.Stat(j.path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -188,8 +188,8 @@ func (r *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain logs why a replay ended before the end of the file. entries is the number of restored entries, and end is
-// the position after the last of them. If the file could not be read at all, explain returns cause.
+// explain logs why a replay ended before the end of the file. entries is the number of restored entries, and end is the
+// position after the last of them. If the operating system could not read the file, explain returns cause.
 func (j *journal) explain(cause error, file *os.File, entries int, end int64) error {
 	if _, failed := errors.AsType[*fs.PathError](cause); failed {
 		return cause
@@ -293,21 +293,21 @@ func (j *journal) age(_ context.Context, now time.Time) {
 	j.aged = now
 	if j.broken && now.Sub(j.tried) >= journalSync {
 		j.tried = now
-		_ = j.replace() // after an error, such as a full disk, the next call tries again
+		_ = j.replace() // after an error, such as a full disk, age tries again after journalSync
 	}
 	if !j.dirty || now.Sub(j.synced) < journalSync {
 		return
 	}
 	if j.file.size > 2*j.base+journalSpare || j.steps*len(j.server.Keys()) > journalWork {
-		_ = j.replace() // after an error the present file continues to grow, and the next call tries again
+		_ = j.replace() // after an error the present file continues to grow, and a later call tries again
 	}
 	if j.file.Sync() == nil {
 		j.dirty, j.synced = false, now
 	}
 }
 
-// replace replaces the file by a file with the commands that restore the stored keys. After an error, the old file is
-// still in use and has all commands.
+// replace replaces the file by a file with the commands that restore the stored keys. If it fails before the rename, the
+// old file is still in use.
 func (j *journal) replace() error {
 	next, err := j.rewrite(j.path + ".new")
 	if err != nil {

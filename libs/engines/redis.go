@@ -24,8 +24,8 @@ type Redis struct {
 func StartRedis(addr string) (*Redis, error) { return openRedis(addr, nil) }
 
 // KeepRedis starts a server like StartRedis. It also stores the keys with the prefixes in the file, which it creates if
-// missing. These keys must be strings or lists. If the file is damaged, KeepRedis logs this and restores what the file
-// contains before the damage.
+// missing. These keys must be strings or lists. If the file is damaged, KeepRedis logs the damage and restores what the
+// file contains before the damage.
 func KeepRedis(log *slog.Logger, addr, file string, prefixes ...string) (*Redis, error) {
 	return openRedis(addr, &journal{log: log, path: file, prefixes: prefixes})
 }
@@ -35,7 +35,7 @@ func openRedis(addr string, journal *journal) (*Redis, error) {
 	if err := server.StartAddr(addr); err != nil {
 		return nil, fmt.Errorf("Redis server: %w", err)
 	}
-	// Only the expiry of keys needs this time. The command TIME uses the clock of the machine.
+	// Only the expiry of keys needs last. The command TIME returns the time of the machine.
 	last := time.Now()
 	age := func(_ context.Context, now time.Time) {
 		server.FastForward(now.Sub(last))

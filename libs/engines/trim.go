@@ -13,13 +13,13 @@ import (
 
 const (
 	trimInterval = 5 * time.Minute
-	consumedAge  = time.Hour          // minimum age at which a record is deleted that every group has committed
-	retention    = 7 * 24 * time.Hour // minimum age at which any other record is deleted
+	consumedAge  = time.Hour          // minimum age for deleting a record that every group has committed
+	retention    = 7 * 24 * time.Hour // minimum age for deleting any other record
 )
 
-// trim deletes the records that are older than consumedAge and that every group has committed, and all records that
-// are older than retention. It does not delete the last record of each partition, because after a restart the broker
-// derives the next offset from it.
+// trim deletes the records that are older than consumedAge and that every group has committed, and all records that are
+// older than retention. It does not delete the last record of each partition, because after a restart the broker derives
+// the next offset from that record.
 func trim(ctx context.Context, addr string, now time.Time) error {
 	client, err := kgo.NewClient(kgo.SeedBrokers(addr))
 	if err != nil {

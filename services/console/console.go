@@ -1,6 +1,6 @@
 // Package console is the service that renders the web console, the HTML pages below /console. It stores no records. It
-// calls the other services by their declared operations of the App interface, for the member whom the gateway has
-// found by the session. So whatever the console does, a program can do with the App interface.
+// calls the other services by their declared operations of the App interface, for the member whom the gateway has found
+// by the session. So a program can do with the App interface everything that the console does.
 //
 // Decision: the console signs passports as the gateway does, instead of calling the App interface through the gateway
 // with a key. A page needs several calls, and one check of the session is enough for all of them.
