@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	timeout     = 8 * time.Second // time limit of a call, with its repetition
+	timeout     = 8 * time.Second // time limit of a call, including its retry
 	maxResponse = 16 << 20
 )
 
@@ -41,7 +41,7 @@ type Client struct {
 	http     *http.Client
 }
 
-// New returns a client of the services, which are base URLs by name.
+// New returns a client. services has the base URL of each service by name.
 func New(services map[string]string, signer *passport.Signer, process boot.Process) *Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy, transport.MaxIdleConnsPerHost = nil, 64
@@ -77,23 +77,23 @@ func (c *Client) For(p passport.Passport, header http.Header) *Caller {
 	return &Caller{client: c, passport: p, requestID: header.Get("X-Request-Id"), userAgent: header.Get("User-Agent")}
 }
 
-// Lasting returns a copy of c for a download that lasts longer than a passport: each call gets a new one. The gateway has
-// checked the member at the beginning of the download, whose time the page limits.
+// Lasting returns a copy of c for a download that lasts longer than a passport is valid: each call gets a new passport.
+// The gateway has checked the member at the beginning of the download. The page limits the time of the download.
 func Lasting(c *Caller) *Caller {
 	lasting := *c
 	lasting.passport.Expires = 0
 	return &lasting
 }
 
-// Error is an error response of the App interface, or its absence.
+// Error is an error response of the App interface, or the error of a call without a complete response.
 type Error struct {
 	Status  int
-	Service string // that was called; empty: none
+	Service string // name of the called service; empty: none was called
 	Field   string // member of the body that the error is about; empty: none
 	Message string
 	Again   bool          // the member must sign in again first
 	Wait    time.Duration // time after which a repeated call may succeed; 0: unknown
-	Cause   error         // nil unless there was no response
+	Cause   error         // why there is no complete response; nil if there is one
 }
 
 func (e *Error) Error() string {
@@ -105,7 +105,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Unavailable reports whether there was no response, or the service is not ready.
+// Unavailable reports whether there was no complete response, or the service is not ready.
 func (e *Error) Unavailable() bool { return e != nil && e.Status >= http.StatusBadGateway }
 
 // As returns the Error in the chain of err, or nil.
@@ -122,7 +122,7 @@ type request struct {
 	body                  any
 }
 
-// call sends the request and returns the decoded response.
+// call sends the request and returns the decoded response. It retries a GET once if the service is unavailable.
 func call[T any](ctx context.Context, c *Caller, r request) (out T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -198,7 +198,7 @@ func (c *Caller) setHeader(header http.Header, r request) {
 	}
 }
 
-// memberForm is the form of an error text that begins with the path of a member. The last part of the path may be a quoted key.
+// memberForm matches an error text that begins with the path of a member. The last part of the path may be a quoted key.
 var memberForm = regexp.MustCompile(`(?s)^([a-z][A-Za-z0-9_.\[\]]*(?:\["(?:[^"\\]|\\.)*"\])?): (.*)$`)
 
 // refusal returns the error that a response describes.

@@ -14,7 +14,7 @@ type Components struct {
 	NextToken  *string     `json:"nextToken"`
 }
 
-// Component is a part of what a dashboard shows.
+// Component is a part of a product whose status dashboards show.
 type Component struct {
 	ID                      string    `json:"id"`
 	Name                    string    `json:"name"`
@@ -42,7 +42,7 @@ type Override struct {
 	SetBy         Author     `json:"setBy"`
 }
 
-// Components lists the components of a filter.
+// Components lists the components that match the query.
 func (c *Caller) Components(ctx context.Context, query url.Values) (Components, error) {
 	return call[Components](ctx, c, request{service: events, method: "GET", path: componentsPath, query: query})
 }
@@ -96,7 +96,7 @@ type ComponentChange struct {
 	StatusOverride *NewOverride `json:"statusOverride,omitempty"`
 }
 
-// NewOverride is a state to set by hand. The status operational ends the present one.
+// NewOverride is a state to set by hand. The status operational ends the present override.
 type NewOverride struct {
 	Status        string     `json:"status"`
 	Until         *time.Time `json:"until"`

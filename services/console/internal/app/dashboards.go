@@ -218,7 +218,7 @@ func (c *Caller) SetContent(ctx context.Context, id string, version int64, in Co
 	return call[ContentResult](ctx, c, request{service: events, method: "PUT", path: dashboardAt(id) + "/content", version: version, body: in})
 }
 
-// Preview is a dashboard with values that are not stored. A member that is nil is as stored.
+// Preview is a dashboard with values that are not stored. A member that is nil has the stored value.
 type Preview struct {
 	Dashboard  *DashboardChange `json:"dashboard,omitempty"`
 	Components *[]Placement     `json:"components,omitempty"`

@@ -11,13 +11,13 @@ type DeliveriesResult struct {
 	Deliveries Deliveries `json:"deliveries"`
 }
 
-// Deliveries counts messages by what became of them.
+// Deliveries counts messages by status, in total and for each channel.
 type Deliveries struct {
 	Counts
 	Channels DeliveryChannels `json:"channels"`
 }
 
-// Counts counts messages.
+// Counts counts messages by status.
 type Counts struct {
 	Planned    int `json:"planned"`
 	Delivered  int `json:"delivered"`
@@ -27,7 +27,7 @@ type Counts struct {
 	Suppressed int `json:"suppressed"`
 }
 
-// Waiting returns how many messages have neither arrived nor ended.
+// Waiting returns the number of messages that have no final status yet.
 func (c Counts) Waiting() int {
 	return max(0, c.Planned-c.Delivered-c.Failed-c.Skipped-c.Suppressed)
 }
@@ -40,7 +40,8 @@ func (c *Caller) EventDeliveries(ctx context.Context, id string) (DeliveriesResu
 	return call[DeliveriesResult](ctx, c, request{service: delivery, method: "GET", path: eventPath(id) + "/deliveries"})
 }
 
-// AudienceQuery describes a message about an event: about its components or dashboards, or about those of a new event.
+// AudienceQuery describes a message about the event EventID, or about a new event. Without ComponentIDs and
+// DashboardIDs, those of the event are used.
 type AudienceQuery struct {
 	ComponentIDs []string `json:"componentIds,omitempty"`
 	DashboardIDs []string `json:"dashboardIds,omitempty"` // dashboards of an event without components
@@ -56,13 +57,13 @@ type AudienceResult struct {
 // Audience counts recipients by channel.
 type Audience map[string]Recipients
 
-// Recipients counts the recipients of a channel. With More there are more.
+// Recipients counts the recipients of a channel. If More is set, there are more recipients than counted.
 type Recipients struct {
 	Recipients int  `json:"recipients"`
 	More       bool `json:"more"`
 }
 
-// Audience counts to whom a message would be sent now.
+// Audience counts the recipients to whom a message would be sent now.
 func (c *Caller) Audience(ctx context.Context, in AudienceQuery) (AudienceResult, error) {
 	return call[AudienceResult](ctx, c, request{service: delivery, method: "POST", path: "/app/notifications/audience", body: in})
 }
@@ -73,7 +74,7 @@ type DeliveryLogs struct {
 	NextToken *string       `json:"nextToken"`
 }
 
-// DeliveryLog is an attempt to deliver a message, or its end without an attempt.
+// DeliveryLog is an attempt to deliver a message, or the end of a delivery without an attempt.
 type DeliveryLog struct {
 	LogID         string     `json:"logId"`
 	SentAt        time.Time  `json:"sentAt"`
@@ -92,7 +93,7 @@ type DeliveryLog struct {
 	ReplayOf      string     `json:"replayOf"`
 }
 
-// DeliveryExchange is a log with what was sent and received. Secrets and addresses are masked.
+// DeliveryExchange is a log with the request and the response. Secrets and addresses are masked.
 type DeliveryExchange struct {
 	DeliveryLog
 	Request  *DeliveryRequest  `json:"request"`
@@ -134,18 +135,18 @@ type DeliveryLogResult struct {
 
 func logsPath(kind string) string { return "/app/notifications/" + url.PathEscape(kind) + "/logs" }
 
-// DeliveryLogs lists the logs of a filter, the newest first.
+// DeliveryLogs lists the logs that match the query, the newest first.
 func (c *Caller) DeliveryLogs(ctx context.Context, kind string, query url.Values) (DeliveryLogs, error) {
 	return call[DeliveryLogs](ctx, c, request{service: delivery, method: "GET", path: logsPath(kind), query: query})
 }
 
-// DeliveryLog returns the log that was sent at a time.
+// DeliveryLog returns the log with the id log and the time sentAt.
 func (c *Caller) DeliveryLog(ctx context.Context, kind, log, sentAt string) (DeliveryLogResult, error) {
 	query := url.Values{"sentAt": {sentAt}}
 	return call[DeliveryLogResult](ctx, c, request{service: delivery, method: "GET", path: logsPath(kind) + "/" + url.PathEscape(log), query: query})
 }
 
-// LogTime is the time of a log, which belongs to its name.
+// LogTime is the time of a log. The App interface identifies a log by its id and this time.
 type LogTime struct {
 	SentAt string `json:"sentAt"`
 }
@@ -190,7 +191,7 @@ type MessageCounts struct {
 	Counts map[string]DayCounts `json:"counts"`
 }
 
-// DayCounts counts messages by how they ended. Retrying are those that wait now.
+// DayCounts counts messages by how they ended. Retrying counts the messages that wait for a retry now.
 type DayCounts struct {
 	Delivered  int `json:"delivered"`
 	Retrying   int `json:"retrying"`

@@ -31,7 +31,7 @@ type EndpointCountsResult struct {
 	Counts map[string]EndpointCounts `json:"counts"`
 }
 
-// EndpointCounts counts the endpoints of a kind that messages do not reach.
+// EndpointCounts counts the endpoints of a kind that fail, are paused or are suppressed.
 type EndpointCounts struct {
 	Failing    int `json:"failing"`
 	Paused     int `json:"paused"`
@@ -73,7 +73,7 @@ type Endpoint struct {
 	Format              string            `json:"format"` // only webhooks have one
 	MinIntervalMs       *int              `json:"minIntervalMs"`
 	Template            *EndpointTemplate `json:"template"` // with the format template only
-	Secret              string            `json:"secret"`   // only webhooks have one; only a new one is shown
+	Secret              string            `json:"secret"`   // only of webhooks, and only when the secret is new
 	ConsecutiveFailures int               `json:"consecutiveFailures"`
 	FirstFailureAt      *time.Time        `json:"firstFailureAt"`
 	LastSuccessAt       *time.Time        `json:"lastSuccessAt"`
@@ -83,7 +83,7 @@ type Endpoint struct {
 // FormatTemplate is the format of a webhook whose owner has composed the request.
 const FormatTemplate = "template"
 
-// EndpointTemplate is the request of a webhook that its owner has composed, without hidden texts.
+// EndpointTemplate is the request of a webhook that its owner has composed, without the values of headers and secrets.
 type EndpointTemplate struct {
 	Method      string   `json:"method"`
 	IDInPath    bool     `json:"idInPath"`

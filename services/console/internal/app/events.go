@@ -65,7 +65,7 @@ type EventResult struct {
 	Event EventDetail `json:"event"`
 }
 
-// EventDetail is an event with all that belongs to it.
+// EventDetail is an event with its timeline, notes and post-mortem.
 type EventDetail struct {
 	Event
 	Timeline   []Entry     `json:"timeline"`
@@ -116,7 +116,7 @@ type ActionItem struct {
 
 func eventPath(id string) string { return eventsPath + "/" + url.PathEscape(id) }
 
-// Events lists the events of a filter, the newest start first.
+// Events lists the events that match the query, the newest start first.
 func (c *Caller) Events(ctx context.Context, query url.Values) (Events, error) {
 	return call[Events](ctx, c, request{service: events, method: "GET", path: eventsPath, query: query})
 }
@@ -126,7 +126,7 @@ func (c *Caller) Event(ctx context.Context, id string) (EventResult, error) {
 	return call[EventResult](ctx, c, request{service: events, method: "GET", path: eventPath(id)})
 }
 
-// Channels names the channels that notify.
+// Channels says on which channels recipients are notified.
 type Channels struct {
 	Email    bool `json:"email"`
 	SMS      bool `json:"sms"`
@@ -138,7 +138,7 @@ type Channels struct {
 	Discord  bool `json:"discord"`
 }
 
-// AffectedChange is a component of a new or changed event. Without an Impact, the severity sets it.
+// AffectedChange is a component of a new or changed event. Without an Impact, the type and the severity set it.
 type AffectedChange struct {
 	ComponentID string `json:"componentId"`
 	Impact      string `json:"impact,omitempty"`
@@ -201,7 +201,7 @@ func (c *Caller) DeleteEvent(ctx context.Context, id string, version int64) (str
 	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: eventPath(id), version: version})
 }
 
-// ImpactChange is the impact on a component from an entry on.
+// ImpactChange is the impact on a component from the time of a timeline entry on.
 type ImpactChange struct {
 	ComponentID string `json:"componentId"`
 	Impact      string `json:"impact"`
@@ -221,7 +221,8 @@ type EntryResult struct {
 	TimelineEntry Entry `json:"timelineEntry"`
 }
 
-// AddEntry adds an entry to the timeline of an event that has the version. With version 0, it may have any version.
+// AddEntry adds an entry to the timeline of an event that has the version. With version 0, the event may have any
+// version.
 func (c *Caller) AddEntry(ctx context.Context, id string, version int64, in NewEntry) (EntryResult, error) {
 	return call[EntryResult](ctx, c, request{service: events, method: "POST", path: eventPath(id) + "/timeline", version: version, body: in})
 }
@@ -292,7 +293,7 @@ type PostMortemChange struct {
 	Notify         *Channels    `json:"notify,omitempty"`
 }
 
-// SetPostMortem replaces the report of an event that has the version. With version 0, it may have any version.
+// SetPostMortem replaces the report of an event that has the version. With version 0, the event may have any version.
 func (c *Caller) SetPostMortem(ctx context.Context, id string, version int64, in PostMortemChange) (struct{}, error) {
 	return call[struct{}](ctx, c, request{service: events, method: "PUT", path: eventPath(id) + "/post-mortem", version: version, body: in})
 }

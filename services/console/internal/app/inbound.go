@@ -34,12 +34,12 @@ type InboundRules struct {
 	OpenAfter    string `json:"openAfter"`
 	ResolveAfter string `json:"resolveAfter"`
 	MinSources   int    `json:"minSources"`
-	// ManagementEmail gets a mail if no message arrives for ExpectEvery. Both are set, or none is.
+	// ManagementEmail gets a mail if no message arrives for ExpectEvery. Both are set, or both are empty.
 	ExpectEvery     Nullable `json:"expectEvery"`
 	ManagementEmail Nullable `json:"managementEmail"`
 }
 
-// InboundDefaults are used for what a message does not say.
+// InboundDefaults are the values that are used if a message does not contain them.
 type InboundDefaults struct {
 	Publish  bool     `json:"publish"`
 	Notify   bool     `json:"notify"`
@@ -79,7 +79,7 @@ type InboundProblems struct {
 	NextToken *string          `json:"nextToken"`
 }
 
-// InboundProblem is what a monitoring tool reports about an externalId.
+// InboundProblem is a problem that a monitoring tool reports under an externalId.
 type InboundProblem struct {
 	KeyID      string     `json:"keyId"`
 	ExternalID string     `json:"externalId"`
@@ -90,7 +90,7 @@ type InboundProblem struct {
 	EventID    string     `json:"eventId"`
 }
 
-// InboundProblems lists the reported problems, the one that changed last first.
+// InboundProblems lists the reported problems, the most recently changed first.
 func (c *Caller) InboundProblems(ctx context.Context, query url.Values) (InboundProblems, error) {
 	return call[InboundProblems](ctx, c, request{service: integrations, method: "GET", path: inboundPath + "/problems", query: query})
 }
@@ -106,7 +106,7 @@ type InboundLogs struct {
 	NextToken *string      `json:"nextToken"`
 }
 
-// InboundLog is a message of a monitoring tool, and what became of it.
+// InboundLog is a message of a monitoring tool, with its result.
 type InboundLog struct {
 	ReceivedAt time.Time `json:"receivedAt"`
 	KeyID      string    `json:"keyId"`

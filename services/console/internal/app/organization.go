@@ -84,7 +84,7 @@ func (c *Caller) Invite(ctx context.Context, in NewUser) (InvitedUser, error) {
 	return call[InvitedUser](ctx, c, request{service: identity, method: "POST", path: usersPath, body: in})
 }
 
-// UserChange is a change of a member. A member that is nil stays as it is.
+// UserChange is a change of a member. A nil field is not changed.
 type UserChange struct {
 	FirstName         *string   `json:"firstName,omitempty"`
 	LastName          *string   `json:"lastName,omitempty"`
@@ -145,7 +145,7 @@ func (c *Caller) ChangeOrganization(ctx context.Context, version int64, in Organ
 	return call[OrganizationResult](ctx, c, request{service: identity, method: "PATCH", path: "/app/organization", version: version, body: in})
 }
 
-// SignOnResult is the single sign-on of the organization, or nil.
+// SignOnResult has the single sign-on of the organization, or nil if there is none.
 type SignOnResult struct {
 	SignOn *SignOn `json:"signOn"`
 }
@@ -200,7 +200,7 @@ type SignOnTest struct {
 	Error string `json:"error"`
 }
 
-// TestSignOn asks the provider for its description.
+// TestSignOn checks that the provider sends usable metadata.
 func (c *Caller) TestSignOn(ctx context.Context) (SignOnTest, error) {
 	return call[SignOnTest](ctx, c, request{service: identity, method: "POST", path: signOnPath + "/test"})
 }
@@ -211,7 +211,7 @@ type AuditEntries struct {
 	NextToken *string      `json:"nextToken"`
 }
 
-// AuditEntry is a write.
+// AuditEntry is the entry of a write in the audit log.
 type AuditEntry struct {
 	ID            string         `json:"id"`
 	OccurredAt    time.Time      `json:"occurredAt"`
@@ -236,7 +236,7 @@ type Actor struct {
 	KeyID string `json:"keyId"`
 }
 
-// AuditEntries lists the audit entries of a filter, the newest first.
+// AuditEntries lists the audit entries that match the query, the newest first.
 func (c *Caller) AuditEntries(ctx context.Context, query url.Values) (AuditEntries, error) {
 	return call[AuditEntries](ctx, c, request{service: identity, method: "GET", path: "/app/audit", query: query})
 }

@@ -13,7 +13,7 @@ import (
 // importTimeout is the time limit of a call of an import, which may write 200 events.
 const importTimeout = 15 * time.Second
 
-// Platform sends the requests of an import for the member. Package transfer knows what they are.
+// Platform sends the requests of an import for the member. Package transfer creates the requests.
 type Platform struct{ Caller *Caller }
 
 // Send implements transfer.Sender.

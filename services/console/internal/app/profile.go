@@ -87,7 +87,7 @@ type TOTPSecret struct {
 	URL    string `json:"url"`
 }
 
-// NewTOTP makes a secret, which is not in force before ConfirmTOTP.
+// NewTOTP creates a secret. The secret is active only after ConfirmTOTP.
 func (c *Caller) NewTOTP(ctx context.Context) (TOTPSecret, error) {
 	return call[TOTPSecret](ctx, c, request{service: identity, method: "POST", path: "/app/profile/totp"})
 }
@@ -102,7 +102,7 @@ type TOTPCode struct {
 	Code string `json:"code"`
 }
 
-// ConfirmTOTP puts the secret into force.
+// ConfirmTOTP activates the secret, and returns the recovery codes.
 func (c *Caller) ConfirmTOTP(ctx context.Context, in TOTPCode) (RecoveryCodes, error) {
 	return call[RecoveryCodes](ctx, c, request{service: identity, method: "PUT", path: "/app/profile/totp", body: in})
 }
@@ -188,7 +188,7 @@ type Key struct {
 	LastUsedAt *time.Time `json:"lastUsedAt"`
 }
 
-// Keys lists the caller's keys after the position of a former page.
+// Keys returns a page of the caller's keys: the page of the token next, or the first page if next is empty.
 func (c *Caller) Keys(ctx context.Context, next string) (Keys, error) {
 	query := url.Values{"limit": {"50"}}
 	if next != "" {
@@ -240,7 +240,7 @@ func (c *Caller) ReplaceLegacyKey(ctx context.Context) (NewLegacyKey, error) {
 	return call[NewLegacyKey](ctx, c, request{service: identity, method: "PUT", path: "/app/legacy-key"})
 }
 
-// RevokeLegacyKey revokes the key.
+// RevokeLegacyKey revokes the caller's key of the legacy interface.
 func (c *Caller) RevokeLegacyKey(ctx context.Context) (struct{}, error) {
 	return call[struct{}](ctx, c, request{service: identity, method: "DELETE", path: "/app/legacy-key"})
 }

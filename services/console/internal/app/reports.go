@@ -51,7 +51,7 @@ type DayUptime struct {
 	WorstStatus   string   `json:"worstStatus"`
 }
 
-// Uptime reports the uptime of a month, of a component, or, if component is empty, of a dashboard.
+// Uptime returns the uptime in a month: of the component, or of the dashboard if component is empty.
 func (c *Caller) Uptime(ctx context.Context, month, dashboard, component string) (UptimeResult, error) {
 	query := url.Values{"month": {month}, "componentId": {component}}
 	if component == "" {

@@ -37,10 +37,10 @@ type OutboxState struct {
 	OldestAt *time.Time `json:"oldestAt"`
 }
 
-// Service is a service behind the console.
+// Service is a service that the console calls.
 type Service string
 
-// Services returns all of them.
+// Services returns the services that the console calls.
 func Services() []Service {
 	return []Service{identity, events, subscribers, integrations, delivery}
 }

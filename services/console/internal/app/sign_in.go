@@ -12,7 +12,7 @@ const identity = "identity"
 // SignIn is the result of a step of a sign-in. Session is nil until the second factor is given.
 type SignIn struct {
 	Session      *NewSession   `json:"session"`
-	Browser      string        `json:"browser"` // by which the browser is known at the next sign-in
+	Browser      string        `json:"browser"` // ticket that identifies the browser at the next sign-in
 	SecondFactor *SecondFactor `json:"secondFactor"`
 	Next         string        `json:"next"` // path that the member wanted before a sign-on
 }
@@ -30,7 +30,7 @@ type SecondFactor struct {
 	Methods []string `json:"methods"`
 }
 
-// Password is a name with its password.
+// Password is a user name with its password.
 type Password struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
@@ -43,7 +43,7 @@ func (c *Caller) SignIn(ctx context.Context, in Password) (SignIn, error) {
 	return call[SignIn](ctx, c, request{service: identity, method: "POST", path: "/app/sign-in", body: in})
 }
 
-// Code is a code of an app, or a recovery code.
+// Code is a code of an authenticator app, or a recovery code.
 type Code struct {
 	Ticket  string `json:"ticket"`
 	Code    string `json:"code"`
@@ -90,7 +90,7 @@ type ProviderResult struct {
 	Provider *Provider `json:"provider"`
 }
 
-// Provider finds a provider by its name, or without a name the only one of the installation.
+// Provider returns the provider with the name. Without a name, it returns the only provider of the installation.
 func (c *Caller) Provider(ctx context.Context, name string) (ProviderResult, error) {
 	query := url.Values{}
 	if name != "" {
@@ -144,7 +144,7 @@ type Token struct {
 	Token string `json:"token"`
 }
 
-// LinkResult is what a link to set a password is for.
+// LinkResult has the description of a link to set a password.
 type LinkResult struct {
 	Invitation Link `json:"invitation"`
 }
@@ -165,7 +165,7 @@ type LinkFrom struct {
 	Name string `json:"name"`
 }
 
-// ReadLink returns what a link is for. The link can still be used.
+// ReadLink returns the description of a link. It does not use up the link.
 func (c *Caller) ReadLink(ctx context.Context, in Token) (LinkResult, error) {
 	return call[LinkResult](ctx, c, request{service: identity, method: "POST", path: "/app/invitations/read", body: in})
 }
@@ -209,7 +209,7 @@ type AgainSession struct {
 	SignedInAt time.Time `json:"signedInAt"`
 }
 
-// SignInAgain makes the session's sign-in recent.
+// SignInAgain checks the evidence, and sets the time of the session's sign-in to now.
 func (c *Caller) SignInAgain(ctx context.Context, in Evidence) (AgainResult, error) {
 	return call[AgainResult](ctx, c, request{service: identity, method: "POST", path: "/app/sign-in/again", body: in})
 }
@@ -242,7 +242,7 @@ func (c *Caller) EndSession(ctx context.Context, id string) (struct{}, error) {
 	return call[struct{}](ctx, c, request{service: identity, method: "DELETE", path: "/app/sessions/" + url.PathEscape(id)})
 }
 
-// EndOtherSessions ends all sessions of the member but this one.
+// EndOtherSessions ends all sessions of the member except the current one.
 func (c *Caller) EndOtherSessions(ctx context.Context) (struct{}, error) {
 	return call[struct{}](ctx, c, request{service: identity, method: "DELETE", path: "/app/sessions"})
 }

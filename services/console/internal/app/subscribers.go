@@ -22,7 +22,7 @@ const (
 	WhatsApp Channel = "whatsapp"
 )
 
-// AddressChannels returns all of them.
+// AddressChannels returns all channels whose subscribers have an address.
 func AddressChannels() []Channel { return []Channel{Email, SMS, WhatsApp} }
 
 // Subscribers is a page of a list of subscribers.
@@ -50,10 +50,10 @@ type Subscriber struct {
 	CreatedAt        time.Time  `json:"createdAt"`
 }
 
-// Address returns the address of the channel.
+// Address returns the mail address or the phone number of the subscriber.
 func (s Subscriber) Address() string { return s.Email + s.Phone }
 
-// Subscribers lists the subscribers of a channel that match a filter, by address.
+// Subscribers lists the subscribers of a channel that match the query, in the order of their addresses.
 func (c *Caller) Subscribers(ctx context.Context, channel Channel, query url.Values) (Subscribers, error) {
 	return call[Subscribers](ctx, c, request{service: subscribers, method: "GET", path: subscribersPath + string(channel), query: query})
 }
@@ -70,10 +70,10 @@ type SubscriberCounts struct {
 	Unconfirmed  int `json:"unconfirmed"`
 	Paused       int `json:"paused"`
 	Suppressed   int `json:"suppressed"`
-	Unsubscribed int `json:"unsubscribed"` // suppressed with this reason
+	Unsubscribed int `json:"unsubscribed"` // suppressed with the reason unsubscribed
 }
 
-// SubscriberCounts counts the subscribers of a channel, or those of one dashboard if it is not empty.
+// SubscriberCounts counts the subscribers of a channel: all, or those of the dashboard if dashboard is not empty.
 func (c *Caller) SubscriberCounts(ctx context.Context, channel Channel, dashboard string) (SubscriberCountsResult, error) {
 	query := url.Values{}
 	if dashboard != "" {
@@ -96,7 +96,7 @@ func (c *Caller) Subscriber(ctx context.Context, channel Channel, id string) (Su
 	return call[SubscriberResult](ctx, c, request{service: subscribers, method: "GET", path: subscriberPath(channel, id)})
 }
 
-// Choice is the components that a subscriber has chosen. Nil means all, also future ones.
+// Choice contains the ids of the components that a subscriber has chosen. Nil means all, also future ones.
 type Choice []string
 
 // MarshalJSON implements json.Marshaler.
@@ -157,12 +157,12 @@ type Resent struct {
 	DeliveryID string `json:"deliveryId"`
 }
 
-// ResendConfirmation asks the owner of the address again.
+// ResendConfirmation sends the owner of the address another message to confirm the subscription.
 func (c *Caller) ResendConfirmation(ctx context.Context, channel Channel, id string) (Resent, error) {
 	return call[Resent](ctx, c, request{service: subscribers, method: "POST", path: subscriberPath(channel, id) + "/resend-confirmation"})
 }
 
-// ImportRow is a row of an import. A member that is nil stays as it is if the address has a subscriber.
+// ImportRow is a row of an import. If the address already has a subscriber, a nil member is not changed.
 type ImportRow struct {
 	Address      string    `json:"-"`
 	ComponentIDs *Choice   `json:"componentIds,omitempty"`
@@ -190,7 +190,7 @@ type ImportResult struct {
 	Error  string `json:"error"`
 }
 
-// ImportSubscribers imports rows, or says what an import would do.
+// ImportSubscribers imports rows. With DryRun, it only returns what an import would do.
 func (c *Caller) ImportSubscribers(ctx context.Context, channel Channel, in Import) (ImportResults, error) {
 	type mailRow struct {
 		Email string `json:"email"`

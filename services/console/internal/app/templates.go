@@ -27,7 +27,7 @@ type Template struct {
 	Version      int64    `json:"version"`
 }
 
-// Templates lists the templates of a filter.
+// Templates lists the templates that match the query.
 func (c *Caller) Templates(ctx context.Context, query url.Values) (Templates, error) {
 	return call[Templates](ctx, c, request{service: events, method: "GET", path: templatesPath, query: query})
 }

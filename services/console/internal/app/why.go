@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// WhyQuery names an event and a recipient. Email is of kind email, Phone of sms and whatsapp, URLHash of the other kinds.
+// WhyQuery names an event and a recipient: by Email for the kind email, by Phone for sms and whatsapp, else by URLHash.
 type WhyQuery struct {
 	EventID string `json:"eventId"`
 	Kind    string `json:"kind"`
@@ -34,7 +34,7 @@ type WhyMessage struct {
 	Results    []WhyReason `json:"results"`
 }
 
-// WhyReason is what became of a message, or the rule that kept it back.
+// WhyReason is the result of a message, or the rule by which the message was not sent.
 type WhyReason struct {
 	DashboardID   string          `json:"dashboardId"`
 	RecipientID   string          `json:"recipientId"`
