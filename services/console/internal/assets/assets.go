@@ -1,6 +1,6 @@
 // Package assets serves the style, the scripts and the icons of the console, without comments and with short names of
-// variables. The name of a file contains the hash of its content, so browsers may keep the file forever. A new version has
-// new names.
+// variables. The name of a file contains the hash of its content, so a changed file has a new name. Browsers may
+// therefore keep a file forever.
 package assets
 
 import (
@@ -38,8 +38,8 @@ type Files struct {
 type file struct {
 	media       string
 	plain, gzip []byte
-	// brotli compresses the file at the first request of a browser that takes brotli, as all do over https. Its best quality
-	// takes up to 0.1 s, for which no start should wait.
+	// brotli compresses the file at the first request of a browser that accepts brotli, as all browsers do over https. The
+	// best quality takes up to 0.1 s for a file, so the start does not wait for it.
 	brotli func() []byte
 }
 
@@ -102,14 +102,14 @@ func write(w io.WriteCloser, content []byte) error {
 	return w.Close()
 }
 
-// style returns the colours and the base style. The member's theme wins over that of the system. Paper is light.
+// style returns the colours and the base style. The member's theme has priority over the system's. Print is light.
 func style() string {
 	light, dark := look.Light().Properties(), look.Dark().Properties()
 	return ":root{" + light + "}@media screen and (prefers-color-scheme:dark){:root:not([data-theme=light]){" + dark + "}}@media screen{:root[data-theme=dark]{" + dark + "}}" + look.Base()
 }
 
-// sprite returns the icons of the console and, with the prefix i-, the icons of states. A style does not reach into
-// the symbols of another document, so the shape of a state takes the colour of its element.
+// sprite returns the icons of the console and, with the prefix i-, the icons of states. A style does not apply within
+// the symbols of another document, so the filled shape of a state has the attribute fill="currentColor".
 func sprite(source string) string {
 	var out strings.Builder
 	out.WriteString(`<svg xmlns="http://www.w3.org/2000/svg">` + "\n" + source)
@@ -120,7 +120,7 @@ func sprite(source string) string {
 	return out.String() + "</svg>\n"
 }
 
-// Address returns the path of the file with the name of its source.
+// Address returns the path of the file whose source has the name.
 func (f *Files) Address(name string) string { return f.addresses[name] }
 
 // find returns the file with the name. If the name has the hash of another version, find returns the file of this version

@@ -75,7 +75,7 @@ type Field struct {
 	upload  string // content of the first chosen file, without Save
 }
 
-// Value returns the only value of the field.
+// Value returns the first value of the field, or "" if it has none.
 func (f *Field) Value() string {
 	if len(f.Values) == 0 {
 		return ""
@@ -104,7 +104,7 @@ func (f *Field) Described() string {
 // Length returns the maximum number of characters.
 func (f *Field) Length() int { return cmp.Or(f.Max, 255) }
 
-// Rows returns the height of a Source in lines: that of its value, from 6 to 24.
+// Rows returns the height of a Source: one line more than its value, but at least 6 and at most 24 lines.
 func (f *Field) Rows() int { return max(6, min(strings.Count(f.Value(), "\n")+2, 24)) }
 
 // Secret reports whether the value must not be in a response.
@@ -148,7 +148,7 @@ func (f *Form) Shown() []*Field {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool { return field.Kind == Hidden })
 }
 
-// Hidden returns the other fields.
+// Hidden returns the fields that a member does not see.
 func (f *Form) Hidden() []*Field {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool { return field.Kind != Hidden })
 }
@@ -171,8 +171,8 @@ const (
 )
 
 // Read reads the fields from the body of a request and checks them. It returns a fault for a body that is no form, is
-// too large, or contains an unknown or repeated field: no page sends such a body. What the member must correct is a
-// problem of its field.
+// too large, or contains an unknown or repeated field: no page sends such a body. A mistake of the member becomes the
+// Problem of its field.
 func (f *Form) Read(r *http.Request) error {
 	read := Parse
 	if is, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); is == parts && slices.ContainsFunc(f.Fields, func(field *Field) bool { return field.Kind == File }) {
@@ -199,7 +199,7 @@ func Parse(r *http.Request) error {
 	return parsed(r.ParseForm())
 }
 
-// Fill sets the values of the fields.
+// Fill sets the values of the fields. It returns a fault for an unknown or repeated field, and for a wrong version.
 func (f *Form) Fill(values url.Values) error {
 	for name, sent := range values {
 		at := slices.IndexFunc(f.Fields, func(field *Field) bool { return field.Name == name })
@@ -227,7 +227,7 @@ func (f *Form) Fill(values url.Values) error {
 	return nil
 }
 
-// Values returns the values of all fields without secrets, for a page that brings the member back to the form.
+// Values returns the values of all fields without secrets, for a page from which the member returns to the form.
 func (f *Form) Values() url.Values {
 	values := url.Values{}
 	for _, field := range f.Fields {
@@ -241,7 +241,7 @@ func (f *Form) Values() url.Values {
 	return values
 }
 
-// Sum returns a Version for the form of a record that has none: forms with the same values have the same one.
+// Sum returns a Version for the form of a record that has no version. Forms with the same values have the same Version.
 func (f *Form) Sum() int64 {
 	values := f.Values()
 	values.Del(versionName)
@@ -305,10 +305,11 @@ func (f *Form) Refuse(member, message string) {
 	f.Problem = sentence(member, message)
 }
 
-// names matches the names of the App interface that no plain word looks like, such as scheduledStartAt or under_maintenance.
+// names matches the names of the App interface that are no plain words, such as scheduledStartAt or under_maintenance.
 var names = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+|[A-Z][a-z]*)+\b`)
 
-// labelled returns the label of the field or the option that the App interface names so, or the name if there is none.
+// labelled returns the quoted label of the field or option that has the name in the App interface, or the name if there
+// is none.
 func (f *Form) labelled(name string) string {
 	for _, field := range f.Shown() {
 		if field.Name == name || slices.Contains(field.Members, name) {
@@ -323,7 +324,8 @@ func (f *Form) labelled(name string) string {
 	return name
 }
 
-// sentence returns a message that begins with what it is about: messages at a member are "must be ...".
+// sentence puts the subject before a message that begins with a small letter, such as "must be ...", and adds a full
+// stop.
 func sentence(subject, message string) string {
 	if message == "" || subject == "" || !('a' <= message[0] && message[0] <= 'z') {
 		return message
@@ -331,8 +333,8 @@ func sentence(subject, message string) string {
 	return subject + " " + strings.TrimSuffix(message, ".") + "."
 }
 
-// SecretsGone empties the fields whose values no response may contain. Lost lines of secrets are a problem, because a form
-// can be sent without them.
+// SecretsGone empties the fields whose values no response may contain. If a Secrets field had a value, it gets a
+// Problem, because the form can be sent without the value.
 func (f *Form) SecretsGone() {
 	for _, field := range f.Fields {
 		if field.Secret() {

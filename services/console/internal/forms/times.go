@@ -12,8 +12,9 @@ func (f *Field) SetTime(at *time.Time, zone *time.Location) {
 	}
 }
 
-// Time returns the time that the value of a Moment names in the zone, or nil if the field is empty. For a text that names no
-// time, a time that a clock change skips, or a year that is surely mistyped, it sets the problem and returns nil.
+// Time returns the time that the value of a Moment names in the zone, or nil if the field is empty or has a problem. For
+// a text that names no time, a time that a clock change skips, or a year outside 2000 to 2100, it sets the problem and
+// returns nil.
 func (f *Field) Time(zone *time.Location) *time.Time {
 	value := f.Value()
 	if value == "" || f.Problem != "" {

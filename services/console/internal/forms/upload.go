@@ -11,17 +11,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/web"
 )
 
-// valueBytes is what a value of a form takes beside its name and its text, as an upper bound.
+// valueBytes is an upper bound of the bytes that a form needs for a value in addition to its name and its text.
 const valueBytes = 100
 
-// Upload returns the content of the file that was chosen in a field without Save. It returns nothing if there is none.
+// Upload returns the content of the file that was chosen in a field without Save, or "" if none was chosen.
 func (f *Form) Upload(name string) string { return f.Field(name).upload }
 
-// readParts reads a form with files, and sets PostForm of the request. It returns an error if the context of the request
-// ends.
+// readParts reads a form with files, and sets PostForm of the request. It returns a fault for a wrong or too large form,
+// and the error of the request's context if the context ends.
 //
-// Decision: it reads the parts one after the other. ParseMultipartForm would take at most about 1,000 files, and would leave
-// temporary files behind: net/http removes only those of its own Request, and the handlers have a copy of it.
+// Decision: it reads the parts one after the other. ParseMultipartForm would accept at most about 1,000 files, and would
+// leave temporary files behind: net/http removes only those of its own Request, and the handlers have a copy of that
+// Request.
 func (f *Form) readParts(r *http.Request) error {
 	reader, err := r.MultipartReader()
 	if err != nil {

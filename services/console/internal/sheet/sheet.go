@@ -1,5 +1,5 @@
-// Package sheet reads and writes lists of subscribers as CSV, as spreadsheets and other services write them. What Row.Cells
-// or a Writer writes, Read reads again without loss.
+// Package sheet reads and writes lists of subscribers as CSV, as spreadsheets and other services write them. Read
+// returns the cells that a Writer has written, without the white space at their ends.
 package sheet
 
 import (
@@ -44,13 +44,13 @@ func names() map[string]Column {
 		"mobil": phone, "mobilnummer": phone, "mobiltelefon": phone, "rufnummer": phone, "nummer": phone,
 		"components": Components, "component": Components, "componentids": Components, "services": Components, "service": Components,
 		"komponenten": Components, "komponente": Components, "dienste": Components, "dienst": Components,
-		"confirmed": Confirmed, "optin": Confirmed, "bestätigt": Confirmed, "bestatigt": Confirmed, // the second is what named leaves of an ä of two characters
+		"confirmed": Confirmed, "optin": Confirmed, "bestätigt": Confirmed, "bestatigt": Confirmed, // the second is the result of named if the ä consists of two characters
 		"locale": Locale, "language": Locale, "lang": Locale, "sprache": Locale,
 		"dashboard": Dashboard, "dashboardid": Dashboard,
 	}
 }
 
-// named returns a name of a column in lower case and without what is no letter.
+// named returns a name of a column in lower case and without the characters that are no letters.
 func named(cell string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) {
@@ -84,7 +84,7 @@ type Row struct {
 	head  *Head
 }
 
-// Cell returns the content of a column, or nothing if the list does not have it.
+// Cell returns the content of a column, or "" if the list or the row does not have it.
 func (r Row) Cell(column Column) string {
 	at, known := r.head.at[column]
 	if !known || at >= len(r.Cells) {
@@ -93,7 +93,7 @@ func (r Row) Cell(column Column) string {
 	return r.Cells[at]
 }
 
-// Record returns the cells, at least as many as the header has. If the list has no header, Record returns the address.
+// Record returns the cells, at least as many as the header has, or only the address if the list has no header.
 func (r Row) Record() []string {
 	if r.head.Names == nil {
 		return r.Cells[:1]
@@ -120,7 +120,7 @@ func plain(text string) (string, int) {
 	return text, 0
 }
 
-// First returns the first record of a text that is not empty, as it is written. The text may begin with a byte order mark.
+// First returns the first record that is not empty, unparsed. The text may begin with a byte order mark.
 func First(text string) string {
 	text, _ = plain(text)
 	quoted, begin := false, 0
@@ -138,8 +138,8 @@ func First(text string) string {
 	return text[begin:]
 }
 
-// HeadOf returns what the first record of a list says. A record is a header if it has a known name of the address. If byPhone
-// is true, a column for phone numbers is the address before a column for mail addresses. Else the reverse is true.
+// HeadOf returns what the first record of a list says. A record is a header if it has a known name of the address. The
+// address is in the first column that the list has of mail, address and phone, in the reverse order if byPhone is true.
 func HeadOf(first string, byPhone bool) (Head, error) {
 	head := Head{comma: separator(first), at: map[Column]int{Address: 0}}
 	rows, err := head.records(first, 1)
@@ -173,7 +173,7 @@ func HeadOf(first string, byPhone bool) (Head, error) {
 	return head, nil
 }
 
-// separator returns the comma, semicolon or tab that a record contains most outside quotation marks.
+// separator returns the comma, semicolon or tab that occurs most often in a record outside quotation marks.
 func separator(record string) rune {
 	count, quoted := map[rune]int{}, false
 	for _, r := range record {
@@ -192,8 +192,8 @@ func separator(record string) rune {
 	return best
 }
 
-// Read returns the rows of a part of a list. line is the number of its first line. The header is no row. Read omits empty
-// records.
+// Read returns the rows of a part of a list, without the header and empty records. line is the number of the part's
+// first line.
 func (h Head) Read(text string, line int) ([]Row, error) {
 	whole := line == 1
 	if whole {
@@ -219,7 +219,7 @@ func (h Head) reads(column int) bool {
 }
 
 func (h Head) records(text string, line int) ([]Row, error) {
-	if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\ufffd") { // a browser sends U+FFFD for the others
+	if !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\ufffd") { // a browser sends U+FFFD instead of wrong bytes
 		return nil, &Error{line, "The list must be text in UTF-8. Save it as “CSV UTF-8”."}
 	}
 	reader := csv.NewReader(strings.NewReader(text))
@@ -268,7 +268,7 @@ func malformed(err error, line int) error {
 // formula are the characters that a spreadsheet takes for the beginning of a formula.
 const formula = "=+-@\t\r"
 
-// guarded returns a cell that no spreadsheet takes for a formula: with an apostrophe before it, if it needs one.
+// guarded puts an apostrophe before a cell that begins with a character of formula, also after other apostrophes.
 func guarded(cell string) string {
 	if text := strings.TrimLeft(cell, "'"); text != "" && strings.ContainsRune(formula, rune(text[0])) {
 		return "'" + cell
@@ -290,7 +290,7 @@ type Writer struct{ out *csv.Writer }
 // NewWriter returns a Writer to out.
 func NewWriter(out io.Writer) Writer { return Writer{csv.NewWriter(out)} }
 
-// Write writes a record. Spreadsheets take no cell for a formula.
+// Write writes a record. Its cells are guarded, so that spreadsheets interpret none of them as a formula.
 func (w Writer) Write(cells ...string) error {
 	guardedCells := make([]string, len(cells))
 	for i, cell := range cells {

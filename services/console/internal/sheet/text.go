@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// Text returns the text of a file. A file in UTF-16 begins with a byte order mark, as Excel writes “Unicode text”. Text returns any
-// other file as it is.
+// Text returns the text of a file. It decodes a file that begins with a byte order mark of UTF-16, as Excel writes
+// “Unicode text”. It returns any other file unchanged.
 func Text(file string) string {
 	var order binary.ByteOrder = binary.LittleEndian
 	if strings.HasPrefix(file, "\xfe\xff") {

@@ -24,7 +24,8 @@ type Component struct{ ID, Name string }
 // between are the characters that separate components in a cell.
 const between = ",;|\n"
 
-// Chosen returns the ids of the components in a cell, which are names or ids. It returns nil for All.
+// Chosen returns the ids of the components that a cell contains by name or id. It returns nil for All and an empty list
+// for NoneOf.
 func Chosen(cell string, components []Component) ([]string, error) {
 	if strings.EqualFold(cell, All) {
 		return nil, nil
@@ -56,7 +57,7 @@ func Chosen(cell string, components []Component) ([]string, error) {
 	return ids, nil
 }
 
-// idsOf returns the ids of the components with the id or, in any case, the name.
+// idsOf returns the ids of the components whose id is the text, or whose name is the text if case is ignored.
 func idsOf(text string, components []Component) (ids []string) {
 	for _, c := range components {
 		if c.ID == text {
@@ -69,7 +70,7 @@ func idsOf(text string, components []Component) (ids []string) {
 	return ids
 }
 
-// Labels returns how components are written in a cell: by the names if Chosen finds them by these, else by ids.
+// Labels returns the text of each component in a cell, by id: the name if Chosen finds the component by it, else the id.
 func Labels(components []Component) map[string]string {
 	labels := make(map[string]string, len(components))
 	for _, c := range components {
@@ -88,8 +89,8 @@ func Readable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == utf8.RuneError })
 }
 
-// Cell returns the cell with some of the components. A component without a label is written by its id, and so are all of them
-// if their labels together are the name of another component.
+// Cell returns the cell for the components with the ids; nil means all components. It writes the id of a component
+// without a label. It writes all ids if the labels together are the name of another component.
 func Cell(ids []string, components []Component, labels map[string]string) string {
 	switch {
 	case ids == nil:
