@@ -4,7 +4,7 @@
 // Decision: a user and all of its keys and sessions are one record. Revoking a key, ending a session, disabling a user,
 // changing its roles and deleting it are therefore one atomic write each, and each such write applies to exactly the
 // keys and sessions that exist at that time. A sign-in uses up a code or a link in the write that starts the session.
-// Only digests of secrets are stored.
+// Secrets are stored as digests, or sealed if the service must read them.
 //
 // # Changes take effect for the next request
 //

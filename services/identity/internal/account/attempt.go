@@ -97,8 +97,8 @@ type refusedSignIn struct {
 // AuditEntity implements audit.Record.
 func (r refusedSignIn) AuditEntity() audit.Entity { return r.user.AuditEntity() }
 
-// recordRefusal stores an audit entry of the user, unless Tries has counted enough of them. Its actor is a visitor, or the
-// member who signs in again.
+// recordRefusal stores an audit entry of the user, unless the limit of Tries for such entries is reached. The actor of
+// the entry is a visitor, or the member who signs in again.
 func (a *Accounts) recordRefusal(ctx context.Context, at *attempt, reason string) error {
 	if at.user == "" || a.Tries.Refusal(ctx, at.from.IP, at.user) > 0 {
 		return nil

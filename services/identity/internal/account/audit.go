@@ -80,8 +80,8 @@ func (f AuditFilter) where(organization string) ([]find.Condition, bool) {
 	return where, true
 }
 
-// maxAuditPage is the size at which a page ends before its limit. The entry of an import of 1,000 rows has 25 KB, and an
-// entry has at most twice audit.MaxSnapshot.
+// maxAuditPage is the size in bytes at which a page ends before its limit. The entry of an import of 1,000 rows has
+// 25 KB, and an entry has at most twice audit.MaxSnapshot.
 const maxAuditPage = 256 << 10
 
 // AuditEntries returns a page of the organization's audit entries, newest first.

@@ -43,8 +43,8 @@ func (a *Accounts) Credential(ctx context.Context, ref KeyRef, presented string)
 	return credential, nil
 }
 
-// rolesIn returns the roles of the user in the session. If the organization requires a second factor, and the user has
-// not shown one in the session, it returns none.
+// rolesIn returns the roles of the user in the session. It returns none if the session is not valid, or if the
+// organization requires a second factor and the user has not shown one in the session.
 func (u User) rolesIn(session string, o Organization, now time.Time) []Role {
 	if s := u.session(session, now); s == nil || o.RequireTwoFactor && !s.SecondFactor {
 		return nil
@@ -95,9 +95,9 @@ const (
 	useTimeout     = time.Second
 )
 
-// storeUse stores the time of the key's use. For a legacy key this is also the time of the user's login. It writes at
-// most once a minute for each key. It writes before the response, so that no use is lost if the process is killed. If
-// the write fails, storeUse logs the error, and the key is still accepted.
+// storeUse stores the time at which the key or session was used. For a legacy key this is also the time of the user's
+// login. It writes at most once a minute for each key. It writes before the response, so that no use is lost if the
+// process is killed. If the write fails, storeUse logs the error, and the key or session is still accepted.
 func (a *Accounts) storeUse(ctx context.Context, user User, key Key, scheme Scheme) {
 	now := a.Now()
 	if key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < useGranularity {

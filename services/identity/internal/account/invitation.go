@@ -39,11 +39,12 @@ type Link struct {
 const (
 	invitationFor = 72 * time.Hour
 	forgottenFor  = time.Hour
-	maxForgotten  = 3 // links of one user that are valid at a time
+	maxForgotten  = 3 // links for a forgotten password that a user can have at a time
 )
 
-// addLink adds a link for a mail to the user and removes the expired ones. An invitation replaces the former one. It has
-// two links: the second one, shown, is for the member or operator who invites.
+// addLink adds a link for a mail to the user, and removes the expired links. A new invitation replaces the former one,
+// and has two links: mailed, and shown for the member or operator who invites. Of other links, the oldest ones above
+// maxForgotten are removed.
 func (u *User) addLink(kind LinkKind, now time.Time) (mailed, shown Link) {
 	mailed = Link{ID: topic.NewID(), Kind: kind, ExpiresAt: now.Add(forgottenFor), Mailed: true}
 	if kind == Invitation {
@@ -98,7 +99,7 @@ func (a *Accounts) linkToken(user, link string) string {
 	return content + "." + seal.Sign(a.Secret, "link of a member", content)
 }
 
-// openLink returns the user and the link of a token. It returns fault.NotFound if the token is wrong, used or expired.
+// openLink returns the user and the link of a token, or fault.NotFound if the link is not valid or the user is disabled.
 func (a *Accounts) openLink(ctx context.Context, token string) (User, Link, error) {
 	content, signature, _ := strings.Cut(token, ".")
 	ids, err := base64.RawURLEncoding.Strict().DecodeString(content)
@@ -127,7 +128,7 @@ type Opened struct {
 	Organization Organization
 }
 
-// ReadLink returns what the token of a link is for. It does not use up the link.
+// ReadLink returns the link of a token, with its user and organization. It does not use up the link.
 func (a *Accounts) ReadLink(ctx context.Context, token string) (Opened, error) {
 	user, link, err := a.openLink(ctx, token)
 	if err != nil {
@@ -147,7 +148,7 @@ type Acceptance struct {
 }
 
 // AcceptLink uses up a link: it sets the password of the user, ends the user's sessions, and signs the user in. A user
-// with a second factor gets a ticket for it, because the link is no second factor.
+// with an authenticator app gets a ticket for the second factor, because the link is no second factor.
 func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (SignIn, error) {
 	opened, err := a.ReadLink(ctx, in.Token)
 	if err != nil {
@@ -174,7 +175,7 @@ func (a *Accounts) AcceptLink(ctx context.Context, in Acceptance, from Client) (
 		if link == nil || u.Disabled || u.DeletedAt != nil {
 			return nil, noLink()
 		}
-		if link.Mailed { // a new address ends the links to the former one
+		if link.Mailed { // a new address deletes the links that were mailed to the former one
 			u.OwnEmail, u.ProvenEmail = false, Address(u.Email)
 		}
 		names.apply(u)
@@ -207,8 +208,8 @@ func (u *User) setPassword(hash, except string, now time.Time) {
 	}
 }
 
-// Invite adds a link to a user with which the user sets a password. operator allows the user the password again, as the
-// way back in.
+// Invite adds a link with which a user sets a password, and returns the link for the operator. It also allows the user
+// to sign in with a password, in case single sign-on does not work.
 func (a *Accounts) Invite(ctx context.Context, id string) (link Link, err error) {
 	_, err = a.Store.Users.Update(ctx, id, func(u *User) ([]topic.Message, error) {
 		if u.DeletedAt != nil {
@@ -224,8 +225,8 @@ func (a *Accounts) Invite(ctx context.Context, id string) (link Link, err error)
 	return link, fault.IfMissing(err, noUser())
 }
 
-// InviteMember sends a member a new link: an invitation if the member has no password, else one for a forgotten
-// password. Only an invitation is returned. A key cannot invite an admin.
+// InviteMember sends a member a new link: an invitation if the member has no password, else a link for a forgotten
+// password. It returns an invitation, and nil for a forgotten password. A key cannot invite an admin.
 func (a *Accounts) InviteMember(ctx context.Context, who Who, id string) (link *Link, err error) {
 	if _, err := a.Recent(ctx, who); err != nil {
 		return nil, err

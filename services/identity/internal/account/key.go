@@ -23,7 +23,7 @@ type Key struct {
 	RevokedAt  *time.Time `json:"revokedAt" audit:"revokedAt"`
 }
 
-// forgetRevoked is the time after which a revoked key is removed from the record. No gateway caches a key that long.
+// forgetRevoked is the time after which AddKey removes a revoked key from the record. No gateway caches a key that long.
 const forgetRevoked = 24 * time.Hour
 
 // ActiveKeys returns the App keys that are not revoked, oldest first.
@@ -78,8 +78,8 @@ func (a *Accounts) AddKey(ctx context.Context, user string, name optional.Value[
 	return key, fault.IfMissing(err, noUser())
 }
 
-// RevokeKey permanently revokes an App key of a user of the organization. If it is an active key of another user of the
-// organization, the error is Forbidden.
+// RevokeKey permanently revokes an App key of a user of the organization. If the key is an active key of another user of
+// the organization, the error is Forbidden.
 func (a *Accounts) RevokeKey(ctx context.Context, organization, user, id string) error {
 	_, err := a.changeUser(ctx, user, func(u *User, now time.Time) ([]topic.Message, error) {
 		at := slices.IndexFunc(u.Keys, func(k Key) bool { return k.ID == id })

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// FormerEmail is an address that the user had. The mail about the change also goes there.
+// FormerEmail is an address that the user had. The mail about the new address is also sent to the former one.
 type FormerEmail struct {
 	ID    string    `json:"id"` // uuid v7
 	Email string    `json:"email"`
@@ -35,8 +35,8 @@ func mailLink(u *User, kind topic.Kind, link Link, now time.Time) []topic.Messag
 	return []topic.Message{notice(u, kind, u.ID+partOf+link.ID, topic.MemberReport{Until: &link.ExpiresAt}, now)}
 }
 
-// mailNewAddress returns the messages that make delivery send a mail about a new address of the user to it and to the
-// former address. It stores the former address until then.
+// mailNewAddress returns the messages that make delivery send a mail about a new address of the user to the new and to
+// the former address. It stores the former address, because delivery requests the address later.
 func mailNewAddress(u *User, former string, now time.Time) []topic.Message {
 	u.FormerEmails = slices.DeleteFunc(slices.Clone(u.FormerEmails), func(f FormerEmail) bool { return !now.Before(f.Until) })
 	u.FormerEmails = u.FormerEmails[max(0, len(u.FormerEmails)-maxFormerEmails+1):]

@@ -31,7 +31,7 @@ func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user Use
 }
 
 // ChangeMember changes a user of the caller's organization. read returns the change of the stored user. The last enabled
-// admin of the organization stays one. A key cannot change how a user signs in, and cannot make or enable an admin.
+// admin of the organization remains one. A key cannot change how a user signs in, and cannot make or enable an admin.
 func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read func(User) (UserPatch, error)) (User, error) {
 	var p UserPatch
 	user, err := a.mayChange(ctx, who, id, func(u User) (err error) { p, err = read(u); return err })
@@ -75,8 +75,8 @@ func (a *Accounts) ChangeMember(ctx context.Context, who Who, id string, read fu
 	})
 }
 
-// DeleteMember deletes a user of the caller's organization, unless it is the last enabled admin. allow is called with
-// the stored user.
+// DeleteMember deletes a user of the caller's organization, unless it is the last enabled admin. It does not delete the
+// user if allow returns an error for the stored user.
 func (a *Accounts) DeleteMember(ctx context.Context, who Who, id string, allow func(User) error) error {
 	user, err := a.mayChange(ctx, who, id, allow)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *Accounts) RemoveSecondFactors(ctx context.Context, who Who, id string) 
 	return err
 }
 
-// mayChange returns the user whom the caller wants to change. A session needs a recent sign-in.
+// mayChange returns the user with the id, or an error if allow returns one. A session needs a recent sign-in.
 func (a *Accounts) mayChange(ctx context.Context, who Who, id string, allow func(User) error) (User, error) {
 	if _, err := a.Recent(ctx, who); err != nil {
 		return User{}, err
@@ -125,7 +125,7 @@ func (a *Accounts) mayChange(ctx context.Context, who Who, id string, allow func
 	return user, err
 }
 
-// Leaving is an admin who loses this role soon. If the process is killed before, the entry ends at Until.
+// Leaving is an admin who is about to lose the role or the record, or the way in. The entry expires at Until.
 type Leaving struct {
 	User  string    `json:"user"`
 	Until time.Time `json:"until"`
@@ -134,10 +134,10 @@ type Leaving struct {
 // leavingFor is longer than a change of a user can take.
 const leavingFor = 2 * finishTimeout
 
-// keepAdmin returns Conflict if the user is the last enabled admin of the organization. Else it stores in the
-// organization that the user leaves, until done is called. So of two admins who demote each other at once, one stays:
-// each of the two changes sees the other one. With enforced single sign-on, an admin with a password stays too: an admin
-// who keepsRole leaves only the admins with a password.
+// keepAdmin returns Conflict if the user is the last enabled admin of the organization, unless keepsRole is true. With
+// enforced single sign-on, it also returns Conflict if the user is the last admin who can sign in without the provider.
+// Otherwise it stores in the organization that the user leaves, until done is called. So if two admins demote each other
+// at once, one remains: each of the two changes sees that the other admin leaves.
 func (a *Accounts) keepAdmin(ctx context.Context, user User, keepsRole bool) (done func(), err error) {
 	_, err = a.Store.Organizations.Change(ctx, user.Organization, func(o *Organization) error {
 		now := a.Now()

@@ -34,7 +34,7 @@ type Organization struct {
 	RequireTwoFactor bool    `json:"requireTwoFactor" audit:"requireTwoFactor"`
 	SignOn           *SignOn `json:"signOn" audit:"signOn"` // nil: the organization has no single sign-on
 	Version          int64   `json:"version"`               // number of changes of the record
-	// Leaving are admins who lose their role, or their record, at this time. See keepAdmin.
+	// Leaving are admins who are about to lose their role, their record or their way in. See keepAdmin.
 	Leaving []Leaving `json:"leaving"`
 	// StaleSince is set while gateways may still cache former rights of the users' keys.
 	StaleSince *time.Time `json:"staleSince"`
@@ -73,7 +73,7 @@ func (a *Accounts) AddOrganization(ctx context.Context, in NewOrganization) (Org
 	return o, nil
 }
 
-// complete creates the dashboard of a pending organization and marks the organization as ready.
+// complete creates the dashboard of a pending organization, sends the plan to events and sets the state Ready.
 func (a *Accounts) complete(ctx context.Context, o Organization) (Organization, error) {
 	slug, err := a.Dashboard(ctx, o.ID, o.DashboardID, o.Name)
 	if err == nil {

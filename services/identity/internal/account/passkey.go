@@ -38,7 +38,7 @@ const (
 	ticketPasskey  = "passkey"
 )
 
-// UsedTicket is a ticket that the user has used. The ticket is refused until it expires.
+// UsedTicket is a ticket that the user has used. It is stored until the ticket has expired.
 type UsedTicket struct {
 	ID    string    `json:"id"`
 	Until time.Time `json:"until"`
@@ -80,7 +80,7 @@ func newParty(base string) (*webauthn.WebAuthn, error) {
 	})
 }
 
-// party returns the relying party. Browsers refuse an IP address as its id.
+// party returns the relying party. Browsers refuse an IP address as the id of a relying party.
 func (a *Accounts) party() (*webauthn.WebAuthn, error) {
 	party, err := newParty(a.ConsoleBaseURL)
 	if err != nil {
@@ -165,7 +165,7 @@ func (a *Accounts) mayAddPasskey(ctx context.Context, u User) error {
 	return err
 }
 
-// AddPasskey adds the passkey that the browser made to the caller.
+// AddPasskey stores the passkey that a browser has made for the caller.
 func (a *Accounts) AddPasskey(ctx context.Context, who Who, ticket string, credential json.RawMessage, name string) (Passkey, error) {
 	user, allow, err := a.mayChangeFactors(ctx, who)
 	if err != nil {
@@ -275,8 +275,7 @@ func (a *Accounts) RemovePasskey(ctx context.Context, who Who, id string) error 
 	return err
 }
 
-// PasskeyOptions returns the options with which a browser shows a passkey, and a ticket for SignInPasskey or
-// SignInAgain.
+// PasskeyOptions returns the options with which a browser uses a passkey, and a ticket for SignInPasskey or SignInAgain.
 func (a *Accounts) PasskeyOptions(context.Context) (ticket string, options any, err error) {
 	party, err := a.party()
 	if err != nil {
@@ -329,7 +328,7 @@ func (a *Accounts) checkPasskey(ctx context.Context, p PasskeyProof) (user User,
 	}
 	count := parsed.Response.AuthenticatorData.Counter
 	return user, func(u *User, now time.Time) error {
-		u.Passkeys = slices.Clone(u.Passkeys) // a copy of the record must not change
+		u.Passkeys = slices.Clone(u.Passkeys) // copies of the record share the list
 		passkey := u.passkey(shown.ID)
 		switch {
 		case passkey == nil || !u.useTicket(c.ID, challengeFor, now):

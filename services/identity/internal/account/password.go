@@ -26,7 +26,7 @@ const (
 	minPassword = 12  // characters
 	maxPassword = 128 // characters
 	minDistinct = 5   // different characters
-	minNamed    = 4   // characters of a name that a password must not contain
+	minNamed    = 4   // minimum length of a name that a password must not contain, in characters
 	hashWait    = 2 * time.Second
 	// hashQueue is the number of requests per slot that may wait: about as many as get a slot within hashWait.
 	hashQueue = 64
@@ -40,7 +40,7 @@ const (
 type hasher struct {
 	places chan struct{}
 	slots  chan struct{}
-	none   func() string // hash of no password; computed at the first call, so that the start does not wait for it
+	none   func() string // hash of a random password; computed at the first call, so that the start does not wait for it
 	hashed func()        // called for each hash
 }
 
@@ -52,14 +52,14 @@ func newHasher(slots int, hashed func()) *hasher {
 // processor time, a container sees all cores of its machine, and has 256 MiB.
 const maxHashes = 4
 
-// hashSlots returns the number of hashes at once on a machine with so many cores.
+// hashSlots returns the number of hashes at once on a machine with the number of cores.
 func hashSlots(cores int) int { return min(maxHashes, max(1, cores/2)) }
 
 func errBusy() error {
 	return fault.New(fault.Unavailable, "Too many people sign in at the moment. Try again shortly.")
 }
 
-// enter takes a place, which leave gives back. It returns Unavailable if no place is free.
+// enter occupies a place until leave is called. It returns Unavailable if no place is free.
 func (h *hasher) enter() (leave func(), err error) {
 	select {
 	case h.places <- struct{}{}:
@@ -69,8 +69,8 @@ func (h *hasher) enter() (leave func(), err error) {
 	}
 }
 
-// isRight reports whether hash is the hash of the password. If hash is empty, it returns false after the same time. It
-// must be called within run.
+// isRight reports whether hash is the hash of the password. If hash is empty, it returns false after the same time.
+// isRight must be called within run.
 func (h *hasher) isRight(hash, password string) bool {
 	h.hashed()
 	if hash == "" {
@@ -80,7 +80,7 @@ func (h *hasher) isRight(hash, password string) bool {
 	return seal.CheckPassword(hash, normal(password))
 }
 
-// hash returns the hash of a password.
+// hash returns the hash of a password. It returns Unavailable if no place or slot is free.
 func (h *hasher) hash(ctx context.Context, password string) (hash string, err error) {
 	leave, err := h.enter()
 	if err != nil {
@@ -179,9 +179,9 @@ var commonPasswords = sync.OnceValue(func() []string {
 // leet replaces digits and signs by the letters that they resemble.
 var leet = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 
-// isCommon reports whether a password is easy to guess: if it has few different characters or digits only, follows the
-// alphabet, or if a common password remains without the digits and signs around it, without repetitions, or with
-// letters for the digits that resemble them.
+// isCommon reports whether a password is easy to guess: it has few different characters, has only digits, or follows the
+// alphabet. It is also easy to guess if it is a common password, also after the characters around its letters or its
+// repetitions are removed, or its digits and signs are replaced by the letters that they resemble.
 func isCommon(password string) bool {
 	text := strings.ToLower(password)
 	distinct := slices.Compact(slices.Sorted(slices.Values([]rune(text))))
@@ -210,7 +210,7 @@ func isSequence(text []rune) bool {
 	return step == 1 || step == -1
 }
 
-// unit returns the shortest text that gives the text if it is repeated.
+// unit returns the shortest text that is repeated to form the text, or the text if nothing is repeated.
 func unit(text string) string {
 	for size := 1; size <= len(text)/2; size++ {
 		if len(text)%size == 0 && strings.Repeat(text[:size], len(text)/size) == text {

@@ -83,8 +83,8 @@ func (p ProfilePatch) apply(u *User) {
 }
 
 // ChangeProfile changes the caller's own name, mail address and preferences. A new mail address needs a recent sign-in,
-// because links to set a password go there. Until the caller uses such a link of a mail, or an admin changes the address,
-// the new address does not identify the caller.
+// because links to set a password are sent to it. The new address does not identify the caller until the caller uses
+// such a link, or an admin changes the address.
 func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) error {
 	user, err := a.Caller(ctx, who)
 	if err != nil {
@@ -108,12 +108,12 @@ func (a *Accounts) ChangeProfile(ctx context.Context, who Who, p ProfilePatch) e
 			return nil, fault.ErrUnchanged
 		}
 		if before.Email != u.Email {
-			u.Links = nil // they went to the former address
+			u.Links = nil // they were sent to the former address
 			messages = append(messages, mailNewAddress(u, before.Email, now)...)
 		}
 		return messages, nil
 	}
-	if moves { // credentials at the gateways have the address
+	if moves { // credentials at the gateways contain the address
 		_, err = a.changeUser(ctx, who.User, change)
 		return err
 	}

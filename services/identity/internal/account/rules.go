@@ -64,8 +64,8 @@ func checkLine(field, text string, required bool, most int) error {
 	return nil
 }
 
-// checkUsername returns an error if the name has a colon or white space, because clients send "<username>:<key>" in a
-// header.
+// checkUsername returns an error if the name is blank or too long, or has a colon, white space or invisible characters.
+// Clients send "<username>:<key>" in a header.
 func checkUsername(name string) error {
 	if err := checkLine(FieldUsername, name, true, maxUsername); err != nil {
 		return err
@@ -90,5 +90,5 @@ func checkEmail(email string) error {
 	return nil
 }
 
-// Address returns a mail address in the form in which users are found by it.
+// Address returns a mail address in lower case. Users are found by an address in this form.
 func Address(email string) string { return strings.ToLower(email) }

@@ -79,9 +79,9 @@ func (u *User) session(id string, now time.Time) *Session {
 	return nil
 }
 
-// endSessions ends all sessions of the user, except the one with the id. It reports whether there were any.
+// endSessions ends all sessions of the user, except the one with the id. It reports whether it has ended any.
 func (u *User) endSessions(except string, now time.Time) (ended bool) {
-	u.Sessions = slices.Clone(u.Sessions) // a copy of the record must not change
+	u.Sessions = slices.Clone(u.Sessions) // copies of the record share the list
 	for i := range u.Sessions {
 		if s := &u.Sessions[i]; s.EndedAt == nil && s.ID != except {
 			s.EndedAt, ended = &now, true
@@ -98,10 +98,10 @@ type SignIn struct {
 	Token        string // token of the session; empty: the second factor is still to be shown
 	ExpiresAt    time.Time
 	Keep         bool
-	Browser      string   // ticket by which the browser is known at the next sign-in
+	Browser      string   // ticket that identifies the browser at the next sign-in
 	SecondFactor string   // ticket for SignInCode
 	Methods      []string // the second factors that the user has
-	Next         string   // where the member wanted to go
+	Next         string   // path that the member requested before the sign-in
 }
 
 // proof is what a user has shown to sign in.
@@ -170,8 +170,8 @@ func (a *Accounts) voidSoon(ctx context.Context, u User) {
 	}
 }
 
-// addSession adds a session to the user. It removes ended sessions, which are void at the gateways if StaleSince is nil,
-// and sessions that expired long ago. Then it ends the oldest sessions beyond maxSessions.
+// addSession adds a session to the user. If StaleSince is nil, ended sessions are void at the gateways, and addSession
+// first removes them and sessions that expired long ago. Then it ends the oldest sessions beyond maxSessions.
 func (u *User) addSession(session Session, now time.Time) {
 	if u.StaleSince == nil {
 		u.Sessions = slices.DeleteFunc(u.Sessions, func(s Session) bool {
@@ -188,11 +188,11 @@ func (u *User) addSession(session Session, now time.Time) {
 	u.Sessions = append(u.Sessions, session)
 }
 
-// Who is the caller of an operation, as the passport names them. Either KeyID or Session is empty.
+// Who is the caller of an operation, as the passport names the caller. At most one of KeyID and Session is set.
 type Who struct{ Organization, User, KeyID, Session string }
 
-// errNoKey returns the error for a key that would change how an admin signs in, or make or enable an admin. Whoever found
-// the key could become an admin who signs in, with new keys, and stay after the key is revoked.
+// errNoKey returns the error for a request that a key must not make, for example to create an admin. A person who found
+// a key could otherwise become an admin who signs in, and remain one after the key is revoked.
 func errNoKey() error {
 	return fault.New(fault.Forbidden, "A key cannot do this. Do it in the console.")
 }
@@ -216,8 +216,8 @@ func (a *Accounts) Caller(ctx context.Context, who Who) (User, error) {
 	return User{}, fault.New(fault.Denied, "The caller's key was revoked, or the session has ended.")
 }
 
-// Recent returns the user that sends the request. If it is the request of a session, the user must have signed in
-// within recentFor; else the error is fault.ErrSignInAgain.
+// Recent returns the user that sends the request. If a session sends it, and the user has not signed in to the session
+// within recentFor, the error is fault.ErrSignInAgain.
 func (a *Accounts) Recent(ctx context.Context, who Who) (User, error) {
 	user, err := a.Caller(ctx, who)
 	if err == nil && who.Session != "" {
@@ -241,8 +241,9 @@ func (a *Accounts) MayHoldKeys(ctx context.Context, who Who) error {
 }
 
 // mayChangeFactors returns the caller, and a function that returns an error unless the user may add and remove second
-// factors: the caller has signed in recently, and the session has not ended since. If the organization requires a second factor and the user has one, the caller
-// has also shown one, because a new factor would else replace it for somebody who knows the password only.
+// factors: the caller has signed in recently, and the session has not ended in the meantime. If the organization
+// requires a second factor and the user has one, the caller must have shown one. Otherwise a person who knows only the
+// password could replace the factor.
 func (a *Accounts) mayChangeFactors(ctx context.Context, who Who) (user User, allow func(*User) error, err error) {
 	if user, err = a.Recent(ctx, who); err != nil {
 		return User{}, nil, err
@@ -337,7 +338,7 @@ func withUser(ctx context.Context, u *User) context.Context {
 	return audit.WithUser(ctx, u.ID, u.Email)
 }
 
-// firstCharacters returns the text without the characters after the first most.
+// firstCharacters returns the text, cut after the number of characters that most says.
 func firstCharacters(text string, most int) string {
 	for at := range text {
 		if most == 0 {

@@ -29,7 +29,7 @@ type Tries interface {
 	Refusal(ctx context.Context, ip, user string) (wait time.Duration)
 }
 
-// errSignIn returns the error for every failure of a sign-in. It does not reveal which users exist.
+// errSignIn returns the error for a wrong name and for a wrong password. It does not reveal which users exist.
 func errSignIn() error { return fault.New(fault.Forbidden, "The name or the password is wrong.") }
 
 // errSignOnOnly returns the error for a passkey of a user who may not use it.
@@ -67,12 +67,12 @@ func (a *Accounts) issue(purpose string, content any, life time.Duration) string
 		text, err = json.Marshal(ticket{a.Now().Add(life), text})
 	}
 	if err != nil {
-		panic(err) // cannot happen: contents consist of strings, times and booleans
+		panic(err) // cannot happen: every content can be encoded
 	}
 	return seal.NewBox(a.Secret, "identity/"+purpose).Seal(string(text), purpose)
 }
 
-// openTicket reads the content of a ticket. It returns false if issue did not return the ticket, or if it has expired.
+// openTicket reads the content of a ticket. It returns false if the ticket has expired or is not from issue.
 func (a *Accounts) openTicket(purpose, text string, content any) bool {
 	plain, err := seal.NewBox(a.Secret, "identity/"+purpose).Open(text, purpose)
 	var t ticket
@@ -85,10 +85,10 @@ type browser struct {
 	Users []string `json:"users"` // newest first
 }
 
-// maxUsersOfBrowser is the number of users whom a browser is known to.
+// maxUsersOfBrowser is the maximum number of users in the ticket of a browser.
 const maxUsersOfBrowser = 5
 
-// knowBrowser returns the ticket of a browser in which the user has signed in. known is the former ticket, if any.
+// knowBrowser returns a new ticket of a browser in which the user has signed in. known is the former ticket, if any.
 func (a *Accounts) knowBrowser(known, user string) string {
 	var b browser
 	if !a.openTicket(ticketBrowser, known, &b) {
@@ -99,14 +99,14 @@ func (a *Accounts) knowBrowser(known, user string) string {
 	return a.issue(ticketBrowser, b, browserFor)
 }
 
-// try is a try to sign in.
+// try has the limits of a try to sign in.
 type try struct {
 	wait, count func() time.Duration
-	wasRight    func() // only failures are limited
+	wasRight    func() // removes the try from the count, because only failures are limited
 }
 
-// try returns the limits for a client that tries to sign in as the user, whom the client names name. A browser that the
-// user has signed in before has a count of its own, so that strangers cannot prevent the user from signing in there.
+// try returns the limits for a client that tries to sign in as the user with the name. A browser in which the user has
+// signed in before has a count of its own, so that strangers cannot prevent the user from signing in there.
 func (a *Accounts) try(ctx context.Context, from Client, name, user, ticket string) try {
 	var b browser
 	if user != "" && a.openTicket(ticketBrowser, ticket, &b) && slices.Contains(b.Users, user) {
@@ -132,7 +132,7 @@ func (a *Accounts) again(ctx context.Context, user string) try {
 	}
 }
 
-// check reports whether the password of the user is right. A right one is not counted. The try is counted while the
+// check reports whether the password of the user is right. A right password is not counted. The try is counted while the
 // hash has its slot, not while the request waits for one, so that many members at one address can sign in at once.
 func (a *Accounts) check(ctx context.Context, t try, hash, password string) (right bool, err error) {
 	if wait := t.wait(); wait > 0 {
@@ -164,7 +164,7 @@ type PasswordSignIn struct {
 // SignIn checks a name and a password. It starts a session, or returns a ticket for the second factor.
 func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (result SignIn, err error) {
 	at := &attempt{method: ByPassword, from: from}
-	defer func() { a.observe(ctx, at, err) }() // after leave, so that it keeps no place
+	defer func() { a.observe(ctx, at, err) }() // runs after leave, so observe occupies no place
 	leave, err := a.hasher.enter()
 	if err != nil {
 		return SignIn{}, err
@@ -207,7 +207,7 @@ func (a *Accounts) SignIn(ctx context.Context, in PasswordSignIn, from Client) (
 	})
 }
 
-// signInStep is the content of the ticket between the password and the second factor.
+// signInStep is the content of the ticket between the first and the second factor.
 type signInStep struct {
 	ID       string `json:"id"`
 	User     string `json:"user"`
@@ -275,8 +275,8 @@ type Evidence struct {
 	Passkey  *PasskeyProof // instead of the password and the code
 }
 
-// SignInAgain checks the password of the caller, and the code if the caller has a second factor, or a passkey. Then the
-// sign-in of the session is recent again.
+// SignInAgain checks a passkey of the caller, or the password and, if the caller has an authenticator app, a code. Then
+// it sets the SignedInAt of the session to now.
 func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence, from Client) (session Session, err error) {
 	at := &attempt{method: byAgain, from: from, user: who.User}
 	defer func() { a.observe(ctx, at, err) }()
@@ -337,8 +337,8 @@ func (a *Accounts) SignInAgain(ctx context.Context, who Who, e Evidence, from Cl
 	return session, err
 }
 
-// signedInAgain makes the sign-in of the caller's session recent. check may change the user and the session in the same
-// write, and refuse.
+// signedInAgain sets the SignedInAt of the caller's session to now. check may change the user and the session in the
+// same write. If check returns an error, nothing is stored.
 func (a *Accounts) signedInAgain(ctx context.Context, who Who, check func(u *User, s *Session, now time.Time) error) (session Session, err error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()

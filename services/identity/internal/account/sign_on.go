@@ -30,8 +30,8 @@ type SignOn struct {
 	DefaultRoles  []Role            `json:"defaultRoles" audit:"defaultRoles"`
 	RolesClaim    string            `json:"rolesClaim" audit:"rolesClaim"` // empty: sign-ins change no roles
 	RoleMap       map[string][]Role `json:"roleMap" audit:"roleMap"`       // roles by the value of the claim
-	// SendsAuthTime: the provider has named the time of a login. A sign-on without it is not recent then, because somebody
-	// has removed the request for it.
+	// SendsAuthTime: the provider has sent the time of a login before. A sign-on without this time is then not recent,
+	// because the person at the browser may have removed the request for the time.
 	SendsAuthTime bool `json:"sendsAuthTime"`
 }
 
@@ -41,11 +41,11 @@ type Provider struct {
 	RolesClaim                                  string
 }
 
-// SignOnStart holds the secrets of one sign-on.
+// SignOnStart contains the secrets and the conditions of one sign-on.
 type SignOnStart struct {
 	State, Nonce, Verifier string
 	Again                  bool          // the provider must ask for the password again
-	MaxAge                 time.Duration // the provider must ask for the password if the login is older, and name its time
+	MaxAge                 time.Duration // the provider must ask for the password if the login is older, and return the time of the login
 }
 
 // Issuers calls OpenID Connect providers. An error is a fault with a text for the member.
@@ -72,9 +72,9 @@ const (
 
 var signOnName = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// RedirectURL returns the address to which the provider of the organization sends members back. Each organization has its
-// own: a provider that leads a member on to the provider of another organization would else get the code that the other
-// provider issues (RFC 9700, 4.4).
+// RedirectURL returns the address to which the provider of the organization redirects members. Each organization has its
+// own address. Otherwise a provider that redirects a member to the provider of another organization would get the code
+// that the other provider issues (RFC 9700, 4.4).
 func (a *Accounts) RedirectURL(organization string) string {
 	return strings.TrimSuffix(a.ConsoleBaseURL, "/") + signOnPath + organization
 }
@@ -90,7 +90,7 @@ func (a *Accounts) provider(o Organization) (Provider, error) {
 	return Provider{o.SignOn.Issuer, o.SignOn.ClientID, secret, a.RedirectURL(o.ID), o.SignOn.RolesClaim}, nil
 }
 
-// SignOnInput is the input of SetSignOn. Without a ClientSecret the former one stays.
+// SignOnInput is the input of SetSignOn. Without a ClientSecret, the stored one is kept if the issuer is the same.
 type SignOnInput struct {
 	SignOn
 	ClientSecret optional.Value[string]
@@ -136,8 +136,8 @@ func (in *SignOnInput) check(resolve egress.Resolve) (err error) {
 	return nil
 }
 
-// checkIssuer returns an error unless the issuer is an https URL with a public name as its host, or a host of
-// SSO_RESOLVE.
+// checkIssuer returns an error unless the issuer is an https URL without user, query and fragment, with port 443 of a
+// public name, or with a host and port of SSO_RESOLVE.
 func checkIssuer(issuer string, resolve egress.Resolve) error {
 	parsed, err := url.Parse(issuer)
 	if err != nil || parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil || strings.ContainsAny(issuer, "?#") {
@@ -170,7 +170,7 @@ func (a *Accounts) OwnSignOn(ctx context.Context, who Who) (Organization, error)
 }
 
 // SetSignOn sets the single sign-on of the caller's organization. If it is enforced, an enabled admin must have a
-// password and the permission to use it, as the way back in if the provider fails.
+// password and the permission to use it, so that the admin can sign in if the provider fails.
 func (a *Accounts) SetSignOn(ctx context.Context, who Who, in SignOnInput) (Organization, error) {
 	if _, err := a.Recent(ctx, who); err != nil {
 		return Organization{}, err
@@ -241,7 +241,7 @@ func (u User) hasWayIn() bool {
 	return u.isAdmin() && u.Password != "" && u.PasswordAuth != nil && *u.PasswordAuth
 }
 
-// checkWayIn returns errNoWayIn if no admin, except those who leave, can sign in without the provider.
+// checkWayIn returns errNoWayIn unless an admin who does not leave can sign in without the provider.
 func (a *Accounts) checkWayIn(ctx context.Context, o *Organization, now time.Time) error {
 	members, _, err := a.Members(ctx, o.ID, find.Query{})
 	if err != nil {

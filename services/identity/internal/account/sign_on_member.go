@@ -16,8 +16,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// SignOnOf returns the organization with the single sign-on that has the name. Without a name it returns the only one
-// of the installation. If there is none, it returns NotFound.
+// SignOnOf returns the organization with the single sign-on that has the name. Without a name, it returns the only
+// organization with single sign-on. If there is none, or several without a name, it returns NotFound.
 func (a *Accounts) SignOnOf(ctx context.Context, name string) (Organization, error) {
 	q := find.Query{Where: []find.Condition{find.Eq(FieldSignOn, name)}, Limit: 2}
 	if name == "" {
@@ -72,14 +72,14 @@ func (a *Accounts) StartSignOn(ctx context.Context, who Who, name, next string) 
 	return url, a.issue(ticketSignOn, step, signOnFor), nil
 }
 
-// Callback is the request with which a provider sends a member back.
+// Callback is the request with which a provider redirects a member to the console.
 type Callback struct {
 	Organization string // the last part of the path, see RedirectURL
 	Query        string // not decoded
 }
 
-// FinishSignOn exchanges the code in the query of the callback, and signs the member in. who is the caller if signed in:
-// the session of the caller ends, if it is the same member's.
+// FinishSignOn exchanges the code in the query of the callback, and signs the member in. who is the caller if signed in.
+// If the caller is the same member, the session of the caller ends.
 func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket string, back Callback, browser string, from Client) (result SignIn, err error) {
 	at := &attempt{method: BySignOn, from: from}
 	defer func() { a.observe(ctx, at, err) }()
@@ -113,9 +113,9 @@ func (a *Accounts) FinishSignOn(ctx context.Context, who Who, ticket string, bac
 	return a.signOn(ctx, who, o, step, claims, proof{Method: BySignOn, Browser: browser, Next: step.Next, SignedInAt: loginAt}, from)
 }
 
-// loginAt returns the time at which the member has proven to the provider who they are. For a provider that never names
-// this time it returns the present time. The person at the browser can remove the request for the time, so for all other
-// providers a sign-on without it returns a time that is not recent.
+// loginAt returns the time at which the member has signed in at the provider. For a provider that has never sent this
+// time, it returns the present time. The person at the browser can remove the request for the time. So for a provider
+// that has sent the time before, a sign-on without it returns a time that is not recent.
 func (a *Accounts) loginAt(ctx context.Context, o Organization, claims map[string]any) (time.Time, error) {
 	now := a.Now()
 	seconds, sent := claims["auth_time"].(float64)
@@ -139,7 +139,7 @@ func (a *Accounts) loginAt(ctx context.Context, o Organization, claims map[strin
 	return time.Unix(int64(seconds), 0).UTC(), err
 }
 
-// signOn signs in the member whom the claims are about.
+// signOn signs in the member whom the claims are about, or returns a ticket for the second factor.
 func (a *Accounts) signOn(ctx context.Context, who Who, o Organization, step signOnStep, claims map[string]any, p proof, from Client) (SignIn, error) {
 	sub, _ := claims["sub"].(string)
 	subject := step.Issuer + " " + sub
@@ -193,8 +193,8 @@ func severalFactors(claims map[string]any) bool {
 	return slices.Contains(methods, any("mfa"))
 }
 
-// signOnMember returns the member whom the claims are about: the one with the subject; else the one with the verified
-// address, unless the member has set it without proof; else a new one, if the organization creates members.
+// signOnMember returns the member whom the claims are about: the member with the subject; else the only one with the
+// verified address, unless the member has set it without proof; else a new one, if the organization creates members.
 func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject string, claims map[string]any) (User, error) {
 	if known, err := a.withSubject(ctx, o, subject); err != nil || known.ID != "" {
 		return known, err
@@ -229,7 +229,7 @@ func (a *Accounts) signOnMember(ctx context.Context, o Organization, subject str
 	return a.addSignOnMember(ctx, o, subject, email, claims)
 }
 
-// withSubject returns the member with the subject, or the zero User if there is none.
+// withSubject returns the member with the subject, or the zero User. For a disabled member, it returns Forbidden.
 func (a *Accounts) withSubject(ctx context.Context, o Organization, subject string) (User, error) {
 	known, _, err := a.Members(ctx, o.ID, find.Query{Where: []find.Condition{find.Eq(FieldSubject, subject)}, Limit: 1})
 	switch {
@@ -245,9 +245,9 @@ func errDisabled() error {
 	return fault.New(fault.Forbidden, "Your account is disabled. Ask an admin for help.")
 }
 
-// addSignOnMember creates a member from the claims. The user name is the address without its domain. It has an addition if
-// another user of the installation has this name. If another sign-on of the same person adds the member at the same time,
-// it returns that member.
+// addSignOnMember creates a member from the claims. The user name is the address without its domain. If another user of
+// the installation has this name, it gets an addition. If another sign-on of the same person adds the member at the same
+// time, addSignOnMember returns that member.
 func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject, email string, claims map[string]any) (User, error) {
 	roles := o.rolesOf(claims)
 	if len(roles) == 0 {
@@ -272,7 +272,7 @@ func (a *Accounts) addSignOnMember(ctx context.Context, o Organization, subject,
 	return User{}, fault.Wrap(fault.Conflict, taken, "Your user name is taken. Ask an admin to invite you.")
 }
 
-// mailbox returns the part of the address before the @, without what checkUsername refuses.
+// mailbox returns the part of the address before the @, without characters that checkUsername refuses, or "member".
 func mailbox(email string) string {
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(`:@"`, r) || unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
@@ -283,7 +283,7 @@ func mailbox(email string) string {
 	return cmp.Or(firstCharacters(name, maxUsername-len("-123456")), "member")
 }
 
-// personName returns the name without what checkLine refuses.
+// personName returns the name, or "" if checkLine refuses it.
 func personName(name string) string {
 	if checkLine("name", name, false, maxPersonName) != nil {
 		return ""
@@ -295,7 +295,7 @@ func errNoRole() error {
 	return fault.New(fault.Forbidden, "The sign-on provider gives you no role. Ask an admin for help.")
 }
 
-// rolesOf returns the roles that the claims give, or the default roles if they give none.
+// rolesOf returns the roles that the claims give, or the default roles if the claims give none.
 func (o Organization) rolesOf(claims map[string]any) []Role {
 	var all []Role
 	if o.SignOn.RolesClaim != "" {
@@ -340,7 +340,7 @@ func texts(claim any) []string {
 }
 
 // signOnRoles returns the roles that the sign-in gives the member, or none if it does not change them. The last admin
-// stays an admin. done ends what keepAdmin began.
+// remains an admin. done removes the entry that keepAdmin has stored, if any.
 func (a *Accounts) signOnRoles(ctx context.Context, o Organization, u User, claims map[string]any) (given []Role, done func(), err error) {
 	done = func() {}
 	if o.SignOn.RolesClaim == "" {

@@ -14,8 +14,8 @@ const (
 	sweepEvery   = time.Second
 	sweepAtMost  = 15 * time.Second // pause after several failures
 	sweepTimeout = 30 * time.Second
-	// pendingGrace is the time that the request that creates an organization has to complete it. After that Sweep
-	// completes it.
+	// pendingGrace is the time that the request that creates an organization has to complete it. After that, Sweep
+	// completes the organization.
 	pendingGrace = 10 * time.Second
 )
 
@@ -73,7 +73,7 @@ func (a *Accounts) completePending(ctx context.Context, before time.Time) error 
 	})
 }
 
-// each calls do for each record that matches the condition. It returns the joined errors.
+// each calls do for each record that matches the condition. It returns the joined errors, except NotFound from do.
 func each[T any](ctx context.Context, from find.Collection[T], which find.Condition, do func(T) error) error {
 	page, err := from.Find(ctx, find.Query{Where: []find.Condition{which}})
 	for _, item := range page.Items {

@@ -22,14 +22,14 @@ import (
 // TOTP is the app of a user that shows one-time codes (RFC 6238).
 type TOTP struct {
 	Secret      string     `json:"secret"`                          // sealed
-	ConfirmedAt *time.Time `json:"confirmedAt" audit:"confirmedAt"` // nil: not in force, because no code was shown yet
+	ConfirmedAt *time.Time `json:"confirmedAt" audit:"confirmedAt"` // nil: not active, because no code was shown yet
 	LastStep    int64      `json:"lastStep"`                        // time step of the last code that was used
 }
 
 const (
 	totpPeriod    = 30 * time.Second
 	totpDigits    = otp.DigitsSix
-	totpDrift     = 1 // time steps by which the clock of the app may differ
+	totpDrift     = 1 // time steps by which the time of the app's device may differ
 	recoveryCodes = 10
 )
 
@@ -38,8 +38,8 @@ func (u User) HasTOTP() bool { return u.TOTP != nil && u.TOTP.ConfirmedAt != nil
 
 func (a *Accounts) totpBox() seal.Box { return seal.NewBox(a.Secret, "identity/totp") }
 
-// StartTOTP stores a new secret for the app of the caller, and returns the secret and its otpauth URL. The app is not in
-// force before ConfirmTOTP.
+// StartTOTP stores a new secret for the app of the caller, and returns the secret and its otpauth URL. The app is active
+// only after ConfirmTOTP.
 func (a *Accounts) StartTOTP(ctx context.Context, who Who) (secret, url string, err error) {
 	user, allow, err := a.mayChangeFactors(ctx, who)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *Accounts) StartTOTP(ctx context.Context, who Who) (secret, url string, 
 	return key.Secret(), key.URL(), fault.IfMissing(err, noUser())
 }
 
-// ConfirmTOTP puts the app of the caller in force after its first code, and returns the recovery codes. From now on the
+// ConfirmTOTP activates the app of the caller if the code is right, and returns the recovery codes. From then on, the
 // session counts as one with a second factor.
 func (a *Accounts) ConfirmTOTP(ctx context.Context, who Who, code string) (codes []string, err error) {
 	_, allow, err := a.mayChangeFactors(ctx, who)
@@ -145,7 +145,7 @@ func (u User) hasSecondFactor() bool { return u.HasTOTP() || len(u.Passkeys) > 0
 
 // showSecondFactor stores that the user has shown two factors in the session.
 func (u *User) showSecondFactor(session string, now time.Time) {
-	u.Sessions = slices.Clone(u.Sessions) // a copy of the record must not change
+	u.Sessions = slices.Clone(u.Sessions) // copies of the record share the list
 	if s := u.session(session, now); s != nil {
 		s.SecondFactor = true
 	}
@@ -180,7 +180,7 @@ func (a *Accounts) useCode(u *User, code string, now time.Time) error {
 	plain := plainCode(code)
 	if len(plain) == totpDigits.Length() {
 		used := *u.TOTP
-		u.TOTP = &used // a copy of the record must not change
+		u.TOTP = &used // copies of the record share the value
 		right, err := a.useStep(u, plain, now)
 		if err == nil && !right {
 			err = errCode()
@@ -195,8 +195,8 @@ func (a *Accounts) useCode(u *User, code string, now time.Time) error {
 	return nil
 }
 
-// useStep reports whether the code is that of a time step around now, and uses up the steps up to it. So each code is
-// accepted once.
+// useStep reports whether the code is that of a time step around now. It uses up this step and all earlier ones, so each
+// code is accepted once.
 func (a *Accounts) useStep(u *User, code string, now time.Time) (right bool, err error) {
 	secret, err := a.totpBox().Open(u.TOTP.Secret, u.ID)
 	if err != nil {

@@ -23,8 +23,8 @@ type User struct {
 	// OwnEmail: the user has set Email, and has not yet proven it. So it does not identify the user.
 	OwnEmail bool `json:"ownEmail"`
 	// ProvenEmail is the last address, in lower case, that is known to be the user's: the operator has entered it, or the
-	// user has used a link that only a mail to the address had. A link that was shown proves nothing, and neither does an
-	// admin: an admin of any organization can enter any address. Records from before have none.
+	// user has used a link that was only in a mail to the address. A link that was shown proves nothing. An address that an
+	// admin entered is not proven, because an admin of any organization can enter any address.
 	ProvenEmail string     `json:"provenEmail"`
 	FirstName   string     `json:"firstName" audit:"firstName"`
 	LastName    string     `json:"lastName" audit:"lastName"`
@@ -66,7 +66,7 @@ type NewUser struct {
 	Roles     []Role
 }
 
-// AddUser creates a user without keys for the operator, who vouches for the address.
+// AddUser creates a user without keys for the operator. The address that the operator enters counts as proven.
 func (a *Accounts) AddUser(ctx context.Context, organization string, in NewUser) (User, error) {
 	return a.addUser(ctx, organization, in, func(u *User) []topic.Message { u.ProvenEmail = Address(u.Email); return nil })
 }
@@ -204,7 +204,7 @@ func (u User) isAdmin() bool { return !u.Disabled && u.has(Admin) }
 
 func (u User) has(r Role) bool { return slices.Contains(u.Roles, r) }
 
-// ChangeUser changes a user. The change takes effect for the user's next request. A disabled user has no sessions.
+// ChangeUser changes a user. The change takes effect for the user's next request. The sessions of a disabled user end.
 func (a *Accounts) ChangeUser(ctx context.Context, id string, p UserPatch) (User, error) {
 	return a.patchUser(ctx, id, p, func(User) error { return nil })
 }
@@ -229,7 +229,7 @@ func (a *Accounts) patchUser(ctx context.Context, id string, p UserPatch, allow 
 		u.OwnEmail = u.OwnEmail && Address(before.Email) == Address(u.Email)
 		messages := edited(ctx, now, &before, u)
 		if before.Email != u.Email {
-			u.Links = nil // they went to the former address
+			u.Links = nil // they were sent to the former address
 			messages = append(messages, mailNewAddress(u, before.Email, now)...)
 		}
 		if u.Disabled {
@@ -279,7 +279,7 @@ func (a *Accounts) removeUser(ctx context.Context, id string) error {
 	return fault.UnlessMissing(err)
 }
 
-// Second returns the time without the fraction of a second, as FieldCreatedAt and FieldLastLoginAt store it.
+// Second returns the time in whole seconds, as FieldCreatedAt and FieldLastLoginAt store it, or nil for nil.
 func Second(t *time.Time) *time.Time {
 	if t == nil {
 		return nil

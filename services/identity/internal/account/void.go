@@ -19,7 +19,7 @@ const (
 	BySession Scheme = "session"
 )
 
-// KeyRef identifies a key as gateways do.
+// KeyRef identifies a key or session as gateways do.
 type KeyRef struct {
 	Scheme Scheme
 	ID     string // id of the App key or of the session, or the username
@@ -42,8 +42,8 @@ func (u User) refs() []KeyRef {
 }
 
 // changeUser stores a change of the rights of a user's keys, and voids the keys at the gateways (see the package
-// comment). change changes the user. now is the time of the change. The messages that change returns are published with
-// the write.
+// comment). change changes the user and returns the messages that are published with the write. now is the time of the
+// change. If the keys cannot be voided, changeUser returns Unavailable.
 func (a *Accounts) changeUser(ctx context.Context, id string, change func(u *User, now time.Time) ([]topic.Message, error)) (User, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()
