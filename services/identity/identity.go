@@ -1,7 +1,7 @@
 // Package identity is the service for organizations with their plans, users with their roles, keys, and the sign-in to
-// the console. The operator creates organizations and users. Gateways look up keys and sessions in this service. A
-// change of the rights of a key or session takes effect for the next request. The service also stores the audit entries
-// of all services.
+// the console. The operator creates organizations and users. Admins invite members. Gateways look up keys and sessions
+// in this service. A change of the rights of a key or session takes effect for the next request. The service also stores
+// the audit entries of all services.
 package identity
 
 import (

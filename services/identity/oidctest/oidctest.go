@@ -56,7 +56,7 @@ type Provider struct {
 // Tamper changes the claims of an ID token. If it returns a function, that function signs the token.
 type Tamper func(claims map[string]any) (sign func(payload []byte) string)
 
-// Start starts a provider, which the test's end stops.
+// Start starts a provider. The provider stops at the end of the test.
 func Start(t testing.TB) *Provider {
 	t.Helper()
 	p := &Provider{t: t, users: map[string]*storage.User{}}
@@ -71,8 +71,8 @@ func Start(t testing.TB) *Provider {
 	return p
 }
 
-// Serve registers the client with the address to which the provider sends people back. The provider responds from now
-// on.
+// Serve registers the client with the address to which the provider redirects people. The provider responds only after
+// this call.
 func (p *Provider) Serve(callback string) {
 	p.store = storage.NewStorageWithClients(p, map[string]*storage.Client{ClientID: storage.WebClient(ClientID, ClientSecret, callback)})
 	p.oidc = exampleop.SetupServer(Issuer, p.store, slog.New(slog.DiscardHandler), false)
@@ -106,14 +106,14 @@ func (p *Provider) AddUser(id, email string, verified bool) {
 	p.users[id] = &storage.User{ID: id, Username: id, Password: "pass", FirstName: "Ann", LastName: "Lee", Email: email, EmailVerified: verified}
 }
 
-// Tamper makes the provider change its ID tokens; nil ends it.
+// Tamper sets the function that changes the ID tokens of the provider. With nil, they are not changed.
 func (p *Provider) Tamper(change Tamper) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tamper = change
 }
 
-// Answer makes respond handle the requests from the platform to the paths; nil ends it.
+// Answer makes respond handle the requests to the paths. With nil, the provider handles them.
 func (p *Provider) Answer(respond http.HandlerFunc, paths ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -221,8 +221,8 @@ func (p *Provider) signer(key any, id string) func(payload []byte) string {
 	}
 }
 
-// Login signs the user in at the provider, to which address leads in the browser. It returns the address of the
-// callback, which it does not open.
+// Login opens the address, which leads to the provider, in the browser and signs the user in. It returns the address of
+// the callback, and does not open it.
 func (p *Provider) Login(browser *http.Client, address, user string) (callback *url.URL) {
 	p.t.Helper()
 	stays := *browser

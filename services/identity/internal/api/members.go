@@ -59,7 +59,7 @@ func (a api) memberOperations() []web.Operation {
 	}
 }
 
-// memberView is the "Organization member" of the specification, with more members.
+// memberView is the "Organization member" of the specification, with additional fields.
 type memberView struct {
 	UserID            string            `json:"userId" format:"uuid"`
 	Username          string            `json:"username"`

@@ -1,5 +1,5 @@
-// Package api serves the operator interface, the users and keys on the App and the legacy interface, and the requests
-// of other services.
+// Package api serves the App and the operator interface of identity, the users on the legacy interface, and the
+// requests of other services.
 package api
 
 import (

@@ -167,7 +167,7 @@ type newPasskeyBody struct {
 	Name       optional.Value[string]         `json:"name" required:"true" minLength:"1" maxLength:"80"`
 }
 
-// credentialOf returns the JSON of the credential that a browser made or showed.
+// credentialOf returns the JSON of the credential that a browser created or used.
 func credentialOf(sent map[string]any) json.RawMessage {
 	text, _ := json.Marshal(sent) // it was decoded from JSON
 	return text

@@ -34,13 +34,13 @@ import (
 )
 
 const (
-	callTimeout   = 5 * time.Second // time limit of one call, and of the whole exchange of a code
-	finishTimeout = 8 * time.Second
+	callTimeout   = 5 * time.Second // time limit of one call
+	finishTimeout = 8 * time.Second // time limit of Finish
 	maxResponse   = 1 << 20
 	maxHeader     = 64 << 10
 	metadataFor   = 10 * time.Minute
 	maxIssuers    = 1000
-	maxCause      = 300 // bytes of an error of an issuer that are logged
+	maxCause      = 300 // maximum number of bytes of an issuer's error that are logged
 )
 
 // Client implements account.Issuers.
@@ -73,7 +73,7 @@ func New(o Options) *Client {
 	}
 }
 
-// errBlocked is the error of a connection to a forbidden address.
+// errBlocked is the error of a connection to a forbidden address or port.
 var errBlocked = errors.New("the address is not public")
 
 // dial returns a function that connects to a host. It connects to the address that SSO_RESOLVE sets for the host, or to
@@ -115,7 +115,7 @@ type limitedBody struct {
 	left int
 }
 
-// Read returns an error behind maxResponse bytes.
+// Read returns an error after maxResponse bytes.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= n; b.left < 0 {
@@ -142,8 +142,8 @@ func isMismatch(err error) bool {
 	return is
 }
 
-// provider returns the metadata of the issuer. It is kept for metadataFor; the keys are read again when a token has an
-// unknown one.
+// provider returns the metadata of the issuer. The metadata is cached for metadataFor. The keys are read again when a
+// token has an unknown key.
 func (c *Client) provider(ctx context.Context, issuer string) (*oidc.Provider, error) {
 	if known, found := c.providers.Get(issuer); found {
 		return known, nil
@@ -196,7 +196,7 @@ func (c *Client) config(provider *oidc.Provider, p account.Provider) *oauth2.Con
 		Methods []string `json:"token_endpoint_auth_methods_supported"`
 	}
 	_ = provider.Claims(&metadata) // the metadata were decoded before
-	// The library would try both styles, and the first try could use up the code.
+	// The library would try both styles of authentication, and the first try could use up the code.
 	if endpoint.AuthStyle = oauth2.AuthStyleInHeader; len(metadata.Methods) > 0 && !slices.Contains(metadata.Methods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
