@@ -24,8 +24,8 @@ type Origin struct {
 	Surface   string
 }
 
-// OfRequest returns the origin of the writes of a request, without an actor. The literal has no names of fields, so that a
-// new field of Origin is set here, too.
+// OfRequest returns the origin of the writes of a request, without an actor. The literal has no field names, so the
+// compiler requires each new field of Origin here.
 func OfRequest(ip, request, surface string) Origin {
 	return Origin{topic.Actor{}, ip, request, surface}
 }
@@ -43,7 +43,7 @@ func WithScheduler(ctx context.Context) context.Context {
 }
 
 // WithInboundKey returns a context whose writes have an inbound key as their origin. request is the id of the request
-// that the key signed. The literal has no names of fields, so that a new field of Origin is set here, too.
+// that the key signed. The literal has no field names, so the compiler requires each new field of Origin here.
 func WithInboundKey(ctx context.Context, key, ip, request string) context.Context {
 	return With(ctx, Origin{topic.Actor{Type: topic.ActorInboundKey, ID: key, KeyID: key}, ip, request, "inbound"})
 }

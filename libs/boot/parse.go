@@ -95,7 +95,7 @@ func problem(check, value string) string {
 	case "redis":
 		client, _, err := Redis{value}.Connect(0)
 		if err == nil {
-			_ = client.Close() // it has not connected
+			_ = client.Close() // the client has not connected
 		}
 		if problem := problem("url redis rediss", value); problem != "" || value == "" || err == nil {
 			return problem
