@@ -101,7 +101,7 @@ type DeliveryExchange struct {
 	Attempts []DeliveryAttempt `json:"attempts"`
 }
 
-// DeliveryRequest is a message as it was sent.
+// DeliveryRequest is the request with which a message was sent.
 type DeliveryRequest struct {
 	Method     string  `json:"method"`
 	URLDisplay string  `json:"urlDisplay"`

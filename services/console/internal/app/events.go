@@ -247,7 +247,7 @@ func (c *Caller) DeleteEntry(ctx context.Context, id, entry string, version int6
 	return call[struct{}](ctx, c, request{service: events, method: "DELETE", path: entryPath(id, entry), version: version})
 }
 
-// Reopening opens a closed event again.
+// Reopening is the input of Reopen.
 type Reopening struct {
 	Message string    `json:"message"`
 	Status  string    `json:"status,omitempty"`

@@ -62,7 +62,7 @@ type NewUser struct {
 	Roles     []string `json:"roles"`
 }
 
-// InvitedUser is a new member with the link that the member gets.
+// InvitedUser is a new member with a link to accept the invitation.
 type InvitedUser struct {
 	User       User       `json:"user"`
 	Invitation Invitation `json:"invitation"`
@@ -170,7 +170,7 @@ func (c *Caller) SignOn(ctx context.Context) (SignOnResult, error) {
 	return call[SignOnResult](ctx, c, request{service: identity, method: "GET", path: signOnPath})
 }
 
-// SignOnChange replaces the single sign-on. An empty ClientSecret keeps the stored one.
+// SignOnChange replaces the single sign-on. An empty ClientSecret keeps the stored one, unless the issuer changes.
 type SignOnChange struct {
 	Name          string              `json:"name"`
 	Label         string              `json:"label"`

@@ -55,7 +55,7 @@ func (c *Caller) SignInCode(ctx context.Context, in Code) (SignIn, error) {
 	return call[SignIn](ctx, c, request{service: identity, method: "POST", path: "/app/sign-in/code", body: in})
 }
 
-// Challenge is what a script passes to the browser's passkeys.
+// Challenge has the options that a script passes to the browser for a passkey.
 type Challenge struct {
 	Ticket  string          `json:"ticket"`
 	Options json.RawMessage `json:"options"`
@@ -85,7 +85,7 @@ type Provider struct {
 	Label string `json:"label"`
 }
 
-// ProviderResult is a provider, or nil.
+// ProviderResult has a provider, or nil if there is none.
 type ProviderResult struct {
 	Provider *Provider `json:"provider"`
 }
@@ -116,7 +116,7 @@ func (c *Caller) StartSignOn(ctx context.Context, in SignOnStart) (SignOnStarted
 	return call[SignOnStarted](ctx, c, request{service: identity, method: "POST", path: "/app/sign-in/sso", body: in})
 }
 
-// SignOnFinish is the organization and the query of the callback, with the state of the browser's cookie.
+// SignOnFinish is the organization and the query of the callback, with the state from the browser's cookie.
 type SignOnFinish struct {
 	State          string `json:"state"`
 	OrganizationID string `json:"organizationId"`
@@ -170,7 +170,7 @@ func (c *Caller) ReadLink(ctx context.Context, in Token) (LinkResult, error) {
 	return call[LinkResult](ctx, c, request{service: identity, method: "POST", path: "/app/invitations/read", body: in})
 }
 
-// Acceptance uses a link.
+// Acceptance is the input of AcceptLink.
 type Acceptance struct {
 	Token     string  `json:"token"`
 	Password  string  `json:"password"`

@@ -19,7 +19,7 @@ type WhyResult struct {
 	Why Why `json:"why"`
 }
 
-// Why says what became of the messages to a recipient about an event.
+// Why has the results of the messages to a recipient about an event.
 type Why struct {
 	Messages []WhyMessage `json:"messages"`
 	More     bool         `json:"more"`
@@ -50,7 +50,7 @@ type WhyReason struct {
 	Replays       []WhyLog        `json:"replays"`
 }
 
-// WhySuppression says why nothing is sent to the recipient today.
+// WhySuppression says why nothing is sent to the recipient now.
 type WhySuppression struct {
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since"`

@@ -45,7 +45,7 @@ const (
 	Ticks    Kind = "ticks"    // checkboxes of which several can be chosen
 	Order    Kind = "order"    // values whose order a member sets
 	Hidden   Kind = "hidden"
-	File     Kind = "file" // a file, which a form with several parts contains; Upload returns its content
+	File     Kind = "file" // a file of a form with several parts; Upload returns its content
 )
 
 // Option is a choice of a Select, Segments, Radios or Ticks.

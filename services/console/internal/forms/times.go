@@ -2,7 +2,7 @@ package forms
 
 import "time"
 
-// minute is the form of the value of a Moment.
+// minute is the layout of the value of a Moment.
 const minute = "2006-01-02T15:04"
 
 // SetTime sets the value of a Moment to a time as the zone shows it. A nil time empties the field.

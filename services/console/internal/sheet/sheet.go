@@ -17,7 +17,7 @@ import (
 // MaxRecord is the maximum length of a record, in bytes.
 const MaxRecord = 32 << 10
 
-// Column is what a column of a list contains.
+// Column is the kind of content in a column of a list.
 type Column string
 
 const (
@@ -265,7 +265,7 @@ func malformed(err error, line int) error {
 	return &Error{line + parse.StartLine - 1, text}
 }
 
-// formula are the characters that a spreadsheet takes for the beginning of a formula.
+// formula are the characters with which a formula of a spreadsheet may begin.
 const formula = "=+-@\t\r"
 
 // guarded puts an apostrophe before a cell that begins with a character of formula, also after other apostrophes.
