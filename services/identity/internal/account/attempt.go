@@ -45,14 +45,14 @@ type attempt struct {
 	from   Client
 	user   string // id; empty: unknown
 	reason string // reason of a refusal; empty: the message for the client
-	record bool   // a refusal belongs into the audit log
+	record bool   // a refusal gets an audit entry
 }
 
-// observe counts the attempt. It logs a refused attempt, but nothing that the client typed. A refusal at a limit, and one
-// with attempt.record, gets an audit entry of the user whom the client named.
+// observe counts the attempt. It logs a refused attempt, but nothing that the client typed. A refusal at a limit, and
+// one with attempt.record, gets an audit entry of the user whom the client named, if there is such a user.
 //
-// Decision: strangers can cause refusals as often as they like, and the audit log is kept forever. So a wrong password is
-// in the log of the service only, and Tries limits the entries.
+// Decision: strangers can cause refusals as often as they like, and the audit log is kept forever. So a wrong password
+// is in the log of the service only, and Tries limits the entries.
 func (a *Accounts) observe(ctx context.Context, at *attempt, err error) {
 	outcome, level, reason := accepted, slog.LevelInfo, ""
 	if err != nil {

@@ -121,7 +121,7 @@ func noLink() error {
 	return fault.New(fault.NotFound, "This link was used, has expired, or was replaced by a newer one.")
 }
 
-// Opened is what the owner of a link sees.
+// Opened is a link with its user and the user's organization.
 type Opened struct {
 	Link         Link
 	User         User

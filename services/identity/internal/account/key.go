@@ -47,7 +47,7 @@ func (u User) ActiveKey(id string) (Key, bool) {
 	return Key{}, false
 }
 
-// KeysAfter returns a page of the active keys. It starts behind the key with the id after.
+// KeysAfter returns at most limit active keys. They begin behind the key whose id is the parameter after.
 func (u User) KeysAfter(after string, limit int) find.Page[Key] {
 	keys := slices.DeleteFunc(u.ActiveKeys(), func(k Key) bool { return k.ID <= after })
 	if len(keys) <= limit {

@@ -16,11 +16,11 @@ import (
 type FormerEmail struct {
 	ID    string    `json:"id"` // uuid v7
 	Email string    `json:"email"`
-	Until time.Time `json:"until"` // the address is removed with the next change after this time
+	Until time.Time `json:"until"` // the entry is removed with the next change of the address after this time
 }
 
 const (
-	formerEmailFor  = 7 * 24 * time.Hour // delivery gives up earlier
+	formerEmailFor  = 7 * 24 * time.Hour // with the default retry schedule, delivery gives up earlier
 	maxFormerEmails = 10
 )
 

@@ -11,7 +11,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// AddMember creates a user and sends an invitation. A key cannot add an admin.
+// AddMember creates a user and sends an invitation. It returns the link to show to the caller. A key cannot add an
+// admin.
 func (a *Accounts) AddMember(ctx context.Context, who Who, in NewUser) (user User, link Link, err error) {
 	if _, err := a.Recent(ctx, who); err != nil {
 		return User{}, Link{}, err

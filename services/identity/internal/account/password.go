@@ -33,7 +33,7 @@ const (
 )
 
 // hasher computes the hashes of passwords. A hash needs 19 MiB of memory and a processor core for about 30 ms, so only
-// half of the cores hash at once, and at most four. The others serve all other requests.
+// half of the cores hash at once, and at most four. The other cores serve all other requests.
 //
 // A request takes a place before it reads a record, and a slot while it hashes. Requests without a place are refused at
 // once, so that a thousand sign-ins at once cost neither memory nor the time of other requests.
@@ -163,7 +163,7 @@ func checkPassword(password string, u User, o Organization) error {
 //go:embed common_passwords.txt.gz
 var commonText []byte
 
-// commonPasswords returns the sorted list of common passwords. Most processes never need it.
+// commonPasswords returns the sorted list of common passwords. The first call reads it. Most processes never need it.
 var commonPasswords = sync.OnceValue(func() []string {
 	reader, err := gzip.NewReader(bytes.NewReader(commonText))
 	if err != nil {

@@ -50,8 +50,8 @@ func checkRoles(sent []Role) ([]Role, error) {
 	return slices.DeleteFunc(roles(), func(role Role) bool { return !slices.Contains(sent, role) }), nil
 }
 
-// checkLine returns an error if the text is longer than most or has a control character, or if it is required and
-// blank.
+// checkLine returns an error if the text has a control character, has more characters than the parameter most, or is
+// required and blank.
 func checkLine(field, text string, required bool, most int) error {
 	switch {
 	case utf8.RuneCountInString(text) > most:

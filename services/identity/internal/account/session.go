@@ -338,7 +338,7 @@ func withUser(ctx context.Context, u *User) context.Context {
 	return audit.WithUser(ctx, u.ID, u.Email)
 }
 
-// firstCharacters returns the text, cut after the number of characters that most says.
+// firstCharacters returns the beginning of the text: at most as many characters as the parameter most.
 func firstCharacters(text string, most int) string {
 	for at := range text {
 		if most == 0 {

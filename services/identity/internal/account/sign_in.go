@@ -39,7 +39,7 @@ func errSignOnOnly() error {
 
 func errCode() error { return fault.New(fault.Forbidden, "The code is wrong.") }
 
-// errSignInEnded returns the error for a ticket that is not valid any more.
+// errSignInEnded returns the error for a ticket that is wrong, used or expired.
 func errSignInEnded() error {
 	return fault.New(fault.Forbidden, "This sign-in has ended. Start again.")
 }

@@ -19,9 +19,9 @@ const (
 	pendingGrace = 10 * time.Second
 )
 
-// Sweep repeatedly completes operations that a killed process or an outage has interrupted, until ctx ends. It
-// completes pending organizations, removes the records of deleted users, and voids the keys of changed users and
-// organizations at the gateways. Each step may be repeated, so several processes may run Sweep.
+// Sweep repeatedly completes operations that a killed process or an outage has interrupted, until ctx ends. It completes
+// pending organizations, removes the records of deleted users, voids the keys of changed users and organizations at the
+// gateways, and sends changed plans to events. Each step may be repeated, so several processes may run Sweep.
 func (a *Accounts) Sweep(ctx context.Context) error {
 	pause := sweepEvery
 	for pendingBefore := a.Now(); ; pendingBefore = a.Now().Add(-pendingGrace) {

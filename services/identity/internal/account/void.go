@@ -79,8 +79,8 @@ func (a *Accounts) voidUser(ctx context.Context, user User) error {
 	return fault.UnlessMissing(err) // missing: Sweep has removed the deleted user
 }
 
-// changeTerms stores a change that affects the rights of all keys of an organization, and voids the keys at the
-// gateways.
+// changeTerms stores a change that affects the rights of all keys of an organization, voids the keys at the gateways and
+// sends the plan to events. If the keys cannot be voided, changeTerms returns Unavailable.
 func (a *Accounts) changeTerms(ctx context.Context, id string, allow func(Organization) error, change func(*Organization)) (Organization, error) {
 	ctx, cancel := finish(ctx)
 	defer cancel()

@@ -23,7 +23,7 @@ type Gateways struct {
 
 // NewGateways returns a client for the Redis of the settings. It does not connect yet.
 func NewGateways(settings boot.Redis) (*Gateways, error) {
-	client, _, err := settings.Connect(1) // the caller handles a failure
+	client, _, err := settings.Connect(1) // one retry, because the caller handles a failure
 	return &Gateways{client, settings.Tag(peer.GatewayTag)}, err
 }
 
