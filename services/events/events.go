@@ -38,7 +38,7 @@ type Config struct {
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	IntegrationsURL string `name:"integrations-url" env:"INTEGRATIONS_URL" default:"http://integrations:8080" check:"upstream" help:"URL of the integrations service."`
 
-	// Resolver responds to the queries about custom domains. Nil: the resolver of the system.
+	// Resolver looks up the TXT records of custom domains. If it is nil, the resolver of the system does.
 	Resolver *net.Resolver `kong:"-"`
 }
 

@@ -14,7 +14,7 @@ type ShownOverride struct {
 	Until *time.Time     `json:"until"` // nil: no end
 }
 
-// byHand adds to s the state by hand of the component's record, and the times in which such states count in the uptime.
+// byHand sets ByHand and Counted of s from the component's record.
 func (s *ShownComponent) byHand(component *catalog.Component) {
 	s.ByHand, s.Counted = nil, []Span{}
 	if o := component.Override; o != nil {
@@ -25,7 +25,8 @@ func (s *ShownComponent) byHand(component *catalog.Component) {
 	}
 }
 
-// stateAt returns the worst of the state by hand at a time and of the given state of the events.
+// stateAt returns the state by hand if one is in force at the time and is worse than ofEvents, the state that the
+// events cause. Otherwise it returns ofEvents.
 func (s *ShownComponent) stateAt(at time.Time, ofEvents catalog.Impact) catalog.Impact {
 	if hand := s.ByHand; hand != nil && (hand.Until == nil || at.Before(*hand.Until)) && hand.State.Worse(ofEvents) {
 		return hand.State
@@ -33,14 +34,14 @@ func (s *ShownComponent) stateAt(at time.Time, ofEvents catalog.Impact) catalog.
 	return ofEvents
 }
 
-// spans returns the spans of events and the times in which states by hand count.
+// spans returns ofEvents, the spans of the events, together with the times in which states by hand count in the uptime.
 func (s *ShownComponent) spans(ofEvents []uptime.Span) []uptime.Span {
 	all := map[string][]uptime.Span{s.ID: slices.Clone(ofEvents)}
 	collect(all, "", s.Counted)
 	return all[s.ID]
 }
 
-// redoByHand marks the days on which states by hand count otherwise than in the former state.
+// redoByHand adds the days to redo on which the counted states by hand differ from those of the former state.
 func (m *composition) redoByHand() {
 	for i := range m.state.Snapshot.Components {
 		component := &m.state.Snapshot.Components[i]
@@ -56,7 +57,8 @@ func (m *composition) redoByHand() {
 	}
 }
 
-// nextEndByHand returns the next time at which a state by hand ends, or nil.
+// nextEndByHand returns the first time after the snapshot's time at which a state by hand ends, or nil if there is
+// none.
 func (s *State) nextEndByHand() (next *time.Time) {
 	for i := range s.Snapshot.Components {
 		hand := s.Snapshot.Components[i].ByHand

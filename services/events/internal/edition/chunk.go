@@ -16,14 +16,15 @@ const (
 	chunkBytes  = 1 << 20
 )
 
-// chunk is successive events of a state. A chunk is never changed, so that several editions can share it. A write
-// copies and encodes only the chunks in which events change, however many events the dashboard has.
+// chunk is successive events of a state. The events of a chunk are never changed, so that several editions can share
+// it. A write of an event copies and encodes only the chunks whose events change, however many events the dashboard
+// has.
 type chunk struct {
 	id     string       // id of the Part with the events; empty: not stored yet
 	events []shownEvent // the newest first, at least one
 	open   bool         // at least one event is open
-	// recentUntil is the earliest of the times at which the closed events began or ended, whichever is later. All
-	// events are recent (see ShownEvent.recent) for a time before recentUntil.
+	// recentUntil is the minimum, over the closed events, of the later of start and end. If since is before
+	// recentUntil, ShownEvent.recent returns true for all events of the chunk.
 	recentUntil time.Time
 	from, to    time.Time // all Spans are between these times
 	size        int       // approximate number of bytes in memory
@@ -73,7 +74,8 @@ func (c chunks) open() iter.Seq[*ShownEvent] {
 	}
 }
 
-// spans returns, by component, the spans of the events that overlap the time from until before to.
+// spans returns the spans of the events, by component. It omits spans that end at or before from, or begin at or after
+// to.
 func (c chunks) spans(from, to time.Time) map[string][]uptime.Span {
 	spans := map[string][]uptime.Span{}
 	for _, one := range c {
@@ -119,8 +121,8 @@ func (c chunks) with(e shownEvent) chunks {
 	return slices.Replace(c, at, at+1, split(slices.Insert(slices.Clone(c[at].events), in, e))...)
 }
 
-// without removes the events for which leaves returns true from the chunk at the index at. It changes c and returns the
-// result.
+// without removes events from the chunk with the index at: those for which leaves returns true. It changes c and
+// returns the result.
 func (c chunks) without(at int, leaves func(shownEvent) bool) chunks {
 	events := slices.DeleteFunc(slices.Clone(c[at].events), leaves)
 	if len(events) == 0 {
@@ -130,7 +132,7 @@ func (c chunks) without(at int, leaves func(shownEvent) bool) chunks {
 	return c
 }
 
-// split divides successive events into chunks that are small enough.
+// split divides successive events into chunks within the limits chunkEvents and chunkBytes.
 func split(events []shownEvent) chunks {
 	c := newChunk(events)
 	if half := len(events) / 2; len(events) > chunkEvents || c.size > chunkBytes && half > 0 {

@@ -14,8 +14,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// follow makes the new state from the former state and the written records. seen has the versions of the events that
-// the former state shows. due means that the passing of time changes the former state.
+// follow makes the new state from the former state and changes, the written records. seen is PublishedPage.Seen of the
+// former page. due means that the passing of time may change the state. follow sets changed if an edition of the new
+// state is needed.
 func (m *composition) follow(ctx context.Context, changes []catalog.Written, seen []Seen, due bool) error {
 	outdated := m.was == nil || m.was.outdated()
 	m.changed = outdated || due || m.aliased || m.loaded && !m.sameBasis()
@@ -50,7 +51,7 @@ func (m *composition) follow(ctx context.Context, changes []catalog.Written, see
 	return m.retally(ctx)
 }
 
-// remeasured reports whether Since of a component differs from the former state, so that other days are measured.
+// remeasured reports whether a component has another Since than in the former state. Then other days are measured.
 func (m *composition) remeasured() bool {
 	return slices.ContainsFunc(m.state.Snapshot.Components, func(c ShownComponent) bool {
 		former := m.was.Snapshot.Component(c.ID)
@@ -58,14 +59,14 @@ func (m *composition) remeasured() bool {
 	})
 }
 
-// sameBasis reports whether the dashboard and the components equal those of the former state.
+// sameBasis reports whether the URL, the feed key, the dashboard and the components equal those of the former state.
 func (m *composition) sameBasis() bool {
 	was, now := &m.was.Snapshot, &m.state.Snapshot
 	return was.URL == now.URL && was.FeedKey == now.FeedKey && sameJSON(was.Dashboard, now.Dashboard) && sameComponents(m.was, now.Components)
 }
 
-// keepEvents copies the events of the former state, adapts them to the present components, and removes those that are
-// no longer recent.
+// keepEvents copies the events of the former state, adapts them to the present components, and removes the events that
+// are no longer recent. It also sets FirstMonth, allDays and leftFirst.
 func (m *composition) keepEvents() {
 	former := &m.was.Snapshot
 	m.state.FirstMonth = m.was.FirstMonth
@@ -92,8 +93,8 @@ func (m *composition) keepEvents() {
 	}
 }
 
-// rename adapts the events to the present components: it updates names, and removes the impacts of components that are
-// not shown any more.
+// rename adapts the events to the present components: it updates names, and removes the impacts and spans of components
+// that are not shown any more. It removes an event that loses all of its impacts.
 func (m *composition) rename() {
 	former := m.state.chunks
 	m.state.chunks = nil
@@ -106,8 +107,8 @@ func (m *composition) rename() {
 	}
 }
 
-// on returns a copy of the event with the impacts on the given components only. names has the names of the components
-// by id.
+// on returns a copy of the event for the components in names, which has their names by id. The copy, with its entries,
+// has only the impacts on these components.
 func (e ShownEvent) on(names map[string]string) ShownEvent {
 	e.Impacts = slices.DeleteFunc(slices.Clone(e.Impacts), func(i ShownImpact) bool { _, there := names[i.ComponentID]; return !there })
 	for i := range e.Impacts {
@@ -121,7 +122,7 @@ func (e ShownEvent) on(names map[string]string) ShownEvent {
 	return e
 }
 
-// apply updates the state for a written event.
+// apply updates the state for a written event, unless seen has its version or a later one.
 func (m *composition) apply(written catalog.Written, seen []Seen) {
 	last := lastSeen(seen, written.Event)
 	if last >= written.Version() {
@@ -133,7 +134,7 @@ func (m *composition) apply(written catalog.Written, seen []Seen) {
 	}
 	former := m.state.chunks.get(written.Event)
 	if former.Event != nil && written.Current != nil && former.Event.Version > written.Current.ShownVersion {
-		return // readAdded has read a newer version; the writer of that version renders the page too
+		return // readAdded or a former rendering has read a newer version, whose writer renders the page too
 	}
 	if now.Event != nil {
 		m.since(now.Event.StartAt)
@@ -186,8 +187,8 @@ func missing(spans, others []Span) []Span {
 	return out
 }
 
-// differs reports whether a written event changes what files show. The snapshot does not have an event that ended too
-// long ago, but the files about the event and about its month show it.
+// differs reports whether a written event changes a file. An event that ended too long ago is not in the snapshot, but
+// the files about the event and about its month show it.
 func (m *composition) differs(former, now shownEvent, written catalog.Written, last int64) bool {
 	since := m.recentFrom()
 	if former.Event != nil || now.Event != nil && now.Event.recent(since) {
@@ -202,7 +203,7 @@ func (m *composition) differs(former, now shownEvent, written catalog.Written, l
 	return fresh && (now.Event != nil || wasShown)
 }
 
-// wasRecent is like ShownEvent.recent, for the facts of an event.
+// wasRecent is like ShownEvent.recent, for the former facts of an event.
 func wasRecent(f *catalog.EventFacts, since time.Time) bool {
 	return !f.Status.Closed() || f.Start.After(since) || f.End != nil && f.End.After(since)
 }
@@ -256,7 +257,8 @@ func (m *composition) tally(days []uptime.Day, spans map[string][]uptime.Span) {
 	}
 }
 
-// finish computes the fields that depend on the events and days: Months, and State and Uptime of the components.
+// finish computes the fields that depend on the events and days: Months, and State and Uptime of the components. It
+// removes outdated entries of Withdrawn and Raised, and the Days before the first day of the calendar.
 func (m *composition) finish() {
 	snapshot := &m.state.Snapshot
 	m.forgetWithdrawn()
@@ -282,14 +284,15 @@ func (m *composition) finish() {
 	}
 }
 
-// dayEndSpread is the time in which the scheduler renders all pages after the end of a day. A visitor's request renders a
-// page before.
+// After the end of a day, the scheduler renders all pages within dayEndSpread. A page that a visitor requests is rendered
+// at the request.
 const dayEndSpread = 6 * time.Hour
 
-// expires returns the time at which the scheduler renders the state again even without a write. This is when an event
-// begins, when a state by hand ends, or, while an event or a state by hand lowers an uptime, a minute later. A maintenance
-// does not change an uptime. Otherwise it is at some time in the dayEndSpread after the end of the day: most days end at
-// the same moment, and the scheduler would need minutes for all pages.
+// expires returns the time at which the scheduler renders the page again even without a write: the next time at which an
+// event begins or a state by hand ends, but at the latest a time in the dayEndSpread after the end of the day. This time
+// is not the end itself, because most days end at the same moment, and the scheduler would need minutes for all pages.
+// While a component has a span with another impact than UnderMaintenance, the time is at most a minute later, because
+// the uptime changes. A maintenance does not change an uptime.
 func (m *composition) expires() time.Time {
 	next := m.calendar.Today().To.Add(spread(m.state.Snapshot.Dashboard.ID, dayEndSpread))
 	if change := m.state.nextChange(); change != nil {
@@ -307,7 +310,7 @@ func (m *composition) expires() time.Time {
 	return next
 }
 
-// spread returns a part of the time, always the same for an id. The parts of many ids are spread over it evenly.
+// spread returns a duration below over, always the same for an id. The durations of many ids are spread evenly.
 func spread(id string, over time.Duration) time.Duration {
 	hash := fnv.New64a()
 	hash.Write([]byte(id))

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	withdrawnDays = 30  // after the planned end
-	maxWithdrawn  = 500 // because Withdrawn is stored in the head of each edition
+	withdrawnDays = 30  // number of days after the planned end of a maintenance
+	maxWithdrawn  = 500 // a limit, because the head of each edition stores Withdrawn
 )
 
 // leaveMissing finds the events of the former state that the present state does not have. Their components were hidden
@@ -54,7 +54,7 @@ func (m *composition) withdraw(e *ShownEvent) {
 
 // restore removes a maintenance that visitors see again from Withdrawn. Calendars ignore a version that is not greater
 // than that of the cancellation. The version of the event may be smaller, because hiding a component does not change
-// it. So restore stores in Raised what calendars must add to the version.
+// the event. So restore stores in Raised the number that calendars must add to the version.
 func (m *composition) restore(e *ShownEvent) {
 	s := &m.state.Snapshot
 	at := slices.IndexFunc(s.Withdrawn, func(w ShownEvent) bool { return w.ID == e.ID })
@@ -67,7 +67,8 @@ func (m *composition) restore(e *ShownEvent) {
 	s.Withdrawn = slices.Delete(s.Withdrawn, at, at+1)
 }
 
-// forgetWithdrawn removes entries of Withdrawn and Raised that calendars do not need any more.
+// forgetWithdrawn removes entries of Withdrawn and Raised that calendars do not need any more. It keeps at most
+// maxWithdrawn entries of Withdrawn, the last ones.
 func (m *composition) forgetWithdrawn() {
 	s := &m.state.Snapshot
 	s.Withdrawn = slices.DeleteFunc(s.Withdrawn, func(e ShownEvent) bool {
@@ -102,8 +103,9 @@ func feedTexts(s *Snapshot) [5]string {
 	return [5]string{s.URL, s.FeedKey, s.Dashboard.Name, s.Dashboard.Description, s.Dashboard.Locale}
 }
 
-// leaveFeeds sets FeedChangedAt of the feeds with items of an event that is removed or replaced. The feed changed when
-// its newest item of the event became too old, or changes now.
+// leaveFeeds sets FeedChangedAt of the feeds with items of an event that is removed or replaced, unless a later time is
+// set. The new value is the time at which the newest item of the event became too old, but at the latest the present
+// time.
 func (m *composition) leaveFeeds(e *ShownEvent) {
 	newest := e.itemAt()
 	if e.ahead(m.was.Snapshot.At) || newest == nil {
@@ -120,7 +122,7 @@ func (m *composition) leaveFeeds(e *ShownEvent) {
 }
 
 // itemAt returns the time of the newest feed item of the event, or nil if it has none. An event without entries has one
-// item. What was imported has none.
+// item. An imported entry, and an imported event without entries, has none.
 func (e *ShownEvent) itemAt() *time.Time {
 	if len(e.Entries) == 0 && !e.Imported {
 		return &e.CreatedAt

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-// readAll reads all events of the state, and computes all days.
+// readAll reads all events of the state, and computes all days and the first month.
 func (m *composition) readAll(ctx context.Context) error {
 	spans, err := m.read(ctx, []string{""}, m.calendar.Days, m.put)
 	if err != nil {
@@ -43,8 +43,9 @@ func (m *composition) readAdded(ctx context.Context) error {
 	return nil
 }
 
-// read calls visit with the events of the scopes that overlap the days. If the days include today, it also visits later
-// events. It returns the spans of these events by component.
+// read calls visit once with each shown event of the scopes that overlaps the time from the first to the last of the
+// days. A scope is the id of a component, or empty for all events. If the last day is today, read also visits later
+// events. It returns the spans of the visited events by component.
 func (m *composition) read(ctx context.Context, scopes []string, days []uptime.Day, visit func(shownEvent)) (map[string][]uptime.Span, error) {
 	if last := days[len(days)-1]; last.Date != m.calendar.Today().Date {
 		return m.readBetween(ctx, scopes, days[0].From, &last.To, visit)
@@ -52,7 +53,7 @@ func (m *composition) read(ctx context.Context, scopes []string, days []uptime.D
 	return m.readBetween(ctx, scopes, days[0].From, nil, visit)
 }
 
-// readBetween is like read, for the time from until before to. If to is nil, the time has no end.
+// readBetween is like read, for the time that begins at from and ends before to. If to is nil, the time has no end.
 func (m *composition) readBetween(ctx context.Context, scopes []string, from time.Time, to *time.Time, visit func(shownEvent)) (map[string][]uptime.Span, error) {
 	spans := map[string][]uptime.Span{}
 	visited := map[string]bool{}
@@ -68,8 +69,8 @@ func (m *composition) readBetween(ctx context.Context, scopes []string, from tim
 	return spans, err
 }
 
-// readFirstMonth sets the first month to an earlier one if the oldest event of the scope, or a component, began
-// earlier.
+// readFirstMonth sets FirstMonth to the month in which the oldest shown event of the scope, or the oldest component,
+// began, if this month is earlier.
 func (m *composition) readFirstMonth(ctx context.Context, scope string) error {
 	for _, component := range m.state.Snapshot.Components {
 		m.since(component.Since)
@@ -99,7 +100,8 @@ func (m *composition) leavesFirstMonth(former, now shownEvent, was *catalog.Even
 	return in(start) && (now.Event == nil || !in(now.Event.StartAt))
 }
 
-// raiseFirstMonth reads the first month again if it may be later than that of the former state.
+// raiseFirstMonth reads the first month again if leftFirst is set, because the month may be later than that of the
+// former state.
 func (m *composition) raiseFirstMonth(ctx context.Context) error {
 	if !m.leftFirst || m.state.FirstMonth < m.was.FirstMonth {
 		return nil

@@ -12,13 +12,14 @@ const recentDays = 90 // a snapshot has the events of this many days
 
 // composition makes the next state of a dashboard from the former state.
 //
-// Whoever writes a record then renders the pages that show it, and passes the written record. So what the former state
-// has of other records is right, or the writers of those records correct it. A write therefore costs about the same for
-// any number of events. Events are read only if there is no former state of the present format, if the zone, the
-// components or their Since change, or if days are computed again for which the state does not have all events.
+// Every writer of a record renders the pages that show the record, and passes the record. So the data of other records
+// in the former state are right, or the writers of those records correct them. A write therefore costs about the same
+// for any number of events. Events are read only if there is no former state of the present format, if the zone or
+// Since of a component changes, if a component is added, if the first month may be later, or if days are computed again
+// for which the state does not have all events.
 type composition struct {
 	records  *catalog.Store
-	was      *State // nil: none
+	was      *State // former state; nil: none
 	state    State
 	calendar uptime.Calendar
 	names    map[string]string // names of the shown components, by id
@@ -47,18 +48,19 @@ func (e *Editions) begin(was *State, dashboard catalog.Dashboard, organization s
 	return m
 }
 
-// shown returns the event as the dashboard shows it.
+// shown returns the event as the dashboard shows it, or the zero shownEvent if the dashboard does not show it.
 func (m *composition) shown(e *catalog.Event) shownEvent {
 	return shownOn(e, m.state.Snapshot.Dashboard.ID, m.names)
 }
 
-// recentFrom returns the time from which on a snapshot has all events.
+// recentFrom returns the start of the day recentDays ago. A snapshot has the closed events that began or ended after
+// this time.
 func (m *composition) recentFrom() time.Time { return m.calendar.Last(recentDays + 1)[0].From }
 
-// stale reports whether the days with this date may differ from the former state.
+// stale reports whether the components' days with this date may differ from those of the former state.
 func (m *composition) stale(date string) bool { return m.allDays || m.redo[date] }
 
-// put adds an event to the state, unless the event ended too long ago.
+// put adds a recent event to the state and calls restore. It ignores an event that is not recent.
 func (m *composition) put(event shownEvent) {
 	if event.Event.recent(m.recentFrom()) {
 		m.state.chunks = m.state.chunks.with(event)

@@ -56,8 +56,9 @@ func newDecodedEditions() *decodedEditions {
 	return d
 }
 
-// add adds an edition to the cache. It removes older editions of the same dashboard, except the previous one: a gateway
-// may still request its files.
+// add adds an edition to the cache. It removes older editions of the same dashboard, except the previous edition, whose
+// files a gateway may still request. It also removes the least recently used editions while the cache has more than
+// maxDecoded bytes.
 func (d *decodedEditions) add(fresh *decodedEdition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -50,7 +50,7 @@ func (e *Editions) EditionFile(ctx context.Context, id, name string) (File, erro
 	return catalog.Share(ctx, &e.files, key, nil, func(ctx context.Context, _ []struct{}) (File, error) { return e.renderFile(ctx, of, name) })
 }
 
-// storeWait is how long a visitor waits until a file is stored.
+// storeWait is the maximum time that a visitor waits for the storing of a file.
 const storeWait = time.Second
 
 // renderFile renders and stores a file. If the file is already stored, for example by another process, it returns the
@@ -76,7 +76,7 @@ func (e *Editions) renderFile(ctx context.Context, of *decodedEdition, name stri
 		kept, err = e.store.Files.Get(ctx, fresh.Key())
 		return kept.File, err
 	}
-	if err != nil && !fault.Is(err, fault.Unavailable) && waiting.Err() == nil { // MongoDB takes records of at most 16 MiB
+	if err != nil && !fault.Is(err, fault.Unavailable) && waiting.Err() == nil { // for example because MongoDB refuses a record of more than 16 MiB
 		e.Log.LogAttrs(ctx, slog.LevelWarn, "a file cannot be stored", slog.String("dashboard", of.DashboardID), slog.String("file", name), slog.Any("error", err))
 	}
 	return fresh.File, nil // files are only stored so that they are not rendered again

@@ -96,9 +96,9 @@ func (o Overall) Description() string {
 	return "All Systems Operational"
 }
 
-// Indicators returns the present state of dashboards, by id. It reads one value of each page. It reads the page and its
-// edition only if an event began or a state by hand ended since, or if a former version of the program has stored the page.
-// The end of a day changes no state.
+// Indicators returns the present indicators of dashboards, by id. It reads only two values of each page, unless ChangesAt
+// has passed or a former version of the program has stored the page. Then it reads the page, and renders it again if it is
+// overdue. The end of a day changes no indicator.
 func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboard) (map[string]Indicator, error) {
 	slugs := find.Values(dashboards, func(d catalog.Dashboard) string { return d.Slug })
 	rows, err := e.store.Pages.Keys(ctx, find.Query{Where: []find.Condition{find.In(catalog.FieldSlug, slugs...)}}, FieldIndicator, FieldChangesAt)
@@ -122,7 +122,8 @@ func (e *Editions) Indicators(ctx context.Context, dashboards []catalog.Dashboar
 	return indicators, nil
 }
 
-// indicatorOf returns the present state of a dashboard. It renders the page again if it is overdue.
+// indicatorOf returns the present indicator of a dashboard; None if the dashboard has no page. It renders the page
+// again if it is overdue.
 func (e *Editions) indicatorOf(ctx context.Context, dashboardID string) (Indicator, error) {
 	page, err := e.present(ctx, dashboardID)
 	if err != nil {
@@ -135,7 +136,8 @@ func (e *Editions) indicatorOf(ctx context.Context, dashboardID string) (Indicat
 	return of.Indicator(), fault.UnlessMissing(err)
 }
 
-// PresentOverall returns the present state of a dashboard. It renders the page again if it is overdue.
+// PresentOverall returns the present state of a dashboard; the zero Overall if the dashboard has no page. It renders
+// the page again if it is overdue.
 func (e *Editions) PresentOverall(ctx context.Context, dashboardID string) (Overall, error) {
 	page, err := e.present(ctx, dashboardID)
 	if err != nil {
@@ -145,7 +147,8 @@ func (e *Editions) PresentOverall(ctx context.Context, dashboardID string) (Over
 	return of, fault.UnlessMissing(err)
 }
 
-// present returns the page of a dashboard as it is now. It returns NotFound for a dashboard without a page.
+// present returns the page of a dashboard. It renders the page again if it is overdue. It returns NotFound for a
+// dashboard that has no page or was deleted.
 func (e *Editions) present(ctx context.Context, dashboardID string) (PublishedPage, error) {
 	page, err := e.store.Pages.Get(ctx, dashboardID)
 	if err == nil && page.Removed {

@@ -35,14 +35,15 @@ type PublishedPage struct {
 	Aliases   int64      `json:"aliases,omitempty"` // version of the dashboard's catalog.AliasSet; 0: there never was an alias
 	// ExpiresAt is the time at which the scheduler renders the page, even without a write.
 	ExpiresAt *time.Time `json:"expiresAt"`
-	// SweepAt is the time at which editions that are not current are to be deleted; nil if there are none.
+	// SweepAt is the time at which the scheduler deletes the editions that are not current; nil if there was no new
+	// edition since the last sweep.
 	SweepAt *time.Time `json:"sweepAt"`
-	// ClaimedUntil is the time until which no process claims the page, because one process has claimed it to take its
-	// due steps.
+	// A process claims a due page before it renders or sweeps it. No other process claims the page before ClaimedUntil.
 	ClaimedUntil *time.Time `json:"claimedUntil"`
 	Seen         []Seen     `json:"seen"`
 	// Removed means that the dashboard was deleted. The record stays until SweepAt. So the write of a rendering that
-	// began before the deletion conflicts with it, and the parts that this rendering has stored are deleted at SweepAt.
+	// began before the deletion conflicts with this record, and the parts that this rendering has stored are deleted at
+	// SweepAt.
 	Removed bool `json:"removed"`
 }
 
@@ -54,7 +55,8 @@ type PageAccess struct {
 	FeedKey    string             `json:"feedKey"`  // Snapshot.FeedKey
 }
 
-// overdue reports whether a visitor causes another edition at the given time, although no record was written.
+// overdue reports whether a request of a visitor at the given time renders the page, although no record was written.
+// It returns true from ChangesAt or DayEndsAt on, and for a page that a former version of the program has written.
 func (p *PublishedPage) overdue(now time.Time) bool {
 	return passed(p.ChangesAt, now) || passed(p.DayEndsAt, now) || p.DayEndsAt == nil && p.ExpiresAt != nil
 }
@@ -74,8 +76,8 @@ const (
 	seenFor = 10 * time.Minute
 	// keepFormer is how long an edition is stored at least after it was replaced. A gateway may still request its files.
 	keepFormer = time.Minute
-	// sweepAfter is the time from the first replaced edition to the sweep. The page of an open incident gets an edition each
-	// minute. A sweep for each took a seventh of the processor time of the service at rest.
+	// sweepAfter is the time from the first edition after a sweep to the next sweep. The page of an open incident gets an
+	// edition each minute. A sweep for each edition took a seventh of the processor time of the idle service.
 	sweepAfter = 5 * time.Minute
 )
 
@@ -105,10 +107,11 @@ type ListedStatus string
 const (
 	ListedOperational ListedStatus = "operational"
 	ListedMaintenance ListedStatus = "active maintenance"
-	ListedIncident    ListedStatus = "active incident" // also if a maintenance is active besides
+	ListedIncident    ListedStatus = "active incident" // also while a maintenance is active
 )
 
-// see records the versions of written events in Seen.
+// see records the versions of written events in Seen, except those for which Written.First returns true. It removes
+// versions that were recorded longer than seenFor ago.
 func (p *PublishedPage) see(written []catalog.Written, now time.Time) {
 	versions := map[string]int64{}
 	for _, w := range written {

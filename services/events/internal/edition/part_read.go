@@ -28,7 +28,7 @@ func (r *Records) Snapshot(ctx context.Context, edition string) (Snapshot, error
 	return read.snapshot(), nil
 }
 
-// edition reads an edition. It returns NotFound if one of the parts is missing.
+// edition reads an edition. It returns NotFound if the head or another part is missing.
 func (r *Records) edition(ctx context.Context, id string) (*decodedEdition, error) {
 	head, err := r.Parts.Get(ctx, id)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 // deletedAtOnce is the maximum number of keys in one deletion.
 const deletedAtOnce = 100
 
-// deleteEditions deletes the editions of a dashboard that were created up to the time before, except the kept one, and
-// their files. It does not need an edition to find its files, because a file may be stored after its edition was
-// deleted.
+// deleteEditions deletes the parts and files of a dashboard whose CreatedAt is at most before, except those of the
+// edition kept. It finds the files by their own times and not through their editions, because a file may be stored
+// after its edition was deleted.
 func (e *Editions) deleteEditions(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	return errors.Join(e.deleteFiles(ctx, dashboardID, kept, before), e.deleteParts(ctx, dashboardID, kept, before))
 }
@@ -30,8 +30,8 @@ func (e *Editions) deleteFiles(ctx context.Context, dashboardID, kept string, be
 	return deleteAll(ctx, e.store.Files, dashboardID, slices.DeleteFunc(rows, func(row find.Row) bool { return row.Values[1] == kept }))
 }
 
-// deleteParts deletes the parts that were created up to the time before, unless a remaining edition uses them. An
-// edition that is stored meanwhile uses only parts of the kept edition and newer parts.
+// deleteParts deletes the parts whose CreatedAt is at most before, except the head kept and the parts that a remaining
+// edition uses. An edition that is stored meanwhile uses only parts of the kept edition and newer parts.
 func (e *Editions) deleteParts(ctx context.Context, dashboardID, kept string, before time.Time) error {
 	rows, err := e.store.Parts.Keys(ctx, find.Query{Where: []find.Condition{find.Eq(FieldDashboard, dashboardID)}}, FieldCreatedAt, FieldNumber)
 	if err != nil {
@@ -62,8 +62,9 @@ func (e *Editions) deleteParts(ctx context.Context, dashboardID, kept string, be
 	return deleteAll(ctx, e.store.Parts, dashboardID, slices.DeleteFunc(old, func(row find.Row) bool { return used[row.Key] }))
 }
 
-// deleteAll deletes the records of a dashboard, of which rows have the keys and the values of FieldCreatedAt. Each deletion
-// reads only the part of the index that is as old as its records, so its time does not depend on the number of the others.
+// deleteAll deletes the records of a dashboard that rows name: each row has the key of a record and the value of
+// FieldCreatedAt. Each deletion reads only the part of the index with the times of its records, so its duration does not
+// depend on the number of other records.
 func deleteAll[T any](ctx context.Context, from find.Collection[T], dashboardID string, rows []find.Row) error {
 	slices.SortFunc(rows, func(a, b find.Row) int { return cmp.Compare(createdAt(a), createdAt(b)) })
 	for some := range slices.Chunk(rows, deletedAtOnce) {

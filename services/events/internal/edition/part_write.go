@@ -24,7 +24,7 @@ func (e *encoder) add(value any) (string, error) {
 	return part.ID, err
 }
 
-// addChunks adds the chunks that are not stored yet.
+// addChunks adds the chunks to the head, and a part for each chunk that is not stored yet.
 func (e *encoder) addChunks(of chunks) (err error) {
 	for _, one := range of {
 		if one.id == "" {
@@ -37,8 +37,8 @@ func (e *encoder) addChunks(of chunks) (err error) {
 	return nil
 }
 
-// addDays adds a part for each date for which stale returns true and on which a component was affected. For any other
-// date it uses the part in former.
+// addDays adds the days of the components to the head. For a date for which stale returns true, it adds a part if a
+// component was affected on this date. For any other date, it uses the part in former.
 func (e *encoder) addDays(components []ShownComponent, dates []uptime.Day, stale func(date string) bool, former []DayPart) (err error) {
 	known := make(map[string]string, len(former))
 	for _, one := range former {
@@ -66,7 +66,7 @@ func (e *encoder) addDays(components []ShownComponent, dates []uptime.Day, stale
 	return nil
 }
 
-// on returns the day with the date, or nil if no event affected the component on it.
+// on returns the day with the date, or nil if the component was not affected on it.
 func (c *ShownComponent) on(date string) *uptime.AffectedDay {
 	at, there := slices.BinarySearchFunc(c.Days, date, func(d uptime.AffectedDay, date string) int { return strings.Compare(d.Date, date) })
 	if !there {

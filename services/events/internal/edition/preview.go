@@ -11,7 +11,7 @@ import (
 const (
 	// previewsAtOnce is how many previews a process makes at the same time. Other requests wait.
 	previewsAtOnce = 2
-	// previewTime bounds the time of a preview, with the time that its request waits.
+	// previewTime bounds the time of a preview, including the time that its request waits.
 	previewTime = 5 * time.Second
 	// maxPreview bounds the page of a preview, in bytes.
 	maxPreview = 8 << 20

@@ -43,7 +43,7 @@ func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (
 	}
 	waiting, cancel := context.WithTimeout(ctx, dayEndWait)
 	defer cancel()
-	next, err := e.render(waiting, page.DashboardID) // goes on if waiting ends
+	next, err := e.render(waiting, page.DashboardID) // the rendering continues after waiting has ended
 	if fault.UnlessMissing(err) == nil {
 		e.outages.Over(ctx, dayEndFailed)
 		return next, err
@@ -58,8 +58,8 @@ func (e *Editions) current(ctx context.Context, page PublishedPage, err error) (
 // render renders and stores the page of a dashboard. The page is composed inside the guarded write, so each rendering
 // starts from the result of the previous one. The function of the write also inserts the parts of the edition, although
 // such a function should have no other effect. This does no harm: if the page is not written, no page names these
-// parts, and sweep deletes them. If a record was written, render writes the page even if nothing differs. Otherwise an
-// older rendering of another process could still replace the page.
+// parts, and sweep deletes them. If a record was written, render writes the page even if nothing differs, unless Seen
+// already has the version of the record. Otherwise an older rendering of another process could still replace the page.
 func (e *Editions) render(ctx context.Context, dashboardID string, written ...catalog.Written) (PublishedPage, error) {
 	return catalog.Share(ctx, &e.renders, dashboardID, written, func(ctx context.Context, written []catalog.Written) (PublishedPage, error) {
 		var made *decodedEdition
@@ -144,9 +144,10 @@ func (p *PublishedPage) setStatuses(of *State) {
 	p.List = digest(p.Rows)
 }
 
-// prepare returns the page and a composition with the dashboard and the components. It loads them only if one of
-// them was written or the state is outdated: every writer of a dashboard or component renders the pages that show it, so
-// the former ones are right or that writer corrects them.
+// prepare returns the page and a composition with the dashboard and the components. It loads the dashboard and the
+// components only if there is no current edition, if the state is outdated, or if a record other than an event was
+// written. Every writer of a dashboard or component renders the pages that show it, so the former values are right or
+// that writer corrects them.
 func (e *Editions) prepare(ctx context.Context, former *PublishedPage, current *decodedEdition, dashboardID string, written []catalog.Written, now time.Time) (*composition, PublishedPage, error) {
 	page := *former
 	page.Rows = slices.Clone(former.Rows)
@@ -164,8 +165,7 @@ func (e *Editions) prepare(ctx context.Context, former *PublishedPage, current *
 	return e.prepareFrom(ctx, former, current, dashboard, written, now)
 }
 
-// prepareFrom is like prepare, with a dashboard that the caller has loaded. It loads the components that former does
-// not show.
+// prepareFrom is like prepare, with a dashboard that the caller has loaded. See rows for the components that it loads.
 func (e *Editions) prepareFrom(ctx context.Context, former *PublishedPage, current *decodedEdition, dashboard catalog.Dashboard, written []catalog.Written, now time.Time) (*composition, PublishedPage, error) {
 	page := *former
 	var was *State

@@ -18,7 +18,7 @@ import (
 const claimTime = 30 * time.Second
 
 // DueAt returns the time at which the scheduler must next render or sweep the page; nil for never. A disabled page is
-// not rendered.
+// not rendered. A claimed page is not due before ClaimedUntil.
 func (p *PublishedPage) DueAt() *time.Time {
 	due := p.SweepAt
 	if next := p.expires(); next != nil && (due == nil || next.Before(*due)) {
@@ -39,7 +39,7 @@ func (p *PublishedPage) expires() *time.Time {
 }
 
 // RunPages renders the pages that the passing of time changes, and deletes former editions, until ctx ends. Several
-// processes may run it at once: the process that claims a page takes its steps.
+// processes may run it at once: only the process that has claimed a due page renders or sweeps the page.
 func (e *Editions) RunPages(ctx context.Context, log *slog.Logger) error {
 	return catalog.Schedule(ctx, log, "The scheduler failed to renew a page. It tries again.", e.runDuePages)
 }

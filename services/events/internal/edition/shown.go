@@ -10,11 +10,11 @@ import (
 
 // shownEvent is what a dashboard may show of an event, and the spans that count for uptimes.
 type shownEvent struct {
-	Event *ShownEvent `json:"event"` // nil: no dashboard shows the event
+	Event *ShownEvent `json:"event"` // nil: the dashboard does not show the event
 	Spans []Span      `json:"spans"`
 }
 
-// Span is a time in which an event affects a component. To is catalog.Endless if the event has no end yet.
+// Span is a time in which an event or a state by hand affects a component. To is catalog.Endless if it has no end yet.
 type Span struct {
 	ComponentID string         `json:"componentId"`
 	From        time.Time      `json:"from"`
@@ -22,8 +22,8 @@ type Span struct {
 	Impact      catalog.Impact `json:"impact"`
 }
 
-// shownOnAll returns what a dashboard with all components, or one that the event names, shows of the event, without version
-// and time of change. Differ compares it with another state of the event.
+// shownOnAll returns the event as a dashboard with all of its components shows it, without version and time of change. If
+// the event has no components, the dashboard is the first that the event names. Differ compares two of these results.
 func shownOnAll(e *catalog.Event) shownEvent {
 	all := make(map[string]string, len(e.Links))
 	for _, link := range e.Links {
@@ -37,7 +37,8 @@ func shownOnAll(e *catalog.Event) shownEvent {
 }
 
 // shownOn returns the event as a dashboard with the given components shows it. components has the names of the
-// components by id. An event without components is on the dashboards that it names.
+// components by id. An event without components is on the dashboards that it names. If the dashboard does not show the
+// event, shownOn returns the zero shownEvent.
 func shownOn(e *catalog.Event, dashboard string, components map[string]string) shownEvent {
 	if !e.Published || e.HiddenFromDashboard {
 		return shownEvent{}
@@ -121,7 +122,9 @@ func shownChanges(changes []catalog.ImpactChange, components map[string]string) 
 	return shown
 }
 
-// firstStatus returns the status of the event before the first entry with a status other than StatusUpdate.
+// firstStatus returns the status of the event before the first entry with a status other than StatusUpdate. If
+// PreviousStatus of this entry is empty, firstStatus returns its Status. If there is no such entry, it returns the
+// present status.
 func firstStatus(e *catalog.Event, chronicle []catalog.Entry) catalog.Status {
 	for _, entry := range chronicle {
 		if entry.Status != catalog.StatusUpdate {
@@ -166,8 +169,8 @@ func (e *ShownEvent) recent(since time.Time) bool {
 // end returns the end of a closed event: the actual one, else the planned one, else the start.
 func (e *ShownEvent) end() time.Time { return *cmp.Or(e.EndAt, e.ScheduledEndAt, &e.StartAt) }
 
-// shownDashboard returns a copy of the dashboard with what visitors may see. It leaves out the placements of components
-// that are not shown, and the settings of access except its mode.
+// shownDashboard returns a copy of the dashboard with the data that visitors may see. Among other fields, it leaves out
+// the placements of components that are not shown, and the settings of access except its mode.
 func shownDashboard(d catalog.Dashboard, components map[string]string) catalog.Dashboard {
 	d.OrganizationID, d.Version, d.UpdatedAt, d.DomainProofs = "", 0, time.Time{}, nil
 	d.Access = catalog.Access{Mode: d.Access.Mode, AllowedIPs: []string{}}

@@ -11,10 +11,10 @@ import (
 // FeedDays is how many days an item stays in a feed.
 const FeedDays = 90
 
-// Snapshot is everything that the public files of a dashboard show. It has no drafts, hidden events, incidents before
-// their start, hidden components, notes and authors, so no file can show them.
+// Snapshot is the data of the public files of a dashboard, except older events (see Extra). It has no drafts, hidden
+// events, incidents before their start, hidden components, notes and authors, so no file can show them.
 type Snapshot struct {
-	Edition    int64             `json:"edition"` // increases with each change of what is shown
+	Edition    int64             `json:"edition"` // number of the edition; increases with each edition
 	At         time.Time         `json:"at"`      // the time for which the states and the days were computed
 	URL        string            `json:"url"`     // the canonical address, without a final slash; see catalog.Dashboard.URL
 	Dashboard  catalog.Dashboard `json:"dashboard"`
@@ -61,9 +61,9 @@ type ShownComponent struct {
 	Counted     []Span         `json:"counted"` // times in which states by hand count in the uptime
 	// FeedChangedAt is like Snapshot.FeedChangedAt, for the feed of the component.
 	FeedChangedAt time.Time            `json:"feedChangedAt"`
-	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months on which events affected the component, the oldest first
+	Days          []uptime.AffectedDay `json:"days"` // days of the last 12 months on which the component was affected, the oldest first
 	// Uptime is the uptime in percent over the days of the bar, with the dashboard's weight of a partial outage. It is
-	// nil if nothing was measured.
+	// nil if nothing but maintenance was measured.
 	Uptime *float64 `json:"uptime"`
 }
 
@@ -92,13 +92,13 @@ type ShownEvent struct {
 	Version    int64            `json:"version"`
 }
 
-// Cancelled reports whether the event is a maintenance that was completed out of planning and never took place.
-// EventEdit.Move gives it the same start and end.
+// Cancelled reports whether the event is a maintenance that never took place, because its status changed from planning
+// to completed. EventEdit.Move gives it the same start and end.
 func (e *ShownEvent) Cancelled() bool {
 	return e.Type == catalog.Maintenance && e.Status == catalog.Completed && e.EndAt != nil && !e.StartAt.Before(*e.EndAt)
 }
 
-// ShownImpact is the impact of an event on a component. The dashboard may not show the component any more.
+// ShownImpact is the impact of an event on a component.
 type ShownImpact struct {
 	ComponentID string         `json:"componentId"`
 	Name        string         `json:"name"`
@@ -143,5 +143,5 @@ type ShownPostMortem struct {
 type ShownMonth struct {
 	Month   string              `json:"month"`   // yyyy-mm
 	Events  []ShownEvent        `json:"events"`  // the events that overlap the month, the newest first
-	Uptimes map[string]*float64 `json:"uptimes"` // percentages by the id of the component; nil if nothing was measured
+	Uptimes map[string]*float64 `json:"uptimes"` // percentages by the id of the component; nil if nothing but maintenance was measured
 }

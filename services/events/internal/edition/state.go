@@ -17,15 +17,15 @@ type State struct {
 	chunks         chunks
 }
 
-// stateFormat is increased when a snapshot has more of the records than before: of the dashboard, components or events. The
-// edition that follows a state of another format then reads all these records.
+// stateFormat is increased when a snapshot gets more data of the dashboard, the components or the events. The rendering
+// that follows a state of another format reads all these records again.
 const stateFormat = 6
 
 // outdated reports whether the program that made the state has another stateFormat.
 func (s *State) outdated() bool { return s.Format != stateFormat }
 
-// shown returns the snapshot with its events. It leaves out incidents that begin later. The state has them, because the
-// next snapshot is made from it.
+// shown returns the snapshot with its events. It leaves out incidents that begin later. The state has these incidents,
+// because the next snapshot is made from the state.
 func (s *State) shown() Snapshot {
 	snapshot := s.Snapshot
 	snapshot.Events = []ShownEvent{}
@@ -56,7 +56,7 @@ func (s *State) active() iter.Seq[*ShownEvent] {
 	}
 }
 
-// nextStart returns the next time at which an event reaches its start.
+// nextStart returns the next time at which an event that is under way by its status reaches its start, or nil.
 func (s *State) nextStart() (next *time.Time) {
 	for event := range s.chunks.open() {
 		if event.Status.Underway() && event.StartAt.After(s.Snapshot.At) && (next == nil || event.StartAt.Before(*next)) {
@@ -66,7 +66,7 @@ func (s *State) nextStart() (next *time.Time) {
 	return next
 }
 
-// nextChange returns the next time at which an event reaches its start, or a state by hand ends.
+// nextChange returns the next time at which an event reaches its start or a state by hand ends, or nil.
 func (s *State) nextChange() *time.Time {
 	start, end := s.nextStart(), s.nextEndByHand()
 	if start == nil || end != nil && end.Before(*start) {
