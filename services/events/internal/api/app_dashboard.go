@@ -100,7 +100,7 @@ type legacyIDParameter struct {
 	LegacyID *int `query:"legacyId" minimum:"1" maximum:"9007199254740991" description:"The record with this id of the legacy interface. No other filter can be sent with it."`
 }
 
-// alone returns a fault if the list has other filters beside legacyId.
+// alone returns a fault if legacyId was sent with other filters. others reports whether other filters were sent.
 func (p legacyIDParameter) alone(others bool) error {
 	if p.LegacyID != nil && others {
 		return fault.Field("legacyId", "must not be sent with other filters")

@@ -141,7 +141,7 @@ func viewExportedEvent(d catalog.EventDetail) exportedEventView {
 	return view
 }
 
-// htmlOf returns the HTML of a text that visitors see, and nil for an empty text.
+// htmlOf returns the HTML that visitors see of a text, or nil for an empty text.
 func htmlOf(text *catalog.Rich) *string {
 	if text == nil || text.Text == "" {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// maxImportBody is the limit of the body of an import in bytes. Other bodies have 1 MiB: a history has many texts.
+// maxImportBody is the limit of the body of an import, in bytes. It is greater than the limit of other bodies, 1 MiB,
+// because a history has many texts.
 const maxImportBody = 8 << 20
 
 func (a api) importOperations() []web.Operation {
@@ -145,7 +146,7 @@ func (b *importedEventBody) checkImpacts() error {
 	return nil
 }
 
-// maxEventAliases is how many former paths an event may have.
+// maxEventAliases is the maximum number of aliases of an event in an import.
 const maxEventAliases = 20
 
 func (b *importedEventBody) checkAliases() error {

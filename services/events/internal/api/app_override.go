@@ -29,7 +29,7 @@ type overrideBody struct {
 	CountInUptime optional.Value[bool]           `json:"countInUptime" default:"false" description:"The state counts in the uptime like that of an incident."`
 }
 
-// apply replaces the state by hand of a component if the member was sent.
+// apply replaces the state by hand of a component if the member was sent. null removes the state.
 func (b overrideBody) apply(c *catalog.Component, sent bool) {
 	switch {
 	case !sent:

@@ -10,8 +10,8 @@ import (
 	"github.com/gin-gonic/gin"
 )
 
-// peerIngest applies a message of a monitoring tool. The audit entries name the key that signed the message as the
-// actor.
+// peerIngest applies a message of a monitoring tool, or only checks the message if Check is set. The actor of the audit
+// entries is the key that signed the message.
 func (a api) peerIngest(c *gin.Context) error {
 	in, err := web.Body[topic.InboundMessage](c)
 	if err != nil {

@@ -117,8 +117,8 @@ func (a api) eventField(more ...legacy.Field) legacy.Field {
 		}}
 }
 
-// childrenOfEvent returns fields for filters: through them, a filter of links or updates can name all links and updates
-// of the same event.
+// childrenOfEvent returns the fields event_service and event_update of an event. With them, links and updates can be
+// filtered by the other links and updates of their event.
 func (a api) childrenOfEvent() []legacy.Field {
 	service := legacy.Field{Name: "service", Type: legacy.Related, Find: catalog.FieldComponent, Relation: a.serviceRelation()}
 	return []legacy.Field{
@@ -166,7 +166,7 @@ func deletedEvent(err error) error {
 	return err
 }
 
-// The examples of the document.
+// The examples in the document of the legacy interface.
 const (
 	serviceExample = `{"description": "Payments of the shop", "group": "Core", "hidden": false, "hidden_notifications": false,
 		"resource_uri": "/api/v1/service/1/", "service_name": "Checkout"}`

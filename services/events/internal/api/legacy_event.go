@@ -10,7 +10,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// command returns the origin of a write by a caller of the legacy interface.
+// command returns the Command of a write through the legacy interface, with the caller as author.
 func command(caller passport.Passport) catalog.Command {
 	return catalog.Command{
 		Organization: caller.Organization, Source: catalog.SourceLegacy,

@@ -16,7 +16,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/catalog"
 )
 
-// applyEvent applies the body of an event. If the same body is applied again, nothing changes. It returns all faults.
+// applyEvent applies the body of an event. A value that the event already has changes nothing, but an update without a
+// resource_uri is appended each time. applyEvent returns the faults of all parts of the body.
 func applyEvent(d *catalog.EventEdit, in legacy.Input) error {
 	outside := checkTimes(d, in)
 	applyLifecycle(d, lifecycle{
@@ -54,7 +55,7 @@ func key[N ~string](in legacy.Input, field string) *N {
 	return new(N(*text))
 }
 
-// auto returns the legacy flag for both AutoStart and AutoEnd.
+// auto returns the legacy flag auto: AutoStart and AutoEnd are both set.
 func auto(e *catalog.Event) bool { return e.AutoStart && e.AutoEnd }
 
 func applyAuto(d *catalog.EventEdit, sent *bool) {
@@ -229,7 +230,8 @@ func applyUpdate(d *catalog.EventEdit, in legacy.Input) error {
 	return fault.New(fault.NotFound, "The event has no such update.")
 }
 
-// ofUpdate returns a fault with the name that the text of an entry has on the legacy interface.
+// ofUpdate changes the field of a fault from message to update, which is the name of the text on the legacy interface.
+// It returns any other error unchanged.
 func ofUpdate(err error) error {
 	if fault.As(err).Field == "message" {
 		return fault.Field("update", "%s", fault.As(err).Message)
@@ -237,7 +239,8 @@ func ofUpdate(err error) error {
 	return err
 }
 
-// The limits of the message to a chat, in characters, and of the list of its only receivers.
+// maxChatMessage is the limit of a message to a chat, in characters. maxChosenEndpoints is the limit of a list of
+// endpoints that alone receive the message.
 const maxChatMessage, maxChosenEndpoints = 5000, 100
 
 // noticeFields returns the channels ("Notifications triggered by legacy event create and update").

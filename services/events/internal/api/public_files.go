@@ -73,7 +73,7 @@ func filesPublic() []web.Public {
 	})
 }
 
-// entryForm describes the form of enter.
+// entryForm describes the form of enter for the API document.
 type entryForm struct {
 	Password string `json:"password" required:"true"`
 }

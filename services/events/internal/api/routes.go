@@ -24,9 +24,9 @@ type Options struct {
 	Pages      web.Pages
 	LegacyBase string // the URL below which /api/v1/ is
 	Addresses  catalog.Addresses
-	// ProofToken returns the text that proves a host of an organization.
+	// ProofToken returns the text that the TXT record of a host of an organization must contain.
 	ProofToken func(organization, host string) string
-	Entries    seal.Tickets // signed tickets of visitors who have entered the password of a page
+	Entries    seal.Tickets // issues the tickets of visitors who have entered the password of a page
 }
 
 type api struct {

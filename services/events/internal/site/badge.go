@@ -16,8 +16,8 @@ const (
 	badgePadding  = 8
 )
 
-// badge returns badge.svg. It shows the name and the state, as word and colour, of a component. If component is empty,
-// it shows those of the dashboard.
+// badge returns badge.svg. It shows the name and the state of the component, or of the dashboard if component is empty.
+// The state is a word and a colour. If the dashboard does not show the component, badge returns NotFound.
 func badge(s *edition.Snapshot, component string, word wording) (File, error) {
 	if component == "" {
 		of := s.Overall()

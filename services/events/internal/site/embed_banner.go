@@ -26,7 +26,7 @@ type embedSettings struct {
 	Colors  map[string]string `json:"colors"` // by the indicator in status.json; there is no banner for other indicators
 }
 
-// embedJS returns embed.js, which shows a banner on other sites while something is wrong.
+// embedJS returns embed.js, which shows a banner on other sites while the indicator of the dashboard is not none.
 func embedJS(s *edition.Snapshot, word wording) (File, error) {
 	settings, err := json.Marshal(embedSettings{ // Marshal escapes < and >, so the script may also be inside HTML
 		Name: richtext.Line(s.Dashboard.Name), Page: s.URL + "/", Status: s.URL + "/api/v2/status.json", Lang: s.Dashboard.Locale,

@@ -54,9 +54,9 @@ func feedOf(s *edition.Snapshot, component, file string, word wording, texts *te
 	return f, nil
 }
 
-// addItems adds the newest items that are not older than edition.FeedDays, and sets Updated to the time of the last
-// change of the feed. It does not use the time of the snapshot, because then the file would differ in each edition, and
-// readers would load it again. An event without entries has one item with its description.
+// addItems adds the newest maxItems items that are not older than edition.FeedDays, and sets Updated to the time of the
+// last change of the feed. Updated is not the time of the snapshot, because then the feed would differ in each edition,
+// and readers would load the feed again. An event without entries has one item with its description.
 func (f *feed) addItems(s *edition.Snapshot, component string, word wording, texts *texts) {
 	var sources []feedSource
 	for i := range s.Events {

@@ -18,7 +18,7 @@ type stateView struct{ Class, Word string }
 // unmeasured is the class of a day on which a component did not exist.
 const unmeasured = "n"
 
-// stateClass returns the class of a state. It is also the name of the state's colour in a palette.
+// stateClass returns the class of a state. The class is also the name of the state's colour in a palette.
 func stateClass(state catalog.Impact) string {
 	switch state {
 	case catalog.UnderMaintenance:
@@ -175,8 +175,8 @@ func columnsOf(classes []string) []columns {
 	return all
 }
 
-// plainLabel returns a text for an attribute. It removes the characters that change the direction of the text after
-// them, because an attribute cannot contain an element that isolates the text.
+// plainLabel returns a text for an attribute. It replaces control characters by spaces. It removes the characters that
+// change the direction of the text after them, because an attribute cannot contain an element that isolates the text.
 func plainLabel(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -14,11 +14,11 @@ import (
 // eventView is an event on any page.
 type eventView struct {
 	ID, Href, Title string
-	State           stateView // the worst present state of the affected components; for a closed event, the worst state during the event
+	State           stateView // result of eventState
 	Kind, Status    string
 	Open            bool
 	Affected        []affectedView
-	Began, Ended    *moment  // nil for a maintenance that has not begun
+	Began, Ended    *moment  // nil before the event has begun or ended
 	Planned         []moment // planned start, and planned end if it is known
 	Lasts           []moment // start, and actual or planned end; equals Planned until the event has begun
 	Lasted          string
@@ -71,7 +71,9 @@ func endOf(e *edition.ShownEvent) *time.Time {
 	return e.ScheduledEndAt
 }
 
-// eventState returns the state whose icon and colour pages show for an event.
+// eventState returns the state whose icon and colour pages show for an event: its worst present impact, or its worst
+// impact ever if the event is closed. If that is operational or there is none, it returns UnderMaintenance for a
+// maintenance and Degraded for an incident.
 func eventState(e *edition.ShownEvent) catalog.Impact {
 	var states []catalog.Impact
 	for _, impact := range e.Impacts {

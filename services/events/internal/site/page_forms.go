@@ -18,8 +18,8 @@ type subscribeFile struct {
 	Forms []channelForm
 }
 
-// channelForm is the form to subscribe to a channel. Email, Phone or Hook says whether the channel needs an e-mail
-// address, a phone number or the URL of a program or chat.
+// channelForm is the form to subscribe to a channel. Email means that the channel needs an e-mail address, Phone means
+// a phone number, and Hook means the URL of a program or chat.
 type channelForm struct {
 	Channel, Title     string
 	Email, Phone, Hook bool
@@ -50,8 +50,8 @@ type noteFile struct {
 	Heading, Text string
 }
 
-// sentFile is the page after the form of a channel was sent. It is the same for every channel and address, so it always
-// has the forms for confirmation codes.
+// sentFile is the page after the form of a channel was sent. It is the same for every channel and address. So it has a
+// form for a confirmation code for each channel of the dashboard that has codes, SMS and WhatsApp.
 type sentFile struct {
 	noteFile
 	Confirm string // the URL to which the forms send a code
@@ -82,7 +82,7 @@ type shellFile struct {
 
 // frameFile returns the HTML around the content of pages that other services render, as JSON of peer.Frame. Its links
 // are absolute, because these pages are also on the host of the platform. If the dashboard is not public, the frame
-// shows only the name and the branding, because everybody who has a link to a subscription can see it.
+// shows only the name and the branding, because everybody who has a link to a subscription can see the frame.
 func (s *Site) frameFile(r renderRequest) (File, error) {
 	view := shellFile{s.newFrame(r), rand.Text()}
 	view.Indexed, view.Script, view.Canonical = false, "", ""
@@ -101,9 +101,9 @@ func (s *Site) frameFile(r renderRequest) (File, error) {
 	return File{Body: body}, err
 }
 
-// missingPage returns the page that says that there is no such page. Its links are absolute, because it is shown at any
-// address. It does not contain the key of the feeds, because visitors without access can get this page: by POST /enter
-// of a dashboard without a password.
+// missingPage returns the page of the response 404. Its links are absolute, because the page is shown at any address.
+// The page does not contain the key of the feeds, because visitors without access can get the page: by POST /enter of a
+// dashboard without a password.
 func (s *Site) missingPage(r renderRequest) (File, error) {
 	view := noteFile{frame: s.newFrame(r)}
 	view.Heading, view.Text = view.Word("missing.title"), view.Word("missing.text")
@@ -134,7 +134,7 @@ func (s *Site) enterPage(r renderRequest) (File, error) {
 	return s.html("enter.html", view.frame, view)
 }
 
-// embedFile is the page with the state of the dashboard that other sites can embed.
+// embedFile is the page that other sites can embed. It shows the state of the dashboard.
 type embedFile struct {
 	frame
 	Status stateView

@@ -215,7 +215,7 @@ func originOf(address string) string {
 var originForm = regexp.MustCompile(`^[a-z0-9.-]+(:[0-9]+)?$`)
 
 // imageOrigin returns the origin of an image as a source in a Content-Security-Policy. It is empty if the URL is not
-// https, or if its host is not a plain host name. Such a text could have another meaning in the policy.
+// https, or if its host is not a plain host name. Such a host could have another meaning in the policy.
 func imageOrigin(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Scheme != "https" {

@@ -175,7 +175,7 @@ func (f frame) uptimeRows(uptimes map[string]*float64) []uptimeView {
 }
 
 // uptime returns the uptime of a component from the day first to the day last, by the formula of reports. It returns
-// nil if nothing was measured.
+// nil if nothing but maintenance was measured.
 func (f frame) uptime(c *edition.ShownComponent, first, last day) *float64 {
 	from := uptime.Later(uptime.DayStart(first.Time, f.dates.zone), c.Since)
 	to := uptime.Earlier(uptime.DayStart(last.add(1).Time, f.dates.zone), f.At)

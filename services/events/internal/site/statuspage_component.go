@@ -41,7 +41,7 @@ func groupID(s *edition.Snapshot, name string) string {
 }
 
 // statusComponentsOf returns the components and groups in the order of the page. A group is where its first component
-// is on the page. All components of the group follow it.
+// is on the page. All components of the group follow the group.
 func statusComponentsOf(s *edition.Snapshot) []statusComponent {
 	members := map[string][]*edition.ShownComponent{}
 	for i := range s.Components {
@@ -79,7 +79,7 @@ func statusComponentOf(s *edition.Snapshot, c *edition.ShownComponent, position 
 	return component
 }
 
-// statusGroupOf returns the group with the given members. It exists since its oldest member exists.
+// statusGroupOf returns the group with the given members. CreatedAt of the group is that of its oldest member.
 func statusGroupOf(s *edition.Snapshot, members []*edition.ShownComponent, position int, zone *time.Location) statusComponent {
 	name := members[0].Group
 	since, updated := members[0].Since, members[0].UpdatedAt

@@ -93,12 +93,13 @@ func statusEventOf(s *edition.Snapshot, event *edition.ShownEvent, components ma
 	return statusMaintenance{of, stamp(start), stamp(end)}
 }
 
-// plannedTimes returns the planned times of a maintenance. If one is missing, it returns the actual time instead.
+// plannedTimes returns the planned times of a maintenance. It returns the actual start or end instead of a planned time
+// that is missing. end may be nil.
 func plannedTimes(event *edition.ShownEvent) (start, end *time.Time) {
 	return cmp.Or(event.ScheduledStartAt, &event.StartAt), cmp.Or(event.ScheduledEndAt, event.EndAt)
 }
 
-// monitoringAt returns the time of the newest entry with the status monitoring.
+// monitoringAt returns the time of the newest entry with the status monitoring, or nil.
 func monitoringAt(event *edition.ShownEvent) *string {
 	at := slices.IndexFunc(event.Entries, func(entry edition.ShownEntry) bool { return entry.Status == catalog.Monitoring })
 	if at < 0 {
@@ -107,7 +108,8 @@ func monitoringAt(event *edition.ShownEvent) *string {
 	return stamp(&event.Entries[at].Timestamp)
 }
 
-// impactWord returns the word for the worst impact during the whole event.
+// impactWord returns the word for the worst impact during the whole event. An incident without components has the
+// impact of its severity.
 func impactWord(event *edition.ShownEvent) string {
 	if event.Type == catalog.Maintenance {
 		return "maintenance"
