@@ -1,6 +1,6 @@
 // Package subscribers is the service for people who subscribe: it stores mail addresses, phone numbers and their
-// subscriptions to components. The delivery service requests the recipients of a change from it and, immediately before
-// sending, their addresses.
+// subscriptions to components. The delivery service requests the recipients of a change from this service and,
+// immediately before sending, their addresses.
 package subscribers
 
 import (

@@ -32,7 +32,8 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 	return nil
 }
 
-// texts returns the words for an error.
+// texts returns the words of the page for an error: the text about a locked subscription for 403, and otherwise the
+// usual words.
 func texts(status int, _ error) page.Texts {
 	if status == http.StatusForbidden {
 		return page.Texts{Text: "subscription.locked"}
@@ -116,7 +117,7 @@ func (a *API) subscribe(channel topic.Channel) func(*gin.Context) error {
 	}
 }
 
-// subscribeByForm handles the form that a browser sends. If a field is wrong, the response is the form with the error.
+// subscribeByForm handles the form that a browser sends. If a field is wrong, a browser gets the form with the error.
 func (a *API) subscribeByForm(c *gin.Context, offer audience.Offer, channel topic.Channel, form url.Values) error {
 	name := addressField(channel)
 	wish := audience.Wish{Address: strings.TrimSpace(form.Get(name)), ComponentIDs: page.Chosen(form), Locale: form.Get("locale")}

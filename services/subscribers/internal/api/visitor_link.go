@@ -31,7 +31,7 @@ type confirmCodeBody struct {
 	Code    optional.Value[string] `json:"code" required:"true" pattern:"^[ -]*([0-9][ -]*){6}$" description:"Six digits. Spaces and dashes do not count."`
 }
 
-// confirmCodeForm describes the form.
+// confirmCodeForm describes the form of confirmByCode for the API document.
 type confirmCodeForm struct {
 	Channel     string `json:"channel" required:"true" enum:"sms,whatsapp"`
 	Phone       string `json:"phone" required:"true"`
@@ -76,7 +76,7 @@ func (a *API) confirmByCode(c *gin.Context) error {
 	})
 }
 
-// manageSubscriptionForm describes the form. Its componentIds may be repeated.
+// manageSubscriptionForm describes the form of manage for the API document. The field componentIds may be repeated.
 type manageSubscriptionForm struct {
 	Action       string `json:"action" enum:"save,unsubscribe" description:"Absent: save. unsubscribe deletes the subscription and ignores the boxes."`
 	ComponentIDs string `json:"componentIds" description:"Once for each component, or all: all components, also those that are added later. Absent: unchanged."`

@@ -40,8 +40,8 @@ type formView struct {
 	LocaleProblem  string
 }
 
-// newForm returns the form of a channel with the values that the visitor has sent. If field is not "", this field shows
-// an error.
+// newForm returns the form of a channel with the values that the visitor has sent. field is the field of the fault. If
+// it names the components or the locale, these show an error, otherwise the address does.
 func newForm(w *words.Locale, offer audience.Offer, channel topic.Channel, wish audience.Wish, field string) formView {
 	view := formView{
 		Intro: w.Word("subscription.intro", "dashboard", offer.Dashboard.Name), Heading: w.Word("subscription." + string(channel)),

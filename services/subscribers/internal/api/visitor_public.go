@@ -50,7 +50,7 @@ func formOperation(base, suffix, note string, path any, channel topic.Channel) w
 	}
 }
 
-// formParts are parts of the forms' descriptions.
+// formParts describes the fields that the forms of all channels have, for the API document.
 type formParts struct {
 	ComponentIDs string `json:"componentIds" description:"Once for each component. Absent: all components, also those that are added later."`
 	Locale       string `json:"locale" description:"Language of the messages, BCP 47. Absent or empty: the dashboard's."`

@@ -22,16 +22,16 @@ type Address struct {
 	Suppression    *Suppression  `json:"suppression,omitempty" audit:"suppression"`
 	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // time of the last change to another address
 	ClearedAt      *time.Time    `json:"clearedAt,omitempty"`   // when a member, or the owner by a confirmation, last ended a suppression
-	Made           bool          `json:"made,omitempty"`        // for a subscriber, by a visitor or an import; deleted with the last subscriber
-	Unclaimed      *time.Time    `json:"unclaimed,omitempty"`   // since when a Made address may have no subscriber; Reclaim ends this
+	Made           bool          `json:"made,omitempty"`        // stored for a subscriber of a visitor or an import; deleted with its last subscriber
+	Unclaimed      *time.Time    `json:"unclaimed,omitempty"`   // time since which a Made address may have no subscriber; Reclaim deletes the address or sets nil
 	Removed        bool          `json:"removed"`
 	CreatedAt      time.Time     `json:"createdAt" audit:"createdAt"`
 }
 
 func addressKey(a Address) string { return a.ID }
 
-// write checks text and sets it as the text of the address. If this is another address (Normal differs), write removes
-// the suppression, because it was about the former address.
+// write checks text and sets it as the text of the address. If Normal changes, write removes the suppression, which was
+// about the former address, and sets RewrittenAt.
 func (a *Address) write(text string, now time.Time) error {
 	kind := kindOf(a.Channel)
 	normal, ok := kind.normal(text)
@@ -45,8 +45,8 @@ func (a *Address) write(text string, now time.Time) error {
 	return nil
 }
 
-// Edition returns a number that changes when the record gets another address. It is the time of the last such change in
-// milliseconds, and 0 if there was none.
+// Edition returns a number that changes when the record gets another address: the time of the last such change in
+// milliseconds since 1970, or 0 if there was none.
 func (a Address) Edition() int64 {
 	if a.RewrittenAt == nil {
 		return 0
@@ -99,8 +99,9 @@ func taken(err error, field, message string) error {
 	return &fault.Error{Kind: fault.Conflict, Field: field, Message: message, Err: err}
 }
 
-// ensureAddress returns the address with the text. If it does not exist, ensureAddress stores it and also returns it as
-// made. byVisitor is the value of Made. This adds no audit entry, because the audit entry of the subscriber shows the address.
+// ensureAddress returns the stored address whose Normal is that of text. If there is none, ensureAddress stores a new
+// address and also returns it as made. byVisitor is the value of its Made. The write has no audit entry, because the audit
+// entry of the subscriber shows the address.
 func (a *Audience) ensureAddress(ctx context.Context, organization string, channel topic.Channel, text string, byVisitor bool) (address Address, made *Address, err error) {
 	normal := Address{Channel: channel}
 	if err := normal.write(text, a.Now()); err != nil {
@@ -142,7 +143,7 @@ func (a *Audience) ChangeAddress(ctx context.Context, organization, id, text str
 		if *address == before {
 			return nil, fault.ErrUnchanged
 		}
-		address.Made, address.Unclaimed = false, nil // the member manages it now
+		address.Made, address.Unclaimed = false, nil // the member manages the address now
 		return audit.Entry(audit.From(ctx), "", now, &before, address), nil
 	})
 	return changed, taken(err, FieldText, isStored)
@@ -166,8 +167,9 @@ func (a *Audience) RemoveAddress(ctx context.Context, organization, id string) e
 	return a.purge(context.WithoutCancel(ctx), address) // after the mark, even if the client disconnects
 }
 
-// mark sets Removed of an address. It returns fault.NotFound if Removed has this value already. The audit log shows
-// this as the deletion of the address. No query finds a removed address, and no message is sent to it.
+// mark sets Removed of an address. It returns fault.NotFound if Removed has this value already. The audit log shows the
+// write as the deletion of the address. No query of an organization finds a removed address, and no message is sent to
+// it.
 func (a *Audience) mark(ctx context.Context, organization, id string, removed bool) (Address, error) {
 	return a.Store.Addresses.Update(ctx, id, func(address *Address) ([]topic.Message, error) {
 		if address.Removed == removed || address.OrganizationID != organization {
@@ -195,9 +197,9 @@ func (a *Audience) Sweep(ctx context.Context) error {
 	return err
 }
 
-// unmake deletes an address that was stored for a subscriber, because the subscriber could not be stored. It does not
-// delete the address if this has other subscribers by now. It sets Removed before it counts the subscribers a second
-// time. So a subscriber that is stored before is counted, and one that is stored later finds Removed set.
+// unmake deletes an address that was stored for a subscriber, after the subscriber was deleted or could not be stored.
+// It does not delete an address that has subscribers. It sets Removed before it counts the subscribers a second time.
+// So a subscriber that is stored before is counted, and the write of a later subscriber finds Removed set.
 func (a *Audience) unmake(ctx context.Context, made *Address) error {
 	if made == nil {
 		return nil
@@ -235,9 +237,10 @@ func (a *Audience) unclaim(ctx context.Context, id string) error {
 // unclaimedTime is longer than a request that stores an address and then its subscriber, or deletes both.
 const unclaimedTime = 10 * time.Minute
 
-// Reclaim deletes the addresses with Unclaimed that a killed process has left without subscribers. An import stores its addresses
-// without Unclaimed, because its subscribers may come later than unclaimedTime, if the service is down meanwhile. If the import is
-// not accepted, a repetition uses the addresses.
+// Reclaim deletes the addresses with Unclaimed that a killed process has left without subscribers. It keeps an address that has
+// subscribers or is suppressed, and removes its Unclaimed. An import stores its addresses without Unclaimed, because its
+// subscribers may come later than unclaimedTime, if the service is down meanwhile. If the import is not accepted, a repetition
+// uses the addresses.
 func (a *Audience) Reclaim(ctx context.Context) error {
 	until := a.Now().Add(-unclaimedTime)
 	return find.EachUntil(ctx, a.Store.Addresses, FieldUnclaimed, until, func(address Address) error {

@@ -50,8 +50,9 @@ const (
 	FieldRequested    = "requested"  // time of the subscriber's Request
 )
 
-// The indexes that queries name in Scan. Each but IndexParts begins with the organization and the channel. Then it has the
-// field in its name. The indexes of addresses and subscriptions end with the legacy id.
+// The indexes that queries name in Scan. Each begins with the organization and the channel, except IndexParts and the
+// IndexAddress of subscribers. Then it has the field in its name. The indexes of addresses and subscriptions end with the
+// legacy id.
 const (
 	IndexLegacy          = "legacy"
 	IndexSame            = "same" // compared form of addresses
@@ -89,9 +90,9 @@ type Store struct {
 	Subscribers   find.Collection[Subscriber]
 	Subscriptions find.Collection[Subscription]
 	Imports       find.Collection[Import]
-	// DeletedImports is the subscribers whom an import must not create again.
+	// DeletedImports has a record for each subscriber that an import must not create again.
 	DeletedImports find.Collection[DeletedImport]
-	// Next takes the next n numbers of a counter and returns the first of them. It takes each number once.
+	// Next reserves the next n numbers of a counter and returns the first of them. No number is reserved twice.
 	Next func(ctx context.Context, counter string, n int64) (int64, error)
 }
 
@@ -121,8 +122,8 @@ func list[T any](ctx context.Context, from find.Collection[T], organization stri
 	return page.Items, total, err
 }
 
-// each calls visit for each record that matches the conditions. It reads the records page by page, and calls together
-// for each page.
+// each calls visit for each record that matches the conditions, concurrently (see together). It reads the records page
+// by page, and returns the first error.
 func each[T any](ctx context.Context, from find.Collection[T], where []find.Condition, visit func(T) error) error {
 	query := find.Query{Where: where, Limit: batch}
 	for {
@@ -154,5 +155,5 @@ func together[T any](items []T, visit func(T) error) error {
 	return group.Wait()
 }
 
-// batch is the number of records that a cascade reads at once.
+// batch is the number of records in a page of each, and of addresses in a query of an import.
 const batch = 500

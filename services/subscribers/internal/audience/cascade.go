@@ -9,10 +9,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// ForgetComponent deletes the entries for a deleted component. If it is the only entry of a subscriber, the entry is
-// kept and marked as Deleted. But if the subscriber was created on the legacy interface, the subscriber is deleted. A
-// repeated call has no effect. ForgetComponent also deletes the rows of these entries that concurrent calls have not
-// deleted yet. So when it returns, the legacy interface shows none of them.
+// ForgetComponent deletes the entries for a deleted component. The only entry of a subscriber is kept and marked as
+// Deleted. But if the subscriber was created on the legacy interface, the subscriber is deleted. A repeated call has no
+// effect. ForgetComponent also deletes the rows of these entries that concurrent calls have not deleted yet. So when
+// ForgetComponent returns, the legacy interface shows none of these entries.
 func (a *Audience) ForgetComponent(ctx context.Context, organization, component string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Has(FieldSubscribed, component)), func(s Subscriber) error {
@@ -47,8 +47,8 @@ func (a *Audience) forget(ctx context.Context, subscriber, component string) err
 	return fault.UnlessMissing(err)
 }
 
-// ForgetDashboard deletes the subscribers of a deleted dashboard. It also deletes their addresses if requests of visitors
-// or imports stored them and they have no other subscribers.
+// ForgetDashboard deletes the subscribers of a deleted dashboard. It also deletes the addresses that have no other
+// subscribers, if requests of visitors or imports stored them.
 func (a *Audience) ForgetDashboard(ctx context.Context, organization, dashboard string) error {
 	for _, channel := range topic.ChannelsOf(topic.Subscribers) {
 		err := each(ctx, a.Store.Subscribers, of(organization, channel, find.Eq(FieldDashboard, dashboard)), func(s Subscriber) error {

@@ -11,8 +11,9 @@ import (
 )
 
 // Explain returns the subscribers with the address of the query, and for each change whether Concerned returns them
-// today. It also returns, as Missing, the subscriber that the address had or would have on each dashboard that shows
-// a component of a change or its event without components.
+// today. For each other dashboard of the changes, it returns, as Missing, the subscriber that the address had or would
+// have there. The dashboards of a change show one of its components, or its event without components. Explain returns
+// no subscribers if the organization does not have the address.
 func (a *Audience) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
 	if query.Channel.RecipientService() != topic.Subscribers {
@@ -75,8 +76,9 @@ func (s Subscriber) explained(wanted [][]string) topic.ExplainedRecipient {
 	return out
 }
 
-// verdict returns whether Concerned of Audience returns the subscriber for a change with the values. It uses the value of
-// the index itself. To name the rule, it asks which one fact about the subscriber would have to differ.
+// verdict returns whether Audience.Concerned returns the subscriber for a change with the values wanted. It compares them
+// with Subscriber.Concerned, whose values are in the index. If none is equal, verdict returns the rule: the fact about
+// the subscriber that would have to differ.
 func (s Subscriber) verdict(wanted []string) topic.Verdict {
 	concerns := func(s Subscriber) bool {
 		return slices.ContainsFunc(s.Concerned(), func(value string) bool { return slices.Contains(wanted, value) })
@@ -99,8 +101,8 @@ func (s Subscriber) verdict(wanted []string) topic.Verdict {
 	return topic.Verdict{Rule: topic.RuleComponents}
 }
 
-// since returns the first time at which an entry that concerns a change was created, and the first at which one was
-// confirmed. Entries that were removed may have concerned the change before.
+// since returns the earliest CreatedAt and the earliest ConfirmedAt of the entries that concern a change and have a
+// ConfirmedAt. Entries that were removed may have concerned the change before.
 func (s Subscriber) since(concerns func(Subscriber) bool) (chosen, confirmed time.Time) {
 	for _, e := range s.Entries {
 		one := s

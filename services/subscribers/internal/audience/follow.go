@@ -21,8 +21,8 @@ func (a *Audience) AddressWritten(ctx context.Context, id string, current *Addre
 	})
 }
 
-// copyAddress stores the copy of an address in a subscriber, if it differs. If it is another address, no import creates a
-// subscriber with the former one.
+// copyAddress stores the copy of an address in a subscriber, if the copy differs. If Normal differs, it first stores a
+// DeletedImport, so that no import creates a subscriber with the former address.
 func (a *Audience) copyAddress(ctx context.Context, s Subscriber, address Address) error {
 	if s.Address.equal(copyOf(address)) {
 		return nil
@@ -89,7 +89,7 @@ func rowOf(s Subscriber, e Entry) Subscription {
 	}
 }
 
-// rowsOf returns the rows of a subscriber by id.
+// rowsOf returns the rows of a subscriber by id. An entry for all components, and a Deleted entry, has no row.
 func rowsOf(s Subscriber) map[string]Subscription {
 	rows := make(map[string]Subscription, len(s.Entries))
 	for _, e := range s.Entries {

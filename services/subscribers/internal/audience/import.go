@@ -25,12 +25,12 @@ type Row struct {
 	ComponentIDs optional.Value[[]string] // null: all components
 	Confirmed    *bool
 	ConfirmedAt  *time.Time // nil: the time of the import
-	State        RowState   // empty: Confirmed says what it would say
+	State        RowState   // empty: Confirmed is used instead
 	Locale       optional.Value[string]
 	Wrong        error // not nil: the row is refused with this error
 }
 
-// Status says what an import has done with a row.
+// Status is what an import has done with a row.
 type Status string
 
 const (
@@ -75,9 +75,9 @@ type ImportOptions struct {
 	DryRun bool // nothing is stored and nobody is asked; the results are those that the import would have
 }
 
-// Import creates many subscribers of a dashboard. If the address of a row has a subscriber on the dashboard, the row
-// changes this subscriber, or replaces one that is only a visitor's request. A wrong row is refused and does not affect the other rows. A repeated import creates nobody
-// again and asks nobody again, also if the process was killed during the first one.
+// Import creates many subscribers of a dashboard. If the address of a row has a subscriber on the dashboard, the row changes this subscriber, or
+// replaces it if it is only a visitor's request (see replaces). A wrong row is refused and does not affect the other rows. A repeated import creates
+// nobody again and asks nobody again, also if the process was killed during the first one.
 func (a *Audience) Import(ctx context.Context, organization string, channel topic.Channel, dashboardID string, rows []Row, o ImportOptions) ([]Result, error) {
 	if len(rows) < 1 || len(rows) > maxRows {
 		return nil, fault.Field("rows", "must have from 1 to %d rows", maxRows)
@@ -123,7 +123,7 @@ type importing struct {
 	dashboard topic.DashboardRecord
 	asks      bool
 	force     bool
-	begun     time.Time // whoever is deleted later is not created again
+	begun     time.Time // a subscriber that is deleted later is not created again
 	results   []Result
 }
 
@@ -137,7 +137,7 @@ type line struct {
 	locale     string
 	address    Address
 	dashboard  string
-	again      bool // somebody has deleted the subscriber, who is there all the same: created again, or not deleted yet
+	again      bool // the subscriber is stored although it has a DeletedImport: created again, or not deleted yet
 }
 
 func (l *line) subscriber() string { return SubscriberID(l.dashboard, l.address.ID) }
@@ -269,8 +269,8 @@ func (i *importing) known(ctx context.Context, lines []*line) (map[string]Subscr
 	return find.ByKey(ctx, i.a.Store.Subscribers, find.Values(lines, (*line).subscriber), subscriberKey)
 }
 
-// change changes the known subscribers whose values differ from those of their lines. It takes the legacy ids of all of
-// them at once, because on MongoDB each concurrent increment of a counter repeats the others.
+// change changes the known subscribers whose values differ from those of their lines. It reserves the legacy ids for
+// all of them at once, because on MongoDB an increment of a counter makes concurrent increments start over.
 func (i *importing) change(ctx context.Context, lines []*line, known map[string]Subscriber) error {
 	var different []*line
 	for _, l := range lines {
@@ -316,7 +316,7 @@ func (i *importing) edit(ctx context.Context, l *line, first int64) error {
 	return err
 }
 
-// apply sets the values of a line. It returns the subscriber before, and the messages that ask its owner for a
+// apply sets the values of a line in s. It returns the former s, and the messages that ask its owner for a
 // confirmation. If nothing changes, it returns ErrUnchanged.
 func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (before Subscriber, messages []topic.Message, err error) {
 	before = *s
@@ -339,7 +339,8 @@ func (i *importing) apply(l *line, s *Subscriber, first int64, now time.Time) (b
 
 // replaces reports whether the line creates its subscriber anew, in place of s: the former page proves a confirmation, and s is only a
 // visitor's request that nobody has confirmed. Else the request would expire, and the owner would have no subscription. It returns
-// false for an owner who has left here, or whose request is to end a suppression.
+// false if the subscriber was deleted here before or is locked, or if the request would end the suppression of an owner who
+// unsubscribed.
 func (l *line) replaces(s Subscriber) bool {
 	return l.row.State == RowConfirmed && s.pending() && !s.Locked && !s.Gone() && !l.again && !s.Address.Suppression.isOptOut()
 }

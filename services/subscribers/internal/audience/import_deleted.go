@@ -13,8 +13,8 @@ import (
 )
 
 // DeletedImport records that the owner of an address or a member has deleted a subscriber, or given it another address. So no
-// import creates the subscriber again, unless it is forced to. Its key is a digest, because the address of a deleted subscriber
-// is not needed any more.
+// import creates the subscriber again, unless it is forced to. Its key is a digest, so that the address of a deleted subscriber
+// is not stored.
 type DeletedImport struct {
 	ID        string    `json:"id"`
 	DeletedAt time.Time `json:"deletedAt"`
@@ -31,15 +31,16 @@ func deletedImportID(organization string, channel topic.Channel, dashboard, norm
 	return hex.EncodeToString(sum[:])
 }
 
-// rememberDeletion records that a subscriber loses an entry or its address. The record is stored before that, so that it is not
-// lost if the process dies in between. While the subscriber exists, the record has no effect.
+// rememberDeletion stores a DeletedImport. It is called before a subscriber is deleted or loses an entry or its address, so
+// that the record is not lost if the process dies in between. While the subscriber exists, the record has no effect.
 func (a *Audience) rememberDeletion(ctx context.Context, s Subscriber) error {
 	return a.Store.DeletedImports.UpsertMany(ctx, []DeletedImport{{ID: s.deletedImportID(), DeletedAt: a.Now()}})
 }
 
-// deleteAgain deletes those subscribers of the import who were deleted after the import began: another process deleted them, or a
-// call of ImportWritten that was faster or has died since had stored them before. Only a forced import compares times: the subscribers of another one had no
-// record of a deletion when it began, and the clock of the process that has deleted them may be behind.
+// deleteAgain deletes those subscribers of the import that were deleted after the import began. ImportWritten has stored them again, for example
+// because an earlier call had stored them before they were deleted. Only for a forced import, the times of the DeletedImport and the import are
+// compared. When any other import began, its subscribers had no DeletedImport, so each DeletedImport is newer, also if the clock of the process
+// that has stored it is behind.
 func (a *Audience) deleteAgain(ctx context.Context, record Import) error {
 	marks, err := find.ByKey(ctx, a.Store.DeletedImports, find.Values(record.Subscribers, Subscriber.deletedImportID), deletedImportKey)
 	if err != nil {
@@ -63,7 +64,8 @@ func (a *Audience) deleteAgain(ctx context.Context, record Import) error {
 	return nil
 }
 
-// setDeletedAside refuses the lines whose subscribers somebody has deleted. It returns the other lines.
+// setDeletedAside refuses the lines whose subscribers have a DeletedImport and are not stored. It returns the other
+// lines, and sets again of those that have a DeletedImport.
 func (i *importing) setDeletedAside(ctx context.Context, organization string, lines []*line) ([]*line, error) {
 	idOf := func(l *line) string { return deletedImportID(organization, i.channel, l.dashboard, l.normal) }
 	marks, err := find.ByKey(ctx, i.a.Store.DeletedImports, find.Values(lines, idOf), deletedImportKey)

@@ -15,9 +15,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// insert stores the subscribers that are not in known, except those whom somebody is deleting now. It adds those that another request has stored first to known,
-// and returns known. If the same import is stored already, such as by a process that was killed, insert waits until its
-// subscribers are stored. So the owners are not asked twice.
+// insert stores the subscribers of the lines that are not in known, except those that were deleted during the import. It returns known with the
+// subscribers that another request has stored first. If the same import is stored already, such as by a process that was killed, insert waits until
+// its subscribers are stored. So the owners are not asked twice.
 func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
 	id := importID(lines)
 	for range maxTries {
@@ -65,8 +65,8 @@ func (i *importing) store(ctx context.Context, record Import, fresh []*line) err
 	return i.a.Store.Imports.Insert(ctx, record, messages...)
 }
 
-// importID returns the id of the import of the lines. The same lines have the same id, so that the record of an import
-// is not stored twice at the same time. It is a UUID of version 8.
+// importID returns the id of the import of the lines. The same lines have the same id, a UUID of version 8, so that the
+// record of an import is not stored twice at the same time. Without lines, each import has its own id.
 func importID(lines []*line) string {
 	if len(lines) == 0 {
 		return topic.NewID()
@@ -80,8 +80,9 @@ func importID(lines []*line) string {
 	return id.String()
 }
 
-// ask asks the owner of an unconfirmed subscriber for a confirmation, if the import asks. It does not ask an owner who has
-// been asked already, because an import may be repeated, and one who cannot confirm.
+// ask sets the Request of an unconfirmed subscriber, and returns the message that asks the owner for a confirmation. It
+// does nothing and returns nil if the import does not ask, if the owner was asked already (an import may be repeated), or
+// if the subscriber is locked or its address suppressed.
 func (i *importing) ask(s *Subscriber, now time.Time) []topic.Message {
 	asked := s.Request != nil && len(s.Request.Entries) == 0
 	if !i.asks || asked || s.Confirmed() || s.Locked || s.Address.Suppression != nil {
@@ -90,7 +91,8 @@ func (i *importing) ask(s *Subscriber, now time.Time) []topic.Message {
 	return s.ask(nil, now)
 }
 
-// reserve takes a legacy id for each component of the lines. It returns the first id.
+// reserve reserves a legacy id for each component of the lines. It returns the first id, or 0 if there are no
+// components.
 func (i *importing) reserve(ctx context.Context, lines []*line) (int64, error) {
 	var n int64
 	for _, l := range lines {
@@ -114,7 +116,8 @@ func (i *importing) newSubscriber(l *line, first int64, record Import) Subscribe
 	return s
 }
 
-// overtaken adds the subscribers that another request has stored before this import to known.
+// overtaken waits until the import is completed. It returns known with those subscribers of the lines that another
+// request has stored first.
 func (i *importing) overtaken(ctx context.Context, fresh []*line, record Import, known map[string]Subscriber) (map[string]Subscriber, error) {
 	if err := i.completed(ctx, record.ID); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ const (
 	RowUnsubscribed RowState = "unsubscribed" // the owner unsubscribed
 )
 
-// checkState checks the state of the row, and sets Confirmed of the row by it.
+// checkState checks State, Confirmed and ConfirmedAt of the row, and sets Confirmed for a State.
 func (l *line) checkState(channel topic.Channel, now time.Time) error {
 	row := &l.row
 	switch {
@@ -59,8 +59,8 @@ func (l *line) suppression(now time.Time) *Suppression {
 	return nil
 }
 
-// suppress suppresses the stored addresses of the lines that ask for it. An address whose suppression was ended is not
-// suppressed again, so that a repeated import does not undo what a member or the owner has done.
+// suppress suppresses the stored addresses of the lines for which suppression does not return nil. An address whose
+// suppression a member or the owner has ended is not suppressed again, because an import may be repeated.
 func (i *importing) suppress(ctx context.Context, lines []*line) error {
 	id := importID(lines)
 	return together(lines, func(l *line) (err error) {
@@ -81,8 +81,9 @@ func (i *importing) suppress(ctx context.Context, lines []*line) error {
 }
 
 // setAside returns the lines that the import stores, and sets the results of the others. It sets aside unconfirmed
-// subscribers, unless the import asks them, and those who unsubscribed elsewhere but have confirmed a subscription here. If
-// such a subscriber is stored already, it does not change.
+// subscribers, unless the import asks them, and those who unsubscribed on the former page but have confirmed a subscription
+// here or whose suppression was ended here. The result of such a row is Refused, or Updated if the subscriber is stored. A
+// stored subscriber does not change.
 func (i *importing) setAside(ctx context.Context, organization string, lines []*line) ([]*line, error) {
 	var candidates []*line
 	for _, l := range lines {
@@ -129,8 +130,8 @@ func (i *importing) setAside(ctx context.Context, organization string, lines []*
 	return slices.DeleteFunc(lines, func(l *line) bool { return aside[l] }), nil
 }
 
-// confirmedOwners returns the addresses of the lines that have a confirmed subscription on another dashboard, or one on this
-// dashboard that no import has created or that the owner has confirmed here.
+// confirmedOwners returns the ids of those addresses of the lines that have a confirmed subscription on another dashboard,
+// or one on this dashboard that no import has created or that the owner has confirmed here.
 func (i *importing) confirmedOwners(ctx context.Context, lines []*line) (map[string]bool, error) {
 	confirmed := map[string]bool{}
 	ids := find.Values(lines, func(l *line) string { return l.address.ID })

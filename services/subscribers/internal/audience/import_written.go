@@ -11,7 +11,7 @@ import (
 )
 
 // ImportWritten stores the subscribers of an import, then their rows, and deletes the import. It can be repeated, also by another
-// process, and stores no subscriber again who was deleted since. If another request changes a subscriber before its rows are
+// process, and no subscriber that was deleted since is stored again. If another request changes a subscriber before its rows are
 // stored, SubscriberWritten updates the rows.
 func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import) error {
 	if current == nil {
@@ -49,15 +49,15 @@ func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import
 	return fault.UnlessMissing(a.Store.Imports.Delete(ctx, id, nil))
 }
 
-// imported returns the subscribers of an import that are stored, by id.
+// imported returns the subscribers that an import has stored and that are still stored, by id.
 func (a *Audience) imported(ctx context.Context, record Import) (map[string]Subscriber, error) {
 	subscribers, err := find.ByKey(ctx, a.Store.Subscribers, find.Values(record.Subscribers, subscriberKey), subscriberKey)
 	maps.DeleteFunc(subscribers, func(_ string, s Subscriber) bool { return s.ImportID != record.ID })
 	return subscribers, err
 }
 
-// followImport calls SubscriberWritten for the subscribers of an import that differ from before, or whose address has
-// changed.
+// followImport calls SubscriberWritten for the subscribers of an import that differ from before or were deleted, or
+// whose address was changed or deleted.
 func (a *Audience) followImport(ctx context.Context, record Import, before map[string]Subscriber) error {
 	now, err := a.imported(ctx, record)
 	if err != nil {

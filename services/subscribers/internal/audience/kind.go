@@ -41,7 +41,8 @@ type kind struct {
 	strict func(text string) (string, bool)
 	// searched returns the form of an address, or of a part of one, in which the App interface searches.
 	searched func(text string) string
-	// others returns other forms of a text to search. One is searched if no address contains the text and the forms before.
+	// others returns other forms of a text to search, in their order. A form is searched only if no address contains the
+	// text or one of the forms before.
 	others func(text string) []string
 }
 
@@ -106,8 +107,8 @@ func searchedNumber(text string) string {
 	return strings.NewReplacer(" ", "", "(", "", ")", "", ".", "", "/", "", "-", "").Replace(text)
 }
 
-// otherNumbers returns what a number, or the first part of one, may mean: 00 instead of the plus sign, and a 0 before
-// the number within the country.
+// otherNumbers returns the forms in which a number, or the first part of one, may be stored: with 00 replaced by the
+// plus sign, and without the 0 before the number within the country.
 func otherNumbers(text string) (forms []string) {
 	international := strings.TrimSpace(text)
 	if after, is := strings.CutPrefix(searchedNumber(text), "00"); is {

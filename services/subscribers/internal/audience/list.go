@@ -55,8 +55,9 @@ func (a *Audience) List(ctx context.Context, organization string, channel topic.
 	return find.Page[Subscriber]{Items: found, Next: next}, a.limit(ctx, organization, shown...)
 }
 
-// search returns the keys of a page of the subscribers that match the query and have the text in their address, in the first of
-// its forms that finds somebody. The position of a page names this form, so that the next page has the same one.
+// search returns the keys of a page of the subscribers that match the query and whose address contains the text. It uses the
+// first form of the text that finds a subscriber. The position of the next page names this form, so that all pages use the same
+// form.
 func (a *Audience) search(ctx context.Context, organization string, channel topic.Channel, query find.Query, text string) ([]find.Row, string, error) {
 	if text == "" {
 		return find.KeyPage(ctx, a.Store.Subscribers, query)
@@ -91,10 +92,11 @@ func (a *Audience) search(ctx context.Context, organization string, channel topi
 	return nil, "", nil
 }
 
-// manyFound is the number of subscribers from which a page is sooner full when all subscribers are compared in order.
+// If a text finds manyFound subscribers or more, a page is read faster by comparing all subscribers in order.
 const manyFound = 500
 
-// byParts returns the query with the index of parts, if this index finds few subscribers.
+// byParts returns the query with the index of parts, if this index finds fewer than manyFound subscribers. Otherwise it
+// returns the query unchanged.
 func (a *Audience) byParts(ctx context.Context, query find.Query, words []string) (find.Query, error) {
 	if len(words) == 0 {
 		return query, nil
@@ -140,7 +142,8 @@ func (a *Audience) Counts(ctx context.Context, organization string, channel topi
 	if counts.Total, err = a.Store.Subscribers.Count(ctx, find.Query{Where: where}); err != nil {
 		return counts, err
 	}
-	// Each subscriber is either confirmed or not. Most are, so the others are quicker to count.
+	// Each subscriber is either Confirmed or Unconfirmed. Most are Confirmed, so the unconfirmed subscribers are
+	// quicker to count.
 	for _, state := range []State{Unconfirmed, Paused, Suppressed, Unsubscribed} {
 		in := append(where[:len(where):len(where)], find.Has(FieldStates, string(state)))
 		if counts.In[state], err = a.Store.Subscribers.Count(ctx, find.Query{Where: in}); err != nil {

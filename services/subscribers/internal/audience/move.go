@@ -12,8 +12,8 @@ import (
 
 // Move marks an entry that must move to the subscriber of another address. No request changes an entry that has a Move.
 // After the Move was stored, SubscriberWritten adds a copy of the entry to the other subscriber and then deletes the
-// entry. It is called later if the process was killed. If the other subscriber has the component already, the entry is
-// not moved and its Move is removed.
+// entry. SubscriberWritten is called later if the process was killed. If the other subscriber has the component
+// already, or the address was deleted, the entry is not moved and its Move is removed.
 type Move struct {
 	AddressID   string       `json:"addressId"`
 	ComponentID *string      `json:"componentId,omitempty"` // nil: no change
@@ -88,7 +88,8 @@ func (a *Audience) makeMove(ctx context.Context, s Subscriber, entry Entry) erro
 	return fault.UnlessMissing(err)
 }
 
-// receive adds the entry of from, with the changes of its Move, to the subscriber of another address.
+// receive adds the entry of from, with the changes of its Move, to the subscriber of another address. It returns
+// fault.Conflict if that subscriber already has the component or all components.
 func (a *Audience) receive(to *Subscriber, exists bool, address Address, from Subscriber, entry Entry) ([]topic.Message, error) {
 	move, before := *entry.Move, entry
 	before.Move, entry.Move = nil, nil

@@ -9,12 +9,12 @@ import (
 
 const (
 	partLength = 3  // number of characters of a part
-	maxParts   = 32 // number of parts of a searched text that are used; more hardly exclude more addresses
+	maxParts   = 32 // maximum number of parts of a text that a search uses; more parts hardly exclude more addresses
 )
 
 // parts returns a word for each part of the text: for partLength characters in a row, without their case. So the words of
-// an address contain the words of each text in it. A shorter text has none. The words of organizations and channels
-// differ, because a word is a hash of all three. Different parts may have the same word.
+// an address contain the words of each text in the address. A text shorter than a part has no words. A word is a hash of
+// the organization, the channel and the part. Different parts may have the same word.
 func parts(organization string, channel topic.Channel, text string) []string {
 	const offset, prime = 14695981039346656037, 1099511628211 // constants of the hash FNV-1a
 	scope := uint64(offset)

@@ -30,10 +30,10 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 	})}, err
 }
 
-// Count returns the number of subscribers that Concerned returns and that are not suppressed. Resolve returns that all of
-// them are active, so a message is sent to each. Count reads only the index. No subscriber has two of the values of one
-// component, or two of those of dashboards. So these are counted one by one, which takes a quarter of the time of a query for different subscribers. That
-// query is needed only if no component alone has more than query.Limit.
+// Count returns the number of subscribers that Concerned returns and that are not suppressed, up to query.Limit. Resolve returns that all of them are
+// active, so a message is sent to each. Count reads only the index. No subscriber has two of the values of one component, or two of the values of
+// dashboards. So Count adds the numbers of these values, which takes a quarter of the time of a query for different subscribers. It needs that query
+// only for several components of which none alone has more than query.Limit.
 func (a *Audience) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
 	byComponent, err := a.concerning(ctx, organization, query)
 	if err != nil {
@@ -157,8 +157,8 @@ func (a *Audience) Resolve(ctx context.Context, organization string, query topic
 	return out, nil
 }
 
-// dashboardsOf returns the dashboards of the subscribers. If the events service does not respond, it returns none,
-// because a message without the name of the dashboard is better than no message.
+// dashboardsOf returns the dashboards of the subscribers. If the events service does not respond, it returns no
+// dashboards, outage true and no error, because a message without the name of the dashboard is better than no message.
 func (a *Audience) dashboardsOf(ctx context.Context, organization string, subscribers map[string]*Subscriber) (dashboards map[string]topic.DashboardRecord, outage bool, err error) {
 	var ids []string
 	for _, s := range subscribers {
@@ -182,7 +182,7 @@ func (a *Audience) destination(s *Subscriber, dashboard topic.DashboardRecord, s
 	case !notice && !any && slices.ContainsFunc(s.Entries, func(e Entry) bool { return !e.Confirmed && shows(s, e) }):
 		d.State, d.Dashboard.ID = topic.RecipientUnconfirmed, s.DashboardID
 		return d
-	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // dead links, or no components
+	case notice && s.Locked, confirms && s.Request == nil, manages && s.pending(), !notice && !any: // the link would not work, or no entry counts
 		return d
 	case s.Address.Suppression != nil && !(confirms && s.Address.Suppression.isOptOut()):
 		d.State = topic.RecipientSuppressed
@@ -214,7 +214,8 @@ type shows func(*Subscriber, Entry) bool
 
 // shows returns a function that returns false for an entry whose component was deleted or is not on the dashboard of
 // the subscriber. dashboards may be outdated or nil. So shows requests those components from the events service that
-// the dashboards do not have. If the events service does not respond, the function returns true for them.
+// the dashboards do not have. If the events service does not respond, the function returns true for all entries that
+// are not Deleted.
 func (a *Audience) shows(ctx context.Context, organization string, subscribers []*Subscriber, dashboards map[string]topic.DashboardRecord) (shows, error) {
 	known := func(s *Subscriber, e Entry) bool {
 		return e.ComponentID == "" || e.Anywhere || dashboards[s.DashboardID].Has(e.ComponentID)
@@ -255,8 +256,9 @@ func (a *Audience) limit(ctx context.Context, organization string, subscribers .
 	return nil
 }
 
-// confirmed returns the components of the confirmed entries for which shows returns true. nil means all components. There
-// are none if the components have left the dashboard. Then the subscriber is still notified of its events without components.
+// confirmed returns the components of the confirmed entries for which shows returns true. nil means all components. The
+// result is empty if these components have left the dashboard. Then the subscriber is still notified of the events of the
+// dashboard that have no components.
 func (s *Subscriber) confirmed(shows shows) []string {
 	components := []string{}
 	for _, e := range s.Entries {
@@ -298,8 +300,8 @@ func componentsOf(entries []Entry, confirmed bool) []string {
 // unnamed is shown instead of names if no name of the components may be shown.
 const unnamed = "…"
 
-// names returns the names of those components that the page of the dashboard shows, in the order of the page. If ids is
-// nil, which means all components, it returns nil.
+// names returns the names of those components that the page of the dashboard shows, in the order of the page. If the
+// page shows none of them, it returns unnamed. If ids is nil, which means all components, it returns nil.
 func names(dashboard topic.DashboardRecord, ids []string) []string {
 	var names []string
 	for _, c := range dashboard.Visible().Components {

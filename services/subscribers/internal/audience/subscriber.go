@@ -22,7 +22,7 @@ type Subscriber struct {
 	Address        AddressCopy      `json:"address"`
 	Entries        []Entry          `json:"entries"` // empty: the subscriber counts as deleted
 	Paused         bool             `json:"paused"`
-	Locked         bool             `json:"locked"`           // the owner of the address cannot subscribe again or change it
+	Locked         bool             `json:"locked"`           // the owner of the address cannot subscribe again, confirm or change the subscriber, but can delete it
 	Locale         string           `json:"locale,omitempty"` // BCP 47; empty: the dashboard's
 	Source         SubscriberSource `json:"source"`
 	Request        *Request         `json:"request,omitempty"`      // nil: no confirmation is pending
@@ -152,7 +152,7 @@ func (s Subscriber) ConfirmedAt() (last *time.Time) {
 	return last
 }
 
-// ComponentIDs returns the components of the entries, or nil for all components.
+// ComponentIDs returns the components of the entries that are not Deleted, or nil for all components.
 func (s Subscriber) ComponentIDs() []string {
 	if s.All() {
 		return nil
@@ -198,7 +198,7 @@ func (s Subscriber) States() []State {
 	return states
 }
 
-// allOf is the value of FieldSubscribed for all components of a dashboard.
+// allOf is the value of FieldSubscribed and FieldConcerned for all components of a dashboard.
 func allOf(dashboard string) string { return "*" + dashboard }
 
 // shownOn is the value of FieldConcerned for a component while the dashboard shows it. For an Entry that is valid
@@ -217,8 +217,8 @@ func (s Subscriber) Subscribed() []string {
 	return s.ComponentIDs()
 }
 
-// Concerned returns the values of FieldConcerned: what is sent to the subscriber if it is not suppressed. It returns nil
-// if nothing is sent.
+// Concerned returns the values of FieldConcerned. They name the changes about which a message is sent to the subscriber
+// if the address is not suppressed. Concerned returns nil if no message is sent.
 func (s Subscriber) Concerned() []string {
 	if s.Paused || s.Address.Removed {
 		return nil
@@ -284,8 +284,10 @@ func (s *Subscriber) confirm(confirmed bool, now time.Time) {
 	}
 }
 
-// fulfil confirms the Request of the subscriber. It does not change other entries, with one exception: if the Request
-// is for some components, an unconfirmed entry for all components is removed.
+// fulfil confirms the Request of the subscriber. If the Request has no entries, all entries of the subscriber are
+// confirmed. If the Request is for all components, its entry replaces all entries. If it is for some components, fulfil
+// adds or confirms their entries, and removes Deleted entries and an unconfirmed entry for all components. It changes
+// no entry if the subscriber already has a confirmed entry for all components and the Request has entries.
 func (s *Subscriber) fulfil(now time.Time) {
 	wanted := s.Request.Entries
 	s.Request, s.OwnConfirmed, s.UpdatedAt = nil, true, now
@@ -323,7 +325,7 @@ func noSubscriber() error { return fault.New(fault.NotFound, "There is no such s
 
 // ask sets the Request of the subscriber for the entries. If entries is empty, the Request is for all entries of the
 // subscriber. ask returns the message that asks the owner of the address to confirm. It returns no message if the
-// address is suppressed or the subscriber is locked, because then the owner cannot confirm.
+// address is suppressed or the subscriber is locked.
 func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 	notices := s.askByWish(entries, now)
 	if s.Address.Suppression != nil {
@@ -332,8 +334,8 @@ func (s *Subscriber) ask(entries []Entry, now time.Time) []topic.Message {
 	return notices
 }
 
-// askByWish is ask for a Request that the owner of the address has made. The owner can confirm it also if the address is
-// suppressed because the owner unsubscribed.
+// askByWish is like ask, for a Request that the owner of the address has made. It also returns the message if the
+// address is suppressed because the owner unsubscribed on a former page (OptedOut).
 func (s *Subscriber) askByWish(entries []Entry, now time.Time) []topic.Message {
 	s.Request = &Request{Nonce: rand.Text(), At: now, Entries: entries}
 	if s.Address.Suppression.refusesOwner() || s.Locked {

@@ -53,7 +53,7 @@ func (a *Audience) Subscriber(ctx context.Context, organization string, channel 
 	return s, a.limit(ctx, organization, &s)
 }
 
-// subscriber is like Subscriber, but does not mark the entries that must not be shown as Deleted.
+// subscriber is like Subscriber, but does not mark entries as Deleted (see limit).
 func (a *Audience) subscriber(ctx context.Context, organization string, channel topic.Channel, id string) (Subscriber, error) {
 	s, err := a.Store.Subscribers.Get(ctx, id)
 	if err == nil && (s.OrganizationID != organization || s.Channel != channel || s.Gone() || s.Address.Removed) {
@@ -114,7 +114,8 @@ func (a *Audience) create(ctx context.Context, wanted Subscriber, asks bool) (Su
 }
 
 // recheck reads the address, the dashboard and the components again after a subscriber was stored. If one of them was
-// deleted during the write, the deletion did not find the subscriber. So recheck deletes the subscriber or its entries.
+// deleted during the write, the deletion may not have found the subscriber. So recheck deletes the subscriber or its
+// entries.
 func (a *Audience) recheck(ctx context.Context, s Subscriber) (Subscriber, error) {
 	dashboard, err := a.Events.Dashboard(ctx, s.OrganizationID, s.DashboardID)
 	if err != nil && !fault.Is(err, fault.NotFound) {
@@ -269,9 +270,9 @@ func (a *Audience) clear(ctx context.Context, s Subscriber) (Subscriber, error) 
 	return after, fault.IfMissing(err, noSubscriber())
 }
 
-// RemoveSubscriber deletes a subscriber. It also deletes the address if a visitor's request or an import stored it and it has
-// no other subscribers. With undo, which undoes the import of the subscriber, a later import may create it again. It returns
-// fault.Conflict with undo if no import has created the subscriber.
+// RemoveSubscriber deletes a subscriber, and its address under the conditions of forgetAddress. Without undo, only a forced
+// import creates the subscriber again. undo undoes the import of the subscriber: a later import may create the subscriber
+// again. With undo, RemoveSubscriber returns fault.Conflict if no import has created the subscriber.
 func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, channel topic.Channel, id string, undo bool) error {
 	removed, err := a.subscriber(ctx, organization, channel, id)
 	if err == nil && !undo {
@@ -283,7 +284,7 @@ func (a *Audience) RemoveSubscriber(ctx context.Context, organization string, ch
 	if err := a.unclaim(ctx, removed.AddressID); err != nil {
 		return err
 	}
-	if undo && removed.Source == FromImport { // before the subscriber is gone, so that an interrupted undo can be repeated
+	if undo && removed.Source == FromImport { // before the subscriber is deleted, so that an interrupted undo can be repeated
 		if err := a.endOfImport(ctx, removed); err != nil {
 			return err
 		}
@@ -337,7 +338,8 @@ func (a *Audience) entries(ctx context.Context, channel topic.Channel, dashboard
 	return newEntries(nil, 0, confirmed, a.Now()), nil
 }
 
-// choice returns the components without duplicates. It returns an error if one of them is not on the dashboard.
+// choice returns the components without duplicates, or nil for nil. It returns an error if there are none or more than
+// maxChosen, or if one of them is not on the dashboard.
 func choice(dashboard topic.DashboardRecord, components []string) ([]string, error) {
 	if components == nil {
 		return nil, nil
@@ -394,7 +396,7 @@ func chosenLocale(field optional.Value[string]) (string, error) {
 	return canonicalLocale(field.Value)
 }
 
-// canonicalLocale returns the language tag in its canonical form, and nothing for nothing.
+// canonicalLocale returns the language tag in its canonical form, and an empty text for an empty text.
 func canonicalLocale(text string) (string, error) {
 	if text == "" {
 		return "", nil

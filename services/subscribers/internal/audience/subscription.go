@@ -239,7 +239,7 @@ func (a *Audience) settled(ctx context.Context, organization string, channel top
 }
 
 // changeEntry changes the entry of a row. If the patch has another address, changeEntry only sets the Move of the
-// entry. SubscriberWritten then moves the entry.
+// entry. SubscriberWritten then moves the entry. changeEntry returns errMoving until the entry has moved.
 func (a *Audience) changeEntry(ctx context.Context, row Subscription, patch SubscriptionPatch) error {
 	now := a.Now()
 	moves := patch.AddressID != nil && *patch.AddressID != row.AddressID

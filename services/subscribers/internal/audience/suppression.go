@@ -8,14 +8,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// SuppressedReason says why no message is sent to an address.
+// SuppressedReason is the reason why no message is sent to an address.
 type SuppressedReason string
 
 const (
-	Bounce    SuppressedReason = "bounce"    // the mail server finally refuses messages to the address
+	Bounce    SuppressedReason = "bounce"    // the mail server permanently refuses messages to the address
 	Complaint SuppressedReason = "complaint" // the owner asked the provider to send nothing more
-	Unusable  SuppressedReason = "invalid"   // nobody uses the address
-	// OptedOut is of an import: the owner unsubscribed on the page from which the subscribers come. The owner's own
+	Unusable  SuppressedReason = "invalid"   // delivery reports that the receiver is gone
+	// OptedOut is set by an import: the owner unsubscribed on the page from which the subscribers come. The owner's own
 	// confirmation ends the suppression.
 	OptedOut SuppressedReason = "unsubscribed"
 )
@@ -23,7 +23,7 @@ const (
 // isOptOut reports whether the owner of the address can end the suppression by a confirmation.
 func (s *Suppression) isOptOut() bool { return s != nil && s.Reason == OptedOut }
 
-// refusesOwner reports whether not even a message is sent that the owner of the address asks for.
+// refusesOwner reports whether no message is sent to the address, not even a message that its owner requests.
 func (s *Suppression) refusesOwner() bool { return s != nil && !s.isOptOut() }
 
 // endOptOut ends the suppression of an address whose owner confirms a subscription.
@@ -55,7 +55,8 @@ func (a *Audience) endOfImport(ctx context.Context, s Subscriber) error {
 type Suppression struct {
 	Reason SuppressedReason `json:"reason" audit:"reason"`
 	At     time.Time        `json:"at" audit:"at"`
-	// ImportID is the Import that has suppressed an address from before it. The undo of its subscriber ends the suppression.
+	// ImportID is the id of the Import that has suppressed an address that was stored before. The undo of the subscriber of
+	// this Import ends the suppression.
 	ImportID string `json:"importId,omitempty"`
 }
 
@@ -83,12 +84,13 @@ func reasonOf(o Outcome) (reason SuppressedReason, final bool) {
 	return Unusable, o.Gone
 }
 
-// underWay is the maximum time of an attempt and one second. If an attempt ended at most this time after a change of
+// underWay is the maximum time of an attempt plus one second. If an attempt ended at most this time after a change of
 // the address, it may have used the former address. Its outcome does not suppress the new address. If the new address
 // is also gone, the next delivery reports that.
 const underWay = 15 * time.Second
 
-// Suppress suppresses the addresses that delivery reported as gone. A repeated or late outcome has no effect.
+// Suppress suppresses the addresses of the outcomes for which reasonOf returns final. A repeated or late outcome has no
+// effect.
 func (a *Audience) Suppress(ctx context.Context, outcomes []Outcome) error {
 	for _, o := range outcomes {
 		reason, final := reasonOf(o)
@@ -121,8 +123,9 @@ func (a *Audience) suppress(ctx context.Context, id string, reason SuppressedRea
 	return err
 }
 
-// concernedBy reports whether the outcome suppresses the address. It must have the organization and the channel of the
-// address. It must not be about a former address, or about a delivery from before a member last ended a suppression.
+// concernedBy reports whether the outcome suppresses the address. The outcome must have the organization and the
+// channel of the address. It must not be about a former address, or about a delivery from before a suppression was last
+// ended. The address must not be suppressed already or removed.
 func (a Address) concernedBy(o Outcome) bool {
 	after := func(t *time.Time) bool { return t == nil || o.At.After(t.Add(underWay)) }
 	return a.OrganizationID == o.Organization && a.Channel == o.Channel && a.Suppression == nil && !a.Removed &&

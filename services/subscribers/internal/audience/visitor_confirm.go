@@ -23,7 +23,7 @@ const (
 	maxWaiting = 20
 )
 
-// Visit is what the page shows that a link opens.
+// Visit is the data of the page that a link opens.
 type Visit struct {
 	Channel                    topic.Channel
 	Address                    string

@@ -14,9 +14,9 @@ func (v *Visitors) expired(s Subscriber) bool {
 	return !s.Request.At.Add(v.ConfirmWithin).After(v.Audience.Now())
 }
 
-// Expire deletes the requests of visitors that were not confirmed in time. If nothing of the subscriber was ever
-// confirmed, it deletes the subscriber. It does not delete a locked subscriber, because otherwise a visitor could
-// subscribe the address again.
+// Expire deletes the Requests that were not confirmed in time. If a visitor created the subscriber and none of its
+// entries is confirmed (pending), it deletes the subscriber. It does not delete a locked subscriber, because otherwise
+// a visitor could subscribe the address again.
 func (v *Visitors) Expire(ctx context.Context) error {
 	return find.EachUntil(ctx, v.Audience.Store.Subscribers, FieldRequested, v.Audience.Now().Add(-v.ConfirmWithin), func(s Subscriber) error {
 		return v.expireRequest(ctx, s)

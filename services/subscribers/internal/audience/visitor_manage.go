@@ -19,8 +19,8 @@ type Settings struct {
 	Locale     *string // BCP 47; empty: the dashboard's; nil: as before
 }
 
-// Chosen are the chosen ones of the components that the dashboard shows. Components of the subscriber that the
-// dashboard does not show do not change.
+// Chosen is the choice among the components that the dashboard shows. Unless All is true, components of the subscriber
+// that the dashboard does not show do not change.
 type Chosen struct {
 	All bool // all components, also future components
 	IDs []string
@@ -81,8 +81,9 @@ func (v *Visitors) chosen(ctx context.Context, channel topic.Channel, dashboard 
 	return newEntries(ids, first, true, v.Audience.Now()), err
 }
 
-// choose replaces those entries of the subscriber whose components the page of the dashboard shows. If the subscriber
-// already has an entry for a component, its id does not change.
+// choose replaces those entries of the subscriber whose components the page of the dashboard shows. The entry for all
+// components replaces all other entries. An entry that the subscriber already has for a chosen component is kept and
+// confirmed.
 func (s *Subscriber) choose(entries []Entry, dashboard topic.DashboardRecord) {
 	shown := dashboard.Visible()
 	var kept []Entry

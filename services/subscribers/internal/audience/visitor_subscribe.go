@@ -31,7 +31,8 @@ type validWish struct {
 // Subscribe stores what a visitor requests, and sends a message with the link to confirm it to the address. If the
 // subscriber already has all requested components, the message has the link to manage the subscription instead. So an
 // owner who has lost this link gets it again. If the subscriber is locked, the address is suppressed (unless the owner
-// unsubscribed on a former page), or too many messages were sent to it, nothing is stored or sent.
+// unsubscribed on a former page), or too many messages were sent to it, nothing is stored or sent. If the IP address
+// has requested too many messages, Subscribe returns fault.Throttled.
 func (v *Visitors) Subscribe(ctx context.Context, offer Offer, channel topic.Channel, wish Wish, ip string) error {
 	want, err := v.check(offer, channel, wish)
 	if err != nil {
@@ -129,7 +130,7 @@ func (s Subscriber) has(component string) bool {
 	})
 }
 
-// pending reports whether a visitor created the subscriber, and none of its entries is confirmed.
+// pending reports whether a visitor created the subscriber, and none of its entries is confirmed or has a Move.
 func (s Subscriber) pending() bool {
 	return s.Source == FromPublic && !slices.ContainsFunc(s.Entries, func(e Entry) bool { return e.Confirmed || e.Move != nil })
 }

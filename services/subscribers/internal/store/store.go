@@ -60,7 +60,7 @@ func addresses() document.Schema[audience.Address] {
 		Key:   func(a *a) string { return a.ID },
 		Shard: document.By(audience.FieldOrganization),
 		Fields: []document.Field[a]{
-			// No query finds a removed address, and its text may be stored again.
+			// No query of an organization finds a removed address, and its text may be stored again.
 			{Name: audience.FieldOrganization, Value: func(a *a) any { return unless(a.Removed, a.OrganizationID) }},
 			{Name: audience.FieldChannel, Value: func(a *a) any { return string(a.Channel) }},
 			{Name: audience.FieldLegacyID, Value: func(a *a) any { return a.LegacyID }},
@@ -85,8 +85,8 @@ func addresses() document.Schema[audience.Address] {
 	}
 }
 
-// Reasons why queries of subscribers ask every shard. The organization of a subscriber cannot be its shard key, because it
-// is absent from a subscriber without entries.
+// Reasons why queries of subscribers ask every shard. FieldOrganization cannot be the shard key of subscribers, because
+// the field is absent from a subscriber without entries.
 const (
 	ofList  = "A list of members merges the pages of all shards."
 	ofSweep = "A sweep finds the requests of all organizations that have expired."
