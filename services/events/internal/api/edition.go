@@ -100,8 +100,8 @@ func send(c *gin.Context, media, coding, tag string, body []byte) error {
 const maxEntry = 4 << 10 // maximum size of the password form, in bytes
 
 // enter handles POST {dashboard_url}/enter. For the right password it sets a cookie and responds 303 to the page. For a
-// wrong password it responds 403, and after too many tries 429. Both have no body, because the form is a file of the
-// edition.
+// wrong password it responds 403, and after too many tries 429. These two responses have no body, because the form is a
+// file of the edition.
 func (a api) enter(c *gin.Context) error {
 	c.Header("Cache-Control", "private, no-store")
 	c.Request.Body = http.MaxBytesReader(c.Writer, c.Request.Body, maxEntry)

@@ -110,7 +110,7 @@ func eventFields(prefix string) []legacy.Field {
 	}
 }
 
-// described returns a description of a field for the document, which replaces the shorter help text.
+// described returns Keywords with a description, which replaces the Help of a field in the API document.
 func described(text string) map[string]any { return map[string]any{"description": text} }
 
 func flag(name, find, help string) legacy.Field {

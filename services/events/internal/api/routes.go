@@ -1,5 +1,5 @@
 // Package api serves the catalog over HTTP: the legacy resources, the App interface, the calls of peers, and the public
-// files of a dashboard. A handler decodes the request, makes one call of the domain and returns its view.
+// files of a dashboard. A handler decodes the request, calls the domain and returns a view of the result.
 package api
 
 import (

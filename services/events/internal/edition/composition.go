@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/events/internal/uptime"
 )
 
-const recentDays = 90 // a snapshot has the events of this many days
+const recentDays = 90 // a snapshot has the closed events of this many days, and all open events
 
 // composition makes the next state of a dashboard from the former state.
 //

@@ -94,7 +94,7 @@ func (e *Editions) extraFor(ctx context.Context, of *decodedEdition, name string
 	return extra, err
 }
 
-// eventOf returns an event as the dashboard of an edition shows it, or NotFound. It takes a recent event from the
+// eventOf returns an event as the dashboard of an edition shows it, or NotFound. It returns a recent event from the
 // state, and reads any other event from the store.
 func (e *Editions) eventOf(ctx context.Context, of *decodedEdition, id string) (*ShownEvent, error) {
 	if recent := of.state.chunks.get(id).Event; recent != nil {

@@ -16,7 +16,7 @@ const FeedDays = 90
 type Snapshot struct {
 	Edition    int64             `json:"edition"` // number of the edition; increases with each edition
 	At         time.Time         `json:"at"`      // the time for which the states and the days were computed
-	URL        string            `json:"url"`     // the canonical address, without a final slash; see catalog.Dashboard.URL
+	URL        string            `json:"url"`     // the canonical address, without a final slash; see catalog.Addresses.URL
 	Dashboard  catalog.Dashboard `json:"dashboard"`
 	Components []ShownComponent  `json:"components"` // in the order of the page
 	// Events is the open and planned events, and those that began or ended within the last 90 days; the newest first.

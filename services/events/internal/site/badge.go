@@ -84,7 +84,7 @@ func badgeWidth(text string) int {
 	return max(1, int(width+0.5))
 }
 
-// shorten cuts a text to at most n characters. The last one is then an ellipsis.
+// shorten cuts a text to at most n characters. A text that is cut ends with an ellipsis.
 func shorten(text string, n int) string {
 	runes := []rune(text)
 	if len(runes) <= n {

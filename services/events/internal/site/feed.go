@@ -18,7 +18,7 @@ const maxItems = 100
 type feed struct {
 	ID, Title, Subtitle string
 	Author              string // the name of the dashboard
-	Home, Self          string // the URL of the page, and the URL of this feed
+	Home, Self          string // Home is the URL of the page, Self is the URL of this feed
 	Updated             time.Time
 	Items               []feedItem // the newest first
 }

@@ -33,7 +33,7 @@ type jsonFeedItem struct {
 	Tags          []string `json:"tags"`
 }
 
-// feedJSON returns feed.json of the dashboard, or of a component if its id is not empty.
+// feedJSON returns feed.json of the component, or of the dashboard if component is empty.
 func feedJSON(s *edition.Snapshot, component string, word wording, texts *texts) (File, error) {
 	f, err := feedOf(s, component, "feed.json", word, texts)
 	if err != nil {

@@ -49,7 +49,7 @@ type xmlLink struct {
 	Type string `xml:"type,attr"`
 }
 
-// feedRSS returns feed.rss of the dashboard, or of a component if its id is not empty.
+// feedRSS returns feed.rss of the component, or of the dashboard if component is empty.
 func feedRSS(s *edition.Snapshot, component string, word wording, texts *texts) (File, error) {
 	f, err := feedOf(s, component, "feed.rss", word, texts)
 	if err != nil {
@@ -99,7 +99,7 @@ type atomContent struct {
 	HTML string `xml:",chardata"`
 }
 
-// feedAtom returns feed.atom of the dashboard, or of a component if its id is not empty.
+// feedAtom returns feed.atom of the component, or of the dashboard if component is empty.
 func feedAtom(s *edition.Snapshot, component string, word wording, texts *texts) (File, error) {
 	f, err := feedOf(s, component, "feed.atom", word, texts)
 	if err != nil {

@@ -39,7 +39,7 @@ type componentDay struct {
 
 type eventLink struct{ Href, Title string }
 
-// shownMonths is how many months of days the page of a component shows.
+// shownMonths is the number of months whose days the page of a component shows.
 const shownMonths = 12
 
 func (s *Site) componentPage(r renderRequest) (File, error) {

@@ -18,7 +18,7 @@ type eventView struct {
 	Kind, Status    string
 	Open            bool
 	Affected        []affectedView
-	Began, Ended    *moment  // nil before the event has begun or ended
+	Began, Ended    *moment  // Began is nil until the event has begun, Ended until it has ended
 	Planned         []moment // planned start, and planned end if it is known
 	Lasts           []moment // start, and actual or planned end; equals Planned until the event has begun
 	Lasted          string

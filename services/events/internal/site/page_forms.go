@@ -120,7 +120,7 @@ type enterFile struct {
 }
 
 // enterPage returns the page with the password form. It shows only the name and the branding of the dashboard, because
-// everybody can see it.
+// everybody can see the page.
 func (s *Site) enterPage(r renderRequest) (File, error) {
 	view := enterFile{frame: s.newFrame(r)}
 	switch r.name {

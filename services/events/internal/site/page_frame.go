@@ -86,7 +86,7 @@ type frame struct {
 	Bare        bool   // the page shows only the name and the branding
 	Embedded    bool   // the page is shown within another site
 	Canonical   string
-	Up          string // URL of the dashboard: empty or ../, or absolute with a final slash
+	Up          string // URL of the dashboard: relative (empty or ../), or absolute with a final slash
 	Current     string // the entry of the navigation for this page
 	key         string // Snapshot.FeedKey; empty on pages that visitors without access can see
 	Style       template.CSS

@@ -117,7 +117,7 @@ type monthFile struct {
 	Heading         string
 	Events          []eventView
 	Uptimes         []uptimeView
-	Earlier, Future *monthLink // links to the previous and the next month
+	Earlier, Future *monthLink // links to the previous and the next month; nil: none
 }
 
 type uptimeView struct{ Name, Href, Uptime string }

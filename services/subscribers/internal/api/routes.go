@@ -1,6 +1,5 @@
 // Package api serves the App interface for subscribers, the legacy resources for addresses and subscriptions, the forms
-// and pages of visitors, and the requests of other services. Only this package contains the names of resources and
-// fields in these interfaces.
+// and pages of visitors, and the requests of other services.
 package api
 
 import (

@@ -41,7 +41,7 @@ func texts(status int, _ error) page.Texts {
 	return page.Texts{}
 }
 
-// offered returns what the dashboard offers. It returns fault.NotFound if the dashboard does not offer the channel. It
+// offered returns the Offer of the dashboard. It returns fault.NotFound if the dashboard does not offer the channel. It
 // sets the dashboard's frame for the pages of the request.
 func (a *API) offered(c *gin.Context, channel topic.Channel) (audience.Offer, error) {
 	offer, err := a.visitors.Offer(c.Request.Context(), page.Site(c))

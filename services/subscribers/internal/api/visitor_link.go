@@ -84,7 +84,8 @@ type manageSubscriptionForm struct {
 	Locale       string `json:"locale" description:"BCP 47. Empty: the dashboard's. Absent: unchanged."`
 }
 
-// manage executes the action that the form names: save or unsubscribe.
+// manage executes the action that the form names: save (the default) or unsubscribe. If a setting is wrong, a browser
+// gets the form again.
 func (a *API) manage(c *gin.Context) error {
 	form, err := page.Form(c)
 	if err != nil {

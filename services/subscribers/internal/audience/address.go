@@ -17,7 +17,7 @@ type Address struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel" audit:"channel"` // a channel of topic.Subscribers
 	LegacyID       int64         `json:"legacyId" audit:"legacyId"`
-	Text           string        `json:"text" audit:"address"` // as the user wrote it
+	Text           string        `json:"text" audit:"address"` // as the user wrote it, or a phone number in E.164
 	Normal         string        `json:"normal"`               // form in which addresses are compared
 	Suppression    *Suppression  `json:"suppression,omitempty" audit:"suppression"`
 	RewrittenAt    *time.Time    `json:"rewrittenAt,omitempty"` // time of the last change to another address

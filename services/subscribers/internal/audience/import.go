@@ -75,9 +75,10 @@ type ImportOptions struct {
 	DryRun bool // nothing is stored and nobody is asked; the results are those that the import would have
 }
 
-// Import creates many subscribers of a dashboard. If the address of a row has a subscriber on the dashboard, the row changes this subscriber, or
-// replaces it if it is only a visitor's request (see replaces). A wrong row is refused and does not affect the other rows. A repeated import creates
-// nobody again and asks nobody again, also if the process was killed during the first one.
+// Import creates many subscribers of a dashboard. If the address of a row has a subscriber on the dashboard, the row
+// changes this subscriber, or replaces it if it is only a visitor's request (see replaces). A wrong row is refused and does
+// not affect the other rows. A repeated import creates nobody again and asks nobody again, also if the process was killed
+// during the first one.
 func (a *Audience) Import(ctx context.Context, organization string, channel topic.Channel, dashboardID string, rows []Row, o ImportOptions) ([]Result, error) {
 	if len(rows) < 1 || len(rows) > maxRows {
 		return nil, fault.Field("rows", "must have from 1 to %d rows", maxRows)

@@ -15,9 +15,9 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// insert stores the subscribers of the lines that are not in known, except those that were deleted during the import. It returns known with the
-// subscribers that another request has stored first. If the same import is stored already, such as by a process that was killed, insert waits until
-// its subscribers are stored. So the owners are not asked twice.
+// insert stores the subscribers of the lines that are not in known, except those that were deleted during the import. It
+// returns known with the subscribers that another request has stored first. If the same import is stored already, such as
+// by a process that was killed, insert waits until its subscribers are stored. So the owners are not asked twice.
 func (i *importing) insert(ctx context.Context, organization string, rows int, lines []*line, known map[string]Subscriber) (map[string]Subscriber, error) {
 	id := importID(lines)
 	for range maxTries {

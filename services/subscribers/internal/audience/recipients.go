@@ -30,10 +30,11 @@ func (a *Audience) Concerned(ctx context.Context, organization string, query top
 	})}, err
 }
 
-// Count returns the number of subscribers that Concerned returns and that are not suppressed, up to query.Limit. Resolve returns that all of them are
-// active, so a message is sent to each. Count reads only the index. No subscriber has two of the values of one component, or two of the values of
-// dashboards. So Count adds the numbers of these values, which takes a quarter of the time of a query for different subscribers. It needs that query
-// only for several components of which none alone has more than query.Limit.
+// Count returns the number of subscribers that Concerned returns and that are not suppressed, up to query.Limit. Resolve
+// returns that all of them are active, so a message is sent to each. Count reads only the index. No subscriber has two of
+// the values of one component, or two of the values of dashboards. So Count adds the numbers of these values, which takes a
+// quarter of the time of a query for different subscribers. It needs that query only for several components of which none
+// alone has more than query.Limit.
 func (a *Audience) Count(ctx context.Context, organization string, query topic.RecipientQuery) (topic.RecipientCount, error) {
 	byComponent, err := a.concerning(ctx, organization, query)
 	if err != nil {

@@ -60,7 +60,7 @@ type Entry struct {
 	Deleted bool `json:"deleted,omitempty"`
 }
 
-// SubscriberSource says who created a subscriber.
+// SubscriberSource is the interface or the import that created a subscriber.
 type SubscriberSource string
 
 const (
@@ -242,7 +242,7 @@ func (s Subscriber) Concerned() []string {
 }
 
 // Edition returns a number that links for the subscriber contain. It changes when the subscriber is deleted and created
-// again, and when its record of an Address gets another address.
+// again, and when Normal of its Address changes.
 func (s Subscriber) Edition() int64 { return max(s.CreatedAt.UnixMilli(), s.Address.Edition) }
 
 // counts reports whether messages may be sent for the entry.

@@ -179,7 +179,7 @@ func deletedMeanwhile() error {
 	return fault.New(fault.Invalid, "The address or the component was deleted during the request. Choose another one.")
 }
 
-// drop removes the entry from the subscriber, because its request has failed.
+// drop removes the entry from the subscriber after the request that has added the entry has failed.
 func (a *Audience) drop(ctx context.Context, s Subscriber, entry string) error {
 	return fault.UnlessMissing(a.dropEntry(context.WithoutCancel(ctx), s.OrganizationID, s.ID, entry))
 }

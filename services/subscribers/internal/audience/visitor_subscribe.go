@@ -68,7 +68,7 @@ func (v *Visitors) check(offer Offer, channel topic.Channel, wish Wish) (want va
 	return want, err
 }
 
-// request stores what a visitor requests.
+// request stores the wish of a visitor, together with the message to the owner of the address.
 func (v *Visitors) request(ctx context.Context, want validWish) error {
 	people := v.Audience
 	address, made, err := people.ensureAddress(ctx, want.organization, want.channel, want.address, true)
