@@ -107,8 +107,8 @@ func (a api) eventUpdates() legacy.Resource[catalog.UpdateRow] {
 	}
 }
 
-// eventField returns the field of a link or an update that refers to its event. Filters through it use the copies of
-// the event's fields in the row of the link or update.
+// eventField returns the field of a link or an update that refers to its event. A filter that names a field of the
+// event uses the copy of this field in the row of the link or update.
 func (a api) eventField(more ...legacy.Field) legacy.Field {
 	return legacy.Field{Name: "event", Type: legacy.Related, Required: true, Find: catalog.FieldEvent, Help: "The event.",
 		Relation: &legacy.Relation{

@@ -63,8 +63,8 @@ func (p *PublishedPage) overdue(now time.Time) bool {
 
 func passed(at *time.Time, now time.Time) bool { return at != nil && !now.Before(*at) }
 
-// Seen is the version of an event that a page shows. It prevents a late rendering of another process from showing an
-// older version again.
+// Seen is the version of a written event with which a page was rendered. It prevents a late rendering of another
+// process from showing an older version again.
 type Seen struct {
 	EventID string    `json:"eventId"`
 	Version int64     `json:"version"`
@@ -72,7 +72,7 @@ type Seen struct {
 }
 
 const (
-	// seenFor is how long a page records the version of an event. A rendering takes only seconds.
+	// seenFor is how long a page records the version of a written event. A rendering takes only seconds.
 	seenFor = 10 * time.Minute
 	// keepFormer is how long an edition is stored at least after it was replaced. A gateway may still request its files.
 	keepFormer = time.Minute

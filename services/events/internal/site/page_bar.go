@@ -39,7 +39,7 @@ func (l *locale) state(state catalog.Impact) stateView {
 }
 
 // bar is the uptime bar of a component: one SVG drawing with a column for each day, the oldest first. A column is
-// columnWidth user units wide. Its height depends on the state, so that no state is shown by colour alone.
+// columnWidth user units wide. The height of a column depends on the state, so that no state is shown by colour alone.
 type bar struct {
 	ID, Label   string
 	Days, Width int

@@ -11,8 +11,8 @@ import (
 )
 
 // ImportWritten stores the subscribers of an import, then their rows, and deletes the import. It can be repeated, also by another
-// process, and no subscriber that was deleted since is stored again. If another request changes a subscriber before its rows are
-// stored, SubscriberWritten updates the rows.
+// process. A subscriber that was deleted after the import began does not remain stored. If another request changes a subscriber
+// before its rows are stored, SubscriberWritten updates the rows.
 func (a *Audience) ImportWritten(ctx context.Context, id string, current *Import) error {
 	if current == nil {
 		return nil

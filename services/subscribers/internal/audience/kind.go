@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Limits of SMTP in octets (RFC 5321, 4.5.3.1): of a local part, and of a path without its brackets.
+// Limits of SMTP in octets (RFC 5321, 4.5.3.1): maxLocal for a local part, maxEmail for a path without its brackets.
 const (
 	maxLocal = 64
 	maxEmail = 254

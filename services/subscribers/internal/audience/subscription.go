@@ -94,8 +94,8 @@ func (a *Audience) details(ctx context.Context, organization string, subscriptio
 }
 
 // Subscribe adds an entry to the subscriber of an address on the organization's first dashboard. It returns
-// fault.Conflict if the address is already subscribed to the component. If it returns an error, it has removed the
-// entry, and the address if it was stored for the entry.
+// fault.Conflict if the address is already subscribed to the component. If Subscribe returns an error, it has removed
+// the entry, and the address if the address was stored for the entry.
 func (a *Audience) Subscribe(ctx context.Context, organization string, channel topic.Channel, patch SubscriptionPatch) (Detail, error) {
 	first, err := a.Events.FirstDashboard(ctx, organization)
 	if err != nil {
