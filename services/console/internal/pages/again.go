@@ -14,15 +14,15 @@ import (
 type againPage struct {
 	Form     *forms.Form
 	Passkey  *forms.Form // nil: the member has no passkey that is accepted
-	Needed   bool        // nothing but the passkey helps
+	Needed   bool        // a password is not enough: the member must use a passkey, or single sign-on if SignOn is true
 	Provider *app.Provider
 	SignOn   bool
 	SSO      string // path of the single sign-on
-	Kept     bool   // the page carries what the member typed
+	Kept     bool   // the page contains the values that the member typed
 }
 
-// askAgain responds with the page that asks the member to sign in again. The page carries what the member typed,
-// without passwords.
+// askAgain responds with the page that asks the member to sign in again. The page contains the values that the member typed,
+// without secrets.
 func (v *visit) askAgain() error {
 	next, was := v.formPage(), ""
 	typed := func(f *forms.Field) bool { return !f.Secret() && f.Value() != "" }
@@ -44,7 +44,7 @@ func againForm(prefix, next, was string) *forms.Form {
 	return form
 }
 
-// only returns the form without the fields of the names.
+// only returns a form without the fields that have one of the names.
 func only(form *forms.Form, without ...string) *forms.Form {
 	kept := forms.New(form.Action, form.Submit)
 	kept.Problem = form.Problem
@@ -62,7 +62,7 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 		return err
 	}
 	data := againPage{Kept: form.Value("was") != ""}
-	data.SignOn = profile.SignOn || profile.SignOnOnly // the first sign-on finds the member by the address
+	data.SignOn = profile.SignOn || profile.SignOnOnly // the first single sign-on finds the member by the mail address
 	if profile.SecondFactors.Passkeys > 0 && !profile.SignOnOnly {
 		data.Passkey = only(againForm("passkey-", form.Value("next"), form.Value("was")), "password", "code")
 	}
@@ -80,7 +80,7 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	if !profile.SecondFactors.TOTP {
 		without = append(without, "code")
 	}
-	data.Needed = profile.SecondFactorRequired && !profile.SecondFactors.TOTP && data.Passkey != nil // a password shows no second factor
+	data.Needed = profile.SecondFactorRequired && !profile.SecondFactors.TOTP && data.Passkey != nil // a password is no second factor
 	if profile.AllowPasswordAuth && !data.Needed {
 		data.Form = only(form, without...)
 	} else {
@@ -89,7 +89,8 @@ func (v *visit) showAgain(status int, form *forms.Form) error {
 	return v.showPage(status, "again.html", &page{Title: "Confirm that it is you", Data: data, Script: data.Passkey != nil})
 }
 
-// again makes the sign-in of the session recent, and shows the page with the form as it was filled.
+// again shows the page that asks the member to sign in again. After a POST it makes the sign-in of the session recent, and
+// shows the form as the member filled it. If the member had typed nothing, it redirects to the page.
 func (p *pages) again(v *visit) error {
 	if !v.isPost() {
 		return v.showAgain(http.StatusOK, againForm("", safeNext(v.Query("next")), ""))
@@ -116,7 +117,8 @@ func (p *pages) again(v *visit) error {
 	}, func(status int) error { return v.showAgain(status, form) })
 }
 
-// resume shows the page at the path, with what the member typed before.
+// resume shows the page at the path next with the values that the member typed before. If there is no such page, it redirects
+// to the overview.
 func (v *visit) resume(next string, was url.Values) error {
 	at, err := url.Parse(next)
 	if err != nil {

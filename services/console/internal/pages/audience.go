@@ -19,8 +19,8 @@ type reach struct {
 	Chips []reachChip
 	Says  string // whom the chosen channels reach, such as "1,204 by mail, 3 webhooks"
 	Total string // number of recipients of the chosen channels; empty: unknown or none
-	Event string // event that the message is about; empty: a new one
-	Kind  string // kind of the message; empty: the usual one
+	Event string // id of the event that the message is about; empty: a new event
+	Kind  string // kind of the message; empty: the default of the App interface
 }
 
 // reachChip is a channel that can be switched off.
@@ -36,8 +36,8 @@ type button struct{ Submit, Total string }
 // For returns the button with the text, which names the number of recipients.
 func (r reach) For(submit string) button { return button{submit, r.Total} }
 
-// reachOf returns the bar for a message. Channels that reach nobody are left out, but stay chosen, because somebody may
-// subscribe before the message is sent. Without the counts, the bar names the channels only.
+// reachOf returns the bar for a message. The page hides a channel that reaches nobody, but the channel stays chosen, because
+// somebody may subscribe before the message is sent. If the recipients cannot be counted, the chips have no counts.
 func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 	out := reach{Field: field, Says: "Who is notified", Event: about.EventID, Kind: about.Kind}
 	for _, channel := range field.Options {
@@ -90,7 +90,7 @@ func (v *visit) reachOf(field *forms.Field, about app.AudienceQuery) reach {
 	return out
 }
 
-// recipientsText returns recipients as a text.
+// recipientsText returns the number of recipients of a channel as a text, such as "3 webhooks".
 func recipientsText(channel string, r app.Recipients) string {
 	count := amount(r.Recipients, r.More)
 	switch channel {
@@ -112,7 +112,7 @@ func recipientsText(channel string, r app.Recipients) string {
 	return count + " in Google Chat"
 }
 
-// amount returns a number with a comma after each three digits.
+// amount returns a number with commas between groups of three digits. With more, a plus sign follows.
 func amount(n int, more bool) string {
 	text := strconv.Itoa(n)
 	for at := len(text) - 3; at > 0; at -= 3 {
@@ -142,7 +142,7 @@ func are(n int, noun string) string {
 	return counted(n, noun) + " are"
 }
 
-// audiencePart is the bar for the components, channels and the event that the address names.
+// audiencePart responds with the bar for the components, dashboards, channels, event and kind in the address.
 func (p *pages) audiencePart(v *visit) error {
 	field := notifyField()
 	field.Values = v.QueryArray("notify")

@@ -24,7 +24,7 @@ type auditPage struct {
 	First    bool
 }
 
-// auditRow is an entry.
+// auditRow is an entry of the list.
 type auditRow struct {
 	app.AuditEntry
 	Who, What, Class, Icon string
@@ -32,7 +32,8 @@ type auditRow struct {
 	Whole                  string // address of the page with whole values; empty: no value is cut
 }
 
-// maxValue is the longest value in the list of all entries, in characters. An import has up to 64 KiB of addresses.
+// maxValue is the maximum length of a value, in characters, in a list that is not of one record only. The entry of an import
+// has up to 64 KiB of addresses.
 const maxValue = 1000
 
 // change is a field before and after a write. A missing value is empty.
@@ -92,8 +93,8 @@ func (p *pages) audit(v *visit) error {
 	return v.show(status, "audit.html", "Audit log", data)
 }
 
-// readFilter reads the fields of a filter from the address into the query of a list. It returns true if one is filled. Dates
-// are days in the member's zone.
+// readFilter reads the fields of a filter from the address into the query of a list. It returns true if a field is filled.
+// Dates are days in the member's zone. A wrong date is a problem of its field.
 func (v *visit) readFilter(filter *forms.Form, query url.Values) (filtered bool) {
 	for _, field := range filter.Fields {
 		value := v.Query(field.Name)
@@ -104,7 +105,7 @@ func (v *visit) readFilter(filter *forms.Form, query url.Values) (filtered bool)
 		if field.Kind == forms.Date {
 			day, err := time.ParseInLocation(time.DateOnly, value, v.zone())
 			if err != nil {
-				field.Values, field.Problem = nil, "Enter a date as year-month-day." // browsers show no other text in the input
+				field.Values, field.Problem = nil, "Enter a date as year-month-day." // an input for a date shows no other text
 				continue
 			}
 			if field.Name == "to" {
@@ -117,7 +118,7 @@ func (v *visit) readFilter(filter *forms.Form, query url.Values) (filtered bool)
 	return filtered
 }
 
-// zone returns the member's time zone.
+// zone returns the member's time zone, or UTC if it cannot be read.
 func (v *visit) zone() *time.Location {
 	profile, err := v.profile()
 	if err != nil {
@@ -187,7 +188,7 @@ func phrase(action string) string {
 	return words(strings.NewReplacer("_", " ", ".", " ").Replace(of)) + " " + pastOf(verb)
 }
 
-// partsOf returns the parts of an action: of event.timeline.create, these are event.timeline and create.
+// partsOf returns the two parts of an action: for event.timeline.create, event.timeline and create.
 func partsOf(action string) (of, verb string) {
 	at := max(0, strings.LastIndex(action, "."))
 	return action[:at], strings.TrimPrefix(action[at:], ".")

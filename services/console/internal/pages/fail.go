@@ -22,17 +22,17 @@ var (
 	errMethod   = fault.New(fault.Method, "This address takes no request of this kind. Go back, and use the buttons of the page.")
 )
 
-// problem is what an error page shows.
+// problem is the data of an error page.
 type problem struct {
 	Status  int
 	Message string
 	Retry   bool        // the same request may succeed later
-	Form    *forms.Form // what the member has sent, to be sent again; nil: nothing
-	Back    string      // address that the button "Try again" leads to; empty: that of the request
-	List    string      // address of the first page of the list; empty: the page is not a later page of a list
+	Form    *forms.Form // form that sends the same values again; nil: none
+	Back    string      // address that the button "Try again" leads to; empty: the address of the request
+	List    string      // address of the first page of the list; empty: the error is not about a position in a list
 }
 
-// fail responds with the page for an error.
+// fail responds with the page for an error. If the member must sign in again first, it responds with the page for that.
 func (v *visit) fail(err error) {
 	if failed := app.As(err); failed != nil && failed.Again && v.signedIn() {
 		if err = v.askAgain(); err == nil {
@@ -49,7 +49,7 @@ func (v *visit) fail(err error) {
 				shown.Back = own // the form was in a dialog, and this page also shows it
 			}
 		}
-		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // the browser has kept what was typed
+		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // the browser has kept the values that were typed
 			query := back.Query()
 			query.Set("kept", "1")
 			back.RawQuery = query.Encode()
@@ -69,20 +69,20 @@ func (v *visit) fail(err error) {
 	}
 }
 
-// sendAgain returns the form without secrets, or nil if nothing in it was typed. A choice whose options were not read is a
-// hidden field.
+// sendAgain returns a form that sends the same values again, without secrets and files. It returns nil for a nil form, and if
+// no visible field is left. A choice whose options were not read becomes a hidden field, and so does an order.
 func sendAgain(form *forms.Form) *forms.Form {
 	if form == nil {
 		return nil
 	}
 	form.SecretsGone()
 	out := *form
-	if path, _, _ := strings.Cut(form.PagePath(), "?"); path == form.Action { // with the query of the page
+	if path, _, _ := strings.Cut(form.PagePath(), "?"); path == form.Action { // keep the query of the page
 		out.Action = form.PagePath()
 	}
 	out.Cancel, out.Fields = "", nil
 	for _, field := range form.Fields {
-		if field.Kind == forms.File { // the browser must choose it again
+		if field.Kind == forms.File { // the member must choose the file again
 			continue
 		}
 		choice := field.Kind == forms.Select || field.Kind == forms.Segments || field.Kind == forms.Ticks
@@ -132,26 +132,26 @@ func (v *visit) problemOf(err error) problem {
 	return problem{Status: failed.Status, Message: failed.Message}
 }
 
-// isGone reports whether there is no such record.
+// isGone reports whether the App interface responded that there is no such record.
 func isGone(err error) bool {
 	failed := app.As(err)
 	return failed != nil && failed.Status == http.StatusNotFound
 }
 
-// isToken reports whether the error is about the position in a list, which the address of the page has.
+// isToken reports whether the App interface refused the position in a list, which is in the address of the page.
 func isToken(failed *app.Error) bool {
 	return failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "nextToken"
 }
 
-// noSuchState is the problem of the filter of a list by a state that does not exist.
+// noSuchState is the problem of a filter by a state that does not exist.
 const noSuchState = "There is no such state. Choose one below."
 
-// searchFilter returns the form of a list that shows the problem of its search.
+// searchFilter returns a form that shows the problem of the search of a list.
 func searchFilter(at string) *forms.Form {
 	return forms.New(at, "Search", &forms.Field{Kind: forms.Text, Name: "q", Label: "Search"})
 }
 
-// refused shows a refusal of the App interface in the filter of a list. It returns false for another error.
+// refused shows a refusal of the App interface in the filter of a list. It returns false if err is no such refusal.
 func refused(filter *forms.Form, err error) bool {
 	failed := app.As(err)
 	if failed == nil || failed.Status != http.StatusBadRequest || isToken(failed) {
@@ -161,7 +161,7 @@ func refused(filter *forms.Form, err error) bool {
 	return true
 }
 
-// unavailable says which part of the platform gave no response.
+// unavailable returns a sentence that names the part of the platform that gave no response.
 func unavailable(failed *app.Error) string {
 	part := map[string]string{
 		"identity": "members and sign-in", "events": "events, components and dashboards", "subscribers": "subscribers",
@@ -173,7 +173,7 @@ func unavailable(failed *app.Error) string {
 	return "A part of Bellbuoy cannot be reached right now: " + part + "."
 }
 
-// wait sets the header Retry-After.
+// wait sets the header Retry-After to a time that is not 0.
 func (v *visit) wait(for_ time.Duration) {
 	if for_ > 0 {
 		v.Header("Retry-After", strconv.Itoa(int(math.Ceil(for_.Seconds()))))
@@ -182,7 +182,7 @@ func (v *visit) wait(for_ time.Duration) {
 
 func tooMany(wait time.Duration) string { return "There were too many tries. " + tryAgain(wait) }
 
-// tryAgain says when to try again.
+// tryAgain returns a sentence that says when to try again.
 func tryAgain(wait time.Duration) string {
 	if wait <= 0 {
 		return "Try again in a few minutes."

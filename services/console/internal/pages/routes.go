@@ -20,13 +20,13 @@ import (
 // root is the path of the console.
 const root = "/console"
 
-// Options are the parts that the pages need.
+// Options are the dependencies and settings of the pages.
 type Options struct {
 	Services map[string]string // base URLs of the services, by name
 	Signer   *passport.Signer
 	Links    boot.Links
 	Process  boot.Process
-	Download *http.Client // sends the requests of a download from the product of a source
+	Download *http.Client // sends the requests to a product from which a status page is imported
 	// SetupPatience replaces setupPatience in tests.
 	SetupPatience time.Duration
 }
@@ -249,7 +249,7 @@ func (p *pages) subscriberTable(role string) (routes []route) {
 	return routes
 }
 
-// deliveryTable returns the routes of the deliveries of each kind.
+// deliveryTable returns the routes of the deliveries of each kind, and of the page that explains missing messages.
 func (p *pages) deliveryTable(role string) (routes []route) {
 	routes = append(routes, route{get, whyPath, signedIn, role, p.why}, route{post, whyPath, signedIn, role, p.why})
 	for _, kind := range channels() {
@@ -263,7 +263,7 @@ func (p *pages) deliveryTable(role string) (routes []route) {
 	return routes
 }
 
-// Mount adds the pages to the engine.
+// Mount adds the pages, and the error pages for unknown paths and methods, to the engine.
 func Mount(engine *gin.Engine, o Options) error {
 	p := &pages{Options: o, reading: make(chan struct{}, 1), client: app.New(o.Services, o.Signer, o.Process)}
 	var err error
@@ -285,7 +285,8 @@ func Mount(engine *gin.Engine, o Options) error {
 	return nil
 }
 
-// page returns the page at a path, and the parameters of the path. It returns false if the path is that of forms only.
+// page returns the page at a path, and the parameters of the path. It returns false if no page has the path, such as for a
+// path that only forms have.
 func (p *pages) page(path string) (route, gin.Params, bool) {
 	segments := strings.Split(strings.TrimPrefix(path, root), "/")
 	for _, r := range p.routes {
@@ -296,8 +297,8 @@ func (p *pages) page(path string) (route, gin.Params, bool) {
 	return route{}, nil, false
 }
 
-// match returns the parameters of the path if it is that of the route. A path that is not a pattern wins, because it is
-// earlier in the table.
+// match returns the parameters of the path if the path is that of the route, and otherwise false. In the table, a fixed path
+// is earlier than a pattern that also matches it, so that page returns the fixed path.
 func (r route) match(segments []string) (gin.Params, bool) {
 	var params gin.Params
 	own := strings.Split(r.path, "/")

@@ -25,13 +25,13 @@ var templateFiles embed.FS
 
 type templates struct{ *template.Template }
 
-// parts are what pages are made of.
+// parts are the files and the templates, which all pages share.
 type parts struct {
 	files     *assets.Files
 	templates templates
 }
 
-// readParts compresses the files and parses the templates once for all consoles of the process: the tests start many.
+// readParts compresses the files and parses the templates once for the process, because the tests start many consoles.
 var readParts = sync.OnceValues(func() (parts, error) {
 	files, err := assets.New()
 	if err != nil {
@@ -52,7 +52,8 @@ func parseTemplates(files *assets.Files) (templates, error) {
 		"icon":  func(name string) template.HTML { return use("g", name) },
 		"tint":  func(name, class string) template.HTML { return use("g "+class, name) },
 		"state": func(class string) template.HTML { return use("i "+class, "i-"+class) },
-		// The sign of a state has an id. A page that repeats the sign thousands of times is smaller with this id.
+		// The sign of a state has an id. A page that shows the sign thousands of times refers to this id, so that the page is
+		// smaller.
 		"sign": func(class string) template.HTML {
 			return template.HTML(`<svg class="i ` + class + `" aria-hidden="true"><g id="sign-` + class + `"><use href="` + icons + `#i-` + class + `"/></g></svg>`)
 		},
@@ -73,7 +74,7 @@ type page struct {
 	Tabs      []navItem
 	Report    bool // the member may report incidents
 	Notice    *notice
-	Kept      bool // the script may restore what was typed
+	Kept      bool // the script may restore the values that were typed
 	Script    bool // the page needs the script of passkeys
 	Order     bool // the page needs the script of order and preview
 	Import    bool // the page needs the script of the import of subscribers
@@ -85,7 +86,7 @@ type page struct {
 	now  time.Time
 }
 
-// navGroup is a part of the navigation. The first one has no heading.
+// navGroup is a part of the navigation. The first group has no heading.
 type navGroup struct {
 	Heading string
 	Items   []navItem
@@ -98,15 +99,16 @@ type navItem struct {
 	State             string // class of the state of a dashboard; empty: the item has an icon
 	StateText         string
 	role              string
-	tab               bool   // the narrow frame shows it at the bottom
-	alone             bool   // pages below it do not belong to it
+	tab               bool   // the narrow frame shows the link at the bottom
+	alone             bool   // pages below Path do not belong to the link
 	key               string // the shortcut is g and this letter; empty: there is none
-	words             string // other words by which the page is found
+	words             string // other words by which the search finds the page
 	without           bool   // the plan does not include the page
-	under             string // pages below this path belong to it; empty: those below Path
+	under             string // pages below this path belong to the link; empty: pages below Path
 }
 
-// navigation returns the pages that the member may open.
+// navigation returns the links to the pages that the member may open, and the links that the narrow frame shows at the
+// bottom. The link to which the path at belongs is Current.
 func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	for _, group := range []navGroup{
 		{"", []navItem{
@@ -156,7 +158,7 @@ func (v *visit) navigation(at string) (groups []navGroup, tabs []navItem) {
 	return groups, tabs
 }
 
-// Shortcuts implements the pages that have a shortcut.
+// Shortcuts returns the links that have a shortcut.
 func (p *page) Shortcuts() (items []navItem) {
 	for _, group := range p.Groups {
 		for _, item := range group.Items {
@@ -168,13 +170,14 @@ func (p *page) Shortcuts() (items []navItem) {
 	return items
 }
 
-// Key implements the letter of the shortcut.
+// Key returns the letter of the shortcut.
 func (i navItem) Key() string { return i.key }
 
-// shownDashboards is how many dashboards the navigation shows. The list has the others.
+// shownDashboards is the maximum number of dashboards in the navigation. The list of dashboards has all of them.
 const shownDashboards = 20
 
-// dashboardItems returns the dashboards with their states. Without a response in time there are none.
+// dashboardItems returns the links to dashboards with their states, to the list if it has more, and to a new dashboard. If
+// the dashboards cannot be read, only the last link is left. It returns nil unless readNavigation was called.
 func (v *visit) dashboardItems() (items []navItem) {
 	if v.dashboards == nil {
 		return nil
@@ -189,7 +192,7 @@ func (v *visit) dashboardItems() (items []navItem) {
 	return append(items, navItem{Path: dashboardsPath + "/new", Label: "New dashboard", Icon: "plus", role: passport.RoleAdmin})
 }
 
-// show responds with the template. Signed-in members get it in the frame.
+// show responds with the template. A signed-in member gets the page in the frame.
 func (v *visit) show(status int, name, title string, data any) error {
 	return v.showPage(status, name, &page{Title: title, Data: data})
 }
@@ -212,7 +215,7 @@ func (v *visit) showPage(status int, name string, shown *page) error {
 			return err
 		}
 		if err == nil {
-			// A member who must set up a second factor sees only the pages for that.
+			// A member who must set up a second factor gets only these pages: security, signing in again, and errors.
 			if profile.SecondFactorRequired && status == http.StatusOK && v.route.path != "/sign-in/again" && !strings.HasPrefix(v.route.path, "/profile/security") {
 				return v.redirect("/profile/security")
 			}
@@ -244,7 +247,7 @@ func (v *visit) render(status int, name string, shown *page) error {
 	return v.execute(status, name, shown)
 }
 
-// renderPart responds with a part of a page, which the script loads again.
+// renderPart responds with a part of a page, which the script reads and inserts.
 func (v *visit) renderPart(name string, data any) error {
 	return v.execute(http.StatusOK, name, &page{Data: data, now: v.pages.Process.Now(), zone: v.zone()})
 }
@@ -258,8 +261,8 @@ func (v *visit) execute(status int, name string, shown *page) error {
 	return nil
 }
 
-// allowed returns -1, so that bytes.Map removes the character, for control characters and noncharacters, which HTML
-// forbids.
+// allowed returns -1 for control characters and noncharacters, which HTML forbids, so that bytes.Map removes them. It returns
+// every other character unchanged.
 func allowed(r rune) rune {
 	switch {
 	case r < ' ' && r != '\t' && r != '\n', r >= 0x7f && r < 0xa0, r >= 0xfdd0 && r <= 0xfdef, r&0xfffe == 0xfffe:
@@ -275,10 +278,10 @@ type notice struct {
 	key  string
 }
 
-// Refused implements whether the status line is about something that was not done.
+// Refused reports whether the status line is about an action that was not done.
 func (n *notice) Refused() bool { return n.key == "not-tested" }
 
-// notices are the texts of status lines. %s is replaced by a name.
+// notices returns the text of the status line with the key, or an empty text. takeNotice replaces %s with a name.
 func notices(key string) string {
 	return map[string]string{
 		"saved": "Saved.", "signed-out": "You are signed out.", "kept": "You are signed in again. Check what you typed, and send it again.", "unsent": "Check the form, and send it again.",
@@ -303,13 +306,13 @@ func (v *visit) notify(key, name, undo string) {
 	v.setCookie(noticeCookie, key+"."+base64.RawURLEncoding.EncodeToString([]byte(name))+"."+base64.RawURLEncoding.EncodeToString([]byte(undo)), time.Minute)
 }
 
-// done sets the status line and leads to its page.
+// done sets the status line of the next page and redirects to target.
 func (v *visit) done(target, key string) error {
 	v.notify(key, "", "")
 	return v.redirect(target)
 }
 
-// takeNotice returns the status line that the former request set, and removes it.
+// takeNotice returns the status line that an earlier request set, and removes its cookie. It returns nil if there is none.
 func (v *visit) takeNotice() *notice {
 	value := v.cookie(noticeCookie)
 	if value == "" {
@@ -331,7 +334,8 @@ func (v *visit) takeNotice() *notice {
 	return shown
 }
 
-// isolate returns a name as a part of a text. The words around a name that is written from right to left keep their order.
+// isolate returns a name for use within a text. It encloses a name with letters that are written from right to left, so that
+// the words around the name keep their order.
 func isolate(name string) string {
 	for _, r := range name {
 		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
@@ -343,10 +347,10 @@ func isolate(name string) string {
 
 // richHTML returns a text of an event as dashboards show it.
 func richHTML(text string) template.HTML {
-	return template.HTML(richtext.HTML(richtext.Rich, text)) // it has passed the allow-list of richtext
+	return template.HTML(richtext.HTML(richtext.Rich, text)) // richtext.HTML returns HTML that is safe to embed
 }
 
-// initials returns up to two letters for a member without a picture.
+// initials returns the first letter or digit of each name in upper case, at most two. Pages show them beside a member.
 func initials(names ...string) string {
 	var letters []rune
 	for _, name := range names {
@@ -375,7 +379,7 @@ func roleLabel(role string) string {
 	return role
 }
 
-// roleLabels returns the names of roles that "|" separates.
+// roleLabels returns the names of the roles in a text in which "|" separates them.
 func roleLabels(roles string) string {
 	var labels []string
 	for role := range strings.SplitSeq(roles, "|") {
@@ -384,7 +388,7 @@ func roleLabels(roles string) string {
 	return strings.Join(labels, " or ")
 }
 
-// Device returns the browser and the system of a User-Agent.
+// Device returns the names of the browser and of the system that a User-Agent contains.
 func (p *page) Device(userAgent string) string {
 	browser, system := "A program", ""
 	for _, known := range [][2]string{{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"}} {
@@ -402,7 +406,7 @@ func (p *page) Device(userAgent string) string {
 	return browser + system
 }
 
-// Method returns how a session began.
+// Method returns in words how a session began.
 func (p *page) Method(method string) string {
 	switch method {
 	case "passkey":

@@ -28,15 +28,15 @@ type visit struct {
 	route   route
 	caller  passport.Passport
 	app     *app.Caller
-	profile func() (app.Profile, error) // runs once; the first caller starts it beside the other calls of the page
-	// dashboards returns those of the navigation. It runs as profile does. It is nil for a member who may not read them.
+	profile func() (app.Profile, error) // reads the profile once; for a signed-in member, open starts this in the background
+	// dashboards returns the dashboards of the navigation. It reads them once. It is nil unless readNavigation was called.
 	dashboards func() app.Dashboards
-	kept       url.Values  // what the member typed before signing in again; nil otherwise
+	kept       url.Values  // values that the member typed before signing in again; nil: none
 	form       *forms.Form // the form that was read last
 	secret     bool        // the response shows a secret, so it is not compressed
 }
 
-// policy allows only what the console serves itself.
+// policy is the Content-Security-Policy. It allows only resources of the same origin, and images in data: URLs.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -51,7 +51,7 @@ func (p *pages) serve(r route) gin.HandlerFunc {
 		}
 		v := &visit{Context: c, pages: p, caller: passport.From(c.Request.Context())}
 		v.app = p.client.For(v.caller, c.Request.Header)
-		// The call may outlive the handler, which does not wait for the profile before a redirect. So it does not use c.
+		// The call may outlive the handler, because a redirect does not wait for the profile. So the call uses ctx and not c.
 		ctx, cancel := context.WithCancel(c.Request.Context())
 		defer cancel()
 		caller := v.app
@@ -65,12 +65,12 @@ func (p *pages) serve(r route) gin.HandlerFunc {
 	}
 }
 
-// open calls the handler of a route if the caller may open it.
+// open calls the handler of a route if the caller may open it. Otherwise it redirects, or it returns or shows an error.
 func (v *visit) open(r route) error {
 	v.route = r
 	if v.signedIn() {
 		profile := v.profile
-		// show waits for the result, and handles its error. A panic is repeated there.
+		// showPage calls profile again and handles its error. After a panic, each call of profile panics again.
 		go func() { _ = fault.Recovered(func() error { _, err := profile(); return err }) }()
 	}
 	if r.access == anyone {
@@ -99,15 +99,15 @@ func (v *visit) open(r route) error {
 	return r.handle(v)
 }
 
-// readNavigation begins to read the dashboards of the navigation.
+// readNavigation starts to read the dashboards of the navigation in the background.
 func (v *visit) readNavigation() {
 	caller, ctx := v.app, v.Request.Context()
 	read := sync.OnceValue(func() app.Dashboards {
-		found, _ := caller.Dashboards(ctx, url.Values{"limit": {strconv.Itoa(shownDashboards)}}) // the page works without them
+		found, _ := caller.Dashboards(ctx, url.Values{"limit": {strconv.Itoa(shownDashboards)}}) // the page works without the dashboards
 		return found
 	})
 	v.dashboards = read
-	go func() { // a panic is repeated for those who wait for the result
+	go func() { // after a panic, each call of v.dashboards panics again
 		_ = fault.Recovered(func() error { read(); return nil })
 	}()
 }
@@ -117,7 +117,8 @@ func (v *visit) signedIn() bool { return v.caller.Session != "" }
 // isPost reports whether the request sends a form.
 func (v *visit) isPost() bool { return v.Request.Method == post }
 
-// toSignIn leads to the sign-in, and from there back to the page. After a POST this is the page with the form.
+// toSignIn redirects to the sign-in, which leads back to the page of the request. After a POST it leads back to the page with
+// the form.
 func (v *visit) toSignIn() error {
 	next, kept := v.Request.URL.RequestURI(), ""
 	if v.isPost() {
@@ -137,8 +138,8 @@ func (v *visit) toSignIn() error {
 	return v.redirect(target)
 }
 
-// formPage returns the path of the page that has sent the form. Before the form is read, this is the page that the browser
-// names, or the page above if that is the path of forms only.
+// formPage returns the path of the page that has sent the form. If no form was read, this is the page in the header Referer,
+// or the next page above it if only forms have that path. Without such a page, this is the overview.
 func (v *visit) formPage() string {
 	if v.form != nil {
 		return root + v.form.PagePath()
@@ -157,7 +158,8 @@ func (v *visit) formPage() string {
 	return root + "/"
 }
 
-// safeNext returns the path if it is below the console, or else the path of the overview.
+// safeNext returns the path with its query if it is below the console, but not below the sign-in or sign-out. Otherwise it
+// returns the path of the overview.
 func safeNext(next string) string {
 	parsed, err := url.Parse(next)
 	if err != nil || parsed.Scheme != "" || parsed.Host != "" || parsed.Opaque != "" || strings.ContainsAny(next, "\\\r\n\t") ||
@@ -177,8 +179,8 @@ func (v *visit) redirectTo(address string) error {
 	return nil
 }
 
-// submit reads the form and calls do, which changes something and responds. If the member must correct the form,
-// submit calls show with the status.
+// submit reads the form. If the form has no problem, submit calls do, which changes something and responds. If the member
+// must correct the form or send it again, submit calls show with the status.
 func (v *visit) submit(form *forms.Form, do func() error, show func(status int) error) error {
 	v.form = form
 	if err := form.Read(v.Request); err != nil {
@@ -207,7 +209,7 @@ func (v *visit) submit(form *forms.Form, do func() error, show func(status int) 
 				return nil
 			}
 			form.Problem = ""
-			return err // the page with the form needs the missing part, too
+			return err // the page with the form needs the service, too
 		default:
 			return err
 		}
@@ -216,14 +218,15 @@ func (v *visit) submit(form *forms.Form, do func() error, show func(status int) 
 	return show(status)
 }
 
-// fill shows what the member typed before signing in again. A form without the fields stays as it is.
+// fill sets the fields to the values that the member typed before signing in again. It returns a form that lacks one of these
+// fields unfilled.
 func (v *visit) fill(form *forms.Form) {
 	if v.kept != nil && form.Fill(v.kept) == nil {
 		form.SecretsGone()
 	}
 }
 
-// json responds to a script.
+// json responds to a script with the value as JSON.
 func (v *visit) json(value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -233,9 +236,9 @@ func (v *visit) json(value any) error {
 	return nil
 }
 
-// cookieNames are the parts of the names of the console's own cookies.
+// Suffixes of the names of the console's own cookies.
 const (
-	browserCookie = "-browser" // by which a browser that has signed in before is known
+	browserCookie = "-browser" // ticket of a browser that has signed in before
 	signOnCookie  = "-sign-on" // state of a single sign-on, and whether the browser has kept what the member typed
 	codeCookie    = "-code"    // ticket of a sign-in that waits for a second factor
 	noticeCookie  = "-notice"  // status line of the next page
@@ -251,7 +254,7 @@ func (v *visit) cookieName(suffix string) string {
 	return passport.CookieName(v.pages.Links.ConsoleBaseURL, passport.SessionCookie+suffix)
 }
 
-// setCookie sets a cookie. With life 0 the cookie ends with the browser's session, with a negative life now.
+// setCookie sets a cookie. A cookie with life 0 ends with the browser's session. A negative life removes the cookie.
 func (v *visit) setCookie(suffix, value string, life time.Duration) {
 	http.SetCookie(v.Writer, &http.Cookie{
 		Name: v.cookieName(suffix), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, SameSite: http.SameSiteLaxMode,
@@ -269,7 +272,8 @@ func (v *visit) cookie(suffix string) string {
 
 const ended = -time.Second // life of a cookie that is to be removed
 
-// write responds with a page. A page that shows a secret is not compressed, and the gateway does not show it again later.
+// write responds with a page. If the page shows a secret, write sets the header that makes the gateway not show the page
+// again.
 func (v *visit) write(status int, page []byte) {
 	if v.secret {
 		v.Header(web.SecretHeader, "shown")
@@ -277,7 +281,8 @@ func (v *visit) write(status int, page []byte) {
 	v.respond(status, "text/html; charset=utf-8", page)
 }
 
-// respond responds with a body of a media type, compressed unless it has a secret.
+// respond responds with a body of a media type. It compresses the body if the browser accepts gzip and the response shows no
+// secret.
 func (v *visit) respond(status int, media string, body []byte) {
 	v.Header("Content-Type", media)
 	v.Header("Vary", "Accept-Encoding")
