@@ -15,8 +15,8 @@ import (
 type componentPage struct {
 	Component  app.Component
 	Events     []app.Event
-	Reporter   bool            // the member may report an incident and open events
-	Dashboards []app.Dashboard // those that show the component
+	Reporter   bool            // the member may report incidents and read events
+	Dashboards []app.Dashboard // dashboards that show the component
 	Form       *forms.Form     // nil: the member may only read
 	State      *forms.Form
 	Missing    []string // parts that cannot be read
@@ -44,7 +44,7 @@ func (p *pages) component(v *visit) error {
 	}, show)
 }
 
-// componentState sets the state of a component by hand, or ends it.
+// componentState sets the state of a component by hand, or ends a state that was set by hand.
 func (p *pages) componentState(v *visit) error {
 	found, err := v.app.Component(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -65,7 +65,8 @@ func (p *pages) componentState(v *visit) error {
 	}, show)
 }
 
-// changeComponent sends a change of a component. formOf returns the form with the stored values.
+// changeComponent sends a change of a component. If somebody else has changed the component meanwhile, it shows the values of
+// form and of formOf, the form with the stored values.
 func (v *visit) changeComponent(c app.Component, in app.ComponentChange, form *forms.Form, formOf func(app.Component) *forms.Form) error {
 	_, err := v.app.ChangeComponent(v.Request.Context(), c.ID, form.Version, in)
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != c.Version {
@@ -77,7 +78,7 @@ func (v *visit) changeComponent(c app.Component, in app.ComponentChange, form *f
 	return v.done(componentsPath+"/"+c.ID, "saved")
 }
 
-// stateForm returns the form of the state by hand.
+// stateForm returns the form that sets the state of a component by hand.
 func (v *visit) stateForm(c app.Component) *forms.Form {
 	status := &forms.Field{Kind: forms.Select, Name: "status", Label: "State", Required: true, Members: []string{"statusOverride.status"}, Values: []string{"operational"}, Options: optionsOf(impacts())}
 	status.Options[0].Label = "As the events say"
@@ -130,13 +131,13 @@ func (v *visit) showComponent(status int, c app.Component, form, state *forms.Fo
 	return v.show(status, "component.html", c.Name, data)
 }
 
-// showing returns the dashboards that show a component.
+// showing returns the dashboards that show a component, from the first 100 dashboards.
 func (v *visit) showing(c app.Component) ([]app.Dashboard, error) {
 	found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
 	return slices.DeleteFunc(found.Dashboards, func(d app.Dashboard) bool { return !slices.Contains(c.DashboardIDs, d.ID) }), err
 }
 
-// componentDelete deletes a component. The page names what goes with it.
+// componentDelete asks whether to delete a component, and deletes it. The question names the consequences.
 func (p *pages) componentDelete(v *visit) error {
 	found, err := v.app.Component(v.Request.Context(), v.Param("id"))
 	if err != nil {

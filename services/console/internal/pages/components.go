@@ -27,7 +27,7 @@ type componentsPage struct {
 	Writer   bool // the member may add components
 }
 
-// componentGroup is the components of a page that have one group.
+// componentGroup is the components of one group within a page of the list.
 type componentGroup struct {
 	Name       string
 	Components []app.Component
@@ -76,7 +76,8 @@ func (p *pages) components(v *visit) error {
 	return v.show(status, "components.html", "Components", data)
 }
 
-// componentViews returns the states that the list can be filtered by: those that a component has, and the chosen one.
+// componentViews returns the links that filter the list by a state: all states, each state that a component has, and the
+// chosen state.
 func componentViews(counts app.ComponentCounts, chosen, text string) []view {
 	views := []view{{"", "All " + strconv.Itoa(counts.Total), chosen == ""}}
 	for i, count := range []int{counts.Operational, counts.UnderMaintenance, counts.DegradedPerformance, counts.PartialOutage, counts.MajorOutage} {
@@ -99,7 +100,7 @@ func componentViews(counts app.ComponentCounts, chosen, text string) []view {
 	return views
 }
 
-// groupsOf returns the components by group, in the order in which the groups come first.
+// groupsOf returns the components by group. The order of the groups is that of their first components.
 func groupsOf(components []app.Component) (groups []componentGroup) {
 	for _, c := range components {
 		at := slices.IndexFunc(groups, func(g componentGroup) bool { return g.Name == c.GroupName })
@@ -145,7 +146,7 @@ func (v *visit) componentForm(c app.Component) *forms.Form {
 	return form
 }
 
-// componentChange returns what a form says. was is nil for a new component.
+// componentChange returns the values of the form for the App interface. was is the stored component, or nil for a new one.
 func (v *visit) componentChange(form *forms.Form, was *app.Component) app.ComponentFields {
 	name, group, description := form.Value("name"), form.Value("groupName"), form.Value("description")
 	hidden, silent := form.Ticked("hidden"), form.Ticked("hiddenFromNotifications")
@@ -166,19 +167,19 @@ func (v *visit) componentChange(form *forms.Form, was *app.Component) app.Compon
 // componentNewPage is the data of component_new.html.
 type componentNewPage struct {
 	Form   *forms.Form
-	Places *forms.Field // dashboards to choose from; nil: there is at most one
+	Places *forms.Field // dashboards to choose from; nil: Only is set, or there is no dashboard
 	Only   string       // name of the only dashboard; empty: there are several, or none
 }
 
-// Main implements the only field that a new component needs.
+// Main returns the fields that are always visible: name and group.
 func (d componentNewPage) Main() []*forms.Field { return d.Form.Shown()[:2] }
 
-// Rest implements the other fields.
+// Rest returns the other fields, except the dashboards.
 func (d componentNewPage) Rest() []*forms.Field {
 	return slices.DeleteFunc(d.Form.Shown()[2:], func(f *forms.Field) bool { return f.Name == "dashboards" })
 }
 
-// RestOpen reports whether one of the other fields has a problem.
+// RestOpen reports whether a field of Rest has a problem.
 func (d componentNewPage) RestOpen() bool {
 	return slices.ContainsFunc(d.Rest(), func(f *forms.Field) bool { return f.Problem != "" })
 }

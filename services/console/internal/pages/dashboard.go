@@ -14,7 +14,7 @@ import (
 
 const dashboardsPath = "/dashboards"
 
-// dashboardRecord is a dashboard with what its tabs need.
+// dashboardRecord is a dashboard with the data that its tabs need.
 type dashboardRecord struct {
 	app.Dashboard
 	Content app.Content
@@ -25,7 +25,8 @@ type dashboardRecord struct {
 type dashboardTab struct {
 	path, label string
 	form        func(dashboardRecord) *forms.Form
-	// change returns what the form says, as the preview takes it. It sets the problems of fields that it cannot save.
+	// change returns the values of the form, for the preview and for saving. It sets the problem of a field that it cannot
+	// save.
 	change func(*forms.Form, dashboardRecord) app.Preview
 	list   string // name of the field whose values have an order; empty: there is none
 	draws  bool   // the form changes the preview
@@ -53,26 +54,26 @@ type dashboardPage struct {
 	Draws     bool
 	Preview   string // path of the preview
 	Rows      []orderRow
-	Moved     string // what the last button has moved
+	Moved     string // text about the row that the last button has moved, added or removed; empty: none
 	Found     bool   // the last button has searched components to add
 	Offers    offers // components to add
 }
 
-// Fields implements the fields without those of the order.
+// Fields returns the visible fields, except those of the ordered list.
 func (d dashboardPage) Fields() []*forms.Field {
 	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool {
 		return slices.Contains([]string{"order", "modules", "components", "groups", "add"}, f.Name)
 	})
 }
 
-// dashboardTabOf returns the handler of a tab.
+// dashboardTabOf returns the handler of the tab with the path.
 func (p *pages) dashboardTabOf(path string) func(*visit) error {
 	tabs := dashboardTabs()
 	tab := tabs[slices.IndexFunc(tabs, func(t dashboardTab) bool { return t.path == path })]
 	return func(v *visit) error { return v.dashboard(tab) }
 }
 
-// readDashboard returns the dashboard in the path with what the tab needs.
+// readDashboard returns the dashboard in the path with the data that the tab needs.
 func (v *visit) readDashboard(tab dashboardTab) (dashboardRecord, error) {
 	var record dashboardRecord
 	if v.isPost() { // the form names components
@@ -171,7 +172,7 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 		_, err = v.app.SetContent(ctx, record.ID, form.Version, *in.Content)
 	}
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusConflict && form.Version != record.Version {
-		// "Keep mine" of the page with both values could not send a password, because no response has it.
+		// "Keep mine" of the page with both values could not send a password, because no response contains the password.
 		if at := slices.IndexFunc(form.Fields, func(f *forms.Field) bool { return f.Kind == forms.Password && f.Value() != "" }); at >= 0 {
 			form.Version = record.Version
 			theirs := v.formOfTab(tab, record)
@@ -192,7 +193,8 @@ func (v *visit) saveDashboard(tab dashboardTab, form *forms.Form, record dashboa
 	return v.done(form.Action, "saved")
 }
 
-// dashboardPreview responds with the page that visitors would get with the values of a form, or with the stored ones.
+// dashboardPreview responds with the page that visitors would get with the values of a form. Without a form, it uses the
+// stored values.
 func (p *pages) dashboardPreview(v *visit) error {
 	in, err := v.previewChange()
 	var got app.PreviewResult
@@ -205,7 +207,7 @@ func (p *pages) dashboardPreview(v *visit) error {
 	return v.inFrame(http.StatusOK, got.HTML, got.Policy)
 }
 
-// noPreview responds in the frame of the preview with the reason why there is none.
+// noPreview responds in the frame of the preview with the reason why there is no preview.
 func (v *visit) noPreview(err error) error {
 	shown := v.problemOf(err)
 	text := shown.Message
@@ -213,19 +215,20 @@ func (v *visit) noPreview(err error) error {
 		text = failed.Field + " " + failed.Message
 	}
 	var out strings.Builder
-	_ = v.pages.templates.ExecuteTemplate(&out, "preview-failed", text) // a builder takes every write
+	_ = v.pages.templates.ExecuteTemplate(&out, "preview-failed", text) // writing to a Builder never fails
 	return v.inFrame(shown.Status, out.String(), "default-src 'none'; style-src 'self'; base-uri 'none'")
 }
 
-// inFrame responds with a page that has its own policy. It is shown in a frame of the console only, without scripts and
-// without an origin.
+// inFrame responds with a page that has its own policy. Browsers show the page only in a frame of the console, without
+// scripts and without an origin.
 func (v *visit) inFrame(status int, html, policy string) error {
 	v.Header("Content-Security-Policy", strings.Replace(policy, "frame-ancestors 'none'", "", 1)+"; sandbox; frame-ancestors 'self'")
 	v.write(status, []byte(html))
 	return nil
 }
 
-// previewChange returns what the form of a tab says. Without a form it returns no change.
+// previewChange returns the change that the form of a tab makes, with the theme that the member has chosen for the preview.
+// Without a form, only this theme is in the change.
 func (v *visit) previewChange() (in app.Preview, err error) {
 	scheme := v.Query("scheme")
 	if v.isPost() {

@@ -83,7 +83,7 @@ func lookChange(form *forms.Form, _ dashboardRecord) app.Preview {
 	}}
 }
 
-// moduleLabel returns a module as a member reads it.
+// moduleLabel returns the name of a module for members.
 func moduleLabel(name string) string {
 	return map[string]string{
 		"announcement": "Announcement", "overallStatus": "Overall status", "activeIncidents": "Open incidents", "activeMaintenance": "Maintenance in progress", "components": "Components",
@@ -196,7 +196,7 @@ func accessChange(form *forms.Form, d dashboardRecord) app.Preview {
 	case mode != "password" && typed != "":
 		form.Field("password").Problem = "A password is used only with the access “With a password”. Choose that, or leave this field empty."
 	}
-	// A password that is not typed stays, as long as the access stays with a password.
+	// Without a typed password, the stored one stays as long as the access is with a password.
 	if mode == "password" && d.Access.Mode == mode && typed == "" {
 		if !slices.Equal(ips, d.Access.AllowedIPs) {
 			form.Field("password").Problem = "Enter the password, too. The list of addresses cannot be changed without it."
@@ -246,7 +246,8 @@ func readGroupIDs(text string) (ids map[string]string, wrong string) {
 	return ids, ""
 }
 
-// atGroup returns an error about the id of a group with the name of the group in its text.
+// atGroup adds the name of the group to an error about the id of a group, and shows it at the field of the ids. It returns
+// any other error unchanged.
 func atGroup(err error) error {
 	failed := app.As(err)
 	if failed == nil {

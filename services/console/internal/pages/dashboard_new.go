@@ -28,7 +28,7 @@ func (p *pages) dashboardNew(v *visit) error {
 	}, show)
 }
 
-// dashboardDelete deletes a dashboard. The page names what goes with it.
+// dashboardDelete asks whether to delete a dashboard, and deletes it. The question names the consequences.
 func (p *pages) dashboardDelete(v *visit) error {
 	found, err := v.app.Dashboard(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -50,7 +50,8 @@ func (p *pages) dashboardDelete(v *visit) error {
 	})
 }
 
-// goesWith says what is deleted with a dashboard. Without the counts of all channels, it names no number of subscribers.
+// goesWith returns a sentence about the subscribers and endpoints that are deleted with a dashboard. It names no number if
+// there are no subscribers or a count cannot be read.
 func (v *visit) goesWith(id string) string {
 	channels := app.AddressChannels()
 	totals := make([]int, len(channels))

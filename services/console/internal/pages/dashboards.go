@@ -20,22 +20,22 @@ type dashboardsPage struct {
 	Writer     bool // the member may add dashboards
 }
 
-// State implements the class of the state of a dashboard.
+// State returns the class of the state of a dashboard.
 func (dashboardsPage) State(d app.Dashboard) string { return dashboardClass(d) }
 
-// Text implements the state of a dashboard as a member reads it.
+// Text returns the state of a dashboard for members, with a capital first letter.
 func (dashboardsPage) Text(d app.Dashboard) string {
 	text := dashboardText(d)
 	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
 }
 
-// Host implements the address of a dashboard as people say it.
+// Host returns the address of a dashboard without its scheme.
 func (dashboardsPage) Host(d app.Dashboard) string {
 	_, host, _ := strings.Cut(d.URL, "://")
 	return host
 }
 
-// dashboards lists the dashboards. The navigation shows only the first of them.
+// dashboards lists the dashboards. The navigation shows only the first ones.
 func (p *pages) dashboards(v *visit) error {
 	data := dashboardsPage{Query: strings.TrimSpace(v.Query("q")), First: v.Query("after") == "", Writer: v.caller.Has(passport.RoleAdmin)}
 	query, own := url.Values{"limit": {"50"}}, url.Values{}
@@ -69,7 +69,7 @@ func dashboardClass(d app.Dashboard) string {
 	return map[string]string{"none": "o", "maintenance": "m", "minor": "d", "major": "p", "critical": "x"}[d.Indicator]
 }
 
-// dashboardText returns the state of a dashboard as a member reads it.
+// dashboardText returns the state of a dashboard for members.
 func dashboardText(d app.Dashboard) string {
 	if !d.Enabled {
 		return "not published"

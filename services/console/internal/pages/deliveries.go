@@ -9,7 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// deliveriesPart is what the page of an event, and the script, show of its messages.
+// deliveriesPart is the data of the part of an event's page that counts its messages. The script reads this part again and
+// again.
 type deliveriesPart struct {
 	app.Counts
 	Event    string
@@ -42,7 +43,7 @@ func (v *visit) deliveriesOf(e app.Event) *deliveriesPart {
 	return out
 }
 
-// eventDeliveries is the part of the event page that the script repeats.
+// eventDeliveries responds to the script with the part of an event's page that counts its messages.
 func (p *pages) eventDeliveries(v *visit) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -65,7 +66,7 @@ type failedMessage struct {
 	Replay *forms.Form
 }
 
-// failedEvent returns the event in the path, if the member may read delivery logs.
+// failedEvent returns the event in the path, or an error if the member may not read delivery logs.
 func (v *visit) failedEvent() (app.Event, error) {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err == nil && !v.caller.Has(passport.RoleSubscriber) {
@@ -83,7 +84,7 @@ func replayForm(e app.Event, kind string, log app.DeliveryLog) *forms.Form {
 	return form
 }
 
-// eventFailed lists the messages about an event that did not arrive.
+// eventFailed lists the failed messages about an event, at most 25 of each channel.
 func (p *pages) eventFailed(v *visit) error {
 	e, err := v.failedEvent()
 	if err != nil {
@@ -111,7 +112,7 @@ func (p *pages) eventFailed(v *visit) error {
 	return v.show(http.StatusOK, "event_failed.html", "Failed messages", data)
 }
 
-// replay sends the message of a log again. If the log is there, but its recipient, event or message is not, replay returns
+// replay sends the message of a log again. If the log exists, but its recipient, event or message does not, replay returns
 // the reason as a conflict, so that the page shows it.
 func (v *visit) replay(kind, log, sentAt string) error {
 	_, err := v.app.Replay(v.Request.Context(), kind, log, app.LogTime{SentAt: sentAt})

@@ -15,7 +15,7 @@ const deliveriesPath = "/deliveries"
 
 func deliveriesAt(kind string) string { return deliveriesPath + "/" + kind }
 
-// deliveryRow is a log of the kind.
+// deliveryRow is a delivery log with its kind.
 type deliveryRow struct {
 	app.DeliveryLog
 	Kind string
@@ -28,12 +28,12 @@ func deliveryAt(kind, log string, sentAt time.Time) string {
 	return deliveriesAt(kind) + "/" + log + "/" + sentAt.UTC().Format(isoTime)
 }
 
-// Icon returns the icon of the status, and Class its colour.
+// Icon returns the name of the icon of the status.
 func (r deliveryRow) Icon() string {
 	return map[string]string{"delivered": "done", "retrying": "clock", "failed": "alert", "suppressed": "lock", "skipped": "next"}[r.Status]
 }
 
-// Class returns the class of the status.
+// Class returns the class of the status, which sets the colour of the icon. It is empty for most statuses.
 func (r deliveryRow) Class() string {
 	return map[string]string{"delivered": "o", "failed": "x"}[r.Status]
 }
@@ -47,7 +47,7 @@ type deliveriesPage struct {
 	Endpoint string // urlHash of the endpoint; empty: any
 	Filtered bool
 	Rows     []deliveryRow
-	Files    string // why messages of the kind are written to files; empty: they are sent
+	Files    string // why messages of the kind are written to files; empty: they are sent, or this is unknown
 	More     string // address of the next page; empty: there is none
 	First    bool
 }
@@ -55,7 +55,7 @@ type deliveriesPage struct {
 // At returns the path of the list.
 func (d deliveriesPage) At() string { return deliveriesAt(d.Kind) }
 
-// Why implements the path of the page that explains a message that is missing.
+// Why returns the path of the page that explains why a message is missing.
 func (d deliveriesPage) Why() string {
 	return whyAt(d.Kind, url.Values{"event": {d.Event}, "endpoint": {d.Endpoint}})
 }
@@ -71,7 +71,7 @@ func deliveryFilter(at string) *forms.Form {
 		&forms.Field{Kind: forms.Date, Name: "to", Label: "To", Max: 10, Plain: true})
 }
 
-// deliveryStatus returns the status of a log as a page shows it.
+// deliveryStatus returns the status of a log in words.
 func deliveryStatus(status string) string {
 	if status == "retrying" {
 		return "Tried again later"
@@ -127,13 +127,14 @@ type deliveryPage struct {
 	Label    string // name of the kind
 	Attempts []attemptRow
 	Reason   string
-	Files    string // why the message was written to a file instead of sent; empty: it was not
+	Files    string // why the message was written to a file instead of sent; empty: it was not, or this is unknown
 	Events   bool   // the member may open the event
-	Replay   string // path of the page that sends the message again; empty: the member may not
-	Endpoint string // path of the page of the endpoint; empty: it has none, or the member may not open it
+	Replay   string // path of the page that sends the message again; empty: the plan does not allow this, or the message is still retried
+	Endpoint string // path of the page of the endpoint; empty: the recipient is no endpoint, or the plan has no integrations
 }
 
-// Why implements the path of the page about all messages to the recipient about the event.
+// Why returns the path of the page that explains the messages about the event. For an endpoint, the path also names the
+// recipient.
 func (d deliveryPage) Why() string {
 	return whyAt(d.Kind, url.Values{"event": {d.EventID}, "endpoint": {d.URLHash}})
 }
@@ -145,7 +146,7 @@ type attemptRow struct {
 }
 
 // filesOf returns why messages of the kind are written to files. It returns an empty text if they are sent, or if the setup
-// cannot be read. As for the explanation of a message, the setup of today counts.
+// cannot be read. It reads the setup of today, which may differ from that at the time of a message.
 func (v *visit) filesOf(kind string) string {
 	if !isAddressed(kind) {
 		return ""
@@ -165,7 +166,8 @@ func filesWith(channels map[string]app.ChannelSetup, kind string) string {
 	return ""
 }
 
-// readDelivery returns the log in the path. A time that no log has is in the path of a page that does not exist.
+// readDelivery returns the log in the path. It returns errNotFound if the App interface refuses the id or the time in the
+// path.
 func (v *visit) readDelivery(kind string) (app.DeliveryExchange, error) {
 	found, err := v.app.DeliveryLog(v.Request.Context(), kind, v.Param("log"), v.Param("at"))
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest {

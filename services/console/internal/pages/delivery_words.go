@@ -2,8 +2,8 @@ package pages
 
 import "strings"
 
-// kindOfMessage returns the kind of a message as a page shows it: "Incident created", or "Account mail: password" for a mail
-// to a member.
+// kindOfMessage returns the kind of a message in words: "Incident created", or "Account mail: password" for a mail to a
+// member.
 func kindOfMessage(kind string) string {
 	if about, is := strings.CutPrefix(kind, "member."); is {
 		return "Account mail: " + strings.ReplaceAll(about, "_", " ")
@@ -11,7 +11,7 @@ func kindOfMessage(kind string) string {
 	return words(strings.NewReplacer(".", " ", "_", " ").Replace(kind))
 }
 
-// reasonOf returns why an attempt or a delivery did not succeed. A code that is not known is shown as it is.
+// reasonOf returns why an attempt or a delivery did not succeed. It returns an unknown code unchanged.
 func reasonOf(code string) string {
 	if known := map[string]string{
 		"":        "",

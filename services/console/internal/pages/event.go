@@ -17,11 +17,11 @@ type eventPage struct {
 	State      string // class of the state
 	Closed     bool
 	Composer   *forms.Form
-	Stays      string      // what a template did not fill; empty: nothing
+	Stays      string      // text about the fields that a template did not fill; empty: none
 	Publish    *forms.Form // nil unless the event is a draft
 	Note       *forms.Form
 	Recovers   string // names of the components that become operational with the end of the event
-	Remains    string // names of the others
+	Remains    string // names of the components that another open event affects, too
 	ShownOn    string // names of the dashboards of an event without components
 	Messages   []preparedMessage
 	Templates  []app.Template
@@ -32,8 +32,7 @@ type eventPage struct {
 
 func eventAt(id string) string { return eventsPath + "/" + id }
 
-// composerForm returns the form that adds an entry to the timeline of an event. For a closed event, another status reopens
-// it.
+// composerForm returns the form that adds an entry to the timeline of an event. A new status reopens a closed event.
 func composerForm(v *visit, e app.Event) *forms.Form {
 	status := &forms.Field{Kind: forms.Segments, Name: "status", Label: "Status", Required: true, Values: []string{statusUpdate}}
 	status.Options = statusOptions(append([]string{statusUpdate}, nextStatuses(e.Status)...))
@@ -51,7 +50,7 @@ func composerForm(v *visit, e app.Event) *forms.Form {
 	return form
 }
 
-// event shows an event. The address may choose the status of the next update.
+// event shows an event. The address may name the status and the template of the next update.
 func (p *pages) event(v *visit) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -70,8 +69,8 @@ func (p *pages) event(v *visit) error {
 	return v.showEvent(http.StatusOK, found.Event, form, "")
 }
 
-// applyUpdateTemplate fills the message, the status and the impact unless somebody has typed a message. It returns the
-// labels of the texts that the template would have filled otherwise.
+// applyUpdateTemplate fills the message, the status and the impact from the template. If the member has typed a message, it
+// fills none of them, and returns the label of the message.
 func (v *visit) applyUpdateTemplate(form *forms.Form, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
 	if err != nil {
@@ -140,7 +139,7 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays
 		setup, _ = v.app.Channels(v.Request.Context())
 		return nil
 	})
-	_ = work.Wait() // none of them fails: the page shows what is missing
+	_ = work.Wait() // no read returns an error: the page shows which parts are missing
 	for _, channel := range data.Deliveries.Channels {
 		if files := filesWith(setup.Channels, channel.Kind); files != "" && !slices.Contains(data.Files, files) {
 			data.Files = append(data.Files, files)
@@ -150,7 +149,7 @@ func (v *visit) showEvent(status int, e app.EventDetail, form *forms.Form, stays
 }
 
 // recovers returns the names of the components that become operational when the event ends, and of those that another open
-// event affects, too. Without the open events, it returns nothing.
+// event affects, too. Both are empty if the event is closed or a draft, or if the open events cannot be read.
 func (v *visit) recovers(e app.Event) (recover, remain string) {
 	if isClosed(e.Status) || !e.Publish {
 		return "", ""
@@ -173,7 +172,8 @@ func (v *visit) recovers(e app.Event) (recover, remain string) {
 	return namesOf(free), namesOf(held)
 }
 
-// entryAdd adds an entry to the timeline of an event, or reopens the event.
+// entryAdd adds an entry to the timeline of an event, or reopens the event. If the form names a template, it only fills the
+// form.
 func (p *pages) entryAdd(v *visit) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if app.As(err).Unavailable() {
@@ -262,7 +262,7 @@ func (p *pages) entryAdd(v *visit) error {
 	}, show)
 }
 
-// entryConflict shows that somebody else has changed the event while the member wrote an update.
+// entryConflict responds with the page that says that somebody else has changed the event while the member wrote an update.
 func (v *visit) entryConflict(mine *forms.Form, e app.EventDetail) error {
 	theirs := composerForm(v, e.Event)
 	for _, field := range theirs.Fields {
@@ -277,7 +277,7 @@ func (v *visit) entryConflict(mine *forms.Form, e app.EventDetail) error {
 	return v.conflict(mine, theirs, e.ID, e.Title)
 }
 
-// eventEdit changes what an event says beside its timeline.
+// eventEdit shows and changes the fields of an event outside its timeline.
 func (p *pages) eventEdit(v *visit) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -341,7 +341,7 @@ func (v *visit) changeEvent(form eventForm, e app.Event, show func(int) error) e
 			return err
 		}
 		theirs.Field("components").Options = form.Field("components").Options
-		places := *form.Field("dashboards") // with the dashboards of both
+		places := *form.Field("dashboards") // with the dashboards of both forms
 		places.Values = slices.Concat(places.Values, theirs.Field("dashboards").Values)
 		v.placesOf(&places)
 		form.Field("dashboards").Options, theirs.Field("dashboards").Options = places.Options, places.Options
@@ -353,7 +353,7 @@ func (v *visit) changeEvent(form eventForm, e app.Event, show func(int) error) e
 	return v.done(eventAt(e.ID), "saved")
 }
 
-// eventPublish publishes a draft. An undone withdrawal notifies nobody, because its form is empty.
+// eventPublish publishes a draft. The form that undoes a withdrawal is empty, so nobody is notified.
 func (p *pages) eventPublish(v *visit) error {
 	notify := notifyField()
 	form := forms.New(strings.TrimPrefix(v.Request.URL.Path, root), "Publish", notify)

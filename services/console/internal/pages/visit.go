@@ -218,8 +218,8 @@ func (v *visit) submit(form *forms.Form, do func() error, show func(status int) 
 	return show(status)
 }
 
-// fill sets the fields to the values that the member typed before signing in again. It returns a form that lacks one of these
-// fields unfilled.
+// fill sets the fields to the values that the member typed before signing in again. A form that lacks one of these fields is
+// not filled.
 func (v *visit) fill(form *forms.Form) {
 	if v.kept != nil && form.Fill(v.kept) == nil {
 		form.SecretsGone()
