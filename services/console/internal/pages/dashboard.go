@@ -59,7 +59,7 @@ type dashboardPage struct {
 	Offers    offers // components to add
 }
 
-// Fields returns the visible fields, except those of the ordered list.
+// Fields returns the visible fields, except those that the ordered list and the components to add show.
 func (d dashboardPage) Fields() []*forms.Field {
 	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool {
 		return slices.Contains([]string{"order", "modules", "components", "groups", "add"}, f.Name)

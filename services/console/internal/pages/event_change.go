@@ -26,10 +26,12 @@ func (v *visit) askEvent(title, text, label, path string, danger bool, points []
 		func(version int64) error { return do(e, version) })
 }
 
-// changedMeanwhile says why a change of an event was refused whose form shows none of its values.
+// changedMeanwhile is the problem of a form that shows no value of the event, if the event was changed after the member saw
+// it.
 const changedMeanwhile = "Somebody else has changed the event meanwhile. Look at it before you go on."
 
-// askAbout is ask for a change of an event or of a part of it. The event must be as the member has seen it.
+// askAbout is ask for a change of an event or of a part of it. If the event was changed after the member saw it, the page
+// asks again with changedMeanwhile.
 func (v *visit) askAbout(e app.EventDetail, title string, c confirm, do func(version int64) error) error {
 	c.Form.Version = cmp.Or(v.undoneVersion(), e.Version)
 	return v.ask(title, c, func() error {
@@ -42,13 +44,14 @@ func (v *visit) askAbout(e app.EventDetail, title string, c confirm, do func(ver
 	})
 }
 
-// undoneVersion returns the version that the address names. A button Undo has such an address.
+// undoneVersion returns the version in the address, or 0. Only the address of a button Undo has a version.
 func (v *visit) undoneVersion() int64 {
 	version, _ := strconv.ParseInt(v.Query("version"), 10, 64)
 	return max(0, version)
 }
 
-// undoOf returns the address of a button Undo. The event must not have changed since.
+// undoOf returns the address of a button Undo. The address names the version of the event, so the button changes an event
+// only if nobody has changed it meanwhile.
 func undoOf(e app.Event, path string) string {
 	return eventAt(e.ID) + path + "?version=" + strconv.FormatInt(e.Version, 10)
 }
@@ -81,7 +84,7 @@ func (p *pages) eventDelete(v *visit) error {
 		})
 }
 
-// findEntry returns the event and the entry of its timeline in the path.
+// findEntry returns the event in the path, and the entry of its timeline that the path names.
 func (v *visit) findEntry() (app.EventDetail, app.Entry, error) {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -94,7 +97,7 @@ func (v *visit) findEntry() (app.EventDetail, app.Entry, error) {
 	return found.Event, found.Event.Timeline[at], nil
 }
 
-// entryEdit corrects an entry. It notifies nobody.
+// entryEdit corrects an entry. A correction notifies nobody.
 func (p *pages) entryEdit(v *visit) error {
 	e, entry, err := v.findEntry()
 	if err != nil {
@@ -168,7 +171,7 @@ func (p *pages) noteAdd(v *visit) error {
 	}, show)
 }
 
-// findNote returns the event and its note in the path.
+// findNote returns the event in the path, and its note that the path names.
 func (v *visit) findNote() (app.EventDetail, app.Note, error) {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -228,7 +231,7 @@ func (p *pages) noteDelete(v *visit) error {
 	})
 }
 
-// postMortemForm returns the form of the report after the end of an event.
+// postMortemForm returns the form of the post-mortem, which is a report after the end of an event.
 func postMortemForm(e app.EventDetail) *forms.Form {
 	area := func(name, label, hint string) *forms.Field {
 		return &forms.Field{Kind: forms.Area, Name: name, Label: label, Hint: hint, Max: 50_000}
@@ -281,8 +284,8 @@ func writeItems(items []app.ActionItem) string {
 
 var likeDate = regexp.MustCompile(`^\d{4}-\d+-\d+$`)
 
-// readItems returns the action items of lines, and the first line that it cannot read. The last parts of a line are the
-// owner and the date.
+// readItems returns the action items of lines, or the first line that it cannot read. The last parts of a line are the owner
+// and the date.
 func readItems(text string) (items []app.ActionItem, wrong string) {
 	items = []app.ActionItem{}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -316,7 +319,7 @@ func readItems(text string) (items []app.ActionItem, wrong string) {
 	return items, ""
 }
 
-// postMortem writes the report after the end of an event.
+// postMortem shows and stores the post-mortem of an event.
 func (p *pages) postMortem(v *visit) error {
 	found, err := v.app.Event(v.Request.Context(), v.Param("id"))
 	if err != nil {
@@ -365,7 +368,7 @@ func (p *pages) postMortem(v *visit) error {
 	}, show)
 }
 
-// postMortemDelete deletes the report.
+// postMortemDelete deletes the post-mortem of an event.
 func (p *pages) postMortemDelete(v *visit) error {
 	return v.askEvent("Delete the post-mortem of “%s”?", "This cannot be reversed. Nobody is notified.", "Delete the post-mortem", "/post-mortem/delete", true, nil,
 		func(e app.EventDetail, version int64) error {

@@ -20,14 +20,15 @@ type chip struct {
 type chips struct {
 	Field *forms.Field
 	Chips []chip
-	Find  string      // part of the name that is searched
+	Find  string      // text that the member searches in the names; empty: none
 	All   bool        // the chips are all components
 	Lost  bool        // the components cannot be read
-	Open  []app.Event // open events, which may be the one to report
+	Open  []app.Event // open events; the member may want to report one of them
 }
 
-// chipsOf returns the components for a field: the chosen ones, those that an event affected last, and then the others. It
-// sets the options of the field.
+// chipsOf returns components for a field: up to 100, and the chosen ones that these lack. The components that were affected
+// by the newest events come first. It sets the options of the field. If the components cannot be read after a POST, Lost is
+// true.
 func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 	out := chips{Field: field, Find: find}
 	var listed app.Components
@@ -84,7 +85,7 @@ func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 
 // places are the dashboards that a form offers for an event without components.
 type places struct {
-	Field *forms.Field // nil: the form offers none
+	Field *forms.Field // the options are the dashboards
 	Open  bool         // the dashboards are visible at once
 }
 
@@ -120,10 +121,10 @@ func (v *visit) namesOfDashboards(ids []string) string {
 	return andList(names)
 }
 
-// maxChosen bounds how many chosen records a page reads.
+// maxChosen is the maximum number of chosen records that a page reads one by one.
 const maxChosen = 500
 
-// addChosen adds the chosen components that the list lacks. One that does not exist is left out.
+// addChosen adds the chosen components that the list lacks, except those that do not exist.
 func (v *visit) addChosen(listed *app.Components, chosen []string) error {
 	found, err := readMissing(chosen, listed.Components, func(c app.Component) string { return c.ID }, func(id string) (app.Component, error) {
 		result, err := v.app.Component(v.Request.Context(), id)
@@ -133,7 +134,7 @@ func (v *visit) addChosen(listed *app.Components, chosen []string) error {
 	return err
 }
 
-// addDashboards adds the chosen dashboards that the list lacks. One that does not exist is left out.
+// addDashboards adds the chosen dashboards that the list lacks, except those that do not exist.
 func (v *visit) addDashboards(listed *app.Dashboards, chosen []string) error {
 	found, err := readMissing(chosen, listed.Dashboards, func(d app.Dashboard) string { return d.ID }, func(id string) (app.Dashboard, error) {
 		result, err := v.app.Dashboard(v.Request.Context(), id)
@@ -143,7 +144,8 @@ func (v *visit) addDashboards(listed *app.Dashboards, chosen []string) error {
 	return err
 }
 
-// readMissing reads the chosen records that a list lacks. It leaves out those that do not exist.
+// readMissing reads the chosen records that a list lacks, at most maxChosen. It leaves out records that the App interface
+// refuses, such as those that do not exist.
 func readMissing[T any](chosen []string, listed []T, idOf func(T) string, read func(id string) (T, error)) ([]T, error) {
 	var ids []string
 	for _, id := range chosen {

@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// channels returns the options of the channels that notify.
+// channels returns the channels of messages as options.
 func channels() []forms.Option {
 	return []forms.Option{
 		{Value: "email", Label: "Mail"}, {Value: "sms", Label: "SMS"}, {Value: "whatsapp", Label: "WhatsApp"},
@@ -18,7 +18,7 @@ func channels() []forms.Option {
 	}
 }
 
-// notifyField returns the field that switches channels off. All are on.
+// notifyField returns the field that switches channels off. All channels are on at first.
 func notifyField() *forms.Field {
 	field := &forms.Field{Kind: forms.Ticks, Name: "notify", Label: "Notify", Options: channels()}
 	for _, channel := range field.Options {
@@ -69,7 +69,7 @@ func timeField(name, label string, zone *time.Location) *forms.Field {
 	return &forms.Field{Kind: forms.Moment, Name: name, Label: label, Hint: "In " + zone.String() + ", your time zone.", Max: 30}
 }
 
-// severityLabel returns a severity as a member reads it.
+// severityLabel returns the name of a severity for members.
 func severityLabel(severity string) string {
 	switch severity {
 	case "minor_performance":
@@ -84,7 +84,7 @@ func severityLabel(severity string) string {
 	return "Not set"
 }
 
-// eventFields returns the fields that a new event and a changed one have.
+// eventFields returns the fields that the forms of a new event and of a changed event share.
 func eventFields(kind string, zone *time.Location) []*forms.Field {
 	fields := []*forms.Field{
 		{Kind: forms.Text, Name: "title", Label: "Title", Required: true},
@@ -113,7 +113,7 @@ func eventFields(kind string, zone *time.Location) []*forms.Field {
 		&forms.Field{Kind: forms.Tick, Name: "hiddenFromUptimeReports", Label: "Leave out of uptime reports"})
 }
 
-// eventForm is the form of a new event or, if Was is not nil, of a changed one.
+// eventForm is the form of a new event. If was is not nil, it is the form that changes this event.
 type eventForm struct {
 	*forms.Form
 	Kind string
@@ -121,7 +121,7 @@ type eventForm struct {
 	was  *app.Event
 }
 
-// staysText says which fields a template did not fill, because the member had filled them.
+// staysText returns a sentence with the fields that a template did not fill, because the member had filled them.
 func staysText(fields []string) string {
 	if len(fields) == 0 {
 		return ""
@@ -129,7 +129,7 @@ func staysText(fields []string) string {
 	return "The template is applied. What you typed stays: " + andList(fields) + "."
 }
 
-// rich returns the rich text of a field, or nil if a new event has none.
+// rich returns the rich text of a field, or nil if the event is new and the field is empty.
 func (f eventForm) rich(name string, was func(*app.Event) *string) *app.Nullable {
 	former := ""
 	if f.was != nil {
@@ -140,7 +140,7 @@ func (f eventForm) rich(name string, was func(*app.Event) *string) *app.Nullable
 	return f.orNil(richText(f.Value(name), former))
 }
 
-// orNil returns a value, or nil if it is empty and the event is new.
+// orNil returns the text, or nil if the text is empty and the event is new.
 func (f eventForm) orNil(text string) *app.Nullable {
 	value := app.Nullable(text)
 	if value == "" && f.was == nil {
@@ -149,8 +149,8 @@ func (f eventForm) orNil(text string) *app.Nullable {
 	return &value
 }
 
-// changedTime returns the time of a field unless the field shows the time that the event has already: the field has no
-// seconds. A time that the event has cannot be removed.
+// changedTime returns the time of a field, or nil if the field shows was: the field has no seconds, so its time may differ
+// from was. If was is not nil, an empty field is a problem, because the time cannot be removed.
 func (f eventForm) changedTime(name string, was *time.Time) *time.Time {
 	field := f.Field(name)
 	if was != nil && was.In(f.zone).Format("2006-01-02T15:04") == field.Value() {
@@ -162,8 +162,9 @@ func (f eventForm) changedTime(name string, was *time.Time) *time.Time {
 	return field.Time(f.zone)
 }
 
-// checkPlaces sets a problem unless the form names components, or else the dashboards of an event without components. An
-// event may have neither only if it had neither before: a deleted component leaves its events.
+// checkPlaces sets a problem if the form names neither components nor dashboards, or names both, or sets an impact for an
+// event with dashboards only. An event may have neither if it had neither before: a component that is deleted leaves its
+// events.
 func (f eventForm) checkPlaces() {
 	components, dashboards, impact := f.Field("components"), f.Field("dashboards"), f.Field("impact")
 	switch named := len(components.Values); {
@@ -178,7 +179,7 @@ func (f eventForm) checkPlaces() {
 	}
 }
 
-// change returns what the form says.
+// change returns the values of the form for the App interface. It sets the problem of a wrong time.
 func (f eventForm) change() app.EventChange {
 	title := f.Value("title")
 	hidden, unmeasured := f.Ticked("hiddenFromDashboard"), f.Ticked("hiddenFromUptimeReports")
@@ -216,8 +217,8 @@ func (f eventForm) change() app.EventChange {
 	return out
 }
 
-// affected returns the components with their impacts. A component keeps its impact unless the form or another severity
-// sets it.
+// affected returns the components with their impacts. A component keeps its impact unless the form sets an impact or changes
+// the severity.
 func (f eventForm) affected() []app.AffectedChange {
 	out := []app.AffectedChange{}
 	for _, id := range f.Field("components").Values {

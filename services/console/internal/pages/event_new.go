@@ -13,14 +13,14 @@ import (
 // Steps of the form of a new event: what its buttons do.
 const (
 	stepDraft = "draft" // save the event as a draft
-	stepShow  = "show"  // show the form again: with the components that are searched, and the number of recipients
+	stepShow  = "show"  // show the form again, with the components that the search finds and the number of recipients
 )
 
 // newEventPage is the data of event_new.html.
 type newEventPage struct {
 	Form      *forms.Form
 	Kind      string
-	Stays     string // what a template did not fill; empty: nothing
+	Stays     string // text about the fields that a template did not fill; empty: none
 	Chips     chips
 	Places    places
 	Templates []app.Template
@@ -29,7 +29,7 @@ type newEventPage struct {
 	Same      []app.Event // open incidents of the component that the address names
 }
 
-// Crumb implements the link to the page above.
+// Crumb returns the link to the page above.
 func (d newEventPage) Crumb() formPage {
 	if d.Form.Version > 0 {
 		return formPage{Back: d.Form.Cancel, BackLabel: "Event"}
@@ -37,8 +37,8 @@ func (d newEventPage) Crumb() formPage {
 	return formPage{Back: eventsPath, BackLabel: "Events"}
 }
 
-// Reported implements the open incidents, which may be what the member wants to report: all of the component that the address
-// names. Others fill the list up to 3.
+// Reported returns open incidents that may be the one to report: those of the component that the address names, then others
+// until there are 3.
 func (d newEventPage) Reported() []app.Event {
 	open := slices.Clone(d.Same)
 	for _, e := range d.Chips.Open {
@@ -50,18 +50,18 @@ func (d newEventPage) Reported() []app.Event {
 	return open
 }
 
-// Main implements the fields that are always visible.
+// Main returns the fields that are always visible.
 func (d newEventPage) Main() []*forms.Field {
 	return d.fields(func(name string) bool { return slices.Contains(mainFields(), name) })
 }
 
-// Rest implements the other fields.
+// Rest returns the other fields, except components, dashboards and notify.
 func (d newEventPage) Rest() []*forms.Field {
 	own := append(mainFields(), "components", "dashboards", "notify")
 	return d.fields(func(name string) bool { return !slices.Contains(own, name) })
 }
 
-// RestOpen reports whether one of the other fields has a problem.
+// RestOpen reports whether a field of Rest has a problem.
 func (d newEventPage) RestOpen() bool {
 	return slices.ContainsFunc(d.Rest(), func(f *forms.Field) bool { return f.Problem != "" })
 }
@@ -146,7 +146,8 @@ func (v *visit) eventNew(kind string) error {
 	return v.submit(form.Form, func() error { return v.createEvent(form, show) }, show)
 }
 
-// prefill fills the form as the address says: with a template, a component, or the first incident of an organization.
+// prefill fills the form with the values that the address asks for: a template, a component, or the first incident of an
+// organization.
 func (v *visit) prefill(form eventForm) error {
 	if v.Query("first") != "" && form.Kind == incident {
 		form.Field("title").Values = []string{"Our first incident"}
@@ -170,8 +171,8 @@ func (v *visit) prefill(form eventForm) error {
 	return nil
 }
 
-// applyTemplate fills the fields that a template sets and in which nobody has typed. It returns the labels of the texts that
-// the template would have filled otherwise.
+// applyTemplate fills the empty fields that the template sets, a message that nobody has typed, and for an incident the
+// status. It returns the labels of the title and the message if the member has typed other ones than the template sets.
 func (v *visit) applyTemplate(form eventForm, id string) (kept []string, err error) {
 	found, err := v.app.Template(v.Request.Context(), id)
 	if err != nil {
@@ -227,7 +228,8 @@ func (v *visit) createEvent(form eventForm, show func(int) error) error {
 	if form.Kind == incident {
 		in.StartAt, in.EndAt = form.Field("startAt").Time(form.zone), form.Field("endAt").Time(form.zone)
 	}
-	// The end would send the messages of all statuses at once. A draft or an entry for the record sends none.
+	// An end in the past would send the messages of all statuses at once. A draft, or an event that notifies nobody, sends
+	// none.
 	if end := in.ScheduledEndAt; publish && end != nil && len(form.Field("notify").Values) > 0 && !end.After(v.pages.Process.Now()) {
 		form.Field("scheduledEndAt").Problem = "End must be in the future. To enter past maintenance for the record, notify nobody."
 	}
@@ -293,7 +295,7 @@ func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
 	return v.show(status, "event_new.html", title, data)
 }
 
-// proposeTimes proposes two hours in the next night, unless the member has typed times.
+// proposeTimes fills in 22:00 to 24:00 of the next day, unless the member has typed times.
 func (v *visit) proposeTimes(form eventForm) {
 	start, end := form.Field("scheduledStartAt"), form.Field("scheduledEndAt")
 	if v.isPost() || len(start.Values)+len(end.Values) > 0 {

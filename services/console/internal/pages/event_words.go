@@ -15,7 +15,7 @@ const (
 	planning     = "planning"
 )
 
-// word returns a status, an impact, a severity or a type as a member reads it.
+// word returns the name of a status, an impact or a type for members. It returns any other name as words.
 func word(name string) string {
 	switch name {
 	case "investigating":
@@ -79,8 +79,7 @@ func incidentStatuses() []string {
 
 func isClosed(status string) bool { return status == "resolved" || status == "completed" }
 
-// nextStatuses returns the statuses that the App interface lets an event have next. For a closed event this is by a
-// reopen, and the first status is the usual one.
+// nextStatuses returns the statuses that the App interface lets an event have next. Each of them reopens a closed event.
 func nextStatuses(status string) []string {
 	return map[string][]string{
 		"investigating": {"identified", "monitoring", "resolved"},
@@ -110,7 +109,7 @@ func prepared(status string) string {
 	}[status]
 }
 
-// isPrepared reports whether nobody has typed the message.
+// isPrepared reports whether the message is empty, or one that the console prepares.
 func isPrepared(message string) bool {
 	statuses := append(incidentStatuses(), planning, "started", "inprogress", "verifying", "completed")
 	return message == "" || slices.ContainsFunc(statuses, func(status string) bool { return prepared(status) == message })
@@ -119,13 +118,13 @@ func isPrepared(message string) bool {
 // notation is the hint of fields for rich texts.
 const notation = "You can write **bold**, *italic*, lists with - and [links](https://example.com)."
 
-// typedText returns a rich text as members type it.
+// typedText returns a rich text in the notation in which members type it.
 func typedText(text string) string {
-	typed, _ := richtext.Notation(text) // a text that is not exact is stored only if somebody changes it
+	typed, _ := richtext.Notation(text) // richText keeps a text that the notation cannot express, unless the member changes it
 	return typed
 }
 
-// richText returns the rich text of what a member typed. It is the former text if the member did not change that.
+// richText returns the rich text of a text in the notation. It returns was if the member did not change the text.
 func richText(typed, was string) string {
 	switch typed {
 	case "":
@@ -161,8 +160,8 @@ func worst(e app.Event) string {
 	return found
 }
 
-// stateOf returns the class of the state that an event is shown with: a closed event is operational again. An open incident
-// is never shown as operational, as on dashboards.
+// stateOf returns the class of the state that an event is shown with: a closed event is operational again. Like dashboards,
+// it never shows an open incident as operational.
 func stateOf(e app.Event) string {
 	switch {
 	case isClosed(e.Status):

@@ -92,7 +92,7 @@ func (p *pages) events(v *visit) error {
 	return v.show(status, "events.html", "Events", data)
 }
 
-// listEvents reads a page of the view.
+// listEvents reads a page of the list of the view.
 func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 	query := url.Values{"limit": {"25"}, "nextToken": {v.Query("after")}}
 	for name, values := range filter {
@@ -114,7 +114,7 @@ func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 		query.Set("active", "false")
 		query.Set("publish", "true")
 		query.Set("to", v.pages.Process.Now().UTC().Truncate(time.Minute).Add(time.Minute).Format(isoTime))
-		if before := v.Query("to"); before != "" { // all pages of a walk have the same end
+		if before := v.Query("to"); before != "" { // all pages of the list have the same end
 			query.Set("to", before)
 		}
 	}
@@ -135,7 +135,7 @@ func (v *visit) listEvents(data *eventsPage, filter url.Values) error {
 	return nil
 }
 
-// nameComponent sets the component of the filter. Its name is that in the events of the list.
+// nameComponent sets the component of the filter. Its name is from an event of the list, or "One component".
 func (d *eventsPage) nameComponent(id string) {
 	if id == "" {
 		return

@@ -24,15 +24,15 @@ type export struct {
 	app     *app.Caller
 	channel app.Channel
 	query   url.Values
-	named   map[string]int               // how many dashboards a cell may mean
+	named   map[string]int               // number of dashboards that a cell may mean, by the text of the cell
 	names   map[string]string            // names of dashboards by id; the id itself if an import would not find the name
 	choices map[string][]sheet.Component // components of each dashboard
 	labels  map[string]map[string]string // labels of the components of each dashboard, by ids
 	page    bytes.Buffer                 // the page that is sent next
 }
 
-// subscribersExport returns the handler of the download of a channel's subscribers. It has the filter of the list. It reads one
-// page of the list at a time, and reads the next one when the browser has taken it.
+// subscribersExport returns the handler of the download of a channel's subscribers. The handler uses the filter of the list.
+// It reads a page of the list only after it has written the page before.
 func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		e := &export{app: v.app, channel: channel, query: v.subscriberFilter(), names: map[string]string{}, choices: map[string][]sheet.Component{}, labels: map[string]map[string]string{}}
@@ -46,7 +46,7 @@ func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 		for _, d := range all {
 			e.know(d)
 		}
-		e.page.WriteString("\ufeff") // without it, Excel does not take the file for UTF-8
+		e.page.WriteString("\ufeff") // without this mark, Excel does not read the file as UTF-8
 		column := "phone"
 		if channel == app.Email {
 			column = "email"
@@ -79,7 +79,7 @@ func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 	}
 }
 
-// send sends the page, and then the pages from next on.
+// send writes e.page, and then the pages from next on.
 func (e *export) send(stream web.Stream, next *string) error {
 	e.app = app.Lasting(e.app)
 	for {
@@ -97,7 +97,8 @@ func (e *export) send(stream web.Stream, next *string) error {
 	}
 }
 
-// read adds the subscribers after a page to the page. It returns what follows them, or nil.
+// read reads the page of the list with the token next, and adds its subscribers to e.page. It returns the token of the page
+// after it, or nil.
 func (e *export) read(ctx context.Context, next *string) (*string, error) {
 	if next != nil {
 		e.query.Set("nextToken", *next)
@@ -119,7 +120,7 @@ func (e *export) read(ctx context.Context, next *string) (*string, error) {
 			suppressed = yesOrNo(s.Suppressed)
 		}
 		confirmed := yesOrNo(s.Confirmed)
-		if s.PartlyConfirmed { // an import leaves the confirmation of each component
+		if s.PartlyConfirmed { // for an empty cell, an import leaves the confirmation of each component as it is
 			confirmed = ""
 		}
 		_ = list.Write(s.Address(), sheet.Cell(s.ComponentIDs, e.choices[s.DashboardID], e.labels[s.DashboardID]), confirmed, locale, e.names[s.DashboardID],
@@ -129,7 +130,7 @@ func (e *export) read(ctx context.Context, next *string) (*string, error) {
 	return listed.NextToken, nil
 }
 
-// learn reads the names of a dashboard that is not known. A dashboard that is being deleted has no names.
+// learn reads a dashboard that is not known yet. A dashboard that does not exist any more is named by its id.
 func (e *export) learn(ctx context.Context, id string) error {
 	if _, known := e.names[id]; known {
 		return nil

@@ -33,7 +33,7 @@ type findPage struct {
 	Missing []string // kinds that cannot be read
 }
 
-// Count implements the number of results.
+// Count returns the number of results.
 func (d findPage) Count() (n int) {
 	for _, g := range d.Groups {
 		n += len(g.Hits)
@@ -72,7 +72,7 @@ func finders() []finder {
 	return append(all, finder{"Members", passport.RoleAdmin, findMembers})
 }
 
-// find shows what the text of the address finds.
+// find shows the results for the text in the address.
 func (p *pages) find(v *visit) error {
 	data := v.found()
 	status := http.StatusOK
@@ -93,7 +93,7 @@ func (v *visit) found() findPage {
 		return data
 	}
 	kinds := slices.DeleteFunc(finders(), func(f finder) bool { return f.role != "" && !v.caller.Has(strings.Split(f.role, "|")...) })
-	if data.Query == "" { // what is new, beside the pages
+	if data.Query == "" { // the pages and the newest events
 		kinds = slices.DeleteFunc(kinds, func(f finder) bool { return f.name != "Events" })
 	}
 	groups, missing := make([]findGroup, len(kinds)), make([]bool, len(kinds))
@@ -109,7 +109,7 @@ func (v *visit) found() findPage {
 			missing[i] = unreadable(err)
 		})
 		work.Go(func() {
-			_ = fault.Recovered(func() error { exact[i] = v.exactly(kind.name, data.Query); return nil }) // like a record that is not found
+			_ = fault.Recovered(func() error { exact[i] = v.exactly(kind.name, data.Query); return nil }) // after a panic, there is no exact result
 		})
 	}
 	work.Wait()
@@ -133,7 +133,7 @@ func (v *visit) found() findPage {
 	return data
 }
 
-// unreadable reports whether a search had no response. A search that the service refuses finds nothing.
+// unreadable reports whether a search failed. A search that the service refuses finds nothing, except for too many requests.
 func unreadable(err error) bool {
 	failed := app.As(err)
 	return err != nil && (failed == nil || failed.Status >= http.StatusInternalServerError || failed.Status == http.StatusTooManyRequests)
@@ -196,7 +196,8 @@ func (v *visit) byLegacyID(kind string, query url.Values) *findHit {
 	return nil
 }
 
-// groupOf returns the first results, and the path of the list that has them all. next is the token of a list's next page.
+// groupOf returns the first results. If there may be more, it adds the path of the list that has them all. next is the
+// token of the list's next page.
 func groupOf[T any](items []T, hit func(T) findHit, all string, next *string) findGroup {
 	g := findGroup{Maybe: next != nil && len(items) <= findHits}
 	if len(items) > findHits || next != nil {
@@ -290,7 +291,8 @@ func hitOfMember(u app.User) findHit {
 	return findHit{Path: usersPath + "/" + u.UserID, Title: nameOf(u), Text: text, Icon: "person"}
 }
 
-// findPages returns the pages whose title or words begin with each word of the text. Without a text, it returns all.
+// findPages returns the pages for which each word of the text begins a word of their title or of their other words. Without a
+// text, it returns all. It leaves out single dashboards.
 func (v *visit) findPages(text string) (hits []findHit) {
 	groups, _ := v.navigation("")
 	items := v.actions()
@@ -306,7 +308,7 @@ func (v *visit) findPages(text string) (hits []findHit) {
 	return hits
 }
 
-// plain returns a text in lower case, with the parts of words such as two-factor as words.
+// plain returns a text in lower case, in which the parts of a word such as two-factor are words.
 func plain(text string) string { return strings.ReplaceAll(strings.ToLower(text), "-", " ") }
 
 // actions returns the pages that are not in the navigation and that the member may open.
@@ -336,7 +338,7 @@ func (v *visit) actions() []navItem {
 	return slices.DeleteFunc(items, func(item navItem) bool { return !v.mayOpen(item) })
 }
 
-// mayOpen reports whether role and plan let the member open the page.
+// mayOpen reports whether the plan and the member's roles allow the page.
 func (v *visit) mayOpen(item navItem) bool {
 	return !item.without && (item.role == "" || v.caller.Has(strings.Split(item.role, "|")...))
 }

@@ -21,7 +21,7 @@ const (
 	importTime = 9 * time.Second
 	// mostRefused is the number of refused rows after which a page begins no further piece. The page contains these rows.
 	mostRefused = 20_000
-	// shownRefusals is how many refused rows a page lists. All of them are in the text below.
+	// shownRefusals is the maximum number of refused rows in the list of a page. The text below the list has all of them.
 	shownRefusals = 20
 )
 
@@ -44,18 +44,18 @@ type importPage struct {
 	At     string        // path of the list
 	Named  string        // name of the column with the address
 	Sample string        // an address
-	Other  string        // another one
-	Form   *forms.Form   // the rows to check; nil: there is no dashboard
+	Other  string        // another address
+	Form   *forms.Form   // form for the rows to check; nil: there is no dashboard
 	Report *importReport // nil: nothing is checked yet
 }
 
-// Pieces implements the path to which the script sends pieces of a list.
+// Pieces returns the path to which the script sends pieces of a list.
 func (d importPage) Pieces() string { return "/parts" + d.At + "/import" }
 
-// None implements the refused rows before the check, to which the script adds.
+// None returns no refused rows. The script adds rows to the empty list.
 func (d importPage) None() []refusal { return nil }
 
-// importReport is what a check or an import has done.
+// importReport is the result of a step that has checked or written rows.
 type importReport struct {
 	importOutcome
 	Dashboard string
@@ -64,25 +64,25 @@ type importReport struct {
 	First     int // number of rows before those that were checked or written
 	Unread    string
 	Headless  bool   // the list has no header
-	Stopped   string // why rows are left; empty: none are
+	Stopped   string // why the step has ended before its last row; empty: it has not
 	Text      string // the refused rows as a list
 	Next      *forms.Form
 }
 
-// Done implements the number of rows of this step.
+// Done returns the number of rows that this step has checked or written.
 func (r importReport) Done() int { return r.Count - r.First }
 
-// Left implements the number of rows after those of this step.
+// Left returns the number of rows after those of this step.
 func (r importReport) Left() int { return r.Rows - r.Count }
 
-// Good implements the number of rows that are not refused.
+// Good returns the number of rows that are not refused.
 func (r importReport) Good() int { return r.Created + r.Updated }
 
-// Shown implements the refused rows that the page lists.
+// Shown returns the refused rows that the page lists.
 func (r importReport) Shown() []refusal { return r.Refused[:min(shownRefusals, len(r.Refused))] }
 
-// importForm returns the form of the page. The step says what a request does: it checks rows from a position on, or writes
-// the rows between two positions, which were checked before.
+// importForm returns the form of the page. A request with the step "write" writes the rows between the positions from and to,
+// which were checked before. A request with another step checks the rows from a position on.
 func importForm(channel app.Channel, dashboards []app.Dashboard) *forms.Form {
 	at := subscribersAt(channel)
 	choice := &forms.Field{Kind: forms.Select, Name: "dashboard", Label: "Dashboard", Required: true, Members: []string{"dashboardId"}}
@@ -146,7 +146,8 @@ func (p *pages) subscribersImport(channel app.Channel) func(*visit) error {
 	}
 }
 
-// importStep reads the rows of the form, and checks or writes some of them. A problem of the rows is one of the form.
+// importStep reads the rows of the form, and checks or writes some of them. If the rows are wrong, it sets a problem of the
+// form and returns nil.
 func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport, error) {
 	text := rowsOf(v.Request, form)
 	if !form.OK() {
@@ -169,7 +170,7 @@ func (v *visit) importStep(channel app.Channel, form *forms.Form) (*importReport
 	run, err := v.importing(channel, form, head)
 	if isGone(err) {
 		form.Field("dashboard").Problem = "There is no such dashboard now. Choose one."
-		for _, name := range []string{"step", "from", "to"} { // the rows are checked for the other dashboard first
+		for _, name := range []string{"step", "from", "to"} { // rows are checked for another dashboard before they are written
 			form.Field(name).Values = nil
 		}
 		return nil, nil
@@ -238,7 +239,7 @@ func nextStep(form *forms.Form, done *importReport, to int) *forms.Form {
 	return next
 }
 
-// position returns the position of a row that a form names.
+// position returns the position that a form names, at most rows. If the text is no position, it returns otherwise.
 func position(text string, rows, otherwise int) int {
 	if at, err := strconv.Atoi(text); err == nil && at >= 0 {
 		return min(at, rows)
@@ -246,10 +247,11 @@ func position(text string, rows, otherwise int) int {
 	return otherwise
 }
 
-// rowsOf returns the text of a list: a file, or what was pasted. The text is a value of the form then.
+// rowsOf returns the text of a list: the file, or the pasted rows. It makes the text of a file the value of the field rows.
+// It sets a problem if there is neither or both.
 func rowsOf(r *http.Request, form *forms.Form) string {
 	file := sheet.Text(form.Upload("file"))
-	pasted := r.PostFormValue("rows") // the value of the form has no spaces at its ends, such as tabs of empty columns
+	pasted := r.PostFormValue("rows") // unlike the value of the form, this still has tabs of empty columns at its ends
 	switch {
 	case file != "" && strings.TrimSpace(pasted) != "":
 		form.Field("file").Problem = "Choose a file or paste rows, not both."
@@ -281,7 +283,7 @@ func listOf(text string, channel app.Channel) (sheet.Head, []sheet.Row, error) {
 	return head, rows, err
 }
 
-// refusedText returns the refused rows as a list that can be corrected and imported again, with the reason as last column.
+// refusedText returns the refused rows as a list that can be corrected and imported again. The last column is the reason.
 func refusedText(head sheet.Head, channel app.Channel, refused []refusal) string {
 	if len(refused) == 0 {
 		return ""
