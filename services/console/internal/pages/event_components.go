@@ -27,8 +27,8 @@ type chips struct {
 }
 
 // chipsOf returns components for a field: up to 100, and the chosen ones that these lack. The components that were affected
-// by the newest events come first. It sets the options of the field. If the components cannot be read after a POST, Lost is
-// true.
+// by the newest events come first. It sets the options of the field. If a service is down after a POST, it returns no
+// components and sets Lost.
 func (v *visit) chipsOf(field *forms.Field, find string) (chips, error) {
 	out := chips{Field: field, Find: find}
 	var listed app.Components

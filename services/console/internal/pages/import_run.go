@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// pieceRows and pieceBytes bound what one call of the App interface contains. Its body has at most 1 MiB.
+	// pieceRows and pieceBytes bound the rows of one call of the App interface, whose body has at most 1 MiB.
 	pieceRows  = 1000
 	pieceBytes = 768 << 10
 )
@@ -32,7 +32,7 @@ type refusal struct {
 	cells   []string
 }
 
-// importOutcome is what was done with rows.
+// importOutcome is the result of the rows that were checked or written.
 type importOutcome struct {
 	Created int       `json:"created"`
 	Updated int       `json:"updated"`
@@ -48,9 +48,9 @@ type importRun struct {
 	in         app.Import
 	components []sheet.Component
 	dashboard  app.Dashboard
-	named      map[string]int // how many dashboards a cell may mean; nil: the list has no such column
+	named      map[string]int // number of dashboards that a cell may mean, by the text of the cell; nil: the list has no column dashboard
 	tried      int            // number of rows of the last piece
-	addresses  map[string]int // line of the first row with the address, of the pieces before
+	addresses  map[string]int // line of the first row with each address, as far as known from other pieces
 	reasons    map[string]string
 }
 
@@ -88,10 +88,10 @@ func allDashboards(ctx context.Context, caller *app.Caller) (all []app.Dashboard
 	}
 }
 
-// dashboardCell returns what a cell of a list calls a dashboard: its name, in any case.
+// dashboardCell returns the name of a dashboard, or a cell that may name one, in the form in which both are compared.
 func dashboardCell(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-// countNames returns how many dashboards a cell may mean. A cell has a name or an id.
+// countNames returns the number of dashboards that a cell may mean, by the text of the cell: a name or an id.
 func countNames(all []app.Dashboard) map[string]int {
 	count := map[string]int{}
 	for _, d := range all {
@@ -101,7 +101,7 @@ func countNames(all []app.Dashboard) map[string]int {
 	return count
 }
 
-// here returns an error if the cell names another dashboard than that of the run.
+// here returns an error if the cell names another dashboard than that of the run, or several dashboards.
 func (r *importRun) here(cell string) error {
 	switch name := dashboardCell(cell); {
 	case name == "" || name == r.dashboard.ID:
@@ -121,7 +121,8 @@ func componentsOf(dashboard app.Dashboard) (components []sheet.Component) {
 	return components
 }
 
-// addressOf returns the address of a row in the form in which the App interface compares most addresses.
+// addressOf returns the address of a row in the form in which the App interface compares most addresses: in lower case, and a
+// phone number without separators.
 func (r *importRun) addressOf(row sheet.Row) string {
 	address := strings.ToLower(row.Cell(sheet.Address))
 	if r.channel == app.Email {
@@ -135,7 +136,7 @@ func (r *importRun) addressOf(row sheet.Row) string {
 	}, address)
 }
 
-// keep records that the address is in the list, so that later rows with it are refused.
+// keep records the line of the row by its address, so that rows of later pieces with this address are refused.
 func (r *importRun) keep(row sheet.Row) {
 	address := r.addressOf(row)
 	if _, twice := r.addresses[address]; !twice {
@@ -143,8 +144,8 @@ func (r *importRun) keep(row sheet.Row) {
 	}
 }
 
-// know records the addresses of rows that are in other pieces too. The text has pairs of lines such as "1001:7": of a row of this
-// piece, and of the row with its address.
+// know records the addresses of this piece's rows that a row of another piece has too. pairs has items such as "1001:7": the
+// line of the row in this piece, and the line of the row in the other piece.
 func (r *importRun) know(rows []sheet.Row, pairs string) {
 	for pair := range strings.FieldsSeq(pairs) {
 		line, of, _ := strings.Cut(pair, ":")
@@ -155,7 +156,8 @@ func (r *importRun) know(rows []sheet.Row, pairs string) {
 	}
 }
 
-// repeated returns an error if another piece has the address of the row. The App interface finds it in the same piece.
+// repeated returns an error if a row of another piece has the address of this row. The App interface refuses a repeated
+// address within a piece.
 func (r *importRun) repeated(row sheet.Row) error {
 	if line, twice := r.addresses[r.addressOf(row)]; twice {
 		return inLineToo(line)
@@ -167,8 +169,8 @@ func inLineToo(line int) error {
 	return fault.New(fault.Invalid, "The address is in line %d too.", line)
 }
 
-// each sends the rows between two positions. It stops before the next piece after a time, at many refused rows, and at an error.
-// Count says how far it has come.
+// each sends the rows between two positions, in pieces. After a piece, it stops if the time until is over or mostRefused rows
+// are refused. It returns the error of a piece. Count is then the position of the first row without a result.
 func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error {
 	for _, row := range rows[:from] { // rows of an earlier step
 		if _, err := r.rowOf(row); err == nil {
@@ -187,7 +189,7 @@ func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error 
 	return nil
 }
 
-// piece sends the first of the rows, as many as a call may contain.
+// piece sends the first rows, as many as a call may contain, and adds their results to the outcome.
 func (r *importRun) piece(rows []sheet.Row) error {
 	var sent []sheet.Row
 	var refused []refusal
@@ -244,7 +246,7 @@ func sizeOf(row app.ImportRow) int {
 	return size
 }
 
-// rowOf returns a row for the App interface. An empty cell says nothing, so a known subscriber keeps its value.
+// rowOf returns a row for the App interface. An empty cell sets nothing, so a known subscriber keeps its value.
 func (r *importRun) rowOf(row sheet.Row) (in app.ImportRow, err error) {
 	in.Address = row.Cell(sheet.Address)
 	if err := r.here(row.Cell(sheet.Dashboard)); err != nil {
@@ -278,7 +280,7 @@ func (r refusal) record() []string { return append(slices.Clone(r.cells), r.Reas
 // twice matches the error of a row whose address an earlier row of the same call has.
 var twice = regexp.MustCompile(`^The address is in row (\d+) too\.$`)
 
-// explained returns the error of a row for people. Many rows may have the same.
+// explained returns the error of a row in words for members. It caches the words, because many rows may have the same error.
 func (r *importRun) explained(message string, sent []sheet.Row) string {
 	if found := twice.FindStringSubmatch(message); found != nil {
 		if at, err := strconv.Atoi(found[1]); err == nil && at >= 1 && at <= len(sent) {
@@ -291,7 +293,7 @@ func (r *importRun) explained(message string, sent []sheet.Row) string {
 	return r.reasons[message]
 }
 
-// worded returns an error of the App interface with the name of the column.
+// worded returns an error of the App interface in which the label of the column replaces the name of the member.
 func (r *importRun) worded(message string) string {
 	member, rest, is := strings.Cut(message, ": ")
 	if !is {
@@ -306,14 +308,15 @@ func (r *importRun) worded(message string) string {
 	return message
 }
 
-// importPiece returns the handler to which the script sends a piece of a list: it checks or writes the rows, and responds with
-// their results. A piece may be sent again. The script knows in which line of another piece the address of a row was before.
+// importPiece returns the handler to which the script sends a piece of a list. The handler checks or writes the rows, and
+// responds with their results. The script may send a piece again. In the field earlier, it sends which addresses of the piece
+// are in other pieces.
 func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		form := importForm(channel, nil)
 		form.Fields = append(form.Fields, &forms.Field{Kind: forms.Area, Name: "head", Max: sheet.MaxRecord}, &forms.Field{Kind: forms.Hidden, Name: "line"}, &forms.Field{Kind: forms.Hidden, Name: "earlier", Max: sheet.MaxRecord})
 		return v.submit(form, func() error {
-			head, err := sheet.HeadOf(v.Request.PostFormValue("head"), channel != app.Email) // as it was sent: a row may begin with a tab
+			head, err := sheet.HeadOf(v.Request.PostFormValue("head"), channel != app.Email) // not the trimmed value of the form: a row may begin with a tab
 			if err != nil {
 				return v.json(map[string]string{"problem": err.Error()})
 			}
@@ -337,7 +340,7 @@ func (p *pages) importPiece(channel app.Channel) func(*visit) error {
 			}
 			return v.json(struct {
 				importOutcome
-				Addresses map[string]int `json:"addresses"` // line of the row with the address
+				Addresses map[string]int `json:"addresses"` // line of the first row with each address
 				Head      string         `json:"head"`      // header of the refused rows
 				Unread    []string       `json:"unread"`
 				Named     bool           `json:"named"`

@@ -17,7 +17,7 @@ const (
 	arrivalsPath = inboundPath + "/arrivals"
 )
 
-// inboundViews are the tabs of the inbound webhook. The keys need the entitlement.
+// inboundViews returns the tabs of the inbound webhook. There is a tab for keys only if the plan includes integrations.
 func (v *visit) inboundViews(at string) (views []view) {
 	if v.caller.Features.Integrations {
 		views = append(views, view{inboundPath, "Keys", at == inboundPath})
@@ -40,7 +40,7 @@ func newInboundKey() app.InboundKey {
 	return app.InboundKey{Defaults: app.InboundDefaults{Publish: true, Notify: true}, InboundRules: app.InboundRules{Bearer: true, OpenAfter: "0s", ResolveAfter: "0s", MinSources: 1}}
 }
 
-// inboundKeyForm returns the form of a new key, or of a change of a key.
+// inboundKeyForm returns the form that creates a key, or changes the key if it has an id.
 func inboundKeyForm(key app.InboundKey) *forms.Form {
 	severities := []forms.Option{{Value: "", Label: "None"}}
 	for _, name := range []string{"minor_performance", "major_performance", "minor_outage", "major_outage"} {
@@ -80,7 +80,7 @@ func (v *visit) showInbound(status int, form *forms.Form) error {
 	if err != nil {
 		return err
 	}
-	// Keys that work come first.
+	// Revoked keys come last.
 	slices.SortStableFunc(found.Keys, func(a, b app.InboundKey) int {
 		return map[bool]int{true: 1}[a.RevokedAt != nil] - map[bool]int{true: 1}[b.RevokedAt != nil]
 	})
@@ -98,12 +98,12 @@ type newInboundPage struct {
 	URL, Command string
 }
 
-// Formats returns the formats of the address.
+// Formats returns the formats with which the address for a monitoring tool can end.
 func (newInboundPage) Formats() []string {
 	return []string{"alertmanager", "grafana", "uptime-kuma", "gatus", "zabbix", "generic"}
 }
 
-// inboundAdd creates a key, and shows its secret once with a command that works.
+// inboundAdd creates a key. It shows the secret once, with a command that sends a message.
 func (p *pages) inboundAdd(v *visit) error {
 	form := inboundKeyForm(newInboundKey())
 	return entitled(func(v *visit) error {
@@ -158,7 +158,7 @@ func (p *pages) inboundRevoke(v *visit) error {
 	})(v)
 }
 
-// findInboundKey returns the key with the id. It may be revoked.
+// findInboundKey returns the key with the id, which may be revoked. If there is none, it returns errNotFound.
 func (v *visit) findInboundKey(id string) (app.InboundKey, error) {
 	query := url.Values{"limit": {"100"}}
 	for range 50 {
@@ -190,10 +190,11 @@ type arrivalsPage struct {
 // arrival is a received message.
 type arrival struct {
 	app.InboundLog
-	Key string // name of the key; empty: it cannot be read
+	Key string // name of the key; empty: unknown
 }
 
-// arrivalResults returns what can become of a message. A log of a refused message has no result.
+// arrivalResults returns the results that a received message can have, and refused. The log of a refused message has no
+// result.
 func arrivalResults() []forms.Option {
 	return []forms.Option{
 		{Value: "created", Label: "New event"}, {Value: "updated", Label: "Event updated"}, {Value: "resolved", Label: "Event resolved"},
@@ -201,7 +202,7 @@ func arrivalResults() []forms.Option {
 	}
 }
 
-// Title returns what became of the message.
+// Title returns the result of the message in words.
 func (a arrival) Title() string {
 	result := cmp.Or(a.Result, "refused")
 	for _, option := range arrivalResults() {
@@ -225,14 +226,15 @@ func arrivalFilter(keys []app.InboundKey) *forms.Form {
 	return filter
 }
 
-// reason says why a message was refused, ignored or waits. At is the time that it names.
+// reason is the text that says why a message was refused or ignored, or why it waits. At is the first time in the text.
+// Before and After are the text around it. A nil At: the text has no time.
 type reason struct {
 	Before string
 	At     *time.Time
 	After  string
 }
 
-// Reason returns the reason, with the time in it apart from the text.
+// Reason returns the reason, divided at the first time in its text.
 func (a arrival) Reason() reason {
 	text := a.Error
 	for word := range strings.FieldsSeq(text) {

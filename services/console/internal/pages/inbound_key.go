@@ -14,7 +14,7 @@ import (
 
 const problemsPath = inboundPath + "/problems"
 
-// inboundWaitFields returns the fields of when a problem opens and resolves an event.
+// inboundWaitFields returns the fields of the rules of a key, such as the time after which a problem opens an event.
 func inboundWaitFields(set app.InboundRules) []*forms.Field {
 	sources := []forms.Option{{Value: "1", Label: "1 source"}}
 	for n := 2; n <= 10; n++ {
@@ -30,7 +30,7 @@ func inboundWaitFields(set app.InboundRules) []*forms.Field {
 	}
 }
 
-// silenceOptions returns how long a tool may be silent, and the present time if a request has set another one.
+// silenceOptions returns the times that a tool may be silent, with the present time.
 func silenceOptions(present string) []forms.Option {
 	options := []forms.Option{
 		{Value: "", Label: "Never"}, {Value: "5m", Label: "After 5 minutes"}, {Value: "15m", Label: "After 15 minutes"}, {Value: "1h", Label: "After 1 hour"},
@@ -39,7 +39,7 @@ func silenceOptions(present string) []forms.Option {
 	return withOption(options, present)
 }
 
-// waitOptions returns times to wait, and the present one if a request has set another one.
+// waitOptions returns the times to wait, with the present time.
 func waitOptions(present string) []forms.Option {
 	options := []forms.Option{
 		{Value: "0s", Label: "At once"}, {Value: "1m", Label: "After 1 minute"}, {Value: "2m", Label: "After 2 minutes"}, {Value: "5m", Label: "After 5 minutes"},
@@ -55,7 +55,7 @@ func afterWait(wait string) string {
 	return strings.ToLower(options[at].Label)
 }
 
-// withOption returns the options with the present time to wait.
+// withOption returns the options. If present is none of them, because a program has set another time, it adds present.
 func withOption(options []forms.Option, present string) []forms.Option {
 	if slices.ContainsFunc(options, func(o forms.Option) bool { return o.Value == present }) {
 		return options
@@ -81,9 +81,9 @@ func withOption(options []forms.Option, present string) []forms.Option {
 	return append(options, forms.Option{Value: present, Label: label})
 }
 
-// inboundKeyOf returns what a form of a key contains.
+// inboundKeyOf returns the values of the form of a key for the App interface.
 func inboundKeyOf(form *forms.Form) app.NewInboundKey {
-	sources, _ := strconv.Atoi(form.Value("minSources")) // 0 gets an error from the service
+	sources, _ := strconv.Atoi(form.Value("minSources")) // the service refuses 0
 	return app.NewInboundKey{
 		Name:     form.Value("name"),
 		Defaults: app.InboundDefaults{Publish: form.Ticked("publish"), Notify: form.Ticked("notify"), Severity: app.Nullable(form.Value("severity"))},
@@ -92,7 +92,7 @@ func inboundKeyOf(form *forms.Form) app.NewInboundKey {
 	}
 }
 
-// inboundEdit changes a key.
+// inboundEdit changes a key. A revoked key is not found.
 func (p *pages) inboundEdit(v *visit) error {
 	return entitled(func(v *visit) error {
 		key, err := v.findInboundKey(v.Param("id"))
@@ -130,13 +130,13 @@ type problemsPage struct {
 	First bool
 }
 
-// reportedProblem is what a tool reports.
+// reportedProblem is a problem that a tool reports.
 type reportedProblem struct {
 	app.InboundProblem
-	Key string // name of the key; empty: it cannot be read
+	Key string // name of the key; empty: unknown
 }
 
-// Title returns the state in words.
+// Title returns the state of the problem in words.
 func (r reportedProblem) Title() string {
 	switch {
 	case r.State == "waiting" && r.DueAt == nil:

@@ -24,18 +24,18 @@ type endpointPage struct {
 	Verify      string // program that checks a signature
 }
 
-// Why implements the path of the page that explains a message that is missing.
+// Why returns the path of the page that explains why a message is missing.
 func (d endpointPage) Why() string {
 	return whyAt(string(d.Kind), url.Values{"endpoint": {d.URLHash}})
 }
 
-// Do implements a form with one button, which changes the state of the endpoint.
+// Do returns a form that is only a button, which changes the state of the endpoint.
 func (d endpointPage) Do(what, label string) *forms.Form { return forms.New(d.At()+"/"+what, label) }
 
 // Signed reports whether messages of the kind are signed.
 func (d endpointPage) Signed() bool { return d.Kind == app.Webhook }
 
-// Sends reports whether messages are sent.
+// Sends reports whether the endpoint gets messages.
 func (d endpointPage) Sends() bool { return d.Verified && !d.Paused && !d.Suppressed }
 
 // Reasons returns why the endpoint gets no messages.
@@ -62,13 +62,13 @@ type endpointMessages struct {
 	Rows    []deliveryRow
 	Missing bool         // the messages cannot be read
 	Test    string       // id of the delivery of a test message; empty: none was sent
-	Tested  *deliveryRow // newest log of this delivery
+	Tested  *deliveryRow // newest log of the delivery of the test message; nil: none
 }
 
 // Waiting reports whether the test message has no log yet.
 func (m endpointMessages) Waiting() bool { return m.Test != "" && m.Tested == nil }
 
-// LastError returns the newest message that did not arrive, or nil.
+// LastError returns the newest of the shown messages that did not arrive, or nil.
 func (m endpointMessages) LastError() *deliveryRow {
 	for i := range m.Rows {
 		if m.Rows[i].ErrorCode != "" && (m.Rows[i].Status == "failed" || m.Rows[i].Status == "retrying") {
@@ -80,7 +80,7 @@ func (m endpointMessages) LastError() *deliveryRow {
 
 const shownMessages = 5
 
-// messagesOf returns the newest messages to an endpoint.
+// messagesOf returns the newest messages to an endpoint, and the test message that the address names.
 func (v *visit) messagesOf(r endpointRow) endpointMessages {
 	out := endpointMessages{At: "/parts" + r.At(), All: deliveriesAt(string(r.Kind)) + "?endpoint=" + url.QueryEscape(r.URLHash), Test: v.Query("test")}
 	found, err := v.app.DeliveryLogs(v.Request.Context(), string(r.Kind), url.Values{"urlHash": {r.URLHash}, "dashboardId": {r.DashboardID}, "limit": {"25"}})
@@ -109,7 +109,7 @@ func (v *visit) findEndpoint(kind app.EndpointKind) (endpointRow, error) {
 	return endpointRow{found.Endpoints[0], kind}, nil
 }
 
-// readAround reads what the page of an endpoint shows beside it. A part that cannot be read does not stop the page.
+// readAround reads the data of an endpoint's page besides the endpoint. The page works without any part that cannot be read.
 func (v *visit) readAround(data *endpointPage) {
 	ctx := v.Request.Context()
 	var work concurrent
@@ -154,7 +154,7 @@ func (p *pages) endpoint(kind app.EndpointKind) func(*visit) error {
 		if !v.isPost() {
 			return show(http.StatusOK)
 		}
-		if data.Gone { // without its components the form says nothing
+		if data.Gone { // the form needs the components of the dashboard
 			return &app.Error{Status: http.StatusServiceUnavailable, Service: "events"}
 		}
 		return v.submit(form, func() error {
@@ -188,7 +188,8 @@ func (r endpointRow) target() app.EndpointTarget {
 	return app.EndpointTarget{DashboardID: r.DashboardID, URLHash: r.URLHash}
 }
 
-// atURL returns the error at the field of the URL, if the plan allows no other URL or the dashboard has the URL already.
+// atURL shows an error at the field of the URL, if the plan allows no other URL or the dashboard has the URL already. It
+// returns any other error unchanged.
 func atURL(err error) error {
 	if failed := app.As(err); failed != nil && failed.Field == "" && (failed.Status == http.StatusForbidden && !failed.Again || failed.Status == http.StatusConflict) {
 		failed.Status, failed.Field = http.StatusConflict, "url"
@@ -196,7 +197,7 @@ func atURL(err error) error {
 	return err
 }
 
-// endpointPart returns the handler of the part that the script repeats.
+// endpointPart returns the handler of the part with the newest messages, which the script reads again and again.
 func (p *pages) endpointPart(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		r, err := v.findEndpoint(kind)
@@ -207,7 +208,8 @@ func (p *pages) endpointPart(kind app.EndpointKind) func(*visit) error {
 	}
 }
 
-// endpointAct returns the handler of a button of the page of an endpoint. The last part of the path says what it does.
+// endpointAct returns the handler of a button of the page of an endpoint. The last part of the path names the change: pause,
+// resume, lock or unlock.
 func (p *pages) endpointAct(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		at := endpointAt(kind, v.Param("hash"), v.Param("dashboard"))
@@ -230,7 +232,8 @@ func (p *pages) endpointAct(kind app.EndpointKind) func(*visit) error {
 	}
 }
 
-// endpointTest returns the handler that sends a test message. The page then shows what became of the message.
+// endpointTest returns the handler that sends a test message. It redirects to the page of the endpoint, which shows the
+// result.
 func (p *pages) endpointTest(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		at := endpointAt(kind, v.Param("hash"), v.Param("dashboard"))

@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// messageKinds are the kinds of messages that a webhook may choose, in the order of the documentation.
+// messageKinds returns the kinds of messages that a webhook may choose, in the order of the documentation.
 func messageKinds() []string {
 	return []string{
 		"incident.created", "incident.updated", "incident.resolved", "incident.reopened", "incident.post_mortem_published", "maintenance.scheduled",
@@ -19,12 +19,12 @@ func messageKinds() []string {
 	}
 }
 
-// sameChoice reports whether two lists have the same values.
+// sameChoice reports whether two lists have the same values, in any order.
 func sameChoice(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// endpointFields are the inputs for an endpoint of a dashboard.
+// endpointFields returns the fields for an endpoint of a dashboard.
 func endpointFields(kind app.EndpointKind, d app.Dashboard) []*forms.Field {
 	components := &forms.Field{Kind: forms.Ticks, Name: "componentIds", Label: "Components", Required: true, Missing: "Choose a component."}
 	for _, placed := range d.Components {
@@ -46,7 +46,7 @@ func endpointFields(kind app.EndpointKind, d app.Dashboard) []*forms.Field {
 	return fields
 }
 
-// shownOf returns the values that the field offers.
+// shownOf returns those of the values that are options of the field.
 func shownOf(field *forms.Field, values []string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(value string) bool {
 		return !slices.ContainsFunc(field.Options, func(o forms.Option) bool { return o.Value == value })
@@ -84,13 +84,13 @@ type endpointNewPage struct {
 	Words      kindWords
 	At         string
 	Dashboards []app.Dashboard
-	Dashboard  app.Dashboard // the endpoint gets its messages
-	Starts     []view        // what a webhook can send; nil: nothing to choose
+	Dashboard  app.Dashboard // dashboard whose messages the endpoint gets
+	Starts     []view        // links to what the request of a webhook can start from; nil: the kind has no choice
 	Start      string
 	Form       *forms.Form
 }
 
-// isOfRequest reports whether the field is about the request that a template makes, and the member need not look at it.
+// isOfRequest reports whether the field is about the request that a template makes, and needs no value from the member.
 func isOfRequest(f *forms.Field) bool {
 	return slices.Contains([]string{"method", "idInPath", "headers", "secrets", "body"}, f.Name) && !isNeeded(f)
 }
@@ -98,18 +98,18 @@ func isOfRequest(f *forms.Field) bool {
 // Main returns the fields that are always visible.
 func (d endpointNewPage) Main() []*forms.Field { return slices.DeleteFunc(d.Form.Shown(), isOfRequest) }
 
-// Request returns the fields of the request, which a shipped template has filled.
+// Request returns the fields of the request that need no value from the member, because the template has filled them.
 func (d endpointNewPage) Request() []*forms.Field {
 	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool { return !isOfRequest(f) })
 }
 
-// RequestOpen reports whether the member composes the request, or one of its fields has a problem.
+// RequestOpen reports whether the member composes the request, or a field of Request has a problem.
 func (d endpointNewPage) RequestOpen() bool {
 	return d.Start == startOwn || slices.ContainsFunc(d.Request(), func(f *forms.Field) bool { return f.Problem != "" })
 }
 
-// endpointNew returns the handler of the page that adds an endpoint. The address of the page names the dashboard, whose
-// components the form offers.
+// endpointNew returns the handler of the page that adds an endpoint. The form offers the components of the dashboard that the
+// address names, or of the first dashboard.
 func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		data := endpointNewPage{Words: wordsOfKind(kind), At: integrationsAt(kind)}
@@ -139,11 +139,11 @@ func (p *pages) endpointNew(kind app.EndpointKind) func(*visit) error {
 			if data.Start != "" {
 				address := form.Field("url")
 				address.Hint, address.Placeholder = "It begins with https:// and has no password.", startPlaceholder(data.Start)
-				// What the template needs stands below the URL.
+				// The fields in which the template needs a value are below the URL.
 				needed := slices.DeleteFunc(slices.Clone(form.Fields), func(f *forms.Field) bool { return !isNeeded(f) })
 				form.Fields = slices.Insert(slices.DeleteFunc(form.Fields, isNeeded), 1, needed...)
 			}
-			if data.Start == "pagerduty" { // a maintenance would open an alert
+			if data.Start == "pagerduty" { // a message about a maintenance would open an alert
 				kinds := form.Field("eventKinds")
 				kinds.Values = slices.DeleteFunc(kinds.Values, func(kind string) bool { return !strings.HasPrefix(kind, "incident.") })
 			}
@@ -207,7 +207,7 @@ func newEndpointForm(kind app.EndpointKind, d app.Dashboard) *forms.Form {
 // endpointSecretPage is the data of integration_secret.html.
 type endpointSecretPage struct {
 	endpointRow
-	Rotated bool // an older secret signs for 24 hours more
+	Rotated bool // the former secret signs for 24 hours more
 	Verify  string
 }
 

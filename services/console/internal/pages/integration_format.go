@@ -12,7 +12,7 @@ import (
 // usualInterval is the value of the choice that leaves the gap to the format.
 const usualInterval = "usual"
 
-// formatOptions are the formats of a webhook.
+// formatOptions returns the formats that a member can choose for a webhook.
 func formatOptions() []forms.Option {
 	return []forms.Option{
 		{Value: "bellbuoy", Label: "Bellbuoy", Hint: "JSON with all data of the event, for a program of yours."},
@@ -21,7 +21,7 @@ func formatOptions() []forms.Option {
 	}
 }
 
-// webhookFields are the inputs for the form of a webhook's messages.
+// webhookFields returns the fields for the format of a webhook's messages, and for the gap between them.
 func webhookFields() []*forms.Field {
 	return []*forms.Field{
 		{Kind: forms.Radios, Name: "format", Label: "Format", Options: formatOptions(), Values: []string{"bellbuoy"}},
@@ -30,7 +30,7 @@ func webhookFields() []*forms.Field {
 	}
 }
 
-// intervalOptions returns gaps in milliseconds, and the present one if a request has set another one.
+// intervalOptions returns gaps in milliseconds. If present is none of the usual gaps, it is added.
 func intervalOptions(present int) (options []forms.Option) {
 	gaps := []int{0, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000}
 	if !slices.Contains(gaps, present) {
@@ -43,7 +43,7 @@ func intervalOptions(present int) (options []forms.Option) {
 	return options
 }
 
-// intervalWord names a gap in milliseconds.
+// intervalWord returns a gap of milliseconds in words.
 func intervalWord(milliseconds int) string {
 	switch milliseconds {
 	case 0:
@@ -54,7 +54,7 @@ func intervalWord(milliseconds int) string {
 	return strconv.FormatFloat(float64(milliseconds)/1000, 'f', -1, 64) + " seconds"
 }
 
-// fillWebhook sets the fields of webhookFields to those of an endpoint.
+// fillWebhook sets the fields of webhookFields to the values of an endpoint.
 func fillWebhook(form *forms.Form, e app.Endpoint) {
 	format := form.Field("format")
 	if format.Values = []string{e.Format}; e.Format == app.FormatTemplate {
@@ -66,7 +66,8 @@ func fillWebhook(form *forms.Form, e app.Endpoint) {
 	gap.Hint = "Of several webhooks with this URL, the longest gap counts."
 }
 
-// webhookFormOf returns what the form changes. A gap that stays as it is follows the format.
+// webhookFormOf returns the values that the form changes. It leaves out an unchanged gap, so that a default gap still follows
+// the format.
 func webhookFormOf(form *forms.Form, before app.Endpoint) (in app.WebhookForm) {
 	if format := form.Value("format"); format != before.Format {
 		in.Format = format
@@ -81,7 +82,7 @@ func webhookFormOf(form *forms.Form, before app.Endpoint) (in app.WebhookForm) {
 // ownRequest names the format of a webhook whose owner has composed the request.
 const ownRequest = "Own request"
 
-// FormatWord names the format of the endpoint's messages.
+// FormatWord returns the name of the format of the endpoint's messages.
 func (r endpointRow) FormatWord() string {
 	if r.Format == app.FormatTemplate {
 		return ownRequest
@@ -93,5 +94,5 @@ func (r endpointRow) FormatWord() string {
 	return formatOptions()[at].Label
 }
 
-// IntervalWord names the gap between the endpoint's messages.
+// IntervalWord returns the gap between the endpoint's messages in words.
 func (r endpointRow) IntervalWord() string { return intervalWord(optional.OrZero(r.MinIntervalMs)) }

@@ -14,10 +14,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// What the request of a webhook can start from, besides the shipped templates.
+// Values of the query parameter start, from which the request of a webhook can start. Any other value names a shipped
+// template.
 const (
-	startOwn  = "own"  // a short body
-	startKept = "kept" // the present template
+	startOwn  = "own"  // a template with ownBody
+	startKept = "kept" // the stored template
 )
 
 // ownBody is the body to start from without a shipped template.
@@ -27,7 +28,8 @@ const ownBody = `{
   "message": "{{cut 500 .timelineEntry.messageText}}"
 }`
 
-// startViews returns the links to what a webhook can send. base is the path of the page, to which a query can be appended.
+// startViews returns the links to what the request of a webhook can start from. base is the path of the page, with "?" or "&"
+// at its end.
 func startViews(base, at string) []view {
 	link := func(start, label string) view { return view{base + "start=" + start, label, at == start} }
 	return []view{
@@ -36,7 +38,7 @@ func startViews(base, at string) []view {
 	}
 }
 
-// startHint says which URL a shipped template needs.
+// startHint returns a text about the URL and the values that a shipped template needs.
 func startHint(start string) string {
 	return map[string]string{
 		"pagerduty": "Add an integration “Events API v2” to a service of PagerDuty. The URL is https://events.pagerduty.com/v2/enqueue, and the integration key is the secret routing_key. Choose only messages about incidents: a maintenance that starts would open an alert.",
@@ -46,7 +48,7 @@ func startHint(start string) string {
 	}[start]
 }
 
-// startPlaceholder shows a URL that a shipped template needs.
+// startPlaceholder returns an example of the URL that a shipped template needs.
 func startPlaceholder(start string) string {
 	return map[string]string{
 		"pagerduty": "https://events.pagerduty.com/v2/enqueue", "ntfy": "https://ntfy.sh/", "zulip": "https://example.zulipchat.com/api/v1/external/slack_incoming?api_key=…&stream=…",
@@ -54,8 +56,8 @@ func startPlaceholder(start string) string {
 	}[start]
 }
 
-// addTemplateFields adds the fields of a template that starts with what start names. It adds nothing for our own format.
-// kept is the present template, or nil.
+// addTemplateFields adds the fields of a template that starts from kept, from ownBody or from a shipped template, as start
+// names it. It adds nothing if start is empty: the messages have no template. kept is the stored template, or nil.
 func (v *visit) addTemplateFields(form *forms.Form, start string, kept *app.EndpointTemplate) error {
 	if start == "" {
 		return nil
@@ -82,7 +84,7 @@ func (v *visit) addTemplateFields(form *forms.Form, start string, kept *app.Endp
 	}
 	form.Fields = append(form.Fields, templateFields(from, kept)...)
 	if at := slices.IndexFunc(form.Fields, func(f *forms.Field) bool { return f.Name == "format" }); at >= 0 {
-		form.Fields[at] = &forms.Field{Kind: forms.Hidden, Name: "format"} // the template decides
+		form.Fields[at] = &forms.Field{Kind: forms.Hidden, Name: "format"} // the template replaces the format
 	}
 	return nil
 }
@@ -106,7 +108,7 @@ func templateFields(from app.ShippedTemplate, kept *app.EndpointTemplate) []*for
 	return []*forms.Field{method, inPath, headers, secrets, {Kind: forms.Source, Name: "body", Label: "Body", Required: true, Max: 8192, Values: []string{from.Template.Body}}}
 }
 
-// need says which values a shipped template needs.
+// need adds to the hint of the field which values a shipped template needs.
 func need(field *forms.Field, texts map[string]string) {
 	if len(texts) > 0 {
 		field.Plain = true
@@ -114,7 +116,7 @@ func need(field *forms.Field, texts map[string]string) {
 	}
 }
 
-// placeholder shows how the values of a shipped template are written.
+// placeholder returns lines that show how the values of a shipped template are written.
 func placeholder(texts map[string]string) string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
@@ -137,7 +139,7 @@ func keptHint(names []string) string {
 // usedSecret matches a secret in a body.
 var usedSecret = regexp.MustCompile(`\bsecret "([^"]+)"`)
 
-// templateOf returns the template that the form contains. kept is the present template, or nil.
+// templateOf returns the template in the form, or the problem of a field as an error. kept is the stored template, or nil.
 func templateOf(form *forms.Form, kept *app.EndpointTemplate) (*app.EndpointTemplateChange, error) {
 	var names app.EndpointTemplate
 	if kept != nil {
@@ -156,8 +158,8 @@ func templateOf(form *forms.Form, kept *app.EndpointTemplate) (*app.EndpointTemp
 	return &app.EndpointTemplateChange{Method: form.Value("method"), IDInPath: form.Ticked("idInPath"), Body: form.Value("body"), Headers: headers, Secrets: secrets}, err
 }
 
-// namedLines reads lines such as "name: value" of a field. Without a value, the value is nil, which removes one of the kept
-// names.
+// namedLines reads lines such as "name: value" of a field. A line without a value must have one of the kept names. Its value
+// is nil, which removes this name.
 func namedLines(form *forms.Form, field string, kept []string) (map[string]*string, error) {
 	wrong := func(line int, problem string) error {
 		return &app.Error{Status: http.StatusBadRequest, Field: field, Message: fmt.Sprintf("%s: line %d %s.", form.Field(field).Label, line, problem)}
@@ -184,8 +186,8 @@ func namedLines(form *forms.Form, field string, kept []string) (map[string]*stri
 
 var atLine = regexp.MustCompile(`^line (\d+): (.*)$`)
 
-// atTemplate returns the error at the field of the form that shows the member of the template. An error in a line of the
-// body quotes the line.
+// atTemplate shows an error about a member of the template at the field of this member. If the error names a line of the
+// body, the message quotes the line.
 func atTemplate(err error, form *forms.Form) error {
 	failed := app.As(err)
 	if failed == nil {
@@ -217,7 +219,7 @@ type endpointRequestPage struct {
 	Form            *forms.Form
 }
 
-// endpointRequest is the page that changes what a webhook sends.
+// endpointRequest shows and changes the request that a webhook sends.
 func (p *pages) endpointRequest(v *visit) error {
 	r, err := v.findEndpoint(app.Webhook)
 	if err != nil {

@@ -18,12 +18,12 @@ func endpointAt(kind app.EndpointKind, hash, dashboard string) string {
 	return integrationsAt(kind) + "/" + url.PathEscape(hash) + "/" + url.PathEscape(dashboard)
 }
 
-// endpointKinds are all kinds, in the order of the tabs.
+// endpointKinds returns all kinds of endpoints, in the order of the tabs.
 func endpointKinds() []app.EndpointKind {
 	return []app.EndpointKind{app.Webhook, app.Teams, app.GChat, app.Slack, app.Discord}
 }
 
-// kindWords is how a page names a kind of endpoints.
+// kindWords has the texts of the pages about a kind of endpoints.
 type kindWords struct{ Label, Add, Lede, Hint, None string }
 
 func wordsOfKind(kind app.EndpointKind) kindWords {
@@ -41,7 +41,8 @@ func wordsOfKind(kind app.EndpointKind) kindWords {
 	}[kind]
 }
 
-// integrationTable returns the routes of the endpoints of each kind. The list of suppressed URLs needs no entitlement.
+// integrationTable returns the routes of the endpoints of each kind. All but the list of suppressed URLs need a plan with
+// integrations.
 func (p *pages) integrationTable(role string) (routes []route) {
 	for _, kind := range endpointKinds() {
 		at := integrationsAt(kind)
@@ -83,7 +84,8 @@ func entitled(handle func(*visit) error) func(*visit) error {
 	}
 }
 
-// notFound returns errNotFound for the refusal of an id or a hash that has another form: there is no such record.
+// notFound returns errNotFound if the App interface refuses the form of an id or a hash: there is no such record. It returns
+// any other error unchanged.
 func notFound(err error) error {
 	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && !isToken(failed) {
 		return errNotFound
@@ -91,7 +93,7 @@ func notFound(err error) error {
 	return err
 }
 
-// endpointRow is an endpoint of the kind.
+// endpointRow is an endpoint with its kind.
 type endpointRow struct {
 	app.Endpoint
 	Kind app.EndpointKind
@@ -100,10 +102,10 @@ type endpointRow struct {
 // At returns the path of the page of the endpoint.
 func (r endpointRow) At() string { return endpointAt(r.Kind, r.URLHash, r.DashboardID) }
 
-// Failing reports whether messages fail, and are still sent.
+// Failing reports whether the newest messages did not arrive, and the URL is not suppressed.
 func (r endpointRow) Failing() bool { return r.ConsecutiveFailures > 0 && !r.Suppressed }
 
-// Working reports whether messages are sent, and the last one arrived or there was none.
+// Working reports whether messages are sent, and the newest message arrived or there was none.
 func (r endpointRow) Working() bool {
 	return r.Verified && !r.Paused && !r.Suppressed && r.ConsecutiveFailures == 0
 }
@@ -135,7 +137,7 @@ type integrationsPage struct {
 // At returns the path of the list.
 func (d integrationsPage) At() string { return integrationsAt(d.Kind) }
 
-// Full reports whether the plan allows no other URL.
+// Full reports whether the plan allows no further URL.
 func (d integrationsPage) Full() bool {
 	return d.Usage.Limit > 0 && d.Usage.UniqueEndpoints >= d.Usage.Limit
 }
@@ -215,7 +217,7 @@ func (v *visit) readEndpoints(data *integrationsPage, query url.Values) error {
 // All returns the path of the list of every state.
 func (d integrationsPage) All() string { return d.with("") }
 
-// with returns the path of the list with another state, and with the dashboard of this one.
+// with returns the path of the list with the state, and with the dashboard of this list.
 func (d integrationsPage) with(state string) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"state": state, "dashboard": d.Dashboard} {
@@ -236,8 +238,8 @@ type urlPage struct {
 	Rows  []endpointRow
 }
 
-// endpointURL returns the handler of the page of a URL. It leads to the endpoint, unless the URL has several: one for each
-// dashboard.
+// endpointURL returns the handler of the page of a URL, which lists its endpoints: one for each dashboard. If the URL has
+// only one endpoint, it redirects to the page of the endpoint.
 func (p *pages) endpointURL(kind app.EndpointKind) func(*visit) error {
 	return func(v *visit) error {
 		found, err := v.app.Endpoints(v.Request.Context(), kind, url.Values{"urlHash": {v.Param("hash")}, "limit": {"100"}})

@@ -15,7 +15,7 @@ const keysPath = "/profile/keys"
 // keysPage is the data of keys.html.
 type keysPage struct {
 	Keys      []app.Key
-	More      string // position of the next page; empty: there is none
+	More      string // token of the next page; empty: there is none
 	Form      *forms.Form
 	Legacy    *app.LegacyKey
 	MayLegacy bool
@@ -64,7 +64,7 @@ func (v *visit) showKeys(status int, form *forms.Form) error {
 // newKeyPage is the data of key_new.html.
 type newKeyPage struct{ Key, Curl string }
 
-// keyAdd creates a key, and shows it once with a call that works.
+// keyAdd creates a key, and shows it once with a command that uses it.
 func (p *pages) keyAdd(v *visit) error {
 	form := keyForm()
 	return v.submit(form, func() error {
@@ -77,7 +77,7 @@ func (p *pages) keyAdd(v *visit) error {
 	}, func(status int) error { return v.showKeys(status, form) })
 }
 
-// errNoKey is about a key that the member does not have. A revoked key is deleted.
+// errNoKey is the error for a key that the member does not have. A revoked key is deleted.
 var errNoKey = fault.New(fault.NotFound, "You have no such key. If it was in your list before, it is revoked.")
 
 // keyRevoke revokes a key.
@@ -104,7 +104,7 @@ func (p *pages) keyRevoke(v *visit) error {
 	})
 }
 
-// legacyKeyReplace creates the key of the legacy interface, and shows it once.
+// legacyKeyReplace creates or replaces the key of the legacy interface, and shows it once.
 func (p *pages) legacyKeyReplace(v *visit) error {
 	return v.act(keysPath, func() error {
 		key, err := v.app.ReplaceLegacyKey(v.Request.Context())
