@@ -14,8 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// Values of the query parameter start, from which the request of a webhook can start. Any other value names a shipped
-// template.
+// Values of the query parameter start, besides the names of the shipped templates. A template starts from the value.
 const (
 	startOwn  = "own"  // a template with ownBody
 	startKept = "kept" // the stored template

@@ -23,13 +23,13 @@ import (
 
 // movePath is the path of the page that imports the status page of another product.
 //
-// Decision: the console keeps nothing of an import. The browser holds the lines of the source, and sends them piece after
-// piece with the State of package transfer. So an import goes on after a restart of the console. The key of a source is in
-// the field of the page only; each request that needs the key has it, and no response does. The tab also keeps
-// the id of the run and what an undo needs, so that a member can undo or go on after a reload.
+// Decision: the console stores nothing of an import. The browser keeps the lines of the source, and sends them piece after
+// piece with the State of package transfer. So an import goes on after a restart of the console. The key of a source is
+// only in a field of the page. Each request that needs the key contains it, and no response does. The browser also stores
+// the id of the run and the outcomes that an undo needs, so that a member can undo or go on after a reload.
 const movePath = "/import"
 
-// moveTable returns the routes of this import.
+// moveTable returns the routes of the import of a status page.
 func (p *pages) moveTable(role string) []route {
 	return []route{
 		{get, movePath, signedIn, role, p.move},
@@ -44,7 +44,7 @@ func (p *pages) moveTable(role string) []route {
 	}
 }
 
-// moveSources are the products whose files the readers of package source know, with what to hand over.
+// moveSources returns the products whose files package source can read. The hint names the files that it needs.
 func moveSources() []forms.Option {
 	return []forms.Option{
 		{Value: "statuspage", Label: "Statuspage (Atlassian)", Hint: "The id of the page and a key, or a folder of saved JSON."},
@@ -58,7 +58,7 @@ func moveSources() []forms.Option {
 	}
 }
 
-// moveKinds are what an import may take.
+// moveKinds returns the kinds of records that an import can include.
 func moveKinds() []forms.Option {
 	return []forms.Option{
 		{Value: "components", Label: "Components"}, {Value: "events", Label: "Incidents and maintenances, with their timelines"},
@@ -98,14 +98,14 @@ type movePage struct {
 	Result *moveResult // nil: nothing is read yet
 }
 
-// Nothing implements the result before the plan, to which the script adds.
+// Nothing returns an empty result. The script adds the plan to its lists.
 func (movePage) Nothing() moveResult { return moveResult{} }
 
-// lineNumber matches the number of the line, which a member does not need beside the name of the record.
+// lineNumber matches the number of a line. A text needs no such number beside the name of the record.
 var lineNumber = regexp.MustCompile(`\bline \d+: `)
 
-// move is the page that imports a status page. With script, the parts below do the work. Without, one step shows the plan
-// and the next ones write; the lines are in the form.
+// move is the page that imports a status page. With JavaScript, the script uses the handlers of the paths below /parts
+// instead. Without it, one step shows the plan and the next steps write. The lines are in the form.
 func (p *pages) move(v *visit) error {
 	listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
 	if err != nil {
@@ -143,7 +143,8 @@ func (p *pages) move(v *visit) error {
 	}, show)
 }
 
-// moveStep plans an import, or writes pieces of an import. A problem of the source is a problem of the form.
+// moveStep plans an import, or writes pieces of an import. If the source or its lines are wrong, it sets a problem of the
+// form and returns nil.
 func (v *visit) moveStep(form *forms.Form, files *upload) (*moveResult, error) {
 	ctx := v.Request.Context()
 	result := &moveResult{Written: form.Value("step") == "write", RunID: form.Value("run")}
@@ -211,7 +212,7 @@ func (v *visit) engine(ask, force bool) *transfer.Engine {
 	return &transfer.Engine{Sender: app.Platform{Caller: v.app}, Ask: ask, Force: force}
 }
 
-// sourceOptions returns what the form says about the source. It sets the problems of wrong values.
+// sourceOptions returns the options of the form for reading the source. It sets the problems of wrong values.
 func sourceOptions(form *forms.Form, now time.Time) source.Options {
 	o := source.Options{Only: form.Field("only").Values, Now: now, Bounded: true}
 	if len(o.Only) == 0 {
@@ -240,8 +241,8 @@ func sourceOptions(form *forms.Form, now time.Time) source.Options {
 	return o
 }
 
-// beginReading waits until no other import is read, because two could be more than the memory. The caller calls release when
-// it has read.
+// beginReading waits until the console reads no other import, because two imports could need more than the memory. It returns
+// an error if ctx ends first. After reading, the caller calls release.
 func (p *pages) beginReading(ctx context.Context) (release func(), err error) {
 	select {
 	case p.reading <- struct{}{}:
@@ -251,11 +252,11 @@ func (p *pages) beginReading(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// slugOf returns the slug of the dashboard into which the form imports; empty: that of the source.
+// slugOf returns the slug of the dashboard into which the form imports. Empty: the slug in the source.
 func slugOf(form *forms.Form) string { return cmp.Or(form.Value("into"), form.Value("slug")) }
 
-// readSource returns the prepared lines of the source that the form has. If there is none or it is wrong, readSource
-// returns nil, and the form has the problem. note says what the source has and the form does not take.
+// readSource returns the prepared lines of the source in files. If the source is missing or wrong, it sets a problem of the
+// form and returns nil. note names the records of the source that the member did not choose.
 func (v *visit) readSource(form *forms.Form, files *upload) (set *lines.Set, note string) {
 	o := sourceOptions(form, v.pages.Process.Now())
 	if !form.OK() {
@@ -280,7 +281,8 @@ func (v *visit) readSource(form *forms.Form, files *upload) (set *lines.Set, not
 	return nil, ""
 }
 
-// noteOf says which people and webhooks of the source the form does not take.
+// noteOf returns a sentence with the numbers of subscribers and webhooks of the source that the member did not choose. It is
+// empty if there are none.
 func noteOf(left map[string]int) string {
 	var all []string
 	for _, kind := range [][2]string{{"subscribers", "subscriber"}, {"endpoints", "webhook"}} {

@@ -28,19 +28,20 @@ const (
 	mostPacked = 8 << 20
 	// mostUploaded bounds the files of a source, in bytes when they are unpacked.
 	mostUploaded = 64 << 20
-	// mostPart bounds the body of another part, in bytes when it is unpacked. A piece has at most about 8 MiB of lines.
+	// mostPart bounds the body of a part without files, in bytes when it is unpacked. A piece has at most about 8 MiB of lines.
 	mostPart = 24 << 20
-	// mostLines bounds the lines of a piece, of which a piece of package transfer has at most 1,000, except for dashboards.
+	// mostLines bounds the lines of a piece. Package transfer puts at most 1,000 lines into a piece, except for dashboards.
 	mostLines = 5000
 	// mostFiles bounds the number of files of a folder.
 	mostFiles = 20_000
-	// mostLevels bounds the folders in which a file lies. Without it, a small upload could make millions of folders.
+	// mostLevels bounds the depth of folders. Without this bound, a small upload could make millions of folders.
 	mostLevels = 20
 	// readTime bounds the time in which a source is read. With the upload, the request stays below its time limit.
 	readTime = 12 * time.Second
 )
 
-// unpack lets the handler read at most most bytes of the body of a part, which the script compresses.
+// unpack makes the handler read the unpacked body of a part, if the script has compressed the body with gzip. After most
+// bytes, reading fails.
 func unpack(v *visit, most int64) error {
 	if v.GetHeader("Content-Encoding") != "gzip" {
 		return nil
@@ -55,12 +56,12 @@ func unpack(v *visit, most int64) error {
 
 // upload is the temporary folder with the files of a form.
 type upload struct {
-	folder  string // empty: no file has come yet
+	folder  string // empty: no file is stored yet
 	names   []string
-	problem error // why a file cannot be saved; those after it are not saved either
+	problem error // why a file cannot be saved; later files are not saved either
 }
 
-// take makes the form save its files in the folder while it is read. After the request, remove removes them.
+// take makes the form save its files in the folder while the form is read. After the request, the caller calls remove.
 func (u *upload) take(form *forms.Form) {
 	form.Field("file").Save, form.Field("folder").Save = u.save, u.save
 }
@@ -71,7 +72,8 @@ func (u *upload) remove() {
 	}
 }
 
-// save saves a file of the form. It returns an error if the form cannot be read.
+// save saves a file of the form. If the file cannot be saved, save sets problem. It returns an error only if the form cannot
+// be read.
 func (u *upload) save(file *multipart.Part) error {
 	if u.problem != nil {
 		return nil
@@ -86,7 +88,7 @@ func (u *upload) save(file *multipart.Part) error {
 		u.problem = fmt.Errorf("the file name %.100q leads out of the folder", name)
 	default:
 		err := u.store(name, file)
-		wrong, is := errors.AsType[*fs.PathError](err) // it names the temporary folder
+		wrong, is := errors.AsType[*fs.PathError](err) // its text would name the temporary folder
 		if !is {
 			return err
 		}
@@ -117,7 +119,7 @@ func (u *upload) store(name string, file io.Reader) (err error) {
 	return errors.Join(err, to.Close())
 }
 
-// path returns the path of the only file, or of the folder.
+// path returns the path of the only file, or of the folder with the files.
 func (u *upload) path() (string, error) {
 	if len(u.names) == 0 {
 		return "", errors.New("choose a file or a folder")
@@ -136,8 +138,8 @@ func (u *upload) path() (string, error) {
 	return u.folder, nil
 }
 
-// read reads the source. A reader that does not end in time ends at the next record, and calls release then, as read does
-// else. left has the number of records of each kind that the options leave out.
+// read reads the source, and calls release when the reader has ended. If ctx ends first, read returns an error at once, and
+// the reader ends at its next record. left is the number of records of each kind that the options leave out.
 func (u *upload) read(ctx context.Context, product string, o source.Options, release func()) (set *lines.Set, left map[string]int, err error) {
 	at, err := u.path()
 	if err != nil {

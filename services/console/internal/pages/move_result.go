@@ -10,20 +10,20 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// moveResult is a plan, or what was written.
+// moveResult is a plan, or the result of writing pieces.
 type moveResult struct {
 	Written  bool
 	Stopped  string // why pieces are left; empty: none are
 	RunID    string
 	Outcomes []transfer.Outcome
-	Warnings []lines.Warning // what the reader lost or changed
+	Warnings []lines.Warning // texts about what the reader lost or changed
 	Names    map[string]moveName
-	Note     string      // what the source has and the import does not take
-	Next     *forms.Form // writes the pieces that are left; nil: none are
-	Undo     *forms.Form // undoes the run; nil: nothing was written
+	Note     string      // names the records of the source that the member did not choose; empty: none
+	Next     *forms.Form // form that writes further pieces; nil: there is nothing to write
+	Undo     *forms.Form // form that undoes the run; nil: the result is a plan
 }
 
-// moveSum counts the outcomes of one kind, or of all.
+// moveSum counts the outcomes of one kind, or of all kinds.
 type moveSum struct {
 	Label                             string
 	Created, Updated, Same, Kept, Bad int
@@ -44,13 +44,13 @@ func (s *moveSum) add(status transfer.Status, count int) {
 	}
 }
 
-// moveName is what a member reads instead of the key of a record.
+// moveName is the name of a record, which pages show instead of its key.
 type moveName struct {
 	Name    string `json:"name,omitempty"`
-	Aliases int    `json:"aliases,omitempty"` // number of old addresses of an event, which have no outcomes of their own
+	Aliases int    `json:"aliases,omitempty"` // number of aliases (old addresses) of an event, which have no outcomes of their own
 }
 
-// namesIn returns the names of the records by their keys.
+// namesIn returns the names of the records by their keys. Endpoints have none.
 func namesIn(set *lines.Set) map[string]moveName {
 	names := map[string]moveName{}
 	for i := range set.Dashboards {
@@ -68,12 +68,12 @@ func namesIn(set *lines.Set) map[string]moveName {
 	return names
 }
 
-// moveLabels are the kinds of outcomes in their order, as members read them.
+// moveLabels returns the kinds of outcomes with their names for members, in the order of the page.
 func moveLabels() [][2]string {
 	return [][2]string{{"dashboard", "Dashboards"}, {"component", "Components"}, {"event", "Incidents and maintenances"}, {"alias", "Old addresses"}, {"placement", "Components put on a dashboard"}, {"subscriber", "Subscribers"}, {"endpoint", "Webhooks"}}
 }
 
-// Sums implements the counts of each kind.
+// Sums returns the counts of each kind that has outcomes.
 func (r moveResult) Sums() (sums []moveSum) {
 	for _, kind := range moveLabels() {
 		sum := moveSum{Label: kind[1]}
@@ -92,7 +92,7 @@ func (r moveResult) Sums() (sums []moveSum) {
 	return sums
 }
 
-// Sum implements the counts of all outcomes.
+// Sum returns the counts of all outcomes.
 func (r moveResult) Sum() (sum moveSum) {
 	for _, o := range r.Outcomes {
 		sum.add(o.Status, 1+r.aliases(o))
@@ -100,7 +100,7 @@ func (r moveResult) Sum() (sum moveSum) {
 	return sum
 }
 
-// aliases returns the number of old addresses that the import sets with an event.
+// aliases returns the number of aliases that the import sets with the event of an outcome. It is 0 for any other outcome.
 func (r moveResult) aliases(o transfer.Outcome) int {
 	if o.Kind != "event" || o.Status != transfer.Created && o.Status != transfer.Updated && o.Status != transfer.Unchanged {
 		return 0
@@ -108,14 +108,14 @@ func (r moveResult) aliases(o transfer.Outcome) int {
 	return r.Names[o.Key].Aliases
 }
 
-// moveLoss is what was lost, changed, kept or refused.
+// moveLoss is a loss: a text about data that were lost, changed, kept or refused.
 type moveLoss struct {
 	Key  string `json:"key"`
 	Name string `json:"name,omitempty"` // name of the record, if it is known
 	Text string `json:"text"`
 }
 
-// Short implements the text without the number of the line.
+// Short returns the text of the loss. If the name of the record is known, the text has no number of a line.
 func (l moveLoss) Short() string {
 	if l.Name == "" {
 		return l.Text
@@ -123,7 +123,7 @@ func (l moveLoss) Short() string {
 	return lineNumber.ReplaceAllString(l.Text, "")
 }
 
-// Lost implements what the member must know of.
+// Lost returns the warnings of the reader, and the outcomes that warn.
 func (r moveResult) Lost() (all []moveLoss) {
 	for _, w := range r.Warnings {
 		all = append(all, lossOf(w, r.Names))
@@ -140,13 +140,13 @@ func lossOf(w lines.Warning, names map[string]moveName) moveLoss {
 	return moveLoss{w.Key, cmp.Or(w.Name, names[w.Key].Name), firstUpper(strings.TrimPrefix(w.Field+": "+w.Text, ": "))}
 }
 
-// ShownLost implements the losses that the page lists.
+// ShownLost returns the losses that the page lists.
 func (r moveResult) ShownLost() []moveLoss {
 	all := r.Lost()
 	return all[:min(shownRefusals, len(all))]
 }
 
-// LostText implements all losses as a text. It is empty if the page lists all of them.
+// LostText returns all losses as a text. It is empty if the page lists all of them.
 func (r moveResult) LostText() string {
 	var text strings.Builder
 	all := r.Lost()

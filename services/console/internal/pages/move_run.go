@@ -19,7 +19,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// mostOutcomes is the number of outcomes in the body of a part.
+// mostOutcomes is the maximum number of outcomes in a list of the body of a part.
 const mostOutcomes = 200_000
 
 // movePart is the body of a part.
@@ -29,22 +29,22 @@ type movePart struct {
 	Ask      bool           `json:"ask"`
 	Force    bool           `json:"force"`
 	RunID    string         `json:"runId"`
-	Outcomes outcomeList    `json:"outcomes"` // that are undone; with planned: the dashboards that the run has created
-	Planned  outcomeList    `json:"planned"`  // that the run was about to create, and whose result is unknown
+	Outcomes outcomeList    `json:"outcomes"` // outcomes to undo; with planned: the dashboards that the run has created
+	Planned  outcomeList    `json:"planned"`  // outcomes that the run was about to create, and whose result is unknown
 }
 
 // moveAnswer is the response to a part.
 type moveAnswer struct {
 	Pieces   []movePiece         `json:"pieces,omitempty"`
 	Names    map[string]moveName `json:"names,omitempty"` // by key
-	Note     string              `json:"note,omitempty"`  // what the source has and the import does not take
+	Note     string              `json:"note,omitempty"`  // names the records of the source that the member did not choose
 	Lost     []moveLoss          `json:"lost,omitempty"`
 	State    *transfer.State     `json:"state,omitempty"`
 	Outcomes []transfer.Outcome  `json:"outcomes,omitempty"`
 	Undone   []moveUndone        `json:"undone,omitempty"`
-	Left     int                 `json:"left"`              // events that the next request undoes
-	Gone     int                 `json:"gone"`              // events that this request undid
-	Kept     int                 `json:"kept"`              // events that a member has changed
+	Left     int                 `json:"left"`              // number of events that the next requests undo
+	Gone     int                 `json:"gone"`              // number of events that this request undid
+	Kept     int                 `json:"kept"`              // number of events that are kept, because a member has changed them
 	Problem  string              `json:"problem,omitempty"` // why the part stopped
 	Again    bool                `json:"again,omitempty"`   // the same request may succeed later
 }
@@ -56,7 +56,7 @@ type movePiece struct {
 	Text  string `json:"text"`
 }
 
-// moveUndone says what became of a record.
+// moveUndone is the result of undoing an outcome.
 type moveUndone struct {
 	Kind string `json:"kind"`
 	Key  string `json:"key"`
@@ -106,8 +106,8 @@ func pieceOf(piece *lines.Set) movePiece {
 	return out
 }
 
-// readPart reads the body of a part, and calls use with it before another import is read. The body is read before readPart waits
-// for that, so that a slow browser keeps nobody waiting.
+// readPart reads the body of a part, and calls use with it. Until use returns, the console reads no other import. readPart
+// reads the body before it waits for other imports, so that a slow browser does not block them.
 func readPart(v *visit, use func(part movePart) error) error {
 	web.Admit(v.Context, mostPacked)
 	packed, err := io.ReadAll(v.Request.Body)
@@ -136,7 +136,7 @@ func readPart(v *visit, use func(part movePart) error) error {
 	return use(part)
 }
 
-// partFailed returns the fault for an error of reading the body of a part.
+// partFailed returns the fault for an error while the body of a part was read.
 func partFailed(err error) error {
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return fault.New(fault.TooLarge, "This piece of the import has more than %d MiB, or more than %d MiB when compressed. Use the command bellbuoy import.", mostPart>>20, mostPacked>>20)
@@ -147,7 +147,7 @@ func partFailed(err error) error {
 	return fault.Wrap(fault.Invalid, err, "The body must be JSON, as the page sends it.")
 }
 
-// outcomeList is a list of outcomes, of which each takes more memory than in the body.
+// outcomeList is a list of outcomes. An outcome needs more memory than its text, so UnmarshalJSON limits their number.
 type outcomeList []transfer.Outcome
 
 // UnmarshalJSON implements json.Unmarshaler. It returns an error for more than mostOutcomes.
@@ -168,7 +168,8 @@ func (l *outcomeList) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// movePiece returns the handler that plans or writes a piece. Its response has the outcomes up to a failure.
+// movePiece returns the handler that plans or writes a piece. If the piece fails, the response has the outcomes before the
+// failure.
 func (p *pages) movePiece(plan bool) func(*visit) error {
 	return func(v *visit) error {
 		var part movePart
@@ -198,7 +199,8 @@ func (p *pages) movePiece(plan bool) func(*visit) error {
 	}
 }
 
-// answer responds with what a part has done before it failed with err.
+// answer responds with the results of a part. If err is an error of the App interface or a refusal of package transfer, the
+// response also has the problem. answer returns any other err.
 func (v *visit) answer(answer moveAnswer, err error) error {
 	if failed := app.As(err); err != nil && failed == nil {
 		if _, refused := errors.AsType[*transfer.Refused](err); !refused {
@@ -225,7 +227,8 @@ func textOfMove(err error) string {
 	return reasonOfStop(err)
 }
 
-// problemOfMove sets the problem of the form. It returns err if the page cannot explain it.
+// problemOfMove sets the problem of the form if err is a refusal of package transfer, or a service is unavailable. It returns
+// any other err.
 func problemOfMove(form *forms.Form, err error) error {
 	if _, refused := errors.AsType[*transfer.Refused](err); refused || app.As(err).Unavailable() {
 		form.Problem = textOfMove(err)
@@ -234,7 +237,7 @@ func problemOfMove(form *forms.Form, err error) error {
 	return err
 }
 
-// pageID matches the id of a page of Statuspage.
+// pageID matches the id of a page of Statuspage, also within the address of the page in the interface of Statuspage.
 var pageID = regexp.MustCompile(`^(?:https://api\.statuspage\.io/v1/pages/)?([a-z0-9]{1,40})/?$`)
 
 // moveDownload sends one request of a download from Statuspage, whose host is fixed. The script collects the files.
@@ -262,7 +265,7 @@ func (p *pages) moveDownload(v *visit) error {
 
 func unmarshal(text string, into any) error { return json.Unmarshal([]byte(text), into) }
 
-// marshal returns the JSON of a value of this package or of package transfer, which always has one.
+// marshal returns a value as JSON. It never fails for the types of this package and of package transfer.
 func marshal(value any) string {
 	text, _ := json.Marshal(value)
 	return string(text)

@@ -15,11 +15,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// mostUndone is the number of outcomes that one request undoes.
+// mostUndone is the number of outcomes that undo undoes before it checks the time again.
 const mostUndone = 100
 
-// moveUndoPiece undoes a part of a run: first events, by the id of the run; then the outcomes that the body has. Before, it
-// finds the records that the run was about to create.
+// moveUndoPiece undoes a part of a run. If the body has planned outcomes, it only returns those whose records exist. If the
+// body has no outcomes, it undoes events of the run. Otherwise it undoes the first 1,000 outcomes.
 func (p *pages) moveUndoPiece(v *visit) error {
 	var part movePart
 	err := readPart(v, func(read movePart) error {
@@ -54,15 +54,15 @@ type moveUndoPage struct {
 	Result *undoResult // nil: nothing is undone yet
 }
 
-// undoResult is what an undo has done.
+// undoResult is the result of an undo.
 type undoResult struct {
 	Gone    int
 	Kept    []moveLoss
 	Stopped string
-	Next    *forms.Form // goes on; nil: the undo is complete
+	Next    *forms.Form // form that goes on with the undo; nil: the undo is complete
 }
 
-// Shown implements the kept records that the page lists.
+// Shown returns the kept records that the page lists.
 func (r undoResult) Shown() []moveLoss { return r.Kept[:min(shownRefusals, len(r.Kept))] }
 
 func moveUndoForm() *forms.Form {
@@ -101,7 +101,7 @@ func (p *pages) moveUndo(v *visit) error {
 	}, show)
 }
 
-// undo undoes a run until the time of one request has run out. It is not known whether the planned records exist.
+// undo undoes a run until the time of one request has run out. planned are outcomes whose records may not exist.
 func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *undoResult {
 	ctx, engine, result := v.Request.Context(), v.engine(false, false), &undoResult{}
 	deadline := time.Now().Add(importTime)
@@ -146,7 +146,7 @@ func (v *visit) undo(form *forms.Form, outcomes, planned []transfer.Outcome) *un
 	return result
 }
 
-// undoOrder returns the place of an outcome in an undo: dashboards come last.
+// undoOrder returns the place of an outcome in the order of an undo: dashboards come last.
 func undoOrder(o transfer.Outcome) int {
 	return slices.Index([]string{"alias", "subscriber", "endpoint", "placement", "component", "dashboard"}, o.Kind)
 }
@@ -157,7 +157,7 @@ type recordLine struct {
 	Planned bool `json:"planned,omitempty"` // the run was about to create the record
 }
 
-// recordOf returns the lines of the file of a run that name what an undo needs.
+// recordOf returns the outcomes that an undo needs, as lines of the file of a run.
 func recordOf(outcomes []transfer.Outcome, planned bool) string {
 	var text strings.Builder
 	for _, o := range undoable(outcomes) {
@@ -166,8 +166,8 @@ func recordOf(outcomes []transfer.Outcome, planned bool) string {
 	return text.String()
 }
 
-// outcomesOf reads the file of a run, of the console or of the command. It returns what was written, and what the run was
-// about to create without a known result.
+// outcomesOf reads the file of a run, of the console or of the command. It returns the outcomes that were written, and those
+// that the run was about to create and whose result is unknown.
 func outcomesOf(text string) (written, planned []transfer.Outcome, err error) {
 	all, order, done := map[string]recordLine{}, []string{}, false
 	for line := range strings.Lines(text) {

@@ -15,20 +15,21 @@ type orderRow struct {
 	Shown              bool   // the module is shown
 	Group              string // group of the component on the dashboard
 	First, Last        bool
-	Up, Down           bool       // the button gets the focus: it has moved the row, or the one that has is disabled now
+	Up, Down           bool       // the button gets the focus: it has moved the row, or the other button has and is disabled now
 	Rows               []orderRow // components of the group
 }
 
 // ofGroup precedes the id of the first component of a group in the value of its row.
 const ofGroup = "group:"
 
-// orderedGroup is values that are moved together.
+// orderedGroup is a group of values that are moved together.
 type orderedGroup struct {
 	name           string
-	values, groups []string // a component's group is as the member has typed it
+	values, groups []string // groups: the name of the group of each value, as the member has typed it
 }
 
-// groupsOfOrder returns the values of the field with the name by group, as dashboards show them. Modules are one group.
+// groupsOfOrder returns the values of the field with the name, in groups as dashboards show them. All modules are in one
+// group.
 func groupsOfOrder(form *forms.Form, name string) (groups []orderedGroup) {
 	var typed []string
 	if name == "components" {
@@ -39,7 +40,7 @@ func groupsOfOrder(form *forms.Form, name string) (groups []orderedGroup) {
 		if i < len(typed) {
 			own, group = typed[i], strings.TrimSpace(typed[i])
 		}
-		if group == "default" { // group of a component for which nobody has named one
+		if group == "default" { // name of the group of a component that has no named group
 			group = ""
 		}
 		at := slices.IndexFunc(groups, func(g orderedGroup) bool { return g.name == group })
@@ -52,7 +53,8 @@ func groupsOfOrder(form *forms.Form, name string) (groups []orderedGroup) {
 	return groups
 }
 
-// setOrder is the reverse of groupsOfOrder.
+// setOrder sets the values of the field with the name to the values of the groups, in their order. For components it also
+// sets the names of their groups.
 func setOrder(form *forms.Form, name string, groups []orderedGroup) {
 	var values, typed []string
 	for _, g := range groups {
@@ -64,8 +66,7 @@ func setOrder(form *forms.Form, name string, groups []orderedGroup) {
 	}
 }
 
-// orderRows returns the rows of the field with the name. With one group, or without names of groups, there is no row for
-// the group.
+// orderRows returns the rows of the field with the name. If the only group has no name, there is no row for the group.
 func orderRows(form *forms.Form, name string) (rows []orderRow) {
 	way, moved, _ := strings.Cut(form.Value("move"), " ")
 	mark := func(row orderRow, at, all int) orderRow {
@@ -98,8 +99,9 @@ func groupLabel(name string) string {
 	return name
 }
 
-// rearrange does what a button says: it moves, adds or removes a row, or searches what to add. It returns what it has done, and
-// false if the form was sent by another button.
+// rearrange moves, adds or removes a row, as the button in the field move says. It returns a text about the change. A
+// search of components to add has no text. It returns false if the form was sent by another button, or the row does not
+// exist.
 func rearrange(form *forms.Form, name string, known []app.Component) (string, bool) {
 	way, value, _ := strings.Cut(form.Value("move"), " ")
 	components := name == "components"
@@ -158,7 +160,7 @@ func removeRow(form *forms.Form, id string) (string, bool) {
 	return isolate(components.LabelOf(id)) + " is taken off. Nothing is saved yet.", true
 }
 
-// addRows adds the ticked components at the end, in their own groups.
+// addRows adds the ticked components at the end, each with the name of its own group.
 func addRows(form *forms.Form, known []app.Component) string {
 	components, groups, add := form.Field("components"), form.Field("groups"), form.Field("add")
 	var names []string

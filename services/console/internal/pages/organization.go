@@ -58,7 +58,7 @@ func limitLabel(name string) string {
 	return words(name)
 }
 
-// limitText returns the value of a limit, with a comma before each three digits.
+// limitText returns the value of a limit, with commas between groups of three digits.
 func limitText(value any) string {
 	number, is := value.(float64)
 	if !is {
@@ -113,7 +113,7 @@ type signOnPage struct {
 	Result *app.SignOnTest
 }
 
-// signOnForm returns the form for a provider. profile is that of the member who fills it in.
+// signOnForm returns the form for a provider. profile is the profile of the member who fills in the form.
 func signOnForm(s *app.SignOn, profile app.Profile) *forms.Form {
 	set := func(value bool) []string {
 		if value {
@@ -150,7 +150,8 @@ func signOnForm(s *app.SignOn, profile app.Profile) *forms.Form {
 	return form
 }
 
-// readRoleMap reads lines such as "status-admins = admin, event". It returns the first line that it cannot read.
+// readRoleMap reads lines such as "status-admins = admin, event". It returns the roles by value, or the first line that it
+// cannot read.
 func readRoleMap(text string) (map[string][]string, string) {
 	byValue := map[string][]string{}
 	known := []string{passport.RoleAdmin, passport.RoleEvent, passport.RoleSubscriber, passport.RoleAPI}
@@ -206,8 +207,8 @@ func (p *pages) signOn(v *visit) error {
 	}, show)
 }
 
-// setSignOn stores single sign-on. If it is refused because no administrator has a way back in, the member becomes this
-// administrator if the form says so.
+// setSignOn stores single sign-on. If the App interface refuses this because no administrator has a way back in, and the
+// member has ticked keepPassword, setSignOn allows the member's password and tries again.
 func (v *visit) setSignOn(change app.SignOnChange, profile app.Profile, form *forms.Form) error {
 	_, err := v.app.SetSignOn(v.Request.Context(), change)
 	failed := app.As(err)

@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
-// step is an item of the checklist. It is done when the data says so.
+// step is an item of the checklist. Stored data decide whether it is done.
 type step struct {
 	Done               bool
 	Title, Text        string
@@ -19,7 +19,7 @@ type step struct {
 	Public             string // address of the public page to look at; empty: none
 }
 
-// checklist is the way from an empty installation to one that is in use.
+// checklist is the list of steps from an empty installation to an installation that is in use.
 type checklist struct {
 	Steps []step
 	Done  int
@@ -45,7 +45,7 @@ type openEvent struct {
 	Next []string
 }
 
-// overviewState is what the overview reads.
+// overviewState is the data that the overview reads.
 type overviewState struct {
 	members    app.Users
 	open       app.Events
@@ -56,7 +56,7 @@ type overviewState struct {
 	dashboards app.Dashboards
 	failing    []failingEndpoint
 	messages   *messages
-	mail       *app.ChannelSetup // nil: unknown, or the member does not set it up
+	mail       *app.ChannelSetup // setup of mail; nil: unknown, or the member is no administrator
 	missing    []string
 }
 
@@ -69,7 +69,7 @@ type failingEndpoint struct {
 // messages are the messages of the last 24 hours.
 type messages struct {
 	All      app.DayCounts
-	Channels []channelDay // those with messages
+	Channels []channelDay // channels with messages
 }
 
 type channelDay struct {
@@ -77,12 +77,12 @@ type channelDay struct {
 	Label, Kind string
 }
 
-// overview shows what is going on, and the checklist until all is done.
+// overview shows what needs attention, and the checklist until all steps are done.
 func (p *pages) overview(v *visit) error {
 	return v.showOverview("overview.html")
 }
 
-// overviewPart is the part of the overview that the script repeats.
+// overviewPart responds with the part of the overview that the script reads again and again.
 func (p *pages) overviewPart(v *visit) error { return v.showOverview("part-overview") }
 
 func (v *visit) showOverview(name string) error {
@@ -109,8 +109,8 @@ func (v *visit) showOverview(name string) error {
 	return v.show(http.StatusOK, name, "Overview", data)
 }
 
-// readOverview calls the operations at the same time. A service that is down leaves its part out. whole includes what
-// only the checklist shows.
+// readOverview calls the operations at the same time. If a service is down, its part is in missing. If whole is true,
+// readOverview also reads the data of the checklist.
 func (v *visit) readOverview(whole bool) (found overviewState, err error) {
 	ctx := v.Request.Context()
 	var work concurrent
@@ -184,11 +184,11 @@ func (v *visit) readOverview(whole bool) (found overviewState, err error) {
 	return found, err
 }
 
-// upcomingPages bounds how many pages of planned maintenance the overview reads.
+// upcomingPages is the maximum number of pages of planned maintenance that the overview reads.
 const upcomingPages = 10
 
-// upcoming returns the published maintenance that is planned. The list begins with the newest start, so the last page has the
-// next maintenance.
+// upcoming returns the published maintenance that is planned. The list begins with the latest start, so upcoming reads up to
+// the last page, which has the next maintenance.
 func (v *visit) upcoming() (events []app.Event, err error) {
 	query := url.Values{"status": {planning}, "publish": {"true"}, "limit": {"100"}}
 	for range upcomingPages {
@@ -204,7 +204,8 @@ func (v *visit) upcoming() (events []app.Event, err error) {
 	return events, nil
 }
 
-// troubled returns the components that are not operational, the worst first. Usually there are none, and one call says so.
+// troubled returns the components that are not operational, the worst first, at most 20 of each state. If all are
+// operational, it makes only one call.
 func (v *visit) troubled() (counts app.ComponentCounts, troubled []app.Component, err error) {
 	result, err := v.app.ComponentCounts(v.Request.Context())
 	counts = result.Counts
@@ -253,10 +254,10 @@ func (v *visit) messagesOfDay() (*messages, error) {
 	return out, nil
 }
 
-// shownFailing is how many failing endpoints of a kind the overview shows.
+// shownFailing is the maximum number of failing endpoints of a kind that the overview shows.
 const shownFailing = 10
 
-// failingEndpoints returns the endpoints with failures since their last success. Usually there are none, and one call says so.
+// failingEndpoints returns the endpoints with failures since their last success. If there are none, it makes only one call.
 func (v *visit) failingEndpoints() ([]failingEndpoint, error) {
 	ctx := v.Request.Context()
 	found, err := v.app.EndpointCounts(ctx)
@@ -282,7 +283,7 @@ func (v *visit) failingEndpoints() ([]failingEndpoint, error) {
 	return slices.Concat(lists...), err
 }
 
-// checklist returns the steps for the member's roles. The data says which are done.
+// checklist returns the steps for the member's roles, with the number of done steps and the next step.
 func (v *visit) checklist(profile app.Profile, found overviewState) checklist {
 	var steps []step
 	if v.caller.Has(passport.RoleEvent) && !slices.Contains(found.missing, "events") && !slices.Contains(found.missing, "dashboards") {
@@ -318,7 +319,7 @@ func (v *visit) eventSteps(profile app.Profile, found overviewState) []step {
 	var steps []step
 	if v.caller.Has(passport.RoleAdmin) && len(found.dashboards.Dashboards) > 0 {
 		board := found.dashboards.Dashboards[0]
-		// A first dashboard is called as its organization. The first start itself changes it, for less than a minute.
+		// The first dashboard has the name of its organization. The first start changes it, too, within a minute.
 		named := len(found.dashboards.Dashboards) > 1 || board.Name != profile.Organization.Name || board.UpdatedAt.Sub(board.CreatedAt) > time.Minute
 		steps = append(steps,
 			step{named, "Name the dashboard", "It is called " + board.Name + " now.", "/dashboards/" + board.ID, "Open it", "screen", ""},

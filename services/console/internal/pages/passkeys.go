@@ -10,8 +10,8 @@ import (
 
 const passkeysPath = securityPath + "/passkeys/"
 
-// passkeyNew shows the form for a new passkey, which the script sends. After the member has signed in again, the address has
-// the name that was typed.
+// passkeyNew shows the form for a new passkey, and adds the passkey that the script has created. After the member has signed
+// in again, the address has the name that was typed.
 func (p *pages) passkeyNew(v *visit) error {
 	form := forms.New(passkeysPath+"new", "Create the passkey",
 		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 60, Hint: "So that you recognize it later, such as “Work laptop”."},
@@ -41,7 +41,8 @@ func (p *pages) passkeyNew(v *visit) error {
 	}, show)
 }
 
-// passkeyNewChallenge responds to the script. 403 with {"again": true} says that the member must sign in again first.
+// passkeyNewChallenge responds to the script with the challenge for a new passkey. 403 with {"again": true} says that the
+// member must sign in again first.
 func (p *pages) passkeyNewChallenge(v *visit) error {
 	challenge, err := v.app.NewPasskeyChallenge(v.Request.Context())
 	if failed := app.As(err); failed != nil && failed.Again {
@@ -54,7 +55,7 @@ func (p *pages) passkeyNewChallenge(v *visit) error {
 	return v.json(challenge)
 }
 
-// ownPasskey returns the member's passkey of the path.
+// ownPasskey returns the member's passkey in the path.
 func (v *visit) ownPasskey() (app.OwnPasskey, error) {
 	found, err := v.app.Passkeys(v.Request.Context())
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 
 const (
 	offeredComponents = "25" // components that the tab Components reads at once
-	maxOfferReads     = 20   // reads of a page that finds only components that are on the dashboard already
+	maxOfferReads     = 20   // maximum number of reads until one finds a component that is not on the dashboard yet
 )
 
 // offers are the components that the tab Components can add.
 type offers struct {
 	Chips []chip
-	Find  string // part of the name that is searched
+	Find  string // text that the member searches in the names; empty: none
 	After string // token of the page; empty: the first
 	More  string // token of the next page; empty: there is none
 }
@@ -33,8 +33,8 @@ func (v *visit) knownComponents(d app.Dashboard) ([]app.Component, error) {
 	return known.Components, err
 }
 
-// offersOf returns components that are not on the dashboard as the form has it. The ticked ones come first, whether the
-// search finds them or not.
+// offersOf returns components that are not on the dashboard, as the form has it. The ticked components come first, whether
+// the search finds them or not.
 func (v *visit) offersOf(form *forms.Form) (offers, error) {
 	out := offers{Find: form.Value("find"), After: form.Value("after")}
 	switch way, token, _ := strings.Cut(form.Value("move"), " "); way {

@@ -68,5 +68,5 @@ type formPage struct {
 	Form            *forms.Form
 }
 
-// ListsShortcuts implements whether the page leads to the list of shortcuts, which the form of the profile switches on.
+// ListsShortcuts reports whether the page links to the list of shortcuts: only the page of the profile does.
 func (d formPage) ListsShortcuts() bool { return d.Form.Action == "/profile" }
