@@ -44,7 +44,7 @@ func (p *pages) moveTable(role string) []route {
 	}
 }
 
-// moveSources returns the products whose files package source can read. The hint names the files that it needs.
+// moveSources returns the products whose files package source can read. The hint names what the member must provide.
 func moveSources() []forms.Option {
 	return []forms.Option{
 		{Value: "statuspage", Label: "Statuspage (Atlassian)", Hint: "The id of the page and a key, or a folder of saved JSON."},

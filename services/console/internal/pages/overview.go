@@ -187,8 +187,8 @@ func (v *visit) readOverview(whole bool) (found overviewState, err error) {
 // upcomingPages is the maximum number of pages of planned maintenance that the overview reads.
 const upcomingPages = 10
 
-// upcoming returns the published maintenance that is planned. The list begins with the latest start, so upcoming reads up to
-// the last page, which has the next maintenance.
+// upcoming returns the published maintenance that is planned. The list begins with the latest start, so the last page has the
+// next maintenance. upcoming reads at most upcomingPages pages.
 func (v *visit) upcoming() (events []app.Event, err error) {
 	query := url.Values{"status": {planning}, "publish": {"true"}, "limit": {"100"}}
 	for range upcomingPages {
@@ -319,7 +319,7 @@ func (v *visit) eventSteps(profile app.Profile, found overviewState) []step {
 	var steps []step
 	if v.caller.Has(passport.RoleAdmin) && len(found.dashboards.Dashboards) > 0 {
 		board := found.dashboards.Dashboards[0]
-		// The first dashboard has the name of its organization. The first start changes it, too, within a minute.
+		// The first dashboard has the name of its organization. The first start also changes this dashboard, within a minute.
 		named := len(found.dashboards.Dashboards) > 1 || board.Name != profile.Organization.Name || board.UpdatedAt.Sub(board.CreatedAt) > time.Minute
 		steps = append(steps,
 			step{named, "Name the dashboard", "It is called " + board.Name + " now.", "/dashboards/" + board.ID, "Open it", "screen", ""},

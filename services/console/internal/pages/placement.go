@@ -33,8 +33,8 @@ func (v *visit) knownComponents(d app.Dashboard) ([]app.Component, error) {
 	return known.Components, err
 }
 
-// offersOf returns components that are not on the dashboard, as the form has it. The ticked components come first, whether
-// the search finds them or not.
+// offersOf returns components that the form can add to the dashboard. The ticked components come first, whether the search
+// finds them or not.
 func (v *visit) offersOf(form *forms.Form) (offers, error) {
 	out := offers{Find: form.Value("find"), After: form.Value("after")}
 	switch way, token, _ := strings.Cut(form.Value("move"), " "); way {

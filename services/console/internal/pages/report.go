@@ -17,23 +17,23 @@ const (
 	reportPath  = "/reports/uptime"
 	monthForm   = "2006-01"
 	yearForm    = "2006"
-	reportPages = 5 // how many pages of events a report names at most
+	reportPages = 5 // maximum number of pages of events that a report reads
 )
 
 // reportPage is the data of report.html: a month or a year of a dashboard or a component.
 type reportPage struct {
 	Filter     *forms.Form
 	Views      []view // month, year
-	Empty      bool   // there is no dashboard, so there is no report
+	Empty      bool   // there is no dashboard, and the address names no component: there is no report
 	Shown      bool   // there is a report: the form has no problem
 	Year       bool
 	Name       string // name of the dashboard or the component
 	Period     string // the month or the year, for people
-	Before     string // path of the period before; empty: it is before the year 1
-	After      string // path of the period after; empty: it is in the future
+	Before     string // path of the period before; empty: this period would be before the year 1
+	After      string // path of the period after; empty: this period is in the future
 	File       string // path of the CSV file
 	Generated  string
-	Basis      app.UptimeReport // zone, weight and formula
+	Basis      app.UptimeReport // report with the range, zone, weight and formula
 	Partial    bool             // the period is not over
 	From, To   string
 	Total      figures
@@ -58,7 +58,7 @@ type figures struct {
 
 const notMeasured = "not measured"
 
-// Uptime implements the uptime with all digits of the App interface.
+// Uptime returns the uptime with all digits of the App interface.
 func (f figures) Uptime() string {
 	if f.Percent == nil {
 		return notMeasured
@@ -66,10 +66,10 @@ func (f figures) Uptime() string {
 	return strconv.FormatFloat(*f.Percent, 'f', -1, 64) + " %"
 }
 
-// Class implements the class of the worst state.
+// Class returns the class of the worst state.
 func (f figures) Class() string { return classOf(f.worst()) }
 
-// Worst implements the worst state in words.
+// Worst returns the worst state in words.
 func (f figures) Worst() string { return strings.ToLower(word(f.worst())) }
 
 func (f figures) worst() string {
@@ -88,10 +88,10 @@ func (f figures) worst() string {
 	return notMeasured
 }
 
-// Long implements a number of seconds as days, hours, minutes and seconds.
+// Long returns a number of seconds as days, hours, minutes and seconds.
 func (figures) Long(seconds int64) string { return longTime(seconds) }
 
-// longTime returns a number of seconds as days, hours, minutes and seconds, without those that are 0.
+// longTime returns a number of seconds as days, hours, minutes and seconds, without the units whose number is 0.
 func longTime(seconds int64) (text string) {
 	for _, unit := range []struct {
 		name string
@@ -108,7 +108,7 @@ func longTime(seconds int64) (text string) {
 	return text[1:]
 }
 
-// Signs implements the signs of the days.
+// Signs returns the signs of the states that a day can have, with their names.
 func (reportPage) Signs() (signs []reportCell) {
 	for _, impact := range append(impacts(), "") {
 		signs = append(signs, reportCell{Class: classOf(impact), Words: cmp.Or(word(impact), "Not measured")})
@@ -116,7 +116,7 @@ func (reportPage) Signs() (signs []reportCell) {
 	return signs
 }
 
-// Choice implements the id of the dashboard.
+// Choice returns the id of the dashboard.
 func (d reportPage) Choice() string { return d.dashboard.ID }
 
 // reportPart is a component in a report.
@@ -127,10 +127,10 @@ type reportPart struct {
 	Events []reportEvent
 }
 
-// reportCell is a day of a month, or a month of a year. Words is what the icon shows.
+// reportCell is a day of a month, or a month of a year. Words is the text of its sign.
 type reportCell struct{ Label, Class, Words string }
 
-// reportEvent is an event that affected a component. An event whose title cannot be read has none.
+// reportEvent is an event that affected a component. If Known is false, the event was not read, and only its id is set.
 type reportEvent struct {
 	app.Event
 	Known bool
@@ -153,7 +153,7 @@ func (p *pages) uptime(v *visit) error {
 	return v.show(status, "report.html", title, data)
 }
 
-// readReport reads the report that the address names.
+// readReport reads the report that the address asks for. It sets Shown if there is a report.
 func (v *visit) readReport() (data reportPage, err error) {
 	if !v.caller.Features.UptimeReports {
 		return data, &app.Error{Status: http.StatusForbidden, Message: "The plan of your organization does not include uptime reports."}
@@ -174,7 +174,7 @@ func (v *visit) readReport() (data reportPage, err error) {
 	} else {
 		err = v.readMonth(&data)
 	}
-	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "month" { // it has begun for the console only
+	if failed := app.As(err); failed != nil && failed.Status == http.StatusBadRequest && failed.Field == "month" { // the month has begun for the console, but not for the service
 		data.Filter.Refuse(data.Filter.Fields[len(data.Filter.Fields)-1].Name, failed.Message)
 		data.Shown, err = false, nil
 	} else if failed != nil && failed.Status == http.StatusBadRequest {
@@ -186,7 +186,8 @@ func (v *visit) readReport() (data reportPage, err error) {
 	return data, err
 }
 
-// chooseSubject sets the dashboard and the component of the address. Without an address, it is the first dashboard.
+// chooseSubject sets the dashboard and the component that the address names. Without a dashboard in the address, it chooses
+// the first dashboard that shows the component, or else the first dashboard.
 func (v *visit) chooseSubject(data *reportPage) error {
 	found, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
 	if err != nil {
@@ -212,15 +213,15 @@ func (v *visit) chooseSubject(data *reportPage) error {
 	default:
 		data.Empty = data.component == ""
 	}
-	if id != "" && !data.shows(data.dashboard) { // the form has another dashboard now
+	if id != "" && !data.shows(data.dashboard) { // the member has chosen a dashboard without the component
 		data.Elsewhere, data.component = data.component != "", ""
 	}
 	data.Name, data.slug = data.dashboard.Name, data.dashboard.Slug
 	return nil
 }
 
-// choosePeriod sets the month or the year of the address, and the form. now has the zone of the dashboard. ok is false if the
-// form has a problem.
+// choosePeriod sets the month or the year that the address names, or the present one, and the form. now is in the zone of the
+// dashboard. ok is false if the form has a problem.
 func (v *visit) choosePeriod(data *reportPage, now time.Time) (at time.Time, ok bool) {
 	data.Year = v.Request.URL.Query().Has("year")
 	field, form, example := &forms.Field{Kind: forms.Month, Name: "month", Label: "Month", Plain: true, Max: 7}, monthForm, "Enter a month as year-month, such as 2026-01."
@@ -233,7 +234,7 @@ func (v *visit) choosePeriod(data *reportPage, now time.Time) (at time.Time, ok 
 	switch {
 	case err == nil && at.Year() < 1:
 		at, field.Problem = now, field.Label+" must not be before the year 1."
-	case err != nil && !data.Year: // browsers show no other text in the input
+	case err != nil && !data.Year: // an input for a month shows no other text
 		at, field.Values, field.Problem = now, nil, example
 	case err != nil:
 		at, field.Problem = now, example
@@ -332,7 +333,7 @@ func (v *visit) readMonth(data *reportPage) error {
 	return nil
 }
 
-// eventsOf returns the events in the time of a report, by id. The report has the ids of those that count.
+// eventsOf returns the events in the range of a report, by id. The report itself has only the ids of the events that count.
 func (v *visit) eventsOf(data *reportPage, report app.UptimeReport) (map[string]app.Event, error) {
 	known := map[string]app.Event{}
 	if !slices.ContainsFunc(report.Components, func(c app.ComponentUptime) bool { return len(c.EventIDs) > 0 }) {
@@ -374,7 +375,8 @@ func cellOf(day app.DayUptime) reportCell {
 	return reportCell{label, classOf(day.WorstStatus), words}
 }
 
-// finish sets what a report has in each period: its range in its zone, and the names.
+// finish sets the fields that a report of a month and a report of a year share: the range in the zone of the report, and the
+// name of the component.
 func (d *reportPage) finish(now time.Time) {
 	zone, err := time.LoadLocation(d.Basis.Timezone)
 	if err != nil {

@@ -17,14 +17,14 @@ func (p *pages) uptimeFile(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if data.Elsewhere { // nobody would see that the file is about something else
+	if data.Elsewhere { // the file would be about the whole dashboard, and would not say so
 		return errNotFound
 	}
 	if data.Filter != nil && !data.Filter.OK() {
 		return v.show(http.StatusUnprocessableEntity, "report.html", "Uptime report", data)
 	}
 	var out bytes.Buffer
-	out.WriteString("\ufeff") // without it, Excel does not take the file for UTF-8
+	out.WriteString("\ufeff") // without this mark, Excel does not read the file as UTF-8
 	file := csv.NewWriter(&out)
 	file.UseCRLF = true
 	_ = file.Write([]string{"period", "component", "componentId", "uptimePercent", "downtimeSeconds", "majorOutageSeconds", "partialOutageSeconds", "degradedSeconds", "maintenanceSeconds", "measuredSeconds"})
@@ -42,7 +42,7 @@ func (p *pages) uptimeFile(v *visit) error {
 		}
 		_ = file.Write(rowOfFile(data.period, "", "", data.Total))
 	}
-	file.Flush() // a buffer takes every row
+	file.Flush() // writing to a Buffer never fails
 	v.Header("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName("uptime", data.slug, data.period) + ".csv"}))
 	v.Data(http.StatusOK, "text/csv; charset=utf-8; header=present", out.Bytes())
 	return nil
@@ -60,8 +60,8 @@ func rowOfFile(period, name, id string, f figures) []string {
 	return row
 }
 
-// plainCell returns a text as a cell of a CSV file. Programs that show tables take some texts for a formula, so those get an
-// apostrophe before them.
+// plainCell returns a text as a cell of a CSV file. It puts an apostrophe before a text that spreadsheet programs read as a
+// formula.
 func plainCell(text string) string {
 	if bare := strings.TrimLeft(text, " "); bare != "" && strings.ContainsAny(bare[:1], "=+-@\t\r\n") {
 		return "'" + text
@@ -71,7 +71,7 @@ func plainCell(text string) string {
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// fileName joins the parts of the name of a file. It contains letters, digits and "-" only.
+// fileName joins the parts of the name of a file. The name contains only small letters, digits and "-".
 func fileName(parts ...string) string {
 	var kept []string
 	for _, part := range parts {

@@ -32,8 +32,8 @@ func (s *figures) add(more app.Seconds) {
 	s.Measured += more.Measured
 }
 
-// compute sets the uptime in percent by the formula of the App interface, and as exactly: the time that counts as lost is in
-// nanoseconds, and the result is cut off after six decimals.
+// compute sets Percent by the formula of the App interface, with the same exactness: the lost time is in nanoseconds, and the
+// result is cut off after six decimals. Percent is nil if nothing but maintenance was measured.
 func (s *figures) compute(weight float64) {
 	s.Percent = nil
 	counted := s.Measured - s.Maintenance
@@ -53,8 +53,9 @@ func (s *figures) compute(weight float64) {
 	s.Percent = new(float64(up.Int64()) / 1e6)
 }
 
-// readYear reads the reports of the months of a year until now, which has the zone of the dashboard. The figures of the year are
-// computed from the seconds of its months. Without one of the months there is no report, because its figures would be wrong.
+// readYear reads the reports of the months of a year until now, which is in the zone of the dashboard. It computes the
+// figures of the year from the seconds of its months. It returns an error if a month cannot be read, because the figures
+// would be wrong.
 func (v *visit) readYear(data *reportPage, year int, now time.Time) error {
 	var reports [12]app.UptimeReport
 	monthOf := func(i int) string { return fmt.Sprintf("%04d-%02d", year, i+1) }
@@ -67,7 +68,7 @@ func (v *visit) readYear(data *reportPage, year int, now time.Time) error {
 		read := func() error {
 			found, err := v.app.Uptime(ctx, monthOf(i), data.dashboard.ID, data.component)
 			reports[i] = found.Report
-			if failed := app.As(err); failed != nil && failed.Field == "month" { // it has not begun where the component is shown
+			if failed := app.As(err); failed != nil && failed.Field == "month" { // the month has not begun in the zone of the report
 				return nil
 			}
 			return err
@@ -97,7 +98,8 @@ func (v *visit) readYear(data *reportPage, year int, now time.Time) error {
 	return nil
 }
 
-// addReport adds the report of the month with the index to the year. parts has the index of each component.
+// addReport adds the report of a month to the year. month is the index of the month. parts has the index of each component in
+// Parts, by id.
 func (d *reportPage) addReport(report app.UptimeReport, parts map[string]int, month int) {
 	from := d.Basis.RangeStart
 	if d.Basis.Month == "" {

@@ -94,12 +94,12 @@ type totpPage struct {
 	Form   *forms.Form
 }
 
-// totp explains the authenticator app. A POST makes the secret.
+// totp shows a page about the authenticator app. Its button calls totpStart.
 func (p *pages) totp(v *visit) error {
 	return v.show(http.StatusOK, "totp_start.html", "Authenticator app", forms.New(securityPath+"/app", "Set up an app"))
 }
 
-// totpStart shows a new secret.
+// totpStart makes a new secret and shows it.
 func (p *pages) totpStart(v *visit) error {
 	v.form = forms.New(securityPath+"/app", "")
 	if err := v.form.Read(v.Request); err != nil {
@@ -163,7 +163,7 @@ func drawQR(text string) (template.HTML, error) {
 	return template.HTML(`<svg class="qr" viewBox="0 0 ` + side + ` ` + side + `" shape-rendering="crispEdges" role="img" aria-label="QR code for your authenticator app"><path fill="#000" d="` + path.String() + `"/></svg>`), nil // numbers only
 }
 
-// totpConfirm puts the secret into force, and shows the recovery codes.
+// totpConfirm activates the secret if the code is right, and shows the recovery codes.
 func (p *pages) totpConfirm(v *visit) error {
 	form := totpForm()
 	return v.submit(form, func() error {
@@ -236,7 +236,7 @@ func (p *pages) sessionsEnd(v *visit) error {
 	})
 }
 
-// act handles a form that is only a button on the page.
+// act reads a form that is only a button, and calls do. page is the path of the page with the button.
 func (v *visit) act(page string, do func() error) error {
 	v.form = forms.New(strings.TrimPrefix(v.Request.URL.Path, root), "")
 	v.form.Page = page

@@ -18,9 +18,9 @@ import (
 
 const (
 	setupPath = "/setup"
-	// setupPatience bounds the time in which a part must say how it is.
+	// setupPatience is the time limit for reading the states of the parts.
 	setupPatience = 4 * time.Second
-	// Times to wait for the result of a test message, and between two looks at the log.
+	// testPatience is the time to wait for the result of a test message, and testPause the time between two reads of the log.
 	testPatience = 4 * time.Second
 	testPause    = 400 * time.Millisecond
 )
@@ -42,15 +42,15 @@ type setupPage struct {
 type setupChannel struct {
 	forms.Option
 	app.ChannelSetup
-	Test     *forms.Form // nil: there is no test here
+	Test     *forms.Form // nil: this page has no test of the channel
 	Result   *testResult
-	Endpoint string // page of the endpoints, which have tests of their own; empty: the member cannot open it
+	Endpoint string // path of the list of endpoints, of which each has a test; empty: there is no list, or the plan does not allow it
 }
 
-// Ready reports whether the channel sends messages, maybe with restrictions.
+// Ready reports whether the channel sends messages, possibly with restrictions.
 func (c setupChannel) Ready() bool { return c.Configured || c.Server != nil }
 
-// Encryption returns how the connection to the server is encrypted.
+// Encryption returns in words how the connection to the server is encrypted.
 func (c setupChannel) Encryption() string {
 	return map[string]string{"tls": "encrypted", "startTLSIfOffered": "encrypted if the server offers it", "none": "not encrypted"}[c.Server.Security]
 }
@@ -67,7 +67,7 @@ func (p *pages) setupTable(role string) []route {
 // setup shows whether the installation is set up right, and whether each part works.
 func (p *pages) setup(v *visit) error { return v.showSetup(http.StatusOK, nil) }
 
-// testForm returns the form that sends a test message. It returns nil for a channel whose test is that of an endpoint.
+// testForm returns the form that sends a test message. It returns nil for any other channel than mail, SMS and WhatsApp.
 func testForm(kind string) *forms.Form {
 	var form *forms.Form
 	switch kind {
@@ -85,7 +85,7 @@ func testForm(kind string) *forms.Form {
 	return form
 }
 
-// setupTest sends a test message, and leads to the page that shows its result.
+// setupTest sends a test message, and redirects to the page that shows its result.
 func (p *pages) setupTest(kind string) func(*visit) error {
 	return func(v *visit) error {
 		form := testForm(kind)
@@ -173,20 +173,20 @@ func (v *visit) setupChannels(found map[string]app.ChannelSetup, wrong *forms.Fo
 	return out
 }
 
-// testResult is what became of a test message.
+// testResult is the result of a test message.
 type testResult struct {
 	app.DeliveryLog
 	Kind    string
-	Waiting bool   // it is not known yet
-	Answer  string // what the server answered, without addresses and secrets
-	Again   string // address of the page that looks again
+	Waiting bool   // the result is not known yet
+	Answer  string // response of the server to a message that was not delivered, without secrets; empty: none
+	Again   string // address of this page, which reads the result again
 }
 
-// Path returns the page of the delivery.
+// Path returns the path of the page of the delivery.
 func (r testResult) Path() string { return deliveryAt(r.Kind, r.LogID, r.SentAt) }
 
-// testResult returns what became of the test message that the address of the page names. It waits a moment for the
-// message. It returns nil if the address names none that this browser has sent a moment ago: a link of somebody else claims nothing.
+// testResult returns the result of the test message that the address names. It waits at most testPatience for the result. It
+// returns nil if this browser has not sent the message within stepLife, so that a link of somebody else shows no result.
 func (v *visit) testResult() *testResult {
 	query := v.Request.URL.Query()
 	at, err := strconv.ParseInt(query.Get("at"), 10, 64)

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// lateAfter is the age of an unsent message from which on Kafka, or the service, has a problem.
+	// lateAfter is the age of an unsent message from which on the message counts as late.
 	lateAfter = time.Minute
-	// oldBackup is the age from which on a backup counts as forgotten.
+	// oldBackup is the age from which on a backup is too old.
 	oldBackup = 7 * 24 * time.Hour
 )
 
-// setupPart is a service or the gateway.
+// setupPart is a service, the gateway or the console.
 type setupPart struct {
 	app.ServiceState
 	Name, About string
-	Class       string // class of its state: o, d or x
+	Class       string // class of its state: o for good, d for a warning, x for a failure
 	Says        string // its state in words
-	Engines     bool   // it has a database and Kafka
+	Engines     bool   // the part uses a database and Kafka
 }
 
-// partOf returns a service. err is the error of the call.
+// partOf returns the part of a service. err is the error of reading its state, or nil.
 func partOf(name string, state app.ServiceState, err error) setupPart {
 	part := setupPart{ServiceState: state, Name: words(name), Class: "x", Engines: true, About: map[string]string{
 		"identity": "Members, sign-in, keys, audit log", "events": "Events, components, dashboards", "subscribers": "Subscribers by mail, SMS and WhatsApp",
@@ -59,12 +59,12 @@ func partOf(name string, state app.ServiceState, err error) setupPart {
 	return part
 }
 
-// Late reports whether the oldest message has waited too long.
+// Late reports whether the oldest unsent message is older than lateAfter.
 func (p setupPart) Late(now time.Time) bool {
 	return p.Outbox != nil && p.Outbox.OldestAt != nil && now.Sub(*p.Outbox.OldestAt) > lateAfter
 }
 
-// Database returns the name of the database.
+// DatabaseName returns the name of the database engine.
 func (p setupPart) DatabaseName() string {
 	return map[string]string{"sqlite": "SQLite", "mongodb": "MongoDB"}[p.Database.Engine]
 }
@@ -78,7 +78,7 @@ func (s *setupPage) ownParts() []setupPart {
 	return []setupPart{gateway, {Name: "Console", About: "These pages", Class: "o", Says: "Works", ServiceState: app.ServiceState{Version: version.Number()}}}
 }
 
-// backupState is what is known of the last backup.
+// backupState is the state of the last backup.
 type backupState struct {
 	Known  bool // a service has responded
 	Engine string
@@ -96,9 +96,9 @@ func backupOf(states []app.ServiceStateResult, now time.Time) (b backupState) {
 	return b
 }
 
-// finding is something that is not right, with what to do.
+// finding is something that is wrong, with the advice what to do.
 type finding struct {
-	Class   string // x: something does not work; d: something will be missed later
+	Class   string // x for a failure, d for a warning
 	Text    string
 	Do      string // what to do
 	Setting string // setting that Do is about; empty: none
@@ -112,7 +112,7 @@ const (
 	sectionOperate  = "Operate"
 )
 
-// findings returns all that is not right. What does not work is first.
+// findings returns all that is wrong. The failures come first.
 func (s *setupPage) findings(now time.Time) []finding {
 	out := slices.Concat(s.partFindings(now), s.addressFindings(), s.channelFindings())
 	switch {
@@ -170,7 +170,7 @@ func (s *setupPage) channelFindings() (out []finding) {
 	return out
 }
 
-// addressFindings compares the base URLs with how the request arrived.
+// addressFindings compares the base URLs with the scheme, host and proxy of this request.
 func (s *setupPage) addressFindings() (out []finding) {
 	base, err := url.Parse(s.Links.ConsoleBaseURL)
 	if err != nil || !s.Arrived {
@@ -204,7 +204,7 @@ func (s *setupPage) addressFindings() (out []finding) {
 	return out
 }
 
-// withPort returns the host with its port.
+// withPort returns the host in lower case with its port, or with the default port of the scheme.
 func withPort(host, scheme string) string {
 	if _, _, err := net.SplitHostPort(host); err == nil {
 		return strings.ToLower(host)
@@ -212,13 +212,13 @@ func withPort(host, scheme string) string {
 	return strings.ToLower(net.JoinHostPort(strings.Trim(host, "[]"), map[string]string{"https": "443", "http": "80"}[scheme]))
 }
 
-// isLocal reports whether the host is the machine itself.
+// isLocal reports whether the host is localhost or a loopback address.
 func isLocal(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// networkOf returns the network that has only the address.
+// networkOf returns the network that contains only the address.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {

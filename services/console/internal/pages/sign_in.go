@@ -14,12 +14,12 @@ import (
 // signInPage is the data of sign_in.html.
 type signInPage struct {
 	Form     *forms.Form
-	Passkey  *forms.Form // sent by the script
+	Passkey  *forms.Form // the script fills in and sends this form
 	Provider *app.Provider
 	SSO      string // path of the single sign-on
 }
 
-// nextFields are hidden fields with the page to show after the sign-in.
+// nextFields returns the hidden fields next, the page to show after the sign-in, and kept.
 func (v *visit) nextFields() []*forms.Field {
 	next, kept := v.Query("next"), v.Query("kept")
 	if v.isPost() {
@@ -56,7 +56,7 @@ func (v *visit) passkeyForm() *forms.Form {
 // signIn shows the sign-in.
 func (p *pages) signIn(v *visit) error {
 	if v.signedIn() {
-		if v.Query("kept") != "" { // the member has signed in in another tab
+		if v.Query("kept") != "" { // the member has already signed in in another tab
 			v.notify("kept", "", "")
 		}
 		return v.redirectTo(safeNext(v.Query("next")))
@@ -72,8 +72,9 @@ func (v *visit) showSignIn(status int, form *forms.Form) error {
 	return v.showGate(status, "sign_in.html", "Sign in", signInPage{form, v.passkeyForm(), provider.Provider, ssoPath(provider.Provider, form.Value("next"), form.Value("kept"))})
 }
 
-// ssoPath returns the path of the single sign-on at a provider, or of the page that asks for its name if it is nil. After the
-// sign-on the member sees the page next. kept is not empty if the browser has kept what the member typed.
+// ssoPath returns the path of the single sign-on at a provider. For a nil provider, this is the page that asks for the
+// name of the provider. After the sign-on the member sees the page next. kept is not empty if the browser has kept the values
+// that the member typed.
 func ssoPath(provider *app.Provider, next, kept string) string {
 	path, query := "/sign-in/sso", url.Values{}
 	if provider != nil {
@@ -108,8 +109,8 @@ func (p *pages) signInPassword(v *visit) error {
 	}, func(status int) error { return v.showSignIn(status, form) })
 }
 
-// enter completes a step of a sign-in: it sets the cookies of the new session and shows the page next, or asks for the
-// second factor. kept is not empty if the browser has kept what the member typed.
+// enter completes a step of a sign-in: it sets the cookies of the new session and redirects to the page next, or asks for the
+// second factor. kept is not empty if the browser has kept the values that the member typed.
 func (v *visit) enter(result app.SignIn, next, kept string) error {
 	if result.Session == nil && result.SecondFactor != nil {
 		v.setCookie(codeCookie, url.QueryEscape(result.SecondFactor.Ticket), stepLife)
@@ -157,13 +158,13 @@ func (p *pages) signInCode(v *visit) error {
 	}, show)
 }
 
-// browser returns the ticket by which this browser is known.
+// browser returns the ticket of this browser, or an empty text if the browser has none.
 func (v *visit) browser() string {
-	ticket, _ := url.QueryUnescape(v.cookie(browserCookie)) // a wrong ticket is refused as none
+	ticket, _ := url.QueryUnescape(v.cookie(browserCookie)) // the service treats a wrong ticket like none
 	return ticket
 }
 
-// passkeyChallenge responds to the script with what the browser's passkeys need.
+// passkeyChallenge responds to the script with the challenge for the browser's passkeys.
 func (p *pages) passkeyChallenge(v *visit) error {
 	challenge, err := v.app.PasskeyChallenge(v.Request.Context())
 	if err != nil {
@@ -201,7 +202,7 @@ func raw(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// signInSSO asks for the name of the organization's provider.
+// signInSSO asks for the name of the organization's provider, and redirects to the single sign-on.
 func (p *pages) signInSSO(v *visit) error {
 	form := forms.New("/sign-in/sso", "Continue", append([]*forms.Field{
 		{Kind: forms.Text, Name: "name", Label: "Name of your organization's sign-on", Hint: "Your administrator knows it. It is the last part of your sign-in link.", Required: true, Max: 63},
@@ -222,7 +223,8 @@ func (p *pages) signInSSO(v *visit) error {
 	return v.redirect(ssoPath(found.Provider, form.Value("next"), form.Value("kept")))
 }
 
-// signInSSOStart leads to the provider. It is a link and not a form, because the policy for forms covers redirects.
+// signInSSOStart redirects to the provider. A link calls it and not a form, because form-action in the policy also applies to
+// redirects.
 func (p *pages) signInSSOStart(v *visit) error {
 	next := ""
 	if v.Query("next") != "" {
@@ -263,8 +265,8 @@ func (p *pages) signInSSOCallback(v *visit) error {
 	return v.enter(result, result.Next, kept)
 }
 
-// signOnFailed shows why a single sign-on failed. Identity names the reason also if its provider cannot be reached. Any
-// other error of a service is shown as on other pages.
+// signOnFailed shows the reason why a single sign-on failed, if identity has named the reason. Identity names it also if the
+// provider cannot be reached. signOnFailed returns any other error.
 func (v *visit) signOnFailed(failed *app.Error) error {
 	isReason := failed.Status < http.StatusInternalServerError || failed.Status == http.StatusServiceUnavailable && failed.Cause == nil
 	if !isReason || failed.Message == "" {
@@ -277,7 +279,7 @@ func (v *visit) showSignOnFailed(status int, reason string) error {
 	return v.showGate(status, "sign_on_failed.html", "The sign-in did not work", reason)
 }
 
-// signOut ends the session.
+// signOut asks whether to sign out, and ends the session.
 func (p *pages) signOut(v *visit) error {
 	if !v.signedIn() {
 		return v.redirect("/sign-in")
@@ -294,9 +296,9 @@ func (p *pages) signOut(v *visit) error {
 
 // confirm is the data of confirm.html: a page that asks before a change.
 type confirm struct {
-	Back, BackLabel string // the page above
+	Back, BackLabel string // path and name of the page above
 	Text            string
-	Points          []string // what goes with the record
+	Points          []string // consequences of the change
 	Form            *forms.Form
 }
 
@@ -325,7 +327,7 @@ func acceptForm(action string, kind string) *forms.Form {
 	return forms.New(action, submit, append(fields, newPasswordField("password", "Password"), keepField())...)
 }
 
-// welcome shows what an invitation is for. The link can still be used afterwards.
+// welcome shows the form for the link of an invitation. This does not use up the link.
 func (p *pages) welcome(v *visit) error {
 	return v.showLink(http.StatusOK, v.Query("token"), nil)
 }

@@ -16,7 +16,7 @@ const (
 	scopeSome = "some"
 )
 
-// choiceFields are the inputs for what a subscriber gets: the components of a dashboard, and the language.
+// choiceFields returns the fields for the messages that a subscriber gets: the components of a dashboard, and the language.
 func choiceFields(d app.Dashboard) []*forms.Field {
 	components := &forms.Field{Kind: forms.Ticks, Name: "components", Label: "Components", Members: []string{"componentIds"}}
 	for _, placed := range d.Components {
@@ -32,7 +32,8 @@ func choiceFields(d app.Dashboard) []*forms.Field {
 	}
 }
 
-// choiceOf returns the components that the form says. It sets a problem if none is chosen.
+// choiceOf returns the chosen components, or nil for all components. It sets a problem if the member chose some components
+// but named none.
 func choiceOf(form *forms.Form) app.Choice {
 	if form.Value("scope") == scopeAll {
 		return nil
@@ -49,20 +50,20 @@ type subscriberNewPage struct {
 	Words      channelWords
 	At         string
 	Dashboards []app.Dashboard
-	Dashboard  app.Dashboard // the subscriber gets its messages
+	Dashboard  app.Dashboard // dashboard whose messages the subscriber gets
 	Form       *forms.Form
 }
 
-// Rest implements the fields below the components.
+// Rest returns the fields below the components.
 func (d subscriberNewPage) Rest() []*forms.Field { return restOf(d.Form) }
 
-// restOf returns the fields of a form of a subscriber without those of the components.
+// restOf returns the visible fields of a form of a subscriber, except the address, the scope and the components.
 func restOf(form *forms.Form) []*forms.Field {
 	return slices.DeleteFunc(form.Shown(), func(f *forms.Field) bool { return f.Name == "components" || f.Name == "scope" || f.Name == "address" })
 }
 
-// subscriberNew returns the handler of the page that adds a subscriber. The address of the page names the dashboard, whose
-// components the form offers.
+// subscriberNew returns the handler of the page that adds a subscriber. The form offers the components of the dashboard that
+// the address of the page names, or of the first dashboard.
 func (p *pages) subscriberNew(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		listed, err := v.app.Dashboards(v.Request.Context(), url.Values{"limit": {"100"}})
@@ -128,7 +129,7 @@ type subscriberPage struct {
 	Words      channelWords
 	At         string // path of the page
 	List       string // path of the list
-	Why        string // path of the page that explains a message that is missing; it names the subscriber by the id
+	Why        string // path of the page that explains why a message is missing; the path has the id of the subscriber
 	Subscriber app.Subscriber
 	Dashboard  app.Dashboard
 	Gone       bool // the dashboard cannot be read
@@ -136,18 +137,18 @@ type subscriberPage struct {
 	Reasons    []string // why the subscriber gets no messages
 }
 
-// Rest implements the fields below the components.
+// Rest returns the fields below the components.
 func (d subscriberPage) Rest() []*forms.Field { return restOf(d.Form) }
 
-// Do implements a form with one button, which changes the state of the subscriber.
+// Do returns a form that is only a button, which changes the state of the subscriber.
 func (d subscriberPage) Do(what, label string) *forms.Form { return forms.New(d.At+"/"+what, label) }
 
-// Source implements who has made the subscriber.
+// Source returns in words who has created the subscriber.
 func (d subscriberPage) Source() string {
 	return map[string]string{"app": "a member or a program", "legacy": "the legacy interface", "import": "an import", "public": "the owner of the address"}[d.Subscriber.Source]
 }
 
-// subscriberForm returns the form that changes what a subscriber gets.
+// subscriberForm returns the form that changes the messages that a subscriber gets.
 func subscriberForm(at string, s app.Subscriber, d app.Dashboard) *forms.Form {
 	form := forms.New(at, "Save changes", choiceFields(d)...)
 	language := form.Field("locale")
@@ -162,7 +163,7 @@ func subscriberForm(at string, s app.Subscriber, d app.Dashboard) *forms.Form {
 	return form
 }
 
-// subscriberChange returns what a form changes of the values that are stored. A component that the dashboard does not show
+// subscriberChange returns the values of form that differ from those of stored. A component that the dashboard does not show
 // stays, unless the member chooses others.
 func subscriberChange(form, stored *forms.Form) (in app.SubscriberChange) {
 	scope := form.Value("scope")
@@ -211,7 +212,7 @@ func (p *pages) subscriber(channel app.Channel) func(*visit) error {
 		if !v.isPost() {
 			return show(http.StatusOK)
 		}
-		if data.Gone { // without its components the form says nothing
+		if data.Gone { // the form needs the components of the dashboard
 			return err
 		}
 		return v.submit(form, func() error {
@@ -231,7 +232,8 @@ func (p *pages) subscriber(channel app.Channel) func(*visit) error {
 	}
 }
 
-// subscriberAct returns the handler of a button of the page of a subscriber. The last part of the path says what it does.
+// subscriberAct returns the handler of a button of the page of a subscriber. The last part of the path names the action:
+// resend, pause, resume, lock or unlock.
 func (p *pages) subscriberAct(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		at := subscribersAt(channel) + "/" + v.Param("id")
@@ -273,7 +275,7 @@ func (v *visit) askSubscriber(channel app.Channel, title, label, path string, c 
 	return v.ask(strings.ReplaceAll(title, "%s", s.Address()), c, func() error { return do(s) })
 }
 
-// subscriberConfirm confirms for the owner of the address.
+// subscriberConfirm returns the handler of the page that confirms a subscriber for the owner of the address.
 func (p *pages) subscriberConfirm(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		return v.askSubscriber(channel, "Confirm for %s?", "Confirm for the owner", "/confirm", confirm{
@@ -288,7 +290,7 @@ func (p *pages) subscriberConfirm(channel app.Channel) func(*visit) error {
 	}
 }
 
-// subscriberClear ends the suppression of the address.
+// subscriberClear returns the handler of the page that ends the suppression of a subscriber's address.
 func (p *pages) subscriberClear(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		return v.askSubscriber(channel, "Send to %s again?", "End the suppression", "/clear", confirm{
@@ -308,7 +310,7 @@ func (p *pages) subscriberClear(channel app.Channel) func(*visit) error {
 	}
 }
 
-// subscriberDelete deletes a subscriber.
+// subscriberDelete returns the handler of the page that deletes a subscriber.
 func (p *pages) subscriberDelete(channel app.Channel) func(*visit) error {
 	return func(v *visit) error {
 		return v.askSubscriber(channel, "Delete %s?", "Delete the subscriber", "/delete", confirm{

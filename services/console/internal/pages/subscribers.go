@@ -14,7 +14,7 @@ const subscribersPath = "/subscribers"
 
 func subscribersAt(channel app.Channel) string { return subscribersPath + "/" + string(channel) }
 
-// channelWords is how a page names a channel, its addresses and the people who have them.
+// channelWords has the texts of the pages about a channel and its addresses.
 type channelWords struct{ Label, Address, By, Icon string }
 
 func wordsOf(channel app.Channel) channelWords {
@@ -25,7 +25,7 @@ func wordsOf(channel app.Channel) channelWords {
 	}[channel]
 }
 
-// tally is a state that the list can be filtered by, with the number of its subscribers.
+// tally is a link that filters a list by a state, with the number of records in this state.
 type tally struct {
 	Path, Label, Class string
 	Count              int
@@ -52,10 +52,10 @@ type subscribersPage struct {
 	First       bool
 }
 
-// At implements the path of the list.
+// At returns the path of the list.
 func (d subscribersPage) At() string { return subscribersAt(d.Channel) }
 
-// NameOf implements the name of a dashboard. It is empty if the dashboard is not known.
+// NameOf returns the name of a dashboard. It is empty if the dashboard is not known.
 func (d subscribersPage) NameOf(id string) string { return dashboardName(d.Dashboards, id) }
 
 func dashboardName(dashboards []app.Dashboard, id string) string {
@@ -65,7 +65,7 @@ func dashboardName(dashboards []app.Dashboard, id string) string {
 	return ""
 }
 
-// subscriberStates are the states of the filter.
+// subscriberStates returns the states that the list can be filtered by.
 func subscriberStates() []string {
 	return []string{"confirmed", "unconfirmed", "paused", "suppressed", "unsubscribed"}
 }
@@ -135,7 +135,7 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 		data.Dashboards = found.Dashboards
 		return nil
 	})
-	_ = work.Wait() // none returns an error
+	_ = work.Wait() // no read returns an error
 	data.Subscribers, data.Total = listed.Subscribers, counts.Total
 	data.Views, data.Missing = channelViews(setup, data.Channel)
 	for i, count := range []int{counts.Total, counts.Confirmed, counts.Unconfirmed, counts.Paused, counts.Suppressed, counts.Unsubscribed} {
@@ -150,7 +150,7 @@ func (v *visit) readSubscribers(data *subscribersPage, query url.Values) error {
 	return unlisted
 }
 
-// Export implements the address of the download, which has the filter of the list.
+// Export returns the path of the download, with the filter of the list.
 func (d subscribersPage) Export() string {
 	path, query, _ := strings.Cut(d.with(d.State), "?")
 	if query != "" {
@@ -159,7 +159,7 @@ func (d subscribersPage) Export() string {
 	return path + "/export" + query
 }
 
-// with returns the path of the list with another state, and with the search and the dashboard of this one.
+// with returns the path of the list with the state, and with the search and the dashboard of this list.
 func (d subscribersPage) with(state string) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"state": state, "q": d.Query, "dashboard": d.Dashboard} {
@@ -173,8 +173,8 @@ func (d subscribersPage) with(state string) string {
 	return d.At() + "?" + query.Encode()
 }
 
-// channelViews returns the tabs of the channels, and what the one of the page lacks. A tab of a channel that is not set up
-// says so.
+// channelViews returns the tabs of the channels. The tab of a channel that is not set up says so. If the channel at is not
+// set up, missing is a text about this.
 func channelViews(setup map[string]app.ChannelSetup, at app.Channel) (views []view, missing string) {
 	for _, channel := range app.AddressChannels() {
 		one, known := setup[string(channel)]

@@ -15,7 +15,7 @@ type suppressionsPage struct {
 	At      string
 	Words   kindWords
 	Views   []view
-	List    string // path of the endpoints; empty: the plan has none
+	List    string // path of the list of endpoints; empty: the plan has no integrations
 	Entries []app.Suppression
 	More    string // address of the next page; empty: there is none
 	First   bool
@@ -54,7 +54,7 @@ func suppressionReason(s app.Suppression) string {
 	return amount(s.ConsecutiveFailures, false) + " messages in a row did not arrive."
 }
 
-// suppression returns the suppression of a URL. A kind has few suppressions, so that all of them are read.
+// suppression returns the suppression of a URL, or errNotFound. It reads the list of suppressions, which is short.
 func (v *visit) suppression(kind app.EndpointKind, hash string) (app.Suppression, error) {
 	query := url.Values{"limit": {"100"}}
 	for range 50 {
@@ -97,8 +97,8 @@ func (p *pages) suppressionClear(kind app.EndpointKind) func(*visit) error {
 	}
 }
 
-// notSuppressed says that messages to the URL in the path are sent, if there is such an endpoint and err says that there
-// is no suppression. Else it returns err.
+// notSuppressed sets the status line "not suppressed" and redirects to the page of the URL in the path. If err is not about a
+// missing suppression, or the URL has no endpoint, it returns err.
 func (v *visit) notSuppressed(kind app.EndpointKind, err error) error {
 	if !isGone(err) && !fault.Is(err, fault.NotFound) {
 		return err

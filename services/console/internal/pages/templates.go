@@ -16,12 +16,12 @@ const (
 	templatesPerPage = "100"        // an organization has no more
 )
 
-// templateGone is the problem of a form whose template somebody has deleted meanwhile.
+// templateGone is the problem of a form whose template somebody else has deleted.
 const templateGone = "This template does not exist any more."
 
 func templateKinds() []string { return []string{incident, maintenance, kindUpdate} }
 
-// kindLabel returns a kind of templates as a member reads it.
+// kindLabel returns the name of a kind of templates for members.
 func kindLabel(kind string) string {
 	return map[string]string{incident: "Incident", maintenance: "Maintenance", kindUpdate: "Update"}[kind]
 }
@@ -39,13 +39,13 @@ type templatesPage struct {
 	Templates []app.Template
 }
 
-// Icon implements the icon of a kind.
+// Icon returns the name of the icon of a kind.
 func (templatesPage) Icon(kind string) string { return kindIcon(kind) }
 
-// Label implements the name of a kind.
+// Label returns the name of a kind for members.
 func (templatesPage) Label(kind string) string { return kindLabel(kind) }
 
-// templateList lists the templates of a kind, or all.
+// templateList lists the templates of a kind, or of all kinds.
 func (p *pages) templateList(v *visit) error {
 	data := templatesPage{Kind: v.Query("kind"), Filter: forms.New(templatesPath, "Show")}
 	query, status := url.Values{"limit": {templatesPerPage}}, http.StatusOK
@@ -69,7 +69,7 @@ func (p *pages) templateList(v *visit) error {
 	return v.show(status, "templates.html", "Templates", data)
 }
 
-// templateForm returns the form of a template of a kind. was is the stored template, or one that is empty.
+// templateForm returns the form of a template of a kind. was is the stored template, or an empty template for a new one.
 func templateForm(kind string, was app.Template) *forms.Form {
 	form := forms.New(newTemplatePath, "Save the template",
 		&forms.Field{Kind: forms.Text, Name: "name", Label: "Name", Required: true, Max: 100, Hint: "Members choose the template by this name. Visitors do not see it."})
@@ -107,7 +107,7 @@ func templateStatuses(kind string) []string {
 	return slices.Concat([]string{statusUpdate}, incidentStatuses(), ofMaintenance)
 }
 
-// templateChange returns what the form says.
+// templateChange returns the values of the form for the App interface.
 func templateChange(kind string, form *forms.Form, was app.Template) app.TemplateChange {
 	text := func(name string) *app.Nullable { return new(app.Nullable(form.Value(name))) }
 	name, components := form.Value("name"), append([]string{}, form.Field("components").Values...)
@@ -128,10 +128,10 @@ type templatePage struct {
 	Form   *forms.Form
 	Views  []view // kinds of a new template
 	Chips  chips
-	Delete string // path of the page that deletes the template; empty: it is new
+	Delete string // path of the page that deletes the template; empty: the template is new
 }
 
-// Fields implements the fields before the components.
+// Fields returns the visible fields, except components and impact.
 func (d templatePage) Fields() []*forms.Field {
 	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool { return f.Name == "components" || f.Name == "impact" })
 }
@@ -144,7 +144,7 @@ func (v *visit) showTemplate(status int, title string, data templatePage) (err e
 	return v.show(status, "template.html", title, data)
 }
 
-// submitTemplate is submit for a form with a search of components.
+// submitTemplate is submit for a form with a search of components. For the step show, it only shows the form again.
 func (v *visit) submitTemplate(form *forms.Form, do func() error, show func(int) error) error {
 	v.form = form
 	if err := form.Read(v.Request); err != nil {
@@ -165,7 +165,7 @@ func (p *pages) templateMaintenance(v *visit) error {
 }
 func (p *pages) templateUpdate(v *visit) error { return v.templateNew(kindUpdate, "/update") }
 
-// templateNew creates a template.
+// templateNew shows the form of a new template, and creates the template.
 func (v *visit) templateNew(kind, path string) error {
 	form := templateForm(kind, app.Template{})
 	form.Action += path
@@ -218,7 +218,7 @@ func (p *pages) template(v *visit) error {
 	}, show)
 }
 
-// templateDelete deletes a template.
+// templateDelete asks whether to delete a template, and deletes it.
 func (p *pages) templateDelete(v *visit) error {
 	found, err := v.app.Template(v.Request.Context(), v.Param("id"))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// textPart responds with a text in the notation as dashboards show it. Any form can be sent: the parameter name says which of
-// its fields is the text.
+// textPart responds with a text of the sent form as dashboards show it. The form can be any form. The query parameter name
+// names the field with the text, which is in the notation.
 func (p *pages) textPart(v *visit) error {
 	if err := forms.Parse(v.Request); err != nil {
 		return err

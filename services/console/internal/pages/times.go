@@ -8,13 +8,14 @@ import (
 // moment is a time as a page shows it.
 type moment struct{ At, Text, Full string }
 
-// When returns a time in the member's zone. Times of the last day are shown as their age.
+// When returns a time in the member's zone. Its text is the age of a time of the last day, and otherwise the date and the
+// time.
 func (p *page) When(t time.Time) moment {
 	local := t.In(p.zone)
 	return moment{At: t.UTC().Format(time.RFC3339), Text: ago(local, p.now.In(p.zone)), Full: local.Format("Monday, 2 January 2006, 15:04:05 MST")}
 }
 
-// WhenAt is When for a time that may be missing.
+// WhenAt is When for a time that may be missing. The text of a missing time is "never".
 func (p *page) WhenAt(t *time.Time) moment {
 	if t == nil {
 		return moment{Text: "never"}
@@ -22,7 +23,7 @@ func (p *page) WhenAt(t *time.Time) moment {
 	return p.When(*t)
 }
 
-// Until returns a time in the future.
+// Until is When with the date and the time as the text, never the age.
 func (p *page) Until(t time.Time) moment {
 	m := p.When(t)
 	m.Text = t.In(p.zone).Format("2 Jan 2006, 15:04")

@@ -50,7 +50,7 @@ func nameOf(u app.User) string {
 	return u.Username
 }
 
-// Name implements what templates show of a member.
+// Name returns the name of a member for templates.
 func (usersPage) Name(u app.User) string { return nameOf(u) }
 
 func rolesField() *forms.Field {
@@ -187,7 +187,7 @@ func (p *pages) userDisable(v *visit) error {
 	})
 }
 
-// userInvite sends a member a new link.
+// userInvite sends a member a new link. If the response of the App interface has the link, the page shows it once.
 func (p *pages) userInvite(v *visit) error {
 	at := usersPath + "/" + v.Param("id")
 	return v.act(at, func() error {
@@ -262,7 +262,8 @@ type conflictPage struct {
 	Take   string
 }
 
-// conflict shows, for each field that another member has changed in the meantime, that value and the typed one.
+// conflict shows the typed and the stored value of each field in which they differ. The member can keep the typed values or
+// take the stored ones.
 func (v *visit) conflict(mine, theirs *forms.Form, id, name string) error {
 	data := conflictPage{Name: name, Take: mine.PagePath(), Keep: forms.New(mine.Action, "Keep mine")}
 	data.Keep.Version = theirs.Version
@@ -280,7 +281,8 @@ func (v *visit) conflict(mine, theirs *forms.Form, id, name string) error {
 	shown := &page{Title: "Somebody else changed this", Data: &data}
 	entries, err := v.app.AuditEntries(v.Request.Context(), url.Values{"entityId": {id}, "limit": {"1"}})
 	me, _ := v.profile()
-	// The page does not name who it was without the entry, or if the newest entry is the member's own: it is an older one then.
+	// The page names who changed the record only if the newest entry is of somebody else. An entry of the member is about an
+	// earlier change.
 	if err == nil && len(entries.Entries) == 1 && entries.Entries[0].Actor.ID != me.UserID {
 		entry := entries.Entries[0]
 		shown.now, shown.zone = v.pages.Process.Now(), v.zone()

@@ -15,8 +15,8 @@ import (
 
 const whyPath = deliveriesPath + "/why"
 
-// whyAt returns the address of the page with what it is about. It never has an address of a person: a browser keeps
-// addresses of pages, and servers log them.
+// whyAt returns the path of the page with the event and the recipient that it is about. The path never contains the
+// address of a person, because browsers keep the addresses of pages, and servers log them.
 func whyAt(kind string, query url.Values) string {
 	query = url.Values{"kind": {kind}, "event": query["event"], "endpoint": query["endpoint"], "subscriber": query["subscriber"]}
 	for name, values := range query {
@@ -35,11 +35,11 @@ type whyPage struct {
 	None   bool // there is no event, so there was no message
 	Result *whyResult
 
-	events []app.Event // that were read, by whose titles the member chooses
+	events []app.Event // events that the member can choose by their titles
 }
 
-// why shows why a recipient got messages about an event, or got none. An address is sent by POST, so that it is in no
-// address of a page. A link can name an event with an endpoint or a subscriber by its id.
+// why shows why a recipient got messages about an event, or got none. The form sends the address of a recipient by POST, so
+// that no address of a page contains it. A link can name an event, and an endpoint or a subscriber by its id.
 func (p *pages) why(v *visit) error {
 	data := whyPage{Kind: v.Query("kind")}
 	if !slices.ContainsFunc(channels(), func(o forms.Option) bool { return o.Value == data.Kind }) {
@@ -82,11 +82,11 @@ func (p *pages) why(v *visit) error {
 	return err
 }
 
-// isAddressed reports whether the recipients of the kind have an address, and no URL.
+// isAddressed reports whether the recipients of the kind have a mail address or a phone number, and not a URL.
 func isAddressed(kind string) bool { return slices.Contains(app.AddressChannels(), app.Channel(kind)) }
 
-// whyEvent returns the field of the event: the newest ones and the one that is wanted, or its id if the member may not list
-// events, or they cannot be read.
+// whyEvent returns the field for the event. Its options are the newest events and the event with the id wanted. If the member
+// may not list events, or they cannot be read, it is a field for the id.
 func (v *visit) whyEvent(data *whyPage, wanted string) (*forms.Field, error) {
 	field := &forms.Field{Kind: forms.Text, Name: "event", Label: "Event", Required: true, Max: 36, Members: []string{"eventId"}, Hint: "The id of the event", Missing: "Enter the id of the event."}
 	if wanted != "" {
@@ -118,7 +118,8 @@ func (v *visit) whyEvent(data *whyPage, wanted string) (*forms.Field, error) {
 	return field, nil
 }
 
-// whyRecipient returns the field of the recipient. A subscriber that a link names shows with the address.
+// whyRecipient returns the field for the recipient. If a link names a subscriber, the field has the address of this
+// subscriber.
 func (v *visit) whyRecipient(kind string, wanted url.Values) (*forms.Field, error) {
 	if !isAddressed(kind) {
 		return v.whyEndpoint(app.EndpointKind(kind), wanted.Get("endpoint")), nil
@@ -138,8 +139,9 @@ func (v *visit) whyRecipient(kind string, wanted url.Values) (*forms.Field, erro
 	return field, nil
 }
 
-// whyEndpoint returns the field of the endpoint: those of the kind and the one that is wanted, or its hash if they cannot be
-// read. An endpoint that was deleted may have got messages before.
+// whyEndpoint returns the field for the endpoint. Its options are the endpoints of the kind and the endpoint with the hash
+// wanted, also after its deletion, because it may have got messages before. If the endpoints cannot be read, it is a field
+// for the hash.
 func (v *visit) whyEndpoint(kind app.EndpointKind, wanted string) *forms.Field {
 	field := &forms.Field{Kind: forms.Text, Name: "endpoint", Label: "Endpoint", Required: true, Max: 64, Members: []string{"urlHash"}, Hint: "The hash of its URL, which the address of its page has", Missing: "Enter the hash of the URL."}
 	if wanted != "" {
@@ -175,7 +177,8 @@ func (v *visit) whyEndpoint(kind app.EndpointKind, wanted string) *forms.Field {
 	return field
 }
 
-// explain asks what happened, and shows it. An id that was typed and that no event has is a problem of its field.
+// explain reads what happened to the messages, and shows the result. If there is no such event after a POST, it shows this as
+// a problem of the form, or of the field in which the member typed the id.
 func (v *visit) explain(data *whyPage, show func(int) error) error {
 	event, who := data.Form.Field("event"), data.Form.Fields[1]
 	in := app.WhyQuery{EventID: event.Value(), Kind: data.Kind}
@@ -206,7 +209,7 @@ func (v *visit) explain(data *whyPage, show func(int) error) error {
 	return show(http.StatusOK)
 }
 
-// whyResultOf returns what the page shows.
+// whyResultOf returns the data of the result for the page.
 func (v *visit) whyResultOf(data *whyPage, found app.Why, dashboards []app.Dashboard) *whyResult {
 	event, who := data.Form.Value("event"), data.Form.Fields[1]
 	out := &whyResult{Why: found, Who: who.LabelOf(who.Value())}

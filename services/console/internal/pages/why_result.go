@@ -7,11 +7,11 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/app"
 )
 
-// whyResult is what became of the messages to a recipient.
+// whyResult is the result for the messages to a recipient about an event.
 type whyResult struct {
 	app.Why
-	Who      string     // address of the recipient, or how its URL is shown
-	Event    *app.Event // nil: the member may not see it
+	Who      string     // address of the recipient, or the visible part of its URL
+	Event    *app.Event // nil: the member may not read events, or they could not be read
 	Messages []whyMessage
 }
 
@@ -21,19 +21,19 @@ type whyMessage struct {
 	Rows []whyRow
 }
 
-// whyRow is what became of a message, for a dashboard.
+// whyRow is the result of a message for a dashboard.
 type whyRow struct {
 	app.WhyReason
 	Kind      string
-	Dashboard string  // name; empty: none or not known
-	Fix       whyLink // page on which the reason can be changed; without a path there is none
-	Audit     string  // path of the changes of the recipient; empty: they do not matter, or the member may not
-	Replay    string  // path of the page that sends the message again; empty: the member may not, or need not
+	Dashboard string  // name of the dashboard; empty: none or unknown
+	Fix       whyLink // link to the page on which the reason can be changed; empty path: none
+	Audit     string  // path of the audit log of the recipient; empty: it does not matter, or the member may not read it
+	Replay    string  // path of the page that sends the message again; empty: this is not needed, or the plan does not allow it
 }
 
 type whyLink struct{ Path, Label string }
 
-// arrived reports whether the message has arrived, at first or when it was sent again.
+// arrived reports whether the message arrived, at first or when it was sent again.
 func (r whyRow) arrived() bool {
 	for _, log := range r.Replays {
 		if log.Status == "delivered" && !r.Filed() {
@@ -46,15 +46,16 @@ func (r whyRow) arrived() bool {
 // Filed reports whether the message was written to a file instead of sent.
 func (r whyRow) Filed() bool { return r.Code == "not_configured" }
 
-// changed reports whether the recipient was set otherwise when the message was sent.
+// changed reports whether the recipient had other settings when the message was sent.
 func (r whyRow) changed() bool { return r.Code == "chosen_later" || r.Code == "changed_since" }
 
-// RuleOfToday reports whether the rule may not have held at the time of the message. Three codes say so in their text.
+// RuleOfToday reports whether the rule may not have applied at the time of the message. It returns false for three codes
+// whose text says this already.
 func (r whyRow) RuleOfToday() bool {
 	return r.AsOfToday && r.Code != "not_subscribed" && !r.changed()
 }
 
-// Icon implements the icon of the result.
+// Icon returns the name of the icon of the result.
 func (r whyRow) Icon() string {
 	switch {
 	case r.Filed():
@@ -67,7 +68,7 @@ func (r whyRow) Icon() string {
 	return deliveryRow{DeliveryLog: app.DeliveryLog{Status: r.Status}}.Icon()
 }
 
-// Class implements the class of the result.
+// Class returns the class of the result.
 func (r whyRow) Class() string {
 	switch {
 	case r.Filed(), r.Status == "none", r.Status == "suppressed", r.Status == "skipped":
@@ -76,7 +77,7 @@ func (r whyRow) Class() string {
 	return deliveryRow{DeliveryLog: app.DeliveryLog{Status: r.Status}}.Class()
 }
 
-// Word implements the result in words.
+// Word returns the result in words.
 func (r whyRow) Word() string {
 	switch {
 	case r.Filed():
@@ -87,7 +88,7 @@ func (r whyRow) Word() string {
 	return deliveryStatus(r.Status)
 }
 
-// Delivery implements the path of the page of the delivery. It is empty before the first attempt.
+// Delivery returns the path of the page of the delivery. It is empty before the first attempt.
 func (r whyRow) Delivery() string {
 	if r.Log == nil {
 		return ""
@@ -95,7 +96,7 @@ func (r whyRow) Delivery() string {
 	return r.path(*r.Log)
 }
 
-// Again implements the deliveries of the message that was sent again.
+// Again returns the deliveries that sent the message again.
 func (r whyRow) Again() (rows []deliveryRow) {
 	for _, log := range r.Replays {
 		rows = append(rows, deliveryRow{app.DeliveryLog{LogID: log.LogID, SentAt: log.SentAt, Status: log.Status}, r.Kind})
@@ -103,7 +104,7 @@ func (r whyRow) Again() (rows []deliveryRow) {
 	return rows
 }
 
-// SuppressedBy implements why nothing is sent to the recipient.
+// SuppressedBy returns in words why nothing is sent to the recipient.
 func (r whyRow) SuppressedBy() string {
 	return map[string]string{
 		"bounce": "messages came back", "complaint": "the owner reported a message as spam", "invalid": "the address does not exist",
@@ -112,7 +113,7 @@ func (r whyRow) SuppressedBy() string {
 	}[r.Suppression.Reason]
 }
 
-// Icon implements the icon of the message: that of its only result.
+// Icon returns the name of the icon of the only result, or of a general icon.
 func (m whyMessage) Icon() string {
 	if len(m.Rows) == 1 {
 		return m.Rows[0].Icon()
@@ -120,7 +121,7 @@ func (m whyMessage) Icon() string {
 	return "message"
 }
 
-// Class implements the class of the message.
+// Class returns the class of the only result, or an empty text.
 func (m whyMessage) Class() string {
 	if len(m.Rows) == 1 {
 		return m.Rows[0].Class()
@@ -128,7 +129,8 @@ func (m whyMessage) Class() string {
 	return ""
 }
 
-// counts returns how many messages arrived, wait, and there are.
+// counts returns the number of results whose message arrived, the number of those whose message still waits, and the
+// number of all results.
 func (r whyResult) counts() (arrived, waiting, all int) {
 	for _, m := range r.Messages {
 		for _, row := range m.Rows {
@@ -144,7 +146,7 @@ func (r whyResult) counts() (arrived, waiting, all int) {
 	return arrived, waiting, all
 }
 
-// Summary implements what the recipient got: "got 2 of 3 messages".
+// Summary returns how many messages the recipient got, such as "got 2 of 3 messages".
 func (r whyResult) Summary() string {
 	arrived, waiting, all := r.counts()
 	text := fmt.Sprintf("got %s of %s messages", amount(arrived, false), amount(all, false))
@@ -171,7 +173,7 @@ func (r whyResult) Summary() string {
 	return text
 }
 
-// State implements the class of the summary.
+// State returns the class of the summary.
 func (r whyResult) State() string {
 	arrived, waiting, all := r.counts()
 	switch {
@@ -183,7 +185,8 @@ func (r whyResult) State() string {
 	return "d"
 }
 
-// whyFix returns the page on which the member can change what kept the message back.
+// whyFix returns a link to the page on which the member can change the reason why the message was not sent. The link is empty
+// if there is no such page, or the member may not open it.
 func (v *visit) whyFix(r whyRow, event, hash string, e *app.Event) whyLink {
 	switch r.Code {
 	case "delivered", "held", "planning", "queued", "expired":
@@ -205,7 +208,7 @@ func (v *visit) whyFix(r whyRow, event, hash string, e *app.Event) whyLink {
 	return v.linkToRecipient(r, hash)
 }
 
-// linkFor returns a link if the member has the role.
+// linkFor returns a link, or an empty link if the member lacks the role.
 func (v *visit) linkFor(role, path, label string) whyLink {
 	if !v.caller.Has(role) {
 		return whyLink{}
@@ -213,7 +216,7 @@ func (v *visit) linkFor(role, path, label string) whyLink {
 	return whyLink{path, label}
 }
 
-// linkToRecipient returns a link to the subscriber or the endpoint, or to the form that adds one.
+// linkToRecipient returns a link to the subscriber or the endpoint, or to the form that adds one. It may be empty.
 func (v *visit) linkToRecipient(r whyRow, hash string) whyLink {
 	gone := r.Code == "not_subscribed"
 	if hash == "" {
