@@ -32,8 +32,8 @@ type auditRow struct {
 	Whole                  string // address of the page with whole values; empty: no value is cut
 }
 
-// maxValue is the maximum length of a value, in characters, in a list that is not of one record only. The entry of an import
-// has up to 64 KiB of addresses.
+// maxValue is the maximum length of a value, in characters, in a list that is not limited to one record. The entry of an
+// import has up to 64 KiB of addresses.
 const maxValue = 1000
 
 // change is a field before and after a write. A missing value is empty.
@@ -51,7 +51,7 @@ func auditFilter() *forms.Form {
 		&forms.Field{Kind: forms.Date, Name: "to", Label: "To", Max: 10, Plain: true})
 }
 
-// audit lists the entries of a filter. The filter is in the address, so that it can be shared.
+// audit lists the entries of a filter. The filter is in the address, so that members can share the list.
 func (p *pages) audit(v *visit) error {
 	data := auditPage{Filter: auditFilter(), First: v.Query("after") == ""}
 	query := url.Values{"limit": {"50"}}

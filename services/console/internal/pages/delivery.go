@@ -33,7 +33,7 @@ func (r deliveryRow) Icon() string {
 	return map[string]string{"delivered": "done", "retrying": "clock", "failed": "alert", "suppressed": "lock", "skipped": "next"}[r.Status]
 }
 
-// Class returns the class of the status, which sets the colour of the icon. It is empty for most statuses.
+// Class returns the class of the status, which sets the colour of the icon. It is empty except for delivered and failed.
 func (r deliveryRow) Class() string {
 	return map[string]string{"delivered": "o", "failed": "x"}[r.Status]
 }

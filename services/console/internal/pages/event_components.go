@@ -21,7 +21,7 @@ type chips struct {
 	Field *forms.Field
 	Chips []chip
 	Find  string      // text that the member searches in the names; empty: none
-	All   bool        // the chips are all components
+	All   bool        // the chips are all components, or Lost is true
 	Lost  bool        // the components cannot be read
 	Open  []app.Event // open events; the member may want to report one of them
 }

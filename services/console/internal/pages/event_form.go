@@ -149,8 +149,9 @@ func (f eventForm) orNil(text string) *app.Nullable {
 	return &value
 }
 
-// changedTime returns the time of a field, or nil if the field shows was: the field has no seconds, so its time may differ
-// from was. If was is not nil, an empty field is a problem, because the time cannot be removed.
+// changedTime returns the time of a field. It returns nil if the field is empty or wrong, or shows was: the field has no
+// seconds, so its time may differ from was. If was is not nil, an empty field is a problem, because the time cannot be
+// removed.
 func (f eventForm) changedTime(name string, was *time.Time) *time.Time {
 	field := f.Field(name)
 	if was != nil && was.In(f.zone).Format("2006-01-02T15:04") == field.Value() {

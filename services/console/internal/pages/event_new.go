@@ -74,7 +74,7 @@ func (d newEventPage) fields(is func(name string) bool) []*forms.Field {
 	return slices.DeleteFunc(d.Form.Shown(), func(f *forms.Field) bool { return !is(f.Name) })
 }
 
-// preparedMessage is the message that the script shows for a status while nobody has typed one.
+// preparedMessage is the message that the script shows for a status until the member types a message.
 type preparedMessage struct{ Status, Text string }
 
 func preparedMessages(statuses []string) (out []preparedMessage) {
@@ -258,7 +258,7 @@ func (v *visit) showNewEvent(status int, form eventForm, stays string) error {
 	if id := v.Query("component"); id != "" && form.Kind == incident {
 		work.Go(func() error {
 			found, err := v.app.Events(v.Request.Context(), url.Values{"limit": {"25"}, "active": {"true"}, "type": {incident}, "componentId": {id}})
-			if err == nil { // the form works without them
+			if err == nil { // the form works without these incidents
 				data.Same = found.Events
 			}
 			return nil

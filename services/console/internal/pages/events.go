@@ -43,7 +43,7 @@ type eventsPage struct {
 	First      bool
 }
 
-// events lists the events of a tab. The filter is in the address, so that it can be shared.
+// events lists the events of a tab. The filter is in the address, so that members can share the list.
 func (p *pages) events(v *visit) error {
 	data := eventsPage{At: v.Query("view"), Query: strings.TrimSpace(v.Query("q")), Type: v.Query("type"), Dashboard: v.Query("dashboard"), First: v.Query("after") == ""}
 	known := []view{{Path: "open", Label: "Open"}, {Path: "upcoming", Label: "Upcoming"}, {Path: "drafts", Label: "Drafts"}, {Path: "past", Label: "Past"}}

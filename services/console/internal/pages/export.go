@@ -27,7 +27,7 @@ type export struct {
 	named   map[string]int               // number of dashboards that a cell may mean, by the text of the cell
 	names   map[string]string            // names of dashboards by id; the id itself if an import would not find the name
 	choices map[string][]sheet.Component // components of each dashboard
-	labels  map[string]map[string]string // labels of the components of each dashboard, by ids
+	labels  map[string]map[string]string // labels of components, by the ids of the dashboard and the component
 	page    bytes.Buffer                 // the page that is sent next
 }
 
@@ -70,7 +70,7 @@ func (p *pages) subscribersExport(channel app.Channel) func(*visit) error {
 		stream, end := web.NewStream(v.Context, exportTime)
 		defer end()
 		if err := e.send(stream, next); err != nil {
-			if !errors.Is(stream.Err(), context.Canceled) { // else the client has left
+			if !errors.Is(stream.Err(), context.Canceled) { // a canceled stream means that the client has left
 				p.Process.Log.WarnContext(ctx, "export broke off", slog.Any("error", err))
 			}
 			stream.Break()
@@ -97,8 +97,8 @@ func (e *export) send(stream web.Stream, next *string) error {
 	}
 }
 
-// read reads the page of the list with the token next, and adds its subscribers to e.page. It returns the token of the page
-// after it, or nil.
+// read reads the page of the list with the token next, or the first page for nil, and adds its subscribers to e.page. It
+// returns the token of the following page, or nil.
 func (e *export) read(ctx context.Context, next *string) (*string, error) {
 	if next != nil {
 		e.query.Set("nextToken", *next)

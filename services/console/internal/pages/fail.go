@@ -46,7 +46,7 @@ func (v *visit) fail(err error) {
 			own := v.Request.URL.Path
 			from, wrong := url.Parse(v.GetHeader("Referer"))
 			if _, _, found := v.pages.page(own); found && v.form == nil && (wrong != nil || from.Path != own) {
-				shown.Back = own // the form was in a dialog, and this page also shows it
+				shown.Back = own // the form was in a dialog, and this page also shows the form
 			}
 		}
 		if back, err := url.Parse(shown.Back); err == nil && v.form == nil { // the browser has kept the values that were typed

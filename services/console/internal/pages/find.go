@@ -46,7 +46,7 @@ type findGroup struct {
 	Name  string
 	Hits  []findHit
 	All   string // path of the list with the same search; empty: all results are shown
-	Maybe bool   // the list may have more results, which were not compared yet
+	Maybe bool   // the list may have more results on its next pages
 }
 
 // findHit is a result. It has an icon or the class of a state.
@@ -139,7 +139,8 @@ func unreadable(err error) bool {
 	return err != nil && (failed == nil || failed.Status >= http.StatusInternalServerError || failed.Status == http.StatusTooManyRequests)
 }
 
-// exactly returns the record of a kind whose id, or id of the legacy interface, is the text, or nil.
+// exactly returns the record of a kind whose id is the text, or whose id of the legacy interface is the text. It returns nil
+// if there is none.
 func (v *visit) exactly(kind, text string) *findHit {
 	ctx := v.Request.Context()
 	if id, err := strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 52); err == nil && id > 0 {

@@ -169,8 +169,8 @@ func inLineToo(line int) error {
 	return fault.New(fault.Invalid, "The address is in line %d too.", line)
 }
 
-// each sends the rows between two positions, in pieces. After a piece, it stops if the time until is over or mostRefused rows
-// are refused. It returns the error of a piece. Count is then the position of the first row without a result.
+// each sends the rows from position from to position to, in pieces. After a piece, it stops if until has passed or
+// mostRefused rows are refused. It returns the error of a piece. Count is the position of the first row without a result.
 func (r *importRun) each(rows []sheet.Row, from, to int, until time.Time) error {
 	for _, row := range rows[:from] { // rows of an earlier step
 		if _, err := r.rowOf(row); err == nil {

@@ -226,8 +226,8 @@ func arrivalFilter(keys []app.InboundKey) *forms.Form {
 	return filter
 }
 
-// reason is the text that says why a message was refused or ignored, or why it waits. At is the first time in the text.
-// Before and After are the text around it. A nil At: the text has no time.
+// reason is the text that says why a message was refused or ignored, or why it waits. At is the first time in the text,
+// between Before and After. It is nil if the text has no time.
 type reason struct {
 	Before string
 	At     *time.Time

@@ -30,7 +30,7 @@ func inboundWaitFields(set app.InboundRules) []*forms.Field {
 	}
 }
 
-// silenceOptions returns the times that a tool may be silent, with the present time.
+// silenceOptions returns the times that a tool may be silent. present, the stored time, is among them.
 func silenceOptions(present string) []forms.Option {
 	options := []forms.Option{
 		{Value: "", Label: "Never"}, {Value: "5m", Label: "After 5 minutes"}, {Value: "15m", Label: "After 15 minutes"}, {Value: "1h", Label: "After 1 hour"},
@@ -39,7 +39,7 @@ func silenceOptions(present string) []forms.Option {
 	return withOption(options, present)
 }
 
-// waitOptions returns the times to wait, with the present time.
+// waitOptions returns the times to wait. present, the stored time, is among them.
 func waitOptions(present string) []forms.Option {
 	options := []forms.Option{
 		{Value: "0s", Label: "At once"}, {Value: "1m", Label: "After 1 minute"}, {Value: "2m", Label: "After 2 minutes"}, {Value: "5m", Label: "After 5 minutes"},

@@ -14,7 +14,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/console/internal/forms"
 )
 
-// Values of the query parameter start, besides the names of the shipped templates. A template starts from the value.
+// Values of the query parameter start, which names what a template starts from. Its other values are the names of the shipped
+// templates.
 const (
 	startOwn  = "own"  // a template with ownBody
 	startKept = "kept" // the stored template

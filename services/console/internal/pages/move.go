@@ -252,7 +252,7 @@ func (p *pages) beginReading(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// slugOf returns the slug of the dashboard into which the form imports. Empty: the slug in the source.
+// slugOf returns the slug of the dashboard into which the form imports. It is empty if the source names the dashboard.
 func slugOf(form *forms.Form) string { return cmp.Or(form.Value("into"), form.Value("slug")) }
 
 // readSource returns the prepared lines of the source in files. If the source is missing or wrong, it sets a problem of the

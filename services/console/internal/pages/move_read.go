@@ -68,7 +68,7 @@ func (u *upload) take(form *forms.Form) {
 
 func (u *upload) remove() {
 	if u.folder != "" {
-		_ = os.RemoveAll(u.folder) // what is left of a temporary folder harms nobody
+		_ = os.RemoveAll(u.folder) // a temporary folder that is left harms nobody
 	}
 }
 

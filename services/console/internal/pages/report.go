@@ -220,8 +220,8 @@ func (v *visit) chooseSubject(data *reportPage) error {
 	return nil
 }
 
-// choosePeriod sets the month or the year that the address names, or the present one, and the form. now is in the zone of the
-// dashboard. ok is false if the form has a problem.
+// choosePeriod sets the form, and the month or the year that the address names, or else the current one. now is in the
+// zone of the dashboard. ok is false if the form has a problem.
 func (v *visit) choosePeriod(data *reportPage, now time.Time) (at time.Time, ok bool) {
 	data.Year = v.Request.URL.Query().Has("year")
 	field, form, example := &forms.Field{Kind: forms.Month, Name: "month", Label: "Month", Plain: true, Max: 7}, monthForm, "Enter a month as year-month, such as 2026-01."

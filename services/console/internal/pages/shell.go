@@ -334,8 +334,8 @@ func (v *visit) takeNotice() *notice {
 	return shown
 }
 
-// isolate returns a name for use within a text. It encloses a name with letters that are written from right to left, so that
-// the words around the name keep their order.
+// isolate returns a name for use within a text. A name with letters that are written from right to left gets isolate
+// characters around it, so that the words around the name keep their order.
 func isolate(name string) string {
 	for _, r := range name {
 		if unicode.In(r, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko) {
@@ -350,7 +350,7 @@ func richHTML(text string) template.HTML {
 	return template.HTML(richtext.HTML(richtext.Rich, text)) // richtext.HTML returns HTML that is safe to embed
 }
 
-// initials returns the first letter or digit of each name in upper case, at most two. Pages show them beside a member.
+// initials returns the first letter or digit of each name in upper case, at most two. Lists show them beside a member.
 func initials(names ...string) string {
 	var letters []rune
 	for _, name := range names {

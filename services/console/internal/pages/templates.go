@@ -13,7 +13,7 @@ const (
 	templatesPath    = "/templates"
 	newTemplatePath  = templatesPath + "/new"
 	kindUpdate       = statusUpdate // kind of a template for an entry of a timeline
-	templatesPerPage = "100"        // an organization has no more
+	templatesPerPage = "100"        // an organization has at most 100 templates
 )
 
 // templateGone is the problem of a form whose template somebody else has deleted.

@@ -21,7 +21,7 @@ type usersPage struct {
 	Me    string
 }
 
-// users lists the members, in the order of their names.
+// users lists the members that the text in the address finds, in the order of the App interface.
 func (p *pages) users(v *visit) error {
 	found, err := v.app.Users(v.Request.Context())
 	if err != nil {
@@ -258,7 +258,7 @@ type conflictPage struct {
 	At     moment
 	Known  bool
 	Fields []difference
-	Keep   *forms.Form // sends my values for the current version
+	Keep   *forms.Form // form that sends the typed values for the stored version
 	Take   string
 }
 

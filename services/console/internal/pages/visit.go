@@ -139,7 +139,7 @@ func (v *visit) toSignIn() error {
 }
 
 // formPage returns the path of the page that has sent the form. If no form was read, this is the page in the header Referer,
-// or the next page above it if only forms have that path. Without such a page, this is the overview.
+// or the nearest page above it if only forms have that path. Without such a page, this is the overview.
 func (v *visit) formPage() string {
 	if v.form != nil {
 		return root + v.form.PagePath()
