@@ -133,7 +133,8 @@ func (v *visit) found() findPage {
 	return data
 }
 
-// unreadable reports whether a search failed. A search that the service refuses finds nothing, except for too many requests.
+// unreadable reports whether a search failed. A refused search has not failed, because it finds nothing, unless there were
+// too many requests.
 func unreadable(err error) bool {
 	failed := app.As(err)
 	return err != nil && (failed == nil || failed.Status >= http.StatusInternalServerError || failed.Status == http.StatusTooManyRequests)

@@ -92,7 +92,7 @@ func (r moveResult) Sums() (sums []moveSum) {
 	return sums
 }
 
-// Sum returns the counts of all outcomes.
+// Sum returns the counts of all outcomes. The aliases of an event count like outcomes.
 func (r moveResult) Sum() (sum moveSum) {
 	for _, o := range r.Outcomes {
 		sum.add(o.Status, 1+r.aliases(o))

@@ -186,7 +186,8 @@ type testResult struct {
 func (r testResult) Path() string { return deliveryAt(r.Kind, r.LogID, r.SentAt) }
 
 // testResult returns the result of the test message that the address names. It waits at most testPatience for the result. It
-// returns nil if this browser has not sent the message within stepLife, so that a link of somebody else shows no result.
+// returns nil unless this is the last message that this browser has sent, within stepLife, so that a link of somebody else
+// shows no result.
 func (v *visit) testResult() *testResult {
 	query := v.Request.URL.Query()
 	at, err := strconv.ParseInt(query.Get("at"), 10, 64)

@@ -65,7 +65,8 @@ func (p *pages) serve(r route) gin.HandlerFunc {
 	}
 }
 
-// open calls the handler of a route if the caller may open it. Otherwise it redirects, or it returns or shows an error.
+// open calls the handler of a route if the caller may open it. For another caller, it redirects, or it returns or shows an
+// error.
 func (v *visit) open(r route) error {
 	v.route = r
 	if v.signedIn() {
