@@ -1,6 +1,7 @@
-// Package delivery is the service that sends notifications. It consumes the changes of events, requests the recipients
-// from the services integrations, subscribers and identity, sends to each recipient, retries after a temporary failure, and logs
-// each attempt. It publishes the outcome of each delivery. Several processes share the partitions.
+// Package delivery is the service that sends notifications. It consumes the changes of events and the notices of other
+// services, requests the recipients from the services integrations, subscribers and identity, sends to each recipient,
+// retries after a temporary failure, and logs each attempt. It publishes the outcome of each delivery. Several processes can
+// share the Kafka partitions.
 package delivery
 
 import (
@@ -45,7 +46,7 @@ type Config struct {
 	SubscribersURL  string `name:"subscribers-url" env:"SUBSCRIBERS_URL" default:"http://subscribers:8080" check:"upstream" help:"URL of the subscribers service."`
 	Data            string `name:"data" env:"BELLBUOY_DATA" default:"./data" help:"Folder for mail and texts while SMTP_URL or SMS_URL is not set."`
 
-	// StateTimeout is that of dispatch.Parts. Tests set it, because a request can take long on a busy machine.
+	// StateTimeout sets dispatch.Parts.StateTimeout. Tests set it, because a request can take long on a busy machine.
 	StateTimeout time.Duration `kong:"-"`
 }
 
@@ -64,7 +65,7 @@ func locales(c Config, log *slog.Logger) (*locale.Locales, error) {
 	return opened, nil
 }
 
-// Operations declares what the service offers on the App interface.
+// Operations returns the operations that the service offers on the App interface.
 func Operations() []web.Operation {
 	return append(api.Operations(), web.SetupOperation("delivery", nil))
 }

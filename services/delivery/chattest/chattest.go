@@ -1,5 +1,6 @@
-// Package chattest has receivers for tests that are as strict as Slack and Discord: about the structure and the lengths of a
-// message, about its links and mentions, and about the rate of requests.
+// Package chattest has checks of messages to chat programs and alerting services, and an HTTP receiver, for tests. A check
+// returns an error if the service would refuse the message. The checks of chat programs also return an error for a mention or
+// a misleading link.
 package chattest
 
 import (
@@ -37,8 +38,8 @@ type slackText struct {
 	Verbatim   bool
 }
 
-// CheckSlack returns an error if Slack would refuse the body, or if the message mentions anybody, unfurls a link, or has
-// a link whose text is an address of another host.
+// CheckSlack returns an error if Slack would refuse the body, or if the message mentions anybody, unfurls a link, has control
+// or direction marks, or has a link whose text is an address of another host.
 func CheckSlack(body []byte) error {
 	var m slackMessage
 	if err := strictly(body, &m); err != nil {
@@ -111,7 +112,8 @@ func checkSlackText(text slackText, limit int) error {
 	return nil
 }
 
-// checkLink returns an error unless the target is a page or a mailbox, and shown is no address of another host.
+// checkLink returns an error if the target is not a URL of http, https or mailto, or if shown is an address of another host
+// than the target's.
 func checkLink(target, shown string) error {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "mailto" {
@@ -139,8 +141,8 @@ var (
 	discordLink = regexp.MustCompile(`(?:^|[^\\])\[((?:[^\]\\]|\\.)*)\]\(<?([^)>]*)>?\)`)
 )
 
-// CheckDiscord returns an error if Discord would refuse the body, or if the message mentions anybody, or has a link whose
-// text is an address of another host.
+// CheckDiscord returns an error if Discord would refuse the body, or if the message mentions anybody, has control or
+// direction marks, or has a link whose text is an address of another host.
 func CheckDiscord(body []byte) error {
 	var m discordMessage
 	if err := strictly(body, &m); err != nil {
@@ -205,10 +207,11 @@ func hasMarks(text string) bool {
 	})
 }
 
-// Receiver is a Slack or a Discord.
+// Receiver is an HTTP server that accepts the messages for which Check returns nil, and responds with status 400 to the
+// others.
 type Receiver struct {
-	Check   func(body []byte) error                  // CheckSlack or CheckDiscord
-	Respond func(w http.ResponseWriter, path string) // the response to a message that is accepted
+	Check   func(body []byte) error                  // such as CheckSlack
+	Respond func(w http.ResponseWriter, path string) // writes the response to an accepted message
 	mu      sync.Mutex
 	bodies  [][]byte
 	refused []string

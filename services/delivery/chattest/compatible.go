@@ -22,7 +22,7 @@ type compatibleMessage struct {
 var (
 	barColor      = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 	announcements = strings.NewReplacer("<!channel>", "@channel", "<!here>", "@here", "<!all>", "@all")
-	linked        = regexp.MustCompile(`<([^\n<|>]+)\|([^\n>]+)>`) // Mattermost makes a link of these
+	linked        = regexp.MustCompile(`<([^\n<|>]+)\|([^\n>]+)>`) // Mattermost converts each match to a link
 	mailTarget    = regexp.MustCompile(`\]\(mailto:[^)]*\)`)
 	named         = regexp.MustCompile(`@($|[^\x{200b}])`)
 	image         = regexp.MustCompile(`(^|[^\\])!\[`)
@@ -30,8 +30,8 @@ var (
 )
 
 // CheckSlackCompatible returns an error if Mattermost or Rocket.Chat would refuse the body, or if the message mentions
-// anybody, shows an image, or has a link whose text is an address of another host. The limits are those of the older
-// releases of Mattermost, which are lower than those of Rocket.Chat.
+// anybody, shows an image, has control or direction marks, or has a link whose text is an address of another host. The
+// limit of characters is that of older releases of Mattermost, which is lower than that of Rocket.Chat.
 func CheckSlackCompatible(body []byte) error {
 	var m compatibleMessage
 	if err := strictly(body, &m); err != nil {
@@ -51,7 +51,7 @@ func CheckSlackCompatible(body []byte) error {
 	}
 	if a.TitleLink == "" {
 		texts = append(texts, a.Title)
-	} else { // no Markdown
+	} else { // a title that is a link is not Markdown
 		total += length(a.Title)
 	}
 	problems := []error{checkMentions(a.Title)}

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Keys that the services accept.
+// The keys, the token and the topic that the checks accept.
 const (
 	PagerDutyKey = "0123456789abcdef0123456789abcdef"
 	NtfyTopic    = "acme-status_1"
@@ -78,11 +78,12 @@ func CheckNtfy(r *http.Request, body []byte) error {
 	}, body)
 }
 
-// zulipFence matches the line that begins a block of Zulip. Its groups are the fence, and what the block is.
+// zulipFence matches the line that begins a block of Zulip. Its groups are the fence, the language or kind of the block, and
+// the header of the block.
 var zulipFence = regexp.MustCompile("^(~{3,}|`{3,}) *(?:\\{?\\.?([a-zA-Z0-9_+-./#]+) *([^ ~`][^~`]*)?\\}?)?$")
 
-// outsideCode returns the lines of a text that Zulip does not show as code. Only a line that is equal to its fence ends a
-// block.
+// outsideCode returns the lines of a text that Zulip does not show as code. A block ends only at a line that equals its
+// fence, apart from white space at the end.
 func outsideCode(text string) (out []string) {
 	type block struct {
 		fence string

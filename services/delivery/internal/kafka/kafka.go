@@ -1,5 +1,4 @@
-// Package kafka connects package dispatch to Kafka. It reads changes and shards, and publishes shards and
-// outcomes.
+// Package kafka connects package dispatch to Kafka. It reads changes, notices and shards, and publishes shards and outcomes.
 package kafka
 
 import (
@@ -21,11 +20,12 @@ const (
 	planGroup   = "delivery-plan"
 	noticeGroup = "delivery-notices"
 	sendGroup   = "delivery-send"
-	// The maximum numbers of changes and shards in progress, and the maximum sums of their sizes in bytes. One change
-	// may have 700 KB. When a limit is reached, no more messages are read from Kafka. A change is in progress until it is
-	// planned on all of its channels. So if a service with recipients is down for longer than it takes to write 256
-	// changes that notify its recipients, no change is planned on any channel until the service responds. A single
-	// organization that writes 256 changes to many recipients delays the others until they are planned.
+	// plansPending is the maximum number of changes in progress, and of notices. sendsPending is the maximum number of
+	// shards. planBytes and sendBytes limit the sums of the sizes of changes and shards in progress, in bytes. One change may
+	// have 700 KB. When a limit is reached, no more messages of this kind are read from Kafka. A change is in progress until
+	// it is planned on all of its channels. So if a service with recipients is down for longer than it takes to write 256
+	// changes that notify its recipients, no change is planned on any channel until the service responds. If one organization
+	// writes 256 changes to many recipients, the changes of other organizations wait until some of these are planned.
 	plansPending = 256
 	sendsPending = 1024
 	planBytes    = 8 << 20
@@ -49,7 +49,7 @@ func (b *Bus) Outcomes(ctx context.Context, outcomes []topic.Outcome) error {
 	return publish(ctx, b.stream, outcomes)
 }
 
-// publish publishes the messages.
+// publish publishes the messages. A message that is a topic.Placed chooses its partition.
 func publish[T topic.Message](ctx context.Context, client *stream.Client, messages []T) error {
 	records := make([]stream.Record, len(messages))
 	for i, message := range messages {
@@ -120,8 +120,8 @@ type weighed struct {
 	release func()
 }
 
-// weigh waits until the size of the claim fits in the limit of pending bytes. If ctx ends first, it abandons the claim
-// and returns nil.
+// weigh waits until the size of the claim fits in the limit of pending bytes, and returns the claim as a weighed. If ctx ends
+// first, weigh abandons the claim and returns nil.
 func weigh(ctx context.Context, pending *semaphore.Weighted, limit int, claim stream.Claim) dispatch.Work {
 	bytes := int64(min(len(claim.Record.Value), limit))
 	if pending.Acquire(ctx, bytes) != nil {
@@ -143,8 +143,8 @@ func (w weighed) Abandon() {
 	w.Claim.Abandon()
 }
 
-// read decodes a record. If the record is invalid or incomplete, read logs this and finishes the claim, because a
-// repetition would fail again.
+// read decodes the record of a claim. If the record is invalid or incomplete, read logs an error, finishes the claim and
+// returns false, because a repetition would fail again.
 func read[T any](ctx context.Context, b *Bus, claim stream.Claim, complete func(*T) bool) (T, bool) {
 	var message T
 	err := json.Unmarshal(claim.Record.Value, &message)

@@ -1,7 +1,7 @@
-// Package slots limits the work in progress, so that slow receivers do not delay fast ones. Work starts in a fast slot.
-// After FastTime it moves to a slow slot. It moves already after OvertakeTime if many other slots were released since
-// its start. Then the other work is quick, so the receiver is slow and not this machine. On a busy machine all work is
-// slow, and little work moves early.
+// Package slots limits the work in progress, so that slow receivers do not delay fast ones. Work starts in a fast slot. After
+// FastTime it moves to a slow slot, as soon as a slow slot is free. It moves already after OvertakeTime if many other slots
+// were released after its start. Then the other work is quick, so the receiver of this work is slow and not this machine. On
+// a busy machine all work is slow, and little work moves early.
 package slots
 
 import (
@@ -18,15 +18,15 @@ type Slots struct {
 	Fast, Slow             chan struct{} // the capacity is the number of slots; one element for each slot in use
 	FastTime, OvertakeTime time.Duration
 	Overtakers             int             // number of releases, for each fast slot, after which work moves early
-	Moved                  func(delta int) // counts the slow slots in use
+	Moved                  func(delta int) // called with 1 when a slot becomes slow, and with -1 when a slow slot is released
 
-	ended    atomic.Int64 // slots that were released
+	ended    atomic.Int64 // number of slots that were released
 	mu       sync.Mutex
 	started  []*Slot // in the order of their start; may contain fixed slots
 	watching bool    // watch will be called
 }
 
-// Acquire waits for a fast slot. It returns nil if ctx ended.
+// Acquire waits for a fast slot and returns it. It returns nil if ctx has ended.
 func (l *Slots) Acquire(ctx context.Context) *Slot {
 	select {
 	case l.Fast <- struct{}{}:
@@ -63,7 +63,8 @@ func (s *Slot) Start() {
 	}
 }
 
-// watch moves the slots whose time is over to slow slots. It sets the timer again if other slots have started.
+// watch checks the started slots in the order of their start. If the time of a slot is over, watch makes the slot slow. If a
+// slot must wait, or no slow slot is free, watch sets the timer again.
 func (l *Slots) watch() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,7 +19,7 @@ type Metrics struct {
 	slow     prometheus.Gauge
 	waiting  prometheus.Gauge
 	lag      prometheus.Histogram
-	paused   atomic.Int64 // end of the newest pause of a host, in Unix ns
+	paused   atomic.Int64 // latest end of the pauses of hosts, in Unix ns
 }
 
 // New registers the metrics.
