@@ -12,10 +12,10 @@ import (
 // Account is a Channel that sends through an account at a provider. The provider's limits apply to all requests of the
 // account together. A message costs money and cannot be recalled, and the API has no idempotency key.
 //
-// So all deliveries of the account are in one bucket: one process sends them, and Hold knows all requests. Before an
-// attempt, its begin is stored in SendingAt. If the process is killed during the attempt, the message may have been
-// sent. The delivery then fails with CodeAmbiguous and is not repeated. If the begin is stored but the response of the
-// store is lost, the write is repeated and finds its own begin. Then the attempt is made.
+// So all deliveries of the account are in one bucket: one process sends them, and Hold applies to all requests. Before an
+// attempt, the time at which it begins is stored in SendingAt of the row. If the process is killed during the attempt, the
+// message may have been sent. The delivery then fails with CodeAmbiguous and is not repeated. If SendingAt is stored but the
+// response of the store is lost, the write is repeated and finds its own SendingAt. Then the attempt is made.
 type Account interface {
 	Shared
 	// Hold returns how long a request must wait because the provider asked for a pause. It returns 0 if there is no
@@ -23,13 +23,15 @@ type Account interface {
 	Hold(now time.Time) time.Duration
 }
 
-// Shared is a Channel whose destinations all share a limit. Bucket returns the text from which the bucket of all its
-// deliveries is derived, so that one process sends them. If it returns "", each destination has its own bucket.
+// Shared is a Channel whose destinations can all share a limit. Bucket returns the text from which the bucket of all its
+// deliveries is derived, so that one process sends them. If Bucket returns "", the destinations share no limit, and each has
+// its own bucket.
 type Shared interface {
 	Bucket() string
 }
 
-// destination returns the text from which the recipient's bucket is derived: that of a Shared channel, or digest.
+// destination returns the text from which the recipient's bucket is derived: the result of Shared.Bucket, or digest if the
+// channel is not Shared or the result is "".
 func (p *Parts) destination(channel topic.Channel, digest string) string {
 	if shared, is := p.Channels[channel].(Shared); is {
 		return cmp.Or(shared.Bucket(), digest)
@@ -51,8 +53,9 @@ func (s *Sender) held(m *member, row *deliverylog.Delivery) bool {
 	return wait > 0
 }
 
-// begin stores that m's attempt begins, if the channel is an Account. It returns errStored if another copy of the shard
-// has stored the row. It returns errInterrupted if another process has changed the row, or the sender was interrupted.
+// begin stores that m's attempt begins, if the channel is an Account. It returns errStored if another copy of the shard has
+// stored the row. It returns errInterrupted if another process has changed the row, the stored rows cannot be read, or the
+// sender was interrupted.
 func (s *Sender) begin(m *member, row *deliverylog.Delivery) error {
 	if _, is := s.Channels[m.shard.channel].(Account); !is {
 		return nil
@@ -106,7 +109,7 @@ func (s *Sender) beginAgain(m *member, now, until time.Time) error {
 	return nil
 }
 
-// began reports whether the attempt that begins now is stored in the row.
+// began reports whether SendingAt of the row is now. Then the begin of this attempt is stored.
 func began(d *deliverylog.Delivery, now time.Time) bool {
 	return d.SendingAt != nil && d.SendingAt.Equal(now)
 }

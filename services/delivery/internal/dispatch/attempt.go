@@ -14,14 +14,15 @@ import (
 // newerUnread never changes.
 var newerUnread = failurelog.Cause{Message: "Newer deliveries of an event cannot be read yet."}
 
-// newerChanges is the maximum number of changes of an event that overtaken reads.
+// newerChanges is the maximum number of changes of an event that newerStored reads.
 const newerChanges = 20
 
-// fullPause is the time that a delivery waits if no slow slot, or no connection of the channel, is free.
+// fullPause is the time that a delivery waits if no slow slot or no connection of the channel is free, or if fresh returned
+// false.
 const fullPause = 2 * time.Second
 
-// attempt makes an attempt, or decides that none is needed. It returns the row to be stored. If wait is not 0 or err is
-// not nil, there is no row to store. If wait is not 0, the delivery must wait for this time.
+// attempt makes an attempt, ends the delivery without one, or schedules a retry. It returns the row to be stored. If wait is
+// not 0 or err is not nil, there is no row to store. If wait is not 0, the delivery must wait for this time.
 func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery, wait time.Duration, err error) {
 	if m.shard.ctx.Err() != nil || s.work.Err() != nil {
 		return row, 0, errInterrupted
@@ -53,8 +54,8 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	if m.row != nil && m.row.SendingAt != nil {
 		return s.ambiguous(m), 0, nil
 	}
-	event := s.events.of(m)                            // before the destination, which must be the newest
-	_, begins := s.Channels[m.shard.channel].(Account) // for an Account, fresh is called after begin, which can take long
+	event := s.events.of(m)                            // requested before the destination, because the destination must be the newest
+	_, begins := s.Channels[m.shard.channel].(Account) // on an Account, begin can take long, and fresh calls refresh after begin
 	if !held && !begins && !s.refresh(m) {
 		return row, m.again(), nil
 	}
@@ -88,7 +89,8 @@ func (s *Sender) attempt(m *member, slot *slots.Slot) (row *deliverylog.Delivery
 	return row, 0, s.send(m, row, event)
 }
 
-// refresh resolves m's destination again, unless that was requested just now. It returns false if this fails.
+// refresh resolves m's destination again, if the destination was requested more than strictlyAfter ago. It returns false if
+// this fails.
 func (s *Sender) refresh(m *member) bool {
 	if s.queue.now().Sub(m.requestedAt) <= strictlyAfter {
 		return true
@@ -101,9 +103,9 @@ func (s *Sender) refresh(m *member) bool {
 	return again.err == nil
 }
 
-// fresh reports whether the attempt may start now, although it may have waited since refresh. If the destination was
-// requested more than tooLate ago, fresh calls refresh. It returns false if this fails, or if the delivery would now end
-// without an attempt. It does not ask a second time, because then nothing would be sent while the service responds slowly.
+// fresh reports whether the attempt may start now, although it may have waited after refresh. If the destination was
+// requested more than tooLate ago, fresh calls refresh. It returns false if refresh fails, or if refusal returns a code for
+// the new destination. It does not call refresh twice, because then nothing would be sent while the service responds slowly.
 func (s *Sender) fresh(m *member, event *topic.EventState) bool {
 	if s.queue.now().Sub(m.requestedAt) <= tooLate {
 		return true
@@ -122,8 +124,8 @@ func (m *member) again() time.Duration {
 	return openPause << min(m.failures-1, 4)
 }
 
-// rowOf returns the row of m as it is before this attempt, but with the current destination. For a first attempt it
-// returns a new row.
+// rowOf returns the row of m as it is before this attempt, or a new row for a first attempt. Unless the recipient is gone,
+// the row has the dashboard and, for an endpoint, the URL of the current destination.
 func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 	var row deliverylog.Delivery
 	if m.row != nil {
@@ -140,7 +142,7 @@ func (s *Sender) rowOf(m *member) *deliverylog.Delivery {
 	return &row
 }
 
-// firstRow returns the row of a delivery of the change that has no row yet.
+// firstRow returns a new row for m, which is a delivery of the change.
 func (s *Sender) firstRow(m *member, change *Snapshot) deliverylog.Delivery {
 	row := deliverylog.NewDelivery(m.id, m.shard.channel, m.recipient, &change.EventChange, s.Policy.attempts(), s.Now())
 	row.Partition, row.Service = m.shard.partition, m.shard.service
@@ -150,7 +152,7 @@ func (s *Sender) firstRow(m *member, change *Snapshot) deliverylog.Delivery {
 	return row
 }
 
-// retryAt makes the row wait for a retry.
+// retryAt sets the row to wait for a retry at a time. It does not store the row.
 func (s *Sender) retryAt(m *member, row *deliverylog.Delivery, code deliverylog.Code, at time.Time) {
 	row.ScheduleRetry(code, at, s.Traces.Carry(m.shard.trace))
 }
@@ -188,8 +190,9 @@ func (s *Sender) componentsOf(m *member, event *topic.EventState) []topic.Compon
 	return nameable(event, componentsFor(&m.shard.change.EventChange, m.to, event))
 }
 
-// refusal returns the status and the code of a delivery of the change that is not sent because of its recipient. The code
-// is empty if the delivery may be sent. components are the result of componentsFor, state is that of eventStates.of.
+// refusal returns the status and the code of a delivery of the change that is not sent because of its recipient. The code is
+// empty if the delivery may be sent. components are those about which the recipient is notified. state is the result of
+// eventStates.of, or nil.
 func refusal(change *topic.EventChange, to *topic.Destination, components []topic.Component, state *topic.EventState) (deliverylog.Status, deliverylog.Code) {
 	switch {
 	case to.State == topic.RecipientPaused:
@@ -206,9 +209,9 @@ func refusal(change *topic.EventChange, to *topic.Destination, components []topi
 	return "", ""
 }
 
-// replaceOlder looks for another delivery of the same event to the same recipient that waits for a retry. If that
-// delivery is older than row, replaceOlder ends it and returns true. If it is newer than row, replaceOlder returns
-// false.
+// replaceOlder looks for another delivery of the same event or notice to the same recipient that waits for a retry. It
+// returns false if that delivery is newer than row. If it is older, replaceOlder ends it and returns true. If there is no
+// such delivery, replaceOlder returns true.
 func (s *Sender) replaceOlder(row *deliverylog.Delivery) bool {
 	older, found := s.retries.find(row.Subject(), row.Recipient)
 	if !found || older.id == row.ID {
@@ -230,9 +233,10 @@ func (s *Sender) replaceOlder(row *deliverylog.Delivery) bool {
 	return true
 }
 
-// overtaken reports whether a newer delivery of the event to the recipient of a retry is stored. This is possible if the endpoint
-// got another URL while m waited: newer deliveries are in the buckets of its later URLs, whose owners at that time did not know
-// that m waits. A URL that was there for a while and is the first one again is not noticed.
+// overtaken reports whether a newer delivery of the event to the recipient of a retry is stored. It searches only if the
+// endpoint now has a URL of another bucket than m's row. Newer deliveries are then in the buckets of the later URLs, whose
+// owners did not know that m waits. If the endpoint has its first URL again, overtaken does not find deliveries to the URLs
+// in between.
 func (s *Sender) overtaken(m *member) (bool, error) {
 	if m.row == nil || m.row.EventID == "" || m.row.ReplayOf != "" || m.to.URLHash == "" {
 		return false, nil
@@ -245,7 +249,8 @@ func (s *Sender) overtaken(m *member) (bool, error) {
 	return found, err
 }
 
-// newerStored reports whether a delivery of a newer change of m's event to m's recipient is stored, as a row or in any partition.
+// newerStored reports whether a delivery of a newer change of m's event to m's recipient is stored, as a row or in a block of
+// any partition.
 func (s *Sender) newerStored(m *member) (bool, error) {
 	changes, err := s.Store.ChangesOf(m.shard.trace, m.shard.organization, m.row.EventID, newerChanges)
 	if err != nil {
@@ -268,8 +273,8 @@ func (s *Sender) newerStored(m *member) (bool, error) {
 	return len(stored) > 0, err
 }
 
-// send makes the attempt and adds its result to the row. It returns errInterrupted if the attempt failed
-// because the sender was interrupted.
+// send makes the attempt and adds its result to the row. If the channel made no attempt (CodeHeld), send schedules a retry.
+// It returns errInterrupted if the attempt failed and the sender was interrupted.
 func (s *Sender) send(m *member, row *deliverylog.Delivery, event *topic.EventState) error {
 	s.Observer.InFlight(1)
 	at, start := s.Now(), time.Now()

@@ -26,9 +26,9 @@ type AudienceQuery struct {
 	Dashboards   []string   // the dashboards of an event without components; nil: those of the event
 }
 
-// Audience returns to how many recipients a message about the change would be sent on each channel, up to
-// topic.MaxPage. Endpoints are found and resolved as the planner and the sender do. Subscribers are counted by the
-// index in which the planner finds them.
+// Audience returns the number of recipients to which a message about the change would be sent, for each channel, up to
+// topic.MaxPage. It finds and resolves endpoints as the planner and the sender do. It counts subscribers in the index in
+// which the planner finds them.
 func (p *Planner) Audience(ctx context.Context, q AudienceQuery) (map[topic.Channel]topic.RecipientCount, error) {
 	change, err := p.imagined(ctx, q)
 	if err != nil {
@@ -53,8 +53,8 @@ func (p *Planner) Audience(ctx context.Context, q AudienceQuery) (map[topic.Chan
 	return counts, err
 }
 
-// imagined returns the change of the query with what decides who is notified: its kind, and those components that
-// messages may name.
+// imagined returns the change of the query with the fields that decide who is notified: the kind, and the dashboards or those
+// components that messages may name. It returns a fault if the query is wrong.
 func (p *Planner) imagined(ctx context.Context, q AudienceQuery) (topic.EventChange, error) {
 	change := topic.EventChange{Kind: q.Kind, Organization: q.Organization}
 	switch {
@@ -111,7 +111,8 @@ func (p *Planner) imagined(ctx context.Context, q AudienceQuery) (topic.EventCha
 	return change, nil
 }
 
-// checkDashboards returns a fault that names the first dashboard that the organization does not have.
+// checkDashboards returns a fault that names the first dashboard that the organization does not have. It returns nil if the
+// organization has all of them.
 func (p *Planner) checkDashboards(ctx context.Context, q AudienceQuery) error {
 	found, err := p.Events.Dashboards(ctx, q.Organization, q.Dashboards)
 	if err != nil {
@@ -126,7 +127,7 @@ func (p *Planner) checkDashboards(ctx context.Context, q AudienceQuery) error {
 	return nil
 }
 
-// count returns to how many recipients the change would be sent on the channel.
+// count returns the number of recipients to which the change would be sent on the channel, up to topic.MaxPage.
 func (p *Planner) count(ctx context.Context, change *topic.EventChange, channel topic.Channel) (topic.RecipientCount, error) {
 	query := concernedBy(change, channel)
 	if len(query.Components)+len(query.AllOf) == 0 {

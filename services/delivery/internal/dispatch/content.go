@@ -14,7 +14,7 @@ type Content struct {
 	To string `json:"to,omitempty"`
 }
 
-// ChangeID returns the ChangeID of the deliveries.
+// ChangeID returns the id of the change or the notice, which is the ChangeID of the deliveries.
 func (c *Content) ChangeID() string {
 	if c.Notice != nil {
 		return c.Notice.ID
@@ -30,8 +30,8 @@ func (c *Content) At() time.Time {
 	return c.OccurredAt
 }
 
-// change returns the change of the event. For a notice it makes a change: its event is the example event of the notice,
-// or empty if the notice has none.
+// change returns the change of the event. For a notice it returns a change with the id of the notice. The event of this
+// change is the example event of the notice, or empty if the notice has none.
 func (c *Content) change() topic.EventChange {
 	n := c.Notice
 	if n == nil {

@@ -3,14 +3,15 @@
 //
 // Decisions:
 //
-//   - Each delivery is sent at least once. A shard is done when each of its deliveries is durable and its outcome
-//     is published. When Kafka delivers a shard again, the Sender sends only the deliveries that are not stored,
-//     and publishes the outcomes of the stored ones again. While the first copy of a shard is in progress, the
-//     Sender checks right before each attempt whether the delivery is stored. So kill -9 loses nothing. It repeats
-//     at most the attempts in fast slots and the results that are not stored (maxFastSlots + batchRows = 208), and
-//     attempts in slow slots. A repeated plan repeats no delivery, with one exception: the URL of an endpoint has
-//     changed since the first plan. Then the owner of the new bucket makes the delivery again, with the same id
-//     and to the new URL. The log and the progress show both deliveries.
+//   - Each delivery that is not skipped is sent at least once, except on an Account. A shard is done when each of
+//     its deliveries is durable and its outcome is published. When Kafka delivers a shard again, the Sender sends
+//     only the deliveries that are not stored, and publishes the outcomes of the stored ones again. If the shard's
+//     first copy is still in progress, the Sender checks right before each attempt of the second copy whether the
+//     delivery is stored. So kill -9 loses nothing. It repeats at most the attempts in fast slots and the results
+//     that are not stored (maxFastSlots + batchRows = 208), and attempts in slow slots. A repeated plan repeats no
+//     delivery, with one exception: the URL of an endpoint has changed since the first plan. Then the owner of the
+//     new bucket makes the delivery again, with the same id and to the new URL. The log and the progress may show
+//     both deliveries.
 //   - Before a process loses a partition in an orderly way, it starts no more deliveries of this partition, waits
 //     for those in progress, and stores their results. Only then does the next owner get the partition, so nothing
 //     is repeated (libs/stream).
@@ -18,22 +19,23 @@
 //     result is dropped, because the new owner makes the delivery. So no delivery is stored twice. The exception
 //     is a process that has lost its partition and does not know it yet: then the log shows both attempts.
 //   - A row is inserted once, and the first insert wins. Later changes are updates that check the row's version.
-//     Rows that wait for a retry are in the database. The owner of their partition keeps the due times in memory.
+//     Rows that wait for a retry are in the database. The owner of their partition has an index of them in memory,
+//     with the earliest due time (retryIndex).
 //   - The log of a later attempt is stored before the row changes. The first log that is stored with a number
 //     wins. So no log is stored twice or lost after kill -9.
-//   - Each recipient has at most one attempt at a time. The recipient's lock is held until the row is durable, so
-//     that no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a newer
-//     delivery of the same event replaces it. If the URL of the endpoint has changed meanwhile, the newer delivery was
-//     in the bucket of the new URL. Then the retry finds the newer delivery in the store, and is replaced. Only an
-//     attempt that is in progress at this moment is not found.
+//   - Each recipient of a channel has at most one attempt at a time. The recipient is locked until the row is
+//     durable, so that no repetition after a crash overtakes a newer delivery. While a delivery waits for a retry, a
+//     newer delivery of the same event replaces it. If the URL of the endpoint has changed meanwhile, the newer delivery was
+//     in the bucket of the new URL. Then the retry finds the newer delivery in the store, and is replaced. It does
+//     not find a delivery whose attempt is in progress at this moment.
 //   - A resolved destination is valid for staleAfter. A delivery that waits longer for a slot is resolved again,
 //     so that a pause applies to all attempts that start later.
 //   - Organizations use slots in turn (queue), so that one organization with many deliveries does not delay
-//     another. One whose deliveries come later does not wait for its turn after all others. Of its due rows, only a
-//     share is in the queue (retryIndex). A slow attempt moves to a slow slot (slots), so that it does not delay fast
-//     attempts.
+//     another. An organization whose deliveries come later does not wait for the turns of all others. The queue has
+//     only a share of the due rows of an organization (retryIndex). A slow attempt moves to a slow slot (slots), so
+//     that it does not delay fast attempts.
 //   - An attempt on an Account (SMS, WhatsApp) sends at most one message. SendingAt is stored before the request.
-//     If the process is killed after that, the delivery fails with CodeAmbiguous.
+//     If the process is killed before the result is stored, the delivery fails with CodeAmbiguous.
 //
 // Package dispatch uses Kafka, HTTP and the database only through the interfaces below.
 package dispatch
@@ -53,33 +55,35 @@ type Store interface {
 	// SaveContent stores the content if no content with its id is stored.
 	SaveContent(ctx context.Context, content Content) error
 	Content(ctx context.Context, id string) (Content, error)
-	// Deliveries returns the rows that exist for the ids.
+	// Deliveries returns the stored rows and later logs that have one of the ids.
 	Deliveries(ctx context.Context, ids []string) ([]deliverylog.Delivery, error)
 	// Insert stores those rows and logs whose ids are not stored yet, and returns them. They are durable when it
 	// returns.
 	Insert(ctx context.Context, rows []deliverylog.Delivery) ([]deliverylog.Delivery, error)
 	// InsertBlocks stores the blocks whose ids are not stored yet. They are durable when it returns.
 	InsertBlocks(ctx context.Context, blocks []deliverylog.Block) error
-	// Stored returns stored deliveries of a change in partitions, as rows: the rows that have one of the ids, and the
-	// members of blocks that have one of the recipients.
+	// Stored returns stored deliveries of a change in partitions, as rows: the rows that have one of the ids, and those
+	// members of blocks whose recipient is in recipients.
 	Stored(ctx context.Context, change string, partitions []int, ids []string, recipients deliverylog.Wanted) ([]deliverylog.Delivery, error)
-	// Amend changes a row. It calls change again if the row's version has changed meanwhile. It publishes the outcome
-	// that change returns, if it is not nil, at least once. If change returns fault.ErrUnchanged, Amend returns the
-	// unchanged row and no error.
+	// Amend changes a row. It calls change again if the row's version has changed meanwhile. If change returns an outcome,
+	// Amend publishes this outcome at least once. If change returns fault.ErrUnchanged, Amend returns the unchanged row and
+	// no error.
 	Amend(ctx context.Context, id string, change func(*deliverylog.Delivery) (*topic.Outcome, error)) (deliverylog.Delivery, error)
-	// Schedule stores a new row that waits for a retry. It publishes the messages at least once.
+	// Schedule stores a new row that waits for a retry. It publishes the messages at least once. It returns fault.Conflict if
+	// a row with this id is stored.
 	Schedule(ctx context.Context, row deliverylog.Delivery, messages ...topic.Message) error
 	// SaveRequests stores the requests whose ids are not stored yet.
 	SaveRequests(ctx context.Context, requests []deliverylog.Request) error
 	// SavePages stores the pages whose ids are not stored yet.
 	SavePages(ctx context.Context, pages ...deliverylog.PlannedPage) error
-	// ChangesOf returns the stored changes of an event, newest first.
+	// ChangesOf returns up to limit stored changes of an event, newest first.
 	ChangesOf(ctx context.Context, organization, event string, limit int) ([]topic.EventChange, error)
-	// PlannedPages returns which of the PlannedPages are stored.
+	// PlannedPages returns those ids with which a PlannedPage is stored.
 	PlannedPages(ctx context.Context, ids []string) (map[string]bool, error)
-	// Recorded returns the stored deliveries of the changes to the recipients, as rows.
+	// Recorded returns the stored deliveries of the changes to the recipients, as rows: the rows in any partition, and the
+	// members of blocks in the partitions of recipients.
 	Recorded(ctx context.Context, changes []string, recipients []Placed) ([]deliverylog.Delivery, error)
-	// Replays returns the rows of the replays of the logs.
+	// Replays returns the rows whose ReplayOf is one of the logs.
 	Replays(ctx context.Context, logs []string) ([]deliverylog.Delivery, error)
 	// Waiting returns rows of the partition that wait for a retry and are due at from or later, ordered by due time. after
 	// is next of the call before, or "" for the first rows. next is "" if there are no more rows.
@@ -125,8 +129,8 @@ type Channel interface {
 type Traces interface {
 	// Adopt returns a context derived from ctx, with the trace of from.
 	Adopt(ctx, from context.Context) context.Context
-	// Carry returns the trace of ctx as a text. Resume returns a context derived from ctx, with the trace of such a
-	// text.
+	// Carry returns the trace of ctx as a text. Resume returns a context derived from ctx, with the trace of carried, which
+	// is a result of Carry.
 	Carry(ctx context.Context) string
 	Resume(ctx context.Context, carried string) context.Context
 }
@@ -144,7 +148,7 @@ type Observer interface {
 // Parts are the dependencies and settings of a Planner and a Sender.
 type Parts struct {
 	Store       Store
-	Logs        *deliverylog.Logs // for replays
+	Logs        *deliverylog.Logs // for Replay and Why
 	Bus         Bus
 	Channels    map[topic.Channel]Channel // the channels whose recipients a service stores
 	Recipients  map[topic.RecipientService]Recipients
@@ -169,13 +173,13 @@ type Work interface {
 	Abandon()
 }
 
-// Ownership is the time in which this process owns a partition: from the assignment until it is given back.
+// Ownership is the time in which this process owns a partition: from the assignment of the partition until its return.
 type Ownership struct {
 	Partition int
 	Open      context.Context // ends when no delivery of the partition may begin any more
 	Owned     context.Context // ends when the partition is given back
-	// Held returns false if another process may own the partition: it was given back, or this process stood still too
-	// long.
+	// Held returns false if another process may own the partition: the partition was given back, or this process was
+	// suspended for too long.
 	Held func() bool
 	// Hold delays the end of Owned until release is called. It returns nil if Open has ended.
 	Hold func() (release func())
@@ -186,16 +190,17 @@ type Message struct {
 	DeliveryID string
 	Change     *Snapshot
 	To         *topic.Destination
-	Components []topic.Component // the change's components that the destination subscribed to
+	Components []topic.Component // the change's components about which the recipient is notified
 	At         time.Time
-	// Fresh reports whether the message may still be sent. If the destination was resolved long ago, it is resolved again. A
-	// channel that has waited calls Fresh before it sends. If Fresh returns false, it makes no attempt and returns CodeHeld.
+	// Fresh reports whether the message may still be sent. If the destination was resolved long ago, Fresh resolves it again.
+	// A channel that has waited calls Fresh before it sends. If Fresh returns false, the channel makes no attempt and returns
+	// CodeHeld.
 	Fresh func() bool
 }
 
-// Result is the result of one attempt. An empty Code means success. CodeHeld means that the channel made no
-// attempt because all its connections were in use, its provider asked for a pause, or Message.Fresh was false. RetryAfter is then the time
-// until the next try.
+// Result is the result of one attempt. An empty Code means success. CodeHeld means that the channel made no attempt because
+// all its connections were in use, its provider asked for a pause, or Message.Fresh returned false. RetryAfter is then the
+// time until the next try, and 0 means fullPause.
 type Result struct {
 	HTTPStatus int
 	Code       deliverylog.Code

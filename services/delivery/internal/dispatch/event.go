@@ -111,7 +111,7 @@ func nameable(state *topic.EventState, components []topic.Component) []topic.Com
 	return slices.DeleteFunc(slices.Clone(components), func(c topic.Component) bool { return !slices.Contains(state.Components, c.ID) })
 }
 
-// dashboardsOf returns the ids of the dashboards that show the component. If the state lists no dashboards, it returns
+// dashboardsOf returns the ids of the dashboards that show the component. If state is nil or lists no dashboards, it returns
 // those that showed the component at the time of the change.
 func dashboardsOf(c topic.Component, state *topic.EventState) []string {
 	if state == nil || state.Dashboards == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Notify plans a notice: one delivery to one recipient. It retries after errors until one of the contexts ends, as
-// Take does.
+// Notify plans a notice: one delivery to one recipient. It returns at once, and retries after errors until one of the
+// contexts ends, as Take does.
 func (p *Planner) Notify(ctx, stop context.Context, notice topic.Notice, work Work) {
 	go func() {
 		cause := failurelog.Cause{Message: "Notices cannot be planned yet."}

@@ -19,19 +19,20 @@ func (s *Sender) open(group []*opened) {
 	s.resolve(group)
 }
 
-// unavailableWait is how long the first attempts on a channel wait that this process does not have. During an update of the
-// installation, a process of the newer version gets the partition within this time. A process that plans a change for a channel
-// that it does not have stores that nothing was sent (Planner.skip).
+// unavailableWait is how long a first attempt waits if this process does not have its channel. During an update of the
+// installation, a process of the newer version gets the partition within this time. If a planner does not have the channel of
+// a change, it stores that nothing was sent (Planner.skip).
 const unavailableWait = 5 * time.Minute
 
-// They never change.
+// These variables never change.
 var (
 	cannotOpen   = failurelog.Cause{Message: "Shards cannot be opened yet."}
 	errNotLoaded = errors.New("the waiting deliveries of the partition are not loaded yet")
 	errNotOwned  = errors.New("the partition may belong to another process")
 )
 
-// load loads the change of shards and removes the members that are stored already.
+// load loads the change of the shards. It removes the members that are stored already, except from shards of due rows. If
+// this process does not have the channel, load fails due rows and delays other members.
 func (s *Sender) load(group []*opened) {
 	sh := group[0].shard
 	if sh.replay != "" { // withoutStored adds the waiting row of the replay to the retryIndex
@@ -41,7 +42,7 @@ func (s *Sender) load(group []*opened) {
 	}
 	_, kept := s.Recipients[sh.recipientService()]
 	_, known := s.Channels[sh.channel]
-	available := known && kept // else a process of another version has stored the shards or rows
+	available := known && kept // else a process of another version has published the shards or stored the rows
 	if !available && sh.retry {
 		s.fail(group, deliverylog.CodeUnavailable)
 		return
@@ -100,7 +101,8 @@ func (s *Sender) delay(group []*opened) {
 	}
 }
 
-// resolve sets the destinations of the members of those shards that have members and no error.
+// resolve resolves the destinations of the members of those shards that have members and no error. If this fails, it sets the
+// error of these shards.
 func (s *Sender) resolve(group []*opened) {
 	group = slices.DeleteFunc(slices.Clone(group), func(o *opened) bool { return o.err != nil || len(o.members) == 0 })
 	if len(group) == 0 {
@@ -136,7 +138,7 @@ func (s *Sender) resolve(group []*opened) {
 	}
 }
 
-// note notes a failure of shards, or the end of failures.
+// note logs a failure of shards if err is not nil. Otherwise it logs the end of an outage with this cause.
 func (s *Sender) note(sh *shard, err error, cause failurelog.Cause) {
 	if err != nil {
 		s.outages.Failed(sh.trace, cause, err, "change", sh.changeID, "organization", sh.organization)
@@ -147,8 +149,8 @@ func (s *Sender) note(sh *shard, err error, cause failurelog.Cause) {
 
 // withoutStored removes the members whose deliveries are stored, as a row or in a block. It publishes the outcomes of ended
 // deliveries again, because the process that stored a delivery may have been killed before it published the outcome. It adds
-// waiting rows to the retryIndex, because the former owner of the partition may have stored them after the index was loaded. It
-// stores that replays are planned.
+// waiting rows to the retryIndex, because the former owner of the partition may have stored them after the index was loaded.
+// For replays it stores a PlannedPage (saveReplays). If something fails, it sets the error of the shards.
 func (s *Sender) withoutStored(group []*opened) {
 	rows, err := s.storedRows(group)
 	s.note(group[0].shard, err, cannotOpen)
@@ -178,7 +180,8 @@ func (s *Sender) withoutStored(group []*opened) {
 }
 
 // without removes the members whose deliveries are among the rows, and returns the rows of these deliveries. A row of another
-// partition does not count, because it tells of a delivery to a former URL of the endpoint; but the row of a replay counts.
+// partition does not count, because it is a delivery to a former URL of the endpoint. The row of a replay counts in every
+// partition.
 func (o *opened) without(rows []deliverylog.Delivery) (found []*deliverylog.Delivery) {
 	stored := make(map[string]bool, len(o.members)) // by id
 	for _, m := range o.members {
@@ -215,8 +218,8 @@ func (s *Sender) storedRows(group []*opened) ([]deliverylog.Delivery, error) {
 	return s.Store.Stored(sh.trace, sh.changeID, partitions, ids, deliverylog.NewWanted(recipients))
 }
 
-// fail ends the waiting rows of shards whose change is no longer stored, or whose channel this process does not have. Members
-// without a row are dropped. Their change is no longer stored.
+// fail ends the waiting rows of shards whose change is no longer stored, or whose channel this process does not have. It
+// drops members without a row, whose change is no longer stored.
 func (s *Sender) fail(group []*opened, code deliverylog.Code) {
 	for _, o := range group {
 		sh := o.shard

@@ -10,23 +10,24 @@ import (
 )
 
 const (
-	// maxQueued is the maximum number of members that queue for the lock of a recipient whose channel is Paced. If the queue
-	// is full, a first attempt that may not start yet is stored as a row and retried later. So a slow recipient does not
-	// keep a shard open, and further shards are fetched.
+	// If more than maxQueued members wait for the lock of a recipient whose channel is Paced, a first attempt that may not
+	// start yet is stored as a row and retried later. So a slow recipient does not keep a shard open, and further shards are
+	// fetched.
 	maxQueued = 16
-	maxPaces  = 50_000 // maximum number of limits in memory
+	maxPaces  = 50_000 // if more limits are in memory, those whose times are in the past are removed
 	// slightlyLate limits how long a member that had its turn waits without a second turn: at most gap/slightlyLate.
 	slightlyLate = 4
-	// soon is how long before its turn a member gets a fresh destination. Without this, each turn would be late by the time
-	// of the call.
+	// soon is how long before its turn a member gets a fresh destination. Without this, each turn would be late by the
+	// time of the request for the destination.
 	soon = strictlyAfter / 2
-	// longestTurn is how long a first attempt waits in memory for its turn. If the turn is later, it is stored as a row.
+	// longestTurn is the longest time that a first attempt waits in memory for its turn. If the turn is later, the delivery
+	// is stored as a row.
 	longestTurn = 5 * time.Second
-	// roomInHeld makes the turns of rows gap/roomInHeld longer than gap. Rows are late by the time that reading them takes,
-	// and new deliveries overtake them. Without room, rows that are due would fill the memory.
+	// roomInHeld adds gap/roomInHeld to the time between the turns of rows. Rows are late by the time that reading them
+	// takes, and new deliveries overtake them. Without this addition, rows that are due would fill the memory.
 	roomInHeld = 16
-	// heldTogether is the time within which rows are due together, so that they are read and resolved together. They then
-	// wait in memory for their turns.
+	// Due times of rows that have a turn are rounded up to a multiple of heldTogether, so that rows are read and resolved
+	// together. The rows then wait in memory for their turns.
 	heldTogether = 250 * time.Millisecond
 )
 
@@ -46,20 +47,22 @@ type Limit struct {
 	Gap time.Duration
 }
 
-// OwnLimit returns the limit that a destination shares with those that have the same URL or topic.Destination.Paced.
+// OwnLimit returns the limit that a destination shares with those that have the same topic.Destination.Paced, or without
+// Paced the same URL.
 func OwnLimit(to *topic.Destination, gap time.Duration) Limit {
 	return Limit{cmp.Or(to.Paced, to.URLHash), gap}
 }
 
-// paces stores a pace for each limit, and the times since when this process owns partitions.
+// paces stores a pace for each limit, and since when this process owns each partition.
 type paces struct {
 	mu    sync.Mutex
 	known map[sharedLimit]pace
 	owned map[int]time.Time
 }
 
-// pace is the times of the last and of the earliest next request under a limit, the turns of the members that wait in
-// memory, and those of rows that are not due yet. A member that got a turn behind such rows would keep its shard open for a long time.
+// pace has the times of the last request and of the earliest next request under a limit. waiting has the turns of the members
+// that wait in memory, held the turns of rows that are not due yet. A member with a turn behind such rows would keep its
+// shard open for a long time.
 type pace struct {
 	last, next    time.Time
 	waiting, held Turns
@@ -79,14 +82,15 @@ func (t *Turns) Turn(earliest time.Time, gap time.Duration) time.Time {
 // Over reports whether the last turn is not after now.
 func (t *Turns) Over(now time.Time) bool { return !t.last.After(now) }
 
-// assigned notes that this process owns the partition from now on.
+// assigned records that this process owns the partition from now on.
 func (p *paces) assigned(partition int, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owned[partition] = now
 }
 
-// getLocked returns the pace of a limit.
+// getLocked returns the pace of a limit. Its earliest next request is at least gap after the last request, and gap after this
+// process got the partition.
 func (p *paces) getLocked(limit sharedLimit, gap time.Duration, partition int) pace {
 	known := p.known[limit]
 	for _, first := range []time.Time{p.owned[partition].Add(gap), known.last.Add(gap)} { // the gap may be longer than at the last request
@@ -142,7 +146,8 @@ func (p *paces) keepLocked(limit sharedLimit, known pace, now time.Time) {
 	p.known[limit] = known
 }
 
-// turn returns the time of a new turn of m, and whether m must wait for it as a row. A row that was due waits in memory.
+// turn returns the time of a new turn of m. held is true if m must wait for this turn as a row: m is a first attempt, and the
+// turn is more than longestTurn after now.
 func (p *paces) turn(m *member, limit Limit, now time.Time) (at time.Time, held bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -170,17 +175,17 @@ func (p *paces) turnAfter(m *member, limit Limit, until, now time.Time) time.Tim
 	return turn
 }
 
-// sharedLimit identifies a rate limit of a receiver. Deliveries to which the same limit applies have the same
-// sharedLimit. It is the zero value for a destination without a URL.
+// sharedLimit identifies a rate limit of a receiver. Deliveries to which the same limit applies have the same sharedLimit.
+// digest is Limit.Key, and "" for a destination without a URL.
 type sharedLimit struct {
 	channel topic.Channel
 	digest  string
 }
 
-// under identifies a limit of the member's channel.
+// under returns the sharedLimit of a limit of the member's channel.
 func (m *member) under(limit Limit) sharedLimit { return sharedLimit{m.shard.channel, limit.Key} }
 
-// limit identifies the limit of the member's own destination, also if its channel is not Paced.
+// limit returns the sharedLimit of the member's own destination, also if its channel is not Paced.
 func (m *member) limit() sharedLimit { return m.under(OwnLimit(m.to, 0)) }
 
 // limits returns the rate limits that apply to the member.
@@ -191,11 +196,11 @@ func (s *Sender) limits(m *member) []Limit {
 	return nil
 }
 
-// pace returns how long m must wait because of the rate limits of its destination, and whether it must wait as a row. If
-// m need not wait and reserve is true, its request counts as made now. The first time that m must wait for a limit, it
-// gets a turn and waits for it. If m must wait again after its turn, because an earlier request was late, there are two
-// cases. For at most gap/slightlyLate it waits only this time. For a longer time it gets another turn. Otherwise the
-// delays would add up, and more and more members would wake for each request.
+// pace returns how long m must wait because of the rate limits of its destination, and whether it must wait as a row. If m
+// need not wait and reserve is true, its request counts as made now. The first time that m must wait for a limit, it gets a
+// turn and waits for it. If m must wait again after its turn, because an earlier request was late, there are two cases. For
+// at most gap/slightlyLate it waits only this time. For a longer time it gets another turn. Otherwise the delays would add
+// up, and more and more members would wake for each request. If m is crowded, it gets no turn and waits as a row.
 func (s *Sender) pace(m *member, reserve bool) (wait time.Duration, held bool) {
 	limits := s.limits(m)
 	if len(limits) == 0 {

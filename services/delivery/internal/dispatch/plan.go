@@ -22,14 +22,14 @@ const (
 	maxPlanPause = 10 * time.Second
 )
 
-// Planner finds the recipients of a change and publishes them as shards. It plans the changes of one organization and
-// channel one after the other, so that changes of an event stay in order. Other organizations and channels do not wait
-// for them, because the service that stores the recipients of one channel may be down. This holds for as many changes as
-// may be in progress (package kafka).
+// Planner finds the recipients of a change and publishes them as shards. It plans the changes of one organization and channel
+// one after the other, so that changes of an event stay in order. Other organizations and channels do not wait for them,
+// because the service that stores the recipients of one channel may be down. If as many changes are in progress as package
+// kafka allows, further changes wait.
 type Planner struct {
 	Parts
 	mu   sync.Mutex
-	last map[tenantKey]chan struct{} // closed when the last change of the key is planned
+	last map[tenantKey]chan struct{} // closed when the last change of the key is planned or abandoned
 }
 
 // tenantKey identifies the deliveries of an organization on one channel to recipients of one service.
@@ -78,7 +78,8 @@ func (p *Planner) Take(ctx, stop context.Context, change topic.EventChange, work
 	}()
 }
 
-// takeSilent stores a change that notifies nobody, so that Why can say so. It stores no change that never has a message.
+// takeSilent stores a change that notifies nobody, so that Why can return the reason. It does not store a change that never
+// has a message, whose Silence is empty.
 func (p *Planner) takeSilent(ctx, stop context.Context, change topic.EventChange, work Work) {
 	if change.Silence == "" {
 		work.Done()
@@ -94,7 +95,8 @@ func (p *Planner) takeSilent(ctx, stop context.Context, change topic.EventChange
 	}()
 }
 
-// enter adds a caller to the queue of the key. earlier is closed when the caller before it has called its done.
+// enter adds a caller to the queue of the key. earlier is closed when the caller before it has called its done. If no caller
+// is in the queue, earlier is closed already.
 func (p *Planner) enter(key tenantKey) (earlier chan struct{}, done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,8 +130,9 @@ func (p *Planner) persist(ctx, stop context.Context, cause failurelog.Cause, try
 	return false
 }
 
-// plan publishes the change's recipients on the channel as shards. A repeated plan publishes the same shards. To save
-// time, it stores the change while it requests the first recipients.
+// plan stores the change and publishes its recipients on the channel as shards. If this process does not have the channel, or
+// no recipient is concerned and SkippedAs is set, plan calls skip instead. If the recipients are the same, a repeated plan
+// publishes the same shards. To save time, plan stores the change while it requests the first recipients.
 func (p *Planner) plan(ctx context.Context, change topic.EventChange, channel topic.Channel) error {
 	saved := make(chan error, 1)
 	go func() { saved <- p.Store.SaveContent(ctx, Content{EventChange: &change}) }()
@@ -179,11 +182,11 @@ func pageID(change string, channel topic.Channel, page int) string {
 	return topic.DeriveID(change, "page", string(channel), strconv.Itoa(page))
 }
 
-// endOfPlan is the number of the page after the last one. That page has no recipients.
+// endOfPlan is the page number of the empty page that is stored when all recipients of a plan are found.
 const endOfPlan = -1
 
-// publish stores the number of recipients of a page, and then publishes the page as shards. With the last page it stores
-// endOfPlan, so that Why knows that the recipients of the other pages were found too.
+// publish stores the number of recipients of a page, and then publishes the page as shards. With the last page it stores the
+// page endOfPlan, so that Why knows that all recipients were found.
 func (p *Planner) publish(ctx context.Context, change *topic.EventChange, channel topic.Channel, page int, found topic.RecipientPage) error {
 	for i := range found.Recipients {
 		found.Recipients[i].Destination = p.destination(channel, found.Recipients[i].Destination)

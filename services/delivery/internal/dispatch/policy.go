@@ -10,7 +10,7 @@ import (
 
 const (
 	maxRetryAfter  = 15 * time.Minute
-	clientAttempts = 2 // attempts of a request whose status would repeat (repeatsStatus)
+	clientAttempts = 2 // maximum number of attempts if repeatsStatus returns true for the status
 )
 
 // Policy holds the waits between the attempts of one delivery: the setting DELIVERY_RETRY_SCHEDULE, whose default is in
@@ -38,7 +38,8 @@ func (p Policy) next(count int, result Result) (time.Duration, bool) {
 	return wait + jitter(wait), true
 }
 
-// granted returns the number of attempts that the policy grants after the count-th.
+// granted returns the maximum number of attempts of the delivery that the policy grants after the result of the count-th
+// attempt.
 func (p Policy) granted(count int, result Result) int {
 	switch {
 	case result.Code == deliverylog.CodeBlocked || result.Code == deliverylog.CodeGone || result.Again == Never:

@@ -11,30 +11,30 @@ import (
 )
 
 const (
-	// turnMembers is the maximum number of members that a tenant gets in one turn while slots are free. It gets fewer if its
-	// next shard is not open. With one member in each turn, the destinations that were resolved with it would be stale at the
-	// tenant's next turn. An event to the usual 20 endpoints needs one turn.
+	// turnMembers is the maximum number of members that a tenant gets in one turn while slots are free. A tenant gets fewer
+	// if its next shard is not open. If each turn had only one member, the destinations of the other members of the shard
+	// would be stale at the tenant's next turn. An event to the usual 20 endpoints needs one turn.
 	turnMembers  = 32
-	openAhead    = 3   // a tenant's next group is opened when it has fewer members before this group
+	openAhead    = 3   // a shard is opened when the tenant has fewer members than this before it
 	openAtOnce   = 12  // for each service with recipients: maximum number of groups of shards being opened at the same time
 	openTogether = 128 // maximum number of members of a group that has several shards
 	openPause    = 100 * time.Millisecond
 	maxOpenPause = 5 * time.Second
 	loadPause    = 25 * time.Millisecond // pause while the waiting deliveries of the partition are not loaded
-	// yieldPause is the time between two members that a tenant which yields gets while others have shards. So it gets 200 a
-	// second: more than its host lets it send.
+	// yieldPause is the time between two first attempts of a tenant that yields, while other tenants have shards. So the
+	// tenant gets 200 members a second: more than its host accepts.
 	yieldPause = 5 * time.Millisecond
 )
 
-// queue returns the members to be attempted. The tenants take turns. A tenant is the deliveries of one organization on
-// one channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order of
-// push. If the tenant yields, shards of due rows come before the others.
+// queue returns the members to be attempted. The tenants take turns. A tenant is the deliveries of one organization on one
+// channel to recipients of one service. For each tenant, requeued members come first, then the shards in the order of push.
+// If the tenant yields, shards of due rows come before the others.
 //
-// A newcomer is a tenant that had no turn since its queue was empty. While there are newcomers and others, they get the members in
-// turn: one for a newcomer, one for another tenant. So a tenant with few members does not wait for the turns of those that have
-// many and came before. It may wait for other newcomers.
+// A newcomer is a tenant that had no turn since its queue was empty. While there are newcomers and other tenants, poll
+// alternates: a newcomer gets one member, then another tenant gets one. So a tenant with few members does not wait for the
+// turns of tenants that have many members and came before. It may wait for other newcomers.
 type queue struct {
-	open func([]*opened) // loads what the shards need; called without the mutex
+	open func([]*opened) // loads the data that the shards need; called without the mutex
 	now  func() time.Time
 
 	mu         sync.Mutex
@@ -42,7 +42,7 @@ type queue struct {
 	newcomers  []*tenant                      // newcomers that have members; poll tries the first one next
 	ring       []*tenant                      // the other tenants that have members; poll tries the first one next
 	tookNew    bool                           // the last member was of a newcomer, so the next one is not, if possible
-	opening    map[topic.RecipientService]int // groups of shards being opened; a service that hangs delays only its own
+	opening    map[topic.RecipientService]int // number of groups of shards being opened, by service; a service that hangs delays only its own groups
 	openers    sync.WaitGroup
 	stopped    bool
 	wake       signal
@@ -56,11 +56,11 @@ type tenant struct {
 	requeued []*member
 	shards   []*shard
 	taken    int // members taken in the present turn
-	// yields is true while first attempts of the tenant are only stored as rows, because a limit of the host makes them
-	// wait. This can wait until the other tenants have no shards.
+	// yields is true while first attempts of the tenant are only stored as rows, because a limit of the host makes them wait.
+	// Storing these rows can wait until the other tenants have no shards.
 	yields bool
-	tookAt time.Time // when a first attempt was taken, if the tenant yields
-	paced  bool      // the tenant has yielded; its turns have one member, because nearly all of them only get a row
+	tookAt time.Time // when the last first attempt was taken while the tenant yielded
+	paced  bool      // the tenant has yielded; its turns have one member, because nearly all members are only stored as rows
 }
 
 func newQueue(open func([]*opened)) *queue {
@@ -68,7 +68,8 @@ func newQueue(open func([]*opened)) *queue {
 		postponed: make(map[*member]*time.Timer), inProgress: make(map[string]int)}
 }
 
-// push appends a shard. If the queue has stopped or s.ctx has ended, push abandons the shard.
+// push appends a shard to its tenant. If the tenant yields, push inserts a shard of due rows before the shards of first
+// attempts. If the queue has stopped or s.ctx has ended, push abandons the shard.
 func (q *queue) push(s *shard) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -89,7 +90,7 @@ func (q *queue) push(s *shard) {
 	q.wake.set()
 }
 
-// yield notes whether first attempts of the shard's tenant are only stored as rows now.
+// yield records whether first attempts of the shard's tenant are only stored as rows now.
 func (q *queue) yield(s *shard, yields bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -98,7 +99,8 @@ func (q *queue) yield(s *shard, yields bool) {
 	}
 }
 
-// mustYieldLocked reports whether a tenant that yields must leave its turn to others that have shards.
+// mustYieldLocked reports whether a tenant that yields must leave its turn to others: its last first attempt was taken less
+// than yieldPause ago, and a tenant that does not yield has shards.
 func (q *queue) mustYieldLocked(t *tenant) bool {
 	if q.now().Sub(t.tookAt) >= yieldPause {
 		return false
@@ -146,7 +148,8 @@ func (q *queue) tenantLocked(s *shard) *tenant {
 	return t
 }
 
-// take waits for the next member. It returns nil if ctx ended. A tenant gets at most turn members in one turn.
+// take waits for the next member and returns it. It returns nil if ctx has ended. A tenant gets at most turn members in one
+// turn.
 func (q *queue) take(ctx context.Context, turn int) *member {
 	for ctx.Err() == nil {
 		m, yielded := q.poll(turn)
@@ -186,8 +189,9 @@ func (q *queue) poll(turn int) (found *member, yielded bool) {
 	return nil, yielded
 }
 
-// pollRingLocked does the work of poll for the tenants of one ring. A tenant's turn ends when it has got turn members, or when
-// none of its members can be attempted now. Then it is not a newcomer any more, unless it has got none.
+// pollRingLocked does the work of poll for the tenants of one ring. A tenant's turn ends when it has got turn members (one if
+// it is paced), or when none of its members can be attempted now. Then the tenant is not a newcomer any more, unless it got
+// no member in this turn.
 func (q *queue) pollRingLocked(ring *[]*tenant, turn int) (found *member, yielded bool) {
 	for range len(*ring) {
 		t := (*ring)[0]
@@ -261,7 +265,7 @@ func (q *queue) pollLocked(t *tenant) (found *member, yielded bool) {
 	return found, yielded
 }
 
-// groupLocked returns the first of the shards, and those after it that can be opened with it. It sets their phase.
+// groupLocked returns the first of the shards, and those after it that can be opened with it. It sets their phase to opening.
 func (q *queue) groupLocked(shards []*shard) []*opened {
 	var group []*opened
 	members, now := 0, q.now()
@@ -281,7 +285,7 @@ func (q *queue) groupLocked(shards []*shard) []*opened {
 	return group
 }
 
-// openGroup opens shards.
+// openGroup calls open for the shards of the group, and then openedLocked for each of them.
 func (q *queue) openGroup(group []*opened) {
 	q.open(group)
 	q.mu.Lock()
@@ -293,8 +297,8 @@ func (q *queue) openGroup(group []*opened) {
 	q.wake.set()
 }
 
-// openedLocked opens a shard with what was found. After a failure the shard stays in the phase opening for a pause. Then it
-// becomes closed, and is opened again. During the pause only its group and the later shards of the same tenant wait.
+// openedLocked opens a shard with the result of open. After a failure the shard stays in the phase opening for a pause. Then
+// it becomes closed, and is opened again. During the pause only the shard and the later shards of the same tenant wait.
 func (q *queue) openedLocked(found *opened) {
 	s := found.shard
 	if s.abandoned {
@@ -332,9 +336,9 @@ func (q *queue) hold(s *shard) {
 	s.outstanding++
 }
 
-// finish ends the work on the number of members that were taken, or ends holds. durable is false if the shard must be
-// processed again because of these members. Then no more members of the shard are taken. When all work on the shard has
-// ended, finish calls Work.Abandon if the shard must be processed again, otherwise Work.Done.
+// finish ends the work on taken members of the shard, or ends holds. members is the number of these members or holds. durable
+// is false if the shard must be processed again because of these members. Then no more members of the shard are taken. When
+// all work on the shard has ended, finish calls Work.Abandon if the shard must be processed again, otherwise Work.Done.
 func (q *queue) finish(s *shard, members int, durable bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,7 +14,8 @@ const (
 	maxReceivers = 50_000
 )
 
-// receivers stores the receivers that timed out or asked for a pause. The key is member.limit.
+// receivers stores the receivers that timed out or asked for a pause. The key is member.limit, or the limit of the host for a
+// pause of a host.
 type receivers struct {
 	mu    sync.Mutex
 	known *simplelru.LRU[sharedLimit, receiver]

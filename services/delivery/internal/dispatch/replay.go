@@ -11,10 +11,10 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Replay makes a new delivery with the message and recipient of a log, and returns the id of the new delivery. It
-// returns an error if the old delivery waits for its next attempt, because the recipient would get the message twice.
-// The row of the new delivery waits for its first attempt. One write stores this row and the shard that tells the owner
-// of the partition about it.
+// Replay makes a new delivery with the message and recipient of a log, and returns the id of the new delivery. It returns an
+// error if the old delivery waits for its next attempt, because the recipient would get the message twice. The row of the new
+// delivery waits for its first attempt. One write stores this row and the shard with which the owner of the partition finds
+// the row.
 func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID string, err error) {
 	log, row, err := p.Logs.Find(ctx, key)
 	if err != nil {
@@ -51,8 +51,8 @@ func (p *Planner) Replay(ctx context.Context, key deliverylog.Key) (deliveryID s
 	return again.ID, p.schedule(ctx, again, "delivery.replay", now)
 }
 
-// saveReplays stores the numbers of planned deliveries of those rows that are replays. It is called with the shard of a replay,
-// which is published if the row is stored. So the number counts no replay that has no row.
+// saveReplays stores a PlannedPage with one recipient for each of the rows that is a replay for an event. It is called when
+// the shard of a replay is opened. This shard is published only if the row is stored. So no replay without a row is counted.
 func (s *Sender) saveReplays(ctx context.Context, rows []*deliverylog.Delivery) error {
 	var pages []deliverylog.PlannedPage
 	for _, row := range rows {

@@ -17,8 +17,8 @@ const (
 	fewDueRows  = 32 // number of rows in the first read of due rows; most reads find fewer that are due
 	// pagesAtOnce limits the reads of one collect, because the rows of other partitions wait meanwhile.
 	pagesAtOnce = 4
-	// Of each partition, a tenant has at most tenantDueRows in the queue. If maxDueRows are queued, it has at most fewQueued.
-	// So a tenant does not wait until the queue has taken all due rows of another one.
+	// A tenant gets at most tenantDueRows rows of a partition into the queue. While maxDueRows rows of the partition are
+	// queued, it gets at most fewQueued. So a tenant does not wait until all due rows of another tenant have been queued.
 	tenantDueRows = 512
 	maxDueRows    = 768
 	fewQueued     = 16
@@ -56,17 +56,19 @@ type waitingDelivery struct {
 type partitionRetries struct {
 	Ownership
 	loaded  chan struct{}
-	next    time.Time            // the earliest due time; zero: no row waits
+	next    time.Time            // the earliest due time of rows to be collected; zero: none
 	queued  map[string]tenantKey // due rows in the sender's queue, by id
 	tenants map[tenantKey]int    // number of rows in queued
-	// Each due row before front, and each row due at front up to the row after, is queued, or its tenant is in skipped.
+	// Each row due before front is queued, or its tenant is in skipped. So is each row due at front, up to the position
+	// after.
 	front time.Time
 	after string // cursor of the store; empty: no row that is due at front was read
-	// skipped contains the tenants with due rows that are not queued, because the tenant had enough. refill searches for these
-	// rows from the first due row to the last one; again contains the tenants that were skipped since it began.
+	// skipped contains the tenants that have due rows that are not queued, because the tenant had its share. refill searches
+	// for these rows from the first due row to the last one. again contains the tenants that were skipped after refill began
+	// with the first row.
 	skipped, again map[tenantKey]struct{}
 	refillAt       time.Time // when to search, if a tenant in skipped has few rows in queued then; zero: skipped is empty
-	back           string    // where refill goes on; only for collect
+	back           string    // cursor of the store at which refill continues; only for collect
 }
 
 // refillsLocked reports whether it is time to search for rows of tenants in skipped.
@@ -148,7 +150,7 @@ func (x *retryIndex) drop(p *partitionRetries) {
 	x.observer.Waiting(len(x.entries))
 }
 
-// owns reports whether this process owns the partition. It returns false if the process stood still too long. Then
+// owns reports whether this process owns the partition. It returns false if the process was suspended for too long. Then
 // another process may have made the deliveries, and a result of this process would be a second log.
 func (x *retryIndex) owns(partition int) bool {
 	x.mu.Lock()
@@ -240,7 +242,7 @@ func (x *retryIndex) release(row *deliverylog.Delivery, now time.Time) {
 	}
 }
 
-// find returns the waiting delivery of the event to the recipient.
+// find returns the newest waiting delivery of the event or notice to the recipient, and false if there is none.
 func (x *retryIndex) find(event, recipient string) (waitingDelivery, bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -248,8 +250,8 @@ func (x *retryIndex) find(event, recipient string) (waitingDelivery, bool) {
 	return found, ok
 }
 
-// due returns the loaded partitions with due rows. If there are none, wait is the time until the next row is due, at
-// most maxTimerWait.
+// due returns the loaded partitions that have due rows or must be refilled. If there are none, wait is the time until a row
+// is due or refill must search, at most maxTimerWait.
 func (x *retryIndex) due(now time.Time) (partitions []*partitionRetries, wait time.Duration) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -283,9 +285,9 @@ func (p *partitionRetries) searchLocked(due time.Time) {
 	}
 }
 
-// collect reads due rows of a partition that are not in the queue, and adds them to queued. It reads the rows that have become
-// due since the call before. Then it reads rows of tenants that were skipped and have few rows in the queue now. If there are
-// many, it stops, and the next call goes on.
+// collect reads due rows of a partition that are not in the queue, adds them to queued and returns them. It reads the rows
+// that have become due since the last call. Then it reads rows of tenants that were skipped and have few rows in the queue
+// now. If there are many rows, it stops, and the next call continues.
 func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.Time) (due []deliverylog.Delivery, err error) {
 	x.mu.Lock()
 	from, after := p.front, p.after
@@ -333,9 +335,9 @@ func (x *retryIndex) collect(ctx context.Context, p *partitionRetries, now time.
 	return due, err
 }
 
-// refill reads rows of tenants that were skipped, if one of them has few rows in the queue. It goes on where the call before has
-// stopped. At the end of the due rows, the tenants that were not skipped again have no other due rows. It returns true if it
-// stopped although tenants have few rows in the queue.
+// refill reads rows of tenants that were skipped, if one of these tenants has few rows in the queue. It continues where the
+// last call stopped. At the end of the due rows, it removes the tenants from skipped that were not skipped again. It returns
+// true if it stopped after pagesAtOnce reads, before it found shardSize rows.
 func (x *retryIndex) refill(ctx context.Context, p *partitionRetries, now time.Time, due *[]deliverylog.Delivery) (more bool, err error) {
 	x.mu.Lock()
 	short := len(p.shortLocked())
@@ -367,7 +369,7 @@ func (x *retryIndex) refill(ctx context.Context, p *partitionRetries, now time.T
 }
 
 // queue adds the due rows that are not in the queue to queued and to due, except those of tenants that have their share. It
-// returns false if one of the rows is not due yet. Then the partition is due with this row.
+// returns false if one of the rows is not due yet. Then it schedules the partition for the due time of this row.
 func (x *retryIndex) queue(p *partitionRetries, rows []deliverylog.Delivery, now time.Time, due *[]deliverylog.Delivery) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

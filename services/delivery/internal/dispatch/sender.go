@@ -22,7 +22,7 @@ const (
 	maxFastSlots = 128 // see batchRows
 	slowSlots    = 1024
 	fastTime     = deliverylog.MaxQuick  // how long an attempt may use a fast slot
-	overtakeTime = 75 * time.Millisecond // how long an attempt may use it that many others have overtaken
+	overtakeTime = 75 * time.Millisecond // how long an attempt that many others have overtaken may use a fast slot
 	// If attempts moved early on a busy machine, other attempts would start in their fast slots. Then a kill -9 could
 	// repeat more attempts than the limit.
 	overtakers = 8
@@ -37,8 +37,8 @@ const (
 //	         v                    v         |
 //	queue: per organization, channel and service, the requeued members, then the shards
 //	  |      shard: closed -> opening -> open -> exhausted -> complete: Work.Done or Abandon
-//	  |               ^ [openGroup]               |  opening loads the change, drops deliveries that have a
-//	  |               +---- stale, or failed -----+  row, and resolves the destinations, for some shards of a change at once
+//	  |               ^ [openGroup]               |  opening loads the change, drops deliveries that are
+//	  |               +---- stale, or failed -----+  stored, and resolves the destinations, for some shards of a change at once
 //	  v
 //	[pump]: waits for a fast slot and a member, then locks the recipient
 //	  |       recipient locked: the member waits in recipientLocks, without a slot

@@ -10,15 +10,15 @@ import (
 )
 
 // When a user pauses an endpoint, no attempt may start more than 100 ms after the response to the user. So resolved
-// destinations of a shard are valid for staleAfter. And right before an attempt, a destination that was requested more
-// than strictlyAfter ago is resolved again. If the attempt then waits for the store or a connection, and the destination was
-// requested more than tooLate ago when it starts, this is repeated.
+// destinations of a shard are valid for staleAfter. And right before an attempt, a destination that was requested more than
+// strictlyAfter ago is resolved again. The attempt may then wait for the store or a connection. If the destination was
+// requested more than tooLate ago after this wait, it is resolved once more.
 const (
 	staleAfter    = 50 * time.Millisecond
 	strictlyAfter = 60 * time.Millisecond
 	tooLate       = 100 * time.Millisecond
 	// slowBatch applies if a call that resolves destinations takes longer than staleAfter. After slowBatch members were
-	// taken, the destinations of the others are resolved again. In addition, each of the members is resolved again
+	// taken, the destinations of the others are resolved again. In addition, the destination of each member is resolved again
 	// right before its attempt.
 	slowBatch = 64
 )
@@ -44,7 +44,7 @@ type shard struct {
 	service      topic.RecipientService // service that a topic.Notice names; empty: the service of the channel
 	changeID     string
 	retry        bool
-	replay       string // id of the row of a replay, about which the topic.Shard tells; else empty
+	replay       string // topic.Shard.Replay: id of the row of a replay or a test message; else empty
 	work         Work   // Kafka message of a topic.Shard, or hold of due rows; nil in tests
 
 	change      *Snapshot
@@ -81,11 +81,11 @@ type member struct {
 	request     *deliverylog.Request // request of the attempt that must still be stored
 }
 
-// opened is a shard that is being opened, and what it gets.
+// opened is a shard that is being opened, and the values that open sets.
 type opened struct {
 	shard        *shard
 	change       *Snapshot           // nil the first time, until it is loaded
-	members      []*member           // those that are not taken, in the shard's own list; the first time, a copy without stored ones
+	members      []*member           // the members that are not taken, a part of shard.members; the first time, a copy without the stored members
 	destinations []topic.Destination // destinations of members, in the same order
 	requestedAt  time.Time           // when the destinations were requested
 	err          error               // why the shard cannot be opened yet
@@ -115,12 +115,13 @@ func (s *shard) tenant() tenantKey {
 	return tenantKey{s.organization, s.channel, s.recipientService()}
 }
 
-// alone returns the member with its shard, to look for its stored delivery or to resolve it again without the others.
+// alone returns an opened with m as its only member, to look for its stored delivery or to resolve it again without the
+// others.
 func (m *member) alone() *opened {
 	return &opened{shard: m.shard, change: m.shard.change, members: []*member{m}}
 }
 
-// opensWith reports whether the shard and another one of the same tenant can be opened together.
+// opensWith reports whether the shard and another shard of the same tenant can be opened together.
 func (s *shard) opensWith(other *shard) bool {
 	return s.changeID == other.changeID && s.checked == other.checked && s.retry == other.retry && s.replay == "" && other.replay == ""
 }

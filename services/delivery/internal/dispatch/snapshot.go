@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	snapshotBytes = 16 << 20 // limit for the changes in the cache; an open shard also refers to its change
-	textBytes     = 16 << 20 // limit for the rendered texts of all changes in the cache
+	snapshotBytes = 16 << 20 // limit for the changes in the cache, in bytes; open shards keep further changes in memory
+	textBytes     = 16 << 20 // limit for the rendered texts of all changes in the cache, in bytes
 	maxLoggedKeys = 256      // maximum number of keys in Snapshot.logged
 )
 
@@ -69,9 +69,9 @@ func Rendered[T any](s *Snapshot, key string, size func(T) int, render func() (T
 	return text, err
 }
 
-// componentsFor returns the change's components about which the destination is notified: those that it subscribed to.
-// An endpoint is not notified about a component that is no longer on its dashboard. state is the result of
-// eventStates.of.
+// componentsFor returns the change's components about which the destination is notified: those that it subscribed to. If the
+// destination is an endpoint, or subscribed to all components of its dashboard, its dashboard must also show the component.
+// state is the result of eventStates.of, or nil.
 func componentsFor(change *topic.EventChange, to *topic.Destination, state *topic.EventState) []topic.Component {
 	other := func(c topic.Component) bool {
 		if to.Components == nil || to.Channel.RecipientService() == topic.Integrations {

@@ -53,18 +53,18 @@ const (
 	whyQueued     = "queued"      // the recipients are found, and not all messages were sent
 	whyChannelOff = "channel_off" // the channel was switched off for this change
 	whyLater      = "subscribed_later"
-	whyChosen     = "chosen_later" // what the recipient included before is not recorded
+	whyChosen     = "chosen_later" // the recipient included a component after the change; its choice before is not recorded
 	whyConfirmed  = "confirmed_later"
-	whyChanged    = "changed_since" // today the message would be sent, but then the recipient was not found
+	whyChanged    = "changed_since" // the message would be sent today, but the plan of the change did not find the recipient
 )
 
 // WhyResult says what became of a message for one recipient.
 //
 // The plan does not record why it leaves a recipient out: it reads an index that has only the recipients which the change
 // concerns, and a record for each of the others would cost more than the messages. So the rule is computed from the
-// records of today by the same code (topic.Verdict). Times that are stored, such as that of the confirmation, are
-// compared with the time of the change. Today is true if the recipient was changed after the change, so that another rule
-// may have held then.
+// records of today by the same code (topic.Verdict). Times that are stored, such as that of the confirmation, are compared
+// with the time of the change. Today is true if another rule may have held at the time of the change, because the recipient
+// was changed later or is not stored any more.
 type WhyResult struct {
 	DashboardID string
 	Recipient   string
@@ -115,7 +115,7 @@ type explanation struct {
 	verdicts   []int // for each change, the index of its verdict in ExplainedRecipient.Verdicts
 	recipients []topic.ExplainedRecipient
 	deliveries map[string]deliverylog.Delivery
-	replays    map[string][]deliverylog.Delivery // by the id of the first delivery
+	replays    map[string][]deliverylog.Delivery // by the id of the delivery that was replayed first
 	planned    map[string]bool                   // ids of the stored pages that end a plan
 	unfinished bool                              // not all planned deliveries of the event have begun
 }
@@ -205,13 +205,13 @@ func (e *explanation) deletedEndpoints(ctx context.Context, verdicts int) ([]Pla
 	return placed, nil
 }
 
-// maxReplays limits how many times in a row a replay was replayed.
+// maxReplays limits the levels of replays of replays that readReplays reads.
 const maxReplays = 5
 
 // readReplays finds the replays of the rows, and the replays of these.
 func (e *explanation) readReplays(ctx context.Context, rows []deliverylog.Delivery) error {
 	e.replays = make(map[string][]deliverylog.Delivery)
-	first := make(map[string]string) // the first delivery of each log
+	first := make(map[string]string) // by the id of a log: the id of the delivery that was replayed first
 	for n := 0; len(rows) > 0 && n < maxReplays; n++ {
 		var logs []string
 		for i := range rows {
@@ -257,8 +257,9 @@ func (e *explanation) message(i int) WhyMessage {
 	return m
 }
 
-// telling removes the results about dashboards that do not matter: if there is another result, those without a
-// subscription and of dashboards that do not show the event, else all but one of them.
+// telling removes the results without a delivery whose recipient is not subscribed, or whose dashboard does not show the
+// event. If no other result remains, it returns one result: the first about another dashboard, else that the recipient is not
+// subscribed.
 func telling(results []WhyResult) []WhyResult {
 	elsewhere := func(r WhyResult) bool {
 		return r.Delivery == nil && (r.Code == string(topic.RuleNotSubscribed) || r.Code == string(topic.RuleOtherDashboard))

@@ -21,7 +21,8 @@ import (
 const (
 	batchRows = 80                   // number of first attempts in a batch
 	batchWait = 5 * time.Millisecond // how long a batch waits for further results
-	// Outcomes are not urgent, and a message with many outcomes costs the broker about as much as a message with one.
+	// Up to waitingBatches batches of outcomes wait for outcomeWait and are published together. Outcomes are not urgent, and
+	// a message with many outcomes costs the broker about as much as a message with one.
 	waitingBatches = 32
 	outcomeWait    = 100 * time.Millisecond
 	writePause     = 100 * time.Millisecond // pause after the first failure; doubles with each failure
@@ -34,7 +35,7 @@ type batchWriter struct {
 	Parts
 	owned   func(partition int) bool
 	stored  func(*member, *deliverylog.Delivery)      // called when a result is durable, or with nil if it is not stored
-	finish  func(s *shard, members int, durable bool) // called after stored: when the outcomes are published
+	finish  func(s *shard, members int, durable bool) // called after stored: when the outcomes are published, or at once for a result that is not stored
 	rows    chan newRow
 	batches chan outcomeBatch
 	done    chan struct{}
@@ -202,7 +203,8 @@ func (w *batchWriter) saveRequests(ctx context.Context, batch []newRow) error {
 	return nil
 }
 
-// read returns a stored row.
+// read returns a stored row. It retries until the store responds or ctx ends. It returns fault.NotFound if the row is not
+// stored any more.
 func (w *batchWriter) read(ctx context.Context, id string) (row deliverylog.Delivery, err error) {
 	err = w.persist(ctx, "A delivery cannot be read yet.", func() error {
 		rows, err := w.Store.Deliveries(ctx, []string{id})
@@ -237,10 +239,10 @@ func (w *batchWriter) settle(ctx context.Context, id string, change func(*delive
 	}
 }
 
-// advance replaces the state of a row by next, if the row waits for a retry and has the number of attempts. It returns
-// the stored row. If number is not 0, advance first stores a log with this number and the state next. A log with this
-// number may be stored already, by a process that was killed before it changed the row, or by a faster process. Then
-// the row gets the state of the stored log.
+// advance replaces the state of a row by next, if the row waits for a retry and the number of its attempts is number. It
+// returns the stored row. If number is not 0, advance first stores a log with this number and the state next. A log with this
+// number may be stored already, by a process that was killed before it changed the row, or by a faster process. Then the row
+// gets the state of the stored log.
 func (w *batchWriter) advance(ctx context.Context, number int, next deliverylog.Delivery) (deliverylog.Delivery, error) {
 	if number > 0 {
 		log := next.AsLog(number)
