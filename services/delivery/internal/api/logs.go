@@ -1,5 +1,5 @@
-// Package api serves the delivery log and the progress of deliveries on the App interface. Each handler makes one call of
-// the domain and returns its view.
+// Package api serves the delivery service's operations of the App interface: the delivery log, replays, test messages, counts
+// and explanations of deliveries, and the setup of channels. Each handler calls the domain and returns a view of the result.
 package api
 
 import (
@@ -21,13 +21,13 @@ import (
 // API has the dependencies of the handlers.
 type API struct {
 	Logs    *deliverylog.Logs
-	Planner *dispatch.Planner // for replays
+	Planner *dispatch.Planner // for replays, test messages, Audience and Why
 	Pages   web.Pages
 	Mail    boot.Mail
 	Texts   boot.Texts
 }
 
-// Operations declares what the service offers on the App interface.
+// Operations returns the operations that the service offers on the App interface.
 func Operations() []web.Operation { return (&API{}).operations() }
 
 // Mount adds the routes to the engine.

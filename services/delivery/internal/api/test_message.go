@@ -23,7 +23,7 @@ func (a *API) testMailOperation() web.Operation {
 	}, a.testMail)
 }
 
-// testTextOperation returns the operation for SMS or WhatsApp, which differ in the name only.
+// testTextOperation returns the operation for SMS or for WhatsApp. The two operations differ only in the name of the channel.
 func (a *API) testTextOperation(name topic.Channel, id, summary string) web.Operation {
 	return web.Declare(web.Operation{
 		Method: "POST", Path: "/app/notifications/" + string(name) + "/test", ID: id, Tag: "delivery logs",
@@ -33,7 +33,8 @@ func (a *API) testTextOperation(name topic.Channel, id, summary string) web.Oper
 		Roles: []string{passport.RoleAdmin}, Access: web.SignedIn, Status: 202, Errors: []int{409, 429},
 		Example: web.Example{Request: `{"phone": "+4915112345678"}`, Response: `{"deliveryId": "01890a5d-ac96-874b-bcce-b302099a8100"}`},
 	}, web.WithBody(func(c *web.Call[web.None, testTextBody], in testTextBody) (testView, error) {
-		// A message of WhatsApp without a template reaches recipients who have just written.
+		// Setup.Missing is not checked, because WhatsApp without a template accepts messages to recipients who have just
+		// written.
 		if channel.SetupOf(name, a.Mail, a.Texts).Server == nil {
 			return testView{}, fault.New(fault.Conflict, "Texts are not set up: the operator of this installation must set %s.", channel.SettingTexts)
 		}

@@ -40,7 +40,8 @@ type whyBody struct {
 	URLHash optional.Value[string] `json:"urlHash" format:"sha256"`
 }
 
-// query returns the query of the body, or an error for a body with a recipient of another kind.
+// query returns the query of the body. It returns an error if the body lacks the recipient that its kind needs, or has a
+// recipient of another kind.
 func (in *whyBody) query(organization string) (dispatch.WhyQuery, error) {
 	q := dispatch.WhyQuery{Organization: organization, EventID: in.EventID.Value, Channel: topic.Channel(in.Kind.Value)}
 	wanted := "urlHash"

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	remindOnce = time.Minute // between two log lines about a refused account
-	maxHold    = time.Hour   // the longest pause that the provider can ask for
+	remindOnce = time.Minute // minimum time between two log lines about a refused account
+	maxHold    = time.Hour   // limit for a pause that the provider asks for
 	// Deliveries that wait for the end of a pause wake one after the other, turnGap apart. If a turn would be later
 	// than longestTurn after the end of the pause, the turns start again at the end of the pause.
 	turnGap     = 20 * time.Millisecond
@@ -36,12 +36,12 @@ var errUnsent = errors.New("the request was not sent")
 // messagingService matches the id of a Messaging Service, a group of senders from which the API chooses the sender.
 var messagingService = regexp.MustCompile("^MG[0-9a-fA-F]{32}$")
 
-// account is an account of a Twilio-compatible API, for SMS and WhatsApp. The operator chooses the server, so every
-// address and plain HTTP are allowed.
+// account is an account of a Twilio-compatible API, for SMS and WhatsApp. The operator chooses the server, so every address
+// and plain HTTP are allowed.
 //
-// After a failed attempt, account retries only if the request was not sent, or the response is a redirect, 429 or 503.
-// If the connection breaks before the response, or the server responds with another status of 400 or more, the delivery
-// fails without a retry, because the message may have been sent or would be refused again.
+// A failed attempt is retried only if the request was not sent, or the response is a redirect, 429 or 503. If the connection
+// breaks before the response, or the server responds with another status of 400 or more, the delivery fails without a retry,
+// because the message may have been sent or would be refused again.
 type account struct {
 	*caller
 	pause
@@ -81,10 +81,10 @@ func newAccount(o Options) (*account, error) {
 	return a, nil
 }
 
-// Bucket implements dispatch.Account.
+// Bucket implements dispatch.Shared.
 func (a *account) Bucket() string { return "account of SMS_URL" }
 
-// sendText makes one attempt. Only the request contains the number and the token.
+// sendText makes one attempt. The number and the token are in the request, and not in the logged request.
 func (a *account) sendText(ctx context.Context, message dispatch.Message, key string, t text) dispatch.Result {
 	form, shown := url.Values{"Body": {t.Body}}, t.Body
 	if t.ContentSid != "" {

@@ -114,7 +114,7 @@ func guard(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// post makes one attempt to reach an endpoint. The result contains no part of the URL.
+// post makes one attempt to reach an endpoint. The result contains no part of the URL, unless the receiver's response does.
 func (c *caller) post(ctx context.Context, address string, header http.Header, body []byte) dispatch.Result {
 	return c.send(ctx, http.MethodPost, address, header, body)
 }

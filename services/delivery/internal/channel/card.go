@@ -67,8 +67,8 @@ func (p prosePart) limited(keep, limit int, markup cardMarkup) (text string, ric
 	return text, rich
 }
 
-// characters returns the number of UTF-16 code units of a text. A chat program may count these or, which are fewer, the
-// code points.
+// characters returns the number of UTF-16 code units of a text. A chat program may count code points instead, of which a text
+// never has more than code units.
 func characters(text string) (n int) {
 	for _, c := range text {
 		n += utf16.RuneLen(c)
@@ -83,9 +83,9 @@ func oneLine(text string, limit int) string {
 	return plain
 }
 
-// fitCard returns a body whose size is at most limit. compose returns the body with texts of at most keep bytes each.
-// fitCard calls compose first with a negative keep, which means whole texts, then with smaller and smaller values until
-// the body fits.
+// fitCard returns a body whose size is at most limit, or the smallest body if none fits. compose returns the body with
+// texts of at most keep bytes each. fitCard calls compose first with a negative keep, which means whole texts, then with
+// smaller and smaller values until the body fits.
 func fitCard[T any](limit int, size func(body T, written []byte) int, compose func(keep int) T) ([]byte, error) {
 	body := compose(-1)
 	written, err := write(body)

@@ -28,11 +28,11 @@ type Options struct {
 	Resolve       egress.Resolve  // DELIVERY_RESOLVE
 	Roots         *x509.CertPool  // nil: the system's
 	Mail          boot.Mail       // the mail server
-	Texts         boot.Texts      // the SMS server
-	Data          string          // messages are written to files below it if no server is configured
+	Texts         boot.Texts      // the account for SMS and WhatsApp
+	Data          string          // data folder; without a server, mail and texts are written to files below it
 	Locales       *locale.Locales // words and templates
 	ConfirmWithin time.Duration   // CONFIRM_WITHIN; messages say until when the recipient can confirm
-	Status        PageStatus      // asks for the state of a dashboard
+	Status        PageStatus      // requests the state of a dashboard
 	Log           *slog.Logger
 	Tracer        trace.TracerProvider
 	Propagator    propagation.TextMapPropagator

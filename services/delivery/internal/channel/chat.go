@@ -18,7 +18,7 @@ type chat struct {
 	locales *locale.Locales
 }
 
-// chatKind is what differs between the chat programs.
+// chatKind has the values that differ between the chat programs.
 type chatKind struct {
 	// gap is the minimum time between two requests to endpoints with the same URL or topic.Destination.Paced.
 	gap time.Duration
@@ -27,7 +27,7 @@ type chatKind struct {
 	render  renderer
 	// address returns the URL of the request of a delivery; nil: the URL of the endpoint.
 	address func(endpoint, delivery string) string
-	// refine sets more fields of the result by the response; nil: the HTTP status says all.
+	// refine sets more fields of the result by the response; nil: the fields that the HTTP status determines are enough.
 	refine func(ctx context.Context, result *dispatch.Result)
 }
 

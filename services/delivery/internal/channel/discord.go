@@ -23,14 +23,14 @@ const (
 	// address. 45 a second leave room for different transmission times.
 	discordHostGap = time.Second / 45
 
-	leastHostPause = time.Minute // after a refusal that is not about one webhook
+	leastHostPause = time.Minute // minimum pause of the host after a 429 that is not about one webhook
 	// Discord blocks an address that gets 10,000 of the refusals 401, 403 and 429 within 10 minutes. After maxRefusals
 	// within refusalMemory, nothing is sent for refusalMemory.
 	maxRefusals   = 1_000
 	refusalMemory = 10 * time.Minute
 )
 
-// discord counts the responses of Discord for which it blocks an address.
+// discord counts the refusals 401, 403 and 429 of Discord, because after too many of them Discord blocks an address.
 type discord struct {
 	log *slog.Logger
 	now func() time.Time
@@ -42,7 +42,7 @@ type discord struct {
 
 func newDiscord(log *slog.Logger) *discord { return &discord{log: log, now: time.Now} }
 
-// refine sets what Discord's response says about the webhook and about its host.
+// refine sets RetryAfter, Rest, HostPause, Code and Again of the result by Discord's response.
 func (d *discord) refine(ctx context.Context, result *dispatch.Result) {
 	var body struct {
 		Code       int
@@ -90,7 +90,7 @@ func seconds(n float64) time.Duration {
 	return time.Duration(math.Ceil(min(n, 3600)*1000)) * time.Millisecond
 }
 
-// refused counts a refusal. It returns true, and forgets all refusals, if there were maxRefusals within refusalMemory.
+// refused counts a refusal. It returns true, and deletes all refusals, if there were maxRefusals within refusalMemory.
 func (d *discord) refused() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

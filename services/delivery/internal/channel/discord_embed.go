@@ -9,14 +9,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// Discord refuses longer texts. It allows 6,000 characters in all, which these are not.
+// Discord refuses longer texts. It also refuses more than 6,000 characters in all, but the sum of these limits is smaller.
 const (
 	discordTitle       = 256
 	discordDescription = 4_096
 	discordLine        = 200 // a text in one line; Discord allows more
 )
 
-// discordMessage is the body of a request to a webhook of Discord: one embed, which notifies nobody by name.
+// discordMessage is the body of a request to a webhook of Discord: one embed, which mentions nobody.
 type discordMessage struct {
 	Embeds          []discordEmbed `json:"embeds"`
 	AllowedMentions struct {

@@ -20,7 +20,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// defaultFrom is the sender if MailFrom is not set. Only mail that is written to files can lack it.
+// defaultFrom is the sender if MailFrom is not set. MailFrom is required with an SMTP server, so only mail that is written to
+// files has defaultFrom.
 const defaultFrom = "Bellbuoy <status@localhost>"
 
 // email sends mail with a text and an HTML part. Recipients with the same content share the rendered and encoded body.

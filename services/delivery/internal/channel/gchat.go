@@ -10,10 +10,10 @@ import (
 // together. The 20 ms above one second allow for different transmission times.
 const gchatGap = 1020 * time.Millisecond
 
-// chatURL returns an endpoint's URL with messageReplyOption and requestId. messageReplyOption makes the message a reply
-// in the thread that the body names, or starts this thread. Google posts only one message for each requestId, and all
-// retries of a delivery use the same requestId. chatURL removes ownParameter parameters from the URL and does not
-// change any other parameter.
+// chatURL returns an endpoint's URL with messageReplyOption and requestId. messageReplyOption makes the message a reply in
+// the thread that the body names, or starts this thread. Google posts only one message for each requestId, and all retries of
+// a delivery use the same requestId. chatURL removes the parameters for which ownParameter returns true from the URL, and
+// does not change any other parameter.
 func chatURL(address, delivery string) string {
 	if address == "" {
 		return ""

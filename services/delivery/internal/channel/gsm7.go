@@ -9,12 +9,12 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// The length of a text message of one segment (3GPP TS 23.038): in septets if all characters are in the GSM 7 bit
+// The maximum length of a text message of one segment (3GPP TS 23.038): in septets if all characters are in the GSM 7 bit
 // default alphabet, otherwise in UCS-2 units.
 const (
 	gsmSegment  = 160
 	ucs2Segment = 70
-	// The length of each segment of a longer text. Each of these segments has a header.
+	// The maximum length of each segment of a longer text. Each of these segments has a header.
 	gsmPart  = 153
 	ucs2Part = 67
 )
@@ -92,9 +92,9 @@ var standIns = strings.NewReplacer(
 	"\u200b", "", "\u2060", "", "\ufeff", "", "\u00ad", "",
 )
 
-// fitted calls write with the text, then with shorter and shorter beginnings of it, and returns the first result that
-// fits in the segments. It never separates a character from its combining marks. It returns false if no beginning of at
-// least least characters fits.
+// fitted calls write with the text, then with shorter and shorter beginnings of the text and "...", and returns the first
+// result that fits in the segments. It never separates a character from its combining marks. It returns false if no result
+// for a beginning of least or more characters fits.
 func fitted(text string, least, segments int, write func(string) string) (string, bool) {
 	if whole := write(text); fits(whole, segments) {
 		return whole, true

@@ -27,8 +27,8 @@ func statusLine(l *locale.Locale, change *topic.EventChange) string {
 	return status
 }
 
-// headline returns the status and the title in one line. For a reminder of a maintenance it returns the title and the
-// start time.
+// headline returns the status and the title in one line. For a reminder of a maintenance it returns the title and the start
+// time, for a post-mortem the title and words about the post-mortem.
 func headline(l *locale.Locale, change *topic.EventChange, zone string) string {
 	event := &change.Event
 	title := locale.OneLine(event.Title)
@@ -41,7 +41,8 @@ func headline(l *locale.Locale, change *topic.EventChange, zone string) string {
 	return l.Word("event.headline", "status", l.Name("status", event.Status), "title", title)
 }
 
-// shortStatus returns the event's type and status for a text message. For a planned maintenance it adds the start time.
+// shortStatus returns the event's type for a text message, with the result of changeWord, or with the status if that result
+// is empty. For a planned maintenance it adds the start time.
 func shortStatus(l *locale.Locale, change *topic.EventChange, zone string) string {
 	event := &change.Event
 	status := changeWord(l, change.Kind)

@@ -13,26 +13,27 @@ import (
 
 const (
 	maxConnections  = 12          // fast slots: connections at the same time
-	slowConnections = 8           // slow slots, for mails that take longer than slowMail
+	slowConnections = 8           // slow slots, for mails that use a connection for longer than slowMail
 	slowMail        = time.Second // some servers take long to check a recipient
 
-	mailWait    = time.Second            // mails that get a connection within this time wait for it
-	fewWaiting  = 40                     // so many mails wait also if the server takes longer for them
-	mostWaiting = 512                    // no more mails wait, because the Sender has 1,152 slots for all channels
-	mailsAtOnce = 128                    // so many mails wait while no mail has ended, so that the time of a mail is unknown
-	unknownGap  = 10 * time.Millisecond  // time between two turns meanwhile
-	firstTurn   = 300 * time.Millisecond // until the earliest turn
-	// longestMailTurn limits how long a mail waits for a turn at the rate of the server and in the share of its organization. The
-	// server may become quicker meanwhile, and the other organizations may end. If the turn would be later, the mail gets
-	// another turn: these are at most quickGap apart. So many tries that find no connection cost little.
+	mailWait    = time.Second            // at most as many mails wait as get a connection within this time
+	fewWaiting  = 40                     // lower bound of this number, for a slow server
+	mostWaiting = 512                    // upper bound of this number, because the Sender has 1,152 slots for all channels
+	mailsAtOnce = 128                    // maximum number of waiting mails until a mail has ended, because the time of a mail is unknown before
+	unknownGap  = 10 * time.Millisecond  // time between two turns until a mail has ended
+	firstTurn   = 300 * time.Millisecond // minimum time until a turn
+	// longestMailTurn limits how long a mail waits for a turn at the rate of the server and in the share of its organization.
+	// If the turn would be later, the mail gets another turn. These other turns are at most quickGap apart. Meanwhile the
+	// server may become quicker, and the other organizations may have no more mails. Tries that find no connection cost
+	// little.
 	longestMailTurn = 2 * time.Minute
 	quickGap        = 5 * time.Millisecond
 	turnsStay       = 100 * time.Millisecond
 )
 
-// mailQueue gives mails the connections to the server. Each mail that waits for a connection keeps a slot of the Sender, and
-// all channels and organizations need these slots. So only few mails wait. The others get turns, at the rate at which the
-// server takes mails. Organizations with turns share this rate.
+// mailQueue assigns the connections to the server to mails. Each mail that waits for a connection keeps a slot of the Sender,
+// and all channels and organizations need these slots. So only few mails wait. The others get turns, at the rate at which the
+// server accepts mails. Organizations with turns share this rate.
 type mailQueue struct {
 	connections slots.Slots // connections in use
 
@@ -40,7 +41,7 @@ type mailQueue struct {
 	waiting int
 	took    time.Duration        // moving average of the time that a mail uses a connection; 0: unknown
 	turns   map[string]mailTurns // organizations whose turns are over stay for turnsStay at most
-	swept   time.Time            // when they were removed
+	swept   time.Time            // when the turns that were over were removed last
 	late    dispatch.Turns       // turns of mails whose other turns would be later than longestMailTurn
 }
 
@@ -88,7 +89,7 @@ func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
 		maps.DeleteFunc(q.turns, func(_ string, other mailTurns) bool { return other.usual.Over(now) && other.quick.Over(now) })
 	}
 	q.turns[organization] = turns
-	// Turns are a tenth too early. Otherwise the server would be idle if it became quicker.
+	// The time between turns is a tenth shorter than gap, so that the server is not idle if it becomes quicker.
 	gap = gap * 9 / 10
 	next, organizations := turns, time.Duration(len(q.turns))
 	turn := next.usual.Turn(firstOf(gap*organizations, now))
@@ -104,7 +105,8 @@ func (q *mailQueue) enter(organization string, now time.Time) time.Duration {
 	return turn.Sub(now)
 }
 
-// firstOf returns the time of the first turn of a sequence, which differs between sequences, and its gap.
+// firstOf returns the earliest time of a turn, and the gap. A random part of the time makes the turns of different sequences
+// differ.
 func firstOf(gap time.Duration, now time.Time) (first time.Time, _ time.Duration) {
 	return now.Add(firstTurn + rand.N(gap)), gap
 }

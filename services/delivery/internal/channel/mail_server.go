@@ -21,7 +21,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-const mailIdle = 15 * time.Second // servers wait longer for the next mail
+const mailIdle = 15 * time.Second // time after which an idle connection is closed; servers wait longer for the next mail
 
 var (
 	errNoTLS  = errors.New("tls: the mail server offers no STARTTLS, and credentials must not be sent without it")
@@ -77,9 +77,9 @@ func (s *mailServer) send(ctx context.Context, l letter) dispatch.Result {
 	return s.traced(ctx, "SMTP", s.host, func(ctx context.Context) dispatch.Result { return s.attempt(ctx, l) })
 }
 
-// attempt waits at most half of the time limit for a free connection. It makes no attempt and returns deliverylog.CodeHeld
-// if none is free by then, if enough other mails wait, or if the mail may no longer be sent. At least a
-// quarter of the time limit remains for the mail.
+// attempt waits at most half of the time limit for a free connection. It makes no attempt and returns deliverylog.CodeHeld if
+// no connection is free by then, if enough other mails wait, if the mail may no longer be sent, or if less than a quarter of
+// the time limit remains for the mail.
 func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 	waiting, cancel := context.WithTimeout(ctx, s.timeout/2)
 	defer cancel()
@@ -91,7 +91,7 @@ func (s *mailServer) attempt(ctx context.Context, l letter) dispatch.Result {
 		return dispatch.Result{Code: deliverylog.CodeHeld, RetryAfter: turn}
 	}
 	defer slot.Release()
-	slot.Start() // a slow check takes a slow connection, too
+	slot.Start() // a mail that takes longer than slowMail moves to a slow slot
 	start := time.Now()
 	if deadline, limited := ctx.Deadline(); !l.fresh() || limited && time.Until(deadline) < s.timeout/4 {
 		return dispatch.Result{Code: deliverylog.CodeHeld}

@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// errNotice is the error of a notice that lacks the endpoint or the link.
+// errNotice is the error of a notice that lacks the endpoint, the link or a known kind.
 var errNotice = errors.New("a mail about an endpoint needs the endpoint, and its link if it is about the link")
 
 // noticeWords are the keys of the words for one kind of mail about an endpoint.
@@ -126,8 +126,8 @@ func ofDashboard(l *locale.Locale, dashboard topic.Dashboard) string {
 	return l.Word("of.unknown")
 }
 
-// failureFacts returns the number of failures of an endpoint, the time of the first and the last error. It omits what
-// is unknown.
+// failureFacts returns the number of failures of an endpoint, the time since when it fails, and the last error. It omits
+// values that are unknown.
 func failureFacts(l *locale.Locale, report *topic.EndpointReport, zone string) []locale.Fact {
 	var facts []locale.Fact
 	if report.Failures > 0 {

@@ -32,7 +32,7 @@ const (
 	securityNone     = "none"
 )
 
-// serverOf returns the server of a URL, and nil without a URL.
+// serverOf returns the server of a URL. It returns nil if the URL is empty or not valid.
 func serverOf(address string) *Server {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

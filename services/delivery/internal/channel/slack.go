@@ -40,8 +40,8 @@ type slackBlock struct {
 	Elements []slackText `json:"elements,omitempty"`
 }
 
-// slackText is a text object. In a plain_text nothing has a meaning. A verbatim mrkdwn has formatting, and the links and
-// mentions that are written between < and >.
+// slackText is a text object. In a plain_text nothing is markup. In a verbatim mrkdwn, formatting is markup, but links and
+// mentions are markup only between < and >.
 type slackText struct {
 	Type     string `json:"type"`
 	Text     string `json:"text"`
@@ -105,7 +105,7 @@ func (b *slackBlocks) add(kind string, part prosePart, keep, limit int) {
 	*b = append(*b, slackBlock{Type: kind, Text: &object})
 }
 
-// mark adds a section with a text of our own in the notation of Slack.
+// mark adds a section with a text in Slack's markup, which the caller has escaped.
 func (b *slackBlocks) mark(text string) {
 	*b = append(*b, slackBlock{Type: "section", Text: &slackText{Type: "mrkdwn", Text: text, Verbatim: true}})
 }

@@ -76,8 +76,8 @@ func composeAttachment(content card, keep int) compatibleAttachment {
 	return out
 }
 
-// titleMarkup returns the markup of a title. A title that is a link is no Markdown, but Mattermost makes a mention of
-// <!channel> in it.
+// titleMarkup returns the markup of a title. A title that is a link is not Markdown, but Mattermost converts <!channel> in it
+// to a mention.
 func titleMarkup(linked bool) cardMarkup {
 	if !linked {
 		return compatibleMarkup

@@ -18,7 +18,7 @@ const (
 	mostConfirm = 3  // the maximum number of segments of a notice to a subscriber
 )
 
-// texts are the common parts of SMS and WhatsApp.
+// texts has the parts that SMS and WhatsApp have in common.
 type texts struct {
 	locales *locale.Locales
 	within  time.Duration // CONFIRM_WITHIN
@@ -131,9 +131,9 @@ func confirmText(page locale.Confirmation, write func(locale.Confirmation) (stri
 	return plain(page.Link + " " + page.Code), failure
 }
 
-// defaultText returns the result of write for the page, in one segment. If the text is too long, defaultText shortens
-// the title, but not below leastTitle characters. If the text is still too long, it omits the dashboard's name, then
-// the link instead, then both.
+// defaultText returns the result of write for the page, in one segment. If the text is too long, defaultText shortens the
+// title, but not below leastTitle characters. If the text is still too long, it omits the dashboard's name, then the link
+// instead, then both. If no text fits, it returns the status.
 func defaultText(page locale.Text, write func(locale.Text) (string, error)) (string, error) {
 	var failure error
 	page.Dashboard, page.Status, page.Title = plain(page.Dashboard), plain(page.Status), plain(page.Title)

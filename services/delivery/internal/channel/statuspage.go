@@ -11,8 +11,8 @@ import (
 )
 
 // statuspageMessage is the body that Atlassian Statuspage posts to webhooks about an incident or a maintenance. The incident
-// has the members that it has in the files below api/v2 of a dashboard. It has one update, because a message knows only
-// the entry of its change. A value is null if a message does not know it.
+// has the same members as in the files below api/v2 of a dashboard. It has one update, because a message knows only the
+// entry of its change. A value is null if a message does not know it.
 type statuspageMessage struct {
 	Meta     statuspageMeta     `json:"meta"`
 	Page     statuspagePage     `json:"page"`
@@ -75,7 +75,7 @@ type statuspageChange struct {
 	NewStatus string `json:"new_status"`
 }
 
-// statuspageComponent is an affected component. Its status is the impact of this event.
+// statuspageComponent is an affected component. Its status is the impact of the event on it, or operational if the event is over.
 type statuspageComponent struct {
 	ID                 string  `json:"id"`
 	Name               string  `json:"name"`
@@ -95,7 +95,7 @@ type statuspageComponent struct {
 // operational is the state of a component without an impact.
 const operational = "operational"
 
-// impactWords are the words of Statuspage for the impacts on a component, the least first.
+// impactWords are the words of Statuspage for the impacts on a component, from the least to the most severe.
 var impactWords = []struct{ impact, event, page, description string }{
 	{operational, "none", "none", "All Systems Operational"},
 	{"under_maintenance", "none", "maintenance", "Service Under Maintenance"},

@@ -15,14 +15,14 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/dispatch"
 )
 
-// hidden replaces what logs do not show of a request.
+// hidden replaces the values of a request that logs do not show.
 const hidden = "***"
 
-// sendTemplate makes one attempt with the request that the owner of the webhook has composed. A body that cannot
-// be rendered within the limits is not sent, and not tried again.
+// sendTemplate makes one attempt with the request that the owner of the webhook has composed. A body that cannot be rendered
+// within the limits is not sent, and not tried again.
 //
-// The log shows a body that is rendered without the secrets, and headers without their values. So it does not depend on
-// what the template does with them.
+// The log shows a body that is rendered without the secrets, and headers without their values. So no secret is logged,
+// however the template uses it.
 func (w webhook) sendTemplate(ctx context.Context, message dispatch.Message) dispatch.Result {
 	var template topic.Template
 	refused := dispatch.Result{Code: codeUnsendable, Again: dispatch.Never}
@@ -95,8 +95,8 @@ func withID(address, id string) string {
 	return path
 }
 
-// hiddenTexts returns the texts of a request that logs hide in its response: headers, the credentials in them, and
-// secrets, also as the body spells them.
+// hiddenTexts returns the texts of a request that logs hide in its response: the values of headers, the credentials in these
+// values, and the secrets, also as the body spells them.
 func hiddenTexts(template *topic.Template) []string {
 	var texts []string
 	for _, value := range template.Headers {

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// webhook posts the event as JSON with a signature of Standard Webhooks.
+// webhook posts the event with a signature of Standard Webhooks, as JSON or in the format of the endpoint.
 type webhook struct {
 	caller  *caller
 	locales *locale.Locales
@@ -23,8 +23,8 @@ func newWebhook(caller *caller, o Options) webhook {
 	return webhook{caller, o.Locales, &pageStates{ask: o.Status, known: map[pageStateKey]pageState{}}}
 }
 
-// Send makes one attempt. The id and the body are the same for all retries, unless the format of the endpoint is changed
-// meanwhile. Each attempt has its own timestamp and signature.
+// Send makes one attempt. The id is the same for all retries. The body is the same too, unless the endpoint, its dashboard or
+// the components that messages may name change meanwhile. Each attempt has its own timestamp and signature.
 func (w webhook) Send(ctx context.Context, message dispatch.Message) dispatch.Result {
 	if message.To.Format == topic.FormatTemplate {
 		return w.sendTemplate(ctx, message)

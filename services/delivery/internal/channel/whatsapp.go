@@ -75,7 +75,7 @@ func variablesOf(values [5]string) string {
 	return string(content)
 }
 
-// clip cuts the text to limit characters. The last one is an ellipsis if it was cut.
+// clip cuts the text to limit characters. If it cuts, the last character is an ellipsis.
 func clip(text string, limit int) string {
 	if characters := []rune(text); len(characters) > limit {
 		return string(characters[:limit-1]) + "…"

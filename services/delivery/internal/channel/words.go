@@ -5,8 +5,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/locale"
 )
 
-// localeOf returns the locale of the recipient. If the recipient has none, it returns the locale of the dashboard,
-// otherwise locale.Default.
+// localeOf returns the locale of the recipient's language tag. If no locale matches the tag, it returns the locale of the
+// dashboard's tag, and otherwise locale.Default.
 func localeOf(locales *locale.Locales, message dispatch.Message) *locale.Locale {
 	return locales.For(message.To.Locale, message.To.Dashboard.Locale)
 }

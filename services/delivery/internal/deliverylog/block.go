@@ -33,7 +33,7 @@ type Block struct {
 	First      time.Time  `json:"first"`      // the earliest SentAt
 	Last       time.Time  `json:"last"`       // the latest SentAt
 	Size       int        `json:"size"`       // number of members
-	Dashboards []string   `json:"dashboards"` // each value of the members once; so are the next three lists
+	Dashboards []string   `json:"dashboards"` // each value of the members once; the same holds for the next three lists
 	Requests   []int64    `json:"requests,omitempty"`
 	Responses  []Response `json:"responses,omitempty"`
 	Dates      []string   `json:"dates,omitempty"`
@@ -45,8 +45,8 @@ type Block struct {
 // Common contains the columns whose values are the same for all members of a block. The other columns are empty.
 type Common Delivery
 
-// InBlock reports whether the new delivery is stored in a block: it is no replay, it has a recipient, and its first
-// attempt succeeded in less than MaxQuick.
+// InBlock reports whether the new delivery is stored in a block: it is no replay, it has a recipient, its first attempt
+// succeeded, and it ended less than MaxQuick after SentAt.
 func (d *Delivery) InBlock() bool {
 	return d.Status == StatusDelivered && len(d.Attempts) == 1 && d.Log == 0 && d.ReplayOf == "" && d.Recipient != "" &&
 		d.EndedAt.Sub(d.SentAt) < MaxQuick

@@ -10,8 +10,8 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// memberFormat is the first byte of Block.Members. The members follow. A change of the packing, or of the columns in texts and
-// numbers, increases memberFormat, and the method each must still read all formats that were stored.
+// memberFormat is the first byte of Block.Members. The members follow. A change of the packing, or of the columns in texts
+// and numbers, must increase memberFormat, and the method each must still read all formats that were stored.
 const memberFormat = 1
 
 // blockMember holds the columns of a delivery that are not in Block.Common. texts and numbers list them for pack and each.
@@ -110,7 +110,8 @@ func packText(out []byte, text string) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(text))+formText), text...)
 }
 
-// hexBytes decodes a text of digits and small letters with the length.
+// hexBytes decodes a text of hexadecimal digits without capital letters. It returns false for any other text, or if the text
+// does not have the length.
 func hexBytes(text string, length int) ([]byte, bool) {
 	if len(text) != length || strings.ToLower(text) != text {
 		return nil, false
@@ -154,7 +155,7 @@ func (b *Block) unreadable() error {
 	return fault.New(fault.Internal, "The stored deliveries %s cannot be read. Another version of the program may have stored them.", b.ID)
 }
 
-// unpacker reads what pack has written. It is broken after the first error.
+// unpacker reads the texts and numbers that pack has written. After the first error, broken is true.
 type unpacker struct {
 	rest   []byte
 	broken bool

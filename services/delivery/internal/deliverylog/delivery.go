@@ -23,7 +23,8 @@ const (
 // Code says why an attempt or a delivery did not succeed.
 type Code string
 
-// The first group are the codes of attempts. The second group are the codes of deliveries without an attempt.
+// The first group are the codes of attempts. The second group are the codes of deliveries that ended or wait without a
+// further attempt. Channels have more codes.
 const (
 	CodeTimeout     Code = "timeout"
 	CodeDNS         Code = "dns"
@@ -42,11 +43,11 @@ const (
 	CodePaused       Code = "paused"
 	CodeSuppressed   Code = "suppressed"
 	CodeNoRecipient  Code = "recipient_gone"
-	CodeNotConcerned Code = "not_concerned"       // the recipient subscribes to none of the change's components
+	CodeNotConcerned Code = "not_concerned"       // the recipient subscribes to none of the change's components, or its dashboard does not show the event
 	CodeReplaced     Code = "replaced"            // a newer delivery of the same event replaced it
-	CodeWithdrawn    Code = "event_withdrawn"     // while the delivery waited, the event was deleted or hidden
+	CodeWithdrawn    Code = "event_withdrawn"     // while the delivery waited, the event was deleted or became a draft, or messages could name none of its components or dashboards
 	CodeExpired      Code = "expired"             // the change was deleted after the retention time
-	CodeHeld         Code = "held"                // not attempted yet: the receiver asked for a pause, or is slow
+	CodeHeld         Code = "held"                // the delivery waits for its first attempt, a turn under a rate limit, the end of a pause, or a free slot or connection
 	CodeUnavailable  Code = "channel_unavailable" // this build has no such channel
 	CodeNoService    Code = "no_integration"      // no service stores recipients of the channel
 )
@@ -61,7 +62,7 @@ type Delivery struct {
 	Log           int                    `json:"log,omitempty"` // 0: the row, which is the first log
 	Organization  string                 `json:"organization,omitempty"`
 	Channel       topic.Channel          `json:"channel,omitempty" audit:"kind"`
-	Service       topic.RecipientService `json:"keeper,omitempty"` // named by a topic.Notice; empty: the channel's
+	Service       topic.RecipientService `json:"keeper,omitempty"` // the service that a topic.Notice names; empty: the service of the channel
 	Recipient     string                 `json:"recipient,omitempty"`
 	EventID       string                 `json:"eventId,omitempty" audit:"eventId"` // empty for a topic.Notice
 	EventKind     topic.Kind             `json:"eventKind,omitempty" audit:"eventKind"`
@@ -76,7 +77,7 @@ type Delivery struct {
 	EndedAt       *time.Time `json:"endedAt,omitempty"`
 	NextAttemptAt *time.Time `json:"nextAttemptAt,omitempty"` // while StatusRetrying; during an attempt: end of the lease
 	Partition     int        `json:"partition,omitempty"`
-	Trace         string     `json:"trace,omitempty"`     // while StatusRetrying: the result of Traces.Carry
+	Trace         string     `json:"trace,omitempty"`     // while StatusRetrying: the result of dispatch.Traces.Carry
 	SendingAt     *time.Time `json:"sendingAt,omitempty"` // during an attempt on an Account: when the attempt began
 }
 
@@ -86,13 +87,13 @@ type Logged struct {
 	DashboardID string    `json:"dashboardId,omitempty" audit:"dashboardId"`
 	URLHash     string    `json:"urlHash,omitempty"`
 	URLDisplay  string    `json:"urlDisplay,omitempty" audit:"urlDisplay"`
-	MaxAttempts int       `json:"maxAttempts,omitempty"` // attempts that the policy allows after this attempt
+	MaxAttempts int       `json:"maxAttempts,omitempty"` // maximum number of attempts that the policy allows, as of this attempt
 	Request     int64     `json:"request,omitempty"`     // the key of requestID; 0: no request
 	Response    *Response `json:"response,omitempty"`
 	SentAt      time.Time `json:"sentAt,omitzero"` // the start of the log's attempt, or the end without an attempt
 }
 
-// AuditEntity implements audit.Record. Only a replay adds an entry to the audit log.
+// AuditEntity implements audit.Record. Only replays and test messages add entries to the audit log.
 func (d Delivery) AuditEntity() audit.Entity {
 	return audit.Entity{Organization: d.Organization, Type: "delivery", ID: d.ID, Name: string(d.EventKind)}
 }
@@ -139,9 +140,9 @@ func (d *Delivery) Skip(status Status, code Code, at time.Time) {
 	d.Finish(status, code, at)
 }
 
-// Advance replaces the state of the row by next, if the row waits for a retry and has the number of attempts. Otherwise
-// it changes nothing and returns false. After an attempt, the row still has the id and the Logged values of the first
-// log.
+// Advance replaces the state of the row by next and returns true, if the row waits for a retry and the number of its attempts
+// is number. Otherwise it changes nothing and returns false. After an attempt, the row still has the id and the Logged
+// values of the first log.
 func (d *Delivery) Advance(number int, next *Delivery) bool {
 	if d.Status != StatusRetrying || len(d.Attempts) != number {
 		return false

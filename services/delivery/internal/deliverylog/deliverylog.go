@@ -38,8 +38,9 @@ type Store interface {
 	Progress(ctx context.Context, organization, event string, channel topic.Channel) (Progress, error)
 	// Counts counts the logs with a final status that were sent at since or later, and the deliveries that wait now.
 	Counts(ctx context.Context, organization string, channel topic.Channel, since time.Time) (Counts, error)
-	// Prune deletes logs of ended deliveries and changes that are older than before, and requests that are older than
-	// requestsBefore. It deletes up to limit records of each kind, and returns the number of deleted records.
+	// Prune deletes the logs of ended deliveries, the changes and the planned pages that are older than before, and the
+	// requests that are older than requestsBefore. It deletes up to limit records of each kind, and returns the number of
+	// deleted records.
 	Prune(ctx context.Context, before, requestsBefore time.Time, limit int) (int64, error)
 }
 

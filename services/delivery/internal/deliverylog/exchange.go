@@ -131,8 +131,8 @@ func plainHeader(header http.Header) bool {
 	return true
 }
 
-// beginning returns at most maxLogged bytes of the text. If the text was already cut, its end may be the start of a
-// secret. Then beginning removes this end.
+// beginning returns at most maxLogged bytes of the text. If the text was cut, by beginning or already before, its end may be
+// the start of a secret. Then beginning replaces this end by mask.
 func beginning(text string, cut bool, hidden secrets) string {
 	if len(text) > maxLogged {
 		for cut = true; len(text) > maxLogged || !utf8.ValidString(text[max(0, len(text)-utf8.UTFMax):]); {

@@ -47,8 +47,8 @@ func (s secrets) hide(text string) string {
 	return text
 }
 
-// secretsOf returns the texts that logs hide in requests and responses: the address, the links, the code and the
-// secrets of the destination, and the signatures and credentials in the request.
+// secretsOf returns the texts that logs hide in requests and responses: the address, the links, the code and the secrets of
+// the destination, the signatures and credentials in the request, and sent.Hidden.
 func secretsOf(to *topic.Destination, sent *Sent) secrets {
 	out := make(secrets, 0, 24)
 	for _, signature := range sent.Header["Webhook-Signature"] {

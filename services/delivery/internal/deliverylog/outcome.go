@@ -7,7 +7,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-const maxSuccesses = 512 // in one topic.Outcome
+const maxSuccesses = 512 // maximum number of Successes in one topic.Outcome
 
 // Outcome returns the message for the service that stores the recipient, and nil if the delivery has not ended or has
 // no recipient.
@@ -26,8 +26,8 @@ func (d *Delivery) Outcome() *topic.Outcome {
 	return outcome
 }
 
-// Outcomes returns the outcomes of the rows. Deliveries of one change and bucket that succeeded at the first attempt
-// have one in common.
+// Outcomes returns the outcomes of the rows. Deliveries of one change, channel, service and bucket that succeeded at the
+// first attempt share an outcome. Rows without a recipient, and rows that have not ended, have no outcome.
 func Outcomes(rows []*Delivery) []topic.Outcome {
 	var out []topic.Outcome
 	groups := make(map[blockKey]int) // index in out

@@ -49,9 +49,9 @@ func (d *Delivery) Counts() (Status, bool) {
 	return d.Status, d.Log == 0 && d.EventID != "" && d.Recipient != ""
 }
 
-// EventProgress returns the progress of an event's deliveries, in total and by channel. It reads counts and no
-// deliveries, and the counts are current while a fan-out runs. The progress of a deleted event is available as long as
-// its logs.
+// EventProgress returns the progress of an event's deliveries, in total and by channel. It reads counts and no deliveries,
+// and the counts are current while a fan-out runs. The progress of a deleted event is available as long as its logs. If
+// nothing is planned and the organization has no event with the id, EventProgress returns fault.NotFound.
 func (l *Logs) EventProgress(ctx context.Context, organization, event string) (Progress, map[topic.Channel]Progress, error) {
 	var all Progress
 	planned, err := l.Store.Planned(ctx, organization, event)

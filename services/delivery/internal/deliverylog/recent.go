@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// RecentTime is the time of the deliveries that Recent counts.
+// RecentTime is the length of the period that Recent counts. The period ends now.
 const RecentTime = 24 * time.Hour
 
 // Counts counts deliveries on a channel, tests and notices too. Each delivery has at most one log with a final status,
@@ -24,16 +24,16 @@ type Counts struct {
 
 // Recent are the Counts of the channels of the App interface.
 type Recent struct {
-	Since    time.Time // SentAt of the oldest log that is counted
+	Since    time.Time // logs with this SentAt or a later one are counted
 	Channels map[topic.Channel]Counts
 }
 
 const (
-	keepRecent = 5 * time.Second // how long a result is returned again
+	keepRecent = 5 * time.Second // minimum time for which a result is kept
 	// recentRest makes the store count for at most a fiftieth of the time: a result is kept recentRest times as long as
 	// it took.
 	recentRest = 50
-	keptRecent = 1000            // organizations
+	keptRecent = 1000            // maximum number of organizations whose results are kept
 	maxCount   = 5 * time.Second // limit for one call of count
 )
 

@@ -59,11 +59,11 @@ type partitionRetries struct {
 	next    time.Time            // the earliest due time of rows to be collected; zero: none
 	queued  map[string]tenantKey // due rows in the sender's queue, by id
 	tenants map[tenantKey]int    // number of rows in queued
-	// Each row due before front is queued, or its tenant is in skipped. So is each row due at front, up to the position
-	// after.
+	// Each row due before front is queued, or its tenant is in skipped. The same holds for the rows due at front, up to the
+	// position after.
 	front time.Time
 	after string // cursor of the store; empty: no row that is due at front was read
-	// skipped contains the tenants that have due rows that are not queued, because the tenant had its share. refill searches
+	// skipped contains the tenants with due rows that are not queued, because these tenants had their share. refill searches
 	// for these rows from the first due row to the last one. again contains the tenants that were skipped after refill began
 	// with the first row.
 	skipped, again map[tenantKey]struct{}

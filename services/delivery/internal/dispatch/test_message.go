@@ -19,7 +19,7 @@ const (
 	organizationTests = 20
 )
 
-// SendTest plans a test message to a member, and returns the id of the delivery. A mail goes to the member's own address. to
+// SendTest schedules a test message to a member, and returns the id of the delivery. A mail goes to the member's own address. to
 // is the phone number for SMS and WhatsApp, and empty for mail.
 //
 // The ids of an organization's test messages in an hour are derived from the channel, the hour and a number. SendTest uses

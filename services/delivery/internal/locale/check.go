@@ -26,8 +26,8 @@ type sample struct {
 	field string // field that has the text of needs, for the error
 }
 
-// check executes every template of the operator with samples of every kind of message. It returns an error if an output
-// is wrong.
+// check executes every template of the operator with samples of every kind of message. It returns an error if an output is
+// blank, if a subject has several lines, or if an output lacks a text that it needs.
 func (l *Locale) check() error {
 	for name, own := range l.own {
 		for _, s := range samples(name) {
@@ -69,8 +69,8 @@ func (s sample) satisfied(out string) bool {
 	return len(s.needs) == 0
 }
 
-// samples returns the samples for a template: for each kind of message one sample with the optional fields and one
-// without them.
+// samples returns the samples for a template: for each kind of message one sample with the optional fields and one without
+// them, and for each kind of mail to members one sample.
 func samples(name Template) []sample {
 	switch name {
 	case MailSubject:

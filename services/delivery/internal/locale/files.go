@@ -140,7 +140,7 @@ func list(own fs.FS, folder string) ([]string, error) {
 	return all, nil
 }
 
-// read returns the content of a file. It returns an error if the content is not UTF-8.
+// read returns the content of a file. It returns an error if the content is not UTF-8 or larger than maxFile.
 func read(own fs.FS, file string) ([]byte, error) {
 	info, err := fs.Stat(own, file)
 	if err != nil {

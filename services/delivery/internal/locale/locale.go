@@ -1,9 +1,9 @@
-// Package locale loads the words and the templates of messages. The shipped words are in libs/words, the shipped templates
-// in files/. An operator's folder overrides them and adds locales.
+// Package locale loads the words and the templates of messages. The shipped words are in libs/words, the shipped templates in
+// files/. An operator's folder overrides them and adds locales.
 //
 // Decisions: A template is parsed once for each locale, so that its function t needs no argument for the locale. Open
-// executes every template with samples of every kind of message, so that an operator's mistake stops the start instead
-// of a notification. If an operator's template fails nevertheless, the shipped template is used.
+// executes every template of the operator with samples of every kind of message, so that an operator's mistake stops the
+// start instead of a notification. If an operator's template fails nevertheless, the shipped template is used.
 package locale
 
 import (
@@ -103,8 +103,8 @@ func names(shipped, added files) []string {
 	return names
 }
 
-// merge returns the words of a locale. Words of the locale take precedence over words of a more general locale, the
-// operator's words over shipped ones, and all words over those of Default.
+// merge returns the words of a locale. Words of the locale take precedence over words of a more general locale, for the same
+// locale the operator's words over shipped ones, and all words over those of Default.
 func merge(tag language.Tag, shipped, added files) map[string]string {
 	texts := make(map[string]string)
 	for _, name := range slices.Backward(append(chain(tag), Default)) {

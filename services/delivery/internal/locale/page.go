@@ -35,7 +35,7 @@ func NewProse(text, markup string) Prose {
 	return Prose{Text: strings.TrimSpace(text), HTML: template.HTML(markup)} //nolint:gosec // the events service sanitised it
 }
 
-// Notice is the input of the templates of mail about an endpoint.
+// Notice is the input of the templates of mail about an endpoint or a signing key.
 type Notice struct {
 	Kind                   string // value of the API, such as endpoint.verify
 	Dashboard, Title, Lead string
@@ -68,6 +68,6 @@ type Confirmation struct {
 	Until         string
 }
 
-// Text is the input of the templates of SMS and WhatsApp about an event. Status is the event's type and status in
-// words. Text.Text is the text of the update.
+// Text is the input of the templates of SMS and WhatsApp about an event. Status is the event's type and status in words.
+// Text.Text is the text of the timeline entry, or the description of the event if the change has no entry.
 type Text struct{ Kind, Dashboard, Status, Title, Text, URL string }

@@ -16,8 +16,8 @@ func (l *Locale) ShortTime(at *time.Time, zone string) string {
 	return l.format("time.short", at, zone)
 }
 
-// format returns the time in the layout with the key, which is a layout of package time. The month is in the words of
-// the locale.
+// format returns the time as text. layout is the key of a text of the locale that is a layout of package time. The month is
+// in the words of the locale.
 func (l *Locale) format(layout string, at *time.Time, zone string) string {
 	if at == nil || at.IsZero() {
 		return ""

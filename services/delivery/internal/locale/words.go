@@ -101,8 +101,8 @@ func parseWords(file string, content []byte) (map[string]word, error) {
 	return words, nil
 }
 
-// checkWords returns an error if a key is not a key of Default, or a word has a placeholder that the word of Default
-// does not have.
+// checkWords returns an error if a key is not a key of Default, if a text is empty or not one line, or if a text has a
+// placeholder that the text of Default does not have.
 func checkWords(file string, words map[string]word, known map[string]string) error {
 	keys := slices.Collect(maps.Keys(words))
 	slices.SortFunc(keys, func(a, b string) int { return words[a].line - words[b].line })

@@ -136,8 +136,8 @@ func (s *Store) membersOf(ctx context.Context, found []find.Row, recipients deli
 	return rows, nil
 }
 
-// InBlocks implements deliverylog.Store. It searches blocks whose last SentAt is less than deliverylog.BlockSpan after
-// the SentAt of the log.
+// InBlocks implements deliverylog.Store. It searches the blocks whose last SentAt is the SentAt of the log, or less than
+// deliverylog.BlockSpan later.
 func (s *Store) InBlocks(ctx context.Context, key deliverylog.Key) ([]deliverylog.Delivery, error) {
 	page, err := s.blocks.Find(ctx, find.Query{Where: []find.Condition{
 		find.Eq(fieldAll, blockHash(key.Organization, key.Channel, "")),

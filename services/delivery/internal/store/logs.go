@@ -42,8 +42,8 @@ func logIndexes() []document.Index {
 	}
 }
 
-// logFields returns the fields of the indexes. A row that is not a log yet has no value for the first field of an
-// index, so it is in no index.
+// logFields returns the fields of the indexes. A row that is not a log yet has no value for the first field of each of these
+// indexes, so none of these indexes contains it.
 func logFields() []document.Field[deliverylog.Delivery] {
 	logged := func(name string, value func(*deliverylog.Delivery, deliverylog.Status) any) document.Field[deliverylog.Delivery] {
 		return document.Field[deliverylog.Delivery]{Name: name, Value: func(d *deliverylog.Delivery) any {
@@ -121,8 +121,8 @@ func (s *Store) Logs(ctx context.Context, q deliverylog.Query) (find.Page[delive
 	return merge(ctx, sources, after, q.Limit)
 }
 
-// logsWhere returns the conditions for the query and the index to use. If there are several filters, it uses the index
-// of the filter with the fewest logs.
+// logsWhere returns the conditions for the query and the index to use. If there are several filters, it uses the index by
+// event, else by URL, else by dashboard, because a filter by event usually finds the fewest logs.
 func logsWhere(q deliverylog.Query) (where []find.Condition, index string) {
 	statuses := deliverylog.Statuses()
 	if q.Status != "" {

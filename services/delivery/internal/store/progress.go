@@ -10,8 +10,8 @@ import (
 )
 
 // The collection "pages" stores the number of planned deliveries for each page of recipients. Rows are counted by
-// fieldProgress, a hash of the event, the channel and the delivery's status. For blocks, the sizes in the index by
-// event are added.
+// fieldProgress, a hash of the organization, the event, the channel and the delivery's status. For blocks, the sizes in the
+// index by event are added.
 const (
 	fieldProgress  = "progress"
 	fieldPlannedAt = "plannedAt"

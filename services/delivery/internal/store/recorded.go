@@ -12,8 +12,8 @@ import (
 
 const (
 	fieldOccurredAt = "occurredAt"
-	fieldOf         = "of"       // event of a change; a notice has none
-	fieldReplayOf   = "replayOf" // log that a row replays; other rows have none, so the index contains only replays
+	fieldOf         = "of"       // id of the event of a change; a notice has no value
+	fieldReplayOf   = "replayOf" // id of the log that a row replays; other rows have no value, so the index contains only replays
 	valuesAtOnce    = 400        // maximum number of values in one condition
 )
 

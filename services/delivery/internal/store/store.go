@@ -95,7 +95,7 @@ func rowPlace(d *deliverylog.Delivery) any {
 	return placeOf(d.ChangeID, d.Partition)
 }
 
-// waitsIn returns the partition of a row that waits for a retry, and nil for other rows.
+// waitsIn returns the partition of a row that waits for a retry, and nil for other rows and for later logs.
 func waitsIn(d *deliverylog.Delivery) any {
 	if d.Status != deliverylog.StatusRetrying || d.Log > 0 {
 		return nil
@@ -103,8 +103,8 @@ func waitsIn(d *deliverylog.Delivery) any {
 	return d.Partition
 }
 
-// nextAttemptAt returns the due time of a row that waits for a retry. For other rows and for later logs it returns
-// SentAt, because Prune needs this. New rows are added at the end of the index.
+// nextAttemptAt returns the due time of a row that waits for a retry. For other rows and for later logs it returns SentAt,
+// because Prune finds old records by this time. SentAt increases, so new rows are added at the end of the index.
 func nextAttemptAt(d *deliverylog.Delivery) any {
 	if d.NextAttemptAt == nil || d.Log > 0 {
 		return d.SentAt
