@@ -39,7 +39,8 @@ func (p *Parts) destination(channel topic.Channel, digest string) string {
 	return digest
 }
 
-// held schedules a retry of the row and returns true if the provider asked for a pause that has not ended.
+// held schedules a retry of the row and returns true if the channel is an Account whose provider asked for a pause that has
+// not ended.
 func (s *Sender) held(m *member, row *deliverylog.Delivery) bool {
 	account, is := s.Channels[m.shard.channel].(Account)
 	if !is {

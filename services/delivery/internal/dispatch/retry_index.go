@@ -71,7 +71,8 @@ type partitionRetries struct {
 	back           string    // cursor of the store at which refill continues; only for collect
 }
 
-// refillsLocked reports whether it is time to search for rows of tenants in skipped.
+// refillsLocked reports whether it is time to search for rows of tenants in skipped. If refillAt has passed, it sets refillAt
+// to the time of the next check.
 func (p *partitionRetries) refillsLocked(now time.Time) bool {
 	if p.refillAt.IsZero() || p.refillAt.After(now) {
 		return false
@@ -115,7 +116,7 @@ func newRetryIndex(store Store, outages *failurelog.Log, observer Observer) *ret
 		partitions: make(map[int]*partitionRetries), entries: make(map[uint64]waitingDelivery)}
 }
 
-// assign adds a partition until its ownership ends, and starts to load it.
+// assign adds a partition and starts to load it. The partition is removed when its ownership ends.
 func (x *retryIndex) assign(owned Ownership) {
 	p := &partitionRetries{Ownership: owned, loaded: make(chan struct{}), queued: make(map[string]tenantKey), tenants: make(map[tenantKey]int),
 		skipped: make(map[tenantKey]struct{}), again: make(map[tenantKey]struct{})}

@@ -30,7 +30,7 @@ type Why struct {
 	Older    bool         // the event was created before KeptFrom
 }
 
-// WhyMessage is one change of the event.
+// WhyMessage has the results for one change of the event.
 type WhyMessage struct {
 	Kind    topic.Kind
 	At      time.Time
@@ -150,8 +150,8 @@ func (e *explanation) endOfPlan(change string) string {
 	return pageID(change, e.query.Channel, endOfPlan)
 }
 
-// explain requests the recipients with one verdict for each different query, and returns their places. Equal changes
-// share a verdict, so that the request stays small.
+// explain requests the recipients with one verdict for each different query, and returns each recipient with its partition.
+// Equal changes share a verdict, so that the request stays small.
 func (e *explanation) explain(ctx context.Context) ([]Placed, error) {
 	query := topic.ExplainQuery{Channel: e.query.Channel, Address: e.query.Address, URLHash: e.query.URLHash, Changes: []topic.RecipientQuery{}}
 	known := make(map[string]int)

@@ -91,7 +91,7 @@ func collect[T any](first T, more <-chan T, limit int, wait time.Duration) []T {
 	return batch
 }
 
-// write stores a batch of results and hands their outcomes to publish.
+// write stores a batch of results and sends their outcomes to publish.
 func (w *batchWriter) write(ctx context.Context, batch []newRow) {
 	inserted := make(map[string]bool)
 	var blocks []deliverylog.Block
