@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/delivery/internal/deliverylog"
 )
 
-// Codes of mail servers, besides deliverylog.CodeGone and deliverylog.CodeBounce, which suppress the address.
+// Codes of mail servers that do not suppress the address. deliverylog.CodeGone and deliverylog.CodeBounce suppress it.
 const (
 	codeMailLater   = deliverylog.Code("smtp_4xx")
 	codeMailRefused = deliverylog.Code("smtp_5xx") // the server refused the mail, not the address
@@ -20,7 +20,7 @@ const (
 	codeNoSession = deliverylog.Code("smtp_session")
 )
 
-// refusedRecipient is the error of a server's reply to the recipient.
+// refusedRecipient is the error of a server's reply that refuses the recipient.
 type refusedRecipient struct{ error }
 
 // Unwrap returns the server's reply.
@@ -51,7 +51,7 @@ func replyCode(ctx context.Context, err error) deliverylog.Code {
 	return codeMailRefused
 }
 
-// replyOf returns the server's reply that refuses a mail, for the log. It returns nothing if err is no reply.
+// replyOf returns the server's reply that refuses a mail, for the log. It returns the zero value if err is no reply.
 func replyOf(err error) deliverylog.Received {
 	var reply *textproto.Error
 	if !errors.As(err, &reply) {

@@ -17,10 +17,10 @@ var errNotice = errors.New("a mail about an endpoint needs the endpoint, and its
 // noticeWords are the keys of the words for one kind of mail about an endpoint.
 type noticeWords struct {
 	title, lead string
-	link        string // title of the link to the page of the endpoint
+	link        string // key of the title of the link to the page of the endpoint
 	needsLink   bool
 	failures    bool     // the mail lists the failures of the endpoint
-	next        []string // what happens next
+	next        []string // keys of sentences about what happens next
 }
 
 // noticeKeys returns the keys for a kind, and false if there is no mail of that kind.

@@ -33,7 +33,7 @@ type slackMessage struct {
 	UnfurlMedia bool         `json:"unfurl_media"`
 }
 
-// slackBlock is a header or a section, which has a text, or a context, which has elements.
+// slackBlock is a header, a section or a context. A header and a section have a text, a context has elements.
 type slackBlock struct {
 	Type     string      `json:"type"`
 	Text     *slackText  `json:"text,omitempty"`

@@ -6,8 +6,8 @@
 //   - A delivery that succeeds quickly at the first attempt is stored as a member of a Block. Every other delivery
 //     is stored as a row. So a fan-out stores about one record for each batch and bucket, and not one for each
 //     delivery.
-//   - Each attempt has one log, which never changes. The row, or the member of a block, is the first log. Each
-//     later log is a copy of the row at that time.
+//   - Each attempt, and each end without an attempt, has one log, which never changes. The row, or the member of a
+//     block, is the first log. Each later log is a copy of the row at that time.
 //   - Logs never show a secret. Deliveries of a change with the same text share one stored request. Before a
 //     response is stored, every spelling of the URL, the signatures and the address in it is replaced.
 //

@@ -116,7 +116,7 @@ type Exchange struct {
 	Request  *Request // nil: there was no request, or it is no longer stored
 }
 
-// Get returns one log.
+// Get returns the log with the key, the row of its delivery and its request. It returns fault.NotFound if Find does.
 func (l *Logs) Get(ctx context.Context, key Key) (out Exchange, err error) {
 	out.Log, out.Row, err = l.Find(ctx, key)
 	if err != nil || out.Log.Request == 0 {

@@ -35,8 +35,8 @@ type Locale struct {
 	log     *slog.Logger
 }
 
-// Open returns the shipped locales and those of the operator's folder. folder may be "". An error has one line, and
-// names the file and the line in it.
+// Open returns the shipped locales and those of the operator's folder. folder may be "". An error has one line. It names the
+// file and, if possible, the line in it.
 func Open(folder string, log *slog.Logger) (*Locales, error) {
 	var own fs.FS
 	if folder != "" {
@@ -114,7 +114,8 @@ func merge(tag language.Tag, shipped, added files) map[string]string {
 	return texts
 }
 
-// missing returns the keys for which the locale uses the words of Default, because it has no own words.
+// missing returns the keys for which the locale uses the words of Default, because neither the locale nor a more general
+// locale has words for them.
 func missing(tag language.Tag, shipped, added files) []string {
 	var keys []string
 	for key := range shipped.words[Default] {

@@ -57,9 +57,9 @@ type Member struct {
 // Fact is a value with its name, in the words of the locale.
 type Fact struct{ Name, Value string }
 
-// Confirmation is the input of the templates for notices to subscribers. The Confirm templates ask the subscriber to
-// confirm. The Manage templates contain the link to the page of the subscription; for them Code and Until are empty. Of
-// are the words for the dashboard.
+// Confirmation is the input of the templates for notices to subscribers. The Confirm templates ask the subscriber to confirm.
+// The Manage templates contain the link to the page of the subscription. For them Code and Until are empty. Of contains the
+// words for the dashboard.
 type Confirmation struct {
 	Dashboard, Of string
 	Names         []string // names of the components; empty: all components

@@ -134,7 +134,7 @@ func plainly(err error) error {
 	return errors.New(text)
 }
 
-// checkCalls returns an error if a call of t below the node is wrong: an unknown key, or no value for a placeholder.
+// checkCalls returns an error if a call of t below the node is wrong, such as an unknown key or no value for a placeholder.
 func (l *Locale) checkCalls(tree *parse.Tree, node parse.Node) error {
 	var problem error
 	visit(node, func(command *parse.CommandNode) {
