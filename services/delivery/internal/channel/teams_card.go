@@ -110,10 +110,10 @@ func cardBlock(text prosePart, keep int) cardElement {
 	return cardElement{Type: "TextBlock", Text: text.within(keep, teamsMarkup), Wrap: true}
 }
 
-// cardStyle returns the style of the container with the title. Adaptive Cards have a few named styles instead
-// of colors. A color becomes the style of the nearest hue: red is attention, orange and yellow are warning,
-// green is good, blue and violet are accent, and gray is emphasis. Without a color, an ended event is good, a
-// maintenance is accent, and an incident is attention. A test message is accent.
+// cardStyle returns the style of the container with the title. Adaptive Cards have a few named styles instead of colors. A
+// color becomes the style of the nearest hue: red is attention, orange and yellow are warning, green is good, blue and violet
+// are accent, and gray is emphasis. Without a color, an ended event is good, a maintenance is accent, and an incident is
+// attention. A test message is accent.
 func cardStyle(color string, change *topic.EventChange) string {
 	if change.Kind == topic.EndpointTest {
 		return "accent"

@@ -152,8 +152,8 @@ func results(batch []newRow) []*deliverylog.Delivery {
 	return find.Values(batch, func(n newRow) *deliverylog.Delivery { return n.row })
 }
 
-// insert stores the batch. blocks contain those deliveries of the batch for which InBlock is true. insert adds the ids
-// of the rows that were not stored before to inserted.
+// insert stores the batch. blocks contain those deliveries of the batch for which InBlock is true. insert adds to inserted
+// the ids of the rows that were not stored before.
 func (w *batchWriter) insert(ctx context.Context, batch []newRow, blocks []deliverylog.Block, inserted map[string]bool) error {
 	if err := w.saveRequests(ctx, batch); err != nil {
 		return err
