@@ -257,9 +257,9 @@ func (e *explanation) message(i int) WhyMessage {
 	return m
 }
 
-// telling removes the results without a delivery whose recipient is not subscribed, or whose dashboard does not show the
-// event. If no other result remains, it returns one result: the first about another dashboard, or else a result that the
-// recipient is not subscribed.
+// telling removes each result that has no delivery and whose code says that the recipient is not subscribed or that its
+// dashboard does not show the event. If no other result remains, it returns one result: the first about another dashboard, or
+// else a result that the recipient is not subscribed.
 func telling(results []WhyResult) []WhyResult {
 	elsewhere := func(r WhyResult) bool {
 		return r.Delivery == nil && (r.Code == string(topic.RuleNotSubscribed) || r.Code == string(topic.RuleOtherDashboard))
