@@ -28,8 +28,8 @@ func (r resource) declared(method, path, verb, noun, summary, description string
 	}
 }
 
-// operations declares list, create, change and delete. Only the request bodies of signed kinds have eventKinds and
-// rotateSecret.
+// operations declares list, create, change and delete, and for a signed kind the list of templates. Only the request
+// bodies of signed kinds have the members of signedEndpointBody and signedEndpointPatch.
 func (r resource) operations() []web.Operation {
 	declared := func(method, verb, summary, description string, status int, errors ...int) web.Operation {
 		operation := r.declared(method, "/endpoints", verb, "Endpoint", summary, description, status, errors...)
@@ -116,8 +116,8 @@ type signedEndpointBody struct {
 	templateMember
 }
 
-// createFrom returns the handler of a create with the body B. It finds the dashboard before it reads the rest of the
-// body. So if the dashboard is unknown and a member of the body is wrong, the error is about the dashboard.
+// createFrom returns the handler of a create with the body B. The handler finds the dashboard before it reads the
+// rest of the body. So if the dashboard is unknown and a member of the body is wrong, the error is about the dashboard.
 func createFrom[B interface{ draft() endpoint.Draft }](r resource) func(*web.Call[web.None, B]) (oneEndpointView, error) {
 	return func(c *web.Call[web.None, B]) (oneEndpointView, error) {
 		var of dashboardMember
@@ -168,8 +168,8 @@ type signedEndpointPatch struct {
 	templateMember
 }
 
-// changeFrom returns the handler of a change with the body B. It finds the endpoint before it reads the rest of the
-// body, so that an unknown endpoint is the first error.
+// changeFrom returns the handler of a change with the body B. The handler finds the endpoint before it reads the
+// rest of the body, so that an unknown endpoint is the first error.
 func changeFrom[B interface{ patch() endpoint.Patch }](r resource) func(*web.Call[web.None, B]) (oneEndpointView, error) {
 	return func(c *web.Call[web.None, B]) (oneEndpointView, error) {
 		var of targetMembers
@@ -223,9 +223,9 @@ func (r resource) remove(c *web.Call[removeParameters, removedEndpointBody], in 
 	return web.None{}, r.endpoints.Delete(c, c.Caller.Organization, r.kind, endpoint.Target{DashboardID: *dashboardID, URLHash: urlHash, IfMatch: c.IfMatch})
 }
 
-// named returns the urlHash of the endpoint to delete. If body and query have the same parameter, the value of the body
-// is used. If there are a urlHash and a url, they must be of the same endpoint. Otherwise the request could delete the
-// wrong endpoint.
+// named returns the urlHash that the request names, by urlHash or by url. If body and query have the same parameter,
+// named uses the value of the body. It returns an error if there is neither a urlHash nor a url, or if the two differ:
+// the request could delete the wrong endpoint.
 func (r resource) named(query removeParameters, body removedEndpointBody) (string, error) {
 	hash, url := cmp.Or(body.URLHash.Pointer(), query.URLHash), cmp.Or(body.URL.Pointer(), query.URL)
 	switch {
@@ -264,7 +264,7 @@ type deliveryView struct {
 
 func (r resource) test(c *web.Call[web.None, testBody], in testBody) (deliveryView, error) {
 	id, err := r.endpoints.Test(c, c.Caller.Organization, r.kind, in.DashboardID.Value, in.URLHash.Value)
-	if fault.Is(err, fault.TooMany) && c.Caller.Session == "" { // keys get no 429
+	if fault.Is(err, fault.TooMany) && c.Caller.Session == "" { // a request with an API key gets 403 and not 429
 		err = fault.Wrap(fault.Forbidden, err, "%s", fault.As(err).Message)
 	}
 	return deliveryView{id}, err

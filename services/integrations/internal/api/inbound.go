@@ -23,12 +23,12 @@ const (
 	maxMessage  = 65_536 // bytes
 )
 
-// inboundDescription describes the operation in the document.
+// inboundDescription describes the operation receiveInboundMessage in the OpenAPI document.
 //
 //go:embed inbound.md
 var inboundDescription string
 
-// inboundPublic declares the inbound webhook.
+// inboundPublic declares the operations of the inbound webhook.
 func inboundPublic() []web.Public {
 	const response = `{"result": "created", "eventId": "01890a5d-ac96-774b-bcce-b302099a8062", "logId": "01890a5d-ac96-774b-bcce-b302099a8071", "duplicate": false}`
 	failed := []web.Content{{Media: "application/json"}}

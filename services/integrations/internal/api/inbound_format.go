@@ -19,12 +19,12 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 )
 
-// formatDescription describes the operation in the document.
+// formatDescription describes the operation receiveMonitorMessage in the OpenAPI document.
 //
 //go:embed inbound_format.md
 var formatDescription string
 
-// formatPublic declares the inbound webhook that takes a token and the body of a monitoring tool.
+// formatPublic declares the inbound webhook with the format in the path, and a token or a signature of Grafana.
 func formatPublic(response string, failed []web.Content) web.Public {
 	media := func(of any) web.Content { return web.Content{Media: "application/json", Of: of, Open: true} }
 	return web.Public{
@@ -90,7 +90,7 @@ func (a *API) receiveFormat(c *gin.Context) error {
 	return answer(c, response, err)
 }
 
-// bearer returns the two parts of a token, which a colon separates.
+// bearer returns the key id and the secret of a token, which a colon separates, or twice "" if the scheme is not Bearer.
 func bearer(authorization string) (keyID, secret string) {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -100,8 +100,8 @@ func bearer(authorization string) (keyID, secret string) {
 	return keyID, secret
 }
 
-// checkFormatQuery returns a fault for a query that has another parameter than source, and for grafana keyId. So a token
-// in the query, where logs of proxies have it, is refused.
+// checkFormatQuery returns a fault if a parameter is repeated or not valid, or is neither source nor the keyId of the
+// format grafana. So a token in the query is refused, because logs of proxies contain the query.
 func checkFormatQuery(format string, query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		switch {
@@ -116,7 +116,7 @@ func checkFormatQuery(format string, query url.Values) error {
 	return nil
 }
 
-// formats returns the formats of the path.
+// formats returns the formats that the path may name.
 func formats() []string {
 	return []string{"alertmanager", "grafana", "uptime-kuma", "gatus", "zabbix", "generic"}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/inbound"
 )
 
-// inboundOperations declares the signing keys and the logs of the inbound webhook.
+// inboundOperations declares the operations for the signing keys, the problems and the logs of the inbound webhook.
 func (a *API) inboundOperations() []web.Operation {
 	const key = `"keyId": "01890a5d-ac96-774b-bcce-b302099a8070", "name": "Alertmanager",
 		"createdBy": {"userId": "01890a5d-ac96-774b-bcce-b302099a8057", "name": "Ada Lovelace"}, "createdAt": "2026-01-31T09:30:00.000Z",
@@ -136,7 +136,7 @@ type keyDefaultsBody struct {
 	Severity optional.Value[string] `json:"severity" nullable:"true" enum:"minor_performance,major_performance,minor_outage,major_outage" description:"Of new events."`
 }
 
-// setOn sets the members that were sent.
+// setOn sets the members of k that were sent. It returns a fault if a duration or the management address is wrong.
 func (in inboundKeyMembers) setOn(k *inbound.Key) error {
 	sent := in.Defaults.Value
 	optional.Assign(&k.Defaults.Publish, sent.Publish.Pointer())

@@ -1,5 +1,6 @@
-// Package api serves the App interface for endpoints and the inbound webhook, the forms and pages of visitors, and the
-// requests of other services. Each handler calls one operation of a domain and returns the view of its result.
+// Package api serves the App interface for endpoints and the inbound webhook, the inbound webhook itself, the forms and
+// pages of visitors, and the requests of other services. The handlers call the operations of the domains and return
+// views of the results.
 package api
 
 import (
@@ -57,7 +58,7 @@ func (a *API) Mount(engine *gin.Engine) error {
 	return web.Mount(engine, a.operations())
 }
 
-// recipients are the endpoints, and for mails about signing keys the keys.
+// recipients implements web.Recipients. The recipients are endpoints; the recipients of mail about signing keys are the keys.
 type recipients struct {
 	*endpoint.Endpoints
 	inbound *inbound.Inbound
@@ -71,7 +72,7 @@ func (r recipients) Resolve(ctx context.Context, organization string, query topi
 	return r.Endpoints.Resolve(ctx, organization, query)
 }
 
-// isOnlyComponent handles the request that peer.Endpoints sends.
+// isOnlyComponent handles the request of peer.Endpoints.IsOnlyComponent.
 func (a *API) isOnlyComponent(c *gin.Context) error {
 	only, err := a.endpoints.IsOnlyComponent(c.Request.Context(), web.Caller(c).Organization, c.Param("component"))
 	if err != nil {

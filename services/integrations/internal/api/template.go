@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/services/integrations/internal/endpoint"
 )
 
-// templateMember is the member of a create and a change of a signed kind with the request that is sent.
+// templateMember is a member of the bodies that create or change an endpoint of a signed kind. It sets the request that is sent.
 type templateMember struct {
 	Template optional.Value[webhookTemplateBody] `json:"template" description:"Required with the format template. A change merges its members, headers and secrets with the present ones."`
 }
@@ -32,7 +32,7 @@ func (m templateMember) template() *endpoint.TemplateInput {
 	}
 }
 
-// webhookTemplateView shows a template without the texts that its owner hid.
+// webhookTemplateView shows a template without the values of its headers and secrets.
 type webhookTemplateView struct {
 	Method      string   `json:"method" enum:"POST,PUT"`
 	IDInPath    bool     `json:"idInPath"`
@@ -53,7 +53,7 @@ type shippedTemplateView struct {
 	Template shippedWebhookTemplateView `json:"template"`
 }
 
-// shippedWebhookTemplateView has the members of webhookTemplateBody, so that it can be sent after its placeholders are replaced.
+// shippedWebhookTemplateView has the members of webhookTemplateBody, so that a client can send it after it has replaced the placeholders.
 type shippedWebhookTemplateView struct {
 	Method   string            `json:"method" enum:"POST,PUT"`
 	IDInPath bool              `json:"idInPath"`

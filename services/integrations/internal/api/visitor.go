@@ -35,10 +35,10 @@ func (a *API) mountVisitors(engine *gin.Engine) error {
 	return nil
 }
 
-// texts returns the words for an error.
+// texts returns the keys of the texts of an error page.
 func texts(status int, err error) page.Texts {
 	switch {
-	case errors.Is(err, endpoint.ErrNotTaken): // because the dashboard offers nothing any more
+	case errors.Is(err, endpoint.ErrNotTaken): // the dashboard no longer offers the kind to visitors
 		return page.Texts{Title: "error.wrong", Text: "endpoint.not_taken"}
 	case errors.Is(err, endpoint.ErrFull):
 		return page.Texts{Title: "error.wrong", Text: "endpoint.full"}
@@ -50,8 +50,8 @@ func texts(status int, err error) page.Texts {
 	return page.Texts{}
 }
 
-// offered returns what the dashboard offers, and the kind that the path names. It sets the dashboard's frame for the
-// pages of the request.
+// offered returns the Offer of the dashboard and the kind that the path names, or fault.NotFound if the dashboard does
+// not offer this kind. It sets the frame of the dashboard for the pages of the request.
 func (a *API) offered(c *gin.Context) (endpoint.Offer, endpoint.Kind, error) {
 	offer, err := a.endpoints.Offer(c.Request.Context(), page.Site(c))
 	if offer.Dashboard.ID != "" { // the dashboard is known also if it offers nothing
@@ -70,14 +70,14 @@ type subscribeBody struct {
 	ComponentIDs    optional.Value[[]string] `json:"componentIds" minItems:"1" description:"Components that the dashboard shows. Absent: all of them."`
 }
 
-// subscribeForm describes the form. Its componentIds may be repeated.
+// subscribeForm describes the form in the OpenAPI document. The field componentIds may be repeated.
 type subscribeForm struct {
 	URL             string `json:"url" required:"true"`
 	ManagementEmail string `json:"managementEmail" required:"true"`
 	ComponentIDs    string `json:"componentIds" description:"Once for each component. Absent: all components that the dashboard shows."`
 }
 
-// subscribe handles a visitor's request.
+// subscribe handles the request of a visitor for an endpoint, sent as a form or as JSON.
 func (a *API) subscribe(c *gin.Context) error {
 	offer, kind, err := a.offered(c)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *API) subscribe(c *gin.Context) error {
 	})
 }
 
-// form is the form of one kind.
+// form is the view of the form that requests an endpoint of one kind.
 type form struct {
 	Dashboard, Channel   string
 	URL, ManagementEmail page.Field

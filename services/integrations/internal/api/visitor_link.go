@@ -14,7 +14,7 @@ import (
 // linkView is the view of the pages that links open.
 type linkView struct {
 	Note, Problem string
-	Receiver      string // URLDisplay and the name of the channel
+	Receiver      string // URLDisplay and the name of the kind
 	Boxes         page.Boxes
 	endpoint.Visit
 }
@@ -25,20 +25,21 @@ func newLink(c *gin.Context, visit endpoint.Visit) linkView {
 	return view
 }
 
-// shows returns a handler that responds with the page of a Visit. title is the key of its title, and body is the
-// template of its body.
+// shows returns a handler that responds with the page of a Visit. title is the key of the title, and body is the
+// template of the body.
 func shows(title, body string) func(*gin.Context, endpoint.Visit) error {
 	return page.View(title, body, newLink)
 }
 
-// manageForm describes the form. Its componentIds may be repeated.
+// manageForm describes the form in the OpenAPI document. The field componentIds may be repeated.
 type manageForm struct {
 	Action       string `json:"action" enum:"save,rotate,unsubscribe" description:"Absent: save. rotate replaces the secret of a webhook, unsubscribe deletes the endpoint; both ignore the boxes."`
 	ComponentIDs string `json:"componentIds" description:"Once for each component. At least one."`
 	Paused       string `json:"paused" enum:"on" description:"Absent: not paused."`
 }
 
-// manage executes the action that the form names: save, rotate or unsubscribe.
+// manage executes the action that the form names: save, rotate or unsubscribe. Without an action it saves. If the input
+// is wrong and the client accepts a page, manage shows the form again.
 func (a *API) manage(c *gin.Context) error {
 	form, err := page.Form(c)
 	if err != nil {

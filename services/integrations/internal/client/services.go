@@ -1,5 +1,5 @@
-// Package client sends the requests of the domain to other services. It requests dashboards with their components from
-// the events service, and the limits of an organization from the identity service.
+// Package client sends the requests of the domains to other services. The events service returns dashboards and applies
+// messages of monitoring tools. The identity service returns the limits and features of an organization.
 package client
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// dashboardLife is how long dashboards are cached.
+	// dashboardLife is how long DashboardsByID caches a dashboard.
 	dashboardLife = 20 * time.Millisecond
 	// planLife is how long HasIntegrations returns true without a request to the identity service. A monitoring tool can
 	// send hundreds of messages in a second.
@@ -26,17 +26,17 @@ type Services struct {
 	*peer.RecentDashboards
 	identity peer.Identity
 	now      func() time.Time
-	included *lru.Cache[string, time.Time] // by organization, until when its plan is known to include integrations
+	included *lru.Cache[string, time.Time] // by organization: until when HasIntegrations returns true without a request
 }
 
-// New returns a client of the two services.
+// New returns a client of the events service and the identity service.
 func New(events peer.Events, identity peer.Identity, now func() time.Time) (Services, error) {
 	included, err := lru.New[string, time.Time](maxPlans)
 	return Services{peer.NewRecentDashboards(events, dashboardLife, now), identity, now, included}, err
 }
 
-// HasIntegrations implements endpoint.Services and inbound.Services. It asks the identity service at most once in
-// planLife if the plan includes integrations, and each time if not.
+// HasIntegrations implements endpoint.Services and inbound.Services. After a response that the plan includes
+// integrations, it returns true for planLife without a request. Otherwise each call requests the features.
 func (s Services) HasIntegrations(ctx context.Context, organization string) (bool, error) {
 	now := s.now()
 	if until, known := s.included.Get(organization); known && now.Before(until) {
