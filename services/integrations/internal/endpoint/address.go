@@ -23,7 +23,7 @@ type Hosts interface {
 }
 
 // Address is a receiver's URL in its normal form. It is a secret, because URLs of chat providers and of many other
-// receivers contain a token. Only Hash and Display may be shown, stored or logged.
+// receivers contain a token. Only Hash and Display may be logged, stored unsealed, or shown after the creation.
 type Address struct{ host, rest string }
 
 // URL returns the whole URL.
@@ -35,8 +35,8 @@ func (a Address) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Display returns the host and at most six characters of the path, but never more than half of the path,
-// so that a short path is not shown completely.
+// Display returns the host and at most six characters of the path, but not more than half of the path, rounded up. So
+// only a path of one character is shown completely.
 func (a Address) Display() string {
 	path, _, _ := strings.Cut(a.rest, "?")
 	if shown := min(maxDisplay, (len(path)+1)/2); shown < len(path) {
@@ -106,8 +106,8 @@ func dropPort(authority string) (string, error) {
 }
 
 // pacedBy returns a digest of the part of the URL to which the provider's rate limit applies. It returns "" if each URL
-// has a limit of its own. The limit of Google Chat applies to a space. The space is the URL without its key and token.
-// The limit of Discord applies to a webhook, on each of its hosts and for each thread.
+// has a limit of its own. The limit of Google Chat applies to a space, which is the URL without its query. The limit of
+// Discord applies to a webhook: the URLs of a webhook on all hosts and for all threads share the limit.
 func pacedBy(channel topic.Channel, a Address) string {
 	path, _, _ := strings.Cut(a.rest, "?")
 	var paced string

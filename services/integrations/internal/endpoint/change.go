@@ -117,7 +117,7 @@ func (s *Endpoints) Change(ctx context.Context, organization string, kind Kind, 
 	if address == (Address{}) || address.Hash() == target.URLHash {
 		e, err = s.Store.Endpoints.Update(ctx, e.ID, func(e *Endpoint) ([]topic.Message, error) { return change(e, func(*Endpoint) {}) })
 	} else {
-		tried := e // a refused move must not begin: it would leave a higher version
+		tried := e // a refused move must not begin, because the end of its claim would increase the version
 		if _, err := change(&tried, func(*Endpoint) {}); err != nil && !errors.Is(err, fault.ErrUnchanged) {
 			return View{}, err
 		}
@@ -153,7 +153,7 @@ func (s *Endpoints) checkPatch(kind Kind, dashboard topic.DashboardRecord, patch
 }
 
 // move changes the URL of the endpoint. If no other verified endpoint has the former URL, the suppression of the former
-// URL moves to the new URL.
+// URL becomes MovedSuppression of the endpoint, and cleanUp decides whether it applies to the new URL.
 func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address Address,
 	change func(*Endpoint, func(*Endpoint)) ([]topic.Message, error)) (Endpoint, error) {
 	for {
@@ -201,8 +201,8 @@ func (s *Endpoints) move(ctx context.Context, e Endpoint, target Target, address
 	}
 }
 
-// leaving returns the suppression that must move with a verified endpoint when its URL changes. This is the suppression
-// of its URL if no other verified endpoint has the URL. Otherwise leaving returns nil.
+// leaving returns the suppression that must move with the endpoint when its URL changes. This is the suppression of its
+// URL if e is the only verified endpoint with the URL. Otherwise, or without a suppression, leaving returns nil.
 func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, error) {
 	last, err := s.isLast(ctx, e.OrganizationID, e.Channel, e.claims(e.URLHash))
 	if err != nil || !last {
@@ -215,8 +215,8 @@ func (s *Endpoints) leaving(ctx context.Context, e Endpoint) (*Suppression, erro
 	return nil, err
 }
 
-// claims returns the hash that a Claim of the endpoint must contain. It returns "" for an endpoint that is not
-// verified, because this needs no claim.
+// claims returns urlHash, which a Claim of the endpoint must contain. It returns "" if the endpoint is not verified,
+// because such an endpoint needs no Claim.
 func (e Endpoint) claims(urlHash string) string {
 	if e.VerifiedAt == nil {
 		return ""

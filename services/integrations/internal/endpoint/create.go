@@ -91,8 +91,7 @@ func (s *Endpoints) draft(kind Kind, dashboard topic.DashboardRecord, in Draft) 
 }
 
 // add stores a new endpoint. It stores the counters first, because outcomes of an endpoint without counters are not
-// counted. It stores the endpoint last and reads nothing afterwards. So after the endpoint is stored, no error can
-// prevent that the owner gets the secret.
+// counted. It stores the endpoint last, so that no later step of add can fail and hide the secret of a stored endpoint.
 func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed bool) (View, error) {
 	now := s.Now()
 	e.Version, e.CreatedAt, e.UpdatedAt, e.VerifiedAt = 1, now, now, &now
@@ -122,8 +121,8 @@ func (s *Endpoints) add(ctx context.Context, e Endpoint, address Address, signed
 	return view, err
 }
 
-// conflict returns the error for an endpoint that cannot be stored with a URL. If another verified endpoint on the
-// dashboard has the URL, this is a Conflict that says so. Otherwise it is the parameter otherwise.
+// conflict returns the error for an endpoint that cannot be stored with a URL. If a verified endpoint on the
+// dashboard of e has the URL, this is a Conflict. If none has it, conflict returns the parameter otherwise.
 func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, otherwise error) error {
 	other, err := s.one(ctx, e.OrganizationID, e.Channel, Target{DashboardID: e.DashboardID, URLHash: urlHash})
 	switch {
@@ -139,12 +138,13 @@ func (s *Endpoints) conflict(ctx context.Context, e Endpoint, urlHash string, ot
 	return err
 }
 
-// withoutComponents removes a new endpoint whose components were all deleted while it was stored, and returns an error.
+// withoutComponents deletes a new endpoint whose components were all deleted while it was stored, and returns an error.
+// If the endpoint was changed meanwhile, withoutComponents keeps it and returns nil.
 func (s *Endpoints) withoutComponents(ctx context.Context, e Endpoint) error {
 	err := s.remove(ctx, e, func(e *Endpoint) ([]topic.Message, error) {
 		return audit.Entry(audit.From(ctx), "", s.Now(), e, nil), nil
 	})
-	if errors.Is(err, errAgain) { // the endpoint has components again
+	if errors.Is(err, errAgain) {
 		return nil
 	}
 	if fault.UnlessMissing(err) != nil {

@@ -2,9 +2,9 @@
 // receivers, the components that each is notified about, the results of its deliveries, and when the
 // platform stops sending to it.
 //
-// There are three kinds of records, because there are three writers. An Endpoint has the settings that its owner
-// chooses. The records of package outcome have the results of an endpoint's deliveries. The consumer of outcomes writes
-// them in bulk. A Suppression belongs to a URL of the organization and not to one endpoint. A View combines the three.
+// A View combines three kinds of records. An Endpoint has the settings that its owner chooses. The records of package
+// outcome have the results of its deliveries, and the consumer of outcomes writes them in bulk. A Suppression belongs
+// to a URL of the organization and not to one endpoint.
 package endpoint
 
 import (
@@ -23,7 +23,7 @@ type Endpoint struct {
 	Version        int64         `json:"version" audit:"version,quiet"` // increases with each change that the owner sees, but not with results of deliveries
 	Channel        topic.Channel `json:"channel" audit:"channel"`
 	DashboardID    string        `json:"dashboardId" audit:"dashboardId"`
-	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // at the last write
+	DashboardName  string        `json:"dashboardName" audit:"dashboardName"` // name at the last create, request or change
 	URL            string        `json:"url"`                                 // sealed for ID
 	URLHash        string        `json:"urlHash" audit:"urlHash"`             // Address.Hash
 	URLDisplay     string        `json:"urlDisplay" audit:"urlDisplay"`       // Address.Display
@@ -33,7 +33,7 @@ type Endpoint struct {
 	MovedSuppression *Suppression `json:"movedSuppression,omitempty"`
 	ManagementEmail  string       `json:"managementEmail" audit:"managementEmail"`
 	VerifiedAt       *time.Time   `json:"verifiedAt,omitempty" audit:"verifiedAt"` // nil: not verified
-	Request          *Request     `json:"request,omitempty"`                       // request of a visitor; nil: verified
+	Request          *Request     `json:"request,omitempty"`                       // request of a visitor; nil: verified, or locked when the request expired
 	Paused           bool         `json:"paused" audit:"paused"`
 	Locked           bool         `json:"locked" audit:"locked"`
 	ComponentIDs     []string     `json:"componentIds" audit:"componentIds"`
@@ -69,8 +69,8 @@ func (e *Endpoint) drop(component string) bool {
 	return len(e.ComponentIDs) < before
 }
 
-// View is an endpoint as its owner sees it. URL and Secret are empty, except in the result of the call that created or
-// changed them.
+// View is an endpoint as its owner sees it. URL is set only in the result of Create. Secret is set only in the
+// results of Create and of a Change that rotates the secret.
 type View struct {
 	Endpoint            Endpoint
 	Suppressed          bool
@@ -102,9 +102,9 @@ const (
 	ReasonGone     Reason = "gone"     // the receiver responded with 410, or as its chat program does for a webhook that no longer exists
 )
 
-// Suppression stops all messages to a URL of the organization, for every endpoint with this URL. It exists as long as a
-// verified endpoint has the URL. If the last endpoint with the URL gets a new URL, the suppression moves to the new
-// URL.
+// Suppression stops all messages to a URL of the organization, for every endpoint with this URL. It ends if a user
+// clears it, or if no verified endpoint has the URL any more. If the last endpoint with the URL gets a new URL that no
+// other endpoint has, the suppression moves to the new URL.
 type Suppression struct {
 	ID                  string        `json:"id"` // UUID; distinguishes this from a later suppression of the URL
 	OrganizationID      string        `json:"organizationId"`
@@ -120,8 +120,8 @@ type Suppression struct {
 }
 
 // Request marks an endpoint that a visitor has requested and not verified yet. No message is sent to such an endpoint,
-// and it does not count toward the limit of URLs. It is deleted after ExpiresAt. A later request for the URL replaces
-// the Request.
+// and it does not count toward the limit of URLs. After ExpiresAt the endpoint is deleted, or only the Request if the
+// endpoint is locked. A later request for the URL replaces the Request.
 type Request struct {
 	ID        string    `json:"id"` // random; the link to verify contains a digest of it
 	ExpiresAt time.Time `json:"expiresAt"`

@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// cleanupTimeout is the time limit of cleanUp. cleanUp continues if the client disconnects.
+// cleanupTimeout is the time limit of cleanUp and of the end of a claim. Both continue if the client disconnects.
 const cleanupTimeout = 5 * time.Second
 
 // Endpoints has the operations of the domain, and their dependencies and settings.
@@ -73,7 +73,7 @@ func (t Target) match(e Endpoint) error {
 	return t.IfMatch(e.Version)
 }
 
-// one returns the endpoint that target identifies.
+// one returns the endpoint that target identifies, or NotFound. It returns the error of IfMatch if IfMatch refuses the version.
 func (s *Endpoints) one(ctx context.Context, organization string, channel topic.Channel, target Target) (Endpoint, error) {
 	where := ofKind(organization, channel, find.Eq(FieldURLHash, target.URLHash), find.Eq(FieldDashboard, target.DashboardID))
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: where, Limit: 1})
@@ -99,7 +99,7 @@ func (s *Endpoints) addressOf(kind Kind, text string) (Address, error) {
 	return address, kind.Rule.check(address)
 }
 
-// kind returns the Kind of a channel.
+// kind returns the Kind of a channel. The Kind of an unknown channel has only Channel.
 func (s *Endpoints) kind(channel topic.Channel) Kind {
 	at := slices.IndexFunc(s.Kinds, func(kind Kind) bool { return kind.Channel == channel })
 	if at < 0 {

@@ -13,7 +13,7 @@ import (
 // TestTheRulesOfOneEndpointSelectAsTheIndexDoes compares the two.
 type rule struct {
 	name      topic.Rule
-	condition *find.Condition // nil: another condition implies it
+	condition *find.Condition // nil: the condition of another rule implies this rule
 	fulfilled func(*Endpoint) bool
 }
 
@@ -45,7 +45,7 @@ func rules(query topic.RecipientQuery) []rule {
 	return all
 }
 
-// allOf is the value of FieldComponents for the endpoints of a dashboard.
+// allOf returns the value of FieldComponents that all endpoints with components on a dashboard have.
 func allOf(dashboard string) string { return "*" + dashboard }
 
 // Concerned returns the values of FieldComponents: the components of the endpoint, and allOf for its dashboard. An
@@ -57,7 +57,7 @@ func (e *Endpoint) Concerned() []string {
 	return append(slices.Clone(e.ComponentIDs), allOf(e.DashboardID))
 }
 
-// SentKinds is the value of FieldKinds.
+// SentKinds returns the values of FieldKinds.
 func (e *Endpoint) SentKinds() []topic.Kind {
 	switch {
 	case e.VerifiedAt == nil:
@@ -68,7 +68,8 @@ func (e *Endpoint) SentKinds() []topic.Kind {
 	return e.EventKinds
 }
 
-// Explain returns the endpoints with the URL of the query, and for each change whether Concerned returns them today.
+// Explain returns the endpoints with the URL of the query, and for each endpoint and change whether Concerned would
+// return the endpoint now.
 func (s *Endpoints) Explain(ctx context.Context, organization string, query topic.ExplainQuery) (topic.Explanation, error) {
 	out := topic.Explanation{Recipients: []topic.ExplainedRecipient{}}
 	if query.Channel.RecipientService() != topic.Integrations {
@@ -97,7 +98,8 @@ func (s *Endpoints) Explain(ctx context.Context, organization string, query topi
 	return out, nil
 }
 
-// verdict returns whether Concerned returns the endpoint for the change.
+// verdict returns the first rule that the endpoint does not fulfil for the change. If the endpoint fulfils all rules,
+// so that Concerned returns it, the Verdict has no rule.
 func (e Endpoint) verdict(query topic.RecipientQuery) topic.Verdict {
 	for _, rule := range rules(query) {
 		if !rule.fulfilled(&e) {

@@ -8,7 +8,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// maxIntervalMs is the largest MinInterval. Messages of a longer gap would wait for hours.
+// maxIntervalMs is the largest MinIntervalMs. With a longer gap, messages would wait for hours.
 const maxIntervalMs = 60_000
 
 // slackIntervalMs is the default of MinInterval for topic.FormatSlack. Chat programs limit the rate of messages.
@@ -33,7 +33,7 @@ func checkInterval(milliseconds *int) error {
 }
 
 // intervals returns, by the hash of the URL, the largest MinInterval of the organization's verified endpoints with the
-// URL. It omits 0. Only webhooks have intervals.
+// URL. It omits URLs without an interval. It returns nil for other channels than webhook, which have no intervals.
 func (s *Endpoints) intervals(ctx context.Context, organization string, channel topic.Channel) (map[string]int, error) {
 	if channel != topic.Webhook {
 		return nil, nil

@@ -71,7 +71,7 @@ func Kinds(at Providers) []Kind {
 	return kinds
 }
 
-// discordPath matches the path of a webhook. The first group is its id. It never changes.
+// discordPath matches the path of a webhook of Discord. The first group is the id of the webhook. discordPath never changes.
 var discordPath = regexp.MustCompile(`^/api/(?:v[0-9]+/)?webhooks/([0-9]+)/[A-Za-z0-9_-]+$`)
 
 // Rule decides which URLs a kind allows. Refused is checked before Allowed. So the operator can refuse one host of an
@@ -82,17 +82,17 @@ type Rule struct {
 	Needed  string // the error message for a URL outside Allowed
 }
 
-// Place is a set of URLs. The host "*.x" matches every subdomain of x at any depth, but not x. If Path is
-// set, the URL's path, as written, must match Path. The query must have each parameter of Query once and not empty. If
-// Others is not nil, the query may have these parameters, each once and not empty, and no other ones.
+// Place is a set of URLs. The host "*.x" matches every subdomain of x at any depth, but not x. If Path is set, the
+// URL's path, as written, must match Path. The query must have each parameter of Query once and not empty. If Others is
+// not nil, the query may have only the parameters of Query and Others, each once and not empty.
 type Place struct {
 	Hosts  []string
 	Path   *regexp.Regexp
 	Query  []string
 	Others []string
-	// Numbers is true if the values of Others must be numbers of 64 bits.
+	// Numbers is true if the values of Others must be unsigned numbers of at most 64 bits.
 	Numbers bool
-	// Refusal is the error message for a URL in a place that is refused.
+	// Refusal is the error message for a URL in a Place of Rule.Refused.
 	Refusal string
 }
 

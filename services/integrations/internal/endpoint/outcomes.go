@@ -43,8 +43,9 @@ type batch struct {
 // errDue means that suppressions must be stored before the counters from which they follow.
 var errDue = errors.New("a suppression is due")
 
-// count adds the outcomes of the endpoints to their counters. It stores the suppressions that follow before it stores
-// the counters. If the process is killed in between, the outcomes are repeated and lead to the same suppressions.
+// count adds the outcomes of the endpoints to their counters. Before it stores the counters, it stores the suppressions
+// that the failures cause. If the process is killed in between, the outcomes are repeated and lead to the same
+// suppressions.
 func (s *Endpoints) count(ctx context.Context, b *batch, ids []string) error {
 	for {
 		err := s.Store.Results.Counters.UpdateMany(ctx, ids, func(counters []*outcome.Counters) (map[string][]topic.Message, error) {
@@ -95,7 +96,7 @@ func (s *Endpoints) countInto(ctx context.Context, b *batch, counters []*outcome
 	return messages, nil
 }
 
-// counting returns the outcomes that count, by endpoint. Outcomes of mail and of tests do not count.
+// counting returns the outcomes that count, by endpoint: Delivered and Failed, except those of mail and of tests.
 func counting(outcomes []topic.Outcome) map[string][]topic.Outcome {
 	batches := map[string][]topic.Outcome{}
 	for _, o := range topic.Each(outcomes) {
@@ -125,7 +126,7 @@ func (d due) counts(counters []*outcome.Counters) bool {
 }
 
 // apply adds the outcomes to the counters. It returns the notices to publish, by endpoint, and the suppressions that
-// follow, by key.
+// the failures cause, by key.
 func (s *Endpoints) apply(ctx context.Context, counters []*outcome.Counters, batches map[string][]topic.Outcome) (map[string][]topic.Message, map[string]due, error) {
 	endpoints, err := s.neededFor(ctx, counters, batches)
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *Endpoints) apply(ctx context.Context, counters []*outcome.Counters, bat
 			if !found && o.Result == topic.Failed || !c.Count(e.URLHash, o) {
 				continue
 			}
-			// There is mail about a suppression, so the failure that causes it makes no alert.
+			// There is mail about a suppression, so the failure that causes the suppression makes no alert.
 			if reason := s.judge(*c, o); reason != "" {
 				if _, isDue := suppressions[e.suppressionKey()]; !isDue || reason == ReasonGone {
 					suppressions[e.suppressionKey()] = due{newSuppression(e, *c, reason, s.Now()), e, o}
@@ -167,8 +168,8 @@ func (s *Endpoints) neededFor(ctx context.Context, counters []*outcome.Counters,
 	return find.ByKey(ctx, s.Store.Endpoints, ids, endpointKey)
 }
 
-// judge returns the reason for which the failure o, which was counted last, suppresses the URL. It is empty if the URL is
-// not suppressed. The delivery service decides which HTTP status means Gone: CodeOf in its dispatch/policy.go.
+// judge returns the reason for which the failure o, which was counted last, suppresses the URL. It returns "" if o does
+// not suppress the URL. The delivery service decides which HTTP status means Gone: CodeOf in its dispatch/policy.go.
 func (s *Endpoints) judge(c outcome.Counters, o topic.Outcome) Reason {
 	switch {
 	case o.Gone:
@@ -181,8 +182,8 @@ func (s *Endpoints) judge(c outcome.Counters, o topic.Outcome) Reason {
 
 // suppress stores a suppression if the URL is not suppressed already. It returns true if it stored the suppression. The
 // notices to all verified endpoints with the URL are published with this write, so each endpoint gets one notice. If
-// the endpoint that caused the suppression has got another URL meanwhile, suppress deletes the suppression. If it gets
-// another URL later, that change finds the suppression.
+// the endpoint that caused the suppression was deleted or got another URL meanwhile, suppress deletes the suppression
+// and returns false. A later change of the URL finds the suppression.
 func (s *Endpoints) suppress(ctx context.Context, d due) (bool, error) {
 	suppression := d.suppression
 	page, err := s.Store.Endpoints.Find(ctx, find.Query{Where: ofURL(suppression.OrganizationID, suppression.Channel, suppression.URLHash)})

@@ -84,8 +84,8 @@ func (s *Endpoints) Resolve(ctx context.Context, organization string, query topi
 	return out, nil
 }
 
-// Version returns the version of the organization's destinations, and those of the queried dashboards that exist. A
-// service that reads the version and then resolves endpoints can cache these destinations until the version changes.
+// Version returns the version of the organization's destinations, and the queried dashboards that exist. A service that
+// reads the version and then resolves endpoints can cache these destinations until the version changes.
 func (s *Endpoints) Version(ctx context.Context, organization string, query topic.VersionQuery) (topic.RecipientsVersion, error) {
 	revision, err := s.Store.Revision(ctx, organization)
 	if err != nil {

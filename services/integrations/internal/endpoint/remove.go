@@ -27,8 +27,8 @@ func (s *Endpoints) Delete(ctx context.Context, organization string, kind Kind, 
 	}
 }
 
-// remove deletes an endpoint and its counters. If no other endpoint has the URL, it also deletes the suppression of the
-// URL. It returns errAgain if the endpoint was changed since it was read.
+// remove deletes an endpoint and its counters. If no other verified endpoint has the URL, it also deletes the
+// suppression of the URL. It returns errAgain if the endpoint was changed after e was read.
 func (s *Endpoints) remove(ctx context.Context, e Endpoint, decide func(*Endpoint) ([]topic.Message, error)) error {
 	return s.claimed(ctx, e, "", e.claims(e.URLHash), func() error {
 		err := s.Store.Endpoints.Delete(ctx, e.ID, func(current *Endpoint) ([]topic.Message, error) {
@@ -93,10 +93,10 @@ func (s *Endpoints) each(ctx context.Context, organization string, condition fin
 	return s.Store.Endpoints.Each(ctx, find.Query{Where: []find.Condition{find.Eq(FieldOrganization, organization), condition}}, visit)
 }
 
-// dropDeleted removes components from the endpoint that were deleted while the endpoint was written. It deletes the
-// endpoint if its dashboard was deleted. ForgetComponent and ForgetDashboard may not have found the endpoint. If the
-// events service does not respond, dropDeleted changes nothing, because dashboard and components existed before the
-// write.
+// dropDeleted removes from the endpoint the components that were deleted while the endpoint was written. If the
+// dashboard was deleted, it deletes the endpoint and returns NotFound. ForgetComponent and ForgetDashboard may not have
+// found the endpoint. If the events service does not respond, dropDeleted changes nothing, because dashboard and
+// components existed before the write.
 func (s *Endpoints) dropDeleted(ctx context.Context, e Endpoint) (Endpoint, error) {
 	dashboard, err := s.dashboard(ctx, e.OrganizationID, e.DashboardID)
 	if fault.Is(err, fault.NotFound) {

@@ -36,7 +36,7 @@ func (e *Endpoint) rotate(sealed string, now time.Time) error {
 	return nil
 }
 
-// signing returns the secrets that sign at the time, newest first.
+// signing returns the secrets that sign at the time now, newest first.
 func (e *Endpoint) signing(box seal.Box, now time.Time) ([]string, error) {
 	var open []string
 	for _, secret := range e.Secrets {

@@ -35,21 +35,21 @@ var (
 
 // Slots counts the different URLs of an organization's verified endpoints of one kind. This number has a limit.
 //
-// An endpoint and Slots are two documents, and no write changes both. So before a write gives a verified endpoint a URL
-// or takes one from it, it stores a Claim in Slots. After the write the Claim is removed. Used counts a URL as long as
-// a verified endpoint has it or a claim names it:
+// An endpoint and Slots are two documents, and no write changes both. So before a write gives a URL to a verified
+// endpoint or takes the URL away, a Claim is stored in Slots. After the write the Claim is removed. Used counts a URL
+// as long as a verified endpoint has it or a claim names it:
 //   - claim adds a Claim. If the URL is not counted yet, it adds 1 to Used, or fails at the limit.
 //   - release removes the Claim. If then no verified endpoint has the URL and no claim names it, it subtracts 1 from
 //     Used.
 //
 // Both read the endpoints with the URL after they have read Slots, and both fail and start again if Slots was changed
-// before their write. So these endpoints cannot get or lose the URL meanwhile, because such a write would have added a
-// claim to Slots.
+// before their write. So no endpoint can get or lose the URL meanwhile, because such a write would have added a claim
+// to Slots.
 //
 // The claim of a killed process remains. revoke ends such a claim. First it makes sure that the claimed write cannot
 // happen any more. If the endpoint does not exist, it deletes the counters. Then it releases the claim. So the limit is
-// exact even if the process was only slow and not killed. A write that waits for an old claim revokes it, and so does
-// Sweep.
+// exact even if the process was only slow and not killed. Sweep, usage and a write that waits for claims revoke old
+// claims.
 type Slots struct {
 	OrganizationID string        `json:"organizationId"`
 	Channel        topic.Channel `json:"channel"`
@@ -98,7 +98,8 @@ func (c Claim) excludes(other Claim) bool {
 }
 
 // claimed stores a claim, calls write, and ends the claim. comes is the hash of the URL that e gets, leaves that of the
-// URL that e loses. Each may be "". write must return errAgain if the version of a stored endpoint is not e.Version.
+// URL that e loses. If both are "", claimed only calls write. write must return errAgain if the version of a stored
+// endpoint is not e.Version.
 func (s *Endpoints) claimed(ctx context.Context, e Endpoint, comes, leaves string, write func() error) error {
 	if comes == "" && leaves == "" {
 		return write()
@@ -112,17 +113,17 @@ func (s *Endpoints) claimed(ctx context.Context, e Endpoint, comes, leaves strin
 	err = write()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()
-	end := s.revoke // after another error the write may still happen
+	end := s.revoke // after an error other than those below, the write may still happen
 	if err == nil || errors.Is(err, errAgain) || fault.Is(err, fault.Conflict) || fault.Is(err, fault.NotFound) {
 		end = s.release
 	}
-	if failure := end(ctx, e.OrganizationID, e.Channel, c); failure != nil { // revoke is called again later
+	if failure := end(ctx, e.OrganizationID, e.Channel, c); failure != nil { // revokeOld revokes the claim later
 		s.Log.WarnContext(ctx, "claim of a unique endpoint not released", "organization", e.OrganizationID, "channel", e.Channel, "error", failure)
 	}
 	return err
 }
 
-// claim stores the claim c of an endpoint. It waits while admit returns errWait.
+// claim stores the claim c of an endpoint. It waits while admit returns errWait, and returns Unavailable after claimWait.
 func (s *Endpoints) claim(ctx context.Context, e Endpoint, c Claim) (Claim, error) {
 	limit := 0
 	if c.Comes != "" {
@@ -293,7 +294,7 @@ func (s *Endpoints) verifiedAt(ctx context.Context, organization string, channel
 	return len(page.Items), err
 }
 
-// usage returns the number of different URLs and the limit.
+// usage returns the number of different URLs of verified endpoints, and the limit. It revokes old claims.
 func (s *Endpoints) usage(ctx context.Context, organization string, channel topic.Channel) (Usage, error) {
 	limit, err := s.Services.UniqueEndpoints(ctx, organization)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// State selects endpoints by what keeps messages from them. An endpoint may be in several states.
+// State is a state in which messages may not reach an endpoint. An endpoint may be in several states.
 type State string
 
 const (
@@ -24,7 +24,7 @@ type StateCounts struct{ Failing, Paused, Suppressed int }
 // stateChunk is the number of endpoints or URLs in one query.
 const stateChunk = 100
 
-// Counts returns the numbers of the organization's endpoints by kind. It reads only the endpoints that fail.
+// Counts returns the numbers of the organization's endpoints in each state, by kind. It reads the records of failing endpoints only.
 func (s *Endpoints) Counts(ctx context.Context, organization string) (map[topic.Channel]StateCounts, error) {
 	counts := make(map[topic.Channel]StateCounts)
 	for _, kind := range s.Kinds {
@@ -56,8 +56,9 @@ func (s *Endpoints) Counts(ctx context.Context, organization string) (map[topic.
 	return counts, nil
 }
 
-// inState returns the ids of the organization's endpoints of the kind in the state, in ascending order, which is that of
-// their creation. For Failing, the ids are those of all kinds. Each state has an index, and few endpoints are in it.
+// inState returns the ids of the organization's endpoints of the kind in the state, in ascending order, which is
+// that of their creation. For Failing, it returns the ids of endpoints of all kinds. Each state has an index with few
+// endpoints.
 func (s *Endpoints) inState(ctx context.Context, organization string, channel topic.Channel, state State) ([]string, error) {
 	var rows []find.Row
 	var err error

@@ -20,8 +20,8 @@ const (
 	FieldLimit        = "limit" // Endpoint.Limit
 	FieldPaused       = "paused"
 	FieldComponents   = "components" // several values; see Endpoint.Concerned
-	FieldOnly         = "only"       // the only component of a verified endpoint; absent if it has several
-	FieldExpires      = "expires"    // time when a visitor's request expires; absent otherwise
+	FieldOnly         = "only"       // the only component of a verified endpoint; absent for others
+	FieldExpires      = "expires"    // time when a visitor's request expires; absent without a request
 	FieldKinds        = "kinds"      // several values; AllKinds: all kinds; absent before verification
 	FieldInterval     = "interval"   // Endpoint.MinInterval of a verified endpoint; absent for 0
 )
@@ -48,8 +48,8 @@ type Store struct {
 	Slots        find.Collection[Slots]
 	// Next returns the next number of a counter: 1, 2, 3. It returns each number once.
 	Next func(ctx context.Context, counter string) (int64, error)
-	// Revision returns a number. Each write of an endpoint or suppression of the organization changes this number
-	// before the write returns. The creation of an endpoint does not change it.
+	// Revision returns a number. Each write of an endpoint or suppression of the organization, except the creation of
+	// an endpoint, changes this number before the write returns.
 	Revision func(ctx context.Context, organization string) (int64, error)
 }
 

@@ -48,13 +48,13 @@ func (s Suppression) movedTo(e Endpoint) Suppression {
 //   - If every endpoint with the URL has a MovedSuppression, the first one becomes the suppression of the URL.
 //   - If an endpoint with the URL has no MovedSuppression, reconcile does not change the suppression of the URL.
 //
-// Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the
-// new URL, so a kill at any point loses no suppression.
+// Then it removes MovedSuppression from the endpoints. MovedSuppression is stored by the same write as the new URL, so
+// a kill at any point loses no suppression.
 //
 // A move or delete first writes the endpoint and then calls reconcile. suppress first writes the suppression and then
-// reads the endpoint that caused it. So whichever comes last sees both writes. Create and move also call reconcile for
-// the new URL before they write. The suppression of an endpoint with a MovedSuppression is read only after a call of
-// reconcile.
+// reads the endpoint that caused it. So the later of the two sees both writes. Create, move and verify also call
+// reconcile for the new URL before they write. The suppression of an endpoint with a MovedSuppression is read only
+// after a call of reconcile.
 func (s *Endpoints) reconcile(ctx context.Context, organization string, channel topic.Channel, urlHash string) error {
 	for {
 		again, err := s.reconcileOnce(ctx, organization, channel, urlHash)
@@ -128,11 +128,12 @@ func (s *Endpoints) unsuppress(ctx context.Context, suppression Suppression) err
 	}))
 }
 
-// fewSuppressions is how many suppressions of one organization and channel are read as a list.
+// fewSuppressions is the maximum number of suppressions of an organization and channel that suppressions reads in one query.
 const fewSuppressions = 32
 
-// suppressions returns suppressions by suppressionKey, among them those of the endpoints' URLs. The endpoints of a fan-out
-// are many and their suppressions few, so one query reads them all, instead of one key for each endpoint.
+// suppressions returns suppressions by suppressionKey, among them those of the endpoints' URLs. If there are more than
+// fewSuppressions endpoints, all of one organization and channel, and this channel has at most fewSuppressions
+// suppressions, one query reads them. Otherwise the suppressions are read by key.
 func (s *Endpoints) suppressions(ctx context.Context, endpoints ...Endpoint) (map[string]Suppression, error) {
 	keys, alike := make([]string, len(endpoints)), true
 	for i, e := range endpoints {

@@ -17,7 +17,8 @@ type SuppressedURL struct {
 }
 
 // Suppressions returns one page of the organization's suppressions of a kind, oldest first. If no verified endpoint has
-// the URL of a suppression any more, because a process was killed, it deletes the suppression.
+// the URL of a suppression any more, because a process was killed, the page omits the suppression, and Suppressions
+// deletes it.
 func (s *Endpoints) Suppressions(ctx context.Context, organization string, kind Kind, limit int, after string) (find.Page[SuppressedURL], error) {
 	found, err := s.Store.Suppressions.Find(ctx, find.Query{
 		Where: ofKind(organization, kind.Channel), Order: []find.Order{{Field: FieldSuppressedAt}}, Limit: limit, After: after,

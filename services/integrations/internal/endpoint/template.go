@@ -27,7 +27,9 @@ const (
 	minSecret = 4
 )
 
-// setTemplate changes the template of an endpoint. With another format it removes the template. in may be nil.
+// setTemplate changes the template of an endpoint. in may be nil. With topic.FormatTemplate, it returns an error if in
+// is nil and there is no template yet. With another format, it removes the template, and returns an error if in is not
+// nil.
 func (e *Endpoint) setTemplate(in *TemplateInput, box seal.Box, now time.Time) (err error) {
 	switch {
 	case e.Format != topic.FormatTemplate && in != nil:
@@ -51,7 +53,7 @@ type Template struct {
 	Body     string                `json:"body" audit:"body"`
 }
 
-// HiddenText is a text that nobody can read again. The audit log shows when it was set.
+// HiddenText is a text that no response of the App interface contains. The audit log shows when it was set.
 type HiddenText struct {
 	Sealed string    `json:"sealed"` // sealed by seal.Box for the endpoint's id
 	SetAt  time.Time `json:"setAt" audit:"setAt"`
@@ -66,10 +68,11 @@ type TemplateInput struct {
 	Body             *string
 }
 
-// opened is a Template with its texts.
+// opened has the decrypted texts of a Template, by name.
 type opened struct{ headers, secrets map[string]string }
 
-// apply returns the changed template of an endpoint, checked. t may be nil. An unchanged text keeps its sealed form.
+// apply returns the changed template of an endpoint, or a fault if the template is not valid. t may be nil. An
+// unchanged text keeps its sealed form.
 func (in TemplateInput) apply(t *Template, box seal.Box, owner string, now time.Time) (*Template, error) {
 	out := Template{Method: http.MethodPost}
 	if t != nil {
@@ -164,7 +167,7 @@ func (t *Template) check(texts opened) error {
 	return nil
 }
 
-// open returns the texts of the template.
+// open returns the texts of the template. If a text cannot be decrypted, it is empty and open returns an error.
 func (t *Template) open(box seal.Box, owner string) (texts opened, err error) {
 	open := func(hidden map[string]HiddenText) map[string]string {
 		out := make(map[string]string, len(hidden))
@@ -198,13 +201,13 @@ func Names(hidden map[string]HiddenText) []string {
 	return slices.AppendSeq([]string{}, slices.Values(slices.Sorted(maps.Keys(hidden))))
 }
 
-// token matches the name of a header (RFC 9110, 5.1). secretName matches the name of a secret. Neither changes.
+// token matches the name of a header (RFC 9110, 5.1). secretName matches the name of a secret. The two never change.
 var (
 	token      = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 	secretName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 )
 
-// canonical returns the headers by canonical name, checked.
+// canonical returns the headers by canonical name, or a fault if a name or value is not allowed.
 func canonical(headers map[string]*string) (map[string]*string, error) {
 	const field = "template.headers"
 	out := make(map[string]*string, len(headers))
@@ -254,7 +257,7 @@ func checkSecrets(secrets map[string]*string) error {
 	return nil
 }
 
-// shortened returns a name that is too long for a message in short.
+// shortened returns the first maxHiddenName characters of a longer name, for an error message.
 func shortened(name string) string {
 	if utf8.RuneCountInString(name) <= maxHiddenName {
 		return name

@@ -13,9 +13,10 @@ import (
 // maxTestComponents is the maximum number of components in the example that tests an endpoint.
 const maxTestComponents = 100
 
-// Test sends an example to the endpoint with a URL on a dashboard. It returns the id of the delivery. The example is
-// sent for every choice of event kinds, and its outcome is not counted. Quota limits the number of tests, because a
-// receiver may belong to somebody else. A test that is refused for another reason does not count.
+// Test sends an example to the endpoint with the URL on the dashboard. It returns the id of the delivery. The example
+// is sent no matter which event kinds the endpoint has chosen, and its outcome is not counted. Quota limits the
+// number of tests, because a receiver may belong to somebody else. Quota does not count a test that is refused for
+// another reason.
 func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, dashboardID, urlHash string) (string, error) {
 	dashboard, err := s.dashboard(ctx, organization, dashboardID)
 	if err != nil {
@@ -51,7 +52,7 @@ func (s *Endpoints) Test(ctx context.Context, organization string, kind Kind, da
 	return topic.DeliveryID(id, e.ID), fault.IfMissing(err, missing())
 }
 
-// testable returns an error if nothing is sent to the endpoint.
+// testable returns an error if nothing is sent to the endpoint, because it is unverified or paused.
 func (e *Endpoint) testable() error {
 	switch {
 	case e.VerifiedAt == nil:

@@ -17,7 +17,7 @@ type Filter struct {
 	After       string
 }
 
-// List returns one page of the organization's endpoints of a kind, oldest first.
+// List returns one page of the organization's endpoints of a kind, oldest first, and the Usage of the kind.
 func (s *Endpoints) List(ctx context.Context, organization string, kind Kind, filter Filter) (find.Page[View], Usage, error) {
 	where := ofKind(organization, kind.Channel)
 	if filter.DashboardID != "" {

@@ -18,13 +18,13 @@ import (
 // maxTries is the maximum number of tries to store a request while others store requests for the same URL.
 const maxTries = 8
 
-// The causes of refusals that pages explain in their own words.
+// The causes of refusals for which pages have texts of their own.
 var (
 	ErrNotTaken = errors.New("endpoint: the offer has ended")    // it has ended since the visitor requested the endpoint
 	ErrFull     = errors.New("endpoint: the limit is exhausted") // limit of the organization
 )
 
-// Offer is what a visitor of a dashboard may request.
+// Offer has the kinds of endpoints that a visitor of a dashboard may request.
 type Offer struct {
 	Organization string
 	Dashboard    topic.DashboardRecord // with the components that its page shows
@@ -77,10 +77,11 @@ func (o Offer) Kind(channel string) (Kind, error) {
 }
 
 // Subscribe stores the endpoint that a visitor requests, not verified yet, and sends a link to the management address.
-// A verified endpoint with the URL is not changed. If its management address is the same, this address gets the link to
-// manage it, otherwise nothing is sent. If the endpoint is locked, or too much mail was sent to the address, nothing is
-// stored or sent. Neither the result of Subscribe nor its duration depends on this, so a visitor does not learn which
-// URLs and addresses are known.
+// A verified endpoint with the URL is not changed. If its management address equals the visitor's, this address gets
+// the link to manage it, otherwise nothing is sent. If the endpoint is locked, or too much mail was sent to the
+// address, nothing is stored or sent. Neither the result of Subscribe nor its duration depends on this, so a visitor
+// does not learn which URLs and addresses are known. If requests from ip have caused too much mail, Subscribe returns
+// fault.Throttled.
 func (s *Endpoints) Subscribe(ctx context.Context, offer Offer, kind Kind, wish Wish, ip string) error {
 	wanted, address, err := s.requested(offer, kind, wish)
 	if err != nil {
@@ -181,8 +182,9 @@ func (s *Endpoints) mail(e Endpoint, kind topic.Kind) topic.Message {
 	return alert(kind, topic.NewID(), e, s.Now(), topic.EndpointReport{Channel: e.Channel, URLDisplay: e.URLDisplay})
 }
 
-// withLinks adds the links to the destination of mail about the endpoint. If the mail is the answer to a visitor's
-// request and its link would not work any more, the destination is RecipientGone, so that the mail is not sent.
+// withLinks adds the links to the destination of mail about the endpoint. The destination of a mail that responds to a
+// visitor's request is RecipientGone, so that the mail is not sent, if the endpoint is locked, if it is already
+// verified and the mail is to verify it, or if it is not verified and the mail is to manage it.
 func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) topic.Destination {
 	answers := kind == topic.EndpointVerify || kind == topic.EndpointManage
 	switch {
@@ -198,8 +200,8 @@ func (s *Endpoints) withLinks(d topic.Destination, e Endpoint, kind topic.Kind) 
 	return d
 }
 
-// dropRequest deletes an endpoint that a visitor has requested and not verified, so that an admin can create an
-// endpoint with the same URL.
+// dropRequest deletes an endpoint that a visitor has requested and not verified, so that an admin can give the same URL
+// to an endpoint of the dashboard.
 func (s *Endpoints) dropRequest(ctx context.Context, organization string, channel topic.Channel, dashboardID, urlHash string) error {
 	e, err := s.one(ctx, organization, channel, Target{DashboardID: dashboardID, URLHash: urlHash})
 	if err != nil || e.VerifiedAt != nil {

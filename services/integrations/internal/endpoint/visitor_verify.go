@@ -12,18 +12,18 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Visit is what the page shows that a link opens.
+// Visit is the content of the page that a link opens.
 type Visit struct {
 	Kind          Kind
 	URLDisplay    string
 	DashboardID   string
 	DashboardName string
-	Components    []link.Choice // components that the dashboard shows; Chosen if the endpoint is notified about it
+	Components    []link.Choice // components that the dashboard shows; Chosen: the endpoint is notified about the component
 	Paused        bool
 	Suppressed    bool
 	// Secret is set only after a verification or a rotation.
 	Secret string
-	// Manage and Unsubscribe are the tokens of the links of a verified endpoint.
+	// Manage and Unsubscribe are the tokens of the links to manage and to delete the endpoint. They work after the verification.
 	Manage, Unsubscribe string
 }
 
