@@ -56,9 +56,9 @@ func severities() []severity {
 	}
 }
 
-// ReadAlerts decodes an AlertGroup into out. The whole group is one message. It has no At: an alert whose silence ends
-// began before the group was resolved. version is the version that the payload
-// must have; "" allows any version.
+// ReadAlerts decodes an AlertGroup into out. The whole group is one message. A resolve has no At: an alert that fires
+// again after a silence can have begun before the resolve, and must not be ignored. version is the version that the
+// payload must have; "" allows any version.
 func (s *Inbound) ReadAlerts(body []byte, version string, out *Report) error {
 	var group AlertGroup
 	if err := decode(body, &group); err != nil {
@@ -125,7 +125,7 @@ func worst(group AlertGroup, alerts []Alert) *string {
 	return nil
 }
 
-// began returns the earliest start of the alerts, or nil if the clocks disagree about it.
+// began returns the earliest start of the alerts. It returns nil if no alert has a start, or if past refuses the earliest.
 func began(alerts []Alert, now time.Time) *time.Time {
 	var first *time.Time
 	for _, alert := range alerts {
@@ -139,7 +139,7 @@ func began(alerts []Alert, now time.Time) *time.Time {
 	return past(first, now)
 }
 
-// shortID returns the externalId for the key of a tool, which is its SHA-256 if the key is too long.
+// shortID returns the externalId for the key of a tool: the key, or its SHA-256 if the key is longer than maxExternalID.
 func shortID(key string) string {
 	if utf8.RuneCountInString(key) <= maxExternalID {
 		return key

@@ -23,8 +23,9 @@ const (
 	applyTries = 10
 )
 
-// apply applies a message that was read. A trigger or a resolve changes the problem first. The problem decides whether
-// the event gets the message now, later or never.
+// apply applies a message that was read. It sends an update to the events service at once. A trigger or a resolve
+// changes the problem first, and the state of the problem decides whether the event gets the message now, later or
+// never.
 func (s *Inbound) apply(ctx context.Context, key Key, m heldMessage, at *time.Time) (outcome, error) {
 	if m.Message.Action == "update" {
 		return s.pass(ctx, key, m)
@@ -68,8 +69,9 @@ func (s *Inbound) pass(ctx context.Context, key Key, m heldMessage) (outcome, er
 	return m.outcome(result, err)
 }
 
-// outcome returns the outcome of a message that the events service got. A monitoring tool that has no ids of messages
-// repeats a message that is not found, so an update or a resolve of an unknown externalId is ignored.
+// outcome returns the outcome of a message from the response of the events service. If an update or a resolve with a
+// format is not found, the outcome is ignored: a monitoring tool without ids of messages would repeat the message after
+// an error.
 func (m heldMessage) outcome(result topic.InboundResult, err error) (outcome, error) {
 	if fault.Is(err, fault.NotFound) && m.Format != "" && m.Message.Action != "trigger" {
 		return ignored("", "There is no event with this externalId."), nil
@@ -111,9 +113,9 @@ func (p Problem) ignores(m heldMessage, key Key) string {
 }
 
 // admit returns a fault for a trigger that the problem must not store: because the key has too many problems or the
-// problem too many sources, or because no event could take the trigger. A resolve is refused only if no event could take
-// it. Otherwise it is applied without its date, so that it is not stored for an unknown problem or source. admit returns
-// the date to apply.
+// problem too many sources, or because no event could take the trigger. A resolve is refused only if no event could
+// take it. With too many problems or sources, a resolve is applied without its date, so that it is not stored for an
+// unknown problem or source. admit returns the date to apply.
 func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) (*time.Time, error) {
 	resolve := m.Message.Action == "resolve"
 	if resolve && (m.Format == "" || m.Format == "generic") && !m.isBare() { // the resolve of a tool has no field that can be wrong
@@ -141,16 +143,16 @@ func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Ti
 	return at, s.check(ctx, key, m)
 }
 
-// isBare reports whether a resolve has only an externalId that any event can take. The events service would find nothing
-// wrong with the resolve, so it is not asked.
+// isBare reports whether a resolve has only an externalId that any event can take. The events service would find
+// nothing wrong with such a resolve, so admit does not check it.
 func (m heldMessage) isBare() bool {
 	in := m.Message
 	return in.Message == nil && in.Status == "" && len(in.Components) == 0 && in.Timestamp == nil &&
 		!richtext.IsBlank(in.ExternalID) && utf8.RuneCountInString(in.ExternalID) <= maxExternalID
 }
 
-// check returns a fault if no event can take the message. If the events service cannot be reached, only a trigger that
-// would wait is refused: any other message is stored, so that Complete can apply it later.
+// check returns a fault if no event can take the message. If the error is retryable, only a trigger that would wait is
+// refused: any other message is stored, so that Complete can apply it later.
 func (s *Inbound) check(ctx context.Context, key Key, m heldMessage) error {
 	check := m.Message
 	check.Check = true
@@ -210,8 +212,8 @@ func (s *Inbound) open(id, sealed string) (m heldMessage, err error) {
 	return m, err
 }
 
-// complete sends the message of the step that has begun to the events service, and ends the step. A message whose id
-// derives from the problem and the step is applied once, however often complete sends it.
+// complete sends the message of the step that has begun to the events service, and ends the step unless the error is
+// retryable. The message has an id, so the events service applies it once, however often complete sends it.
 func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, outcome, error) {
 	held, err := s.open(p.ID, p.Held)
 	if err != nil {
@@ -220,11 +222,11 @@ func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, outcome
 	if held.Message.ID == "" {
 		held.Message.ID = fmt.Sprintf("%s-%d", p.ID, p.Step)
 	}
-	if held.Message.Timestamp != nil && s.Now().Sub(p.Since) >= completeAfter { // an events service of the former version refuses the field
+	if held.Message.Timestamp != nil && s.Now().Sub(p.Since) >= completeAfter { // only if needed: an events service of an older version refuses receivedAt
 		held.Message.ReceivedAt = new(p.Since)
 	}
 	result, err := s.Services.Ingest(ctx, p.OrganizationID, held.Message)
-	if refused := fault.As(err); refused != nil && refused.Field == "receivedAt" { // an events service of an older version does not know it
+	if refused := fault.As(err); refused != nil && refused.Field == "receivedAt" { // sent again without the field
 		held.Message.ReceivedAt = nil
 		result, err = s.Services.Ingest(ctx, p.OrganizationID, held.Message)
 	}
@@ -237,7 +239,7 @@ func (s *Inbound) complete(ctx context.Context, p Problem) (heldMessage, outcome
 	return held, applied, err
 }
 
-// end ends the step of p, and returns failure, which is the error of the events service, or the error of the write.
+// end ends the step of p. It returns the error of its write, or failure, the error of the events service, if the write succeeds.
 func (s *Inbound) end(ctx context.Context, p Problem, outcome topic.InboundResult, failure error) error {
 	_, err := s.Store.Problems.Change(ctx, p.ID, func(now *Problem) error {
 		if now.Step != p.Step || !now.Begun {
@@ -258,7 +260,7 @@ func retryable(err error) bool {
 	return err != nil && !slices.ContainsFunc([]fault.Kind{fault.Invalid, fault.NotFound, fault.Conflict}, func(kind fault.Kind) bool { return fault.Is(err, kind) })
 }
 
-// Complete takes the steps that are due, and those whose process has died. Several processes may call it.
+// Complete completes the steps that are due, and those that were begun and not ended within completeAfter. Several processes may call it.
 func (s *Inbound) Complete(ctx context.Context) error {
 	for {
 		due, err := s.Store.Problems.Find(ctx, find.Query{Where: []find.Condition{find.Lte(FieldDueAt, s.Now())}, Order: []find.Order{{Field: FieldDueAt}}, Limit: maxDue})
@@ -277,7 +279,7 @@ func (s *Inbound) Complete(ctx context.Context) error {
 }
 
 // take begins the due step of a problem, completes it and stores its log. No other process takes the step before
-// completeAfter.
+// completeAfter. If the key is revoked, take only ends the step.
 func (s *Inbound) take(ctx context.Context, p Problem) error {
 	key, err := s.Store.Keys.Get(ctx, p.KeyID)
 	if err != nil {

@@ -48,7 +48,7 @@ func (in Request) prove(key Key, secret string) string {
 }
 
 // isSignedByGrafana reports whether the signature of Grafana's webhook was made with the whole text of the secret:
-// HMAC-SHA256 over the body, or over the timestamp, a colon and the body.
+// HMAC-SHA256 over the body, or with a timestamp over the timestamp, a colon and the body.
 func isSignedByGrafana(secret string, in Request) bool {
 	mac := hmac.New(sha256.New, []byte(secret))
 	if in.Timestamp != "" {

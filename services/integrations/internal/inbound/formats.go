@@ -13,7 +13,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Report is a request of a monitoring tool as its format has it.
+// Report is a decoded request of a monitoring tool.
 type Report struct {
 	topic.InboundMessage
 	At *time.Time // when the problem began or ended; nil: unknown
@@ -111,7 +111,7 @@ type Gatus struct {
 	Description string `json:"description,omitempty"`
 }
 
-// slashless escapes the separator of the group and the name of an alert of Gatus. Other names stay as they are.
+// slashless escapes slashes in the group and the name of an alert of Gatus, because a slash separates the two.
 var slashless = strings.NewReplacer("%", "%25", "/", "%2F")
 
 // ReadGatus decodes an alert of Gatus into out.
@@ -179,7 +179,7 @@ func (s *Inbound) ReadZabbix(body []byte, out *Report) error {
 	return nil
 }
 
-// decode decodes the body of a tool, whose unknown members are ignored, because newer versions add members.
+// decode decodes the body of a tool. It ignores unknown members, because newer versions of the tool add members.
 func decode(body []byte, into any) error {
 	err := json.Unmarshal(body, into)
 	if wrong, is := errors.AsType[*json.UnmarshalTypeError](err); is && wrong.Field != "" {
@@ -199,7 +199,7 @@ func shown(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// names returns the parts of a list that is separated by commas.
+// names returns the parts of a list that is separated by commas, without empty parts.
 func names(list string) []string {
 	var found []string
 	for name := range strings.SplitSeq(list, ",") {
@@ -210,7 +210,8 @@ func names(list string) []string {
 	return found
 }
 
-// past returns at, or nil if the clocks disagree about it. A machine without a battery begins with 1970.
+// past returns at, or nil if at is in the future or before 1990. The time of the tool's machine can be wrong: a machine
+// without a battery starts in 1970.
 func past(at *time.Time, now time.Time) *time.Time {
 	if at.After(now) || at.Year() < 1990 {
 		return nil

@@ -1,13 +1,13 @@
-// Package inbound receives the signed messages of monitoring tools, which open and resolve incidents: signing keys,
-// signatures, the formats of tools, and the log of messages. The events service applies a message by the same rules as
-// a request of a user.
+// Package inbound receives the messages of monitoring tools, which open and resolve incidents. It has the signing keys,
+// signatures and tokens, the formats of tools, the problems that tools report, and the log of messages. The events
+// service applies a message by the same rules as a request of a user.
 //
 // The domain is separate from package endpoint, because they have no records or rules in common.
 //
-// A message is applied once. The events service stores the id of the message in the event that the message changes.
-// Then this package stores the response in the log. A unique index on the id allows only one response. If the process
-// is killed between the two writes, the sender tries again. The events service finds the id in the event, and the log
-// is stored.
+// A message with an id is applied once. The events service stores the id of the message in the event that the message
+// changes. Then this package stores the response in the log. A unique index on the id allows only one response. If the
+// process is killed between the two writes, the sender tries again. The events service finds the id in the event, and
+// the log is stored.
 //
 // A Problem is stored before the event. If the process is killed after that, Complete applies the message of the
 // problem.
@@ -33,7 +33,7 @@ const (
 	FieldKey          = "key"       // Problem.KeyID, Log.KeyID
 	FieldResult       = "result"    // Log.FilterResult
 	FieldSince        = "since"     // Problem.Since
-	FieldDueAt        = "dueAt"     // Problem.DueAt; absent without a step
+	FieldDueAt        = "dueAt"     // Problem.DueAt; absent if nil
 	FieldSilentAt     = "silentAt"  // Key.SilentAt
 	FieldExpiresAt    = "expiresAt" // Problem.ExpiresAt
 )
@@ -50,7 +50,8 @@ type Store struct {
 type Services interface {
 	// HasIntegrations reports whether the plan of the organization includes integrations.
 	HasIntegrations(ctx context.Context, organization string) (bool, error)
-	// Ingest applies a message. If the message was applied already, Ingest returns the result of the first time.
+	// Ingest applies a message. If the message was applied already, Ingest returns the result of the first time. With
+	// in.Check it only checks the message.
 	Ingest(ctx context.Context, organization string, in topic.InboundMessage) (topic.InboundResult, error)
 }
 

@@ -45,7 +45,7 @@ type Key struct {
 	// ManagementEmail gets a mail if no request arrives for ExpectEvery. 0: none is expected.
 	ExpectEvery     Wait   `json:"expectEvery" audit:"expectEvery"`
 	ManagementEmail string `json:"managementEmail" audit:"managementEmail,null"`
-	// HeardAt is LastUsedAt, or when ExpectEvery was set. HeardDown is how long the service had not run until then.
+	// HeardAt is when a request last arrived, or when ExpectEvery was set. HeardDown is Watch.Down at that time.
 	HeardAt     time.Time     `json:"heardAt"`
 	HeardDown   time.Duration `json:"heardDown"`
 	SilentSince *time.Time    `json:"silentSince" audit:"silentSince"` // HeardAt, once the mail is sent

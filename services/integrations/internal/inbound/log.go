@@ -23,7 +23,7 @@ const (
 	pruneSlice = 1000 // rows deleted in one call, so that other writes continue in between
 )
 
-// Log is the log of a received request. It contains no part of the body or of the signature.
+// Log is the log of a received request. Of the body, it contains only the action and the externalId.
 type Log struct {
 	ID             string    `json:"id"`
 	OrganizationID string    `json:"organizationId"`
@@ -39,8 +39,8 @@ type Log struct {
 	HTTPStatus     int       `json:"httpStatus"`
 	Error          string    `json:"error"` // why the request failed, was ignored or waits
 	// WebhookID is the id of a message that was applied. A repeated message with this id gets this log as its response.
-	// WebhookID is empty for an error. It becomes empty if a later message with the same id is applied, after
-	// keepResponse.
+	// WebhookID is empty for an error and for a message without an id. It becomes empty if a later message with the
+	// same id is applied, after keepResponse.
 	WebhookID string `json:"webhookId"`
 }
 

@@ -17,22 +17,22 @@ import (
 
 const (
 	maxProblems = 10_000 // number of problems that a key may have
-	// countShare is the part of the room that one process uses before it counts again: 1/countShare.
+	// countShare: after a count, a process allows 1/countShare of the remaining problems before it counts again.
 	countShare = 8
 	// countLife is how long a count is used.
 	countLife = 10 * time.Second
-	// maxCounted bounds the keys whose counts are cached. Then all are counted again.
+	// maxCounted is the maximum number of keys whose counts are cached. At this number all counts are dropped.
 	maxCounted = 10_000
 	// DefaultSource is the source of messages that name none.
 	DefaultSource = "default"
 
 	keepQuiet = 24 * time.Hour
-	// keepProblem is how long a problem is kept of which no message arrives. A later message starts again.
+	// keepProblem is how long a problem that is not quiet is kept without a message. A later message starts a new problem.
 	keepProblem = 30 * 24 * time.Hour
 	// touchEvery is the minimum time between two writes of TouchedAt.
 	touchEvery = time.Hour
-	// completeAfter is when Complete takes over a step that has begun, because the process that began the step has died
-	// or another service could not be reached.
+	// completeAfter is the time after which Complete takes over a step that has begun. Its process has died, or another
+	// service could not be reached.
 	completeAfter = 10 * time.Second
 )
 
@@ -46,7 +46,7 @@ const (
 	Closing State = "closing" // too few sources report the problem, but not long enough to resolve the event
 )
 
-// The results of messages that no event has.
+// The results of messages that have changed no event.
 const (
 	resultIgnored = "ignored"
 	resultWaiting = "waiting"
@@ -64,11 +64,11 @@ type Problem struct {
 	TouchedAt      time.Time `json:"touchedAt"`
 	// Sources has each source that reports the problem, or that has sent a dated resolve.
 	Sources map[string]Source `json:"sources"`
-	// Step counts the steps of the problem. A step opens the event (Waiting) or resolves it (Closing). It starts at the
-	// milliseconds since 1970, because the ids of messages derive from it: a problem that returns after its record was
-	// deleted must not repeat the id of a message that its former event remembers.
+	// Step counts the steps of the problem. A step opens the event (Waiting) or resolves it (Closing). Step starts at
+	// the milliseconds since 1970, because the ids of messages derive from it: a problem that returns after its record
+	// was deleted must not repeat the id of a message that its former event has stored.
 	Step int64 `json:"step"`
-	// DueAt is when Complete takes the step. It is nil if there is no step, or if too few sources report the problem.
+	// DueAt is when Complete takes the step. It is nil if there is no step, or if too few sources report a waiting problem.
 	DueAt *time.Time `json:"dueAt"`
 	Begun bool       `json:"begun"` // the message of the step is being applied
 	Held  string     `json:"held"`  // sealed heldMessage of the step
@@ -90,7 +90,7 @@ type heldMessage struct {
 // source returns the source of the message.
 func (m heldMessage) source() string { return cmp.Or(m.Source, DefaultSource) }
 
-// problemID returns the id of the problem. An externalId can be long.
+// problemID returns the id of the problem. The id has a digest of externalID, because an externalId can be long.
 func problemID(keyID, externalID string) string {
 	sum := sha256.Sum256([]byte(externalID))
 	return keyID + "-" + hex.EncodeToString(sum[:16])
@@ -123,8 +123,8 @@ func (p *Problem) turn(state State, now time.Time) {
 	}
 }
 
-// hold sets the message of the step, which is due after wait if the sources are as the step requires. It begins the
-// step if it is due now.
+// hold sets the message of the step. If the sources are as required, the step is due after wait, or keeps its DueAt.
+// Otherwise it is not due. If the step is due now, hold begins the step and returns effectBegin.
 func (p *Problem) hold(seal func(heldMessage) string, held heldMessage, required bool, wait Wait, now time.Time) effect {
 	switch {
 	case !required:
@@ -138,7 +138,7 @@ func (p *Problem) hold(seal func(heldMessage) string, held heldMessage, required
 		p.DueAt, p.Begun, p.Held = &due, true, seal(held)
 		return effectBegin
 	}
-	held.Message.ID = "" // the id derives from the record and the step
+	held.Message.ID = "" // complete derives the id from the problem and the step
 	p.Held = seal(held)
 	return effectWait
 }
@@ -216,7 +216,7 @@ func (p *Problem) resolve(key Key, m heldMessage, at *time.Time, seal func(heldM
 	return p.hold(seal, m, true, key.ResolveAfter, now)
 }
 
-// finish ends the step. failed means that no event can take the message.
+// finish ends the step. If failed is true, because no event can take the message or the key is revoked, the problem becomes quiet.
 func (p *Problem) finish(eventID string, failed bool, now time.Time) {
 	switch {
 	case failed:
@@ -244,8 +244,8 @@ func (s *Inbound) Problems(ctx context.Context, organization string, limit int, 
 	})
 }
 
-// room returns a Conflict fault if the key has maxProblems. A count covers a part of the new problems that still have
-// room, because a count reads an index entry of each problem.
+// room returns a Conflict fault if the key has maxProblems. It does not count for each new problem, because a count
+// reads an index entry of each problem: a count is valid for several new problems (see countShare).
 func (s *Inbound) room(ctx context.Context, key Key) error {
 	if s.counted.take(key.ID, s.Now()) {
 		return nil

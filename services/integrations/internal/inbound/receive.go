@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// completeWithin is the time limit for the write of the log after a message was applied. The write continues if the
-// client disconnects.
+// completeWithin is the time limit for the writes after a message was applied, which end the step and store the log.
+// The writes continue if the client disconnects.
 const completeWithin = 5 * time.Second
 
 // Request is a request of a monitoring tool.
@@ -21,7 +21,7 @@ type Request struct {
 	// Format is the format of the path. Empty: the request is signed as Standard Webhooks require. A request with a format
 	// has the secret of the key as its Token, or a Signature of Grafana, and no ID.
 	Format, Source, Token string
-	Wrong                 error // what is wrong with the query, which is checked before the repetition and the body; nil: nothing
+	Wrong                 error // error of the query, which is returned before the id and the body are checked; nil: none
 	// Read decodes the body into a message that has the defaults of the key. It returns an Invalid fault if the body is
 	// no valid message.
 	Read func(*Report) error
@@ -95,7 +95,8 @@ func (s *Inbound) read(in Request, out *Report) error {
 	return nil
 }
 
-// sender returns the key that has signed the request. A refusal is logged in the organization of the key.
+// sender returns the key whose secret the request proves. A refusal is logged in the organization of the key, unless
+// the minute has maxRefusals already.
 func (s *Inbound) sender(ctx context.Context, in Request) (Key, error) {
 	key, err := s.keyOf(ctx, in.KeyID)
 	if fault.Is(err, fault.NotFound) {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	tolerance    = 300 * time.Second // largest allowed difference between webhook-timestamp and now
+	tolerance    = 300 * time.Second // largest allowed difference between the timestamp of a request and now
 	maxWebhookID = 255
 )
 

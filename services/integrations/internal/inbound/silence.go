@@ -17,8 +17,8 @@ const (
 	downAfter = time.Minute
 )
 
-// Watch records when the service has run. Requests that arrive while it does not run are lost, so that this time does
-// not count as silence of a key.
+// Watch records when the service has run. Requests that arrive while it does not run are lost, so this time does not
+// count as silence of a key.
 type Watch struct {
 	ID     string        `json:"id"`
 	LastAt time.Time     `json:"lastAt"` // when a process of the service ran last
@@ -26,7 +26,7 @@ type Watch struct {
 }
 
 // silentAt returns when the key is silent, apart from the downtime of the service. It returns nil if no request of the
-// key is expected, or if its silence is reported. HeardAt is rounded down to usedEvery.
+// key is expected, or if its silence is reported. It adds usedEvery, because HeardAt is rounded down to usedEvery.
 func (k Key) silentAt() *time.Time {
 	if k.ExpectEvery == 0 || k.SilentSince != nil || k.RevokedAt != nil {
 		return nil
@@ -65,7 +65,8 @@ func (s *Inbound) watch(ctx context.Context) (time.Duration, error) {
 	return watch.Down, err
 }
 
-// downtime returns Watch.Down as watch has read it. The first request can arrive before the first call of Listen.
+// downtime returns Watch.Down as watch has read it. If watch has not been called, because a request arrived before the
+// first call of Listen, downtime calls watch.
 func (s *Inbound) downtime(ctx context.Context) (time.Duration, error) {
 	if down := s.down.Load(); down != nil {
 		return *down, nil

@@ -10,7 +10,7 @@ import (
 // Wait is a time to wait, in whole seconds. Its text is that of a time.Duration without parts that are 0, such as 2m.
 type Wait time.Duration
 
-// ParseWait parses the member with the name. It returns a fault unless the wait is at least least and at most most.
+// ParseWait parses the member with the name. It returns a fault unless the text is a duration of whole seconds from least to most.
 func ParseWait(name, text string, least, most Wait) (Wait, error) {
 	parsed, err := time.ParseDuration(text)
 	wait := Wait(parsed)

@@ -77,9 +77,9 @@ func (c *Counters) remember(o topic.Outcome) bool {
 	return true
 }
 
-// succeed counts a success. A success at a former URL does not reset the Series. Neither does a success that
-// ended before the first of these failures. Such an outcome can arrive late, because delivery publishes outcomes of
-// retries in another way than those of first attempts.
+// succeed counts a success. A success at a former URL does not reset the Series. Neither does a success that ended
+// before the first failure of the Series. Its outcome can arrive late, because delivery publishes outcomes of retries
+// in another way than those of first attempts.
 func (c *Counters) succeed(urlHash string, o topic.Outcome) {
 	if before := c.FirstFailureAt != nil && o.At.Before(*c.FirstFailureAt); !before && o.URLHash == urlHash {
 		c.Series = Series{}

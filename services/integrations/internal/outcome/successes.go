@@ -75,7 +75,7 @@ func (t times) merge(successes []topic.Outcome) (absent []topic.Outcome) {
 	return absent
 }
 
-// insert adds endpoints that are not in the times, with their successes.
+// insert updates the times with the successes, and adds the endpoints that are not in the times.
 func (t times) insert(successes []topic.Outcome) times {
 	for _, o := range t.merge(successes) {
 		at, found := t.place(o.Recipient)
@@ -134,7 +134,8 @@ func recipients(groups map[string][]topic.Outcome) map[string]bool {
 	return ids
 }
 
-// Place adds endpoints to LastSuccesses. counters are the stored Counters of the endpoints. They must have the groups.
+// Place adds the endpoints of absent to LastSuccesses. counters are their stored Counters. An endpoint whose Counters
+// do not have the group is not added.
 func (s Store) Place(ctx context.Context, absent map[string][]topic.Outcome, counters []*Counters) error {
 	placed := map[string][]topic.Outcome{}
 	groups := map[string][]string{}
@@ -178,7 +179,7 @@ func (s Store) Place(ctx context.Context, absent map[string][]topic.Outcome, cou
 	return err
 }
 
-// leave removes an endpoint from the LastSuccesses of the groups.
+// leave removes an endpoint from the LastSuccesses of the groups, and deletes a record that is empty afterwards.
 func (s Store) leave(ctx context.Context, id string, groups []string) error {
 	for _, key := range groups {
 		g, err := s.Successes.Change(ctx, key, func(g *LastSuccesses) error {
