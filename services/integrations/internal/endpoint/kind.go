@@ -11,7 +11,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/topic"
 )
 
-// Kind holds the rules for the endpoints of one channel.
+// Kind has the rules for the endpoints of one channel.
 type Kind struct {
 	Channel topic.Channel
 	// Name is the name of the product, which is the same in every language.

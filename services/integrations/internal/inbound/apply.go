@@ -113,8 +113,8 @@ func (p Problem) ignores(m heldMessage, key Key) string {
 }
 
 // admit returns a fault for a trigger that the problem must not store: because the key has too many problems or the
-// problem too many sources, or because no event could take the trigger. A resolve is refused only if no event could
-// take it. With too many problems or sources, a resolve is applied without its date, so that it is not stored for an
+// problem too many sources, or because no event could accept the trigger. A resolve is refused only if no event could
+// accept it. With too many problems or sources, a resolve is applied without its date, so that it is not stored for an
 // unknown problem or source. admit returns the date to apply.
 func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Time, id string) (*time.Time, error) {
 	resolve := m.Message.Action == "resolve"
@@ -143,7 +143,7 @@ func (s *Inbound) admit(ctx context.Context, key Key, m heldMessage, at *time.Ti
 	return at, s.check(ctx, key, m)
 }
 
-// isBare reports whether a resolve has only an externalId that any event can take. The events service would find
+// isBare reports whether a resolve has only an externalId, which any event can accept. The events service would find
 // nothing wrong with such a resolve, so admit does not check it.
 func (m heldMessage) isBare() bool {
 	in := m.Message
@@ -151,8 +151,8 @@ func (m heldMessage) isBare() bool {
 		!richtext.IsBlank(in.ExternalID) && utf8.RuneCountInString(in.ExternalID) <= maxExternalID
 }
 
-// check returns a fault if no event can take the message. If the error is retryable, only a trigger that would wait is
-// refused: any other message is stored, so that Complete can apply it later.
+// check returns a fault if no event can accept the message. If the error is retryable, only a trigger that would wait
+// is refused: any other message is stored, so that Complete can apply it later.
 func (s *Inbound) check(ctx context.Context, key Key, m heldMessage) error {
 	check := m.Message
 	check.Check = true
@@ -255,7 +255,7 @@ func (s *Inbound) end(ctx context.Context, p Problem, outcome topic.InboundResul
 	return failure
 }
 
-// retryable reports whether the events service may take the message later.
+// retryable reports whether the events service may accept the message later.
 func retryable(err error) bool {
 	return err != nil && !slices.ContainsFunc([]fault.Kind{fault.Invalid, fault.NotFound, fault.Conflict}, func(kind fault.Kind) bool { return fault.Is(err, kind) })
 }

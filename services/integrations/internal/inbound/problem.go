@@ -68,7 +68,7 @@ type Problem struct {
 	// the milliseconds since 1970, because the ids of messages derive from it: a problem that returns after its record
 	// was deleted must not repeat the id of a message that its former event has stored.
 	Step int64 `json:"step"`
-	// DueAt is when Complete takes the step. It is nil if there is no step, or if too few sources report a waiting problem.
+	// DueAt is when Complete completes the step. It is nil if there is no step, or if too few sources report a waiting problem.
 	DueAt *time.Time `json:"dueAt"`
 	Begun bool       `json:"begun"` // the message of the step is being applied
 	Held  string     `json:"held"`  // sealed heldMessage of the step
@@ -216,7 +216,7 @@ func (p *Problem) resolve(key Key, m heldMessage, at *time.Time, seal func(heldM
 	return p.hold(seal, m, true, key.ResolveAfter, now)
 }
 
-// finish ends the step. If failed is true, because no event can take the message or the key is revoked, the problem becomes quiet.
+// finish ends the step. If failed is true, because no event can accept the message or the key is revoked, the problem becomes quiet.
 func (p *Problem) finish(eventID string, failed bool, now time.Time) {
 	switch {
 	case failed:

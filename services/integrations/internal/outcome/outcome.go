@@ -1,11 +1,11 @@
 // Package outcome counts the results of deliveries to endpoints: the failures since the last success, and the time of
 // the last success.
 //
-// Failures and successes have different records, because nearly all results are successes. Counters have the failures
-// of one endpoint. LastSuccesses have the times of the last successes of many endpoints: those in a part of one bucket
-// of delivery. So one write counts the successes of a whole batch. A time of a last success only increases, so a
-// repeated outcome of a success changes nothing. A failure is marked in the Counters, so that a repeated outcome is not
-// counted again.
+// Failures and successes have different records, because nearly all results are successes. Counters have the
+// failures of one endpoint. LastSuccesses have the times of the last successes of many endpoints: those in a part of
+// one bucket of delivery. So one write counts the successes of a whole batch. A time of a last success only increases,
+// so a repeated outcome of a success changes nothing. A failure is marked in the Counters, so that a repeated outcome
+// is not counted again.
 //
 // A success also ends a series of failures. An index finds the Counters with failures by their groups. So a batch of
 // successes of endpoints without failures needs one read and one write of LastSuccesses, and one query that finds
