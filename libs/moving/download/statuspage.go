@@ -1,8 +1,8 @@
-// Package download saves what the interface of another product returns as files, which a reader of package source reads.
+// Package download reads the interface of another product, and saves the responses as files that a reader of package source reads.
 //
-// Decisions: Only this package of the readers calls a server. So a reader has no state of a connection, and a person can
-// save the same files with other tools. A request goes to the host of the product only, over https and without redirects,
-// because it has the person's key.
+// Decisions: Only this package calls a server of another product. So a reader has no state of a connection, and a
+// person can save the same files with other tools. A request goes to the host of the product only, over https and
+// without redirects, because it has the person's key.
 package download
 
 import (
@@ -29,18 +29,19 @@ const (
 	gap        = time.Second      // Statuspage admits one request a second
 	usualPause = time.Minute      // after 420 or 429 without Retry-After
 	maxPause   = 10 * time.Minute // longest pause that a response may ask for
-	maxRepeats = 10               // repetitions of one request after 420 or 429
+	maxRepeats = 10               // tries of one request that gets 420 or 429
 	maxPages   = 10_000           // pages of one list
 	perPage    = 100
 )
 
-// list is a list of Statuspage: the query of its pages, the number of its first page, and the start of its file names.
+// list is a list of Statuspage: the path and the query of its pages, the number of its first page, and the start of its file names.
 type list struct {
 	path, query, file string
 	first             int
 }
 
-// lists returns the lists of a page. Each list of subscribers has one state, since a subscriber does not name it.
+// lists returns the lists of a status page, those of subscribers only if subscribers is true. Each list of subscribers
+// has one state, because a subscriber does not name its state.
 func lists(subscribers bool) []list {
 	size := strconv.Itoa(perPage)
 	all := []list{
@@ -56,13 +57,13 @@ func lists(subscribers bool) []list {
 	return all
 }
 
-// Place is the position of a request in the download of a page. The zero Place is the page itself.
+// Place is the position of a request in the download of a status page. The zero Place is the status page itself.
 type Place struct {
-	List int `json:"list"` // number of the list from 1; 0: the page itself
+	List int `json:"list"` // number of the list from 1; 0: the status page itself
 	Page int `json:"page"` // number of the page of the list from 0
 }
 
-// File is a response that a folder keeps under the name.
+// File is a response, which the caller saves in a folder under Name.
 type File struct {
 	Name    string
 	Content []byte
@@ -70,8 +71,9 @@ type File struct {
 	Wait    time.Duration // if above 0, there is no content: Statuspage asks to send the same request again after this time
 }
 
-// StatuspageFile sends one request of the download of the page at base (https://api.statuspage.io/v1/pages/{id}). A
-// program that cannot wait for the whole download calls it for each Place, once a second.
+// StatuspageFile sends one request of the download of the status page at base
+// (https://api.statuspage.io/v1/pages/{id}). A program that cannot wait for the whole download calls it for each Place,
+// once a second.
 func StatuspageFile(ctx context.Context, client *http.Client, base, token string, at Place, subscribers bool) (File, error) {
 	d, err := newStatuspage(client, base, token)
 	if err != nil {
@@ -98,17 +100,17 @@ func StatuspageFile(ctx context.Context, client *http.Client, base, token string
 	return File{Name: name + ".json", Content: content, Next: next}, nil
 }
 
-// at returns the path of a page of the list, whose number is from 0.
+// at returns the path of page n of the list, counted from 0.
 func (l list) at(n int) string { return fmt.Sprintf("%s?%s&page=%d", l.path, l.query, l.first+n) }
 
-// name returns the file name of a page, without its end.
+// name returns the file name of page n, without .json.
 func (l list) name(n int) string { return fmt.Sprintf("%s-%05d", l.file, n) }
 
-// isEmpty reports whether the content is an empty JSON array, which is behind the last page of a list.
+// isEmpty reports whether the content is an empty JSON array, which is the response after the last page of a list.
 func isEmpty(content []byte) bool { return string(bytes.Join(bytes.Fields(content), nil)) == "[]" }
 
-// Statuspage saves the page at base (https://api.statuspage.io/v1/pages/{id}) to a folder: components, groups,
-// incidents, and with subscribers also these.
+// Statuspage saves the status page at base (https://api.statuspage.io/v1/pages/{id}) to a folder: its settings, groups,
+// components and incidents, and if subscribers is true also its subscribers.
 func Statuspage(ctx context.Context, client *http.Client, base, token, folder string, subscribers bool) error {
 	d, err := newStatuspage(client, base, token)
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	MaxEntries    = 1000 // entries of a timeline
 )
 
-// Words of the members.
+// The allowed words and forms of the members.
 var (
 	incidentStatuses    = []string{"investigating", "identified", "monitoring", "resolved"}
 	maintenanceStatuses = []string{"planning", "started", "inprogress", "verifying", "completed"}
@@ -65,7 +65,8 @@ func (s *Set) Check() {
 	s.Endpoints = keep(c, "endpoint", s.Endpoints, func(r *Endpoint) string { return r.Key }, c.endpoint)
 }
 
-// nameOf returns what no two records have in common. An event may have the key of another record, as on the platform.
+// nameOf returns a text that no two records of a file have in common. An event may have the key of a record of another
+// kind, as on the platform.
 func nameOf(kind, key string) string {
 	if kind == "event" {
 		return "event " + key // no other key has a space there
@@ -85,7 +86,7 @@ func Statuses(eventType string) []string {
 type checker struct {
 	set    *Set
 	known  map[string]string // kind of each key of records that are not in the set, to which records of the set may refer
-	kind   map[string]string // by nameOf, of the records that stay
+	kind   map[string]string // kind of each record that stays, by nameOf
 	events int
 	found  *fault // first fault of the present record
 	key    string // key of the present record
@@ -127,7 +128,7 @@ func admit[T any](c *checker, kind, key string, record *T, check func(*T)) bool 
 	return false
 }
 
-// warn adds a warning about the present record, which names its line.
+// warn adds a warning about the present record. The text of the warning names the line of the record, if it has one.
 func (c *checker) warn(f fault, name string) {
 	key := c.key
 	if key == "" {
@@ -139,7 +140,7 @@ func (c *checker) warn(f fault, name string) {
 	c.set.warn(Warning{Key: key, Field: f.field, Text: f.text, Name: name})
 }
 
-// that notes a fault of the present record unless it has one already.
+// that stores a fault of the present record if ok is false and the record has no fault yet.
 func (c *checker) that(ok bool, field, format string, args ...any) {
 	if !ok && c.found == nil {
 		c.found = &fault{field, fmt.Sprintf(format, args...)}
@@ -152,8 +153,8 @@ func (c *checker) text(field, value string, least, most int) {
 	c.that(length <= most, field, "has %d characters; at most %d are possible", length, most)
 }
 
-// name checks a title or a name by the rules of the platform. It becomes what richtext.Line makes of it, with a
-// warning.
+// name checks a title or a name by the rules of the platform. If value breaks the rules of richtext.CheckLine, name
+// replaces value by the result of richtext.Line, with a warning.
 func (c *checker) name(field string, value *string, least, most int) {
 	if err := richtext.CheckLine(*value); err != nil {
 		clean := richtext.Line(*value)
@@ -163,8 +164,8 @@ func (c *checker) name(field string, value *string, least, most int) {
 	c.text(field, *value, least, most)
 }
 
-// title checks the title of an event as name does. A title that shows nothing without what the platform would refuse becomes
-// the word for the type.
+// title checks the title of an event as name does. A title that breaks the rules of richtext.CheckLine and shows
+// nothing becomes Incident or Maintenance, with a warning.
 func (c *checker) title(e *Event) {
 	if richtext.CheckLine(e.Title) == nil || !richtext.IsBlank(e.Title) {
 		c.name("title", &e.Title, 1, MaxTitle)
@@ -177,8 +178,8 @@ func (c *checker) title(e *Event) {
 	c.warn(fault{"title", fmt.Sprintf("shows nothing; it becomes %q", e.Title)}, e.Title)
 }
 
-// plain checks a plain text of several lines by the rules of the platform. What the platform would refuse in it is left out,
-// with a warning.
+// plain checks a plain text of several lines by the rules of the platform. It removes the characters that the platform
+// would refuse, with a warning.
 func (c *checker) plain(field string, value *string, least, most int) {
 	if err := richtext.CheckText(*value); err != nil {
 		c.warn(fault{field, fmt.Sprintf("%s; such characters are left out", err)}, "")
@@ -221,7 +222,7 @@ func (c *checker) aliases(paths []string) {
 // is reports whether the key is that of an earlier record of the kind.
 func (c *checker) is(key, kind string) bool { return c.kind[key] == kind || c.known[key] == kind }
 
-// refer notes a fault if a key is not that of an earlier record of the kind, or is there twice.
+// refer stores a fault if a key is not that of an earlier record of the kind, or is there twice.
 func (c *checker) refer(field, kind string, keys []string) {
 	seen := map[string]bool{}
 	for i, key := range keys {
@@ -231,7 +232,7 @@ func (c *checker) refer(field, kind string, keys []string) {
 	}
 }
 
-// home notes a fault if a key is not empty and not that of an earlier dashboard.
+// home stores a fault if a key is not empty and not that of an earlier dashboard.
 func (c *checker) home(key string) {
 	c.that(key == "" || c.is(key, "dashboard"), "dashboardId", "%s is not the key of an earlier dashboard", key)
 }
@@ -331,7 +332,7 @@ func (c *checker) event(e *Event) {
 	c.aliases(e.Aliases)
 }
 
-// times checks the times of an event, and what of it a scheduler does at a time.
+// times checks the times of an event, and the members by which the scheduler changes or announces the event.
 func (c *checker) times(e *Event) {
 	closed := e.Status == "resolved" || e.Status == "completed"
 	c.that(e.EndAt == nil || closed, "endAt", "must be absent while the event is open")

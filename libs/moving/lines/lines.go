@@ -1,5 +1,5 @@
-// Package lines is the interchange format: a file of JSON lines, each a record of a status page. The readers of other
-// products write such a file.
+// Package lines is the interchange format: a file of JSON lines, each a record of a status page. Package source reads
+// other products into this format.
 //
 // Decisions: The kind is the first member of a line, and the kinds have one order, so that a program can read the file
 // once from start to end: a line refers to earlier lines only. Decoding is strict, because a member that is ignored is
@@ -20,7 +20,7 @@ const (
 	MaxFile   = 256 << 20 // bytes
 	MaxLine   = 1 << 20   // bytes
 	MaxEvents = 100_000
-	// MaxWarnings is the number of warnings of a set, and of refused lines of a file.
+	// MaxWarnings is the maximum number of warnings of a set, and of refused lines of a file.
 	MaxWarnings = 10_000
 )
 
@@ -177,8 +177,8 @@ type ActionItem struct {
 	Done    bool   `json:"done,omitzero"`
 }
 
-// Subscriber is a recipient of messages. No Components means all. DashboardID is the key of a dashboard. Without it, the
-// subscriber belongs to the dashboard of the components.
+// Subscriber is a recipient of messages. nil Components means all components. DashboardID is the key of a dashboard.
+// Without it, the subscriber belongs to the dashboard of the components.
 type Subscriber struct {
 	Kind        string     `json:"kind"`
 	Key         string     `json:"key"`
@@ -191,8 +191,8 @@ type Subscriber struct {
 	Locale      string     `json:"locale,omitzero"`
 }
 
-// Endpoint is a URL that receives messages. No Components means all. DashboardID is the key of a dashboard. Without it,
-// the endpoint belongs to the dashboard of the components.
+// Endpoint is a URL that receives messages. nil Components means all components. DashboardID is the key of a dashboard.
+// Without it, the endpoint belongs to the dashboard of the components.
 type Endpoint struct {
 	Kind            string   `json:"kind"`
 	Key             string   `json:"key"`
@@ -214,7 +214,7 @@ type Warning struct {
 	Name  string `json:"-"` // name or title of a refused record, for the person who reads the warning
 }
 
-// Name returns the name or title of a record, such as *Event, or an empty text.
+// Name returns the name, title or address of a record, such as *Event, or an empty text.
 func Name(record any) string {
 	switch r := record.(type) {
 	case *Dashboard:
@@ -229,7 +229,7 @@ func Name(record any) string {
 	return ""
 }
 
-// Warn adds a warning. After MaxWarnings, one says that the others are left out.
+// Warn adds a warning. After MaxWarnings warnings, it adds one which says that the others are left out, and drops the others.
 func (s *Set) Warn(key, field, text string) { s.warn(Warning{Key: key, Field: field, Text: text}) }
 
 func (s *Set) warn(w Warning) {

@@ -20,12 +20,13 @@ import (
 var kinds = []string{"dashboard", "component", "event", "subscriber", "endpoint", "warning"}
 
 // Read reads a file and checks each record. A record that is refused becomes a warning that names its line, its key and
-// the field. After MaxWarnings of them, the rest of the file is left out, with a warning. Read returns an error if the file
-// exceeds a limit or cannot be read, or if ctx ends.
+// the field. After more than MaxWarnings refused lines, the rest of the file is left out, with a warning. Read returns
+// an error if the file has more than MaxFile bytes or cannot be read, or if ctx ends.
 func Read(ctx context.Context, r io.Reader) (*Set, error) { return ReadPiece(ctx, r, nil, 0) }
 
 // ReadPiece is Read for a part of a file. known is the kind (dashboard or component) of each key of the records before
-// it, to which records of the part may refer. The part may have most lines; 0: any number.
+// the part, to which records of the part may refer. ReadPiece returns an error if there are more lines than most; 0
+// allows any number.
 func ReadPiece(ctx context.Context, r io.Reader, known map[string]string, most int) (*Set, error) {
 	set := &Set{}
 	in := &reading{set: set, checker: newChecker(set, known), places: map[string]int{}}
@@ -65,7 +66,7 @@ func ReadPiece(ctx context.Context, r io.Reader, known map[string]string, most i
 	return in.set, nil
 }
 
-// nextLine returns the next line without its end, and its length in bytes. The line is cut after MaxLine bytes.
+// nextLine returns the next line with its line break, and its length in bytes. A line of more than MaxLine bytes may be incomplete.
 func nextLine(r *bufio.Reader) (line []byte, length int, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -87,8 +88,8 @@ type reading struct {
 	*checker
 	set     *Set
 	kind    int            // place of the present kind in kinds
-	places  map[string]int // line of each record, by nameOf
-	refused int            // number of lines
+	places  map[string]int // number of the line of each record, by nameOf
+	refused int            // number of refused lines
 }
 
 func (in *reading) refuse(key string, f fault) {

@@ -26,7 +26,7 @@ var (
 	impactSeverity = []struct{ impact, severity string }{
 		{"major_outage", "major_outage"}, {"partial_outage", "minor_outage"}, {"degraded_performance", "minor_performance"},
 	}
-	// cachetTables are the tables that the reader takes, and the type of JSON:API of the records of Cachet 3.
+	// cachetTables are the tables that the reader reads, and the JSON:API types of their records in Cachet 3.
 	cachetTables = []struct{ name, kind string }{
 		{"component_groups", "componentGroups"}, {"components", "components"}, {"incident_components", ""}, {"incident_updates", "updates"}, {"updates", ""},
 		{"incidents", "incidents"}, {"schedule_components", ""}, {"schedules", "schedules"}, {"subscribers", "subscribers"}, {"subscriptions", ""},
@@ -41,11 +41,13 @@ type cachet struct {
 	scope  string
 	known  map[string]string // key by id of the component
 
-	updatesOf, entriesOf, affectedBy, scheduledFor, wantedBy map[string][]row // by id of the incident, record, incident, schedule, subscriber
+	// Rows by the id of the record to which they belong: an incident (updatesOf, affectedBy), an incident or schedule
+	// (entriesOf), a schedule (scheduledFor), a subscriber (wantedBy).
+	updatesOf, entriesOf, affectedBy, scheduledFor, wantedBy map[string][]row
 }
 
 // readCachet reads the database of Cachet 2 or 3 in SQLite, a folder with one CSV file for each table, or saved JSON of
-// /api/v1 (2.4) or /api (3). Cachet stores times without a zone.
+// /api/v1 (2.4) or /api (3). It returns an error without Options.Zone, because Cachet stores times without a zone.
 func readCachet(ctx context.Context, b *builder, place string) error {
 	if !b.zoned {
 		return errors.New("give --timezone: the times of Cachet name no zone, and are in the one of its settings")
@@ -80,7 +82,7 @@ func (c *cachet) database(ctx context.Context, place string) error {
 	return nil
 }
 
-// files reads CSV and JSON. The name of a file begins with that of its table; a record of JSON:API names its type.
+// files reads the files in CSV and JSON. The name of a file begins with that of its table. A record of JSON:API names its type.
 func (c *cachet) files(in *input) {
 	for _, name := range in.names {
 		if ext := path.Ext(name); ext != ".csv" && ext != ".json" {
@@ -105,7 +107,7 @@ func (c *cachet) files(in *input) {
 	}
 }
 
-// cachetTable returns the table that the name of a file begins with, or nothing.
+// cachetTable returns the table that the name of a file begins with, or "".
 func cachetTable(name string) string {
 	base := strings.ReplaceAll(strings.ToLower(path.Base(name)), "-", "_")
 	for _, table := range cachetTables {
@@ -208,7 +210,7 @@ func (c *cachet) eachRow(list string, use func(row)) {
 
 func (c *cachet) key(kind, id string) string { return "cachet:" + c.scope + ":" + kind + "-" + id }
 
-// setting returns a setting by its name in Cachet 2 or, with its group, in Cachet 3, where it is JSON.
+// setting returns a setting by its name in Cachet 2 (old), or by its group and name in Cachet 3, where the value is JSON.
 func (c *cachet) setting(old, group, name string) string {
 	for _, s := range c.tables["settings"] {
 		if s["name"] == old && s["value"] != "" {

@@ -61,7 +61,7 @@ func (c *cachet) incident(i row) {
 	c.event(e)
 }
 
-// status returns the status of an incident, which cannot be update.
+// status returns the status of an incident. An incident cannot have the status update: it becomes investigating, as does an unknown status.
 func (c *cachet) status(key, there string) string {
 	status := cachetStatus[there]
 	if status != "" && status != "update" {
@@ -73,7 +73,7 @@ func (c *cachet) status(key, there string) string {
 	return "investigating"
 }
 
-// draft makes a draft of a record whose publication is planned.
+// draft makes the event a draft, with a warning, if the publication of its record is in the future.
 func (c *cachet) draft(e *lines.Event, r row) {
 	if at := c.when(e.Key, "published_at", r["published_at"]); at != nil && at.After(c.Now) {
 		off := false
@@ -114,7 +114,7 @@ func (c *cachet) update(e *lines.Event, u row) (lines.Entry, bool) {
 	return lines.Entry{Key: e.Key + "-update-" + u["id"], At: at, Status: status, HTML: markdown(u["message"])}, true
 }
 
-// named returns the key of a component. One that was deleted becomes a hidden component.
+// named returns the key of a component, or "" without an id. A component that was deleted becomes a hidden component.
 func (c *cachet) named(id string) string {
 	if id == "" || id == "0" {
 		return ""
@@ -132,7 +132,7 @@ func (c *cachet) named(id string) string {
 	return c.known[id]
 }
 
-// affect adds the components of an incident, and the severity that their worst state there gives.
+// affect adds the components of an incident, and the severity that follows from the worst impact on them.
 func (c *cachet) affect(e *lines.Event, i row) {
 	worst := map[string]bool{}
 	add := func(id, status string) {
@@ -158,7 +158,7 @@ func (c *cachet) affect(e *lines.Event, i row) {
 	}
 }
 
-// schedule writes a maintenance. Without an end it takes 1 h.
+// schedule writes a maintenance. If the end is missing, the maintenance is planned for 1 h.
 func (c *cachet) schedule(s row, key, former string) {
 	start := c.when(key, "scheduled_at", s["scheduled_at"])
 	if start == nil {

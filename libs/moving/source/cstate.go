@@ -20,7 +20,7 @@ import (
 // The mapping of cState.
 var (
 	cstateSeverity = map[string]string{"down": "major_outage", "disrupted": "minor_outage", "notice": ""}
-	// cstateWord gives the status that the first words of an entry name, such as *Monitoring* -.
+	// cstateWord is the status by the word with which an entry begins, such as *Monitoring* -.
 	cstateWord = map[string]string{"investigating": "investigating", "identified": "identified", "monitoring": "monitoring", "resolved": "resolved", "update": "update"}
 )
 
@@ -170,7 +170,7 @@ func (c *cstate) issue(key, file, content string) error {
 	}
 	e := lines.Event{Key: key, Type: "incident", Title: i.Title, Status: "investigating", Severity: severity, StartAt: &start, Aliases: alias("issues/" + file)}
 	if e.EndAt = c.when(key, "resolvedWhen", i.ResolvedWhen); e.EndAt != nil && !i.Resolved && e.EndAt.Before(c.Now) && severity != "" {
-		e.EndAt = nil // it is open, whatever the date says
+		e.EndAt = nil // the issue is open, even if the date of its end has passed
 	}
 	switch {
 	case severity == "" && e.EndAt != nil && !i.Informational:
@@ -206,7 +206,7 @@ func (c *cstate) asMaintenance(e *lines.Event, resolved bool) {
 	}
 }
 
-// alias returns a former path if it can be one.
+// alias returns a list with the former path, or nil if the path cannot be an alias.
 func alias(former string) []string {
 	if !aliasForm.MatchString(former) || strings.Contains(former, "..") {
 		return nil
@@ -264,8 +264,8 @@ var (
 	opening   = regexp.MustCompile(`^\*{1,2}([A-Za-z-]+)\*{1,2}\s*(-\s*|\n|$)`)
 )
 
-// timeline adds the entries of a body, newest first: each paragraph that begins with *Update* - or the like, or ends
-// with {{< track "time" >}}. A body without them is one entry.
+// timeline adds the entries of a body, which has the newest entry first. An entry begins with a paragraph that begins
+// with *Update* - or the like, or after a paragraph with {{< track "time" >}}. A body without them is one entry.
 func (c *cstate) timeline(e *lines.Event, body string, start time.Time) {
 	var blocks []string
 	for block := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {

@@ -51,8 +51,8 @@ type gatus struct {
 	known map[string]bool // group/name
 }
 
-// readGatus reads the configuration of Gatus: a file, or a folder whose files Gatus merges. The file has no history but
-// announcements.
+// readGatus reads the configuration of Gatus: a file, or a folder whose files Gatus merges. Announcements are the only
+// history in a configuration.
 func readGatus(_ context.Context, b *builder, place string) error {
 	in, err := b.openInput(place)
 	if err != nil {
@@ -118,7 +118,7 @@ func (g *gatus) write(config gatusConfig) {
 	g.announcements(config.Announcements)
 }
 
-// endpoint writes an endpoint or a suite. Its reference is what webhooks of Gatus name.
+// endpoint writes an endpoint or a suite. Inbound messages of Gatus find the component by its external reference.
 func (g *gatus) endpoint(e gatusEndpoint) {
 	id := e.Group + "/" + e.Name
 	if strings.TrimSpace(e.Name) == "" || g.known[id] {

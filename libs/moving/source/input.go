@@ -27,8 +27,8 @@ type input struct {
 	close  func() error
 }
 
-// openInput opens a file or folder. In a folder, files and folders whose names begin with a dot are left out, except
-// .upptimerc.yml. It returns an error if the context of Read ends.
+// openInput opens a file or folder. In a folder, node_modules is left out, and so are files and folders whose names
+// begin with a dot, except .upptimerc.yml. openInput returns an error if the context of Read ends.
 func (b *builder) openInput(path string) (*input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -88,7 +88,7 @@ func (in *input) read(name string) ([]byte, error) {
 }
 
 // elements calls each with every element of the JSON array at the decoder. It returns an error if the array is cut off
-// or wrong; each was called with the elements before that place.
+// or wrong, or if the source is read no further; each was called with the elements before that place.
 func (b *builder) elements(decoder *jsontext.Decoder, each func(value jsontext.Value)) error {
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '[' {
 		return errors.New("is no JSON array")
@@ -112,8 +112,8 @@ func (b *builder) elements(decoder *jsontext.Decoder, each func(value jsontext.V
 	}
 }
 
-// wrongJSON returns nil if a file begins with a JSON value. Else its error names the line and the byte at which the file is cut
-// off or wrong.
+// wrongJSON returns nil if a file begins with a JSON value. Otherwise it returns an error, which names the line and the
+// byte at which the file is cut off or wrong.
 func wrongJSON(content []byte) error {
 	_, err := jsontext.NewDecoder(bytes.NewReader(content), jsontext.AllowDuplicateNames(true)).ReadValue()
 	switch {
@@ -131,8 +131,8 @@ func wrongJSON(content []byte) error {
 	return fmt.Errorf("is wrong JSON in line %d, at byte %d", 1+bytes.Count(content[:at], []byte("\n")), at)
 }
 
-// record decodes a JSON record of another product. It ignores members that into lacks. It reports the member that has a
-// wrong type.
+// record decodes a JSON record of another product. It ignores members that into lacks. It returns two empty texts if
+// the record is right, and otherwise a text for a warning and the member that has a wrong type, if there is one.
 func record(value jsontext.Value, into any) (field, text string) {
 	err := json.Unmarshal(value, into, jsontext.AllowDuplicateNames(true))
 	if err == nil {

@@ -69,7 +69,7 @@ func (k *kuma) database(ctx context.Context, path string) error {
 	return nil
 }
 
-// saved fills the tables from JSON. The members of a file tell what the file has.
+// saved fills the tables from JSON. It recognizes the content of a file by its members.
 func (k *kuma) saved(in *input) {
 	for _, name := range in.names {
 		if !strings.HasSuffix(name, ".json") {
@@ -191,7 +191,8 @@ func (k *kuma) page(p row) {
 	k.set.Dashboards = append(k.set.Dashboards, d)
 }
 
-// writeMonitors writes the monitors. A monitor that no page shows becomes a hidden component.
+// writeMonitors writes the monitors. A monitor that no page shows becomes a hidden component, except a group of
+// monitors, which is left out.
 func (k *kuma) writeMonitors() {
 	groups := map[string]row{}
 	for _, g := range k.groups {
@@ -252,7 +253,7 @@ func (k *kuma) order(groups map[string]row) {
 	})
 }
 
-// incident writes an incident of a page. It has no components. An incident that is not pinned any more is over.
+// incident writes an incident of a page, without components. An incident that is not active or not pinned any more is resolved.
 func (k *kuma) incident(i row) {
 	key := k.key("incident", i["id"])
 	created := k.utc(key, "created_date", i["created_date"])
@@ -301,7 +302,8 @@ func (k *kuma) utc(key, field, text string) *time.Time {
 	return &t
 }
 
-// outages turns the beats into incidents: from a beat that is down to the next one that is up.
+// outages turns the beats into incidents: from a beat that is down to the next one that is up. It leaves out incidents
+// that are shorter than Options.Outages or have not ended.
 func (k *kuma) outages() {
 	names := map[string]string{}
 	for _, c := range k.set.Components {

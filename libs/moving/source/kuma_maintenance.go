@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// maintenance writes a maintenance: a single one with its times, a manual one as a draft, of a recurring one the next.
+// maintenance writes a maintenance: a single one with its times, a manual one as a draft, and the next time of a recurring one.
 func (k *kuma) maintenance(m row) {
 	key := k.key("maintenance", m["id"])
 	e := lines.Event{Key: key, Type: "maintenance", Title: cmp.Or(m["title"], "Maintenance"), HTML: k.description(key, m["description"])}
@@ -38,7 +38,7 @@ func (k *kuma) maintenance(m row) {
 	if start.IsZero() {
 		return
 	}
-	switch m["strategy"] { // else a later run would replace this one by the next
+	switch m["strategy"] { // the key of a recurring one has its time, so that a later run does not replace this time by the next
 	case "single", "manual":
 	case "cron":
 		e.Key += "-" + start.In(k.zoneOf(m)).Format("20060102T1504")
@@ -55,7 +55,7 @@ func (k *kuma) maintenance(m row) {
 	k.event(e)
 }
 
-// description returns the text of a maintenance. What is longer than a description can be is lost.
+// description returns the text of a maintenance. A text that is longer than a description can be is cut, with a warning.
 func (k *kuma) description(key, text string) string {
 	parts := split(markdown(text))
 	if len(parts) > 1 {
@@ -64,7 +64,7 @@ func (k *kuma) description(key, text string) string {
 	return parts[0]
 }
 
-// span returns the start and the end of a maintenance, and what is lost of it. The start is zero if there is no time.
+// span returns the start and the end of a maintenance, and the text of a warning about a loss. The start is zero if there is no time.
 func (k *kuma) span(m row) (start, end time.Time, lost string) {
 	zone := k.zoneOf(m)
 	start, errStart := parseTime(cmp.Or(m["start_date"], listed(m["dateRange"], 0)), zone)
@@ -105,9 +105,10 @@ func listed(list string, place int) string {
 	return *texts[place]
 }
 
-// next returns the next start of a maintenance that recurs, not before its first day, and its duration.
+// next returns the next start of a maintenance that recurs, not before its first day, and its duration. A saved time
+// that has begun and not ended counts as the next. The start is zero if no time is known.
 func (k *kuma) next(m row, zone *time.Location, first time.Time) (time.Time, time.Duration) {
-	if slots := savedSlots(m["timeslotList"]); len(slots) > 0 { // the interface has computed it
+	if slots := savedSlots(m["timeslotList"]); len(slots) > 0 { // the interface has computed the times
 		for _, slot := range slots {
 			start, err := parseTime(slot.Start, zone)
 			end, errEnd := parseTime(slot.End, zone)
@@ -147,7 +148,7 @@ func (k *kuma) next(m row, zone *time.Location, first time.Time) (time.Time, tim
 	return time.Time{}, 0
 }
 
-// midnight returns the day of a time as a time that has no zone with another length of the day.
+// midnight returns the day of a time as midnight in UTC, where each day has 24 h.
 func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }

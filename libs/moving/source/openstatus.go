@@ -12,7 +12,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// The tables of OpenStatus that the reader takes. The statuses and impacts have the same names in both products; the
+// The tables of OpenStatus that the reader reads. The statuses and impacts have the same names in both products; the
 // severity follows from the worst impact (impactSeverity).
 var openstatusTables = []string{
 	"page", "page_component", "page_component_groups", "status_report", "status_report_update", "status_report_to_page_component",
@@ -70,7 +70,8 @@ func (o *openstatus) unix(key, field, text string) *time.Time {
 	return &t
 }
 
-// page writes a page. One that is not open to everybody is disabled, since its rule has no counterpart.
+// page writes a page. A page that is not public is disabled, unless only a list of IP addresses restricts it: the other
+// restrictions have no counterpart.
 func (o *openstatus) page(p row) {
 	o.pages[p["id"]] = cmp.Or(slug(p["slug"]), "page-"+p["id"])
 	key := o.key(p["id"], "page", p["id"])
@@ -129,7 +130,7 @@ func (o *openstatus) components() {
 	}
 }
 
-// affect adds the components of an event. One without components is on its page.
+// affect adds the components of an event. An event without components is on the dashboard of its page.
 func (o *openstatus) affect(e *lines.Event, page string, rows []row) {
 	for _, a := range rows {
 		key := o.known[a["page_component_id"]]
@@ -142,7 +143,7 @@ func (o *openstatus) affect(e *lines.Event, page string, rows []row) {
 	}
 }
 
-// reports writes the status reports with their updates. The impacts of an update hold from then on.
+// reports writes the status reports with their updates. The impacts of an update apply from its time on.
 func (o *openstatus) reports() {
 	updates, members := by(o.tables["status_report_update"], "status_report_id"), by(o.tables["status_report_to_page_component"], "status_report_id")
 	impacts := by(o.tables["status_report_update_to_page_component"], "status_report_update_id")
@@ -200,7 +201,7 @@ func (o *openstatus) reportTimeline(e *lines.Event, page string, updates []row, 
 		}
 	}
 	if len(worst) == 0 && len(e.Components) > 0 {
-		e.Severity = "minor_outage" // a report of before there were impacts counts as an outage there
+		e.Severity = "minor_outage" // OpenStatus counts a report from before it had impacts as an outage
 	}
 }
 
@@ -237,7 +238,7 @@ func (o *openstatus) subscribers() {
 			}
 		}
 		if len(components) == 0 {
-			for _, r := range o.tables["page_component"] { // all of this page, which need not be all of the file
+			for _, r := range o.tables["page_component"] { // all components of this page; the file may have other pages
 				if len(o.pages) > 1 && r["page_id"] == s["page_id"] && o.known[r["id"]] != "" {
 					components = append(components, o.known[r["id"]])
 				}

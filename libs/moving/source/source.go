@@ -2,9 +2,9 @@
 // calls no server and writes nothing.
 //
 // Decisions: Each reader is a function from a file or folder to a set of lines, with the tables of its mapping at the
-// top of its file. A record that cannot be read becomes a warning that names the record and the field, and the others
-// go on. What a reader loses or changes becomes a warning too. The set passes the checks of package lines at the end,
-// so no reader can write a file that the next program refuses.
+// top of its file. A record that cannot be read becomes a warning that names the record and the field, and the reader
+// continues with the others. What a reader loses or changes becomes a warning too. The set passes the checks of package
+// lines at the end, so no reader can return a set that the next program refuses.
 package source
 
 import (
@@ -20,17 +20,17 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/richtext"
 )
 
-// Options are what a person may say about a source.
+// Options are the settings of Read.
 type Options struct {
-	Only    []string       // components, events, subscribers, endpoints
+	Only    []string       // components, events, subscribers, endpoints; empty: all
 	Zone    *time.Location // zone of times that name none; nil: UTC
 	Outages time.Duration  // shortest outage that becomes an incident; 0: none does
 	Now     time.Time
 	LeftOut func(kind string, count int) // is called for records that Only leaves out; may be nil
-	Bounded bool                         // others use the memory, too: the source may have maxRecords, each of at most lines.MaxLine bytes
+	Bounded bool                         // the memory is shared with others, so the source may have at most maxRecords records, each of at most lines.MaxLine bytes
 }
 
-// maxRecords is the number of records of a bounded source.
+// maxRecords is the maximum number of records of a bounded source.
 const maxRecords = 250_000
 
 // reader fills the builder from the file or folder at path.
@@ -115,7 +115,8 @@ func (b *builder) about(kind string, read func()) {
 	}
 }
 
-// event adds an event. It orders the timeline, cuts a title and replaces one that shows nothing, and moves an end that lies before the start.
+// event adds an event. It orders the timeline, cuts a long title, replaces a title that shows nothing, and moves an end
+// before the start to the start.
 func (b *builder) event(e lines.Event) {
 	if e.Title = b.oneLine(e.Key, "title", e.Title, lines.MaxTitle); richtext.IsBlank(e.Title) {
 		e.Title = map[string]string{"maintenance": "Maintenance"}[e.Type]
@@ -138,7 +139,7 @@ func (b *builder) event(e lines.Event) {
 	b.set.Events = append(b.set.Events, e)
 }
 
-// progress sets the status of a maintenance by its planned times, and lets the scheduler take the steps that are left.
+// progress sets the status of a maintenance by its planned times, and lets the scheduler start and end it if that is due later.
 func (b *builder) progress(e *lines.Event) {
 	switch {
 	case !e.ScheduledEndAt.After(b.Now):
@@ -150,8 +151,8 @@ func (b *builder) progress(e *lines.Event) {
 	}
 }
 
-// entry adds an entry to the timeline of an event. A text that is too long becomes several entries. A status that the
-// type of the event does not have becomes an update.
+// entry adds an entry to the timeline of an event. A text that is too long becomes several entries. An entry without a
+// text gets its status as the text. A status that the type of the event does not have becomes an update.
 func (b *builder) entry(e *lines.Event, entry lines.Entry) {
 	if entry.Status != "update" && !slices.Contains(lines.Statuses(e.Type), entry.Status) {
 		b.warn(e.Key, "timeline", "the status %.60q of the entry of %s is unknown; it becomes update", entry.Status, entry.At.Format(time.RFC3339))
@@ -174,7 +175,7 @@ func (b *builder) entry(e *lines.Event, entry lines.Entry) {
 	}
 }
 
-// postMortem returns a post-mortem, or nil if there is no text.
+// postMortem returns a post-mortem, or nil if there is no text. It cuts a text that is too long, with a warning.
 func (b *builder) postMortem(key, html string, published *time.Time) *lines.PostMortem {
 	if strings.TrimSpace(html) == "" {
 		return nil
@@ -186,7 +187,7 @@ func (b *builder) postMortem(key, html string, published *time.Time) *lines.Post
 	return &lines.PostMortem{HTML: html, PublishedAt: published}
 }
 
-// component adds a component. It cuts the name and the description.
+// component adds a component. It cuts names and a description that are too long.
 func (b *builder) component(c lines.Component) {
 	c.Name = b.oneLine(c.Key, "name", c.Name, lines.MaxName)
 	c.GroupName = b.oneLine(c.Key, "groupName", c.GroupName, lines.MaxName)
@@ -194,7 +195,7 @@ func (b *builder) component(c lines.Component) {
 	b.set.Components = append(b.set.Components, c)
 }
 
-// done returns the set: the kinds that were asked for, the oldest event first, checked.
+// done returns the checked set, with the kinds of Only and the oldest event first.
 func (b *builder) done() *lines.Set {
 	s := b.set
 	slices.SortStableFunc(s.Events, func(one, other lines.Event) int { return begin(one).Compare(begin(other)) })
@@ -249,7 +250,7 @@ func (b *builder) dropUnused() {
 	b.set.Components = slices.DeleteFunc(b.set.Components, func(c lines.Component) bool { return !used[c.Key] })
 }
 
-// nothing returns the error of a file or folder in which there is nothing to read, with the first reasons.
+// nothing returns the error of a file or folder in which there is nothing to read. The first three warnings are the reasons.
 func (b *builder) nothing(path, what string) error {
 	var reasons string
 	for _, w := range b.set.Warnings[:min(len(b.set.Warnings), 3)] {
@@ -262,7 +263,7 @@ func (b *builder) nothing(path, what string) error {
 	return fmt.Errorf("%s has no %s%s", path, what, reasons)
 }
 
-// readLines reads interchange lines, which only are checked.
+// readLines reads interchange lines, which are only checked.
 func readLines(ctx context.Context, b *builder, path string) error {
 	in, err := b.openInput(path)
 	if err != nil {

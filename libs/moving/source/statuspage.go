@@ -14,7 +14,7 @@ import (
 	"github.com/bellbuoy/bellbuoy/libs/moving/lines"
 )
 
-// The mapping of Statuspage. What is not in a table has the same name in both products.
+// The mapping of Statuspage. A word that is not in a table has the same name in both products.
 var (
 	statuspageStatus = map[string]string{
 		"scheduled": "planning", "in_progress": "inprogress", "postmortem": "resolved",
@@ -135,7 +135,7 @@ type statuspage struct {
 }
 
 // readStatuspage reads responses of https://api.statuspage.io/v1/pages/{id} and below, saved as files of JSON: one file
-// or a folder. The members of the records tell what a file has.
+// or a folder. It recognizes the records of a file by their members.
 func readStatuspage(_ context.Context, b *builder, path string) error {
 	in, err := b.openInput(path)
 	if err != nil {
@@ -162,7 +162,7 @@ func readStatuspage(_ context.Context, b *builder, path string) error {
 	return nil
 }
 
-// fileKey is the key of a warning about a whole file.
+// fileKey returns the key of a warning about a whole file.
 func fileKey(source, name string) string { return source + ":file:" + name }
 
 // file reads one response, an array or an object.
@@ -217,7 +217,7 @@ func (s *statuspage) takePage(value jsontext.Value) {
 	}
 }
 
-// element reads a record. Its members tell its kind.
+// element reads a record. It recognizes the kind of the record by its members.
 func (s *statuspage) element(file string, value jsontext.Value) {
 	var members map[string]jsontext.Value
 	if _, text := record(value, &members); text != "" {

@@ -59,7 +59,8 @@ func (s *statuspage) writeIncident(i statuspageIncident) {
 	s.event(e)
 }
 
-// updates adds the timeline and the components. An impact holds from its update on.
+// updates adds the timeline and the components. An impact applies from its update on. none is true for an incident
+// without a severity: its impacts become operational.
 func (s *statuspage) updates(e *lines.Event, i statuspageIncident, none bool) {
 	updates := slices.Clone(i.Updates)
 	slices.Reverse(updates) // the interface has the newest first; equal times keep the order of the source

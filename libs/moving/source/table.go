@@ -20,7 +20,7 @@ import (
 	_ "modernc.org/sqlite" // the driver of openDatabase
 )
 
-// maxRows is the number of rows of one table that a reader takes.
+// maxRows is the maximum number of rows of one table that a reader reads.
 const maxRows = 2_000_000
 
 // row is a row of a table as text. A column that is NULL or missing has no entry.
@@ -51,8 +51,8 @@ type database struct {
 	tables map[string]bool
 }
 
-// openDatabase opens a file of SQLite. A file without a log beside it is read as it is, also from a folder in which
-// nothing may be written.
+// openDatabase opens a file of SQLite. A file without a write-ahead log beside it is opened as immutable, so that it
+// can be in a folder in which nothing may be written.
 func openDatabase(ctx context.Context, path string) (*database, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -156,7 +156,8 @@ func (d *database) columns(ctx context.Context, table string) ([]string, error) 
 	return columns, found.Err()
 }
 
-// read returns all rows of a table in the order of their ids. A damaged table is a warning.
+// read returns the rows of a table that condition selects; without a condition it returns all rows in the order of the
+// first column. If the table is damaged, read adds a warning.
 func (d *database) read(ctx context.Context, b *builder, source, table, condition string) []row {
 	rows, err := d.rows(ctx, b, table, cmp.Or(condition, "ORDER BY 1"))
 	if err != nil {
@@ -194,7 +195,7 @@ func addMembers(r row, prefix string, value jsontext.Value, depth int) {
 	}
 }
 
-// readCSV returns the rows of a CSV file with a line of headings. An empty field counts as missing.
+// readCSV returns the rows of a CSV file with a line of headings. A field that is empty, NULL or \N counts as missing.
 func (b *builder) readCSV(content []byte) ([]row, error) {
 	in := csv.NewReader(bytes.NewReader(content))
 	in.FieldsPerRecord = -1

@@ -15,11 +15,11 @@ import (
 
 var image = regexp.MustCompile(`!\[([^\]]*)\]\(\s*<?([^)\s>]+)[^)]*\)`)
 
-// maxParsed is the number of bytes of a text whose notation is read. The time of the parsers grows with the square of the
-// depth of nested blocks.
+// maxParsed is the maximum number of bytes of a text that is parsed; a longer text counts as plain text. The time of
+// the parsers grows with the square of the depth of nested blocks.
 const maxParsed = 200_000
 
-// markdown renders Markdown as HTML of the allow-list. An image becomes a link, since a page shows no images of other
+// markdown renders Markdown as HTML of the allow-list. An image becomes a link, because a page shows no images of other
 // servers.
 func markdown(text string) string {
 	if len(text) > maxParsed {
@@ -91,7 +91,7 @@ func lastBlock(safe string) int {
 	}
 }
 
-// splitPlain cuts a text after words, so that the HTML of each part has the size of an entry.
+// splitPlain cuts a text after words, so that the HTML of each part fits into an entry.
 func splitPlain(text string) []string {
 	var parts []string
 	for text != "" {
@@ -123,8 +123,8 @@ func firstWords(text string, size int) string {
 	return text[:end]
 }
 
-// oneLine returns a title or a name in one line of at most most characters, and warns if it was longer or had what the
-// platform would refuse.
+// oneLine returns a title or a name in one line of at most most characters, and warns if it was longer or had
+// characters that the platform would refuse.
 func (b *builder) oneLine(key, field, text string, most int) string {
 	if err := richtext.CheckLine(strings.TrimSpace(text)); err != nil && !richtext.IsBlank(text) {
 		b.warn(key, field, "%s; it becomes one line without such characters", err)
@@ -150,7 +150,7 @@ var (
 
 var errTime = errors.New("is no time")
 
-// parseTime reads a time to the millisecond. zone counts if the text names none.
+// parseTime reads a time to the millisecond. zone applies if the text names no zone.
 func parseTime(text string, zone *time.Location) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	for _, layout := range zonedTimes {
@@ -199,7 +199,7 @@ func (b *builder) at(texts ...string) (time.Time, bool) {
 
 var notSlug = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug returns the slug of a dashboard that a text gives, or nothing if the text gives none.
+// slug returns the slug of a dashboard that follows from a text, or "" if it would be too short.
 func slug(text string) string {
 	made := strings.Trim(notSlug.ReplaceAllString(strings.ToLower(text), "-"), "-")
 	if len(made) > 63 {

@@ -171,7 +171,7 @@ func (u *upptime) element(file string, value jsontext.Value) {
 	}
 }
 
-// issue writes an issue with the label status or maintenance. Other issues are no matter of the page.
+// issue writes an issue with the label status or maintenance. It leaves out other issues.
 func (u *upptime) issue(i upptimeIssue) {
 	labels := map[string]bool{}
 	for _, label := range i.Labels {
@@ -209,7 +209,8 @@ func (u *upptime) issue(i upptimeIssue) {
 	u.event(e)
 }
 
-// incident sets the severity by the title, and the component by the label that is a slug.
+// incident sets the severity by the title, and the components by the labels that are slugs of sites. If there is no
+// such label, the first one with the form of a slug becomes a hidden component.
 func (u *upptime) incident(e *lines.Event, i upptimeIssue) {
 	for _, s := range upptimeSeverity {
 		if e.Severity == "" && strings.Contains(strings.ToLower(i.Title), s.words) {
@@ -271,7 +272,7 @@ func (u *upptime) maintenance(e *lines.Event, i upptimeIssue) error {
 	return nil
 }
 
-// timeline adds the text of the issue and its comments, oldest first.
+// timeline adds the text of the issue and its comments.
 func (u *upptime) timeline(e *lines.Event, i upptimeIssue, start time.Time) {
 	status := map[string]string{"incident": "investigating", "maintenance": "planning"}[e.Type]
 	if text := strings.TrimSpace(htmlComment.ReplaceAllString(i.Body, "")); text != "" {
